@@ -1,0 +1,1 @@
+"""tierbench: on which class of node should a service run?"""

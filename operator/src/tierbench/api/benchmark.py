@@ -1,0 +1,206 @@
+"""What all kinds of benchmark share: placement, run policy and status."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from tierbench.api.model import ClassNames, Column, Conditions, Model, Resource, Rule
+
+NAME_RULE = Rule(
+    "size(self.metadata.name) <= 40",
+    "metadata.name is longer than 40 characters: choose a shorter one, the names of pods are made from it",
+)
+
+
+class Colocation(StrEnum):
+    """Whether server and client may share a node."""
+
+    FORBIDDEN = "Forbidden"
+    ALLOWED = "Allowed"
+    REQUIRED = "Required"
+
+
+class OrderType(StrEnum):
+    """In which order cases run."""
+
+    SEQUENTIAL = "Sequential"
+    RANDOM = "Random"
+
+
+class Phase(StrEnum):
+    """Where a benchmark stands, in one word."""
+
+    PENDING = "Pending"
+    QUEUED = "Queued"
+    RUNNING = "Running"
+    SUSPENDED = "Suspended"
+    COMPLETE = "Complete"
+    FAILED = "Failed"
+
+
+class Tls(StrEnum):
+    """Protection of the connection."""
+
+    NONE = "None"
+    TLS12 = "TLSv1.2"
+    TLS13 = "TLSv1.3"
+
+
+class Servers(Model):
+    """Where the service under test runs."""
+
+    node_classes: ClassNames = Field(description="The node classes that host the service, one after the other.")
+    nodes_per_class: int = Field(
+        default=1,
+        ge=1,
+        le=16,
+        description="How many nodes of each class are measured. More nodes tell more about the class than more trials.",
+    )
+
+
+class Clients(Model):
+    """Where the users of the service run."""
+
+    node_classes: ClassNames = Field(description="The node classes that use the service, each in turn.")
+
+
+class Order(Model):
+    """In which order cases run. All cases of one server node stay together."""
+
+    type: OrderType = Field(
+        default=OrderType.SEQUENTIAL,
+        description="Sequential as the spec lists them; Random shuffles server nodes, and the cases of each.",
+    )
+    seed: int = Field(default=0, ge=0, le=2**31 - 1, description="Of the shuffle: one seed gives one order.")
+
+
+class Timeouts(Model):
+    """How long a step may take before its cases are marked failed."""
+
+    scheduling_seconds: int = Field(
+        default=60, ge=5, le=3600, description="Until nodes of a class are found and a pod has its node."
+    )
+    server_ready_seconds: int = Field(
+        default=1800, ge=10, le=86400, description="Until the server is ready, the preparation of its data included."
+    )
+    trial_seconds: int = Field(default=1800, ge=1, le=86400, description="A trial, on average over those of a case.")
+
+
+Repetitions = Annotated[
+    int,
+    Field(ge=1, le=50, description="Trials of each case that count. From 10 on, intervals mean something."),
+]
+Warmup = Annotated[int, Field(ge=0, le=10, description="Trials before them that are run, shown and never counted.")]
+
+
+class RunPolicy(Model):
+    """When the benchmark runs and how long it is kept. The one part of a spec that can change."""
+
+    suspend: bool = Field(
+        default=False, description="True stops after what is measured already; false goes on with the next trial."
+    )
+    rerun: str | None = Field(
+        default=None, max_length=63, description="A new value starts a new run once the one under way has ended."
+    )
+    history: int = Field(default=5, ge=1, le=50, description="How many runs are kept, the newest included.")
+    ttl_seconds: int | None = Field(
+        default=None,
+        ge=600,
+        le=31536000,
+        description="The benchmark and its results are deleted this long after it ended. "
+        "At least 600, or no scrape would ever see the results.",
+    )
+
+
+class NodeAssignment(Model):
+    """A node chosen for a class at the start of a run, kept until its end."""
+
+    node_class: str = Field(max_length=63, description="The node class.")
+    nodes: tuple[Annotated[str, Field(max_length=253)], ...] = Field(
+        default=(), max_length=64, description="Its nodes that were ready, by name."
+    )
+    reason: str | None = Field(default=None, max_length=63, description="Why there is none, if there is none.")
+    message: str | None = Field(default=None, max_length=1024, description="The same for a person.")
+
+
+class RunStatus(Model):
+    """The run under way, or the last one."""
+
+    number: int = Field(ge=1, description="Counts from 1.")
+    rerun: str | None = Field(default=None, max_length=63, description="The value of runPolicy.rerun that started it.")
+    start_time: str = Field(json_schema_extra={"format": "date-time"}, description="When it began.")
+    completion_time: str | None = Field(
+        default=None, json_schema_extra={"format": "date-time"}, description="When it ended."
+    )
+    assignments: tuple[NodeAssignment, ...] = Field(
+        default=(), max_length=16, description="Which nodes stand for which class in this run."
+    )
+
+
+class CurrentCase(Model):
+    """What is measured at this moment."""
+
+    name: str = Field(max_length=253, description="The case, in words.")
+    result: str = Field(max_length=253, description="Its BenchmarkResult.")
+    trials: int = Field(default=0, description="Trials that have ended.")
+    of: int = Field(description="Trials that it will have.")
+
+
+class CaseCounts(Model):
+    """How the cases of the run stand."""
+
+    total: int = Field(default=0, description="Cases of the run.")
+    ended: int = Field(default=0, description="Measured or failed.")
+    failed: int = Field(default=0, description="Ended without one good trial.")
+    invalid: int = Field(default=0, description="Measured, and something may have spoiled the numbers.")
+
+
+class BenchmarkStatus(Model):
+    """What the operator knows and has done."""
+
+    observed_generation: int = Field(
+        default=0, json_schema_extra={"format": "int64"}, description="The metadata.generation that this is said of."
+    )
+    phase: Phase = Field(default=Phase.PENDING, description="Where the benchmark stands, in one word.")
+    progress: str = Field(default="", max_length=32, description="Cases ended, of all: 12/28.")
+    remaining_seconds: int | None = Field(default=None, description="An estimate, once a case has ended.")
+    cases: CaseCounts = Field(default=CaseCounts(), description="How the cases of the run stand.")
+    current: CurrentCase | None = Field(default=None, description="What is measured at this moment.")
+    run: RunStatus | None = Field(default=None, description="The run under way, or the last one.")
+    answer: str = Field(default="", max_length=1024, description="What the newest complete run says, in a sentence.")
+    conditions: Conditions = ()
+
+
+BENCHMARK_COLUMNS = (
+    Column("Phase", ".status.phase"),
+    Column("Progress", ".status.progress", description="Cases ended, of all."),
+    Column("Run", ".status.run.number", "integer"),
+    Column("Failed", ".status.cases.failed", "integer", priority=1),
+    Column("Now", ".status.current.name", priority=1),
+    Column("Answer", ".status.answer"),
+    Column("Age", ".metadata.creationTimestamp", "date"),
+)
+
+
+class BenchmarkSpec(Model):
+    """What the spec of every kind of benchmark has."""
+
+    servers: Servers = Field(description="Where the service under test runs.")
+    clients: Clients = Field(description="Where its users run.")
+    colocation: Colocation = Field(
+        default=Colocation.FORBIDDEN,
+        description="Whether server and client share a node: Forbidden, Allowed (if no other is ready) or Required.",
+    )
+    repetitions: Repetitions = 10
+    warmup: Warmup = 0
+    order: Order = Order()
+    timeouts: Timeouts = Timeouts()
+    run_policy: RunPolicy = Field(default=RunPolicy(), description="When it runs, and how long it is kept: can change.")
+
+
+class Benchmark(Resource):
+    """Any kind of benchmark, as the controller sees it."""
+
+    spec: BenchmarkSpec
+    status: BenchmarkStatus = BenchmarkStatus()

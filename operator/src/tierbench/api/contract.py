@@ -1,0 +1,180 @@
+"""What a client prints: the contract between engine and operator, version 1.
+
+A client writes one JSON object a line to standard output: `TrialStarted`, then `Trial`, for each trial. Its termination
+message is the `Seal`: how many Trial lines there were and their digest, so that a log cut short is seen. All times are
+integer nanoseconds, ratios integer parts per million, sizes integer bytes. Fields that do not apply are left out.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from tierbench.api.model import Model
+
+CONTRACT_VERSION: Final = 1
+HISTOGRAM_SCHEMA: Final = 6
+
+Count = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
+Nanoseconds = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
+PartsPerMillion = Annotated[int, Field(ge=0, le=1_000_000)]
+Reason = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[A-Z][A-Za-z0-9]*$")]
+
+
+class Outcome(StrEnum):
+    """How a trial ended."""
+
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+
+
+class Failure(Model):
+    """Why something ended without what was asked for."""
+
+    reason: Reason = Field(description="One CamelCase word that programs can compare.")
+    message: str = Field(max_length=1024, description="The same for a person, and what to do next.")
+
+
+class ClientSample(Model):
+    """What a trial cost the client."""
+
+    cpu_nanoseconds: Nanoseconds = Field(default=0, description="User and system time of the engine's process.")
+
+
+class ServerSample(Model):
+    """What the agent beside the server saw during a trial. Absent fields are what the node's kernel does not tell."""
+
+    resident_before_parts_per_million: PartsPerMillion | None = Field(
+        default=None, description="Share of the served file in the page cache when the trial began."
+    )
+    resident_after_parts_per_million: PartsPerMillion | None = Field(
+        default=None, description="The same when it ended."
+    )
+    device_read_bytes: Count | None = Field(
+        default=None, description="Bytes that the block device of the served files read."
+    )
+    io_wait_parts_per_million: PartsPerMillion | None = Field(
+        default=None, description="Share of CPU time that the node waited for I/O."
+    )
+    io_pressure_parts_per_million: PartsPerMillion | None = Field(
+        default=None, description="Share of time in which some task of the node waited for I/O (PSI)."
+    )
+    cpu_parts_per_million: PartsPerMillion | None = Field(
+        default=None, description="Share of CPU time that the node was busy, I/O wait not counted."
+    )
+    tcp_retransmits: Count | None = Field(default=None, description="Segments that the sending side sent again.")
+    tcp_segments_sent: Count | None = Field(default=None, description="Segments that the sending side sent.")
+    round_trip_nanoseconds: Nanoseconds | None = Field(
+        default=None, description="Mean of the sampled smoothed round-trip times of the sending side."
+    )
+    round_trip_maximum_nanoseconds: Nanoseconds | None = Field(default=None, description="The largest of them.")
+
+
+class RetryCauses(Model):
+    """Retries by cause."""
+
+    stalled: Count = Field(default=0, alias="Stalled", description="No data for longer than the read timeout.")
+    truncated: Count = Field(default=0, alias="Truncated", description="The connection ended before the content did.")
+    reset: Count = Field(default=0, alias="Reset", description="The connection was reset.")
+    refused: Count = Field(default=0, alias="Refused", description="The connection was refused.")
+    unreachable: Count = Field(default=0, alias="Unreachable", description="No connection within the read timeout.")
+    server_error: Count = Field(default=0, alias="ServerError", description="An answer of the 500s.")
+    corrupt: Count = Field(default=0, alias="Corrupt", description="Content with another digest.")
+
+
+class Transfer(Model):
+    """What the downloads of one trial did."""
+
+    bytes: Count = Field(default=0, description="Bytes of content received, each counted once.")
+    downloads: Count = Field(default=0, description="Downloads of the trial, all at the same time.")
+    retries: Count = Field(default=0, description="Further attempts of all downloads.")
+    retry_causes: RetryCauses = Field(default=RetryCauses(), description="The same by cause.")
+    errors: Count = Field(default=0, description="Downloads that did not end with every byte.")
+    dns_nanoseconds: Nanoseconds = Field(
+        default=0, description="Name resolution of the first attempt, mean of downloads."
+    )
+    connect_nanoseconds: Nanoseconds = Field(default=0, description="TCP connection, likewise.")
+    tls_nanoseconds: Nanoseconds = Field(default=0, description="TLS handshake, likewise.")
+    first_byte_nanoseconds: Nanoseconds = Field(
+        default=0, description="From the request written to the first byte of the answer, likewise."
+    )
+    longest_stall_nanoseconds: Nanoseconds = Field(default=0, description="The longest time without data.")
+    digest_verified: bool = Field(default=False, description="Whether the content's digest was compared.")
+
+
+class Histogram(Model):
+    """A distribution of nanoseconds in sparse exponential buckets.
+
+    Bucket `i` holds values v with 2^((i-1)/64) < v <= 2^(i/64): the indexing of Prometheus native histograms at
+    schema 6, about 1 % wide.
+    """
+
+    scheme: Literal[6] = Field(default=HISTOGRAM_SCHEMA, alias="schema", description="Buckets a doubling: 2^schema.")
+    count: Count = Field(default=0, description="Observations.")
+    sum_nanoseconds: Nanoseconds = Field(default=0, description="Their sum.")
+    indexes: tuple[Annotated[int, Field(ge=-512, le=4096)], ...] = Field(
+        default=(), max_length=2048, description="Buckets that are not empty, ascending."
+    )
+    counts: tuple[Count, ...] = Field(default=(), max_length=2048, description="Observations in each of them.")
+
+
+class Distributions(Model):
+    """Distributions within a trial."""
+
+    download_duration: Histogram | None = Field(default=None, description="Time of each download that got every byte.")
+
+
+class TrialFields(Model):
+    """One repetition of a case."""
+
+    trial: int = Field(ge=1, le=1000, description="Counts from 1, warm-up trials apart.")
+    warmup: bool = Field(default=False, description="Whether it is one that is not counted.")
+    outcome: Outcome = Field(description="Completed, however many retries it took, or Failed.")
+    failure: Failure | None = Field(default=None, description="Why it failed.")
+    start_time: str = Field(json_schema_extra={"format": "date-time"}, description="By the client's clock.")
+    duration_nanoseconds: Nanoseconds = Field(
+        description="From the start of the first connection to the last byte of the slowest download; stalls, waits and "
+        "retries included."
+    )
+    client: ClientSample = Field(default=ClientSample(), description="What the trial cost the client.")
+    server: ServerSample | None = Field(default=None, description="What the agent beside the server saw.")
+    transfer: Transfer | None = Field(default=None, description="Of a file transfer: what the downloads did.")
+
+
+class TrialLine(TrialFields):
+    """A trial, as the client prints it when it has ended."""
+
+    contract: Literal[1]
+    record: Literal["Trial"]
+    distributions: Distributions = Field(default=Distributions(), description="Distributions within the trial.")
+
+
+class TrialStartedLine(Model):
+    """Printed when a trial begins, for those who watch."""
+
+    contract: Literal[1]
+    record: Literal["TrialStarted"]
+    trial: int = Field(ge=1, le=1000)
+    warmup: bool = False
+    time: str = Field(json_schema_extra={"format": "date-time"})
+
+
+class Engine(Model):
+    """The program that made the load."""
+
+    name: str = Field(max_length=63)
+    version: str = Field(max_length=63)
+    architecture: str = Field(max_length=32, description="As Go says it: amd64, arm64, arm.")
+
+
+class Seal(Model):
+    """The termination message of a client: what its log must hold."""
+
+    contract: Literal[1]
+    trials: Count = Field(description="How many Trial lines were printed, warm-up included.")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="Of all Trial lines in order, newlines included.")
+    failure: Failure | None = Field(default=None, description="What ended the program early.")
+    engine: Engine
+
+
+Line = Annotated[TrialLine | TrialStartedLine, Field(discriminator="record")]

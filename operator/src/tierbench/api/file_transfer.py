@@ -1,0 +1,160 @@
+"""FileTransferBenchmark: from which class of node are files served fastest, and up to which size?"""
+
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from tierbench.api.benchmark import BENCHMARK_COLUMNS, NAME_RULE, Benchmark, BenchmarkSpec, Tls
+from tierbench.api.model import Kind, Model, Rule, Size, rules
+
+MAXIMUM_CASES = 1000
+
+
+class CacheState(StrEnum):
+    """What the page cache of the server's node holds of the file when a trial begins."""
+
+    NATURAL = "Natural"
+    WARM = "Warm"
+    COLD = "Cold"
+
+
+class Access(StrEnum):
+    """The path from client to server."""
+
+    POD_IP = "PodIP"
+    CLUSTER_IP = "ClusterIP"
+    NODE_PORT = "NodePort"
+    HOST_NETWORK = "HostNetwork"
+
+
+class Retry(Model):
+    """What a client does when a transfer stalls or breaks, as wget does it."""
+
+    read_timeout_milliseconds: int = Field(
+        default=1000, ge=10, le=900000, description="A wait for data longer than this is a retry."
+    )
+    attempts: int = Field(default=20, ge=1, le=1000, description="Connections a download may use, the first included.")
+    wait_milliseconds: int = Field(default=1000, ge=0, le=600000, description="The pause before each further attempt.")
+
+
+class HostPath(Model):
+    """A directory of the node's own file system."""
+
+    path: str = Field(
+        min_length=2,
+        max_length=255,
+        pattern=r"^/[^:]*[^:/]$",
+        description="An absolute path. It is made if it is not there, and files stay in it for the next run.",
+        json_schema_extra=rules(
+            Rule("!self.contains('/../') && !self.endsWith('/..')", "must not climb with '..': write the path out")
+        ),
+    )
+
+
+class EmptyDir(Model):
+    """A directory that comes and goes with the server pod."""
+
+
+class VolumeClaim(Model):
+    """A volume of a storage class, made for each server and deleted with it."""
+
+    storage_class_name: str = Field(
+        min_length=1, max_length=253, description="The StorageClass, as `kubectl get storageclasses` lists it."
+    )
+
+
+class Storage(Model):
+    """Where the server keeps its files: exactly one of the three."""
+
+    host_path: HostPath | None = Field(default=None, description="A directory of the node's own file system.")
+    empty_dir: EmptyDir | None = Field(default=None, description="A directory that comes and goes with the server pod.")
+    persistent_volume_claim: VolumeClaim | None = Field(default=None, description="A volume of a storage class.")
+
+
+_ONE_STORAGE = Rule(
+    "[has(self.hostPath), has(self.emptyDir), has(self.persistentVolumeClaim)].filter(x, x).size() == 1",
+    "give exactly one of hostPath, emptyDir and persistentVolumeClaim, for example {hostPath: {path: /var/lib/tierbench}}",
+)
+
+_CASES = (
+    "size(self.fileSizes) * size(self.concurrency) * size(self.cacheState) * size(self.tls)"
+    " * size(self.servers.nodeClasses) * self.servers.nodesPerClass * size(self.clients.nodeClasses)"
+)
+_BOUNDED_MATRIX = Rule(
+    f"{_CASES} <= {MAXIMUM_CASES}",
+    f"the matrix has more than {MAXIMUM_CASES} cases: take levels out, or make several benchmarks",
+    f"'the matrix has ' + string({_CASES}) + ' cases, at most {MAXIMUM_CASES} are allowed: "
+    "take levels out, or make several benchmarks'",
+)
+_DISTINCT_SIZES = Rule(
+    "self.all(a, self.exists_one(b, quantity(string(a)).compareTo(quantity(string(b))) == 0))",
+    "has the same size twice (1Ki and 1024 are the same): name each size once",
+)
+
+_SET = {"x-kubernetes-list-type": "set"}
+_DEFAULT_STORAGE = Storage(empty_dir=EmptyDir())
+
+
+class FileTransferSpec(BenchmarkSpec):
+    """Files of these sizes, served by nginx on each server class, downloaded on each client class."""
+
+    file_sizes: tuple[Size, ...] = Field(
+        min_length=1,
+        max_length=32,
+        description="The sizes of the files (a factor).",
+        json_schema_extra=rules(_DISTINCT_SIZES),
+    )
+    concurrency: tuple[Annotated[int, Field(ge=1, le=64)], ...] = Field(
+        default=(1,),
+        min_length=1,
+        max_length=8,
+        json_schema_extra=_SET,
+        description="Downloads of the file at the same time, by one client (a factor).",
+    )
+    cache_state: tuple[CacheState, ...] = Field(
+        default=(CacheState.NATURAL,),
+        min_length=1,
+        max_length=3,
+        json_schema_extra=_SET,
+        description="Page cache of the served file before each trial (a factor): Natural (never touched), "
+        "Warm (read once before) or Cold (dropped before).",
+    )
+    tls: tuple[Tls, ...] = Field(
+        default=(Tls.NONE,),
+        min_length=1,
+        max_length=3,
+        json_schema_extra=_SET,
+        description="Protection of the connection (a factor).",
+    )
+    access: Access = Field(default=Access.CLUSTER_IP, description="The path from client to server.")
+    retry: Retry = Retry()
+    storage: Storage = Field(
+        default=_DEFAULT_STORAGE,
+        json_schema_extra=rules(_ONE_STORAGE),
+        description="Where the server keeps its files.",
+    )
+    verify_digest: bool = Field(
+        default=False,
+        description="Whether the client compares the SHA-256 of what it received. It costs client CPU; the length is "
+        "compared always.",
+    )
+
+
+class FileTransferBenchmark(Benchmark):
+    """From which class of node are files served fastest, and up to which size?"""
+
+    KIND: ClassVar[Kind] = Kind(
+        kind="FileTransferBenchmark",
+        plural="filetransferbenchmarks",
+        singular="filetransferbenchmark",
+        short_names=("ftb",),
+        namespaced=True,
+        columns=BENCHMARK_COLUMNS,
+        description="FileTransferBenchmark measures how fast nginx serves files from each class of node: "
+        "from which class, and up to which size?",
+    )
+    RULES: ClassVar[tuple[Rule, ...]] = (NAME_RULE,)
+    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_BOUNDED_MATRIX,)
+
+    spec: FileTransferSpec

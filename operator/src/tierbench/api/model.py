@@ -1,0 +1,146 @@
+"""What every model of the API shares: naming, CEL rules, printer columns and bounded field types."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+GROUP: Final = "tierbench.io"
+VERSION: Final = "v1alpha1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+
+
+class Model(BaseModel):
+    """A part of an object. Unknown fields are ignored here: the API server refuses them before we see them."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
+
+    def to_json(self) -> dict[str, Any]:
+        """The object as the API server takes it: camelCase, without fields that are not set."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A CEL rule: `rule` must hold, else the API server answers `message` (or what `message_expression` gives)."""
+
+    rule: str
+    message: str
+    message_expression: str | None = None
+
+    def to_json(self) -> dict[str, str]:
+        body = {"rule": self.rule, "message": self.message}
+        if self.message_expression is not None:
+            body["messageExpression"] = self.message_expression
+        return body
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of `kubectl get`. Priority 1 shows only with `-o wide`."""
+
+    name: str
+    json_path: str
+    type: str = "string"
+    priority: int = 0
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a kind is served: its names, scope and columns."""
+
+    kind: str
+    plural: str
+    singular: str
+    short_names: tuple[str, ...]
+    namespaced: bool
+    columns: tuple[Column, ...]
+    description: str
+
+
+def rules(*items: Rule) -> dict[str, Any]:
+    """CEL rules for `json_schema_extra`."""
+    return {"x-kubernetes-validations": [item.to_json() for item in items]}
+
+
+IMMUTABLE: Final = Rule(
+    "self == oldSelf",
+    "cannot be changed once created (only spec.runPolicy can): delete the object and create it with the new value",
+)
+
+
+class Metadata(Model):
+    """The part of metadata.k8s.io/v1 ObjectMeta that tierbench reads."""
+
+    name: str
+    namespace: str | None = None
+    uid: str = ""
+    generation: int = 0
+    resource_version: str | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: Mapping[str, str] = Field(default_factory=dict)
+
+
+class Resource(Model):
+    """A whole object, as read from the API server."""
+
+    KIND: ClassVar[Kind]
+
+    metadata: Metadata
+
+
+class Condition(Model):
+    """A condition as the Kubernetes API conventions define it."""
+
+    type: str = Field(max_length=63, description="What the condition is about, in CamelCase.")
+    status: str = Field(json_schema_extra={"enum": ["True", "False", "Unknown"]}, description="True, False or Unknown.")
+    reason: str = Field(max_length=63, description="Why, as one CamelCase word that programs can compare.")
+    message: str = Field(max_length=4096, description="Why, for a person, and what to do next.")
+    last_transition_time: str = Field(
+        json_schema_extra={"format": "date-time"}, description="When `status` last changed."
+    )
+    observed_generation: int = Field(
+        json_schema_extra={"format": "int64"}, description="The metadata.generation that this was said of."
+    )
+
+
+Conditions = Annotated[
+    tuple[Condition, ...],
+    Field(
+        max_length=16,
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+        description="What is known of the object now.",
+    ),
+]
+
+ClassName = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=63,
+        pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        description="The name of a NodeClass.",
+    ),
+]
+
+ClassNames = Annotated[
+    tuple[ClassName, ...],
+    Field(min_length=1, max_length=8, json_schema_extra={"x-kubernetes-list-type": "set"}),
+]
+
+QUANTITY_PATTERN: Final = r"^[1-9][0-9]{0,14}(k|M|G|T|Ki|Mi|Gi|Ti)?$"
+
+Size = Annotated[
+    str,
+    BeforeValidator(str),
+    Field(
+        max_length=18,
+        description="A size in bytes as a whole-number quantity: 1048576, 512Ki, 1Mi, 5Gi, 5G.",
+        pattern=QUANTITY_PATTERN,
+        json_schema_extra={"x-kubernetes-int-or-string": True},
+    ),
+]

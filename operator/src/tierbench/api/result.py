@@ -1,0 +1,180 @@
+"""BenchmarkResult: what one case of one run measured."""
+
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from tierbench.api.contract import Count, Distributions, Engine, Reason, TrialFields
+from tierbench.api.model import IMMUTABLE, Column, Kind, Model, Resource, Rule, rules
+
+Level = Annotated[str, Field(max_length=63)]
+
+
+class BenchmarkReference(Model):
+    """The benchmark that a result belongs to."""
+
+    kind: str = Field(max_length=63, description="FileTransferBenchmark, BrokerBenchmark or NetworkBenchmark.")
+    name: str = Field(max_length=253, description="Its name, in the same namespace.")
+
+
+class NodeFacts(Model):
+    """A node as it was when the run began."""
+
+    node_class: str = Field(max_length=63, description="The class that it stands for.")
+    node: str = Field(default="", max_length=253, description="Its name; empty if the class had none.")
+    architecture: str = Field(default="", max_length=32, description="amd64, arm64, arm.")
+    kernel: str = Field(default="", max_length=128, description="Release of its kernel.")
+    os_image: str = Field(default="", max_length=128, description="Its operating system.")
+    kubelet: str = Field(default="", max_length=64, description="Version of its kubelet.")
+    runtime: str = Field(default="", max_length=64, description="Its container runtime and version.")
+    cpu_millicores: Count = Field(default=0, description="Its CPUs, in thousandths.")
+    memory_bytes: Count = Field(default=0, description="Its memory.")
+    access_network: str = Field(default="", max_length=63, description="As its NodeClass says.")
+    storage: str = Field(default="", max_length=63, description="As its NodeClass says.")
+
+
+class ResultSpec(Model):
+    """Which case of which run this is."""
+
+    benchmark: BenchmarkReference = Field(description="The benchmark that it belongs to.")
+    run: int = Field(ge=1, description="The run.")
+    case: int = Field(ge=1, description="The case's number in the benchmark's matrix; the same in every run.")
+    levels: dict[str, Level] = Field(
+        json_schema_extra={"maxProperties": 24}, description="The level of each factor, by the factor's name."
+    )
+    server: NodeFacts = Field(description="Where the service ran.")
+    client: NodeFacts = Field(description="Where its user ran.")
+    trials: int = Field(ge=1, description="Trials that count, once complete.")
+    warmup: int = Field(default=0, ge=0, description="Trials before them that do not.")
+
+
+class ResultPhase(StrEnum):
+    """Whether a result can still change."""
+
+    RUNNING = "Running"
+    MEASURED = "Measured"
+    FAILED = "Failed"
+
+
+class Statistic(Model):
+    """A quantity over the good trials of a case, in the unit that its name ends with."""
+
+    count: Count = Field(description="Trials that it is computed from.")
+    mean: int = Field(json_schema_extra={"format": "int64"}, description="Arithmetic mean.")
+    standard_deviation: Count | None = Field(default=None, description="Of the sample (n - 1); absent with one trial.")
+    minimum: int = Field(json_schema_extra={"format": "int64"}, description="The smallest.")
+    maximum: int = Field(json_schema_extra={"format": "int64"}, description="The largest.")
+    p50: int = Field(json_schema_extra={"format": "int64"}, description="Median.")
+    p90: int = Field(json_schema_extra={"format": "int64"}, description="90th percentile.")
+    p99: int = Field(json_schema_extra={"format": "int64"}, description="99th percentile.")
+    confidence_low: int | None = Field(
+        default=None,
+        json_schema_extra={"format": "int64"},
+        description="Lower end of the 95 % confidence interval of the mean (Student's t); absent with one trial.",
+    )
+    confidence_high: int | None = Field(
+        default=None, json_schema_extra={"format": "int64"}, description="Upper end of it."
+    )
+
+
+class Counts(Model):
+    """What happened, over all counted trials."""
+
+    completed: Count = Field(default=0, description="Trials that ended with everything asked for.")
+    failed: Count = Field(default=0, description="Trials that did not; they stand outside every statistic.")
+    retries: Count = Field(default=0, description="Retries of all counted trials.")
+    retry_causes: dict[str, Count] = Field(
+        default_factory=dict, json_schema_extra={"maxProperties": 16}, description="The same by cause, zeros left out."
+    )
+    errors: Count = Field(default=0, description="Operations that did not succeed.")
+    interruptions: Count = Field(
+        default=0, description="How often the client was lost in mid-case and a new one went on with the next trial."
+    )
+
+
+class Note(Model):
+    """Something to know about the numbers."""
+
+    reason: Reason = Field(description="One CamelCase word.")
+    message: str = Field(max_length=512, description="The same for a person.")
+
+
+class Display(Model):
+    """The numbers as `kubectl get` shows them."""
+
+    case: str = Field(default="", max_length=128, description="The levels that vary, in words.")
+    mean: str = Field(default="", max_length=32, description="Mean of the benchmark's main quantity, with unit.")
+    p99: str = Field(default="", max_length=32, description="Its 99th percentile.")
+    throughput: str = Field(default="", max_length=32, description="Mean throughput, with unit.")
+    valid: str = Field(default="", max_length=128, description="Yes, or the first reason why not.")
+
+
+class ResultTrial(TrialFields):
+    """A trial that is kept."""
+
+    attempt: int = Field(default=1, ge=1, description="Which client pod of the case ran it.")
+
+
+class ResultStatus(Model):
+    """What was measured. Once the phase is Measured or Failed, nothing of it can change."""
+
+    phase: ResultPhase = Field(default=ResultPhase.RUNNING, description="Running, Measured or Failed.")
+    reason: str = Field(default="", max_length=63, description="Why it failed, as one CamelCase word.")
+    message: str = Field(default="", max_length=1024, description="The same for a person, and what to do next.")
+    completion_time: str | None = Field(
+        default=None, json_schema_extra={"format": "date-time"}, description="When it ended."
+    )
+    trials: tuple[ResultTrial, ...] = Field(
+        default=(), max_length=60, description="Every trial, warm-up ones included, by number."
+    )
+    counts: Counts = Field(default=Counts(), description="What happened, over all counted trials.")
+    statistics: dict[str, Statistic] = Field(
+        default_factory=dict,
+        json_schema_extra={"maxProperties": 32},
+        description="Quantities over the good trials, by name; each name ends with its unit.",
+    )
+    distributions: Distributions = Field(default=Distributions(), description="Merged over the good trials.")
+    valid: bool | None = Field(
+        default=None, description="Whether nothing is known that could have spoiled the numbers."
+    )
+    invalid: tuple[Note, ...] = Field(default=(), max_length=16, description="What could have spoiled them.")
+    facts: tuple[Note, ...] = Field(default=(), max_length=16, description="What explains them, and spoils nothing.")
+    engine: Engine | None = Field(default=None, description="The program that made the load.")
+    display: Display = Field(default=Display(), description="The numbers as `kubectl get` shows them.")
+
+
+_SEALED = Rule(
+    "oldSelf.phase == 'Running' || self == oldSelf",
+    "a result that is Measured or Failed cannot be changed: delete it, or start a new run with spec.runPolicy.rerun",
+)
+
+
+class BenchmarkResult(Resource):
+    """What one case of one run measured."""
+
+    KIND: ClassVar[Kind] = Kind(
+        kind="BenchmarkResult",
+        plural="benchmarkresults",
+        singular="benchmarkresult",
+        short_names=("results", "br"),
+        namespaced=True,
+        columns=(
+            Column("Benchmark", ".spec.benchmark.name"),
+            Column("Run", ".spec.run", "integer"),
+            Column("Server", ".spec.server.nodeClass"),
+            Column("Client", ".spec.client.nodeClass"),
+            Column("Case", ".status.display.case"),
+            Column("Mean", ".status.display.mean"),
+            Column("P99", ".status.display.p99", priority=1),
+            Column("Throughput", ".status.display.throughput"),
+            Column("Retries", ".status.counts.retries", "integer"),
+            Column("Valid", ".status.display.valid"),
+            Column("Node", ".spec.server.node", priority=1),
+            Column("Age", ".metadata.creationTimestamp", "date"),
+        ),
+        description="BenchmarkResult is what one case of one run measured: every trial, and what they say together.",
+    )
+
+    spec: ResultSpec = Field(json_schema_extra=rules(IMMUTABLE))
+    status: ResultStatus = Field(default=ResultStatus(), json_schema_extra=rules(_SEALED))
