@@ -133,7 +133,7 @@ class TrialFields(Model):
     failure: Failure | None = Field(default=None, description="Why it failed.")
     start_time: str = Field(json_schema_extra={"format": "date-time"}, description="By the client's clock.")
     duration_nanoseconds: Nanoseconds = Field(
-        description="From the start of the first connection to the last byte of the slowest download; stalls, waits and "
+        description="From the first connection's start to the slowest download's last byte; stalls, waits and "
         "retries included."
     )
     client: ClientSample = Field(default=ClientSample(), description="What the trial cost the client.")

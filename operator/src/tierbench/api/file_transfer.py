@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from tierbench.api.benchmark import BENCHMARK_COLUMNS, NAME_RULE, Benchmark, BenchmarkSpec, Tls
 from tierbench.api.model import Kind, Model, Rule, Size, rules
@@ -74,7 +74,8 @@ class Storage(Model):
 
 _ONE_STORAGE = Rule(
     "[has(self.hostPath), has(self.emptyDir), has(self.persistentVolumeClaim)].filter(x, x).size() == 1",
-    "give exactly one of hostPath, emptyDir and persistentVolumeClaim, for example {hostPath: {path: /var/lib/tierbench}}",
+    "give exactly one of hostPath, emptyDir and persistentVolumeClaim, "
+    "for example {hostPath: {path: /var/lib/tierbench}}",
 )
 
 _CASES = (
@@ -92,7 +93,7 @@ _DISTINCT_SIZES = Rule(
     "has the same size twice (1Ki and 1024 are the same): name each size once",
 )
 
-_SET = {"x-kubernetes-list-type": "set"}
+_SET: dict[str, JsonValue] = {"x-kubernetes-list-type": "set"}
 _DEFAULT_STORAGE = Storage(empty_dir=EmptyDir())
 
 

@@ -31,6 +31,7 @@ class Rule:
     message_expression: str | None = None
 
     def to_json(self) -> dict[str, str]:
+        """The rule as x-kubernetes-validations takes it."""
         body = {"rule": self.rule, "message": self.message}
         if self.message_expression is not None:
             body["messageExpression"] = self.message_expression
