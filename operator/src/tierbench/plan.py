@@ -1,0 +1,68 @@
+"""The plan of a benchmark: its spec becomes cases, numbered the same way in every run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from random import Random
+
+from tierbench.api.benchmark import BenchmarkSpec, Order, OrderType
+
+
+@dataclass(frozen=True)
+class Factor:
+    """What a benchmark varies, and the values it takes."""
+
+    name: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place for a server: the `ordinal`-th node, from 0, of a class."""
+
+    node_class: str
+    ordinal: int
+
+
+@dataclass(frozen=True)
+class Case:
+    """One combination of levels, server slot and client class included. `number` counts from 1."""
+
+    number: int
+    server: Slot
+    client_class: str
+    levels: Mapping[str, str]
+
+
+def slots(spec: BenchmarkSpec) -> tuple[Slot, ...]:
+    """Every place that hosts the server, in the order of the spec."""
+    return tuple(
+        Slot(node_class, ordinal)
+        for node_class in spec.servers.node_classes
+        for ordinal in range(spec.servers.nodes_per_class)
+    )
+
+
+def plan(spec: BenchmarkSpec, factors: Sequence[Factor]) -> tuple[Case, ...]:
+    """All cases in the order of the spec; the last factor varies fastest."""
+    names = [factor.name for factor in factors]
+    combinations = product(slots(spec), spec.clients.node_classes, product(*(factor.levels for factor in factors)))
+    return tuple(
+        Case(number, slot, client_class, dict(zip(names, levels, strict=True)))
+        for number, (slot, client_class, levels) in enumerate(combinations, start=1)
+    )
+
+
+def in_order(cases: Sequence[Case], order: Order) -> tuple[Case, ...]:
+    """The cases as they run: those of one slot together, so that a server is deployed once."""
+    if order.type is OrderType.SEQUENTIAL:
+        return tuple(cases)
+    random = Random(order.seed)  # noqa: S311 (an order, not a secret)
+    blocks: dict[Slot, list[Case]] = {}
+    for case in cases:
+        blocks.setdefault(case.server, []).append(case)
+    places = list(blocks)
+    random.shuffle(places)
+    for place in places:
+        random.shuffle(blocks[place])
+    return tuple(case for place in places for case in blocks[place])

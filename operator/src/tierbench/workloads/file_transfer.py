@@ -1,0 +1,57 @@
+"""FileTransferBenchmark as a workload."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from tierbench.api.benchmark import Tls
+from tierbench.api.file_transfer import FileTransferSpec
+from tierbench.api.quantity import parse_size
+from tierbench.plan import Case, Factor
+from tierbench.workloads.download import client_job
+from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
+from tierbench.workloads.nginx import server_manifests
+from tierbench.workloads.workload import ClientSite, Credentials, Images, Manifest, RunningServer, ServerSite
+
+_BYTES_PER_TRIAL_OVERHEAD: Final = 32 * 2**20
+_START_SECONDS: Final = 120
+
+
+@dataclass(frozen=True)
+class FileTransfer:
+    """nginx on the server's node, downloads from the client's."""
+
+    owner: Owner
+    spec: FileTransferSpec
+    images: Images
+
+    def factors(self) -> tuple[Factor, ...]:
+        """File size, concurrency, cache state, TLS."""
+        return (
+            Factor("fileSize", self.spec.file_sizes),
+            Factor("concurrency", tuple(str(number) for number in self.spec.concurrency)),
+            Factor("cacheState", tuple(state.value for state in self.spec.cache_state)),
+            Factor("tls", tuple(level.value for level in self.spec.tls)),
+        )
+
+    def credentials(self, site: ServerSite) -> Credentials:
+        """The agent's token, and certificates if any case uses TLS."""
+        metadata = self.owner.metadata(site.name, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
+        manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
+        return Credentials(manifest, certificate=any(level is not Tls.NONE for level in self.spec.tls))
+
+    def server(self, site: ServerSite) -> tuple[Manifest, ...]:
+        """nginx with its files and the agent beside it."""
+        return server_manifests(self.owner, self.spec, self.images, site)
+
+    def client(self, site: ClientSite, case: Case, server: RunningServer) -> Manifest:
+        """The download Job."""
+        return client_job(self.owner, self.spec, self.images, site, case, server)
+
+    def deadline_seconds(self, trials: int) -> int:
+        """Trials, warm-up ones included, times the time that one may take, and the start of a pod."""
+        return (trials + self.spec.warmup) * self.spec.timeouts.trial_seconds + _START_SECONDS
+
+    def weight(self, case: Case) -> float:
+        """Bytes moved, and for each trial what a small file would cost."""
+        size = parse_size(case.levels["fileSize"]) * int(case.levels["concurrency"])
+        return float((self.spec.repetitions + self.spec.warmup) * (size + _BYTES_PER_TRIAL_OVERHEAD))

@@ -1,0 +1,218 @@
+"""The file server: nginx, the files prepared before it, the agent beside it."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tierbench.api.benchmark import Tls
+from tierbench.api.file_transfer import Access, FileTransferSpec, Storage
+from tierbench.api.quantity import parse_size
+from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
+from tierbench.workloads.pods import (
+    NONROOT,
+    RESTRICTED,
+    SERVER_READY_PERIOD_SECONDS,
+    placement,
+    pod_basics,
+    pod_security,
+)
+from tierbench.workloads.workload import Images, Manifest, ServerSite
+
+AGENT_PORT: Final = 8090
+PORTS: Final = {Tls.NONE: 8080, Tls.TLS12: 8443, Tls.TLS13: 8444}
+PORT_NAMES: Final = {Tls.NONE: "http", Tls.TLS12: "https-tls12", Tls.TLS13: "https-tls13"}
+DATA: Final = "/data"
+CREDENTIALS: Final = "/credentials"
+TOKEN_FILE: Final = f"{CREDENTIALS}/agent-token"
+CA_FILE: Final = f"{CREDENTIALS}/ca.crt"
+
+_HEAD: Final = """\
+worker_processes auto;
+error_log /dev/stderr warn;
+pid /tmp/nginx.pid;
+events {
+  worker_connections 1024;
+}
+http {
+  access_log off;
+  default_type application/octet-stream;
+  sendfile on;
+  tcp_nopush on;
+  tcp_nodelay on;
+  etag on;
+  client_body_temp_path /tmp/client;
+  proxy_temp_path /tmp/proxy;
+  fastcgi_temp_path /tmp/fastcgi;
+  uwsgi_temp_path /tmp/uwsgi;
+  scgi_temp_path /tmp/scgi;
+"""
+
+
+def configuration(tls: Sequence[Tls]) -> str:
+    """nginx.conf, whole: it relies on nothing that an image brings along. Port 8080 is always there, for readiness."""
+    return _HEAD + "".join(_listener(level) for level in PORTS if level is Tls.NONE or level in tls) + "}\n"
+
+
+def _listener(tls: Tls) -> str:
+    secure = "" if tls is Tls.NONE else " ssl"
+    lines = [f"listen {PORTS[tls]}{secure};", f"root {DATA};"]
+    if tls is not Tls.NONE:
+        lines += [
+            f"ssl_protocols {tls.value};",
+            f"ssl_certificate {CREDENTIALS}/tls.crt;",
+            f"ssl_certificate_key {CREDENTIALS}/tls.key;",
+        ]
+    lines.append("location = /ready { return 204; }")
+    return "  server {\n" + "".join(f"    {line}\n" for line in lines) + "  }\n"
+
+
+def server_manifests(owner: Owner, spec: FileTransferSpec, images: Images, site: ServerSite) -> tuple[Manifest, ...]:
+    """ConfigMap, Services, volume claim if asked for, and last the pod."""
+    labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
+    metadata = owner.metadata(site.name, labels)
+    claim = spec.storage.persistent_volume_claim
+    claims = () if claim is None else (_claim(metadata, claim.storage_class_name, spec),)
+    config_map = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata,
+        "data": {"nginx.conf": configuration(spec.tls)},
+    }
+    agent_service = _service(owner.metadata(f"{site.name}-agent", labels), labels, {"agent": AGENT_PORT}, "ClusterIP")
+    return (
+        config_map,
+        *_access_services(metadata, labels, spec),
+        agent_service,
+        *claims,
+        _pod(metadata, spec, images, site),
+    )
+
+
+def _access_services(metadata: Manifest, labels: dict[str, str], spec: FileTransferSpec) -> tuple[Manifest, ...]:
+    if spec.access not in (Access.CLUSTER_IP, Access.NODE_PORT):
+        return ()
+    ports = {PORT_NAMES[tls]: PORTS[tls] for tls in spec.tls}
+    service_type = "NodePort" if spec.access is Access.NODE_PORT else "ClusterIP"
+    return (_service(metadata, labels, ports, service_type),)
+
+
+def _service(metadata: Manifest, labels: dict[str, str], ports: dict[str, int], service_type: str) -> Manifest:
+    # A server whose disk stalls may miss a readiness probe: it must stay reachable, the stall is what is measured.
+    owner_labels = {key: metadata["labels"][key] for key in metadata["labels"] if key.startswith("tierbench.io/")}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {
+            "type": service_type,
+            "publishNotReadyAddresses": True,
+            "selector": {**owner_labels, **labels},
+            "ports": [{"name": name, "port": port, "targetPort": port} for name, port in ports.items()],
+        },
+    }
+
+
+def _claim(metadata: Manifest, storage_class: str, spec: FileTransferSpec) -> Manifest:
+    needed = sum(parse_size(size) for size in spec.file_sizes)
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": metadata,
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": storage_class,
+            "resources": {"requests": {"storage": str(needed + needed // 10 + 64 * 2**20)}},
+        },
+    }
+
+
+def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: ServerSite) -> Manifest:
+    on_host_path = spec.storage.host_path is not None
+    host_network = spec.access is Access.HOST_NETWORK
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {
+            **pod_basics(images.pull_secrets),
+            **placement(site.node, site.node_class),
+            **({"hostNetwork": True} if host_network else {}),
+            "restartPolicy": "Always",
+            "securityContext": pod_security(fs_group=not on_host_path),
+            "initContainers": [_prepare(spec, images)],
+            "containers": [_nginx(images), _agent(spec, images)],
+            "volumes": [
+                {"name": "data", **_volume(spec.storage, site.name)},
+                {"name": "config", "configMap": {"name": site.name}},
+                {"name": "credentials", "secret": {"secretName": site.name, "defaultMode": 0o440}},
+                {"name": "tmp", "emptyDir": {}},
+            ],
+        },
+    }
+
+
+def _volume(storage: Storage, claim_name: str) -> dict[str, Any]:
+    if storage.host_path is not None:
+        return {"hostPath": {"path": storage.host_path.path, "type": "DirectoryOrCreate"}}
+    if storage.persistent_volume_claim is not None:
+        return {"persistentVolumeClaim": {"claimName": claim_name}}
+    return {"emptyDir": {}}
+
+
+def _prepare(spec: FileTransferSpec, images: Images) -> dict[str, Any]:
+    """Writes the files. A hostPath is root's, so there it runs as root, with the rights to give files away."""
+    sizes = ",".join(str(parse_size(size)) for size in spec.file_sizes)
+    security = RESTRICTED
+    if spec.storage.host_path is not None:
+        capabilities = {"drop": ["ALL"], "add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]}
+        security = {**RESTRICTED, "runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False, "capabilities": capabilities}
+    return {
+        "name": "prepare",
+        "image": images.client,
+        "args": ["prepare", "--directory", DATA, "--sizes", sizes, "--owner", f"{NONROOT}:{NONROOT}"],
+        "securityContext": security,
+        "volumeMounts": [{"name": "data", "mountPath": DATA}],
+    }
+
+
+def _nginx(images: Images) -> dict[str, Any]:
+    return {
+        "name": "nginx",
+        "image": images.nginx,
+        "command": ["nginx", "-c", "/etc/tierbench/nginx.conf", "-g", "daemon off;"],
+        "ports": [{"name": PORT_NAMES[tls], "containerPort": port} for tls, port in PORTS.items()],
+        "readinessProbe": {
+            "httpGet": {"path": "/ready", "port": PORTS[Tls.NONE]},
+            "periodSeconds": SERVER_READY_PERIOD_SECONDS,
+            "failureThreshold": 30,
+        },
+        "resources": {"requests": {"cpu": "50m", "memory": "32Mi"}},
+        "securityContext": RESTRICTED,
+        "volumeMounts": [
+            {"name": "data", "mountPath": DATA, "readOnly": True},
+            {"name": "config", "mountPath": "/etc/tierbench", "readOnly": True},
+            {"name": "credentials", "mountPath": CREDENTIALS, "readOnly": True},
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (the container's own)
+        ],
+    }
+
+
+def _agent(spec: FileTransferSpec, images: Images) -> dict[str, Any]:
+    ports = ",".join(str(PORTS[tls]) for tls in spec.tls)
+    listen = ["--listen", f":{AGENT_PORT}", "--token-file", TOKEN_FILE]
+    return {
+        "name": "agent",
+        "image": images.client,
+        "args": ["agent", *listen, "--directory", DATA, "--ports", ports],
+        "ports": [{"name": "agent", "containerPort": AGENT_PORT}],
+        "readinessProbe": {
+            "httpGet": {"path": "/healthz", "port": AGENT_PORT},
+            "periodSeconds": SERVER_READY_PERIOD_SECONDS,
+            "failureThreshold": 30,
+        },
+        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
+        "securityContext": RESTRICTED,
+        "volumeMounts": [
+            {"name": "data", "mountPath": DATA, "readOnly": True},
+            {"name": "credentials", "mountPath": CREDENTIALS, "readOnly": True},
+        ],
+    }

@@ -1,0 +1,56 @@
+"""What all pods of a benchmark share: least rights, and the one node that they are pinned to."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tierbench.api.node_class import NodeClassSpec
+
+NONROOT: Final = 65532
+SERVER_READY_PERIOD_SECONDS: Final = 1
+
+RESTRICTED: Final[dict[str, Any]] = {
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "capabilities": {"drop": ["ALL"]},
+}
+
+
+def pod_security(*, fs_group: bool) -> dict[str, Any]:
+    """The pod's security context: non-root, seccomp of the runtime, volumes owned by its group if asked."""
+    context: dict[str, Any] = {
+        "runAsNonRoot": True,
+        "runAsUser": NONROOT,
+        "runAsGroup": NONROOT,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    if fs_group:
+        context |= {"fsGroup": NONROOT, "fsGroupChangePolicy": "OnRootMismatch"}
+    return context
+
+
+def placement(node: str, node_class: NodeClassSpec) -> dict[str, Any]:
+    """Pins a pod to one node, as long as that node still bears the labels of its class.
+
+    matchFields on metadata.name is what the DaemonSet controller uses: the hostname label may differ from the name.
+    """
+    selector = node_class.node_selector
+    expressions = [{"key": key, "operator": "In", "values": [value]} for key, value in selector.match_labels.items()]
+    expressions += [expression.to_json() for expression in selector.match_expressions]
+    term = {
+        "matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}],
+        "matchExpressions": expressions,
+    }
+    return {
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}},
+        "tolerations": [toleration.to_json() for toleration in node_class.tolerations],
+    }
+
+
+def pod_basics(pull_secrets: Sequence[str]) -> dict[str, Any]:
+    """No service-account token, no environment of other services, a quick end."""
+    return {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": 2,
+        "imagePullSecrets": [{"name": name} for name in pull_secrets],
+    }
