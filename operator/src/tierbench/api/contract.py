@@ -162,8 +162,8 @@ class TrialStartedLine(Model):
 class Engine(Model):
     """The program that made the load."""
 
-    name: str = Field(max_length=63)
-    version: str = Field(max_length=63)
+    name: str = Field(max_length=63, description="Its name.")
+    version: str = Field(max_length=63, description="Its version.")
     architecture: str = Field(max_length=32, description="As Go says it: amd64, arm64, arm.")
 
 

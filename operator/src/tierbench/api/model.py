@@ -137,11 +137,11 @@ QUANTITY_PATTERN: Final = r"^[1-9][0-9]{0,14}(k|M|G|T|Ki|Mi|Gi|Ti)?$"
 
 Size = Annotated[
     str,
-    BeforeValidator(str),
     Field(
         max_length=18,
         description="A size in bytes as a whole-number quantity: 1048576, 512Ki, 1Mi, 5Gi, 5G.",
         pattern=QUANTITY_PATTERN,
         json_schema_extra={"x-kubernetes-int-or-string": True},
     ),
+    BeforeValidator(str),
 ]

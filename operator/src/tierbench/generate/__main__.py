@@ -1,0 +1,62 @@
+"""Writes every generated file, or with --check says which ones differ."""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from difflib import unified_diff
+from pathlib import Path
+
+from tierbench.generate.contract import contract_schema
+
+_CONTEXT_LINES = 1
+
+
+def generated_files() -> dict[str, str]:
+    """The content of every generated file, by its path from the project's root."""
+    return {"images/client/contract.schema.json": contract_schema()}
+
+
+def differences(root: Path, files: Mapping[str, str]) -> list[str]:
+    """What stands in `root` and should not, as lines of a unified diff."""
+    lines: list[str] = []
+    for name, content in files.items():
+        path = root / name
+        current = path.read_text() if path.exists() else ""
+        lines += unified_diff(
+            current.splitlines(), content.splitlines(), name, f"{name} (generated)", lineterm="", n=_CONTEXT_LINES
+        )
+    return lines
+
+
+def write(root: Path, files: Mapping[str, str]) -> None:
+    """Writes what differs."""
+    for name, content in files.items():
+        path = root / name
+        if not path.exists() or path.read_text() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+            print(f"wrote {name}")
+
+
+def main() -> int:
+    """0 if all is as generated, 1 if --check found a difference, 2 for a wrong place."""
+    parser = argparse.ArgumentParser(prog="python -m tierbench.generate", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing, fail if a file differs")
+    parser.add_argument("--root", type=Path, default=Path.cwd(), help="the project's root (default: here)")
+    arguments = parser.parse_args()
+    if not (arguments.root / "operator" / "src" / "tierbench").is_dir():
+        print(f"{arguments.root} is not the project's root: change to it, or give it with --root", file=sys.stderr)
+        return 2
+    files = generated_files()
+    if not arguments.check:
+        write(arguments.root, files)
+        return 0
+    lines = differences(arguments.root, files)
+    if lines:
+        print("\n".join(lines))
+        print("\ngenerated files differ from the models: run `python -m tierbench.generate` and commit", file=sys.stderr)
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
