@@ -1,0 +1,125 @@
+"""Builds the image folders beside this file into OCI archives: python3 -m images.build --help.
+
+A folder has a Dockerfile, and optionally a program `context` that fills the folder it is given with what the Dockerfile
+copies (sources from elsewhere, compiled programs); without one the image's folder itself is the context. The same Dockerfile
+builds with docker or podman: `docker build build/images/NAME`.
+"""
+
+import argparse
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from images import base
+from images.shell import BuildError, output, run
+
+ROOT = Path(__file__).parents[1]
+BUILT = ROOT / "build" / "images"
+
+_NAMES = {"pause": "registry.k8s.io/pause:3.10"}  # containerd's sandbox; all others are ghcr.io/tierbench/NAME:TAG
+_PIP = {"index-url", "extra-index-url", "trusted-host", "proxy", "cert", "timeout", "default-timeout", "retries"}
+_HOST = {"x86_64": "linux/amd64", "aarch64": "linux/arm64", "armv7l": "linux/arm/v7"}
+
+
+def main() -> int:
+    """Build what the command line asks for; print each archive."""
+    parser = argparse.ArgumentParser(prog="python3 -m images.build", description="Build images into OCI archives.")
+    parser.add_argument("images", nargs="*", metavar="IMAGE", help="folders of images/ (all of them)")
+    parser.add_argument("--tag", default="dev", metavar="VERSION", help="the images' tag (dev)")
+    parser.add_argument("--platform", default=_HOST.get(os.uname().machine, ""), help="linux/amd64,linux/arm64,… (this machine's)")
+    arguments = parser.parse_args()
+    try:
+        names = arguments.images or sorted(path.parent.name for path in ROOT.glob("images/*/Dockerfile"))
+        BUILT.mkdir(parents=True, exist_ok=True)
+        with (BUILT / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for name in names:
+                print(build(name, arguments.tag, arguments.platform), flush=True)
+    except BuildError as error:
+        print(f"images: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def build(image: str, tag: str, platform: str) -> Path:
+    """The OCI archive of images/IMAGE, built unless one of the same content is there."""
+    dockerfile = ROOT / "images" / image / "Dockerfile"
+    if not dockerfile.exists():
+        raise BuildError(f"no {dockerfile.relative_to(ROOT)}")
+    name = _NAMES.get(image, f"ghcr.io/tierbench/{image}:{tag}")
+    context, archive, stamp = BUILT / image, BUILT / f"{image}.tar", BUILT / f"{image}.sha256"
+    _fill(image, context)
+    origin = base.ensure() if _starts_from(dockerfile, "debian:bookworm-slim") else ""
+    digest = _digest(context, name, platform, origin)
+    if archive.exists() and stamp.exists() and stamp.read_text() == digest:
+        return archive
+    print(f"building {name} for {platform} …", file=sys.stderr, flush=True)
+    _buildah(context, name, platform, archive)
+    stamp.write_text(digest)
+    return archive
+
+
+def _fill(image: str, context: Path) -> None:
+    source = ROOT / "images" / image
+    shutil.rmtree(context, ignore_errors=True)
+    if not (source / "context").exists():
+        shutil.copytree(source, context)
+        return
+    context.mkdir()
+    environment = {**os.environ, "PATH": f"{ROOT / 'tools'}:{os.environ['PATH']}"}
+    if subprocess.run([source / "context", context], cwd=ROOT, env=environment, stdout=sys.stderr, check=False).returncode != 0:
+        raise BuildError(f"images/{image}/context failed: see above")
+    shutil.copy(source / "Dockerfile", context)
+
+
+def _starts_from(dockerfile: Path, name: str) -> bool:
+    pattern = rf"^FROM\s+(--\S+\s+)*(docker\.io/library/)?{re.escape(name)}(\s|$)"
+    return re.search(pattern, dockerfile.read_text(), re.MULTILINE | re.IGNORECASE) is not None
+
+
+def _digest(context: Path, *parts: str) -> str:
+    total = hashlib.sha256(repr(parts).encode())
+    for path in sorted(context.rglob("*")):
+        if path.is_file():
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            total.update(repr((str(path.relative_to(context)), path.stat().st_mode, content)).encode())
+    return total.hexdigest()
+
+
+def _buildah(context: Path, name: str, platform: str, archive: Path) -> None:
+    subprocess.run(["buildah", "manifest", "rm", name], capture_output=True, check=False)
+    with tempfile.TemporaryDirectory() as folder:
+        volumes = [f"--volume={source}:{place}:ro" for source, place in _package_configuration(Path(folder)).items()]
+        run(
+            *("buildah", "bud", "--isolation", "chroot", "--network", "host", "--format", "oci", "--pull-never"),
+            *(*volumes, "--platform", platform, "--manifest", name, str(context)),
+        )
+    partial = archive.with_suffix(".partial")
+    partial.unlink(missing_ok=True)
+    run("buildah", "manifest", "push", "--quiet", "--all", name, f"oci-archive:{partial}:{name}")
+    partial.rename(archive)
+
+
+def _package_configuration(folder: Path) -> dict[Path, str]:
+    """Files that let apt and pip reach their archives in a RUN step as they do on this machine, and where they belong."""
+    apt, pip, certificates = folder / "apt.conf", folder / "pip.conf", Path("/etc/ssl/certs/ca-certificates.crt")
+    apt.write_text(base.apt_configuration())
+    lines = [line.partition("=") for line in output(sys.executable, "-m", "pip", "config", "list").splitlines()]
+    options = {key.rpartition(".")[2]: value.strip("'") for key, _, value in lines}
+    options = {key: value for key, value in options.items() if key in _PIP}
+    place = "/run/certificates.crt"
+    if "cert" in options:
+        options["cert"] = place
+    pip.write_text("[global]\n" + "".join(f"{key} = {value}\n" for key, value in options.items()))
+    files = {apt: "/etc/apt/apt.conf.d/99build", pip: "/etc/pip.conf"}
+    return files | ({certificates: place} if certificates.exists() else {})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""Addresses of one cluster, all of 198.18.0.0/15, the range kept for benchmarks of network devices (RFC 2544).
+
+Cluster number c of this machine (0 to 15) has 198.18.c.0/24 for its machines and 198.19.(16 c + node).0/24 for the pods of
+each node. Services are seen by a cluster's own machines alone, so all clusters use the same range.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+
+from tests.cluster.errors import ClusterError
+from tests.cluster.processes import output
+
+MOST_CLUSTERS = 16
+SERVICES = "198.18.64.0/20"
+FIRST_SERVICE = "198.18.64.1"
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """The addresses of cluster `number`; nodes count from 0."""
+
+    number: int
+
+    @property
+    def control_plane(self) -> str:
+        return f"198.18.{self.number}.1"
+
+    @property
+    def host(self) -> str:
+        return f"198.18.{self.number}.254"
+
+    @property
+    def interface(self) -> str:
+        """The host's network interface on the cluster's switch."""
+        return f"tierbench{self.number}"
+
+    @property
+    def pods(self) -> str:
+        """The range that holds every pod of the cluster."""
+        return f"198.19.{16 * self.number}.0/20"
+
+    def node(self, index: int) -> str:
+        return f"198.18.{self.number}.{10 + index}"
+
+    def node_pods(self, index: int) -> str:
+        return f"198.19.{16 * self.number + index}.0/24"
+
+
+def first_free() -> Addresses:
+    """The first cluster number whose network interface and addresses are not in use on this machine."""
+    taken = {int(match[1]) for match in re.finditer(r"198\.18\.(\d+)\.", output("ip", "-4", "route", "show", "table", "all"))}
+    names = {link["ifname"] for link in json.loads(output("ip", "-json", "link"))}
+    for number in range(MOST_CLUSTERS):
+        addresses = Addresses(number)
+        if number not in taken and addresses.interface not in names:
+            return addresses
+    raise ClusterError(f"{MOST_CLUSTERS} clusters are up, or 198.18.0.0/20 is in use; take one down")

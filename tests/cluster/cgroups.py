@@ -1,0 +1,137 @@
+"""Control groups of one cluster: /tierbench/CLUSTER/daemons for the machines' daemons, /tierbench/CLUSTER/NODE for a node's pods.
+
+Version 1 (a folder for each controller) and version 2 (one folder) differ in the files' names and in one thing that matters:
+a read throttle of version 1 binds only the very group it stands on, so there each container gets its own.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster.processes import Process, wait
+from tests.cluster.profiles import Node
+
+MOUNT = Path("/sys/fs/cgroup")
+PERIOD_MICROSECONDS = 100_000
+
+
+def version2() -> bool:
+    return (MOUNT / "cgroup.controllers").exists()
+
+
+def controllers() -> set[str]:
+    """The controllers that this machine offers."""
+    if version2():
+        return set((MOUNT / "cgroup.controllers").read_text().split())
+    return {path.name for path in MOUNT.iterdir() if (path / "cgroup.procs").exists() and path.name != "unified"}
+
+
+def device_of(path: Path) -> str:
+    """The block device that holds the path, as MAJOR:MINOR; of the whole disk, for a partition cannot be throttled."""
+    number = path.stat().st_dev
+    device = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
+    disk = device.parent if (device / "partition").exists() else device
+    return (disk / "dev").read_text().strip()
+
+
+@dataclass(frozen=True)
+class Cgroups:
+    """The control groups of the cluster of this name."""
+
+    cluster: str
+
+    def path(self, node: str) -> str:
+        """The node's group as the kubelet writes it."""
+        return f"/tierbench/{self.cluster}/{node}"
+
+    def make(self, node: Node, disk: str) -> None:
+        """The group of the node's pods with the node's limits; `disk` is MAJOR:MINOR."""
+        self._make(node.name)
+        if node.memory:
+            self._write(node.name, "memory", ("memory.limit_in_bytes", "memory.max"), str(node.memory))
+        if node.cpus:
+            quota = int(node.cpus * PERIOD_MICROSECONDS)
+            if version2():
+                self._write(node.name, "cpu", ("", "cpu.max"), f"{quota} {PERIOD_MICROSECONDS}")
+            else:
+                self._write(node.name, "cpu", ("cpu.cfs_period_us", ""), str(PERIOD_MICROSECONDS))
+                self._write(node.name, "cpu", ("cpu.cfs_quota_us", ""), str(quota))
+        if node.disk_read and version2():
+            self.throttle(node.name, disk, node.disk_read)
+
+    def throttle(self, node: str, disk: str, rate: int | None) -> None:
+        """Bytes a second that every container of the node reads from the disk; None: no limit."""
+        if version2():
+            self._write(node, "io", ("", "io.max"), f"{disk} rbps={rate or 'max'}")
+            return
+        for folder, _, _ in os.walk(self._folder("blkio", node)):
+            try:
+                Path(folder, "blkio.throttle.read_bps_device").write_text(f"{disk} {rate or 0}")
+            except FileNotFoundError:
+                pass  # a container that has just ended
+
+    def enter_daemons(self) -> None:
+        """Put the calling process into the group of the cluster's daemons."""
+        for folder in self._make("daemons"):
+            (folder / "cgroup.procs").write_text("0")
+
+    def pod(self, node: str, uid: str) -> list[Process]:
+        """Every process of the pod, the pause process included."""
+        names = (f"pod{uid}", f"pod{uid.replace('-', '_')}")
+        tree = self._folder("memory", node)
+        folders = (Path(folder) for folder, _, _ in os.walk(tree) if any(name in Path(folder).parts for name in names))
+        return [process for folder in folders for process in _processes(folder)]
+
+    def remove(self) -> None:
+        """Kill every process of the cluster and remove its groups."""
+        trees = [top / "tierbench" / self.cluster for top in self._hierarchies()]
+        folders = [Path(folder) for tree in trees for folder, _, _ in os.walk(tree, topdown=False)]
+
+        def empty() -> bool:
+            left = {process for folder in folders for process in _processes(folder)}
+            for process in left:
+                process.send(signal.SIGKILL)
+            return not left
+
+        wait(empty, f"end of the processes of cluster {self.cluster}", 20)
+        for folder in folders:
+            folder.rmdir()
+        for tree in trees:
+            if tree.parent.exists() and not any(path.is_dir() for path in tree.parent.iterdir()):
+                tree.parent.rmdir()
+
+    def _hierarchies(self) -> list[Path]:
+        if version2():
+            return [MOUNT]
+        return sorted({(MOUNT / name).resolve() for name in controllers()})
+
+    def _folder(self, controller: str, group: str) -> Path:
+        top = MOUNT if version2() else MOUNT / controller
+        return top / "tierbench" / self.cluster / group
+
+    def _make(self, group: str) -> list[Path]:
+        made = []
+        for top in self._hierarchies():
+            folder = top
+            for name in ("tierbench", self.cluster, group):
+                parent, folder = folder, folder / name
+                if version2():
+                    wanted = {"cpuset", "cpu", "io", "memory", "pids"} & controllers()
+                    (parent / "cgroup.subtree_control").write_text(" ".join(f"+{one}" for one in sorted(wanted)))
+                folder.mkdir(exist_ok=True)
+                for file in ("cpuset.cpus", "cpuset.mems") if top.name == "cpuset" else ():
+                    (folder / file).write_text((parent / file).read_text())
+            made.append(folder)
+        return made
+
+    def _write(self, group: str, controller: str, files: tuple[str, str], value: str) -> None:
+        (self._folder(controller, group) / files[version2()]).write_text(value)
+
+
+def _processes(folder: Path) -> Iterator[Process]:
+    try:
+        return (Process(int(pid)) for pid in (folder / "cgroup.procs").read_text().split())
+    except (FileNotFoundError, OSError):
+        return iter(())

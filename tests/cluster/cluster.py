@@ -1,0 +1,222 @@
+"""The cluster: up, down, and what tests do to it in between."""
+
+import fcntl
+import json
+import shutil
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from tests.cluster import binaries, control_plane, images, network, node, preflight, profiles, volumes
+from tests.cluster.addresses import Addresses, first_free
+from tests.cluster.cgroups import Cgroups
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.errors import ClusterError
+from tests.cluster.machine import Machine
+from tests.cluster.node import NodeMachine
+from tests.cluster.processes import Process, output, wait
+
+STATE = Path("/var/lib/tierbench-cluster")
+CONTROL_PLANE = "control-plane"
+
+
+class Cluster:
+    """The built-in cluster of this name. Nothing is kept in memory: every call looks at what is there."""
+
+    def __init__(self, name: str = "tierbench") -> None:
+        preflight.check_name(name)
+        self.name = name
+        self.folder = STATE / name
+        self.cgroups = Cgroups(name)
+        self._control_plane_machine = Machine(name, CONTROL_PLANE, self.folder / "log", self.cgroups)
+
+    @property
+    def exists(self) -> bool:
+        """Whether the cluster is up."""
+        return self._control_plane_machine.init is not None
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig."""
+        return self.folder / "admin.kubeconfig"
+
+    @cached_property
+    def binaries(self) -> Path:
+        return binaries.build()
+
+    @property
+    def addresses(self) -> Addresses:
+        try:
+            return Addresses(int((self.folder / "number").read_text()))
+        except FileNotFoundError as error:
+            raise ClusterError(f"there is no cluster '{self.name}': python3 -m tests.cluster --name {self.name} up") from error
+
+    @property
+    def control_plane(self) -> ControlPlane:
+        return ControlPlane(self._control_plane_machine, self.folder, self.binaries, self.addresses)
+
+    @property
+    def nodes(self) -> list[NodeMachine]:
+        return [
+            NodeMachine(
+                Machine(self.name, profile.name, self.folder / "log", self.cgroups),
+                profile,
+                index,
+                self.folder / "nodes" / profile.name,
+                self.control_plane,
+            )
+            for index, profile in enumerate(profiles.load(self.folder / "nodes.toml"))
+        ]
+
+    def node(self, name: str) -> NodeMachine:
+        """The node of this name."""
+        for one in self.nodes:
+            if one.profile.name == name:
+                return one
+        raise ClusterError(f"no node '{name}'; there are {', '.join(one.profile.name for one in self.nodes)}")
+
+    def up(self, nodes: Path = profiles.DEFAULT) -> bool:
+        """Bring the cluster up, or what of it is down. Returns False when everything was up already."""
+        wanted = profiles.load(nodes)
+        preflight.check(wanted)
+        self.binaries.exists()
+        pause = images.build("pause")
+        with self._lock(self.name):
+            if self.exists:
+                if profiles.load(self.folder / "nodes.toml") != wanted:
+                    raise ClusterError(f"cluster '{self.name}' is up with other nodes than {nodes}: take it down first")
+                if all(running for _, running in self.status()) and self.ready():
+                    return False
+            else:
+                self._remove()
+                self._create(nodes)
+            self._start_everything(pause)
+        return True
+
+    def down(self) -> bool:
+        """Take the cluster down and leave nothing behind. Returns False when there was none."""
+        preflight.check_root()
+        with self._lock(self.name):
+            there = self.exists or self.folder.exists()
+            self._remove()
+        return there
+
+    def ready(self) -> bool:
+        """Whether every node is Ready."""
+        path = "{range .items[*]}{.status.conditions[?(@.type=='Ready')].status} {end}"
+        try:
+            return self.kubectl("get", "nodes", "-o", f"jsonpath={path}").split() == ["True"] * len(self.nodes)
+        except ClusterError:
+            return False
+
+    def kubectl(self, *arguments: str) -> str:
+        """What kubectl writes, as the cluster's administrator."""
+        return output(f"{self.binaries}/kubectl", f"--kubeconfig={self.kubeconfig}", *arguments)
+
+    def load(self, archives: list[Path]) -> list[str]:
+        """Load OCI archives into every node; says what it did, a line an archive and node that lacked it."""
+        with ThreadPoolExecutor() as pool:
+            lines = pool.map(lambda one: [line for archive in archives for line in images.load(one, archive)], self.nodes)
+        return [line for some in lines for line in some]
+
+    def status(self) -> list[tuple[str, bool]]:
+        """Every component, COMPONENT or NODE/COMPONENT, and whether it runs."""
+        machine = self._control_plane_machine
+        found = [(daemon, machine.daemon(daemon) is not None) for daemon in control_plane.DAEMONS]
+        for one in self.nodes:
+            found += [(f"{one.profile.name}/{daemon}", one.machine.daemon(daemon) is not None) for daemon in node.DAEMONS]
+        return found
+
+    def start(self, component: str) -> None:
+        """Start a component (apiserver, jetson-1/kubelet) or boot a whole node (jetson-1)."""
+        with self._lock(self.name):
+            name, _, daemon = component.partition("/")
+            if name in control_plane.DAEMONS:
+                self.control_plane.start(name)
+            elif daemon in node.DAEMONS:
+                self.node(name).start(daemon)
+            elif daemon:
+                raise ClusterError(f"no component '{component}'; a node has {', '.join(node.DAEMONS)}")
+            else:
+                self._start_node(self.node(name))
+
+    def stop(self, component: str) -> None:
+        """Ask a component to end, and wait; a whole node ends as in a power cut."""
+        self.signal(component, signal.SIGTERM)
+
+    def signal(self, component: str, number: signal.Signals) -> None:
+        """Send a signal to a component: SIGTERM, SIGKILL, SIGSTOP, SIGCONT. A whole node can only be ended."""
+        name, _, daemon = component.partition("/")
+        if name in control_plane.DAEMONS:
+            self._control_plane_machine.signal(name, number)
+        elif daemon:
+            self.node(name).machine.signal(daemon, number)
+        elif number in (signal.SIGTERM, signal.SIGKILL):
+            self.node(name).machine.kill()
+        else:
+            raise ClusterError(f"name one component of the node, such as {name}/kubelet")
+
+    def pod_processes(self, namespace: str, pod: str) -> list[Process]:
+        """Every process of a running pod, by its pid on the host; the pod's own programs and the pause process."""
+        found = json.loads(self.kubectl("get", "pod", "-n", namespace, pod, "-o", "json"))
+        return self.cgroups.pod(found["spec"]["nodeName"], found["metadata"]["uid"])
+
+    def _create(self, nodes: Path) -> None:
+        self.folder.mkdir(parents=True)
+        self.folder.chmod(0o700)
+        shutil.copyfile(nodes, self.folder / "nodes.toml")
+        with self._lock(""):
+            addresses = first_free()
+            (self.folder / "number").write_text(str(addresses.number))
+            self._control_plane_machine.boot()
+            network.connect_host(self._control_plane_machine, addresses)
+        self.control_plane.prepare([one.profile.name for one in self.nodes])
+
+    def _start_everything(self, pause: Path) -> None:
+        plane, nodes = self.control_plane, self.nodes
+        for daemon in control_plane.DAEMONS:
+            plane.start(daemon)
+        with ThreadPoolExecutor(len(nodes)) as pool:
+            list(pool.map(self._start_node, nodes))
+            list(pool.map(lambda one: images.load(one, pause), nodes))
+        self.wait_for_api()
+        self.kubectl("apply", "-f", str(Path(__file__).parent / "manifests"))
+        volumes.apply(self)
+        wait(self.ready, f"every node to be Ready (logs in {self.folder / 'log'})", 60)
+
+    def wait_for_api(self, seconds: float = 60) -> None:
+        """Wait until the API server answers that it is ready."""
+
+        def answers() -> bool:
+            try:
+                return self.kubectl("get", "--raw=/readyz") == "ok"
+            except ClusterError:
+                return False
+
+        wait(answers, f"the API server (see {self._control_plane_machine.log('apiserver')})", seconds)
+
+    def _start_node(self, one: NodeMachine) -> None:
+        if one.machine.init is None:
+            one.prepare()
+            one.boot()
+            network.connect_node(self._control_plane_machine, one.machine, self.addresses, one.index, len(self.nodes), one.profile.link)
+        one.start("containerd")
+        wait(one.containerd_answers, f"containerd of {one.profile.name} (see {one.machine.log('containerd')})", 20)
+        one.start("kubelet")
+        one.start("kube-proxy")
+
+    def _remove(self) -> None:
+        self.cgroups.remove()
+        if (self.folder / "number").exists():
+            network.disconnect_host(self.addresses)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @contextmanager
+    def _lock(self, name: str) -> Iterator[None]:
+        STATE.mkdir(parents=True, exist_ok=True)
+        with (STATE / f".{name}.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield

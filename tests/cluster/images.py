@@ -1,0 +1,45 @@
+"""Images for the cluster: built by images/build.py, loaded from OCI archives."""
+
+import json
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+from tests.cluster.errors import ClusterError
+from tests.cluster.node import NodeMachine
+from tests.cluster.processes import output
+
+_ROOT = Path(__file__).parents[2]
+
+
+def build(name: str) -> Path:
+    """The archive of the image folder images/NAME, built when it is out of date."""
+    done = subprocess.run([sys.executable, "-m", "images.build", name], cwd=_ROOT, stdout=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        raise ClusterError(f"python3 -m images.build {name} failed: see above")
+    return _ROOT / "build" / "images" / f"{name}.tar"
+
+
+def contents(archive: Path) -> dict[str, str]:
+    """Image names and their digests in an OCI archive. Raises ClusterError when it is none."""
+    try:
+        with tarfile.open(archive) as tar:
+            file = tar.extractfile("index.json")
+            index = json.load(file) if file else {}
+    except (OSError, KeyError, tarfile.TarError, ValueError) as error:
+        raise ClusterError(f"{archive} is not an OCI archive ({error}); build it with python3 -m images.build") from error
+    named = {one.get("annotations", {}).get("org.opencontainers.image.ref.name"): one["digest"] for one in index.get("manifests", [])}
+    return {name: digest for name, digest in named.items() if name}
+
+
+def load(node: NodeMachine, archive: Path) -> list[str]:
+    """Load the archive into the node's containerd unless the node has it; returns a line for each image it lacked."""
+    have = {tuple(line.split()[:3:2]) for line in output(*node.ctr("images", "list")).splitlines()[1:]}
+    missing = {name: digest for name, digest in contents(archive).items() if (name, digest) not in have}
+    if missing:
+        with archive.open("rb") as file:
+            done = subprocess.run(node.ctr("images", "import", "-"), stdin=file, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ClusterError(f"{archive} into {node.profile.name}: {done.stderr.strip()}")
+    return [f"{node.profile.name}: {name}" for name in missing]

@@ -1,0 +1,47 @@
+"""The cluster's network: one switch in the control plane's machine, with the host and each node on a link of its own."""
+
+from pathlib import Path
+
+from tests.cluster.addresses import Addresses
+from tests.cluster.machine import Machine
+from tests.cluster.processes import run
+
+_SWITCH = "switch"
+
+
+def connect_host(control_plane: Machine, addresses: Addresses) -> None:
+    """Make the switch and put the host on it."""
+    pid = str(control_plane.pid)
+    control_plane.network("ip", "link", "add", _SWITCH, "type", "bridge")
+    control_plane.network("ip", "address", "add", f"{addresses.control_plane}/24", "dev", _SWITCH)
+    control_plane.network("ip", "link", "set", _SWITCH, "up")
+    run("ip", "link", "add", addresses.interface, "type", "veth", "peer", "name", "host", "netns", pid)
+    control_plane.network("ip", "link", "set", "host", "master", _SWITCH, "up")
+    run("ip", "address", "add", f"{addresses.host}/24", "dev", addresses.interface)
+    run("ip", "link", "set", addresses.interface, "up")
+
+
+def connect_node(control_plane: Machine, node: Machine, addresses: Addresses, index: int, nodes: int, link: str | None) -> None:
+    """Put node `index` of `nodes` on the switch, with a route to the pods of every other; `link` is its rate each way."""
+    port, address = f"node{index}", addresses.node(index)
+    control_plane.network("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(node.pid))
+    control_plane.network("ip", "link", "set", port, "master", _SWITCH, "up")
+    node.network("ip", "address", "add", f"{address}/24", "dev", "eth0")
+    node.network("ip", "link", "set", "eth0", "up")
+    node.network("ip", "route", "add", "default", "via", addresses.host)
+    for other in range(nodes):
+        if other != index:
+            node.network("ip", "route", "add", addresses.node_pods(other), "via", addresses.node(other))
+    run("ip", "route", "replace", addresses.node_pods(index), "via", address)
+    control_plane.network("ip", "route", "replace", addresses.node_pods(index), "via", address)
+    node.run("sysctl", "-qw", "net.ipv4.ip_forward=1")
+    if link:
+        shape = ["root", "tbf", "rate", link, "burst", "256kb", "latency", "50ms"]
+        node.network("tc", "qdisc", "add", "dev", "eth0", *shape)
+        control_plane.network("tc", "qdisc", "add", "dev", port, *shape)
+
+
+def disconnect_host(addresses: Addresses) -> None:
+    """Take the host's interface and routes away; the rest goes with the machines."""
+    if Path(f"/sys/class/net/{addresses.interface}").exists():
+        run("ip", "link", "delete", addresses.interface)

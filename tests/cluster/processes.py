@@ -1,0 +1,119 @@
+"""Running programs, and finding processes by what the kernel says of them (no pid files, so nothing goes stale)."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster.errors import ClusterError
+
+
+def run(*command: str, stdin: str | None = None) -> None:
+    """Run a program to its end; its error output becomes the ClusterError."""
+    output(*command, stdin=stdin)
+
+
+def output(*command: str, stdin: str | None = None) -> str:
+    """What the program writes. Raises ClusterError when it fails."""
+    try:
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+    except FileNotFoundError as error:
+        raise ClusterError(f"no program '{command[0]}': run tools/setup") from error
+    if done.returncode != 0:
+        raise ClusterError(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+def wait(condition: Callable[[], bool], what: str, seconds: float) -> None:
+    """Wait until the condition holds. Raises ClusterError that names `what` after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise ClusterError(f"waited {seconds:.0f} s in vain: {what}")
+        time.sleep(0.05)
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process by its pid on the host."""
+
+    pid: int
+
+    @property
+    def parent(self) -> int:
+        """0 when the process is gone."""
+        try:
+            return int(Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            return 0
+
+    @property
+    def alive(self) -> bool:
+        """Neither gone nor a zombie."""
+        try:
+            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        except OSError:
+            return False
+
+    @property
+    def name(self) -> str:
+        try:
+            return Path(f"/proc/{self.pid}/comm").read_text().strip()
+        except OSError:
+            return ""
+
+    @property
+    def command(self) -> list[str]:
+        try:
+            return Path(f"/proc/{self.pid}/cmdline").read_text().split("\0")[:-1]
+        except OSError:
+            return []
+
+    def child(self) -> "Process | None":
+        return next((process for process in processes() if process.parent == self.pid), None)
+
+    def has_environment(self, variable: str) -> bool:
+        try:
+            return variable.encode() in Path(f"/proc/{self.pid}/environ").read_bytes().split(b"\0")
+        except OSError:
+            return False
+
+    def send(self, number: signal.Signals) -> None:
+        """Nothing happens when the process is gone."""
+        try:
+            os.kill(self.pid, number)
+        except ProcessLookupError:
+            pass
+
+
+def processes() -> Iterator[Process]:
+    """Every process of this machine."""
+    return (Process(int(name)) for name in os.listdir("/proc") if name.isdigit())
+
+
+def find(program: str, variable: str) -> Process | None:
+    """The process of this program name that was started with the environment variable (NAME=VALUE)."""
+    return next((process for process in processes() if process.name == program and process.has_environment(variable)), None)
+
+
+def spawn(command: list[str], variable: str, log: Path, enter: Callable[[], None]) -> None:
+    """Start a program that outlives this one, with the environment variable (NAME=VALUE) to find it by.
+
+    `enter` runs in the new process before the program does.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    key, _, value = variable.partition("=")
+    with log.open("ab") as file:
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            cwd="/",
+            env={**os.environ, key: value},
+            start_new_session=True,
+            preexec_fn=enter,
+        )
