@@ -1,15 +1,19 @@
 """What all kinds of benchmark share: placement, run policy and status."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from tierbench.api.model import ClassNames, Column, Conditions, Model, Resource, Rule
 
-NAME_RULE = Rule(
+_SHORT_NAME = Rule(
     "size(self.metadata.name) <= 40",
     "metadata.name is longer than 40 characters: choose a shorter one, the names of pods are made from it",
+)
+_UNDOTTED_NAME = Rule(
+    "!self.metadata.name.contains('.')",
+    "metadata.name has a dot: write a hyphen instead, the names of Services are made from it",
 )
 
 
@@ -201,6 +205,8 @@ class BenchmarkSpec(Model):
 
 class Benchmark(Resource):
     """Any kind of benchmark, as the controller sees it."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (_SHORT_NAME, _UNDOTTED_NAME)
 
     spec: BenchmarkSpec
     status: BenchmarkStatus = BenchmarkStatus()

@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, JsonValue
 
-from tierbench.api.benchmark import BENCHMARK_COLUMNS, NAME_RULE, Benchmark, BenchmarkSpec, Tls
-from tierbench.api.model import Kind, Model, Rule, Size, rules
+from tierbench.api.benchmark import BENCHMARK_COLUMNS, Benchmark, BenchmarkSpec, Tls
+from tierbench.api.model import Kind, Model, Rule, Size, matching, rules
 
 MAXIMUM_CASES = 1000
 
@@ -44,10 +44,10 @@ class HostPath(Model):
     path: str = Field(
         min_length=2,
         max_length=255,
-        pattern=r"^/[^:]*[^:/]$",
         description="An absolute path. It is made if it is not there, and files stay in it for the next run.",
         json_schema_extra=rules(
-            Rule("!self.contains('/../') && !self.endsWith('/..')", "must not climb with '..': write the path out")
+            matching(r"^/[^:]*[^:/]$", "is not an absolute path: write one without colons, as in /var/lib/tierbench"),
+            Rule("!self.contains('/../') && !self.endsWith('/..')", "must not climb with '..': write the path out"),
         ),
     )
 
@@ -60,7 +60,15 @@ class VolumeClaim(Model):
     """A volume of a storage class, made for each server and deleted with it."""
 
     storage_class_name: str = Field(
-        min_length=1, max_length=253, description="The StorageClass, as `kubectl get storageclasses` lists it."
+        min_length=1,
+        max_length=253,
+        description="The StorageClass, as `kubectl get storageclasses` lists it.",
+        json_schema_extra=rules(
+            matching(
+                r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
+                "is not the name of a StorageClass: see `kubectl get storageclasses`",
+            )
+        ),
     )
 
 
@@ -85,11 +93,12 @@ _CASES = (
 _BOUNDED_MATRIX = Rule(
     f"{_CASES} <= {MAXIMUM_CASES}",
     f"the matrix has more than {MAXIMUM_CASES} cases: take levels out, or make several benchmarks",
-    f"'the matrix has ' + string({_CASES}) + ' cases, at most {MAXIMUM_CASES} are allowed: "
-    "take levels out, or make several benchmarks'",
+    f"'the matrix has %d cases, at most {MAXIMUM_CASES} are allowed: "
+    f"take levels out, or make several benchmarks'.format([{_CASES}])",
 )
 _DISTINCT_SIZES = Rule(
-    "self.all(a, self.exists_one(b, quantity(string(a)).compareTo(quantity(string(b))) == 0))",
+    "!self.all(a, isQuantity(string(a)))"
+    " || self.all(a, self.exists_one(b, quantity(string(a)).compareTo(quantity(string(b))) == 0))",
     "has the same size twice (1Ki and 1024 are the same): name each size once",
 )
 
@@ -155,7 +164,6 @@ class FileTransferBenchmark(Benchmark):
         description="FileTransferBenchmark measures how fast nginx serves files from each class of node: "
         "from which class, and up to which size?",
     )
-    RULES: ClassVar[tuple[Rule, ...]] = (NAME_RULE,)
     SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_BOUNDED_MATRIX,)
 
     spec: FileTransferSpec

@@ -67,6 +67,11 @@ def rules(*items: Rule) -> dict[str, Any]:
     return {"x-kubernetes-validations": [item.to_json() for item in items]}
 
 
+def matching(pattern: str, message: str) -> Rule:
+    """The rule that a string matches: says in words what `pattern` alone could not."""
+    return Rule(f"self.matches(r'{pattern}')", message)
+
+
 IMMUTABLE: Final = Rule(
     "self == oldSelf",
     "cannot be changed once created (only spec.runPolicy can): delete the object and create it with the new value",
@@ -87,9 +92,11 @@ class Metadata(Model):
 
 
 class Resource(Model):
-    """A whole object, as read from the API server."""
+    """A whole object, as read from the API server. RULES hold of all of it, SPEC_RULES of its spec."""
 
     KIND: ClassVar[Kind]
+    RULES: ClassVar[tuple[Rule, ...]] = ()
+    SPEC_RULES: ClassVar[tuple[Rule, ...]] = ()
 
     metadata: Metadata
 
@@ -118,13 +125,17 @@ Conditions = Annotated[
     ),
 ]
 
+CLASS_NAME_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+
 ClassName = Annotated[
     str,
     Field(
         min_length=1,
         max_length=63,
-        pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
         description="The name of a NodeClass.",
+        json_schema_extra=rules(
+            matching(CLASS_NAME_PATTERN, "is not the name of a NodeClass: see `kubectl get nodeclasses`")
+        ),
     ),
 ]
 
@@ -140,8 +151,17 @@ Size = Annotated[
     Field(
         max_length=18,
         description="A size in bytes as a whole-number quantity: 1048576, 512Ki, 1Mi, 5Gi, 5G.",
-        pattern=QUANTITY_PATTERN,
-        json_schema_extra={"x-kubernetes-int-or-string": True},
+        json_schema_extra={"x-kubernetes-int-or-string": True}
+        | rules(
+            Rule(
+                f"string(self).matches(r'{QUANTITY_PATTERN}')",
+                "is not a size: write a whole number of bytes, as in 1048576, 512Ki, 1Mi or 5Gi",
+            ),
+            Rule(
+                "!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('16Ti')) <= 0",
+                "is more than 16Ti: write a smaller size",
+            ),
+        ),
     ),
     BeforeValidator(str),
 ]

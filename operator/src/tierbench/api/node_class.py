@@ -5,9 +5,23 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from tierbench.api.model import Column, Conditions, Kind, Model, Resource, Rule, rules
+from tierbench.api.model import CLASS_NAME_PATTERN, Column, Conditions, Kind, Model, Resource, Rule, matching, rules
 
-LabelValue = Annotated[str, Field(max_length=63)]
+_LABEL_KEY = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
+_NO_LABEL_KEY = "is not the key of a label: see `kubectl get nodes --show-labels`"
+
+LabelValue = Annotated[
+    str,
+    Field(
+        max_length=63,
+        json_schema_extra=rules(
+            matching(
+                r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$",
+                "is not the value of a label: see `kubectl get nodes --show-labels`",
+            )
+        ),
+    ),
+]
 
 
 class SelectorOperator(StrEnum):
@@ -22,22 +36,34 @@ class SelectorOperator(StrEnum):
 class SelectorRequirement(Model):
     """One requirement on a label, as in metav1.LabelSelector."""
 
-    key: str = Field(max_length=316, description="The label's key.")
+    key: str = Field(
+        max_length=316,
+        description="The label's key.",
+        json_schema_extra=rules(matching(_LABEL_KEY, _NO_LABEL_KEY)),
+    )
     operator: SelectorOperator = Field(description="How the label's value is compared with `values`.")
     values: tuple[LabelValue, ...] = Field(
         default=(), max_length=32, description="For In and NotIn the values; else empty."
     )
 
 
+_VALUES = Rule(
+    "(self.operator in ['In', 'NotIn']) == (size(self.values) > 0)",
+    "In and NotIn need values, Exists and DoesNotExist take none: write {key: hw, operator: In, values: [jetson-nano]} "
+    "or {key: hw, operator: Exists}",
+)
+
+
 class NodeSelector(Model):
     """Which nodes belong to the class; all requirements must hold."""
 
     match_labels: dict[str, LabelValue] = Field(
-        default_factory=dict,
-        json_schema_extra={"maxProperties": 16},
+        default={},
+        json_schema_extra={"maxProperties": 16}
+        | rules(Rule(f"self.all(key, key.matches(r'{_LABEL_KEY}'))", f"has a key that {_NO_LABEL_KEY}")),
         description="Labels that a node must bear with exactly these values.",
     )
-    match_expressions: tuple[SelectorRequirement, ...] = Field(
+    match_expressions: tuple[Annotated[SelectorRequirement, Field(json_schema_extra=rules(_VALUES))], ...] = Field(
         default=(), max_length=16, description="Requirements on labels that are more than equality."
     )
 
@@ -61,14 +87,37 @@ class Toleration(Model):
     """A taint that benchmark pods accept, as in core/v1."""
 
     key: str | None = Field(
-        default=None, max_length=316, description="The taint's key; empty with Exists means every taint."
+        default=None,
+        max_length=316,
+        description="The taint's key; absent with Exists means every taint.",
+        json_schema_extra=rules(matching(_LABEL_KEY, "is not the key of a taint: see `kubectl describe node`")),
     )
     operator: TolerationOperator = Field(default=TolerationOperator.EQUAL, description="Equal or Exists.")
-    value: str | None = Field(default=None, max_length=63, description="The taint's value, with Equal.")
-    effect: TaintEffect | None = Field(default=None, description="The taint's effect; empty means every effect.")
+    value: LabelValue | None = Field(default=None, description="The taint's value, with Equal.")
+    effect: TaintEffect | None = Field(default=None, description="The taint's effect; absent means every effect.")
 
 
-FreeText = Annotated[str, Field(max_length=63, pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_. ]*[A-Za-z0-9])?$")]
+_TOLERATION_KEY = Rule(
+    "self.operator == 'Exists' || has(self.key)",
+    "has no key, which only goes with operator Exists: give the key of the taint, see `kubectl describe node`",
+)
+_TOLERATION_VALUE = Rule(
+    "self.operator == 'Equal' || !has(self.value)",
+    "has a value, which does not go with operator Exists: leave the value out, or write operator: Equal",
+)
+
+FreeText = Annotated[
+    str,
+    Field(
+        max_length=63,
+        json_schema_extra=rules(
+            matching(
+                r"^[A-Za-z0-9]([-A-Za-z0-9_. ]*[A-Za-z0-9])?$",
+                "is not a short name: write letters, digits, spaces and -_. between, as in 5g-sa or sd-card",
+            )
+        ),
+    ),
+]
 
 
 class NodeClassSpec(Model):
@@ -84,9 +133,9 @@ class NodeClassSpec(Model):
             )
         ),
     )
-    tolerations: tuple[Toleration, ...] = Field(
-        default=(), max_length=16, description="Taints of these nodes that benchmark pods tolerate."
-    )
+    tolerations: tuple[
+        Annotated[Toleration, Field(json_schema_extra=rules(_TOLERATION_KEY, _TOLERATION_VALUE))], ...
+    ] = Field(default=(), max_length=16, description="Taints of these nodes that benchmark pods tolerate.")
     access_network: FreeText | None = Field(
         default=None, description="How these nodes reach the others: lte, 5g-sa, wifi, ethernet. Kept with each result."
     )
@@ -122,6 +171,12 @@ class NodeClassStatus(Model):
     conditions: Conditions = ()
 
 
+_USABLE_NAME = Rule(
+    f"size(self.metadata.name) <= 63 && self.metadata.name.matches(r'{CLASS_NAME_PATTERN}')",
+    "metadata.name has a dot or more than 63 characters: choose one that benchmarks can name, as in jetson-nano",
+)
+
+
 class NodeClass(Resource):
     """A named set of nodes: `cloud`, `jetson-nano`, `raspberry-pi-4`."""
 
@@ -143,6 +198,8 @@ class NodeClass(Resource):
         ),
         description="NodeClass is a named set of nodes, chosen by labels: the thing that benchmarks compare.",
     )
+
+    RULES: ClassVar[tuple[Rule, ...]] = (_USABLE_NAME,)
 
     spec: NodeClassSpec
     status: NodeClassStatus = NodeClassStatus()

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from tierbench.api.contract import Count, Distributions, Engine, Reason, TrialFields
-from tierbench.api.model import IMMUTABLE, Column, Kind, Model, Resource, Rule, rules
+from tierbench.api.model import Column, Kind, Model, Resource, Rule
 
 Level = Annotated[str, Field(max_length=63)]
 
@@ -145,9 +145,11 @@ class ResultStatus(Model):
 
 
 _SEALED = Rule(
-    "oldSelf.phase == 'Running' || self == oldSelf",
+    "!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'Running'"
+    " || (has(self.status) && self.status == oldSelf.status)",
     "a result that is Measured or Failed cannot be changed: delete it, or start a new run with spec.runPolicy.rerun",
 )
+_FIXED = Rule("self == oldSelf", "the spec of a result cannot be changed: it says which case was measured")
 
 
 class BenchmarkResult(Resource):
@@ -176,5 +178,8 @@ class BenchmarkResult(Resource):
         description="BenchmarkResult is what one case of one run measured: every trial, and what they say together.",
     )
 
-    spec: ResultSpec = Field(json_schema_extra=rules(IMMUTABLE))
-    status: ResultStatus = Field(default=ResultStatus(), json_schema_extra=rules(_SEALED))
+    RULES: ClassVar[tuple[Rule, ...]] = (_SEALED,)
+    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_FIXED,)
+
+    spec: ResultSpec
+    status: ResultStatus = ResultStatus()

@@ -1,14 +1,16 @@
 """The JSON Schema of what a client prints, for both sides to check."""
 
 import json
+from collections.abc import Mapping
 from typing import Final
 
 from pydantic.json_schema import models_json_schema
 
 from tierbench.api.contract import CONTRACT_VERSION, Seal, TrialLine, TrialStartedLine
+from tierbench.api.model import Model
 from tierbench.generate.schema import Schema, each_child, plain
 
-_RECORDS: Final = {"Trial": TrialLine, "TrialStarted": TrialStartedLine, "Seal": Seal}
+_RECORDS: Final[Mapping[str, type[Model]]] = {"Trial": TrialLine, "TrialStarted": TrialStartedLine, "Seal": Seal}
 
 
 def contract_schema() -> str:

@@ -1,0 +1,71 @@
+{{- /* Generated from operator/src/tierbench/api/permissions.py: change that, then run `make generate`. */ -}}
+{{- define "tierbench.rules.cluster" -}}
+# Resolves node classes.
+- apiGroups: [tierbench.io]
+  resources: [nodeclasses]
+  verbs: [get, list, watch]
+# Says what they resolve to.
+- apiGroups: [tierbench.io]
+  resources: [nodeclasses/status]
+  verbs: [patch]
+# Finds the nodes of a class, and records what they are.
+- apiGroups: ['']
+  resources: [nodes]
+  verbs: [get, list, watch]
+{{- end }}
+{{- define "tierbench.rules.namespaced" -}}
+# Runs benchmarks; patches their finalizer, deletes them when runPolicy.ttlSeconds is over.
+- apiGroups: [tierbench.io]
+  resources: [filetransferbenchmarks]
+  verbs: [get, list, watch, patch, delete]
+# Says how they stand.
+- apiGroups: [tierbench.io]
+  resources: [filetransferbenchmarks/status]
+  verbs: [patch]
+# Keeps results, within the history.
+- apiGroups: [tierbench.io]
+  resources: [benchmarkresults]
+  verbs: [get, list, watch, create, patch, delete]
+# Writes what was measured.
+- apiGroups: [tierbench.io]
+  resources: [benchmarkresults/status]
+  verbs: [patch]
+# Deploys servers, sees how clients end.
+- apiGroups: ['']
+  resources: [pods]
+  verbs: [get, list, watch, create, delete]
+# Reads what clients measured.
+- apiGroups: ['']
+  resources: [pods/log]
+  verbs: [get]
+# Gives servers an address.
+- apiGroups: ['']
+  resources: [services]
+  verbs: [get, list, create, delete]
+# Gives servers their configuration.
+- apiGroups: ['']
+  resources: [configmaps]
+  verbs: [list, create, delete]
+# Makes credentials; never reads a Secret.
+- apiGroups: ['']
+  resources: [secrets]
+  verbs: [create, delete]
+# Gives servers a volume of a storage class.
+- apiGroups: ['']
+  resources: [persistentvolumeclaims]
+  verbs: [get, list, create, delete]
+# Tells what happened, and why.
+- apiGroups: ['']
+  resources: [events]
+  verbs: [create]
+# Runs clients.
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch, create, delete]
+{{- end }}
+{{- define "tierbench.rules.leases" -}}
+# Keeps nodes for one benchmark at a time, across all releases.
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [get, list, watch, create, update, delete]
+{{- end }}

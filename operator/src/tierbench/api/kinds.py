@@ -1,0 +1,12 @@
+"""Every kind that tierbench serves: a new one is one line here."""
+
+from typing import Final
+
+from tierbench.api.benchmark import Benchmark
+from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.api.model import Resource
+from tierbench.api.node_class import NodeClass
+from tierbench.api.result import BenchmarkResult
+
+BENCHMARKS: Final[tuple[type[Benchmark], ...]] = (FileTransferBenchmark,)
+KINDS: Final[tuple[type[Resource], ...]] = (NodeClass, *BENCHMARKS, BenchmarkResult)

@@ -1,0 +1,90 @@
+"""What the operator may ask of the API server: the one table behind the chart's RBAC and the check of its calls."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from tierbench.api.kinds import BENCHMARKS
+from tierbench.api.model import GROUP
+from tierbench.api.node_class import NodeClass
+from tierbench.api.result import BenchmarkResult
+
+
+class Scope(StrEnum):
+    """Where a permission holds."""
+
+    CLUSTER = "Cluster"
+    NAMESPACED = "Namespaced"
+    LEASES = "Leases"
+
+
+@dataclass(frozen=True)
+class Permission:
+    """Verbs on resources of one API group (empty for core), and why the operator needs them."""
+
+    group: str
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    scope: Scope
+    why: str
+
+
+_CORE: Final = ""
+_READ: Final = ("get", "list", "watch")
+_BENCHMARKS: Final = tuple(model.KIND.plural for model in BENCHMARKS)
+_NODE_CLASSES: Final = NodeClass.KIND.plural
+_RESULTS: Final = BenchmarkResult.KIND.plural
+
+
+def _status(*plurals: str) -> tuple[str, ...]:
+    return tuple(f"{plural}/status" for plural in plurals)
+
+
+PERMISSIONS: Final = (
+    Permission(GROUP, (_NODE_CLASSES,), _READ, Scope.CLUSTER, "Resolves node classes."),
+    Permission(GROUP, _status(_NODE_CLASSES), ("patch",), Scope.CLUSTER, "Says what they resolve to."),
+    Permission(_CORE, ("nodes",), _READ, Scope.CLUSTER, "Finds the nodes of a class, and records what they are."),
+    Permission(
+        GROUP,
+        _BENCHMARKS,
+        (*_READ, "patch", "delete"),
+        Scope.NAMESPACED,
+        "Runs benchmarks; patches their finalizer, deletes them when runPolicy.ttlSeconds is over.",
+    ),
+    Permission(GROUP, _status(*_BENCHMARKS), ("patch",), Scope.NAMESPACED, "Says how they stand."),
+    Permission(
+        GROUP,
+        (_RESULTS,),
+        (*_READ, "create", "patch", "delete"),
+        Scope.NAMESPACED,
+        "Keeps results, within the history.",
+    ),
+    Permission(GROUP, _status(_RESULTS), ("patch",), Scope.NAMESPACED, "Writes what was measured."),
+    Permission(
+        _CORE, ("pods",), (*_READ, "create", "delete"), Scope.NAMESPACED, "Deploys servers, sees how clients end."
+    ),
+    Permission(_CORE, ("pods/log",), ("get",), Scope.NAMESPACED, "Reads what clients measured."),
+    Permission(
+        _CORE, ("services",), ("get", "list", "create", "delete"), Scope.NAMESPACED, "Gives servers an address."
+    ),
+    Permission(
+        _CORE, ("configmaps",), ("list", "create", "delete"), Scope.NAMESPACED, "Gives servers their configuration."
+    ),
+    Permission(_CORE, ("secrets",), ("create", "delete"), Scope.NAMESPACED, "Makes credentials; never reads a Secret."),
+    Permission(
+        _CORE,
+        ("persistentvolumeclaims",),
+        ("get", "list", "create", "delete"),
+        Scope.NAMESPACED,
+        "Gives servers a volume of a storage class.",
+    ),
+    Permission(_CORE, ("events",), ("create",), Scope.NAMESPACED, "Tells what happened, and why."),
+    Permission("batch", ("jobs",), (*_READ, "create", "delete"), Scope.NAMESPACED, "Runs clients."),
+    Permission(
+        "coordination.k8s.io",
+        ("leases",),
+        (*_READ, "create", "update", "delete"),
+        Scope.LEASES,
+        "Keeps nodes for one benchmark at a time, across all releases.",
+    ),
+)

@@ -1,0 +1,166 @@
+"""The chart's values: one model behind values.yaml, its schema and its reference."""
+
+import json
+from enum import StrEnum
+from textwrap import wrap
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from tierbench.generate.render import NOTICE, WIDTH, to_yaml
+from tierbench.generate.schema import Schema, inlined, plain
+
+_NAMESPACE_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+
+ImageName = Annotated[str, Field(max_length=512, pattern=r"^\S*$")]
+Namespace = Annotated[str, Field(min_length=1, max_length=63, pattern=_NAMESPACE_PATTERN)]
+Compute = dict[Literal["requests", "limits"], dict[str, str | int | float]]
+
+
+class Values(BaseModel):
+    """A part of the values; a name that it does not know is refused."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+
+class Image(Values):
+    """A container image."""
+
+    image: ImageName = Field(default="", description="The image.")
+
+
+class Operator(Values):
+    """The operator itself."""
+
+    image: ImageName = Field(
+        default="",
+        description="Its image; if empty, ghcr.io/tierbench/operator in the version of the chart.",
+    )
+    resources: Compute = Field(
+        default={"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
+        description="What its container asks for, and what it may use at most.",
+    )
+    node_selector: dict[str, str] = Field(
+        default={},
+        description="Labels of the nodes that it may run on. Keep it off the nodes that are measured, "
+        'as in {node-role.kubernetes.io/control-plane: ""}.',
+    )
+    tolerations: list[dict[str, Any]] = Field(default=[], description="Taints that it tolerates.")
+    affinity: dict[str, Any] = Field(default={}, description="Affinity of its pod.")
+    priority_class_name: str = Field(default="", max_length=253, description="PriorityClass of its pod.")
+
+
+class LogLevel(StrEnum):
+    """How much the operator logs."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Crds(Values):
+    """The CustomResourceDefinitions, of which a cluster has one set."""
+
+    install: bool = Field(
+        default=True,
+        description="Whether this release installs and upgrades them. Set false for each further release in a cluster.",
+    )
+    keep: bool = Field(
+        default=True,
+        description="Whether they stay when this release is uninstalled. If they go, all benchmarks and results go "
+        "with them. A new release takes kept ones over with `helm install --take-ownership`.",
+    )
+
+
+class Leases(Values):
+    """Exclusive use of nodes."""
+
+    namespace: Namespace = Field(
+        default="tierbench-leases",
+        description="Where there is a Lease for each node in use. It must be the same for all releases in a cluster, "
+        "or they measure on the same node at once. It is made if it is not there, and is kept on uninstall.",
+    )
+
+
+class ServiceMonitor(Values):
+    """A ServiceMonitor of the Prometheus operator."""
+
+    enabled: bool = Field(default=False, description="Whether to make one. The cluster must know the kind.")
+    interval: str = Field(default="30s", pattern=r"^[1-9][0-9]*(ms|s|m)$", description="Time between scrapes.")
+    labels: dict[str, str] = Field(default={}, description="Labels by which your Prometheus selects it.")
+
+
+class Metrics(Values):
+    """How Prometheus finds /metrics."""
+
+    annotations: bool = Field(
+        default=True, description="Whether the Service bears the prometheus.io/scrape, port and path annotations."
+    )
+    service_monitor: ServiceMonitor = ServiceMonitor()
+
+
+class ChartValues(Values):
+    """All values of the chart."""
+
+    watch_namespaces: list[Namespace] = Field(
+        default=[],
+        max_length=64,
+        json_schema_extra={"uniqueItems": True},
+        description="The namespaces whose benchmarks this release runs; none means all. Two releases must not watch "
+        "one namespace: give each its own. With namespaces named, the operator has no rights in others.",
+    )
+    operator: Operator = Operator()
+    client: Image = Field(
+        default=Image(),
+        description="The client of file transfers, and the agent beside servers. "
+        "If its image is empty, ghcr.io/tierbench/client in the version of the chart.",
+    )
+    nginx: Image = Field(
+        default=Image(),
+        description="The file server. If its image is empty, ghcr.io/tierbench/nginx in the version of the chart; "
+        "an official one does as well, as in docker.io/library/nginx:1.29.",
+    )
+    image_pull_secrets: list[Annotated[str, Field(min_length=1, max_length=253)]] = Field(
+        default=[],
+        max_length=16,
+        description="Names of Secrets to pull images with. Each must be in the release's namespace and in every "
+        "namespace that has benchmarks.",
+    )
+    log_level: LogLevel = Field(default=LogLevel.INFO, description="How much the operator logs.")
+    crds: Crds = Crds()
+    leases: Leases = Leases()
+    metrics: Metrics = Metrics()
+
+
+def values_schema() -> Schema:
+    """The JSON Schema of the values, without references."""
+    generated = plain(ChartValues.model_json_schema(by_alias=True))
+    return inlined(generated, generated["$defs"])
+
+
+def values_schema_json() -> str:
+    """values.schema.json, by which Helm refuses wrong values. Helm adds `global` when the chart is a dependency."""
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **values_schema()}
+    schema["properties"]["global"] = {"type": "object", "description": "Values that a parent chart shares."}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def values_yaml() -> str:
+    """values.yaml: every default, with its description above it."""
+    notice = NOTICE.format(source="generate/values.py")
+    return f"# {notice}\n" + _documented(values_schema(), "")
+
+
+def _documented(schema: Schema, indent: str) -> str:
+    text = ""
+    for name, child in schema["properties"].items():
+        text += "" if indent else "\n"
+        comment = wrap(child["description"], WIDTH - len(indent) - 2, break_on_hyphens=False)
+        text += "".join(f"{indent}# {line}\n" for line in comment)
+        if "properties" in child:
+            text += f"{indent}{name}:\n{_documented(child, indent + '  ')}"
+        else:
+            text += "".join(f"{indent}{line}\n" for line in to_yaml({name: child["default"]}).splitlines())
+    return text
