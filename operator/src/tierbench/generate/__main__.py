@@ -10,9 +10,11 @@ from tierbench.api.kinds import KINDS
 from tierbench.generate.chart import crd_template, rules_template
 from tierbench.generate.contract import contract_schema
 from tierbench.generate.crd import crd_yaml
+from tierbench.generate.reference import kind_reference, values_reference
 from tierbench.generate.values import values_schema_json, values_yaml
 
 _CHART = "charts/tierbench"
+_REFERENCE = "docs/reference"
 _CONTEXT_LINES = 1
 
 
@@ -20,9 +22,12 @@ def generated_files() -> dict[str, str]:
     """The content of every generated file, by its path from the project's root."""
     crds = {f"crds/{model.KIND.plural}.yaml": crd_yaml(model) for model in KINDS}
     templates = {f"{_CHART}/templates/crds/{model.KIND.plural}.yaml": crd_template(model) for model in KINDS}
+    references = {f"{_REFERENCE}/{model.KIND.plural}.md": kind_reference(model) for model in KINDS}
     return {
         **crds,
         **templates,
+        **references,
+        f"{_REFERENCE}/values.md": values_reference(),
         f"{_CHART}/templates/_rules.tpl": rules_template(),
         f"{_CHART}/values.yaml": values_yaml(),
         f"{_CHART}/values.schema.json": values_schema_json(),

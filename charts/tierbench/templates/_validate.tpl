@@ -1,0 +1,22 @@
+{{- /* Refuses what Helm's schema cannot see: releases that would run the same benchmarks. */ -}}
+{{- define "tierbench.validate" -}}
+{{- $ours := .Values.watchNamespaces }}
+{{- if has .Values.leases.namespace $ours }}
+{{- fail (printf "watchNamespaces holds %s, the namespace of the Leases: keep benchmarks in another one" .Values.leases.namespace) }}
+{{- end }}
+{{- $ownName := include "tierbench.sharedName" . }}
+{{- range (lookup "rbac.authorization.k8s.io/v1" "ClusterRole" "" "").items }}
+{{- $annotations := .metadata.annotations | default dict }}
+{{- if and (ne .metadata.name $ownName) (hasKey $annotations "tierbench.io/watch-namespaces") }}
+{{- $theirs := get $annotations "tierbench.io/watch-namespaces" | splitList "," | compact }}
+{{- if or (not $ours) (not $theirs) }}
+{{- fail (printf "release %s runs benchmarks in %s, and this one would in %s: name other namespaces for each in watchNamespaces" .metadata.name (join ", " $theirs | default "all namespaces") (join ", " $ours | default "all namespaces")) }}
+{{- end }}
+{{- range $ours }}
+{{- if has . $theirs }}
+{{- fail (printf "another release runs the benchmarks of namespace %s already: leave it out of watchNamespaces" .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,147 @@
+"""The reference of the API and of the chart's values, as Markdown."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from tierbench.api.model import API_VERSION, Resource
+from tierbench.generate.crd import VALIDATIONS, object_schema
+from tierbench.generate.render import NOTICE
+from tierbench.generate.schema import Schema
+from tierbench.generate.values import values_schema
+
+_FIELD_HEADER: Final = ("Field", "Type", "Default", "Bounds", "Description")
+_RULE_HEADER: Final = ("At", "Answer", "CEL")
+_RANGES: Final = (
+    ("minimum", "maximum", ""),
+    ("minLength", "maxLength", " characters"),
+    ("minItems", "maxItems", " items"),
+    ("minProperties", "maxProperties", " entries"),
+)
+
+
+def kind_reference(model: type[Resource]) -> str:
+    """A kind: its columns, every field of spec and status, every rule."""
+    kind, schema = model.KIND, object_schema(model)
+    scope = "namespaced" if kind.namespaced else "cluster-scoped"
+    names = ", ".join(f"`kubectl get {name}`" for name in (kind.plural, *kind.short_names))
+    columns = [
+        (column.name, f"`{column.json_path}`", column.description, "with `-o wide`" if column.priority else "")
+        for column in kind.columns
+    ]
+    parts = [
+        f"<!-- {NOTICE.format(source='api')} -->",
+        f"# {kind.kind}",
+        schema["description"],
+        f"`apiVersion: {API_VERSION}`, {scope}; {names}.",
+        "## Columns",
+        _table(("Column", "From", "Meaning", "Shown"), columns),
+        *(_fields_section(name, schema["properties"][name]) for name in ("spec", "status")),
+    ]
+    places: dict[tuple[str, str], list[str]] = {}
+    for place, message, rule in _rules("", schema):
+        places.setdefault((message, rule), []).append(place)
+    rules = [(", ".join(at), message, f"`{rule}`") for (message, rule), at in places.items()]
+    parts += ["## Rules", "The API server refuses an object that breaks one of these.", _table(_RULE_HEADER, rules)]
+    return "\n\n".join(parts) + "\n"
+
+
+def values_reference() -> str:
+    """The values of the chart."""
+    parts = [
+        f"<!-- {NOTICE.format(source='generate/values.py')} -->",
+        "# Values of the Helm chart",
+        "Helm refuses values that are not listed here, and values out of bounds.",
+        _table(_FIELD_HEADER, list(_fields("", values_schema()))),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _fields_section(name: str, schema: Schema) -> str:
+    return f"## {name}\n\n{schema['description']}\n\n{_table(_FIELD_HEADER, list(_fields(name, schema)))}"
+
+
+def _fields(path: str, schema: Schema) -> Iterator[Sequence[str]]:
+    """A row for each field below `schema`, in the order of the models."""
+    for name, child in schema.get("properties", {}).items():
+        field = f"{path}.{name}" if path else name
+        required = name in schema.get("required", ())
+        yield f"`{field}`", _type(child), _default(child, required), _bounds(child), child.get("description", "")
+        inner, suffix = _inner(child)
+        yield from _fields(field + suffix, inner)
+
+
+def _inner(schema: Schema) -> tuple[Schema, str]:
+    """The schema that holds the fields of a value, through lists and maps, and how that is written."""
+    if "items" in schema:
+        return schema["items"], "[]"
+    if isinstance(schema.get("additionalProperties"), dict):
+        return schema["additionalProperties"], ".*"
+    return schema, ""
+
+
+def _type(schema: Schema) -> str:
+    if schema.get("x-kubernetes-int-or-string"):
+        return "size"
+    inner, _ = _inner(schema)
+    if "items" in schema:
+        return f"list of {_type(inner)}"
+    if inner is not schema:
+        return f"map to {_type(inner)}"
+    return str(schema.get("type", "any"))
+
+
+def _default(schema: Schema, required: bool) -> str:
+    if required:
+        return "required"
+    if "default" not in schema or "properties" in schema:
+        return ""
+    return f"`{json.dumps(schema['default'], ensure_ascii=False)}`"
+
+
+def _bounds(schema: Schema) -> str:
+    inner, _ = _inner(schema)
+    bounds = _own_bounds(schema)
+    if inner is not schema:
+        bounds += [f"each {bound}" for bound in _own_bounds(inner)]
+    return "; ".join(bounds)
+
+
+def _own_bounds(schema: Schema) -> list[str]:
+    bounds = []
+    if "enum" in schema:
+        bounds.append(", ".join(f"`{value}`" for value in schema["enum"]))
+    for low, high, unit in _RANGES:
+        if low in schema and high in schema:
+            bounds.append(f"{schema[low]} to {schema[high]}{unit}")
+        elif low in schema:
+            bounds.append(f"at least {schema[low]}{unit}")
+        elif high in schema:
+            bounds.append(f"at most {schema[high]}{unit}")
+    if "pattern" in schema:
+        bounds.append(f"`{schema['pattern']}`")
+    if schema.get("format") == "date-time":
+        bounds.append("RFC 3339")
+    if schema.get("x-kubernetes-list-type") == "set" or schema.get("uniqueItems"):
+        bounds.append("each once")
+    return bounds
+
+
+def _rules(path: str, schema: Schema) -> Iterator[tuple[str, str, str]]:
+    """Where a rule stands, its message, its CEL."""
+    for rule in schema.get(VALIDATIONS, ()):
+        yield f"`{path}`" if path else "the object", rule["message"], rule["rule"]
+    for name, child in schema.get("properties", {}).items():
+        yield from _rules(f"{path}.{name}" if path else name, child)
+    inner, suffix = _inner(schema)
+    if inner is not schema:
+        yield from _rules(path + suffix, inner)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
