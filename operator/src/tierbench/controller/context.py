@@ -1,0 +1,21 @@
+"""What all loops share."""
+
+from dataclasses import dataclass, field
+
+from tierbench.controller.settings import Settings
+from tierbench.controller.wakeups import Queue, Wakeups
+from tierbench.kube.client import Kube
+from tierbench.kube.cluster import ClusterView
+from tierbench.metrics.operator import OperatorMetrics
+
+
+@dataclass(frozen=True)
+class Context:
+    """One operator."""
+
+    kube: Kube
+    settings: Settings
+    metrics: OperatorMetrics
+    cluster: ClusterView = field(default_factory=ClusterView)
+    wakeups: Wakeups = field(default_factory=Wakeups)
+    queue: Queue = field(default_factory=Queue)

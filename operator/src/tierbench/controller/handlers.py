@@ -1,0 +1,75 @@
+"""kopf's handlers: they only delegate."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import kopf
+
+from tierbench.api.benchmark import BenchmarkStatus
+from tierbench.api.model import GROUP, VERSION
+from tierbench.api.node_class import NodeClass
+from tierbench.api.result import BenchmarkResult
+from tierbench.controller.context import Context
+from tierbench.controller.loop import Loop
+from tierbench.domain.decide import is_due
+from tierbench.kube.client import ResourceType
+from tierbench.workloads.kinds import KINDS
+from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, Owner
+
+
+def _due(status: Mapping[str, Any], spec: Mapping[str, Any], meta: Mapping[str, Any], **_: Any) -> bool:
+    known = BenchmarkStatus.model_validate(dict(status))
+    ttl = spec.get("runPolicy", {}).get("ttlSeconds")
+    return is_due(known.observed_generation, meta["generation"], known.phase, ttl)
+
+
+def register(registry: kopf.OperatorRegistry, context: Context) -> None:
+    """Binds every handler to one operator's context."""
+    for kind in KINDS.values():
+        _register_benchmark(registry, context, kind.model.KIND.kind, kind.model.KIND.plural)
+
+    @kopf.on.event("v1", "pods", registry=registry, labels={LABEL_KIND: kopf.PRESENT})
+    @kopf.on.event("batch", "v1", "jobs", registry=registry, labels={LABEL_KIND: kopf.PRESENT})
+    async def wake(labels: Mapping[str, str], namespace: str, **_: Any) -> None:
+        context.wakeups.ring((labels[LABEL_KIND], namespace, labels[LABEL_BENCHMARK]))
+
+    @kopf.on.event("v1", "nodes", registry=registry)
+    async def see_node(event: Mapping[str, Any], **_: Any) -> None:
+        if context.cluster.see_node(event["object"], deleted=event["type"] == "DELETED"):
+            context.classes_changed.set()
+
+    @kopf.on.event(GROUP, VERSION, NodeClass.KIND.plural, registry=registry)
+    async def see_class(event: Mapping[str, Any], **_: Any) -> None:
+        if context.cluster.see_class(event["object"], deleted=event["type"] == "DELETED"):
+            context.classes_changed.set()
+
+    @kopf.on.event(GROUP, VERSION, BenchmarkResult.KIND.plural, registry=registry)
+    async def see_result(event: Mapping[str, Any], **_: Any) -> None:
+        context.results.see(event["object"], deleted=event["type"] == "DELETED")
+
+
+def _register_benchmark(registry: kopf.OperatorRegistry, context: Context, kind: str, plural: str) -> None:
+    resource = ResourceType(f"apis/{GROUP}/{VERSION}", plural)
+
+    @kopf.daemon(GROUP, VERSION, plural, registry=registry, id=f"run-{plural}", when=_due)
+    async def run(stopped: kopf.DaemonStopped, name: str, namespace: str, uid: str, meta: kopf.Meta, **_: Any) -> None:
+        loop = Loop(context, resource, Owner(kind, namespace, name, uid))
+        await loop.run(stopped)
+        if "deletionTimestamp" in meta:
+            await loop.clean_up()
+
+    @kopf.on.event(GROUP, VERSION, plural, registry=registry, id=f"see-{plural}")
+    async def see(event: Mapping[str, Any], namespace: str, name: str, **_: Any) -> None:
+        context.results.see_benchmark(event["object"], deleted=event["type"] == "DELETED")
+        context.wakeups.ring((kind, namespace, name))
+
+
+async def keep_classes(context: Context) -> None:
+    """Writes the status of node classes whenever nodes or classes have changed."""
+    while True:
+        await context.classes_changed.wait()
+        context.classes_changed.clear()
+        context.wakeups.ring_all()
+        await context.write_class_statuses()
+        await asyncio.sleep(0.5)

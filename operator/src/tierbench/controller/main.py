@@ -1,0 +1,89 @@
+"""tierbench-operator: the program in the operator's pod."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+from typing import Final
+
+import aiohttp
+import kopf
+
+from tierbench.api.model import GROUP
+from tierbench.controller.context import Context
+from tierbench.controller.handlers import keep_classes, register
+from tierbench.controller.settings import Settings, SettingsError
+from tierbench.kube.client import ApiError, connect
+from tierbench.metrics.operator import OperatorMetrics
+from tierbench.metrics.server import serve
+from tierbench.workloads.names import LABEL_KIND
+
+_RETRY_SECONDS: Final = 5
+_logger = logging.getLogger(__name__)
+
+
+def kopf_settings() -> kopf.OperatorSettings:
+    """kopf keeps nothing in the objects but its finalizer, posts no events of its own, and watches only what is ours."""
+    settings = kopf.OperatorSettings()
+    settings.peering.standalone = True
+    settings.scanning.disabled = True
+    settings.posting.enabled = False
+    settings.persistence.finalizer = f"{GROUP}/cleanup"
+    settings.watching.label_selectors["pods"] = LABEL_KIND
+    settings.watching.label_selectors["batch", "jobs"] = LABEL_KIND
+    settings.background.cancellation_polling = 2
+    settings.background.instant_exit_timeout = 0.5
+    settings.networking.error_backoffs = [1, 1, 2, 3, 5, 5, 10, 10, 15]
+    return settings
+
+
+async def operate(settings: Settings) -> None:
+    """Runs the operator until SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with connect() as kube:
+        context = Context(kube, settings, OperatorMetrics())
+        async with serve(settings.http_port, context.results, context.metrics):
+            await _load(context, stop)
+            registry = kopf.OperatorRegistry()
+            register(registry, context)
+            classes = asyncio.create_task(keep_classes(context))
+            try:
+                await kopf.operator(
+                    registry=registry,
+                    settings=kopf_settings(),
+                    standalone=True,
+                    clusterwide=not settings.watch_namespaces,
+                    namespaces=settings.watch_namespaces,
+                    stop_flag=stop,
+                )
+            finally:
+                classes.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await classes
+
+
+async def _load(context: Context, stop: asyncio.Event) -> None:
+    """Fills the shared view before any benchmark is looked at: a node not seen yet must not pass for one that is gone."""
+    while not stop.is_set():
+        try:
+            await context.load()
+        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+            _logger.warning("The API server does not answer yet: %s", error)
+            await asyncio.sleep(_RETRY_SECONDS)
+        else:
+            return
+
+
+def main() -> None:
+    """Reads the settings, then runs."""
+    try:
+        settings = Settings.from_environment()
+    except SettingsError as error:
+        sys.exit(f"tierbench-operator: {error}")
+    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("kopf").setLevel(max(logging.WARNING, logging.getLogger().level))
+    asyncio.run(operate(settings))

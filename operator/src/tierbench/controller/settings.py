@@ -1,0 +1,56 @@
+"""The operator's settings: environment variables, as the chart sets them."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from tierbench.workloads.workload import Images
+
+
+class SettingsError(Exception):
+    """A setting is missing or makes no sense."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What can be chosen when the operator is installed."""
+
+    watch_namespaces: tuple[str, ...]
+    """Namespaces to look after; empty for all."""
+    lease_namespace: str
+    """Where the Leases of nodes are, the same for all releases."""
+    images: Images
+    """Images of clients and servers."""
+    http_port: int
+    """Port of /metrics, /healthz and /readyz."""
+    log_level: str
+    """DEBUG, INFO, WARNING or ERROR."""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
+        """Reads TIERBENCH_… variables. Raises SettingsError."""
+
+        def words(name: str) -> tuple[str, ...]:
+            return tuple(word.strip() for word in environment.get(name, "").split(",") if word.strip())
+
+        def needed(name: str) -> str:
+            value = environment.get(name, "").strip()
+            if not value:
+                raise SettingsError(f"{name} is not set: the chart sets it; by hand, export it before the start")
+            return value
+
+        port = environment.get("TIERBENCH_HTTP_PORT", "8080")
+        if not port.isdecimal():
+            raise SettingsError(f"TIERBENCH_HTTP_PORT is {port!r}: write a port number, for example 8080")
+        return cls(
+            watch_namespaces=words("TIERBENCH_WATCH_NAMESPACES"),
+            lease_namespace=needed("TIERBENCH_LEASE_NAMESPACE"),
+            images=Images(
+                client=needed("TIERBENCH_CLIENT_IMAGE"),
+                nginx=needed("TIERBENCH_NGINX_IMAGE"),
+                pull_secrets=words("TIERBENCH_IMAGE_PULL_SECRETS"),
+            ),
+            http_port=int(port),
+            log_level=environment.get("TIERBENCH_LOG_LEVEL", "INFO"),
+        )

@@ -1,0 +1,1 @@
+"""What to do next, decided from what is observed: pure, no input or output."""

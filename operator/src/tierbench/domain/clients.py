@@ -1,0 +1,224 @@
+"""The client of the case that is next: started, followed trial by trial, replaced if lost, and its case concluded."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from tierbench.api.benchmark import Phase
+from tierbench.api.contract import Engine, Outcome
+from tierbench.api.result import ResultPhase, ResultSpec, ResultStatus
+from tierbench.domain import reasons
+from tierbench.domain.actions import AcquireLeases, Action, Create, Decision, DeleteJob, Event, SaveResult
+from tierbench.domain.observed import PodLog
+from tierbench.domain.placing import LEASE_MARGIN, refusal_event
+from tierbench.domain.report import Said, case_words, report
+from tierbench.domain.run import Run
+from tierbench.domain.servers import node_problem
+from tierbench.domain.views import JobView, PodView, Problem
+from tierbench.plan import Case
+from tierbench.results.output import SealState, check_seal, parse_output
+from tierbench.results.record import conclude, due, fail, record
+from tierbench.workloads.names import ROLE_CLIENT
+from tierbench.workloads.workload import ClientSite, RunningServer
+
+MAXIMUM_ATTEMPTS: Final = 3
+
+
+@dataclass(frozen=True)
+class _Measurement:
+    """A case with its server ready, and all that its clients have said so far."""
+
+    run: Run
+    case: Case
+    server: RunningServer
+    spec: ResultSpec
+    before: ResultStatus | None
+    status: ResultStatus
+
+    @property
+    def jobs(self) -> tuple[JobView, ...]:
+        """The case's Jobs, oldest first."""
+        number = self.run.status.number
+        mine = [job for job in self.run.observed.jobs if job.run == number and job.case == self.case.number]
+        return tuple(sorted(mine, key=lambda job: job.attempt))
+
+    @property
+    def attempts(self) -> int:
+        """How many clients the case has had."""
+        return max([0, *(job.attempt for job in self.jobs), *(trial.attempt for trial in self.status.trials)])
+
+    def pod(self, attempt: int) -> PodView | None:
+        """The client pod of an attempt."""
+        return next((pod for pod in _client_pods(self.run, self.case) if pod.attempt == attempt), None)
+
+    def save(self) -> tuple[Action, ...]:
+        """Writes the trials that have come since."""
+        if self.status == self.before:
+            return ()
+        return (SaveResult(self.run.result_name(self.case), self.spec, self.status),)
+
+    def said(self) -> Said:
+        """That the server is ready."""
+        site = self.server.site
+        return Said(reasons.SERVER_READY, True, reasons.READY, f"{site.name} is ready on {site.node}.")
+
+
+def measure(run: Run, case: Case, server: RunningServer) -> Decision:
+    """The next step of one case."""
+    strays = _strays(run, case)
+    at = _fold(run, case, server)
+    if not at.jobs:
+        return _start(at, strays)
+    job = at.jobs[-1]
+    pod = at.pod(job.attempt)
+    if pod is not None and pod.terminated is not None and not _log(run, pod).complete:
+        return _wait(at, 1.0)
+    if pod is not None and pod.terminated is not None:
+        return _ended(at, job, pod)
+    if job.finished and pod is None:
+        return _ended(at, job, None)
+    problem = _problem(at, pod)
+    return _give_up(at, problem) if problem is not None else _wait(at, 30.0)
+
+
+def _fold(run: Run, case: Case, server: RunningServer) -> _Measurement:
+    """Adds to the result every trial that a client has printed; those that it has already are not counted again."""
+    result = run.result(case)
+    spec = run.result_spec(case) if result is None else result.spec
+    status = ResultStatus() if result is None else result.status
+    for pod in _client_pods(run, case):
+        status = record(spec, status, parse_output(_log(run, pod).text).trials, pod.attempt)
+    return _Measurement(run, case, server, spec, None if result is None else result.status, status)
+
+
+def _client_pods(run: Run, case: Case) -> list[PodView]:
+    number = run.status.number
+    pods = [
+        pod for pod in run.observed.pods if pod.role == ROLE_CLIENT and pod.run == number and pod.case == case.number
+    ]
+    return sorted(pods, key=lambda pod: pod.attempt)
+
+
+def _log(run: Run, pod: PodView) -> PodLog:
+    return run.observed.logs.get(pod.uid, PodLog("", complete=False))
+
+
+def _strays(run: Run, case: Case) -> tuple[Action, ...]:
+    """Jobs of cases that have ended, or of other runs."""
+    number = run.status.number
+    others = [job for job in run.observed.jobs if (job.run, job.case) != (number, case.number)]
+    return tuple(DeleteJob(job.name) for job in others if not job.deleting)
+
+
+def _start(at: _Measurement, strays: tuple[Action, ...] = (), *events: Event) -> Decision:
+    """Starts a client for the trials that are missing."""
+    run, case = at.run, at.case
+    node = run.client_node(case)
+    if isinstance(node, Problem):
+        return _give_up(at, node)
+    node_class = run.observed.classes.get(case.client_class)
+    if node_class is None:
+        gone = f"NodeClass {case.client_class} was deleted during the run."
+        return _give_up(at, Problem(reasons.NODE_CLASS_NOT_FOUND, gone))
+    trials = due(at.spec, at.status)
+    if not trials:
+        return _conclude(at, strays)
+    attempt = at.attempts + 1
+    deadline = run.observed.workload.deadline_seconds(len(trials))
+    name = run.observed.owner.job(run.status.number, case, attempt)
+    site = ClientSite(name, run.status.number, attempt, node, node_class.spec, trials, deadline)
+    lease = AcquireLeases(run.needed_nodes, run.now + timedelta(seconds=deadline) + LEASE_MARGIN)
+    create = Create((run.observed.workload.client(site, case, at.server),))
+    status = report(run, Phase.RUNNING, at.said(), current=case)
+    return Decision(status, (lease, create, *at.save(), *strays), events)
+
+
+def _wait(at: _Measurement, seconds: float) -> Decision:
+    return Decision(report(at.run, Phase.RUNNING, at.said(), current=at.case), at.save(), wait_seconds=seconds)
+
+
+def _problem(at: _Measurement, pod: PodView | None) -> Problem | None:
+    """What a client that has not ended will not recover from."""
+    if pod is None or pod.deleting:
+        return None
+    node = node_problem(at.run, at.run.observed.nodes.get(pod.node), pod.node) if pod.node else None
+    if node is not None or pod.problem is None:
+        return node
+    patience = timedelta(seconds=at.run.spec.timeouts.scheduling_seconds)
+    return pod.problem if not pod.problem.transient or at.run.now - pod.created > patience else None
+
+
+def _ended(at: _Measurement, job: JobView, pod: PodView | None) -> Decision:
+    """A client has ended: by itself, or killed. Goes on with the trials that are missing, or concludes the case."""
+    missing = due(at.spec, at.status)
+    if not missing:
+        return _conclude(at)
+    problem = _why(at, job, pod)
+    if job.timed_out or not problem.transient or at.attempts >= MAXIMUM_ATTEMPTS:
+        return _give_up(at, problem)
+    message = f"{case_words(at.case)}: {problem.message} A new client goes on with trial {missing[0]}."
+    return _start(at, (), Event(problem.reason, message, warning=True))
+
+
+def _why(at: _Measurement, job: JobView, pod: PodView | None) -> Problem:
+    """Why a client ended with trials missing."""
+    if job.timed_out:
+        limit = at.run.spec.timeouts.trial_seconds
+        hint = "raise spec.timeouts.trialSeconds or take smaller levels"
+        return Problem(reasons.TIMED_OUT, f"The client ran out of time ({limit} s a trial): {hint}.")
+    if pod is None or pod.terminated is None:
+        return Problem(reasons.CLIENT_LOST, "The client pod was deleted.", transient=True)
+    check = check_seal(_log(at.run, pod).text, pod.terminated.message)
+    if check.seal is not None and check.seal.failure is not None:
+        failure = check.seal.failure
+        return Problem(failure.reason, failure.message, transient=failure.reason == "Interrupted")
+    if check.state is SealState.COMPLETE:
+        return Problem(reasons.CLIENT_FAILED, "The client ended before its last trial.", transient=True)
+    ending = f"{pod.terminated.reason or 'ended'}, exit code {pod.terminated.exit_code}"
+    return Problem(
+        reasons.CLIENT_LOST, f"The client pod {pod.name} was lost ({ending}): {check.message}", transient=True
+    )
+
+
+def _conclude(at: _Measurement, strays: tuple[Action, ...] = ()) -> Decision:
+    """Ends the case with what was measured. The Job goes only once that is written."""
+    run, case = at.run, at.case
+    final = conclude(at.spec, at.status, run.now, _engine(at))
+    actions = (SaveResult(run.result_name(case), at.spec, final), *strays, *_delete_jobs(at))
+    measured = final.phase is ResultPhase.MEASURED
+    display = final.display
+    words = f"mean {display.mean}, {display.throughput}, {final.counts.retries} retries" if measured else final.message
+    number = len(run.cases) - len(run.due) + 1
+    event = Event(
+        reasons.CASE_MEASURED if measured else reasons.CASE_FAILED,
+        f"{number}/{len(run.cases)} {case_words(case)}: {words}",
+        warning=not measured,
+    )
+    return Decision(report(run, Phase.RUNNING, at.said(), current=case), actions, (event,), wait_seconds=0)
+
+
+def _engine(at: _Measurement) -> Engine | None:
+    for job in reversed(at.jobs):
+        pod = at.pod(job.attempt)
+        if pod is not None and pod.terminated is not None:
+            seal = check_seal(_log(at.run, pod).text, pod.terminated.message).seal
+            if seal is not None:
+                return seal.engine
+    return None
+
+
+def _delete_jobs(at: _Measurement) -> tuple[Action, ...]:
+    return tuple(DeleteJob(job.name) for job in at.jobs if not job.deleting)
+
+
+def _give_up(at: _Measurement, problem: Problem) -> Decision:
+    """Ends the case early: Measured with a note if a trial was good, else Failed."""
+    run, case = at.run, at.case
+    good = [trial for trial in at.status.trials if trial.outcome is Outcome.COMPLETED and not trial.warmup]
+    if good:
+        final = conclude(at.spec, at.status, run.now, _engine(at))
+    else:
+        final = fail(at.spec, at.status, run.now, problem.reason, problem.message)
+    actions = (SaveResult(run.result_name(case), at.spec, final), *_delete_jobs(at))
+    event = refusal_event(case, problem)
+    return Decision(report(run, Phase.RUNNING, at.said(), current=case), actions, (event,), wait_seconds=0)

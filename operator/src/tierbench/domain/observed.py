@@ -1,0 +1,43 @@
+"""What one pass of the controller sees."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tierbench.api.benchmark import Benchmark
+from tierbench.api.node_class import NodeClass
+from tierbench.api.result import BenchmarkResult
+from tierbench.domain.views import JobView, LeaseView, NodeView, PodView
+from tierbench.workloads.names import Owner
+from tierbench.workloads.workload import Workload
+
+
+@dataclass(frozen=True)
+class PodLog:
+    """What a client pod has printed. `complete`: it has ended, and no more will come."""
+
+    text: str
+    complete: bool
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One benchmark, everything that belongs to it, and everything that it depends on, at one moment."""
+
+    benchmark: Benchmark
+    owner: Owner
+    workload: Workload
+    classes: Mapping[str, NodeClass] = field(default_factory=dict)
+    nodes: Mapping[str, NodeView] = field(default_factory=dict)
+    leases: Mapping[str, LeaseView] = field(default_factory=dict)
+    pods: tuple[PodView, ...] = ()
+    jobs: tuple[JobView, ...] = ()
+    services: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
+    logs: Mapping[str, PodLog] = field(default_factory=dict)
+    ahead: tuple[str, ...] = ()
+
+    @property
+    def holder(self) -> str:
+        """The identity that this benchmark takes Leases with."""
+        return f"{self.owner.namespace}/{self.owner.name}/{self.owner.uid}"

@@ -1,0 +1,52 @@
+"""Types of conditions, and reasons of conditions, events and failed cases: one place for all."""
+
+from typing import Final
+
+SCHEDULED: Final = "Scheduled"
+QUEUED: Final = "Queued"
+SERVER_READY: Final = "ServerReady"
+SUSPENDED: Final = "Suspended"
+COMPLETE: Final = "Complete"
+FAILED: Final = "Failed"
+
+# Nodes
+NODES_CHOSEN: Final = "NodesChosen"
+NODE_CLASS_NOT_FOUND: Final = "NodeClassNotFound"
+NO_SUCH_NODE: Final = "NoSuchNode"
+NO_READY_NODE: Final = "NoReadyNode"
+TOO_FEW_NODES: Final = "TooFewNodes"
+NO_SEPARATE_CLIENT_NODE: Final = "NoSeparateClientNode"
+NO_SHARED_NODE: Final = "NoSharedNode"
+NODE_NOT_READY: Final = "NodeNotReady"
+
+# Exclusive use of nodes
+NODES_BUSY: Final = "NodesBusy"
+NODES_HELD: Final = "NodesHeld"
+OLDER_BENCHMARK_WAITS: Final = "OlderBenchmarkWaits"
+
+# Pods
+UNSCHEDULABLE: Final = "Unschedulable"
+IMAGE_PULL_FAILED: Final = "ImagePullFailed"
+CONTAINER_REFUSED: Final = "ContainerRefused"
+PREPARATION_FAILED: Final = "PreparationFailed"
+CRASH_LOOP: Final = "CrashLoop"
+POD_FAILED: Final = "PodFailed"
+STARTING: Final = "Starting"
+READY: Final = "Ready"
+SERVER_NOT_READY: Final = "ServerNotReady"
+
+# Clients
+CLIENT_LOST: Final = "ClientLost"
+CLIENT_FAILED: Final = "ClientFailed"
+TIMED_OUT: Final = "TimedOut"
+
+# Runs
+RUNNING: Final = "Running"
+RUN_STARTED: Final = "RunStarted"
+CASE_MEASURED: Final = "CaseMeasured"
+CASE_FAILED: Final = "CaseFailed"
+ALL_CASES_MEASURED: Final = "AllCasesMeasured"
+SOME_CASES_FAILED: Final = "SomeCasesFailed"
+NO_CASE_MEASURED: Final = "NoCaseMeasured"
+BY_REQUEST: Final = "ByRequest"
+NOT_SUSPENDED: Final = "NotSuspended"

@@ -1,0 +1,133 @@
+"""One run under way: which case stands where, and who it needs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from tierbench.api.benchmark import BenchmarkSpec, Colocation, NodeAssignment, RunStatus
+from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase, ResultSpec
+from tierbench.domain import reasons
+from tierbench.domain.node_classes import facts
+from tierbench.domain.observed import Observed
+from tierbench.domain.views import Problem, format_time
+from tierbench.plan import Case, Slot, in_order, plan, slots
+from tierbench.workloads.workload import ServerSite
+
+
+def run_to_do(observed: Observed, now: datetime) -> RunStatus | None:
+    """The run under way, or a new one if one is due, or None."""
+    last, policy = observed.benchmark.status.run, observed.benchmark.spec.run_policy
+    if last is None:
+        return RunStatus(number=1, rerun=policy.rerun, start_time=format_time(now))
+    if last.completion_time is None:
+        return last
+    if policy.rerun is not None and policy.rerun != last.rerun:
+        return RunStatus(number=last.number + 1, rerun=policy.rerun, start_time=format_time(now))
+    return None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run, at one moment."""
+
+    observed: Observed
+    status: RunStatus
+    now: datetime
+
+    @property
+    def spec(self) -> BenchmarkSpec:
+        """What the benchmark asks for."""
+        return self.observed.benchmark.spec
+
+    @cached_property
+    def cases(self) -> tuple[Case, ...]:
+        """All cases, in the order in which they run."""
+        return in_order(plan(self.spec, self.observed.workload.factors()), self.spec.order)
+
+    @cached_property
+    def due(self) -> tuple[Case, ...]:
+        """The cases that have not ended, in order."""
+        return tuple(case for case in self.cases if not self.ended(case))
+
+    @cached_property
+    def assignments(self) -> Mapping[str, NodeAssignment]:
+        """Nodes by class, as chosen when the run began."""
+        return {assignment.node_class: assignment for assignment in self.status.assignments}
+
+    def result_name(self, case: Case) -> str:
+        """The name of the case's result."""
+        return self.observed.owner.result(self.status.number, case)
+
+    def result(self, case: Case) -> BenchmarkResult | None:
+        """The case's result, as far as it is."""
+        return self.observed.results.get(self.result_name(case))
+
+    def ended(self, case: Case) -> bool:
+        """Whether the case was measured or has failed."""
+        result = self.result(case)
+        return result is not None and result.status.phase is not ResultPhase.RUNNING
+
+    def server_node(self, slot: Slot) -> str | Problem:
+        """The node that hosts the server, or why there is none."""
+        assignment = self.assignments[slot.node_class]
+        if slot.ordinal < len(assignment.nodes):
+            return assignment.nodes[slot.ordinal]
+        return Problem(assignment.reason or reasons.NO_READY_NODE, assignment.message or "")
+
+    def client_node(self, case: Case) -> str | Problem:
+        """The node that hosts the client, or why there is none. The server's node is the last choice if allowed at all."""
+        server = self.server_node(case.server)
+        if isinstance(server, Problem):
+            return server
+        assignment = self.assignments[case.client_class]
+        if not assignment.nodes:
+            return Problem(assignment.reason or reasons.NO_READY_NODE, assignment.message or "")
+        apart = [node for node in assignment.nodes if node != server]
+        shared = [node for node in assignment.nodes if node == server]
+        colocation = self.spec.colocation
+        if colocation is Colocation.REQUIRED:
+            choices = shared
+            reason, hint = reasons.NO_SHARED_NODE, "or set spec.colocation: Allowed"
+        else:
+            choices = apart + (shared if colocation is Colocation.ALLOWED else [])
+            reason, hint = reasons.NO_SEPARATE_CLIENT_NODE, "add a node to the class, or set spec.colocation: Allowed"
+        if choices:
+            return choices[0]
+        return Problem(
+            reason, f"colocation is {colocation.value}, but class {case.client_class} has only {server}: {hint}"
+        )
+
+    @cached_property
+    def needed_nodes(self) -> tuple[str, ...]:
+        """Every node that a case of the run uses, sorted."""
+        found = {self.server_node(case.server) for case in self.cases} | {self.client_node(case) for case in self.cases}
+        return tuple(sorted(node for node in found if isinstance(node, str)))
+
+    def site(self, slot: Slot) -> ServerSite | Problem:
+        """Where a slot's server is deployed."""
+        node = self.server_node(slot)
+        if isinstance(node, Problem):
+            return node
+        node_class = self.observed.classes.get(slot.node_class)
+        if node_class is None:
+            return Problem(reasons.NODE_CLASS_NOT_FOUND, f"NodeClass {slot.node_class} was deleted during the run.")
+        index = slots(self.spec).index(slot)
+        name = self.observed.owner.server(self.status.number, index)
+        return ServerSite(name, self.status.number, index, node, node_class.spec)
+
+    def result_spec(self, case: Case) -> ResultSpec:
+        """Which case of which run this is, and on which nodes."""
+        server, client = self.server_node(case.server), self.client_node(case)
+        classes, nodes = self.observed.classes, self.observed.nodes
+        server_class, client_class = case.server.node_class, case.client_class
+        return ResultSpec(
+            benchmark=BenchmarkReference(kind=self.observed.owner.kind, name=self.observed.owner.name),
+            run=self.status.number,
+            case=case.number,
+            levels=dict(case.levels),
+            server=facts(server_class, classes.get(server_class), nodes.get(str(server))),
+            client=facts(client_class, classes.get(client_class), nodes.get(str(client))),
+            trials=self.spec.repetitions,
+            warmup=self.spec.warmup,
+        )

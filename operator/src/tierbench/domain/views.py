@@ -1,0 +1,240 @@
+"""Nodes, pods, Jobs and Leases, reduced to what a decision needs."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tierbench.api.quantity import parse_quantity
+from tierbench.domain import reasons
+from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_ROLE, LABEL_RUN, LABEL_SLOT
+
+Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why something cannot go on. `transient` ones may pass by themselves within the scheduling time."""
+
+    reason: str
+    message: str
+    transient: bool = False
+
+
+@dataclass(frozen=True)
+class NodeView:
+    """A node: whether it can be used, and what it is."""
+
+    name: str
+    labels: Mapping[str, str]
+    ready: bool
+    unready_since: datetime | None
+    schedulable: bool
+    architecture: str
+    kernel: str
+    os_image: str
+    kubelet: str
+    runtime: str
+    cpu_millicores: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class Termination:
+    """How a container ended, and its termination message."""
+
+    exit_code: int
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class PodView:
+    """A pod of a benchmark."""
+
+    name: str
+    uid: str
+    role: str
+    run: int
+    slot: int
+    case: int
+    attempt: int
+    node: str
+    pod_ip: str
+    host_ip: str
+    created: datetime
+    started: bool
+    ready: bool
+    deleting: bool
+    problem: Problem | None
+    terminated: Termination | None
+
+
+@dataclass(frozen=True)
+class JobView:
+    """A client Job of a benchmark."""
+
+    name: str
+    run: int
+    case: int
+    attempt: int
+    deleting: bool
+    finished: bool
+    timed_out: bool
+
+
+@dataclass(frozen=True)
+class LeaseView:
+    """Who may use a node, and until when."""
+
+    node: str
+    holder: str
+    expires: datetime
+
+
+def parse_time(text: str) -> datetime:
+    """A timestamp of the API server."""
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def format_time(time: datetime) -> str:
+    """A timestamp as the API server writes it, in whole seconds."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def node_view(raw: Raw) -> NodeView:
+    """A core/v1 Node."""
+    status = raw.get("status", {})
+    info = status.get("nodeInfo", {})
+    ready = next((item for item in status.get("conditions", ()) if item["type"] == "Ready"), None)
+    is_ready = ready is not None and ready["status"] == "True"
+    capacity = status.get("capacity", {})
+    return NodeView(
+        name=raw["metadata"]["name"],
+        labels=raw["metadata"].get("labels", {}),
+        ready=is_ready,
+        unready_since=None if is_ready or ready is None else parse_time(ready["lastTransitionTime"]),
+        schedulable=not raw.get("spec", {}).get("unschedulable", False),
+        architecture=info.get("architecture", ""),
+        kernel=info.get("kernelVersion", ""),
+        os_image=info.get("osImage", ""),
+        kubelet=info.get("kubeletVersion", ""),
+        runtime=info.get("containerRuntimeVersion", ""),
+        cpu_millicores=round(parse_quantity(capacity.get("cpu", "0")) * 1000),
+        memory_bytes=round(parse_quantity(capacity.get("memory", "0"))),
+    )
+
+
+def pod_view(raw: Raw) -> PodView:
+    """A core/v1 Pod that bears the labels of `workloads.names`."""
+    metadata, status = raw["metadata"], raw.get("status", {})
+    labels = metadata["labels"]
+    containers = status.get("containerStatuses", ())
+    ready = any(item["type"] == "Ready" and item["status"] == "True" for item in status.get("conditions", ()))
+    return PodView(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        role=labels[LABEL_ROLE],
+        run=int(labels[LABEL_RUN]),
+        slot=int(labels.get(LABEL_SLOT, -1)),
+        case=int(labels.get(LABEL_CASE, 0)),
+        attempt=int(labels.get(LABEL_ATTEMPT, 0)),
+        node=raw["spec"].get("nodeName", ""),
+        pod_ip=status.get("podIP", ""),
+        host_ip=status.get("hostIP", ""),
+        created=parse_time(metadata["creationTimestamp"]),
+        started=any(_started(container) for container in containers),
+        ready=ready,
+        deleting="deletionTimestamp" in metadata,
+        problem=_problem(status),
+        terminated=_termination(status, containers),
+    )
+
+
+def _started(container: Raw) -> bool:
+    return "running" in container.get("state", {}) or "terminated" in container.get("state", {})
+
+
+def _termination(status: Raw, containers: Sequence[Raw]) -> Termination | None:
+    if status.get("phase") not in {"Succeeded", "Failed"}:
+        return None
+    state = next((item["state"]["terminated"] for item in containers if "terminated" in item.get("state", {})), None)
+    if state is None:
+        return Termination(-1, status.get("reason", reasons.POD_FAILED), "")
+    return Termination(int(state.get("exitCode", -1)), state.get("reason", ""), state.get("message", ""))
+
+
+def _problem(status: Raw) -> Problem | None:
+    for condition in status.get("conditions", ()):
+        if condition["type"] == "PodScheduled" and condition.get("reason") == "Unschedulable":
+            return Problem(reasons.UNSCHEDULABLE, condition.get("message", ""), transient=True)
+    for container in (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())):
+        problem = _container_problem(container)
+        if problem is not None:
+            return problem
+    if status.get("phase") == "Failed" and not status.get("containerStatuses"):
+        return Problem(reasons.POD_FAILED, f"{status.get('reason', '')}: {status.get('message', '')}")
+    return None
+
+
+_WAITING = {
+    "ErrImagePull": (reasons.IMAGE_PULL_FAILED, True),
+    "ImagePullBackOff": (reasons.IMAGE_PULL_FAILED, True),
+    "InvalidImageName": (reasons.IMAGE_PULL_FAILED, False),
+    "ErrImageNeverPull": (reasons.IMAGE_PULL_FAILED, False),
+    "CreateContainerConfigError": (reasons.CONTAINER_REFUSED, True),
+    "CreateContainerError": (reasons.CONTAINER_REFUSED, True),
+    "RunContainerError": (reasons.CONTAINER_REFUSED, True),
+}
+
+
+def _container_problem(container: Raw) -> Problem | None:
+    waiting = container.get("state", {}).get("waiting", {})
+    name = container["name"]
+    if waiting.get("reason") in _WAITING:
+        reason, transient = _WAITING[waiting["reason"]]
+        return Problem(reason, f"container {name}: {waiting.get('message') or waiting['reason']}", transient)
+    last = container.get("lastState", {}).get("terminated") or container.get("state", {}).get("terminated")
+    if last is None or last.get("exitCode") == 0:
+        return None
+    said = _said(last.get("message", ""))
+    if name == "prepare":
+        return said or Problem(reasons.PREPARATION_FAILED, f"preparation ended with exit code {last['exitCode']}")
+    if waiting.get("reason") == "CrashLoopBackOff" and container.get("restartCount", 0) > 1:
+        return said or Problem(
+            reasons.CRASH_LOOP, f"container {name} ends with exit code {last['exitCode']} again and again"
+        )
+    return None
+
+
+def _said(message: str) -> Problem | None:
+    """What a program of ours wrote as its termination message: {"reason", "message"}."""
+    try:
+        body = json.loads(message)
+        return Problem(str(body["reason"]), str(body["message"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def job_view(raw: Raw) -> JobView:
+    """A batch/v1 Job that bears the labels of `workloads.names`."""
+    labels = raw["metadata"]["labels"]
+    true = {item["type"]: item for item in raw.get("status", {}).get("conditions", ()) if item["status"] == "True"}
+    return JobView(
+        name=raw["metadata"]["name"],
+        run=int(labels[LABEL_RUN]),
+        case=int(labels[LABEL_CASE]),
+        attempt=int(labels[LABEL_ATTEMPT]),
+        deleting="deletionTimestamp" in raw["metadata"],
+        finished="Complete" in true or "Failed" in true,
+        timed_out=true.get("Failed", {}).get("reason") == "DeadlineExceeded",
+    )
+
+
+def lease_view(raw: Raw) -> LeaseView:
+    """A coordination.k8s.io/v1 Lease."""
+    spec = raw.get("spec", {})
+    renewed = parse_time(spec["renewTime"]) if spec.get("renewTime") else datetime.fromtimestamp(0, UTC)
+    expires = renewed + timedelta(seconds=spec.get("leaseDurationSeconds") or 0)
+    return LeaseView(raw["metadata"]["name"], spec.get("holderIdentity") or "", expires)

@@ -1,0 +1,1 @@
+"""The only input from and output to the API server."""

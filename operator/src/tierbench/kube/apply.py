@@ -1,0 +1,128 @@
+"""Does what a decision asks for. Every action is safe to do twice."""
+
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+from tierbench.api.model import API_VERSION
+from tierbench.api.result import BenchmarkResult
+from tierbench.domain.actions import (
+    AcquireLeases,
+    Action,
+    Create,
+    CreateCredentials,
+    DeleteBenchmark,
+    DeleteJob,
+    DeleteResult,
+    DeleteServer,
+    Event,
+    ReleaseLeases,
+    SaveResult,
+)
+from tierbench.kube.client import (
+    CONFIG_MAPS,
+    EVENTS,
+    JOBS,
+    PODS,
+    RESULTS,
+    SECRETS,
+    SERVICES,
+    TYPES_BY_KIND,
+    VOLUME_CLAIMS,
+    ConflictError,
+    Kube,
+    NotFoundError,
+    ResourceType,
+)
+from tierbench.kube.credentials import fill
+from tierbench.kube.leases import acquire, release
+from tierbench.workloads.names import Owner
+from tierbench.workloads.workload import Manifest
+
+_logger = logging.getLogger(__name__)
+
+
+class Executor:
+    """Carries out the actions of one benchmark."""
+
+    def __init__(self, kube: Kube, owner: Owner, resource: ResourceType, holder: str, lease_namespace: str) -> None:
+        self._kube = kube
+        self._owner = owner
+        self._resource = resource
+        self._holder = holder
+        self._lease_namespace = lease_namespace
+
+    async def carry_out(self, action: Action) -> None:
+        """One action. Raises NodeTakenError, ConflictError or ApiError; then the rest must wait for the next pass."""
+        kube, namespace = self._kube, self._owner.namespace
+        match action:
+            case AcquireLeases(nodes, until):
+                await acquire(kube, self._lease_namespace, self._holder, nodes, until)
+            case ReleaseLeases(nodes):
+                await release(kube, self._lease_namespace, self._holder, nodes)
+            case Create(manifests):
+                for manifest in manifests:
+                    await self._create(manifest)
+            case CreateCredentials(credentials):
+                await self._create(fill(credentials))
+            case DeleteServer(name):
+                await self._delete_server(name)
+            case DeleteJob(name):
+                await kube.delete(JOBS, namespace, name)
+            case SaveResult():
+                await self._save(action)
+            case DeleteResult(name):
+                await kube.delete(RESULTS, namespace, name)
+            case DeleteBenchmark():
+                await kube.delete(self._resource, namespace, self._owner.name)
+
+    async def _create(self, manifest: Manifest) -> None:
+        try:
+            await self._kube.create(TYPES_BY_KIND[manifest["kind"]], self._owner.namespace, manifest)
+        except ConflictError:
+            _logger.debug("%s %s exists already", manifest["kind"], manifest["metadata"]["name"])
+
+    async def _delete_server(self, name: str) -> None:
+        for kind in (PODS, SERVICES, CONFIG_MAPS, SECRETS, VOLUME_CLAIMS):
+            await self._kube.delete(kind, self._owner.namespace, name)
+        await self._kube.delete(SERVICES, self._owner.namespace, f"{name}-agent")
+
+    async def _save(self, action: SaveResult) -> None:
+        head: dict[str, Any] = {"apiVersion": API_VERSION, "kind": BenchmarkResult.KIND.kind}
+        namespace = self._owner.namespace
+        name = {"name": action.name, "namespace": namespace}
+        status = {**head, "metadata": name, "status": action.status.to_json()}
+        try:
+            await self._kube.apply_status(RESULTS, namespace, status)
+        except NotFoundError:
+            metadata = self._owner.metadata(action.name, {})
+            await self._kube.create(RESULTS, namespace, {**head, "metadata": metadata, "spec": action.spec.to_json()})
+            await self._kube.apply_status(RESULTS, namespace, status)
+
+    async def post(self, event: Event) -> None:
+        """An event on the benchmark, for `kubectl describe`."""
+        now = datetime.now(UTC)
+        stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        owner = self._owner
+        reference = {
+            "apiVersion": API_VERSION,
+            "kind": owner.kind,
+            "name": owner.name,
+            "namespace": owner.namespace,
+            "uid": owner.uid,
+        }
+        body = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": f"{owner.name}.", "namespace": owner.namespace},
+            "involvedObject": reference,
+            "reason": event.reason,
+            "message": event.message[:1024],
+            "type": "Warning" if event.warning else "Normal",
+            "source": {"component": "tierbench"},
+            "reportingComponent": "tierbench.io/operator",
+            "firstTimestamp": stamp,
+            "lastTimestamp": stamp,
+            "count": 1,
+        }
+        await self._kube.create(EVENTS, owner.namespace, body)

@@ -1,0 +1,203 @@
+"""Requests to the API server: plain JSON objects in and out, one connection pool."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import aiohttp
+from kubernetes.aio import config
+from kubernetes.aio.client import ApiClient, Configuration
+
+from tierbench.api.model import GROUP, VERSION
+
+FIELD_MANAGER: Final = "tierbench"
+_CONNECTIONS: Final = 256
+_TIMEOUT_SECONDS: Final = 20
+_NOT_FOUND, _CONFLICT = 404, 409
+_REFUSED_FROM = 400
+
+
+class ApiError(Exception):
+    """The API server refused a request. `status` is the HTTP status, `reason` the Status object's."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(f"{status} {reason}: {message}")
+        self.status = status
+        self.reason = reason
+
+
+class NotFoundError(ApiError):
+    """There is no such object."""
+
+
+class ConflictError(ApiError):
+    """The object exists already, or has changed since it was read."""
+
+
+@dataclass(frozen=True)
+class ResourceType:
+    """Where objects of one type are served."""
+
+    api: str
+    plural: str
+
+    def path(self, namespace: str | None, name: str | None = None, subresource: str | None = None) -> str:
+        """The path of a collection, an object or a part of one."""
+        parts = [self.api, *(["namespaces", namespace] if namespace else []), self.plural]
+        return "/".join(["", *parts, *([name] if name else []), *([subresource] if subresource else [])])
+
+
+NODES: Final = ResourceType("api/v1", "nodes")
+PODS: Final = ResourceType("api/v1", "pods")
+SERVICES: Final = ResourceType("api/v1", "services")
+CONFIG_MAPS: Final = ResourceType("api/v1", "configmaps")
+SECRETS: Final = ResourceType("api/v1", "secrets")
+VOLUME_CLAIMS: Final = ResourceType("api/v1", "persistentvolumeclaims")
+EVENTS: Final = ResourceType("api/v1", "events")
+JOBS: Final = ResourceType("apis/batch/v1", "jobs")
+LEASES: Final = ResourceType("apis/coordination.k8s.io/v1", "leases")
+NODE_CLASSES: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "nodeclasses")
+RESULTS: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "benchmarkresults")
+
+TYPES_BY_KIND: Final = {
+    "Pod": PODS,
+    "Service": SERVICES,
+    "ConfigMap": CONFIG_MAPS,
+    "Secret": SECRETS,
+    "PersistentVolumeClaim": VOLUME_CLAIMS,
+    "Job": JOBS,
+}
+
+
+def selector(labels: Mapping[str, str]) -> str:
+    """Labels as a labelSelector parameter."""
+    return ",".join(f"{key}={value}" for key, value in labels.items())
+
+
+class Kube:
+    """A connection to one API server. Errors of transport are those of aiohttp; refusals are ApiError."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        content_type: str = "application/json",
+    ) -> dict[str, Any]:
+        """One request, and the object that answers it."""
+        response = await self._send(method, path, query, body, content_type, _TIMEOUT_SECONDS)
+        data = await response.read()
+        if response.status >= _REFUSED_FROM:
+            raise _error(response.status, data)
+        answer: dict[str, Any] = json.loads(data)
+        return answer
+
+    async def get(self, kind: ResourceType, namespace: str | None, name: str) -> dict[str, Any]:
+        """One object. Raises NotFoundError."""
+        return await self.request("GET", kind.path(namespace, name))
+
+    async def list(
+        self, kind: ResourceType, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> list[dict[str, Any]]:
+        """All objects of a type, in a namespace or everywhere, that bear all these labels."""
+        query = {"labelSelector": selector(labels)} if labels else None
+        answer = await self.request("GET", kind.path(namespace), query=query)
+        items: list[dict[str, Any]] = answer["items"]
+        return items
+
+    async def create(self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A new object. Raises ConflictError if it exists."""
+        query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"}
+        return await self.request("POST", kind.path(namespace), query=query, body=body)
+
+    async def replace(self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Another version of an object. Raises ConflictError if it has changed since."""
+        path = kind.path(namespace, body["metadata"]["name"])
+        return await self.request("PUT", path, query={"fieldManager": FIELD_MANAGER}, body=body)
+
+    async def apply_status(self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Server-side apply of the status. With a resourceVersion, raises ConflictError if the object has changed since."""
+        path = kind.path(namespace, body["metadata"]["name"], "status")
+        query = {"fieldManager": FIELD_MANAGER, "force": "true", "fieldValidation": "Strict"}
+        return await self.request("PATCH", path, query=query, body=body, content_type="application/apply-patch+yaml")
+
+    async def delete(
+        self, kind: ResourceType, namespace: str | None, name: str, *, options: Mapping[str, Any] | None = None
+    ) -> None:
+        """Deletes an object, unless it is gone already. What it owns goes with it, in the background."""
+        body = {"propagationPolicy": "Background", **(options or {})}
+        try:
+            await self.request("DELETE", kind.path(namespace, name), body=body)
+        except NotFoundError:
+            return
+
+    async def log(self, namespace: str, pod: str) -> str:
+        """All that a pod's only container has printed."""
+        response = await self._send("GET", PODS.path(namespace, pod, "log"), None, None, "*/*", _TIMEOUT_SECONDS)
+        data = await response.read()
+        if response.status >= _REFUSED_FROM:
+            raise _error(response.status, data)
+        return data.decode(errors="replace")
+
+    async def follow(self, namespace: str, pod: str) -> AsyncIterator[str]:
+        """The same, line by line as they come, from the first; ends with the container or the connection."""
+        path, forever = PODS.path(namespace, pod, "log"), aiohttp.ClientTimeout(total=None, sock_connect=10)
+        response = await self._send("GET", path, {"follow": "true"}, None, "*/*", forever)
+        try:
+            if response.status >= _REFUSED_FROM:
+                raise _error(response.status, await response.read())
+            async for line in response.content:
+                yield line.decode(errors="replace")
+        finally:
+            response.close()
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: Mapping[str, Any] | None,
+        content_type: str,
+        timeout: float | aiohttp.ClientTimeout,  # noqa: ASYNC109 (aiohttp's own)
+    ) -> aiohttp.ClientResponse:
+        request = await self._client.param_serialize(
+            method,
+            path,
+            query_params=list((query or {}).items()),
+            header_params={"Accept": "application/json, */*", "Content-Type": content_type},
+            body=body,
+            auth_settings=["BearerToken"],
+        )
+        answer = await self._client.call_api(*request, _request_timeout=timeout)
+        response: aiohttp.ClientResponse = answer.response
+        return response
+
+
+def _error(status: int, data: bytes) -> ApiError:
+    try:
+        body = json.loads(data)
+        reason, message = str(body.get("reason", "")), str(body.get("message", ""))
+    except ValueError:
+        reason, message = "", data.decode(errors="replace")[:512]
+    kinds: dict[int, type[ApiError]] = {_NOT_FOUND: NotFoundError, _CONFLICT: ConflictError}
+    return kinds.get(status, ApiError)(status, reason, message)
+
+
+@asynccontextmanager
+async def connect() -> AsyncIterator[Kube]:
+    """The cluster that this pod runs in, else the one that the kubeconfig points at."""
+    configuration = Configuration()
+    try:
+        config.load_incluster_config(client_configuration=configuration)
+    except config.ConfigException:
+        await config.load_kube_config(client_configuration=configuration)
+    configuration.connection_pool_maxsize = _CONNECTIONS
+    async with ApiClient(configuration) as client:
+        yield Kube(client)

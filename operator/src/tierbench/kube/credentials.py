@@ -1,0 +1,64 @@
+"""Random credentials and certificates of one benchmark alone."""
+
+import secrets
+from base64 import b64encode
+from datetime import UTC, datetime, timedelta
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from tierbench.workloads.download import SERVER_NAME
+from tierbench.workloads.workload import Credentials, Manifest
+
+_LIFETIME = timedelta(days=30)
+
+
+def fill(credentials: Credentials) -> Manifest:
+    """The Secret, filled anew: an agent token, and with `certificate` a CA and a server certificate that it signed."""
+    data = {"agent-token": secrets.token_urlsafe(32).encode()}
+    if credentials.certificate:
+        data |= _certificates()
+    return {**credentials.manifest, "data": {key: b64encode(value).decode() for key, value in data.items()}}
+
+
+def _certificates() -> dict[str, bytes]:
+    """The CA's key is forgotten here: nothing else can ever be signed with it."""
+    ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tierbench")])
+    ca = (
+        _builder(ca_name, ca_name, ca_key.public_key())
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key()), critical=False)
+        .sign(ca_key, hashes.SHA256())
+    )
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVER_NAME)])
+    certificate = (
+        _builder(name, ca_name, key.public_key())
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(SERVER_NAME)]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
+        .sign(ca_key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = serialization.PrivateFormat.PKCS8
+    return {
+        "ca.crt": ca.public_bytes(pem),
+        "tls.crt": certificate.public_bytes(pem),
+        "tls.key": key.private_bytes(pem, private, serialization.NoEncryption()),
+    }
+
+
+def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    now = datetime.now(UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + _LIFETIME)
+    )

@@ -1,0 +1,66 @@
+"""Exclusive use of nodes: one Lease a node, in a namespace that all releases share."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from tierbench.domain.views import lease_view
+from tierbench.kube.client import LEASES, ConflictError, Kube, NotFoundError
+
+
+class NodeTakenError(Exception):
+    """Somebody else was faster."""
+
+
+def _body(node: str, namespace: str, holder: str, until: datetime) -> dict[str, object]:
+    now = datetime.now(UTC)
+    renewed = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    seconds = max(1, round((until - now).total_seconds()))
+    spec = {"holderIdentity": holder, "renewTime": renewed, "acquireTime": renewed, "leaseDurationSeconds": seconds}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": node, "namespace": namespace},
+        "spec": spec,
+    }
+
+
+async def acquire(kube: Kube, namespace: str, holder: str, nodes: Iterable[str], until: datetime) -> None:
+    """Takes or renews the Leases of all nodes. Raises NodeTakenError, with none taken anew, if one is not to be had."""
+    taken: list[str] = []
+    for node in sorted(nodes):
+        try:
+            if await _acquire_one(kube, namespace, holder, node, until):
+                taken.append(node)
+        except (ConflictError, NodeTakenError) as error:
+            await release(kube, namespace, holder, taken)
+            raise NodeTakenError(f"node {node} was taken by another benchmark") from error
+
+
+async def _acquire_one(kube: Kube, namespace: str, holder: str, node: str, until: datetime) -> bool:
+    """Whether it was taken anew."""
+    body = _body(node, namespace, holder, until)
+    try:
+        found = await kube.get(LEASES, namespace, node)
+    except NotFoundError:
+        await kube.create(LEASES, namespace, body)
+        return True
+    lease = lease_view(found)
+    if lease.holder == holder and lease.expires >= until:
+        return False
+    if lease.holder not in {"", holder} and lease.expires > datetime.now(UTC):
+        raise NodeTakenError(node)
+    metadata = {"name": node, "namespace": namespace, "resourceVersion": found["metadata"]["resourceVersion"]}
+    await kube.replace(LEASES, namespace, {**body, "metadata": metadata})
+    return lease.holder != holder
+
+
+async def release(kube: Kube, namespace: str, holder: str, nodes: Iterable[str]) -> None:
+    """Deletes the Leases of these nodes that `holder` has."""
+    for node in nodes:
+        try:
+            found = await kube.get(LEASES, namespace, node)
+            if lease_view(found).holder == holder:
+                version = found["metadata"]["resourceVersion"]
+                await kube.delete(LEASES, namespace, node, options={"preconditions": {"resourceVersion": version}})
+        except (NotFoundError, ConflictError):
+            continue

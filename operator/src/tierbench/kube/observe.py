@@ -1,0 +1,49 @@
+"""Reads everything that one pass over a benchmark decides from."""
+
+import asyncio
+
+from tierbench.api.benchmark import Benchmark
+from tierbench.api.result import BenchmarkResult
+from tierbench.domain.observed import Observed
+from tierbench.domain.views import job_view, lease_view, pod_view
+from tierbench.kube.client import JOBS, LEASES, PODS, RESULTS, SERVICES, Kube
+from tierbench.kube.cluster import ClusterView
+from tierbench.kube.logs import LogFollower
+from tierbench.workloads.names import LABEL_ROLE, ROLE_CLIENT, ROLE_SERVER, Owner
+from tierbench.workloads.workload import Workload
+
+
+async def observe(
+    kube: Kube,
+    benchmark: Benchmark,
+    owner: Owner,
+    workload: Workload,
+    cluster: ClusterView,
+    logs: LogFollower,
+    lease_namespace: str,
+    ahead: tuple[str, ...],
+) -> Observed:
+    """Children, results and Leases as the API server has them now, and what the clients have printed."""
+    namespace, labels = owner.namespace, owner.selector
+    raw_pods, raw_jobs, raw_services, raw_results, raw_leases = await asyncio.gather(
+        kube.list(PODS, namespace, labels),
+        kube.list(JOBS, namespace, labels),
+        kube.list(SERVICES, namespace, {**labels, LABEL_ROLE: ROLE_SERVER}),
+        kube.list(RESULTS, namespace, labels),
+        kube.list(LEASES, lease_namespace),
+    )
+    pods = tuple(map(pod_view, raw_pods))
+    return Observed(
+        benchmark=benchmark,
+        owner=owner,
+        workload=workload,
+        classes=dict(cluster.classes),
+        nodes=dict(cluster.nodes),
+        leases={lease.node: lease for lease in map(lease_view, raw_leases)},
+        pods=pods,
+        jobs=tuple(map(job_view, raw_jobs)),
+        services={raw["metadata"]["name"]: raw for raw in raw_services},
+        results={raw["metadata"]["name"]: BenchmarkResult.model_validate(raw) for raw in raw_results},
+        logs=await logs.read(pod for pod in pods if pod.role == ROLE_CLIENT),
+        ahead=ahead,
+    )

@@ -1,0 +1,1 @@
+"""From what clients print to results: pure."""

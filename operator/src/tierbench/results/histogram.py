@@ -1,0 +1,71 @@
+"""Sparse exponential histograms: the bucket indexing of Prometheus native histograms, at schema 6.
+
+Bucket i holds values v with 2^((i-1)/64) < v <= 2^(i/64). Merging adds counts, so it is exact in any order.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import Final
+
+from tierbench.api.contract import HISTOGRAM_SCHEMA, Histogram
+
+BUCKETS_PER_DOUBLING: Final = 2**HISTOGRAM_SCHEMA
+
+
+def upper_bound(index: int) -> float:
+    """The largest value of a bucket, in nanoseconds."""
+    whole, part = divmod(index, BUCKETS_PER_DOUBLING)
+    return math.ldexp(2 ** (part / BUCKETS_PER_DOUBLING), whole)
+
+
+def index_of(value: int) -> int:
+    """The bucket of a value in nanoseconds; values below 1 count as 1."""
+    if value <= 1:
+        return 0
+    index = math.ceil(math.log2(value) * BUCKETS_PER_DOUBLING)
+    if upper_bound(index - 1) >= value:
+        return index - 1
+    return index if value <= upper_bound(index) else index + 1
+
+
+def of(values: Iterable[int]) -> Histogram:
+    """The histogram of values in nanoseconds."""
+    known = list(values)
+    return _from_counter(Counter(map(index_of, known)), sum(known))
+
+
+def merge(histograms: Iterable[Histogram]) -> Histogram:
+    """All observations together."""
+    counter: Counter[int] = Counter()
+    total = 0
+    for histogram in histograms:
+        counter.update(dict(zip(histogram.indexes, histogram.counts, strict=True)))
+        total += histogram.sum_nanoseconds
+    return _from_counter(counter, total)
+
+
+def _from_counter(counter: Counter[int], total: int) -> Histogram:
+    indexes = tuple(sorted(index for index, count in counter.items() if count))
+    counts = tuple(counter[index] for index in indexes)
+    return Histogram(count=sum(counts), sum_nanoseconds=total, indexes=indexes, counts=counts)
+
+
+def quantile(histogram: Histogram, share: float) -> float:
+    """The upper bound of the bucket in which the quantile lies, in nanoseconds: at most 1.1 % too high.
+
+    Raises:
+        ValueError: the histogram is empty.
+    """
+    if not histogram.count:
+        raise ValueError("an empty histogram has no quantiles")
+    wanted = max(1, math.ceil(share * histogram.count))
+    running = accumulate(histogram.counts)
+    return next(upper_bound(index) for index, below in zip(histogram.indexes, running, strict=True) if below >= wanted)
+
+
+def count_up_to(histogram: Histogram, bound: float) -> int:
+    """Observations in buckets that lie wholly at or below `bound` nanoseconds; exact where `bound` is a bucket's."""
+    limit = math.floor(math.log2(bound) * BUCKETS_PER_DOUBLING + 1e-9)
+    return sum(count for index, count in zip(histogram.indexes, histogram.counts, strict=True) if index <= limit)

@@ -1,0 +1,273 @@
+"""A benchmark from apply to its end, in a world in memory: also when the operator is killed at every single write."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.domain.world import START, World, benchmark, node
+from tierbench.api.benchmark import Phase
+from tierbench.api.result import ResultPhase
+from tierbench.domain import reasons
+from tierbench.domain.views import LeaseView, Problem, Termination
+from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
+
+
+def measured_trials(world: World) -> list[tuple[str, int]]:
+    """Every counted trial in every result."""
+    return sorted(
+        (name, trial.trial) for name, result in world.results.items() for trial in result.status.trials if not trial.warmup
+    )
+
+
+def every_trial_once(world: World, run: int = 1) -> list[tuple[str, int]]:
+    return [(f"ft-demo-r{run}-c{case:03d}", trial) for case in (1, 2, 3, 4) for trial in (1, 2, 3)]
+
+
+def nothing_left(world: World) -> bool:
+    return not (world.pods or world.jobs or world.services or world.secrets or world.leases)
+
+
+def condition(world: World, kind: str) -> tuple[str, str]:
+    found = next(item for item in world.benchmark.status.conditions if item.type == kind)
+    return found.status, found.reason
+
+
+def test_runs_to_its_end() -> None:
+    world = World()
+    world.run()
+    assert world.benchmark.status.phase is Phase.COMPLETE
+    assert world.benchmark.status.progress == "4/4"
+    assert measured_trials(world) == every_trial_once(world)
+    assert all(result.status.phase is ResultPhase.MEASURED for result in world.results.values())
+    assert condition(world, reasons.COMPLETE) == ("True", reasons.ALL_CASES_MEASURED)
+    assert nothing_left(world)
+
+
+def test_settled_benchmark_is_not_looked_at() -> None:
+    world = World()
+    world.run()
+    assert not world.due
+    world.change_spec(rerun="again")
+    assert world.due
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_killed_at_any_write_everything_is_counted_once(data: st.DataObject) -> None:
+    world = World()
+    for _ in range(600):
+        if not world.due:
+            break
+        wait = world.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 6)))).wait_seconds
+        if wait > 0 or data.draw(st.booleans()):
+            world.step()
+    world.run()
+    assert measured_trials(world) == every_trial_once(world)
+    assert len(world.printed) == len(set(world.printed)) == 12, "a trial was run twice"
+    assert nothing_left(world)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_pods_killed_at_any_time_lose_no_trial(data: st.DataObject) -> None:
+    world = World()
+    kills = data.draw(st.lists(st.integers(0, 60), max_size=2, unique=True))
+    for tick in range(600):
+        if not world.due:
+            break
+        if world.pass_().wait_seconds > 0:
+            world.step()
+        if tick in kills and world.pods:
+            world.kill_pod(data.draw(st.sampled_from(sorted(world.pods))))
+    assert world.benchmark.status.phase is Phase.COMPLETE
+    assert measured_trials(world) == every_trial_once(world)
+    assert nothing_left(world)
+
+
+def test_suspend_keeps_what_was_measured_and_goes_on_with_the_next_trial() -> None:
+    world = World()
+    while len(world.printed) < 2:
+        if world.pass_().wait_seconds > 0:
+            world.step()
+    world.pass_()
+    world.change_spec(suspend=True)
+    world.run()
+    assert world.benchmark.status.phase is Phase.SUSPENDED
+    assert nothing_left(world)
+    assert len(measured_trials(world)) == 2
+    world.change_spec(suspend=False)
+    world.run()
+    assert measured_trials(world) == every_trial_once(world)
+    assert len(world.printed) == 12
+    assert condition(world, reasons.SUSPENDED)[0] == "False"
+
+
+def test_suspend_after_the_end_changes_nothing() -> None:
+    world = World()
+    world.run()
+    world.change_spec(suspend=True)
+    world.run()
+    assert world.benchmark.status.phase is Phase.COMPLETE
+
+
+def test_rerun_makes_a_numbered_run_and_history_is_bounded() -> None:
+    world = World(benchmark=benchmark(runPolicy={"history": 2}))
+    world.run()
+    for number in (2, 3):
+        world.change_spec(rerun=f"run {number}")
+        world.run()
+        assert world.benchmark.status.run is not None
+        assert world.benchmark.status.run.number == number
+    assert {result.spec.run for result in world.results.values()} == {2, 3}
+    assert condition(world, reasons.COMPLETE)[0] == "True"
+
+
+def test_ttl_deletes_the_benchmark_after_its_end() -> None:
+    world = World(benchmark=benchmark(runPolicy={"ttlSeconds": 600}))
+    for _ in range(500):
+        decision = world.pass_()
+        if world.benchmark.status.phase is Phase.COMPLETE:
+            break
+        if decision.wait_seconds > 0:
+            world.step()
+    wait = world.pass_().wait_seconds
+    assert 590 <= wait <= 600
+    assert not world.deleted
+    world.now += timedelta(seconds=wait + 1)
+    world.pass_()
+    assert world.deleted
+
+
+def test_class_that_comes_late_is_waited_for() -> None:
+    world = World()
+    jetson = world.classes.pop("jetson")
+    decision = world.pass_()
+    assert 0 < decision.wait_seconds <= 5
+    assert condition(world, reasons.SCHEDULED) == ("False", reasons.NODE_CLASS_NOT_FOUND)
+    world.classes["jetson"] = jetson
+    world.run()
+    assert measured_trials(world) == every_trial_once(world)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda world: world.classes.pop("jetson"), reasons.NODE_CLASS_NOT_FOUND),
+        (lambda world: world.nodes.pop("j1"), reasons.NO_SUCH_NODE),
+        (lambda world: world.nodes.update(j1=node("j1", "jetson", ready=False)), reasons.NO_READY_NODE),
+    ],
+)
+def test_a_class_without_nodes_fails_its_cases_and_no_others(spoil: object, reason: str) -> None:
+    world = World()
+    spoil(world)  # type: ignore[operator]
+    world.run()
+    failed = {result.spec.server.node_class for result in world.results.values() if result.status.reason == reason}
+    assert failed == {"jetson"}
+    assert world.benchmark.status.cases.failed == 2
+    assert condition(world, reasons.COMPLETE) == ("True", reasons.SOME_CASES_FAILED)
+    assert world.now - START < timedelta(seconds=120)
+
+
+def test_no_separate_client_node() -> None:
+    world = World(benchmark=benchmark(clients={"nodeClasses": ["cloud"]}))
+    world.run()
+    reasons_by_class = {result.spec.server.node_class: result.status.reason for result in world.results.values()}
+    assert reasons_by_class == {"cloud": reasons.NO_SEPARATE_CLIENT_NODE, "jetson": ""}
+
+
+def test_nothing_measured_is_a_failure() -> None:
+    world = World(nodes={})
+    world.run()
+    assert world.benchmark.status.phase is Phase.FAILED
+    assert condition(world, reasons.FAILED) == ("True", reasons.NO_CASE_MEASURED)
+
+
+def test_waits_in_the_queue_and_says_for_whom() -> None:
+    world = World()
+    world.leases["u1"] = LeaseView("u1", "other/bench/uid-2", START + timedelta(hours=1))
+    world.pass_()
+    world.pass_()
+    assert world.benchmark.status.phase is Phase.QUEUED
+    queued = next(item for item in world.benchmark.status.conditions if item.type == reasons.QUEUED)
+    assert queued.status == "True"
+    assert "u1 is in use by other/bench" in queued.message
+    assert not world.pods
+    events = len(world.events)
+    world.pass_()
+    assert len(world.events) == events, "the same wait is said once"
+    del world.leases["u1"]
+    world.run()
+    assert measured_trials(world) == every_trial_once(world)
+
+
+def test_a_server_that_cannot_start_fails_its_cases_and_no_others() -> None:
+    world = World()
+    problem = Problem("InsufficientStorage", "needs 5Gi, 1Gi is free")
+    for _ in range(500):
+        if not world.due:
+            break
+        if world.pass_().wait_seconds > 0:
+            world.step()
+        name = "ft-demo-r1-s1"
+        if name in world.pods and not world.pods[name].deleting:
+            world.pods[name] = replace(world.pods[name], ready=False, problem=problem)
+    outcome = {name: result.status.reason for name, result in world.results.items()}
+    assert list(outcome.values()).count("InsufficientStorage") == 2
+    assert world.benchmark.status.cases.failed == 2
+    assert nothing_left(world)
+
+
+def test_client_that_fails_for_good_fails_its_case_at_once() -> None:
+    world = World()
+    failed_pods = 0
+    from tests.unit.domain.world import seal  # noqa: PLC0415
+
+    for _ in range(500):
+        if not world.due:
+            break
+        if world.pass_().wait_seconds > 0:
+            world.step()
+        for pod in list(world.pods.values()):
+            if pod.role == ROLE_CLIENT and pod.case == 1 and pod.terminated is None:
+                failed_pods += 1
+                world.logs[pod.uid] = ""
+                message = seal("", {"reason": "AgentUnreachable", "message": "no answer"})
+                world.pods[pod.name] = replace(pod, terminated=Termination(1, "Error", message))
+    assert failed_pods == 1
+    assert world.results["ft-demo-r1-c001"].status.reason == "AgentUnreachable"
+    assert world.results["ft-demo-r1-c002"].status.phase is ResultPhase.MEASURED
+
+
+def test_client_lost_three_times_ends_the_case_with_what_was_measured() -> None:
+    world = World()
+    for _ in range(900):
+        if not world.due:
+            break
+        if world.pass_().wait_seconds > 0:
+            world.step()
+        for pod in list(world.pods.values()):
+            if pod.role == ROLE_CLIENT and pod.case == 1 and "\n" not in world.logs.get(pod.uid, "") and pod.attempt > 1:
+                world.kill_pod(pod.name)
+            elif pod.role == ROLE_CLIENT and pod.case == 1 and pod.attempt == 1 and world.logs.get(pod.uid):
+                world.pass_()
+                world.kill_pod(pod.name)
+    first = world.results["ft-demo-r1-c001"].status
+    assert first.phase is ResultPhase.MEASURED
+    assert [trial.trial for trial in first.trials] == [1]
+    assert first.valid is False
+
+
+def test_server_node_that_goes_away_fails_its_cases_after_a_while() -> None:
+    world = World()
+    while not any(pod.role == ROLE_SERVER and pod.ready for pod in world.pods.values()):
+        if world.pass_().wait_seconds > 0:
+            world.step()
+    world.nodes["c1"] = replace(world.nodes["c1"], ready=False, unready_since=world.now)
+    world.run()
+    failed = [result for result in world.results.values() if result.status.reason == reasons.NODE_NOT_READY]
+    assert {result.spec.server.node_class for result in failed} <= {"cloud"}
+    jetson = [result for result in world.results.values() if result.spec.server.node_class == "jetson"]
+    assert all(result.status.phase is ResultPhase.MEASURED for result in jetson)

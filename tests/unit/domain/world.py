@@ -1,0 +1,305 @@
+"""A small world in memory: nodes, an API server's objects, a kubelet and a Job controller, one step at a time."""
+
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.api.node_class import NodeClass
+from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.domain.actions import (
+    AcquireLeases,
+    Action,
+    Create,
+    CreateCredentials,
+    Decision,
+    DeleteBenchmark,
+    DeleteJob,
+    DeleteResult,
+    DeleteServer,
+    Event,
+    ReleaseLeases,
+    SaveResult,
+)
+from tierbench.domain.decide import decide, is_due
+from tierbench.domain.observed import Observed, PodLog
+from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, Termination
+from tierbench.workloads.file_transfer import FileTransfer
+from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_RUN, LABEL_SLOT, ROLE_CLIENT, ROLE_SERVER, Owner
+from tierbench.workloads.workload import Images
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+OWNER = Owner("FileTransferBenchmark", "default", "demo", "uid-1")
+IMAGES = Images(client="client:1", nginx="nginx:1")
+MAXIMUM_PASSES = 2000
+
+
+def node(name: str, hardware: str, *, ready: bool = True) -> NodeView:
+    """A node labelled hw=HARDWARE."""
+    return NodeView(
+        name=name,
+        labels={"hw": hardware},
+        ready=ready,
+        unready_since=None if ready else START,
+        schedulable=True,
+        architecture="arm64",
+        kernel="6.1",
+        os_image="Debian",
+        kubelet="v1.34",
+        runtime="containerd",
+        cpu_millicores=4000,
+        memory_bytes=4 * 2**30,
+    )
+
+
+def node_class(name: str) -> NodeClass:
+    """A class of the nodes labelled hw=NAME."""
+    spec = {"nodeSelector": {"matchLabels": {"hw": name}}}
+    return NodeClass.model_validate({"metadata": {"name": name}, "spec": spec})
+
+
+def benchmark(**spec: Any) -> FileTransferBenchmark:
+    """A benchmark of two server classes, two sizes and three repetitions, unless the spec says otherwise."""
+    body = {
+        "servers": {"nodeClasses": ["cloud", "jetson"]},
+        "clients": {"nodeClasses": ["user"]},
+        "fileSizes": ["1Mi", "2Mi"],
+        "repetitions": 3,
+        **spec,
+    }
+    metadata = {"name": "demo", "namespace": "default", "uid": "uid-1", "generation": 1}
+    return FileTransferBenchmark.model_validate({"metadata": metadata, "spec": body})
+
+
+def trial_line(number: int, *, outcome: str = "Completed", warmup: bool = False, nanoseconds: int = 10**9) -> str:
+    """What a client prints when a trial has ended."""
+    body: dict[str, Any] = {
+        "contract": 1,
+        "record": "Trial",
+        "trial": number,
+        "warmup": warmup,
+        "outcome": outcome,
+        "startTime": "2026-01-01T00:00:00Z",
+        "durationNanoseconds": nanoseconds,
+        "client": {"cpuNanoseconds": nanoseconds // 100},
+        "transfer": {"bytes": 2**20, "downloads": 1, "retryCauses": {}},
+    }
+    if outcome == "Failed":
+        body["failure"] = {"reason": "AttemptsExhausted", "message": "20 attempts"}
+    return json.dumps(body) + "\n"
+
+
+def seal(log: str, failure: dict[str, str] | None = None) -> str:
+    """The termination message that goes with a log."""
+    lines = log.splitlines(keepends=True)
+    body: dict[str, Any] = {
+        "contract": 1,
+        "trials": len(lines),
+        "sha256": hashlib.sha256("".join(lines).encode()).hexdigest(),
+        "engine": {"name": "tierbench-client", "version": "1", "architecture": "arm64"},
+    }
+    if failure is not None:
+        body["failure"] = failure
+    return json.dumps(body)
+
+
+@dataclass
+class World:
+    """Everything that there is. `pass_` is one pass of an operator that remembers nothing."""
+
+    benchmark: FileTransferBenchmark = field(default_factory=benchmark)
+    nodes: dict[str, NodeView] = field(
+        default_factory=lambda: {n.name: n for n in (node("c1", "cloud"), node("j1", "jetson"), node("u1", "user"))}
+    )
+    classes: dict[str, NodeClass] = field(
+        default_factory=lambda: {name: node_class(name) for name in ("cloud", "jetson", "user")}
+    )
+    now: datetime = START
+    leases: dict[str, LeaseView] = field(default_factory=dict)
+    pods: dict[str, PodView] = field(default_factory=dict)
+    jobs: dict[str, JobView] = field(default_factory=dict)
+    manifests: dict[str, dict[str, Any]] = field(default_factory=dict)
+    services: dict[str, dict[str, Any]] = field(default_factory=dict)
+    secrets: set[str] = field(default_factory=set)
+    results: dict[str, BenchmarkResult] = field(default_factory=dict)
+    logs: dict[str, str] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    printed: list[tuple[str, int]] = field(default_factory=list)
+    deleted: bool = False
+    uids: int = 0
+
+    def observe(self) -> Observed:
+        """What a pass sees now."""
+        return Observed(
+            benchmark=self.benchmark,
+            owner=OWNER,
+            workload=FileTransfer(OWNER, self.benchmark.spec, IMAGES),
+            classes=dict(self.classes),
+            nodes=dict(self.nodes),
+            leases=dict(self.leases),
+            pods=tuple(self.pods.values()),
+            jobs=tuple(self.jobs.values()),
+            services=dict(self.services),
+            results=dict(self.results),
+            logs={
+                pod.uid: PodLog(self.logs.get(pod.uid, ""), complete=pod.terminated is not None)
+                for pod in self.pods.values()
+                if pod.role == ROLE_CLIENT
+            },
+        )
+
+    @property
+    def due(self) -> bool:
+        """Whether the operator has anything to do."""
+        status, policy = self.benchmark.status, self.benchmark.spec.run_policy
+        generation = self.benchmark.metadata.generation
+        return not self.deleted and is_due(status.observed_generation, generation, status.phase, policy.ttl_seconds)
+
+    def pass_(self, *, killed_after: int | None = None) -> Decision:
+        """One pass; `killed_after` N writes, the operator is killed."""
+        decision = decide(self.observe(), self.now)
+        writes = [lambda: self._set_status(decision)]
+        writes += [lambda action=action: self._carry_out(action) for action in decision.actions]
+        for write in writes[:killed_after]:
+            write()
+        if killed_after is None or killed_after > len(writes):
+            self.events.extend(decision.events)
+        return decision
+
+    def run(self) -> None:
+        """Passes and steps of the cluster until nothing is due."""
+        for _ in range(MAXIMUM_PASSES):
+            if not self.due:
+                return
+            if self.pass_().wait_seconds > 0:
+                self.step()
+        raise AssertionError(f"not done after {MAXIMUM_PASSES} passes: {self.benchmark.status}")
+
+    def step(self) -> None:
+        """The cluster goes on by one step of each kind, and a second passes."""
+        self.now += timedelta(seconds=1)
+        for pod in list(self.pods.values()):
+            if pod.deleting:
+                del self.pods[pod.name]
+            elif pod.role == ROLE_SERVER:
+                self.pods[pod.name] = replace(pod, ready=True, started=True)
+            elif pod.terminated is None:
+                self._print_next(pod)
+        for job in list(self.jobs.values()):
+            if job.deleting:
+                del self.jobs[job.name]
+            else:
+                self._job_step(job)
+
+    def _print_next(self, pod: PodView) -> None:
+        arguments = self.manifests[pod.name]["spec"]["template"]["spec"]["containers"][0]["args"]
+        trials = next(word.removeprefix("--trials=") for word in arguments if word.startswith("--trials="))
+        first, last = map(int, trials.split("-"))
+        log = self.logs.get(pod.uid, "")
+        number = first + len(log.splitlines())
+        if number <= last:
+            self.logs[pod.uid] = log + trial_line(number)
+            self.printed.append((pod.name, number))
+            self.pods[pod.name] = replace(pod, started=True)
+        else:
+            self.pods[pod.name] = replace(pod, terminated=Termination(0, "Completed", seal(log)))
+
+    def _job_step(self, job: JobView) -> None:
+        pod = self.pods.get(job.name)
+        if pod is None and not job.finished:
+            self.pods[job.name] = self._pod(job.name, ROLE_CLIENT, job.run, case=job.case, attempt=job.attempt)
+        elif pod is not None and pod.terminated is not None:
+            self.jobs[job.name] = replace(job, finished=True)
+
+    def kill_pod(self, name: str) -> None:
+        """A pod is deleted by force; its Job, if it has one, fails."""
+        pod = self.pods.pop(name)
+        if pod.role == ROLE_CLIENT and name in self.jobs:
+            self.jobs[name] = replace(self.jobs[name], finished=True)
+
+    def change_spec(self, **policy: Any) -> None:
+        """Changes the run policy, as a person does."""
+        spec = self.benchmark.spec
+        run_policy = spec.run_policy.model_copy(update=policy)
+        metadata = self.benchmark.metadata
+        self.benchmark = self.benchmark.model_copy(
+            update={
+                "spec": spec.model_copy(update={"run_policy": run_policy}),
+                "metadata": metadata.model_copy(update={"generation": metadata.generation + 1}),
+            }
+        )
+
+    def _set_status(self, decision: Decision) -> None:
+        self.benchmark = self.benchmark.model_copy(update={"status": decision.status})
+
+    def _pod(self, name: str, role: str, run: int, *, slot: int = -1, case: int = 0, attempt: int = 0) -> PodView:
+        self.uids += 1
+        return PodView(
+            name=name,
+            uid=f"pod-{self.uids}",
+            role=role,
+            run=run,
+            slot=slot,
+            case=case,
+            attempt=attempt,
+            node="u1" if role == ROLE_CLIENT else "",
+            pod_ip="198.19.0.1",
+            host_ip="198.18.0.1",
+            created=self.now,
+            started=False,
+            ready=False,
+            deleting=False,
+            problem=None,
+            terminated=None,
+        )
+
+    def _carry_out(self, action: Action) -> None:  # noqa: PLR0912 (one branch an action)
+        match action:
+            case AcquireLeases(nodes, until):
+                for name in nodes:
+                    lease = self.leases.get(name)
+                    holder = self.observe().holder
+                    assert lease is None or lease.holder == holder or lease.expires <= self.now
+                    self.leases[name] = LeaseView(name, holder, until)
+            case ReleaseLeases(nodes):
+                for name in nodes:
+                    self.leases.pop(name, None)
+            case Create(manifests):
+                for manifest in manifests:
+                    self._create(manifest)
+            case CreateCredentials(credentials):
+                self.secrets.add(credentials.manifest["metadata"]["name"])
+            case DeleteServer(name):
+                if name in self.pods:
+                    self.pods[name] = replace(self.pods[name], deleting=True)
+                self.services.pop(name, None)
+                self.services.pop(f"{name}-agent", None)
+                self.secrets.discard(name)
+            case DeleteJob(name):
+                if name in self.jobs:
+                    self.jobs[name] = replace(self.jobs[name], deleting=True)
+                if name in self.pods:
+                    self.pods[name] = replace(self.pods[name], deleting=True)
+            case SaveResult(name, spec, status):
+                before = self.results.get(name)
+                assert before is None or before.status.phase is ResultPhase.RUNNING, "a sealed result was written again"
+                raw = {"metadata": {"name": name}, "spec": spec.to_json(), "status": status.to_json()}
+                self.results[name] = BenchmarkResult.model_validate(raw)
+            case DeleteResult(name):
+                self.results.pop(name, None)
+            case DeleteBenchmark():
+                self.deleted = True
+
+    def _create(self, manifest: dict[str, Any]) -> None:
+        name, labels = manifest["metadata"]["name"], manifest["metadata"]["labels"]
+        match manifest["kind"]:
+            case "Pod" if name not in self.pods:
+                self.pods[name] = self._pod(name, ROLE_SERVER, int(labels[LABEL_RUN]), slot=int(labels[LABEL_SLOT]))
+            case "Service":
+                self.services.setdefault(name, {**manifest, "spec": {**manifest["spec"], "clusterIP": "198.18.64.1"}})
+            case "Job" if name not in self.jobs:
+                run, case, attempt = (int(labels[key]) for key in (LABEL_RUN, LABEL_CASE, LABEL_ATTEMPT))
+                self.jobs[name] = JobView(name, run, case, attempt, deleting=False, finished=False, timed_out=False)
+                self.manifests[name] = manifest
