@@ -1,11 +1,13 @@
 """What all loops share."""
 
+import asyncio
 from dataclasses import dataclass, field
 
 from tierbench.controller.settings import Settings
 from tierbench.controller.wakeups import Queue, Wakeups
 from tierbench.kube.client import Kube
 from tierbench.kube.cluster import ClusterView
+from tierbench.metrics.cache import ResultCache
 from tierbench.metrics.operator import OperatorMetrics
 
 
@@ -15,7 +17,9 @@ class Context:
 
     kube: Kube
     settings: Settings
-    metrics: OperatorMetrics
+    metrics: OperatorMetrics = field(default_factory=OperatorMetrics)
+    results: ResultCache = field(default_factory=ResultCache)
     cluster: ClusterView = field(default_factory=ClusterView)
     wakeups: Wakeups = field(default_factory=Wakeups)
     queue: Queue = field(default_factory=Queue)
+    classes_changed: asyncio.Event = field(default_factory=asyncio.Event)

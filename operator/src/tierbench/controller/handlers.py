@@ -1,21 +1,26 @@
 """kopf's handlers: they only delegate."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+import aiohttp
 import kopf
 
 from tierbench.api.benchmark import BenchmarkStatus
-from tierbench.api.model import GROUP, VERSION
+from tierbench.api.model import GROUP, VERSION, Kind
 from tierbench.api.node_class import NodeClass
 from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import Context
 from tierbench.controller.loop import Loop
 from tierbench.domain.decide import is_due
-from tierbench.kube.client import ResourceType
+from tierbench.kube.client import ApiError, benchmarks
 from tierbench.workloads.kinds import KINDS
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, Owner
+
+_CLASSES_SECONDS: Final = 0.5
+_logger = logging.getLogger(__name__)
 
 
 def _due(status: Mapping[str, Any], spec: Mapping[str, Any], meta: Mapping[str, Any], **_: Any) -> bool:
@@ -27,12 +32,12 @@ def _due(status: Mapping[str, Any], spec: Mapping[str, Any], meta: Mapping[str, 
 def register(registry: kopf.OperatorRegistry, context: Context) -> None:
     """Binds every handler to one operator's context."""
     for kind in KINDS.values():
-        _register_benchmark(registry, context, kind.model.KIND.kind, kind.model.KIND.plural)
+        _register_benchmark(registry, context, kind.model.KIND)
 
     @kopf.on.event("v1", "pods", registry=registry, labels={LABEL_KIND: kopf.PRESENT})
     @kopf.on.event("batch", "v1", "jobs", registry=registry, labels={LABEL_KIND: kopf.PRESENT})
-    async def wake(labels: Mapping[str, str], namespace: str, **_: Any) -> None:
-        context.wakeups.ring((labels[LABEL_KIND], namespace, labels[LABEL_BENCHMARK]))
+    async def wake(labels: Mapping[str, str], namespace: str | None, **_: Any) -> None:
+        context.wakeups.ring((labels[LABEL_KIND], namespace or "", labels[LABEL_BENCHMARK]))
 
     @kopf.on.event("v1", "nodes", registry=registry)
     async def see_node(event: Mapping[str, Any], **_: Any) -> None:
@@ -49,20 +54,22 @@ def register(registry: kopf.OperatorRegistry, context: Context) -> None:
         context.results.see(event["object"], deleted=event["type"] == "DELETED")
 
 
-def _register_benchmark(registry: kopf.OperatorRegistry, context: Context, kind: str, plural: str) -> None:
-    resource = ResourceType(f"apis/{GROUP}/{VERSION}", plural)
+def _register_benchmark(registry: kopf.OperatorRegistry, context: Context, kind: Kind) -> None:
+    resource, plural = benchmarks(kind), kind.plural
 
     @kopf.daemon(GROUP, VERSION, plural, registry=registry, id=f"run-{plural}", when=_due)
-    async def run(stopped: kopf.DaemonStopped, name: str, namespace: str, uid: str, meta: kopf.Meta, **_: Any) -> None:
-        loop = Loop(context, resource, Owner(kind, namespace, name, uid))
+    async def run(
+        stopped: kopf.DaemonStopped, name: str, namespace: str | None, uid: str, meta: kopf.Meta, **_: Any
+    ) -> None:
+        loop = Loop(context, resource, Owner(kind.kind, namespace or "", name, uid))
         await loop.run(stopped)
         if "deletionTimestamp" in meta:
             await loop.clean_up()
 
     @kopf.on.event(GROUP, VERSION, plural, registry=registry, id=f"see-{plural}")
-    async def see(event: Mapping[str, Any], namespace: str, name: str, **_: Any) -> None:
+    async def see(event: Mapping[str, Any], namespace: str | None, name: str, **_: Any) -> None:
         context.results.see_benchmark(event["object"], deleted=event["type"] == "DELETED")
-        context.wakeups.ring((kind, namespace, name))
+        context.wakeups.ring((kind.kind, namespace or "", name))
 
 
 async def keep_classes(context: Context) -> None:
@@ -71,5 +78,9 @@ async def keep_classes(context: Context) -> None:
         await context.classes_changed.wait()
         context.classes_changed.clear()
         context.wakeups.ring_all()
-        await context.write_class_statuses()
-        await asyncio.sleep(0.5)
+        try:
+            await context.cluster.write_class_statuses(context.kube)
+        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+            _logger.warning("Statuses of node classes: %s; trying again", error)
+            context.classes_changed.set()
+        await asyncio.sleep(_CLASSES_SECONDS)

@@ -4,9 +4,10 @@ import asyncio
 import logging
 import time
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Final
 
 import aiohttp
+import kopf
 
 from tierbench.api.benchmark import Phase
 from tierbench.api.model import API_VERSION
@@ -29,16 +30,6 @@ _ERROR_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
 _logger = logging.getLogger(__name__)
 
 
-class Stop(Protocol):
-    """kopf's flag that a daemon must end."""
-
-    def __bool__(self) -> bool:
-        """Whether it is set."""
-
-    async def wait(self, timeout: float | None = None) -> Any:  # noqa: ASYNC109 (kopf's own)
-        """Waits until it is."""
-
-
 class Loop:
     """Level-triggered: each pass reads everything anew, and what it remembers is only a cache of logs."""
 
@@ -50,7 +41,7 @@ class Loop:
         self._bell = context.wakeups.bell(self._key)
         self._logs = LogFollower(context.kube, owner.namespace, self._bell.set)
 
-    async def run(self, stop: Stop) -> None:
+    async def run(self, stop: kopf.DaemonStopped) -> None:
         """Passes until nothing is due or `stop` is set; errors of the API server are waited out."""
         errors = 0
         try:
@@ -81,7 +72,7 @@ class Loop:
         _logger.warning("%s/%s: %s; trying again", self._owner.namespace, self._owner.name, error)
         return _ERROR_SECONDS[min(errors, len(_ERROR_SECONDS) - 1)]
 
-    async def _sleep(self, seconds: float, stop: Stop) -> None:
+    async def _sleep(self, seconds: float, stop: kopf.DaemonStopped) -> None:
         if seconds <= 0:
             return
         tasks = {asyncio.ensure_future(self._bell.wait()), asyncio.ensure_future(stop.wait())}
@@ -141,7 +132,7 @@ class Loop:
         await self._context.kube.apply_status(self._resource, metadata.namespace, {**body, "status": status})
 
     async def clean_up(self) -> None:
-        """After deletion: removes what runs, waits until it is gone, gives the nodes back. The rest is owned, and goes."""
+        """After deletion: removes what runs, waits until it is gone, gives the nodes back. The rest is owned."""
         while True:
             try:
                 observed = await self._observe()

@@ -14,9 +14,9 @@ from tierbench.api.model import GROUP
 from tierbench.controller.context import Context
 from tierbench.controller.handlers import keep_classes, register
 from tierbench.controller.settings import Settings, SettingsError
-from tierbench.kube.client import ApiError, connect
-from tierbench.metrics.operator import OperatorMetrics
+from tierbench.kube.client import RESULTS, ApiError, benchmarks, connect
 from tierbench.metrics.server import serve
+from tierbench.workloads.kinds import KINDS
 from tierbench.workloads.names import LABEL_KIND
 
 _RETRY_SECONDS: Final = 5
@@ -24,7 +24,7 @@ _logger = logging.getLogger(__name__)
 
 
 def kopf_settings() -> kopf.OperatorSettings:
-    """kopf keeps nothing in the objects but its finalizer, posts no events of its own, and watches only what is ours."""
+    """kopf keeps nothing in the objects but its finalizer, posts no events, and watches only what is ours."""
     settings = kopf.OperatorSettings()
     settings.peering.standalone = True
     settings.scanning.disabled = True
@@ -45,7 +45,7 @@ async def operate(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with connect() as kube:
-        context = Context(kube, settings, OperatorMetrics())
+        context = Context(kube, settings)
         async with serve(settings.http_port, context.results, context.metrics):
             await _load(context, stop)
             registry = kopf.OperatorRegistry()
@@ -67,15 +67,27 @@ async def operate(settings: Settings) -> None:
 
 
 async def _load(context: Context, stop: asyncio.Event) -> None:
-    """Fills the shared view before any benchmark is looked at: a node not seen yet must not pass for one that is gone."""
+    """Fills the shared views before any benchmark is looked at: a node not seen yet must not pass for one gone."""
     while not stop.is_set():
         try:
-            await context.load()
+            await context.cluster.load(context.kube)
+            for namespace in context.settings.watch_namespaces or (None,):
+                await _load_results(context, namespace)
         except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
             _logger.warning("The API server does not answer yet: %s", error)
             await asyncio.sleep(_RETRY_SECONDS)
         else:
+            context.results.mark_filled()
+            context.classes_changed.set()
             return
+
+
+async def _load_results(context: Context, namespace: str | None) -> None:
+    for kind in KINDS.values():
+        for raw in await context.kube.list(benchmarks(kind.model.KIND), namespace):
+            context.results.see_benchmark({**raw, "kind": kind.model.KIND.kind}, deleted=False)
+    for raw in await context.kube.list(RESULTS, namespace):
+        context.results.see(raw, deleted=False)
 
 
 def main() -> None:

@@ -52,5 +52,5 @@ class Settings:
                 pull_secrets=words("TIERBENCH_IMAGE_PULL_SECRETS"),
             ),
             http_port=int(port),
-            log_level=environment.get("TIERBENCH_LOG_LEVEL", "INFO"),
+            log_level=environment.get("TIERBENCH_LOG_LEVEL", "info").upper(),
         )

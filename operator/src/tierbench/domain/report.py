@@ -88,7 +88,7 @@ def _current(run: Run, case: Case) -> CurrentCase:
 
 
 def remaining_seconds(run: Run) -> int | None:
-    """Time left: what the cases measured so far took for their weight, and the start of a client for each case to come."""
+    """Time left: what the measured cases took for their weight, and the start of a client for each to come."""
     weigh = run.observed.workload.weight
     spent = weight = 0.0
     for case in run.cases:

@@ -76,7 +76,7 @@ class Run:
         return Problem(assignment.reason or reasons.NO_READY_NODE, assignment.message or "")
 
     def client_node(self, case: Case) -> str | Problem:
-        """The node that hosts the client, or why there is none. The server's node is the last choice if allowed at all."""
+        """The node that hosts the client, or why there is none. The server's is the last choice, if allowed."""
         server = self.server_node(case.server)
         if isinstance(server, Problem):
             return server

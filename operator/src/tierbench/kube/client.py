@@ -1,7 +1,7 @@
 """Requests to the API server: plain JSON objects in and out, one connection pool."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,11 +10,14 @@ import aiohttp
 from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, Configuration
 
-from tierbench.api.model import GROUP, VERSION
+from tierbench.api.model import GROUP, VERSION, Kind
 
 FIELD_MANAGER: Final = "tierbench"
 _CONNECTIONS: Final = 256
 _TIMEOUT_SECONDS: Final = 20
+# kubernetes.aio.config bears no types.
+load_incluster_config: Callable[..., None] = config.load_incluster_config
+load_kube_config: Callable[..., Awaitable[None]] = config.load_kube_config
 _NOT_FOUND, _CONFLICT = 404, 409
 _REFUSED_FROM = 400
 
@@ -71,6 +74,11 @@ TYPES_BY_KIND: Final = {
 }
 
 
+def benchmarks(kind: Kind) -> ResourceType:
+    """Where benchmarks of a kind are served."""
+    return ResourceType(f"apis/{GROUP}/{VERSION}", kind.plural)
+
+
 def selector(labels: Mapping[str, str]) -> str:
     """Labels as a labelSelector parameter."""
     return ",".join(f"{key}={value}" for key, value in labels.items())
@@ -123,7 +131,7 @@ class Kube:
         return await self.request("PUT", path, query={"fieldManager": FIELD_MANAGER}, body=body)
 
     async def apply_status(self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Server-side apply of the status. With a resourceVersion, raises ConflictError if the object has changed since."""
+        """Server-side apply of the status. With a resourceVersion, ConflictError if the object has changed since."""
         path = kind.path(namespace, body["metadata"]["name"], "status")
         query = {"fieldManager": FIELD_MANAGER, "force": "true", "fieldValidation": "Strict"}
         return await self.request("PATCH", path, query=query, body=body, content_type="application/apply-patch+yaml")
@@ -195,9 +203,9 @@ async def connect() -> AsyncIterator[Kube]:
     """The cluster that this pod runs in, else the one that the kubeconfig points at."""
     configuration = Configuration()
     try:
-        config.load_incluster_config(client_configuration=configuration)
+        load_incluster_config(client_configuration=configuration)
     except config.ConfigException:
-        await config.load_kube_config(client_configuration=configuration)
+        await load_kube_config(client_configuration=configuration)
     configuration.connection_pool_maxsize = _CONNECTIONS
     async with ApiClient(configuration) as client:
         yield Kube(client)

@@ -12,6 +12,7 @@ from typing import Final
 from tierbench.api.result import Statistic
 
 CONFIDENCE: Final = 0.95
+_PRECISE: Final = 1e-15
 
 
 def describe(values: Sequence[float]) -> Statistic:
@@ -112,7 +113,7 @@ def _beta_fraction(x: float, a: float, b: float) -> float:
             c = _away_from_zero(1 + coefficient / c, tiny)
             change = c * d
             fraction *= change
-        if abs(change - 1) < 1e-15:
+        if abs(change - 1) < _PRECISE:
             break
     return fraction
 

@@ -1,0 +1,75 @@
+# The one door to everything: `make help`.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+CLUSTER ?= built-in
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+PACKAGES := operator/src/tierbench images tests
+SHELL_SCRIPTS := $(shell grep -rlE '^\#!/(usr/bin/env )?(bash|sh|bin/sh)' tools images .ci examples 2>/dev/null)
+
+.PHONY: help setup generate verify lint test test-unit test-client test-api test-chart test-cluster images cluster \
+        cluster-down demo bench clean
+
+help: ## Show what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+setup: $(VENV)/installed ## Install everything that the other targets need (Debian packages need root)
+
+$(VENV)/installed: operator/pyproject.toml operator/constraints.txt
+	tools/setup
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --constraint operator/constraints.txt --editable 'operator[operator,dev]'
+	touch $@
+
+generate: setup ## Write CRDs, chart parts, schemas and reference from the models
+	$(PYTHON) -m tierbench.generate
+
+verify: setup ## Fail if anything generated differs from what the models say
+	$(PYTHON) -m tierbench.generate --check
+
+lint: setup ## Check style, types, layers, shell and Go
+	$(VENV)/bin/ruff format --check $(PACKAGES)
+	$(VENV)/bin/ruff check $(PACKAGES)
+	$(VENV)/bin/mypy $(PACKAGES)
+	$(VENV)/bin/lint-imports
+	shellcheck $(SHELL_SCRIPTS)
+	cd images/client && test -z "$$(gofmt -l .)" && $(CURDIR)/tools/go vet ./... && $(CURDIR)/tools/staticcheck ./...
+
+test: setup verify lint test-client test-unit test-api test-chart test-cluster ## Everything that must pass
+
+test-unit: setup ## Pure tests, in seconds
+	$(VENV)/bin/pytest tests/unit tests/contract
+
+test-client: setup ## The client program
+	cd images/client && $(CURDIR)/tools/go test ./...
+
+test-api: setup ## CRDs and CEL rules in a real API server
+	$(VENV)/bin/pytest tests/api
+
+test-chart: setup ## The Helm chart
+	$(VENV)/bin/pytest tests/chart
+
+test-cluster: cluster images ## A real cluster, faults included
+	$(VENV)/bin/pytest tests/cluster tests/e2e
+
+images: setup ## Build the images, and load them into the built-in cluster if it is up
+	python3 -m images.build
+	@if [ $(CLUSTER) = built-in ] && python3 -m tests.cluster status >/dev/null 2>&1; then \
+	  python3 -m tests.cluster load build/images/*.tar; fi
+
+cluster: setup ## Start the built-in cluster (CLUSTER=current: use the one that kubectl points at)
+	@if [ $(CLUSTER) = built-in ]; then python3 -m tests.cluster up; else kubectl version >/dev/null; fi
+
+cluster-down: ## Remove the built-in cluster
+	python3 -m tests.cluster down
+
+demo: setup ## Measure file transfers on a real cluster, and see the answer
+	CLUSTER=$(CLUSTER) tools/demo
+
+bench: setup ## Compare with known peers; writes build/bench/results.json
+	$(PYTHON) -m tests.bench
+
+clean: ## Remove what was built here (caches stay)
+	rm -rf build $(VENV)
