@@ -1,14 +1,15 @@
 """A kind's CustomResourceDefinition: its models as a structural schema, its rules, its columns."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import GROUP, IMMUTABLE, VERSION, Column, Resource, Rule
 from tierbench.generate.render import NOTICE, to_yaml
-from tierbench.generate.schema import Schema, each_child, inlined, plain
+from tierbench.generate.schema import Schema, each_child, element, inlined, plain
 
 CATEGORY: Final = "tierbench"
-VALIDATIONS: Final = "x-kubernetes-validations"
+_VALIDATIONS: Final = "x-kubernetes-validations"
 
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 _LIST_TYPE: Final = "x-kubernetes-list-type"
@@ -78,6 +79,16 @@ def object_schema(model: type[Resource]) -> Schema:
     return _with_rules(schema, *model.RULES)
 
 
+def placed_rules(path: str, schema: Schema) -> Iterator[tuple[str, Schema]]:
+    """Every CEL rule at and below `path`, with the path that it stands at, as in spec.servers.nodeClasses[]."""
+    yield from ((path, rule) for rule in schema.get(_VALIDATIONS, ()))
+    for name, child in schema.get("properties", {}).items():
+        yield from placed_rules(f"{path}.{name}" if path else name, child)
+    inner, suffix = element(schema)
+    if inner is not schema:
+        yield from placed_rules(path + suffix, inner)
+
+
 def _printer_column(column: Column) -> dict[str, Any]:
     body: dict[str, Any] = {"name": column.name, "type": column.type, "jsonPath": column.json_path}
     if column.priority:
@@ -108,7 +119,7 @@ def _without_defaults(schema: Schema) -> Schema:
 def _with_rules(schema: Schema, *rules: Rule) -> Schema:
     if not rules:
         return schema
-    return schema | {VALIDATIONS: [*schema.get(VALIDATIONS, ()), *(rule.to_json() for rule in rules)]}
+    return schema | {_VALIDATIONS: [*schema.get(_VALIDATIONS, ()), *(rule.to_json() for rule in rules)]}
 
 
 def _frozen(spec: Schema) -> Schema:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tierbench.api.model import API_VERSION, Resource
-from tierbench.generate.crd import VALIDATIONS, object_schema
+from tierbench.generate.crd import object_schema, placed_rules
 from tierbench.generate.render import NOTICE
-from tierbench.generate.schema import Schema
+from tierbench.generate.schema import Schema, element
 from tierbench.generate.values import values_schema
 
 _FIELD_HEADER: Final = ("Field", "Type", "Default", "Bounds", "Description")
@@ -39,8 +39,8 @@ def kind_reference(model: type[Resource]) -> str:
         *(_fields_section(name, schema["properties"][name]) for name in ("spec", "status")),
     ]
     places: dict[tuple[str, str], list[str]] = {}
-    for place, message, rule in _rules("", schema):
-        places.setdefault((message, rule), []).append(place)
+    for place, rule in placed_rules("", schema):
+        places.setdefault((rule["message"], rule["rule"]), []).append(f"`{place}`" if place else "the object")
     rules = [(", ".join(at), message, f"`{rule}`") for (message, rule), at in places.items()]
     parts += ["## Rules", "The API server refuses an object that breaks one of these.", _table(_RULE_HEADER, rules)]
     return "\n\n".join(parts) + "\n"
@@ -67,23 +67,14 @@ def _fields(path: str, schema: Schema) -> Iterator[Sequence[str]]:
         field = f"{path}.{name}" if path else name
         required = name in schema.get("required", ())
         yield f"`{field}`", _type(child), _default(child, required), _bounds(child), child.get("description", "")
-        inner, suffix = _inner(child)
+        inner, suffix = element(child)
         yield from _fields(field + suffix, inner)
-
-
-def _inner(schema: Schema) -> tuple[Schema, str]:
-    """The schema that holds the fields of a value, through lists and maps, and how that is written."""
-    if "items" in schema:
-        return schema["items"], "[]"
-    if isinstance(schema.get("additionalProperties"), dict):
-        return schema["additionalProperties"], ".*"
-    return schema, ""
 
 
 def _type(schema: Schema) -> str:
     if schema.get("x-kubernetes-int-or-string"):
         return "size"
-    inner, _ = _inner(schema)
+    inner, _ = element(schema)
     if "items" in schema:
         return f"list of {_type(inner)}"
     if inner is not schema:
@@ -100,7 +91,7 @@ def _default(schema: Schema, required: bool) -> str:
 
 
 def _bounds(schema: Schema) -> str:
-    inner, _ = _inner(schema)
+    inner, _ = element(schema)
     bounds = _own_bounds(schema)
     if inner is not schema:
         bounds += [f"each {bound}" for bound in _own_bounds(inner)]
@@ -125,17 +116,6 @@ def _own_bounds(schema: Schema) -> list[str]:
     if schema.get("x-kubernetes-list-type") == "set" or schema.get("uniqueItems"):
         bounds.append("each once")
     return bounds
-
-
-def _rules(path: str, schema: Schema) -> Iterator[tuple[str, str, str]]:
-    """Where a rule stands, its message, its CEL."""
-    for rule in schema.get(VALIDATIONS, ()):
-        yield f"`{path}`" if path else "the object", rule["message"], rule["rule"]
-    for name, child in schema.get("properties", {}).items():
-        yield from _rules(f"{path}.{name}" if path else name, child)
-    inner, suffix = _inner(schema)
-    if inner is not schema:
-        yield from _rules(path + suffix, inner)
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

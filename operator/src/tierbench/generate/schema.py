@@ -48,6 +48,15 @@ def each_child(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
     return schema
 
 
+def element(schema: Schema) -> tuple[Schema, str]:
+    """The schema of what a list or a map holds and how that is written in a path; else `schema` itself."""
+    if "items" in schema:
+        return schema["items"], "[]"
+    if isinstance(schema.get("additionalProperties"), dict):
+        return schema["additionalProperties"], ".*"
+    return schema, ""
+
+
 def without_null(value: Any) -> Any:
     """A JSON value without the members of objects that are null."""
     if isinstance(value, dict):

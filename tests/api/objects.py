@@ -1,0 +1,90 @@
+"""The smallest objects that the API server takes, and ways to change them."""
+
+import copy
+import re
+from typing import Any, ClassVar
+
+from tests.api.server import ApiServer, Json
+from tierbench.api.file_transfer import FileTransferBenchmark, FileTransferSpec
+from tierbench.api.kinds import KINDS
+from tierbench.api.model import API_VERSION, Kind, Resource
+from tierbench.api.node_class import NodeClass
+from tierbench.api.result import BenchmarkResult
+
+
+class AnnotatedSpec(FileTransferSpec):
+    """Files."""
+
+    note: str | None = None
+
+
+class AnnotatedBenchmark(FileTransferBenchmark):
+    """A benchmark with a field that may be absent, as no kind has one yet."""
+
+    KIND: ClassVar[Kind] = Kind("AnnotatedBenchmark", "annotateds", "annotated", (), True, (), "For tests.")
+
+    spec: AnnotatedSpec
+
+
+MODELS: tuple[type[Resource], ...] = (*KINDS, AnnotatedBenchmark)
+
+_PLACEMENT: Json = {"servers": {"nodeClasses": ["cloud"]}, "clients": {"nodeClasses": ["user"]}}
+_NODE: Json = {"nodeClass": "cloud", "node": "cloud-1"}
+SPECS: dict[type[Resource], Json] = {
+    NodeClass: {"nodeSelector": {"matchLabels": {"hw": "cloud"}}},
+    FileTransferBenchmark: {**_PLACEMENT, "fileSizes": ["1Mi"]},
+    AnnotatedBenchmark: {**_PLACEMENT, "fileSizes": ["1Mi"]},
+    BenchmarkResult: {
+        "benchmark": {"kind": "FileTransferBenchmark", "name": "files"},
+        "run": 1,
+        "case": 1,
+        "levels": {"fileSize": "1Mi"},
+        "server": _NODE,
+        "client": _NODE,
+        "trials": 10,
+    },
+}
+
+
+def smallest(model: type[Resource], name: str) -> Json:
+    """An object with nothing but what is required."""
+    spec = copy.deepcopy(SPECS[model])
+    return {"apiVersion": API_VERSION, "kind": model.KIND.kind, "metadata": {"name": name}, "spec": spec}
+
+
+def changed(body: Json, path: str, value: Any) -> Json:
+    """A copy with another value at a path such as spec.servers.nodeClasses; None takes the field away."""
+    body = copy.deepcopy(body)
+    *parents, last = path.split(".")
+    place = body
+    for parent in parents:
+        place = place.setdefault(parent, {})
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return body
+
+
+def crd_path(model: type[Resource]) -> str:
+    return f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{model.KIND.plural}.tierbench.io"
+
+
+def collection(model: type[Resource]) -> str:
+    scope = "/namespaces/default" if model.KIND.namespaced else ""
+    return f"/apis/{API_VERSION}{scope}/{model.KIND.plural}"
+
+
+def item(model: type[Resource], name: str) -> str:
+    return f"{collection(model)}/{name}"
+
+
+def create(server: ApiServer, model: type[Resource], body: Json) -> Json:
+    return server.request("POST", f"{collection(model)}?fieldValidation=Strict", body)
+
+
+def schema_path(field: str) -> str:
+    """A field in an answer of the API server, as the schema's path: spec.fileSizes[0] becomes spec.fileSizes[]."""
+    if field == "<nil>":
+        return ""
+    return re.sub(r"\[([^]]*)]", lambda match: "[]" if match[1].isdigit() else ".*", field)

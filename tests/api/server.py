@@ -1,0 +1,146 @@
+"""A real etcd and kube-apiserver on loopback, without nodes or controllers, and requests to it."""
+
+import json
+import re
+import secrets
+import socket
+import ssl
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+from tests.cluster import binaries, certificates
+from tests.cluster.processes import wait
+
+Json = dict[str, Any]
+
+_INVALID_VALUE = re.compile(r'^Invalid value: ("[^"]*"|\S+): ')
+_LOOPBACK = "127.0.0.1"
+_SERVICES, _FIRST_SERVICE = "198.18.64.0/20", "198.18.64.1"
+_START_SECONDS = 60
+
+
+class RefusedError(Exception):
+    """The API server's answer to a request that it refused. `causes` are fields with what is said of their values."""
+
+    def __init__(self, code: int, status: Json) -> None:
+        super().__init__(status.get("message", code))
+        self.code = code
+        self.causes = [
+            (cause.get("field", ""), _INVALID_VALUE.sub("", cause["message"]))
+            for cause in status.get("details", {}).get("causes", ())
+        ]
+
+
+@dataclass(frozen=True)
+class ApiServer:
+    """An API server, as its administrator. `folder` holds an admin.kubeconfig."""
+
+    url: str
+    token: str
+    folder: Path
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.folder / "admin.kubeconfig"
+
+    def request(
+        self, method: str, path: str, body: Json | None = None, headers: Mapping[str, str] | None = None
+    ) -> Json:
+        """The object that answers. Raises RefusedError."""
+        request = Request(
+            self.url + path,
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **(headers or {})},
+        )
+        try:
+            with urlopen(request, context=self._tls(), timeout=30) as answer:
+                found: Json = json.load(answer)
+                return found
+        except HTTPError as error:
+            raise RefusedError(error.code, json.load(error)) from error
+
+    def is_ready(self) -> bool:
+        """Whether it serves, and has made what every cluster has."""
+        try:
+            self.request("GET", "/api/v1/namespaces/default")
+        except (URLError, ConnectionError, RefusedError):
+            return False
+        return True
+
+    def _tls(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=self.folder / "pki" / "ca.crt")
+
+
+@contextmanager
+def api_server(folder: Path) -> Iterator[ApiServer]:
+    """A new API server that keeps everything in `folder` and ends with the block."""
+    programs, pki = binaries.build(), folder / "pki"
+    certificates.make(pki, _LOOPBACK, _FIRST_SERVICE)
+    etcd_port, peer_port, port = _free_ports(3)
+    server = ApiServer(f"https://{_LOOPBACK}:{port}", secrets.token_hex(16), folder)
+    (folder / "tokens.csv").write_text(f"{server.token},admin,admin,system:masters\n")
+    server.kubeconfig.write_text(_kubeconfig(server))
+    etcd = f"http://{_LOOPBACK}:{etcd_port}"
+    peers = f"http://{_LOOPBACK}:{peer_port}"
+    with ExitStack() as running:
+        running.enter_context(
+            _process(
+                folder / "etcd.log",
+                ["etcd", f"--data-dir={folder}/etcd", "--unsafe-no-fsync"],
+                [f"--listen-client-urls={etcd}", f"--advertise-client-urls={etcd}"],
+                [f"--listen-peer-urls={peers}", f"--initial-advertise-peer-urls={peers}"],
+                [f"--initial-cluster=default={peers}"],
+            )
+        )
+        running.enter_context(
+            _process(
+                folder / "apiserver.log",
+                [f"{programs}/kube-apiserver", f"--etcd-servers={etcd}"],
+                [f"--bind-address={_LOOPBACK}", f"--secure-port={port}", f"--service-cluster-ip-range={_SERVICES}"],
+                [f"--tls-cert-file={pki}/apiserver.crt", f"--tls-private-key-file={pki}/apiserver.key"],
+                [f"--token-auth-file={folder}/tokens.csv", "--authorization-mode=RBAC"],
+                ["--service-account-issuer=https://kubernetes.default.svc"],
+                [f"--service-account-key-file={pki}/sa.pub", f"--service-account-signing-key-file={pki}/sa.key"],
+            )
+        )
+        wait(server.is_ready, f"API server, see {folder}/apiserver.log", _START_SECONDS)
+        yield server
+
+
+@contextmanager
+def _process(log: Path, *arguments: list[str]) -> Iterator[None]:
+    """A process that ends with the block, and with the tests however they end."""
+    command = ["setpriv", "--pdeathsig", "KILL", "--", *chain.from_iterable(arguments)]
+    with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as sockets:
+        bound = [sockets.enter_context(socket.create_server((_LOOPBACK, 0))) for _ in range(count)]
+        return [each.getsockname()[1] for each in bound]
+
+
+def _kubeconfig(server: ApiServer) -> str:
+    cluster = {"server": server.url, "certificate-authority": str(server.folder / "pki" / "ca.crt")}
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "test", "cluster": cluster}],
+            "users": [{"name": "admin", "user": {"token": server.token}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}],
+            "current-context": "test",
+        }
+    )

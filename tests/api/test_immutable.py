@@ -1,0 +1,100 @@
+"""What cannot be changed once it exists: the spec of a benchmark but for its run policy, and a sealed result."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.objects import AnnotatedBenchmark, changed, create, item, smallest
+from tests.api.server import ApiServer, Json, RefusedError
+from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.api.kinds import BENCHMARKS
+from tierbench.api.model import IMMUTABLE, Resource
+from tierbench.api.result import BenchmarkResult
+from tierbench.generate.crd import object_schema
+
+pytestmark = pytest.mark.apiserver
+
+OTHER_VALUES: dict[str, Any] = {
+    "servers": {"nodeClasses": ["cloud", "jetson-nano"]},
+    "clients": {"nodeClasses": ["other"]},
+    "colocation": "Allowed",
+    "repetitions": 11,
+    "warmup": 1,
+    "order": {"type": "Random", "seed": 4},
+    "timeouts": {"schedulingSeconds": 61},
+    "fileSizes": ["1Mi", "2Mi"],
+    "concurrency": [2],
+    "cacheState": ["Cold"],
+    "tls": ["TLSv1.3"],
+    "access": "PodIP",
+    "retry": {"attempts": 3},
+    "storage": {"hostPath": {"path": "/files"}},
+    "verifyDigest": True,
+}
+FIELDS = [(model, field) for model in BENCHMARKS for field in object_schema(model)["properties"]["spec"]["properties"]]
+SEALED = "a result that is Measured or Failed cannot be changed: delete it, or start a new run"
+
+
+def update(server: ApiServer, model: type[Resource], body: Json, subresource: str = "") -> Json:
+    path = f"{item(model, body['metadata']['name'])}{subresource}?fieldValidation=Strict"
+    return server.request("PUT", path, body)
+
+
+@pytest.mark.parametrize(("model", "field"), [row for row in FIELDS if row[1] != "runPolicy"])
+def test_field_of_a_benchmark_cannot_change(server: ApiServer, name: str, model: type[Resource], field: str) -> None:
+    created = create(server, model, smallest(model, name))
+    with pytest.raises(RefusedError) as refused:
+        update(server, model, changed(created, f"spec.{field}", OTHER_VALUES[field]))
+    assert (f"spec.{field}", IMMUTABLE.message) in refused.value.causes
+
+
+@pytest.mark.parametrize("model", BENCHMARKS)
+def test_run_policy_can_change(server: ApiServer, name: str, model: type[Resource]) -> None:
+    created = create(server, model, smallest(model, name))
+    policy = {"suspend": True, "rerun": "again", "history": 2, "ttlSeconds": 600}
+    updated = update(server, model, changed(created, "spec.runPolicy", policy))
+    assert updated["spec"]["runPolicy"] == policy
+    assert updated["metadata"]["generation"] == 2
+
+
+@pytest.mark.parametrize(("before", "after"), [("a", "b"), (None, "b"), ("a", None)])
+def test_optional_field_can_neither_change_nor_come_nor_go(
+    server: ApiServer, name: str, before: str | None, after: str | None
+) -> None:
+    body = smallest(AnnotatedBenchmark, name)
+    created = create(server, AnnotatedBenchmark, body if before is None else changed(body, "spec.note", before))
+    with pytest.raises(RefusedError, match="cannot be changed once created"):
+        update(server, AnnotatedBenchmark, changed(created, "spec.note", after))
+
+
+def test_spec_of_a_result_cannot_change(server: ApiServer, name: str) -> None:
+    created = create(server, BenchmarkResult, smallest(BenchmarkResult, name))
+    with pytest.raises(RefusedError, match="the spec of a result cannot be changed: it says which case was measured"):
+        update(server, BenchmarkResult, changed(created, "spec.trials", 11))
+
+
+@pytest.mark.parametrize("phase", ["Measured", "Failed"])
+def test_sealed_result_cannot_change(server: ApiServer, name: str, phase: str) -> None:
+    created = create(server, BenchmarkResult, smallest(BenchmarkResult, name))
+    running = update(server, BenchmarkResult, created | {"status": {"phase": "Running"}}, "/status")
+    sealed = update(server, BenchmarkResult, running | {"status": {"phase": phase, "message": "so"}}, "/status")
+    for status in ({"phase": "Running"}, {"phase": phase, "message": "not so"}, {"message": "so"}):
+        with pytest.raises(RefusedError, match=SEALED):
+            update(server, BenchmarkResult, sealed | {"status": status}, "/status")
+    with pytest.raises(RefusedError, match=SEALED):
+        update(server, BenchmarkResult, {key: value for key, value in sealed.items() if key != "status"}, "/status")
+    relabelled = changed(sealed, "metadata.labels", {"kept": "yes"})
+    assert update(server, BenchmarkResult, relabelled)["status"] == sealed["status"]
+
+
+def test_spec_stays_when_a_status_is_written_and_status_when_a_spec_is(server: ApiServer, name: str) -> None:
+    created = create(
+        server, FileTransferBenchmark, smallest(FileTransferBenchmark, name) | {"status": {"phase": "Complete"}}
+    )
+    assert "status" not in created
+    both = changed(created, "spec.runPolicy.suspend", True) | {"status": {"phase": "Running"}}
+    written = update(server, FileTransferBenchmark, both, "/status")
+    assert (written["spec"]["runPolicy"]["suspend"], written["status"]["phase"]) == (False, "Running")
+    again = changed(written, "spec.runPolicy.suspend", True) | {"status": {"phase": "Failed"}}
+    written = update(server, FileTransferBenchmark, again)
+    assert (written["spec"]["runPolicy"]["suspend"], written["status"]["phase"]) == (True, "Running")

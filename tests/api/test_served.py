@@ -1,0 +1,271 @@
+"""What the API server makes of objects: defaults, columns, field managers, versions."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.objects import collection, crd_path, create, item, smallest
+from tests.api.server import ApiServer, Json, RefusedError
+from tierbench.api.benchmark import BenchmarkStatus, CaseCounts, CurrentCase, NodeAssignment, Phase, RunStatus
+from tierbench.api.contract import (
+    ClientSample,
+    Distributions,
+    Engine,
+    Failure,
+    Histogram,
+    Outcome,
+    RetryCauses,
+    ServerSample,
+    Transfer,
+)
+from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.api.kinds import KINDS
+from tierbench.api.model import Condition, Resource
+from tierbench.api.node_class import NodeClass, NodeClassStatus, NodeSummary
+from tierbench.api.result import (
+    BenchmarkResult,
+    Counts,
+    Display,
+    Note,
+    ResultPhase,
+    ResultStatus,
+    ResultTrial,
+    Statistic,
+)
+
+pytestmark = pytest.mark.apiserver
+
+APPLY = {"Content-Type": "application/apply-patch+yaml"}
+TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+NOW = "2026-11-20T22:00:00Z"
+CONDITION = Condition(
+    type="Ready", status="True", reason="Found", message="Found.", last_transition_time=NOW, observed_generation=1
+)
+TRIAL = ResultTrial(
+    trial=1,
+    outcome=Outcome.FAILED,
+    failure=Failure(reason="AttemptsExhausted", message="20 attempts, see retryCauses"),
+    start_time="2026-11-20T22:00:00.123456789Z",
+    duration_nanoseconds=2**62,
+    client=ClientSample(cpu_nanoseconds=5),
+    server=ServerSample(
+        resident_before_parts_per_million=0,
+        resident_after_parts_per_million=1_000_000,
+        device_read_bytes=2**40,
+        io_wait_parts_per_million=1,
+        io_pressure_parts_per_million=1,
+        cpu_parts_per_million=1,
+        tcp_retransmits=1,
+        tcp_segments_sent=2,
+        round_trip_nanoseconds=3,
+        round_trip_maximum_nanoseconds=4,
+    ),
+    transfer=Transfer(bytes=2**40, downloads=1, retries=1, retry_causes=RetryCauses(stalled=1), digest_verified=True),
+)
+STATISTIC = Statistic(
+    count=2,
+    mean=5,
+    standard_deviation=1,
+    minimum=4,
+    maximum=6,
+    p50=5,
+    p90=6,
+    p99=6,
+    confidence_low=-4,
+    confidence_high=14,
+)
+STATUSES: dict[type[Resource], Any] = {
+    NodeClass: NodeClassStatus(
+        observed_generation=1,
+        nodes=2,
+        ready_nodes=1,
+        architectures="amd64,arm64",
+        cpu="4",
+        memory="3.8 to 16 GiB",
+        members=(NodeSummary(name="cloud-1", ready=True, architecture="amd64"),),
+        conditions=(CONDITION,),
+    ),
+    FileTransferBenchmark: BenchmarkStatus(
+        observed_generation=1,
+        phase=Phase.RUNNING,
+        progress="12/28",
+        remaining_seconds=90,
+        cases=CaseCounts(total=28, ended=12, failed=1, invalid=2),
+        current=CurrentCase(name="1Mi on cloud", result="files-r1-c013", trials=3, of=10),
+        run=RunStatus(
+            number=1,
+            rerun="again",
+            start_time=NOW,
+            completion_time=NOW,
+            assignments=(NodeAssignment(node_class="cloud", nodes=("cloud-1",), reason="None", message="None."),),
+        ),
+        answer="cloud is fastest up to 4Gi",
+        conditions=(CONDITION,),
+    ),
+    BenchmarkResult: ResultStatus(
+        phase=ResultPhase.MEASURED,
+        reason="So",
+        message="So.",
+        completion_time=NOW,
+        trials=(TRIAL,),
+        counts=Counts(completed=9, failed=1, retries=7, retry_causes={"Stalled": 7}, errors=1, interruptions=1),
+        statistics={"durationNanoseconds": STATISTIC},
+        distributions=Distributions(
+            download_duration=Histogram(count=3, sum_nanoseconds=9, indexes=(1, 4), counts=(1, 2))
+        ),
+        valid=False,
+        invalid=(Note(reason="ClientSaturated", message="The client's CPU was busy."),),
+        facts=(Note(reason="CacheCannotHold", message="The file is larger than memory."),),
+        engine=Engine(name="tierbench-client", version="0.1.0", architecture="arm64"),
+        display=Display(case="1Mi", mean="1.24 s", p99="1.31 s", throughput="845 MB/s", valid="ClientSaturated"),
+    ),
+}
+CELLS: dict[type[Resource], Json] = {
+    NodeClass: {"Nodes": 2, "Ready": 1, "Arch": "amd64,arm64", "CPU": "4", "Memory": "3.8 to 16 GiB"},
+    FileTransferBenchmark: {
+        "Phase": "Running",
+        "Progress": "12/28",
+        "Run": 1,
+        "Failed": 1,
+        "Now": "1Mi on cloud",
+        "Answer": "cloud is fastest up to 4Gi",
+    },
+    BenchmarkResult: {
+        "Benchmark": "files",
+        "Run": 1,
+        "Server": "cloud",
+        "Client": "cloud",
+        "Case": "1Mi",
+        "Mean": "1.24 s",
+        "P99": "1.31 s",
+        "Throughput": "845 MB/s",
+        "Retries": 7,
+        "Valid": "ClientSaturated",
+        "Node": "cloud-1",
+    },
+}
+
+
+def apply(
+    server: ApiServer, model: type[Resource], body: Json, manager: str, subresource: str = "", force: bool = False
+) -> Json:
+    path = f"{item(model, body['metadata']['name'])}{subresource}"
+    query = f"fieldManager={manager}&force={str(force).lower()}&fieldValidation=Strict"
+    return server.request("PATCH", f"{path}?{query}", body, APPLY)
+
+
+def with_status(model: type[Resource], name: str, status: Json, version: str | None = None) -> Json:
+    body = smallest(model, name)
+    metadata = {"name": name} if version is None else {"name": name, "resourceVersion": version}
+    return {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": metadata, "status": status}
+
+
+@pytest.mark.parametrize("model", KINDS)
+def test_definition_is_established_and_says_nothing_against_the_schema(
+    server: ApiServer, model: type[Resource]
+) -> None:
+    crd = server.request("GET", crd_path(model))
+    conditions = {condition["type"]: condition["status"] for condition in crd["status"]["conditions"]}
+    assert conditions == {"NamesAccepted": "True", "Established": "True"}
+    assert crd["status"]["acceptedNames"]["categories"] == ["tierbench"]
+
+
+@pytest.mark.parametrize("model", KINDS)
+def test_defaults_are_those_of_the_model(server: ApiServer, name: str, model: type[Resource]) -> None:
+    created = create(server, model, smallest(model, name))
+    read = model.model_validate(smallest(model, name))
+    assert created["spec"] == read.to_json()["spec"]
+    assert "status" not in created
+
+
+def test_default_storage_gives_way_to_the_one_that_is_asked_for(server: ApiServer, name: str) -> None:
+    body = smallest(FileTransferBenchmark, name)
+    body["spec"]["storage"] = {"hostPath": {"path": "/files"}}
+    assert create(server, FileTransferBenchmark, body)["spec"]["storage"] == {"hostPath": {"path": "/files"}}
+
+
+def test_sizes_may_be_numbers_or_quantities(server: ApiServer, name: str) -> None:
+    body = smallest(FileTransferBenchmark, name)
+    body["spec"]["fileSizes"] = [1500, "1Ki", "16Ti"]
+    assert create(server, FileTransferBenchmark, body)["spec"]["fileSizes"] == [1500, "1Ki", "16Ti"]
+
+
+@pytest.mark.parametrize("model", KINDS)
+def test_status_of_the_model_is_taken_and_shown_whole(server: ApiServer, name: str, model: type[Resource]) -> None:
+    create(server, model, smallest(model, name))
+    status = STATUSES[model].to_json()
+    assert apply(server, model, with_status(model, name, status), "tierbench", "/status")["status"] == status
+    table = server.request("GET", item(model, name), headers=TABLE)
+    header = [column["name"] for column in table["columnDefinitions"]]
+    cells = dict(zip(header, table["rows"][0]["cells"], strict=True))
+    assert {column: cells[column] for column in CELLS[model]} == CELLS[model]
+    wide = {column.name for column in model.KIND.columns if column.priority}
+    assert {column["name"] for column in table["columnDefinitions"] if column["priority"]} == wide
+
+
+def test_status_out_of_bounds_is_refused(server: ApiServer, name: str) -> None:
+    create(server, BenchmarkResult, smallest(BenchmarkResult, name))
+    with pytest.raises(RefusedError, match="must have at most 60 items"):
+        apply(
+            server,
+            BenchmarkResult,
+            with_status(BenchmarkResult, name, {"trials": [TRIAL.to_json()] * 61}),
+            "a",
+            "/status",
+        )
+
+
+def test_two_managers_share_an_object_until_they_disagree(server: ApiServer, name: str) -> None:
+    model, body = FileTransferBenchmark, smallest(FileTransferBenchmark, name)
+    apply(server, model, body, "person")
+    apply(server, model, with_status(model, name, {"phase": "Running", "progress": "1/2"}), "tierbench", "/status")
+    shared = apply(server, model, body | {"spec": body["spec"] | {"runPolicy": {"suspend": True}}}, "person")
+    assert (shared["spec"]["runPolicy"]["suspend"], shared["status"]["progress"]) == (True, "1/2")
+    other = {**with_status(model, name, {}), "spec": {"runPolicy": {"suspend": False}}}
+    with pytest.raises(RefusedError, match=r'conflict with "person": \.spec\.runPolicy\.suspend') as refused:
+        apply(server, model, other, "robot")
+    assert refused.value.code == 409
+    assert apply(server, model, other, "robot", force=True)["spec"]["runPolicy"]["suspend"] is False
+
+
+def test_conditions_of_two_managers_merge_by_type(server: ApiServer, name: str) -> None:
+    model = FileTransferBenchmark
+    create(server, model, smallest(model, name))
+    for manager in ("Complete", "Regressed"):
+        condition = CONDITION.model_copy(update={"type": manager}).to_json()
+        body = with_status(model, name, {"conditions": [condition]})
+        merged = apply(server, model, body, manager, "/status")
+    assert [condition["type"] for condition in merged["status"]["conditions"]] == ["Complete", "Regressed"]
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_status_of_an_old_version_conflicts(server: ApiServer, name: str, method: str) -> None:
+    model = FileTransferBenchmark
+    created = create(server, model, smallest(model, name))
+    version = created["metadata"]["resourceVersion"]
+    apply(server, model, with_status(model, name, {"phase": "Queued"}, version), "tierbench", "/status")
+    with pytest.raises(RefusedError) as refused:
+        if method == "PUT":
+            server.request("PUT", f"{item(model, name)}/status", created | {"status": {"phase": "Running"}})
+        else:
+            apply(server, model, with_status(model, name, {"phase": "Running"}, version), "tierbench", "/status")
+    assert refused.value.code == 409
+    assert server.request("GET", item(model, name))["status"] == {"phase": "Queued"}
+
+
+def test_unchanged_status_is_not_a_new_version(server: ApiServer, name: str) -> None:
+    model = FileTransferBenchmark
+    create(server, model, smallest(model, name))
+    body = with_status(model, name, STATUSES[model].to_json())
+    versions = {apply(server, model, body, "tierbench", "/status")["metadata"]["resourceVersion"] for _ in range(2)}
+    assert len(versions) == 1
+
+
+def test_kinds_are_served_where_they_belong(server: ApiServer) -> None:
+    served = server.request("GET", "/apis/tierbench.io/v1alpha1")["resources"]
+    names = {resource["name"]: resource for resource in served}
+    for model in KINDS:
+        assert names[model.KIND.plural]["namespaced"] is model.KIND.namespaced
+        assert names[model.KIND.plural]["shortNames"] == list(model.KIND.short_names)
+        assert f"{model.KIND.plural}/status" in names
+    assert server.request("GET", collection(NodeClass))["kind"] == "NodeClassList"
