@@ -231,11 +231,11 @@ def test_two_managers_share_an_object_until_they_disagree(server: ApiServer, nam
 def test_conditions_of_two_managers_merge_by_type(server: ApiServer, name: str) -> None:
     model = FileTransferBenchmark
     create(server, model, smallest(model, name))
-    for manager in ("Complete", "Regressed"):
-        condition = CONDITION.model_copy(update={"type": manager}).to_json()
-        body = with_status(model, name, {"conditions": [condition]})
-        merged = apply(server, model, body, manager, "/status")
-    assert [condition["type"] for condition in merged["status"]["conditions"]] == ["Complete", "Regressed"]
+    for kind, reason in (("Complete", "Running"), ("Regressed", "Slower"), ("Complete", "Measured")):
+        condition = CONDITION.model_copy(update={"type": kind, "reason": reason}).to_json()
+        merged = apply(server, model, with_status(model, name, {"conditions": [condition]}), kind, "/status")
+    conditions = [(condition["type"], condition["reason"]) for condition in merged["status"]["conditions"]]
+    assert sorted(conditions) == [("Complete", "Measured"), ("Regressed", "Slower")]
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])

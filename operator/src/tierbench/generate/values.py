@@ -3,7 +3,7 @@
 import json
 from enum import StrEnum
 from textwrap import wrap
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -15,7 +15,7 @@ _NAMESPACE_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
 ImageName = Annotated[str, Field(max_length=512, pattern=r"^\S*$")]
 Namespace = Annotated[str, Field(min_length=1, max_length=63, pattern=_NAMESPACE_PATTERN)]
-Compute = dict[Literal["requests", "limits"], dict[str, str | int | float]]
+Compute = dict[str, str | int | float]
 
 
 class Values(BaseModel):
@@ -30,6 +30,13 @@ class Image(Values):
     image: ImageName = Field(default="", description="The image.")
 
 
+class Resources(Values):
+    """CPU and memory of its container."""
+
+    requests: Compute = Field(default={"cpu": "50m", "memory": "128Mi"}, description="What it asks for.")
+    limits: Compute = Field(default={"memory": "256Mi"}, description="What it may use at most.")
+
+
 class Operator(Values):
     """The operator itself."""
 
@@ -37,10 +44,7 @@ class Operator(Values):
         default="",
         description="Its image; if empty, ghcr.io/tierbench/operator in the version of the chart.",
     )
-    resources: Compute = Field(
-        default={"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
-        description="What its container asks for, and what it may use at most.",
-    )
+    resources: Resources = Resources()
     node_selector: dict[str, str] = Field(
         default={},
         description="Labels of the nodes that it may run on. Keep it off the nodes that are measured, "

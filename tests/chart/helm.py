@@ -1,0 +1,69 @@
+"""Helm, as a program."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+CHART = Path(__file__).parents[2] / "charts" / "tierbench"
+
+Json = dict[str, Any]
+
+
+class HelmError(Exception):
+    """What Helm says when it fails."""
+
+
+@dataclass(frozen=True)
+class Helm:
+    """Runs `program`; keeps its own files in `home`. Without `kubeconfig`, it knows no cluster."""
+
+    program: Path
+    home: Path
+    kubernetes: str
+    kubeconfig: Path = Path("/nowhere")
+
+    def lint(self, values: Json) -> str:
+        return self.run("lint", CHART, "--strict", values=values)
+
+    def template(self, values: Json, name: str = "files", namespace: str = "bench") -> list[Json]:
+        """The objects that a release would have."""
+        text = self.run("template", name, CHART, f"--namespace={namespace}", *self._version(), values=values)
+        return [body for body in yaml.safe_load_all(text) if body]
+
+    def notes(self, values: Json) -> str:
+        """What a person reads after the installation."""
+        text = self.run("install", "files", CHART, "--namespace=bench", "--dry-run=client", values=values)
+        return text.partition("NOTES:\n")[2]
+
+    def install(self, name: str, namespace: str, values: Json, *options: str) -> None:
+        self.run("install", name, CHART, f"--namespace={namespace}", *options, values=values)
+
+    def upgrade(self, name: str, namespace: str, values: Json) -> None:
+        self.run("upgrade", name, CHART, f"--namespace={namespace}", values=values)
+
+    def uninstall(self, name: str, namespace: str) -> None:
+        self.run("uninstall", name, f"--namespace={namespace}")
+
+    def run(self, *arguments: str | Path, values: Json | None = None) -> str:
+        """What Helm prints. Raises HelmError."""
+        options = [] if values is None else ["--values=-"]
+        environment = {**os.environ, "HOME": str(self.home), "KUBECONFIG": str(self.kubeconfig)}
+        command = [str(self.program), *map(str, arguments), *options]
+        text = json.dumps(values)
+        done = subprocess.run(command, input=text, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise HelmError(done.stderr + done.stdout)
+        return done.stdout
+
+    def _version(self) -> Iterable[str]:
+        return [f"--kube-version={self.kubernetes}"]
+
+
+def of_kind(objects: Iterable[Json], kind: str) -> list[Json]:
+    return [body for body in objects if body["kind"] == kind]
