@@ -34,6 +34,10 @@ def register(registry: kopf.OperatorRegistry, context: Context) -> None:
     for kind in KINDS.values():
         _register_benchmark(registry, context, kind.model.KIND)
 
+    @kopf.on.login(registry=registry)
+    def login(**kwargs: Any) -> kopf.ConnectionInfo | None:
+        return kopf.login_with_service_account(**kwargs) or kopf.login_with_kubeconfig(**kwargs)
+
     @kopf.on.event("v1", "pods", registry=registry, labels={LABEL_KIND: kopf.PRESENT})
     @kopf.on.event("batch", "v1", "jobs", registry=registry, labels={LABEL_KIND: kopf.PRESENT})
     async def wake(labels: Mapping[str, str], namespace: str | None, **_: Any) -> None:

@@ -11,6 +11,7 @@ from tierbench.api.result import ResultPhase
 from tierbench.domain.run import Run
 from tierbench.domain.views import format_time
 from tierbench.plan import Case
+from tierbench.results.display import case_words as level_words
 
 _START_SECONDS = 3.0
 
@@ -72,8 +73,7 @@ def _count(run: Run) -> CaseCounts:
 
 def case_words(case: Case) -> str:
     """A case in a few words."""
-    levels = " ".join(case.levels.values())
-    return f"{levels}, {case.server.node_class} to {case.client_class}"
+    return f"{level_words(case.levels)}, {case.server.node_class} to {case.client_class}"
 
 
 def _current(run: Run, case: Case) -> CurrentCase:

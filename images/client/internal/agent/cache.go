@@ -1,0 +1,85 @@
+// Package agent runs beside a server: it brings the page cache into a state, and samples the node while a trial runs.
+package agent
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	mapBytes        = 1 << 30 // of the file, mapped at once to look at its pages
+	readBytes       = 1 << 20
+	coldPatience    = 10 * time.Second
+	coldPause       = 50 * time.Millisecond
+	coldPerMillion  = 10_000
+	partsPerMillion = 1_000_000
+)
+
+// residentPartsPerMillion is the share of a file that is in the page cache. The kernel tells it only to the file's owner.
+func residentPartsPerMillion(file *os.File) (int64, error) {
+	information, err := file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	var resident, pages int64
+	pageSize := int64(os.Getpagesize())
+	for offset := int64(0); offset < information.Size(); offset += mapBytes {
+		length := min(mapBytes, information.Size()-offset)
+		there, err := residentPages(file, offset, length)
+		if err != nil {
+			return 0, err
+		}
+		resident += there
+		pages += (length + pageSize - 1) / pageSize
+	}
+	if pages == 0 {
+		return 0, nil
+	}
+	return resident * partsPerMillion / pages, nil
+}
+
+func residentPages(file *os.File, offset, length int64) (int64, error) {
+	mapped, err := unix.Mmap(int(file.Fd()), offset, int(length), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return 0, fmt.Errorf("mmap: %w", err)
+	}
+	defer unix.Munmap(mapped) // nothing is to be done about it
+	flags := make([]byte, (len(mapped)+os.Getpagesize()-1)/os.Getpagesize())
+	if err := mincore(mapped, flags); err != nil {
+		return 0, fmt.Errorf("mincore: %w", err)
+	}
+	var there int64
+	for _, flag := range flags {
+		there += int64(flag & 1)
+	}
+	return there, nil
+}
+
+// warm reads the whole file once.
+func warm(file *os.File) error {
+	_, err := io.CopyBuffer(onlyWriter{io.Discard}, io.NewSectionReader(file, 0, 1<<62), make([]byte, readBytes))
+	return err
+}
+
+// onlyWriter hides that io.Discard can read by itself, with a small buffer.
+type onlyWriter struct{ io.Writer }
+
+// cool drops the file from the page cache. Pages that somebody is using at the moment stay, so it tries for a while.
+func cool(file *os.File) error {
+	for deadline := time.Now().Add(coldPatience); ; time.Sleep(coldPause) {
+		if err := unix.Fdatasync(int(file.Fd())); err != nil {
+			return fmt.Errorf("fdatasync: %w", err)
+		}
+		if err := unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+			return fmt.Errorf("fadvise: %w", err)
+		}
+		resident, err := residentPartsPerMillion(file)
+		if err != nil || resident <= coldPerMillion || time.Now().After(deadline) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package agent
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"tierbench.io/client/internal/contract"
+)
+
+// Options of an agent.
+type Options struct {
+	Listen    string
+	Directory string // of the served files
+	Token     string
+	Ports     map[uint16]bool // of the server
+	Interval  time.Duration   // between samples of round trips
+}
+
+// trial that is being sampled.
+type trial struct {
+	before     moment
+	resident   *int64
+	file       string
+	roundTrips *roundTrips
+}
+
+// Agent answers a client's begin and end of each trial.
+type Agent struct {
+	options Options
+	root    *os.Root
+	disk    device
+	mutex   sync.Mutex
+	current *trial
+}
+
+// New opens the directory.
+func New(options Options) (*Agent, error) {
+	root, err := os.OpenRoot(options.Directory)
+	if err != nil {
+		return nil, fmt.Errorf("--directory: %w", err)
+	}
+	disk, err := deviceOf(options.Directory)
+	if err != nil {
+		return nil, fmt.Errorf("--directory: %w", err)
+	}
+	return &Agent{options: options, root: root, disk: disk}, nil
+}
+
+// Serve answers until ctx is done.
+func (a *Agent) Serve(ctx context.Context) error {
+	listener, err := net.Listen("tcp", a.options.Listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	server := &http.Server{Handler: a.Handler(), ReadHeaderTimeout: time.Minute}
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Handler is the agent's HTTP interface.
+func (a *Agent) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(writer http.ResponseWriter, _ *http.Request) { writer.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("POST /v1/begin", a.authorized(a.begin))
+	mux.HandleFunc("POST /v1/end", a.authorized(a.end))
+	return mux
+}
+
+func (a *Agent) authorized(next http.HandlerFunc) http.HandlerFunc {
+	wanted := []byte("Bearer " + a.options.Token)
+	return func(writer http.ResponseWriter, request *http.Request) {
+		if subtle.ConstantTimeCompare([]byte(request.Header.Get("Authorization")), wanted) != 1 {
+			refuse(writer, http.StatusUnauthorized, "TokenRefused", "the agent's token is another one: is it from this benchmark's Secret?")
+			return
+		}
+		next(writer, request)
+	}
+}
+
+type beginning struct {
+	File       string `json:"file"`
+	CacheState string `json:"cacheState"`
+}
+
+// begin brings the file into the state asked for and starts sampling. A trial that was never ended is forgotten.
+func (a *Agent) begin(writer http.ResponseWriter, request *http.Request) {
+	var asked beginning
+	if err := json.NewDecoder(request.Body).Decode(&asked); err != nil {
+		refuse(writer, http.StatusBadRequest, "BadRequest", "the request is no JSON object with file and cacheState: "+err.Error())
+		return
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.forget()
+	started := &trial{file: asked.File}
+	if asked.File != "" {
+		resident, err := a.prepare(asked)
+		if err != nil {
+			refuse(writer, http.StatusUnprocessableEntity, "CacheStateFailed", fmt.Sprintf("file %q, cache state %q: %v", asked.File, asked.CacheState, err))
+			return
+		}
+		started.resident = &resident
+	}
+	started.before = look(a.disk)
+	started.roundTrips = sampleRoundTrips(a.options.Ports, a.options.Interval)
+	a.current = started
+	answer(writer, map[string]*int64{"residentPartsPerMillion": started.resident})
+}
+
+func (a *Agent) forget() {
+	if a.current != nil {
+		a.current.roundTrips.end()
+		a.current = nil
+	}
+}
+
+func (a *Agent) prepare(asked beginning) (int64, error) {
+	file, err := a.root.Open(asked.File)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	switch asked.CacheState {
+	case "Natural", "":
+	case "Warm":
+		err = warm(file)
+	case "Cold":
+		err = cool(file)
+	default:
+		err = errors.New("write Natural, Warm or Cold")
+	}
+	if err != nil {
+		return 0, err
+	}
+	return residentPartsPerMillion(file)
+}
+
+// end answers with what happened since begin.
+func (a *Agent) end(writer http.ResponseWriter, _ *http.Request) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.current == nil {
+		refuse(writer, http.StatusConflict, "NoTrial", "no trial has begun, or the agent was restarted since")
+		return
+	}
+	ended := a.current
+	after := look(a.disk)
+	sample := between(ended.before, after)
+	sample.RoundTripNanoseconds, sample.RoundTripMaximumNanoseconds = ended.roundTrips.end()
+	a.current = nil
+	sample.ResidentBeforePartsPerMillion = ended.resident
+	if file, err := a.root.Open(ended.file); ended.file != "" && err == nil {
+		defer file.Close()
+		if resident, err := residentPartsPerMillion(file); err == nil {
+			sample.ResidentAfterPartsPerMillion = &resident
+		}
+	}
+	answer(writer, sample)
+}
+
+func answer(writer http.ResponseWriter, body any) {
+	writer.Header().Set("Content-Type", "application/json")
+	// An error here means that the client is gone: it will ask again.
+	_ = json.NewEncoder(writer).Encode(body)
+}
+
+func refuse(writer http.ResponseWriter, status int, reason, message string) {
+	writer.Header().Set("Content-Type", "application/json")
+	writer.WriteHeader(status)
+	_ = json.NewEncoder(writer).Encode(contract.Failure{Reason: reason, Message: message})
+}

@@ -1,0 +1,49 @@
+// Package cli is the command line of tierbench-client.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"tierbench.io/client/internal/contract"
+)
+
+const (
+	exitFailure     = 1
+	exitUsage       = 2
+	exitInterrupted = 128 + int(syscall.SIGTERM)
+)
+
+// Main runs the program and gives its exit code.
+func Main(arguments []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	root := &cobra.Command{
+		Use:           "tierbench-client",
+		Short:         "Makes load, samples the node beside a server, and prepares files to serve",
+		Version:       contract.EngineVersion,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(downloadCommand(), agentCommand(), prepareCommand())
+	root.SetArgs(arguments)
+	err := root.ExecuteContext(ctx)
+	var failure *contract.Failure
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &failure):
+		fmt.Fprintf(os.Stderr, "tierbench-client: %v\n", failure)
+		return exitFailure
+	}
+	fmt.Fprintf(os.Stderr, "tierbench-client: %v\nSee tierbench-client --help.\n", err)
+	return exitUsage
+}

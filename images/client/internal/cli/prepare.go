@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/prepare"
+)
+
+func prepareCommand() *cobra.Command {
+	var directory, sizes, owner, terminationLog string
+	var reserve int64
+	command := &cobra.Command{
+		Use:   "prepare --sizes BYTES,…",
+		Short: "Write files of random content, SIZE.bin, and their digests, unless they are there",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			options := prepare.Options{Directory: directory, Reserve: reserve, Progress: os.Stdout}
+			var err error
+			if options.Sizes, err = parseSizes(sizes); err != nil {
+				return err
+			}
+			if options.UID, options.GID, err = parseOwner(owner); err != nil {
+				return err
+			}
+			return explain(prepare.Run(options), terminationLog)
+		},
+	}
+	set := command.Flags()
+	set.StringVar(&directory, "directory", "/data", "where the files go")
+	set.StringVar(&sizes, "sizes", "", "sizes in bytes, with commas between")
+	set.StringVar(&owner, "owner", "65532:65532", "UID:GID of the files (only root can give them away)")
+	set.Int64Var(&reserve, "reserve-bytes", -1, "space to leave free (the lesser of 5 % of the file system and 256 MiB)")
+	set.StringVar(&terminationLog, "termination-log", "", "file for the reason of a failure")
+	if err := command.MarkFlagRequired("sizes"); err != nil {
+		panic(err)
+	}
+	return command
+}
+
+// explain leaves the reason of a failure in the termination message.
+func explain(err error, terminationLog string) error {
+	if err == nil {
+		return nil
+	}
+	var failure *contract.Failure
+	if !errors.As(err, &failure) {
+		failure = &contract.Failure{Reason: "PreparationFailed", Message: err.Error()}
+	}
+	return errors.Join(failure, contract.WriteTermination(terminationLog, failure))
+}
+
+func parseSizes(text string) ([]int64, error) {
+	var sizes []int64
+	for _, word := range strings.Split(text, ",") {
+		size, err := strconv.ParseInt(strings.TrimSpace(word), 10, 64)
+		if err != nil || size < 1 {
+			return nil, fmt.Errorf("--sizes is %q: write bytes with commas between, as in 1048576,536870912", text)
+		}
+		sizes = append(sizes, size)
+	}
+	return sizes, nil
+}
+
+func parseOwner(text string) (uid, gid int, err error) {
+	user, group, _ := strings.Cut(text, ":")
+	uid, userErr := strconv.Atoi(user)
+	gid, groupErr := strconv.Atoi(group)
+	if userErr != nil || groupErr != nil {
+		return 0, 0, fmt.Errorf("--owner is %q: write UID:GID, as in 65532:65532", text)
+	}
+	return uid, gid, nil
+}

@@ -1,0 +1,57 @@
+package contract
+
+import (
+	"math"
+	"slices"
+)
+
+const bucketsPerDoubling = 64
+
+// Histogram is a distribution of nanoseconds in sparse exponential buckets: bucket i holds values v with
+// 2^((i-1)/64) < v <= 2^(i/64), the indexing of Prometheus native histograms at schema 6.
+type Histogram struct {
+	Schema         int     `json:"schema"`
+	Count          int64   `json:"count"`
+	SumNanoseconds int64   `json:"sumNanoseconds"`
+	Indexes        []int   `json:"indexes"`
+	Counts         []int64 `json:"counts"`
+}
+
+// NewHistogram makes the histogram of values in nanoseconds.
+func NewHistogram(values []int64) *Histogram {
+	histogram := &Histogram{Schema: 6, Indexes: []int{}, Counts: []int64{}}
+	buckets := map[int]int64{}
+	for _, value := range values {
+		buckets[BucketIndex(value)]++
+		histogram.Count++
+		histogram.SumNanoseconds += value
+	}
+	for index := range buckets {
+		histogram.Indexes = append(histogram.Indexes, index)
+	}
+	slices.Sort(histogram.Indexes)
+	for _, index := range histogram.Indexes {
+		histogram.Counts = append(histogram.Counts, buckets[index])
+	}
+	return histogram
+}
+
+// BucketIndex is the bucket of a value; values below 1 count as 1.
+func BucketIndex(value int64) int {
+	if value <= 1 {
+		return 0
+	}
+	index := int(math.Ceil(math.Log2(float64(value)) * bucketsPerDoubling))
+	if upperBound(index-1) >= float64(value) {
+		return index - 1
+	}
+	if upperBound(index) < float64(value) {
+		return index + 1
+	}
+	return index
+}
+
+func upperBound(index int) float64 {
+	whole := index / bucketsPerDoubling
+	return math.Ldexp(math.Pow(2, float64(index%bucketsPerDoubling)/bucketsPerDoubling), whole)
+}

@@ -1,0 +1,100 @@
+package contract
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// EngineVersion is set when the program is linked.
+var EngineVersion = "dev"
+
+// Printer writes the lines of the contract, one write a line, and the seal that goes with them.
+type Printer struct {
+	mutex  sync.Mutex
+	out    io.Writer
+	digest hash.Hash
+	trials int
+}
+
+// NewPrinter writes lines to out.
+func NewPrinter(out io.Writer) *Printer {
+	return &Printer{out: out, digest: sha256.New()}
+}
+
+// Started says that a trial begins.
+func (p *Printer) Started(trial int, warmup bool, at time.Time) error {
+	line := TrialStarted{Version, "TrialStarted", trial, warmup, FormatTime(at)}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	_, err := p.write(line)
+	return err
+}
+
+// Ended says what a trial was.
+func (p *Printer) Ended(trial Trial) error {
+	trial.Contract, trial.Record = Version, "Trial"
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	line, err := p.write(trial)
+	if err != nil {
+		return err
+	}
+	p.digest.Write(line)
+	p.trials++
+	return nil
+}
+
+func (p *Printer) write(record any) ([]byte, error) {
+	line, err := json.Marshal(record)
+	if err != nil {
+		return nil, err
+	}
+	line = append(line, '\n')
+	_, err = p.out.Write(line)
+	return line, err
+}
+
+// Seal is the termination message for what was printed so far.
+func (p *Printer) Seal(failure *Failure) Seal {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return Seal{
+		Contract: Version,
+		Trials:   p.trials,
+		SHA256:   hex.EncodeToString(p.digest.Sum(nil)),
+		Failure:  failure,
+		Engine:   Engine{"tierbench-client", EngineVersion, runtime.GOARCH},
+	}
+}
+
+// FormatTime is a time with nanoseconds, as RFC 3339 writes it.
+func FormatTime(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
+
+const terminationLog = "/dev/termination-log"
+
+// WriteTermination leaves message where the kubelet looks for it: in path, or if that is empty where a container's is,
+// or nowhere outside of one.
+func WriteTermination(path string, message any) error {
+	if path == "" {
+		if _, err := os.Stat(terminationLog); err != nil {
+			return nil
+		}
+		path = terminationLog
+	}
+	body, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, body, 0o644); err != nil {
+		return fmt.Errorf("the termination message cannot be written: %w", err)
+	}
+	return nil
+}

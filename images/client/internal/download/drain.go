@@ -1,0 +1,118 @@
+package download
+
+import (
+	"errors"
+	"hash"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+const (
+	discardBytes = 1 << 20   // asked of the kernel at once when the content is dropped
+	readBytes    = 256 << 10 // read at once when it is looked at
+	rearms       = 20        // the deadline is moved at most so often within a timeout
+)
+
+// watch keeps the read deadline of a connection at `timeout` after the last data, without a system call a read.
+type watch struct {
+	conn    net.Conn
+	timeout time.Duration
+	last    time.Time // when data came
+	armed   time.Time // when the deadline was set
+	longest time.Duration
+}
+
+func newWatch(conn net.Conn, timeout time.Duration) (*watch, error) {
+	now := time.Now()
+	return &watch{conn: conn, timeout: timeout, last: now, armed: now}, conn.SetReadDeadline(now.Add(timeout))
+}
+
+// data says that some came.
+func (w *watch) data() error {
+	now := time.Now()
+	w.longest = max(w.longest, now.Sub(w.last))
+	w.last = now
+	if now.Sub(w.armed) < w.timeout/rearms {
+		return nil
+	}
+	w.armed = now
+	return w.conn.SetReadDeadline(now.Add(w.timeout))
+}
+
+// early reports whether a deadline fired before the timeout had passed, and if so moves it to where it belongs.
+func (w *watch) early(err error) bool {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	if time.Since(w.last) >= w.timeout {
+		w.longest = max(w.longest, time.Since(w.last))
+		return false
+	}
+	w.armed = w.last
+	return w.conn.SetReadDeadline(w.last.Add(w.timeout)) == nil
+}
+
+// drop takes up to `left` bytes from a TCP connection without copying them: recv with MSG_TRUNC has the kernel drop them.
+func drop(conn *net.TCPConn, left int64, w *watch, count func(int64)) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	buffer := make([]byte, 1) // never written to, whatever length is passed with it
+	for left > 0 {
+		var number uintptr
+		var errno syscall.Errno
+		err := raw.Read(func(fd uintptr) bool {
+			flags := uintptr(syscall.MSG_TRUNC | syscall.MSG_DONTWAIT)
+			at := uintptr(unsafe.Pointer(&buffer[0]))
+			number, _, errno = syscall.Syscall6(syscall.SYS_RECVFROM, fd, at, uintptr(min(left, discardBytes)), flags, 0, 0)
+			return errno != syscall.EAGAIN && errno != syscall.EINTR
+		})
+		switch {
+		case err != nil && w.early(err):
+			continue
+		case err != nil:
+			return err
+		case errno != 0:
+			return errno
+		case number == 0:
+			return io.ErrUnexpectedEOF
+		}
+		left -= int64(number)
+		count(int64(number))
+		if err := w.data(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read takes up to `left` bytes through `buffer`, and into `digest` if there is one.
+func read(conn net.Conn, left int64, digest hash.Hash, w *watch, count func(int64)) error {
+	buffer := make([]byte, readBytes)
+	for left > 0 {
+		number, err := conn.Read(buffer[:min(left, readBytes)])
+		if number > 0 {
+			if digest != nil {
+				digest.Write(buffer[:number])
+			}
+			left -= int64(number)
+			count(int64(number))
+			if err := w.data(); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == nil, left == 0, w.early(err):
+			continue
+		case errors.Is(err, io.EOF):
+			return io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	return nil
+}
