@@ -1,0 +1,154 @@
+"""Results as tables: rows are the levels of one factor, columns the server classes; one table for each other level."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
+from tierbench.report.units import is_size, number_of_level
+
+CLIENT: Final = "client"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One level on one class: a result a node."""
+
+    results: tuple[BenchmarkResult, ...]
+
+    @cached_property
+    def measured(self) -> tuple[BenchmarkResult, ...]:
+        """Those that ended with at least one good trial."""
+        return tuple(result for result in self.results if result.status.phase is ResultPhase.MEASURED)
+
+    @property
+    def retries(self) -> int:
+        """Of all counted trials."""
+        return sum(result.status.counts.retries for result in self.results)
+
+    @property
+    def completed(self) -> int:
+        """Counted trials that ended with everything asked for."""
+        return sum(result.status.counts.completed for result in self.results)
+
+    @property
+    def failed(self) -> int:
+        """Counted trials that did not."""
+        return sum(result.status.counts.failed for result in self.results)
+
+
+EMPTY: Final = Cell(())
+
+
+@dataclass(frozen=True)
+class Table:
+    """One factor's levels against server classes; `held` are the levels of the other factors that vary."""
+
+    factor: str
+    held: Mapping[str, str]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: Mapping[tuple[str, str], Cell]
+
+    def cell(self, row: str, column: str) -> Cell:
+        """The cell, empty if it is not measured."""
+        return self.cells.get((row, column), EMPTY)
+
+
+@dataclass(frozen=True)
+class Run:
+    """All results of one run of one benchmark."""
+
+    namespace: str
+    benchmark: BenchmarkReference
+    number: int
+    results: tuple[BenchmarkResult, ...]
+
+    @cached_property
+    def factors(self) -> Mapping[str, tuple[str, ...]]:
+        """The levels of each factor, ascending if they are numbers, else in the order of the cases."""
+        found: dict[str, dict[str, None]] = {}
+        for result in self.results:
+            for factor, level in result.spec.levels.items():
+                found.setdefault(factor, {})[level] = None
+        return {factor: _ascending(tuple(levels)) for factor, levels in found.items()}
+
+    @cached_property
+    def fixed(self) -> Mapping[str, str]:
+        """The factors that do not vary, and their level."""
+        return {factor: levels[0] for factor, levels in self.factors.items() if len(levels) == 1}
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """Server classes in the order of the cases."""
+        return tuple(dict.fromkeys(result.spec.server.node_class for result in self.results))
+
+    @cached_property
+    def clients(self) -> tuple[str, ...]:
+        """Client classes in the order of the cases."""
+        return tuple(dict.fromkeys(result.spec.client.node_class for result in self.results))
+
+    @cached_property
+    def row_factor(self) -> str:
+        """The factor whose levels are the rows: one that varies, of numbers before words, with the most levels."""
+        return max(self.factors, key=lambda name: _weight(name, self.factors[name]), default="")
+
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """One table for each combination of the other factors that vary, the client class among them."""
+        groups: dict[tuple[tuple[str, str], ...], dict[tuple[str, str], list[BenchmarkResult]]] = {}
+        for result in self.results:
+            cells = groups.setdefault(self._held(result), {})
+            row = result.spec.levels.get(self.row_factor, "")
+            cells.setdefault((row, result.spec.server.node_class), []).append(result)
+        return tuple(self._table(dict(held), cells) for held, cells in groups.items())
+
+    def _held(self, result: BenchmarkResult) -> tuple[tuple[str, str], ...]:
+        others = [(name, level) for name, level in result.spec.levels.items() if name not in self.fixed]
+        held = [(name, level) for name, level in others if name != self.row_factor]
+        if len(self.clients) > 1:
+            held.append((CLIENT, result.spec.client.node_class))
+        return tuple(held)
+
+    def _table(self, held: Mapping[str, str], cells: Mapping[tuple[str, str], Sequence[BenchmarkResult]]) -> Table:
+        rows = {row for row, _ in cells}
+        return Table(
+            self.row_factor,
+            held,
+            tuple(level for level in self.factors.get(self.row_factor, ("",)) if level in rows),
+            self.classes,
+            {place: Cell(tuple(results)) for place, results in cells.items()},
+        )
+
+
+def _weight(name: str, levels: Sequence[str]) -> tuple[bool, bool, int, bool]:
+    numbers = all(number_of_level(level) is not None for level in levels)
+    return len(levels) > 1, numbers, len(levels), is_size(name)
+
+
+def _ascending(levels: tuple[str, ...]) -> tuple[str, ...]:
+    numbers = [number_of_level(level) for level in levels]
+    known = [number for number in numbers if number is not None]
+    return tuple(level for _, level in sorted(zip(known, levels, strict=True))) if len(known) == len(levels) else levels
+
+
+def runs(results: Iterable[BenchmarkResult]) -> tuple[Run, ...]:
+    """Every run of every benchmark, by namespace, kind, name and number."""
+    found: dict[tuple[str, str, str, int], list[BenchmarkResult]] = {}
+    for result in results:
+        spec = result.spec
+        key = (result.metadata.namespace or "default", spec.benchmark.kind, spec.benchmark.name, spec.run)
+        found.setdefault(key, []).append(result)
+    return tuple(
+        Run(
+            namespace, BenchmarkReference(kind=kind, name=name), number, tuple(sorted(group, key=lambda r: r.spec.case))
+        )
+        for (namespace, kind, name, number), group in sorted(found.items(), key=lambda item: item[0])
+    )
+
+
+def newest(all_runs: Iterable[Run]) -> tuple[Run, ...]:
+    """The last run of each benchmark."""
+    last = {(run.namespace, run.benchmark.kind, run.benchmark.name): run for run in all_runs}
+    return tuple(last.values())

@@ -1,0 +1,272 @@
+"""The report: results in, one self-contained HTML page out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from re import escape as pattern
+from re import sub
+from typing import Any
+
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from tierbench.api.kinds import BENCHMARKS
+from tierbench.report.estimate import estimate, quantities, smaller_is_better
+from tierbench.report.evidence import EVIDENCE
+from tierbench.report.figures import Figure, evidence_figures, measured_figure, retries_figure
+from tierbench.report.matrix import CLIENT, Run, Table
+from tierbench.report.notes import CaseNote, case_notes, cautions
+from tierbench.report.svg import marker
+from tierbench.report.tables import NODE_FACTS, TRIAL_HEADINGS, NodeColumn, TrialRow, node_columns, trial_rows
+from tierbench.report.units import level_in_words, show_level, show_with_deviation, title, words
+from tierbench.report.words import Standing, Stretch, answer, joined, retries, standings, stretches, where
+
+_OPEN_SECTIONS = 3
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table of a run: its answer, its numbers, its plots."""
+
+    run: Run
+    table: Table
+    name: str
+    quantity: str
+    open: bool
+
+    @property
+    def heading(self) -> str:
+        """What is held fixed in it."""
+        held = self.table.held.items()
+        return ", ".join(
+            f"clients on {level}" if name == CLIENT else level_in_words(name, level) for name, level in held
+        )
+
+    @property
+    def axis(self) -> str:
+        """What the rows are."""
+        return words(self.table.factor) or "Case"
+
+    @property
+    def less(self) -> bool:
+        """Whether to be ahead means to need less."""
+        return smaller_is_better(self.quantity)
+
+    @property
+    def answer(self) -> Markup:
+        """Who is ahead where, class names marked."""
+        return highlighted(answer(self.table, self.quantity), self.table.columns)
+
+    @property
+    def retries(self) -> Markup:
+        """Where retries happened, class names marked."""
+        return highlighted(retries(self.table), self.table.columns)
+
+    @cached_property
+    def standings(self) -> tuple[Standing, ...]:
+        """Who is ahead at each level."""
+        return standings(self.table, self.quantity)
+
+    @cached_property
+    def strip(self) -> tuple[Mapping[str, Any], ...]:
+        """The stretches of the levels, as coloured blocks."""
+        return tuple(self._block(stretch) for stretch in stretches(self.standings))
+
+    def _block(self, stretch: Stretch) -> Mapping[str, Any]:
+        sole = len(stretch.leaders) == 1 and not stretch.alone
+        return {
+            "place": where(self.table, [standing.level for standing in stretch.standings]),
+            "who": joined(stretch.leaders) or "not measured",
+            "word": "ahead" if sole else "tied" if stretch.leaders and not stretch.alone else "alone",
+            "index": self.table.columns.index(stretch.leaders[0]) % 6 if sole else None,
+            "levels": len(stretch.standings),
+            "margins": [round(margin * 100) for margin in stretch.margins] if sole else [],
+        }
+
+    @property
+    def rows(self) -> Iterable[Mapping[str, Any]]:
+        """The rows of the main table."""
+        for standing in self.standings:
+            cells = []
+            for column in self.table.columns:
+                cell = self.table.cell(standing.level, column)
+                found = estimate(cell, self.quantity)
+                mean = "" if found is None else show_with_deviation(self.quantity, found.mean, found.deviation)
+                best = column in standing.leaders and not standing.alone
+                mark = "" if not best else "best" if len(standing.leaders) == 1 else "tied"
+                cells.append({"mean": mean, "cell": cell, "mark": mark})
+            yield {
+                "level": show_level(self.table.factor, standing.level) or "all",
+                "cells": cells,
+                "verdict": verdict(standing, self.quantity),
+            }
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        """The main quantity, rates and retries."""
+        note = "Both axes are logarithmic."
+        rates = [name for name in quantities(self.run) if not smaller_is_better(name) and name != self.quantity]
+        found = [
+            measured_figure(f"{self.name}-main", self.table, self.quantity, note, log=smaller_is_better(self.quantity)),
+            *(measured_figure(f"{self.name}-{name}", self.table, name) for name in rates),
+            retries_figure(f"{self.name}-retries", self.table),
+        ]
+        return tuple(figure for figure in found if figure is not None)
+
+    @cached_property
+    def evidence(self) -> tuple[Figure, ...]:
+        """What the agent beside the server saw."""
+        return evidence_figures(f"{self.name}-evidence", self.table)
+
+    @cached_property
+    def others(self) -> tuple[Figure, ...]:
+        """Every other quantity that the results hold."""
+        names = [name for name in quantities(self.run) if smaller_is_better(name)]
+        rest = [name for name in names if name not in {self.quantity, "retries", *EVIDENCE}]
+        found = [measured_figure(f"{self.name}-{name}", self.table, name) for name in rest]
+        return tuple(figure for figure in found if figure is not None)
+
+
+@dataclass(frozen=True)
+class Article:
+    """One run of one benchmark, as the page shows it. `spec` is the benchmark's, if it is at hand."""
+
+    run: Run
+    number: int
+    spec: Mapping[str, Any] | None
+
+    @property
+    def question(self) -> str:
+        """What the kind of benchmark measures."""
+        kinds = [model.KIND for model in BENCHMARKS if self.run.benchmark.kind == model.KIND.kind]
+        return kinds[0].description if kinds else ""
+
+    @cached_property
+    def quantity(self) -> str:
+        """The quantity that classes are compared by."""
+        return next(iter(quantities(self.run)), "durationNanoseconds")
+
+    @property
+    def quantity_title(self) -> str:
+        """Its name."""
+        return title(self.quantity)
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """A section a table."""
+        return tuple(
+            Section(self.run, table, f"b{self.number}t{index}", self.quantity, index < _OPEN_SECTIONS)
+            for index, table in enumerate(self.run.tables)
+        )
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """The run in a few figures."""
+        return run_facts(self.run)
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What to keep in mind."""
+        return cautions(self.run)
+
+    @property
+    def case_notes(self) -> tuple[CaseNote, ...]:
+        """What is known of single cases."""
+        return case_notes(self.run)
+
+    @property
+    def nodes(self) -> tuple[NodeColumn, ...]:
+        """The nodes that took part."""
+        return node_columns(self.run)
+
+    @property
+    def trials(self) -> tuple[TrialRow, ...]:
+        """Every trial."""
+        return trial_rows(self.run)
+
+    @property
+    def factor_headings(self) -> tuple[str, ...]:
+        """The factors that vary, in words."""
+        return tuple(
+            words(name) for name in self.run.factors if name not in self.run.fixed or name == self.run.row_factor
+        )
+
+    @property
+    def fixed(self) -> tuple[tuple[str, str], ...]:
+        """The factors that do not vary."""
+        fixed = self.run.fixed.items()
+        return tuple((words(name), show_level(name, level)) for name, level in fixed if name != self.run.row_factor)
+
+    @property
+    def spec_text(self) -> str:
+        """The benchmark's spec as YAML, empty if it is not at hand."""
+        return yaml.safe_dump(dict(self.spec), sort_keys=False, allow_unicode=True).rstrip() if self.spec else ""
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """The programs that made the load."""
+        found = [result.status.engine for result in self.run.results if result.status.engine is not None]
+        return tuple(sorted({f"{engine.name} {engine.version} ({engine.architecture})" for engine in found}))
+
+
+def verdict(standing: Standing, quantity: str) -> str:
+    """Who is ahead at one level, as short as a table wants it."""
+    if not standing.leaders:
+        return "–"
+    if standing.alone:
+        return f"only {standing.leaders[0]}"
+    if len(standing.leaders) > 1:
+        return f"tied: {joined(standing.leaders)}"
+    sign = "−" if smaller_is_better(quantity) else "+"
+    return f"{standing.leaders[0]}, {sign}{round((standing.margin or 0) * 100)} %"
+
+
+def run_facts(run: Run) -> tuple[tuple[str, str], ...]:
+    """The run in a few figures."""
+    counts = [result.status.counts for result in run.results]
+    failed = sum(count.failed for count in counts)
+    cases = f"{sum(result.status.phase == 'Measured' for result in run.results)} of {len(run.results)}"
+    begun = min((trial.start_time for result in run.results for trial in result.status.trials), default="")
+    trials = f"{sum(count.completed for count in counts)}{f' + {failed} failed' if failed else ''}"
+    return (
+        ("Run", str(run.number)),
+        ("Cases measured", cases),
+        ("Trials", trials),
+        ("Retries", str(sum(count.retries for count in counts))),
+        ("Valid", f"{sum(result.status.valid is True for result in run.results)} of {len(run.results)}"),
+        ("Clients on", joined(run.clients)),
+        ("Begun", begun[:16].replace("T", " ") + (" UTC" if begun.endswith("Z") else "")),
+    )
+
+
+def highlighted(sentence: str, classes: Sequence[str]) -> Markup:
+    """The sentence, each class name in the class's colour."""
+    index = {name: number % 6 for number, name in enumerate(classes)}
+    names = "|".join(pattern(name) for name in sorted(classes, key=len, reverse=True))
+    if not names:
+        return escape(sentence)
+    marked = sub(
+        rf"(?<![\w-])({names})(?![\w-])", lambda m: f'<b class="who s{index[m[1]]}">{m[1]}</b>', str(escape(sentence))
+    )
+    return Markup(marked)  # noqa: S704 (escaped above)
+
+
+def render(runs: Sequence[Run], specs: Mapping[tuple[str, str, str], Mapping[str, Any]]) -> str:
+    """The page of these runs. `specs` holds benchmarks' specs by kind, namespace and name, as far as they are known."""
+    environment = Environment(
+        loader=PackageLoader("tierbench.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["marker"] = marker
+    articles = [
+        Article(run, number, specs.get((run.benchmark.kind, run.namespace, run.benchmark.name)))
+        for number, run in enumerate(runs, start=1)
+    ]
+    return environment.get_template("report.html.j2").render(
+        articles=articles, node_facts=NODE_FACTS, trial_headings=TRIAL_HEADINGS, version=version("tierbench")
+    )

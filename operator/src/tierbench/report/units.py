@@ -1,0 +1,145 @@
+"""Numbers as a person reads them. The name of a quantity ends with its unit, as everywhere in the API."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from tierbench.api.quantity import format_size, parse_size
+from tierbench.results import display
+
+DASH: Final = "–"
+_WHOLE_DIGITS: Final = 2
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit: how many base units it is, and its symbol."""
+
+    factor: float
+    symbol: str
+
+
+_TIME: Final = (Unit(1, "ns"), Unit(1e3, "µs"), Unit(1e6, "ms"), Unit(1e9, "s"))
+_DECIMAL: Final = ("", "k", "M", "G", "T")
+_BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti")
+
+
+def _ladder(prefixes: tuple[str, ...], base: int, symbol: str) -> tuple[Unit, ...]:
+    return tuple(Unit(float(base**power), prefix + symbol) for power, prefix in enumerate(prefixes))
+
+
+_LADDERS: Final[tuple[tuple[str, tuple[Unit, ...]], ...]] = (
+    ("Nanoseconds", _TIME),
+    ("BytesPerSecond", _ladder(_DECIMAL, 1000, "B/s")),
+    ("BitsPerSecond", _ladder(_DECIMAL, 1000, "bit/s")),
+    ("MessagesPerSecond", _ladder(_DECIMAL, 1000, "msg/s")),
+    ("PerSecond", _ladder(_DECIMAL, 1000, "/s")),
+    ("Bytes", _ladder(_BINARY, 1024, "B")),
+    ("PartsPerMillion", (Unit(1e4, "%"),)),
+)
+
+
+def ladder(quantity: str) -> tuple[Unit, ...]:
+    """The units that `quantity` is shown in, ascending."""
+    return next((units for suffix, units in _LADDERS if quantity.endswith(suffix)), (Unit(1, ""),))
+
+
+def unit_for(quantity: str, value: float) -> Unit:
+    """The largest unit that leaves at least 1 before the point."""
+    units = ladder(quantity)
+    return next((unit for unit in reversed(units) if abs(value) >= unit.factor), units[0])
+
+
+def _decimals(number: float) -> int:
+    whole = len(str(int(abs(number))))
+    return 2 if whole <= _WHOLE_DIGITS else max(0, _WHOLE_DIGITS + 2 - whole)
+
+
+def show(quantity: str, value: float | None) -> str:
+    """`value` of `quantity` with its unit: 22.1 s, 97.0 MB/s, 512 MiB."""
+    if value is None:
+        return DASH
+    if quantity.endswith("Nanoseconds"):
+        return display.duration(value)
+    if quantity.endswith("BytesPerSecond"):
+        return display.byte_rate(value)
+    unit = unit_for(quantity, value)
+    number = value / unit.factor
+    return f"{number:.{0 if number == round(number) else _decimals(number)}f} {unit.symbol}".rstrip()
+
+
+def show_with_deviation(quantity: str, mean: float, deviation: float | None) -> str:
+    """Mean and standard deviation in one unit: 22.11 ± 0.05 s."""
+    numbers, symbol = _together(quantity, mean, deviation)
+    return f"{' ± '.join(numbers)} {symbol}".rstrip()
+
+
+def show_interval(quantity: str, mean: float, low: float, high: float) -> str:
+    """A mean and its interval in one unit: 22.11 s (22.07 to 22.15)."""
+    numbers, symbol = _together(quantity, mean, low, high)
+    return f"{numbers[0]} {symbol}".rstrip() + f" ({numbers[1]} to {numbers[2]})"
+
+
+def _together(quantity: str, first: float, *others: float | None) -> tuple[list[str], str]:
+    unit = unit_for(quantity, first)
+    decimals = _decimals(first / unit.factor)
+    return [f"{value / unit.factor:.{decimals}f}" for value in (first, *others) if value is not None], unit.symbol
+
+
+def tick(quantity: str, value: float) -> str:
+    """`value` as short as an axis wants it: 10 ms, 1 s."""
+    unit = unit_for(quantity, value)
+    return f"{value / unit.factor:g} {unit.symbol}".rstrip() if value else "0"
+
+
+_TITLES: Final = {
+    "durationNanoseconds": "Transfer time",
+    "firstByteNanoseconds": "Time to the first byte",
+    "connectNanoseconds": "TCP connection",
+    "serverDeviceReadBytes": "Read from the server's disk",
+}
+_SUFFIX: Final = re.compile("(?:Bytes|Bits|Messages)?(?:PerSecond)$|Nanoseconds$|Bytes$|PartsPerMillion$")
+
+
+def words(name: str) -> str:
+    """A camelCase name in words: `cacheState` is Cache state."""
+    spaced = re.sub(r"(?<=[a-z0-9])([A-Z])", r" \1", name).lower()
+    return {"tls": "TLS", "file size": "File size"}.get(spaced, spaced[:1].upper() + spaced[1:])
+
+
+def title(quantity: str) -> str:
+    """What a quantity is called."""
+    return _TITLES.get(quantity) or words(_SUFFIX.sub("", quantity) or quantity)
+
+
+def number_of_level(level: str) -> float | None:
+    """The number that a level is, if it is one."""
+    try:
+        return float(parse_size(level))
+    except ValueError:
+        return None
+
+
+def show_level(factor: str, level: str) -> str:
+    """A level alone: 512 MB, 4, Warm."""
+    if number_of_level(level) is None:
+        return level
+    text = format_size(int(level)) if level.isdigit() and is_size(factor) else level
+    match = re.fullmatch(r"(\d+)([A-Za-z]*)", text)
+    if match is None or not (match[2] or is_size(factor)):
+        return text
+    return f"{match[1]} {match[2]}B"
+
+
+def is_size(factor: str) -> bool:
+    """Whether the levels of a factor are numbers of bytes."""
+    return "size" in factor.lower()
+
+
+def level_in_words(factor: str, level: str) -> str:
+    """A level as a sentence names it: 512 MB, concurrency 4, cache state Warm."""
+    shown = show_level(factor, level)
+    if is_size(factor):
+        return shown
+    name = words(factor)
+    return f"{name if name.isupper() else name.lower()} {shown}"

@@ -1,0 +1,127 @@
+"""Which class is ahead up to which level, said from the confidence intervals of the measured points alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from tierbench.report.estimate import Estimate, estimate, smaller_is_better
+from tierbench.report.matrix import Table
+from tierbench.report.units import level_in_words
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Who is ahead at one level. Several leaders cannot be told apart; none means that nothing is measured.
+
+    `margin` is the share of the next class's value that separates it from the leader; None without two classes.
+    """
+
+    level: str
+    leaders: tuple[str, ...]
+    margin: float | None = None
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Neighbouring levels with the same leaders."""
+
+    leaders: tuple[str, ...]
+    standings: tuple[Standing, ...]
+    alone: bool
+
+    @property
+    def margins(self) -> tuple[float, ...]:
+        """The margins that are known."""
+        return tuple(standing.margin for standing in self.standings if standing.margin is not None)
+
+
+def standings(table: Table, quantity: str) -> tuple[Standing, ...]:
+    """Who is ahead at each level."""
+    return tuple(_standing(table, row, quantity) for row in table.rows)
+
+
+def _standing(table: Table, row: str, quantity: str) -> Standing:
+    sign = 1 if smaller_is_better(quantity) else -1
+    known = {name: found for name in table.columns if (found := estimate(table.cell(row, name), quantity)) is not None}
+    ranked = sorted(known, key=lambda name: sign * known[name].mean)
+    if not ranked:
+        return Standing(row, ())
+    best = known[ranked[0]]
+    leaders = tuple(
+        name for name in table.columns if name in known and (name == ranked[0] or best.overlaps(known[name]))
+    )
+    return Standing(row, leaders, _margin(best, [known[name] for name in ranked[1:]]), alone=len(known) == 1)
+
+
+def _margin(best: Estimate, others: Sequence[Estimate]) -> float | None:
+    return abs(others[0].mean - best.mean) / others[0].mean if others and others[0].mean else None
+
+
+def stretches(found: Sequence[Standing]) -> tuple[Stretch, ...]:
+    """Neighbouring levels with the same leaders, joined."""
+    groups = groupby(found, key=lambda standing: (standing.leaders, standing.alone))
+    return tuple(Stretch(leaders, tuple(items), alone) for (leaders, alone), items in groups)
+
+
+def where(table: Table, levels: Sequence[str]) -> str:
+    """A stretch of neighbouring levels in words: at 1 MB, up to 2 GB, from 3 GB on, at every file size."""
+    first, last = level_in_words(table.factor, levels[0]), level_in_words(table.factor, levels[-1])
+    if len(levels) == len(table.rows):
+        return f"from {first} to {last}" if len(levels) > 1 else f"at {first}"
+    if len(levels) == 1:
+        return f"at {first}"
+    if levels[-1] == table.rows[-1]:
+        return f"from {first} on"
+    return f"up to {last}" if levels[0] == table.rows[0] else f"from {first} to {last}"
+
+
+def joined(parts: Sequence[str], word: str = "and") -> str:
+    """A list in words."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {word} {parts[-1]}" if parts else ""
+
+
+def answer(table: Table, quantity: str) -> str:
+    """Who is ahead where, in one sentence."""
+    parts = [
+        _say(stretch, where(table, [standing.level for standing in stretch.standings]))
+        for stretch in stretches(standings(table, quantity))
+    ]
+    return f"{'; '.join(parts)}." if parts else "Nothing is measured yet."
+
+
+def _say(stretch: Stretch, place: str) -> str:
+    if not stretch.leaders:
+        return f"nothing is measured {place}"
+    if stretch.alone:
+        return f"only {stretch.leaders[0]} is measured {place}"
+    if len(stretch.leaders) > 1:
+        return f"{joined(stretch.leaders)} are tied {place}"
+    return f"{stretch.leaders[0]} is ahead {place}{_by(stretch.margins)}"
+
+
+def _by(margins: Sequence[float]) -> str:
+    if not margins:
+        return ""
+    low, high = round(min(margins) * 100), round(max(margins) * 100)
+    return f" ({low} %)" if low == high else f" ({low}–{high} %)"
+
+
+def retries(table: Table) -> str:
+    """Where transfers had to be tried again, in one sentence."""
+    measured = [name for name in table.columns if any(table.cell(row, name).measured for row in table.rows)]
+    hit = {name: [row for row in table.rows if table.cell(row, name).retries] for name in measured}
+    concerned = [name for name in measured if hit[name]]
+    if not concerned:
+        return "No retries."
+    total = {name: sum(table.cell(row, name).retries for row in table.rows) for name in concerned}
+    places = [f"on {name} ({total[name]}) {_spots(table, hit[name])}" for name in concerned]
+    only = " only" if len(concerned) < len(measured) else ""
+    return f"Retries{only} {joined(places)}."
+
+
+def _spots(table: Table, levels: Sequence[str]) -> str:
+    start = table.rows.index(levels[0])
+    if table.rows[start : start + len(levels)] == tuple(levels):
+        return where(table, levels)
+    return f"at {joined([level_in_words(table.factor, level) for level in levels])}"
