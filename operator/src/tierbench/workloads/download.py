@@ -8,7 +8,7 @@ from tierbench.api.quantity import parse_size
 from tierbench.plan import Case
 from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_ROLE, LABEL_RUN, ROLE_CLIENT, Owner
 from tierbench.workloads.nginx import AGENT_PORT, CA_FILE, CREDENTIALS, PORT_NAMES, PORTS, TOKEN_FILE
-from tierbench.workloads.pods import RESTRICTED, placement, pod_basics, pod_security
+from tierbench.workloads.pods import POD_SECURITY, RESTRICTED, placement, pod_basics
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer
 
 SERVER_NAME: Final = "server.tierbench.internal"
@@ -102,7 +102,7 @@ def client_job(
                     **pod_basics(images.pull_secrets),
                     **placement(site.node, site.node_class),
                     "restartPolicy": "Never",
-                    "securityContext": pod_security(fs_group=True),
+                    "securityContext": POD_SECURITY,
                     "containers": [container],
                     "volumes": [{"name": "credentials", "secret": secret}],
                 },

@@ -9,11 +9,11 @@ from tierbench.api.quantity import parse_size
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NONROOT,
+    POD_SECURITY,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     placement,
     pod_basics,
-    pod_security,
 )
 from tierbench.workloads.workload import Images, Manifest, ServerSite
 
@@ -126,7 +126,6 @@ def _claim(metadata: Manifest, storage_class: str, spec: FileTransferSpec) -> Ma
 
 
 def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: ServerSite) -> Manifest:
-    on_host_path = spec.storage.host_path is not None
     host_network = spec.access is Access.HOST_NETWORK
     return {
         "apiVersion": "v1",
@@ -137,7 +136,7 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: Serve
             **placement(site.node, site.node_class),
             **({"hostNetwork": True} if host_network else {}),
             "restartPolicy": "Always",
-            "securityContext": pod_security(fs_group=not on_host_path),
+            "securityContext": POD_SECURITY,
             "initContainers": [_prepare(spec, images)],
             "containers": [_nginx(images), _agent(spec, images)],
             "volumes": [

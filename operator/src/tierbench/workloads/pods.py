@@ -15,17 +15,14 @@ RESTRICTED: Final[dict[str, Any]] = {
 }
 
 
-def pod_security(*, fs_group: bool) -> dict[str, Any]:
-    """The pod's security context: non-root, seccomp of the runtime, volumes owned by its group if asked."""
-    context: dict[str, Any] = {
-        "runAsNonRoot": True,
-        "runAsUser": NONROOT,
-        "runAsGroup": NONROOT,
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
-    if fs_group:
-        context |= {"fsGroup": NONROOT, "fsGroupChangePolicy": "OnRootMismatch"}
-    return context
+POD_SECURITY: Final[dict[str, Any]] = {
+    "runAsNonRoot": True,
+    "runAsUser": NONROOT,
+    "runAsGroup": NONROOT,
+    "fsGroup": NONROOT,
+    "fsGroupChangePolicy": "OnRootMismatch",
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
 
 
 def placement(node: str, node_class: NodeClassSpec) -> dict[str, Any]:
