@@ -1,9 +1,9 @@
 """BenchmarkResult: what one case of one run measured."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_serializer
 
 from tierbench.api.contract import Count, Distributions, Engine, Reason, TrialFields
 from tierbench.api.model import Column, Kind, Model, Resource, Rule
@@ -142,6 +142,13 @@ class ResultStatus(Model):
     facts: tuple[Note, ...] = Field(default=(), max_length=16, description="What explains them, and spoils nothing.")
     engine: Engine | None = Field(default=None, description="The program that made the load.")
     display: Display = Field(default=Display(), description="The numbers as `kubectl get` shows them.")
+
+    @field_serializer("trials")
+    def _without_defaults(self, trials: tuple[ResultTrial, ...]) -> list[dict[str, Any]]:
+        """Fields that say nothing are left out, so that 60 trials stay within 32 KiB."""
+        return [
+            trial.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True) for trial in trials
+        ]
 
 
 _SEALED = Rule(

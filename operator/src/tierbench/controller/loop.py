@@ -56,11 +56,13 @@ class Loop:
                 except (ApiError, NodeTakenError, aiohttp.ClientError, TimeoutError, OSError) as error:
                     wait = self._after(error, errors)
                     errors += 1
+                self._context.metrics.expect(self._key, wait)
                 await self._sleep(wait, stop)
         finally:
             self._logs.close()
             self._context.queue.leave(self._key)
             self._context.wakeups.forget(self._key)
+            self._context.metrics.forget(self._key)
 
     def _after(self, error: Exception, errors: int) -> float:
         """How long to wait after an error."""
@@ -119,6 +121,7 @@ class Loop:
             context.queue.wait(self._key, observed.benchmark.metadata.creation_timestamp or "", nodes)
         else:
             context.queue.leave(self._key)
+        context.metrics.queue_length(len(context.queue))
 
     async def _write(self, observed: Observed, decision: Decision) -> None:
         """Writes the status if anything but the time left has changed."""
