@@ -16,9 +16,6 @@ EVIDENCE: Final = (
     "serverIoPressurePartsPerMillion",
     "serverResidentPartsPerMillion",
     "serverCpuPartsPerMillion",
-    "clientCpuPartsPerMillion",
-    "tcpRetransmits",
-    "roundTripNanoseconds",
 )
 """The quantities that explain the others, the most telling first."""
 

@@ -8,10 +8,11 @@ from markupsafe import Markup
 
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
-from tierbench.report.estimate import Estimate, estimate
+from tierbench.report.estimate import Estimate, estimate, smaller_is_better
 from tierbench.report.evidence import EVIDENCE, observed, values
 from tierbench.report.matrix import Table
 from tierbench.report.units import number_of_level, show, show_interval, show_level, title, words
+from tierbench.report.words import standings
 
 _PERCENT_FULL: Final = 1_000_000.0
 Place = tuple[str, str]
@@ -59,6 +60,28 @@ def measured_figure(name: str, table: Table, quantity: str, note: str = "", *, l
         logarithmic=log,
     )
     return None if chart.empty else Figure(chart, charts.lines(chart), note)
+
+
+def slowness_figure(name: str, table: Table, quantity: str) -> Figure | None:
+    """How far each class is behind the best one, as bars."""
+    best = {
+        standing.level: found.mean
+        for standing in standings(table, quantity)
+        if standing.best and (found := estimate(table.cell(standing.level, standing.best), quantity)) is not None
+    }
+
+    def point(level: int, place: Place) -> Point | None:
+        found = estimate(table.cell(*place), quantity)
+        if found is None or not best[place[0]]:
+            return None
+        share = abs(found.mean / best[place[0]] - 1) * _PERCENT_FULL
+        return Point(level, share, f"{share / 1e4:.0f} %" if share else "best")
+
+    heading = (
+        "How much longer than the fastest class" if smaller_is_better(quantity) else "How far behind the best class"
+    )
+    note = "No bar: the best mean of that level. Whether the difference is more than chance is in the table above."
+    return _bars(name, table, "PartsPerMillion", heading, note, point)
 
 
 def retries_figure(name: str, table: Table) -> Figure | None:

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from tierbench.api.kinds import BENCHMARKS
 from tierbench.report.estimate import estimate, quantities, smaller_is_better
 from tierbench.report.evidence import EVIDENCE
-from tierbench.report.figures import Figure, evidence_figures, measured_figure, retries_figure
+from tierbench.report.figures import Figure, evidence_figures, measured_figure, retries_figure, slowness_figure
 from tierbench.report.matrix import CLIENT, Run, Table
 from tierbench.report.notes import CaseNote, case_notes, cautions
 from tierbench.report.svg import marker
@@ -110,6 +110,7 @@ class Section:
         rates = [name for name in quantities(self.run) if not smaller_is_better(name) and name != self.quantity]
         found = [
             measured_figure(f"{self.name}-main", self.table, self.quantity, note, log=smaller_is_better(self.quantity)),
+            slowness_figure(f"{self.name}-slowness", self.table, self.quantity) if len(self.run.classes) > 1 else None,
             *(measured_figure(f"{self.name}-{name}", self.table, name) for name in rates),
             retries_figure(f"{self.name}-retries", self.table),
         ]
@@ -242,7 +243,7 @@ def run_facts(run: Run) -> tuple[tuple[str, str], ...]:
 
 
 def highlighted(sentence: str, classes: Sequence[str]) -> Markup:
-    """The sentence, each class name in the class's colour."""
+    """The sentence, each class name in the class's colour, numbers kept together with their units."""
     index = {name: number % 6 for number, name in enumerate(classes)}
     names = "|".join(pattern(name) for name in sorted(classes, key=len, reverse=True))
     if not names:
@@ -250,7 +251,7 @@ def highlighted(sentence: str, classes: Sequence[str]) -> Markup:
     marked = sub(
         rf"(?<![\w-])({names})(?![\w-])", lambda m: f'<b class="who s{index[m[1]]}">{m[1]}</b>', str(escape(sentence))
     )
-    return Markup(marked)  # noqa: S704 (escaped above)
+    return Markup(sub(r"(\d) (?=[^\d\s])", "\\1\u00a0", marked))  # noqa: S704 (escaped above)
 
 
 def render(runs: Sequence[Run], specs: Mapping[tuple[str, str, str], Mapping[str, Any]]) -> str:

@@ -13,11 +13,12 @@ from tierbench.report.units import level_in_words
 class Standing:
     """Who is ahead at one level. Several leaders cannot be told apart; none means that nothing is measured.
 
-    `margin` is the share of the next class's value that separates it from the leader; None without two classes.
+    `best` has the best mean; `margin` is the share of the next class's mean that lies between, None with one class.
     """
 
     level: str
     leaders: tuple[str, ...]
+    best: str = ""
     margin: float | None = None
     alone: bool = False
 
@@ -51,7 +52,7 @@ def _standing(table: Table, row: str, quantity: str) -> Standing:
     leaders = tuple(
         name for name in table.columns if name in known and (name == ranked[0] or best.overlaps(known[name]))
     )
-    return Standing(row, leaders, _margin(best, [known[name] for name in ranked[1:]]), alone=len(known) == 1)
+    return Standing(row, leaders, ranked[0], _margin(best, [known[name] for name in ranked[1:]]), alone=len(known) == 1)
 
 
 def _margin(best: Estimate, others: Sequence[Estimate]) -> float | None:
@@ -104,7 +105,7 @@ def _by(margins: Sequence[float]) -> str:
     if not margins:
         return ""
     low, high = round(min(margins) * 100), round(max(margins) * 100)
-    return f" ({low} %)" if low == high else f" ({low}–{high} %)"
+    return f", by {low} %" if low == high else f", by {low}–{high} %"
 
 
 def retries(table: Table) -> str:
@@ -115,9 +116,9 @@ def retries(table: Table) -> str:
     if not concerned:
         return "No retries."
     total = {name: sum(table.cell(row, name).retries for row in table.rows) for name in concerned}
-    places = [f"on {name} ({total[name]}) {_spots(table, hit[name])}" for name in concerned]
+    places = [f"on {name}, {_spots(table, hit[name])} ({total[name]} in all)" for name in concerned]
     only = " only" if len(concerned) < len(measured) else ""
-    return f"Retries{only} {joined(places)}."
+    return f"Retries happened{only} {joined(places)}."
 
 
 def _spots(table: Table, levels: Sequence[str]) -> str:

@@ -1,0 +1,1 @@
+"""kubectl-tierbench: one file a command."""

@@ -1,0 +1,41 @@
+"""Arguments that commands share."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tierbench.cli.problem import ExitCode
+
+Run = Callable[[argparse.Namespace], ExitCode]
+Subparsers = Any  # argparse gives its class no public name
+
+
+def command(commands: Subparsers, name: str, run: Run, text: str) -> argparse.ArgumentParser:
+    """A command with the arguments that say which cluster."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.set_defaults(run=run)
+    parser.add_argument("-n", "--namespace", metavar="NAME", help="the namespace; by default that of the context")
+    parser.add_argument("--context", metavar="NAME", help="the context of the kubeconfig")
+    parser.add_argument("--kubeconfig", metavar="FILE", help="the kubeconfig; by default $KUBECONFIG or ~/.kube/config")
+    return parser
+
+
+def choose_results(parser: argparse.ArgumentParser) -> None:
+    """The arguments that say which results."""
+    parser.add_argument("name", nargs="?", metavar="[KIND/]NAME", help="the benchmark; by default all of the namespace")
+    parser.add_argument("--run", type=_positive, dest="number", metavar="N", help="the run; by default the newest")
+    parser.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="FILE",
+        help="read `kubectl get results -o json` from a file (- for standard input) instead of a cluster; "
+        "with `kubectl get ftb,results -o json` the benchmark's spec is shown too",
+    )
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a run: runs count from 1")
+    return int(text)

@@ -1,0 +1,142 @@
+"""Objects, as the API server and kubectl give them, become models; and the choice among them."""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from pydantic import ValidationError
+
+from tierbench.api.benchmark import Benchmark
+from tierbench.api.kinds import BENCHMARKS
+from tierbench.api.model import GROUP, Resource
+from tierbench.api.result import BenchmarkResult
+from tierbench.cli.problem import Problem
+from tierbench.report.matrix import Run, newest, runs
+
+Raw = Mapping[str, Any]
+Parsed = TypeVar("Parsed", bound=Resource)
+_MODELS: Final = {model.KIND.kind: model for model in BENCHMARKS}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A benchmark as the user names it: `kind` is None if any will do."""
+
+    name: str
+    kind: type[Benchmark] | None = None
+
+
+@dataclass(frozen=True)
+class Objects:
+    """Results, and the specs of benchmarks by kind, namespace and name."""
+
+    results: tuple[BenchmarkResult, ...]
+    specs: Mapping[tuple[str, str, str], Raw]
+
+
+def parse_reference(text: str) -> Reference:
+    """`NAME`, or `KIND/NAME` with the kind as kubectl takes it.
+
+    Raises:
+        Problem: there is no such kind.
+    """
+    word, slash, name = text.rpartition("/")
+    if not slash:
+        return Reference(name)
+    for model in BENCHMARKS:
+        kind = model.KIND
+        names = {kind.kind.lower(), kind.singular, kind.plural, f"{kind.plural}.{GROUP}", *kind.short_names}
+        if word.lower() in names:
+            return Reference(name, model)
+    known = ", ".join(model.KIND.singular for model in BENCHMARKS)
+    raise Problem(f"{word!r} is no kind of benchmark: write KIND/NAME with one of {known}")
+
+
+def parse_items(items: Iterable[Raw], origin: str) -> Objects:
+    """Results and benchmarks; objects of other kinds are passed over.
+
+    Raises:
+        Problem: one of them is damaged.
+    """
+    results, specs = [], {}
+    for number, item in enumerate(items, start=1):
+        if not isinstance(item, Mapping):
+            raise Problem(f"{origin}: item {number} is not an object: give what `kubectl get results -o json` prints")
+        kind, metadata = item.get("kind"), item.get("metadata") or {}
+        if kind == "BenchmarkResult":
+            results.append(parse_object(BenchmarkResult, item, f"{origin}: item {number}"))
+        elif kind in _MODELS:
+            specs[kind, metadata.get("namespace") or "default", metadata.get("name", "")] = item.get("spec") or {}
+    return Objects(tuple(results), specs)
+
+
+def parse_object(model: type[Parsed], item: Raw, origin: str = "the cluster") -> Parsed:
+    """One object.
+
+    Raises:
+        Problem: it is damaged, or of another version.
+    """
+    try:
+        return model.model_validate(item)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = (item.get("metadata") or {}).get("name", "without a name")
+        place = ".".join(str(part) for part in first["loc"])
+        raise Problem(
+            f"{origin}: {model.KIND.kind} {name}: {place}: {first['msg']}; use the tierbench version that made it"
+        ) from None
+
+
+def read_file(path: Path) -> Objects:
+    """Objects from a file of JSON: a List, a bare list, or one object; `-` is standard input.
+
+    Raises:
+        Problem: the file cannot be read, or is not that.
+    """
+    origin = "standard input" if str(path) == "-" else str(path)
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+        body = json.loads(text)
+    except OSError as error:
+        raise Problem(f"cannot read {origin}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise Problem(f"{origin} is not text: give what `kubectl get results -o json` prints") from None
+    except json.JSONDecodeError as error:
+        raise Problem(
+            f"{origin}, line {error.lineno}: {error.msg}; give what `kubectl get results -o json` prints"
+        ) from None
+    items = body.get("items", [body]) if isinstance(body, dict) else body
+    if not isinstance(items, list):
+        raise Problem(f"{origin} holds no list of objects: give what `kubectl get results -o json` prints")
+    return parse_items(items, origin)
+
+
+def choose(objects: Objects, text: str | None, namespace: str | None, number: int | None) -> Sequence[Run]:
+    """The runs that the user asks for: of one benchmark or of all, the newest or a given one.
+
+    Raises:
+        Problem: there is none.
+    """
+    every = [run for run in runs(objects.results) if namespace in {None, run.namespace}]
+    if not every:
+        place = f" in namespace {namespace}" if namespace else ""
+        raise Problem(f"there are no results{place} yet: see `kubectl get filetransferbenchmarks -A` for what runs")
+    chosen = every if text is None else [run for run in every if _names(parse_reference(text), run)]
+    if not chosen:
+        known = ", ".join(sorted({run.benchmark.name for run in every}))
+        raise Problem(f"{text} has no results; these have: {known}")
+    if number is None:
+        return newest(chosen)
+    numbered = [run for run in chosen if run.number == number]
+    if not numbered:
+        known = ", ".join(str(each) for each in sorted({run.number for run in chosen}))
+        raise Problem(f"there is no run {number}; these are kept: {known}")
+    return numbered
+
+
+def _names(reference: Reference, run: Run) -> bool:
+    kind = reference.kind
+    return run.benchmark.name == reference.name and kind in {None, _MODELS.get(run.benchmark.kind)}

@@ -1,0 +1,16 @@
+"""What ends a command without an answer, and the exit codes of all commands."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a command says to the shell."""
+
+    ANSWER = 0
+    BENCHMARK_FAILED = 1
+    UNUSABLE = 2
+    INTERRUPTED = 130
+
+
+class Problem(Exception):  # noqa: N818 (a problem of the user's, told in one line)
+    """Something the user can do something about: the message is one line and says what."""

@@ -1,0 +1,40 @@
+"""`kubectl tierbench report`: one self-contained HTML page."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tierbench.cli.arguments import Subparsers, choose_results, command
+from tierbench.cli.choice import chosen_runs
+from tierbench.cli.problem import ExitCode, Problem
+from tierbench.report.page import render
+
+
+def register(commands: Subparsers) -> None:
+    """Adds the command."""
+    text = "Write a report: the answer, plots, evidence and every trial in one HTML file that needs no network."
+    parser = command(commands, "report", run, text)
+    choose_results(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("report.html"),
+        metavar="FILE",
+        help="where to write it (- for standard output); by default report.html",
+    )
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    """Writes the report."""
+    runs, specs = chosen_runs(options)
+    page = render(runs, specs)
+    if str(options.output) == "-":
+        sys.stdout.write(page)
+        return ExitCode.ANSWER
+    try:
+        options.output.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise Problem(f"cannot write {options.output}: {error.strerror}; name another file with -o") from None
+    print(f"{options.output}: {sum(len(each.results) for each in runs)} results, {len(page) // 1000} kB")
+    return ExitCode.ANSWER

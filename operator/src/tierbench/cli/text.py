@@ -1,0 +1,102 @@
+"""A run as text for a terminal or a file."""
+
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table as Grid
+from rich.text import Text
+
+from tierbench.report.estimate import estimate, quantities
+from tierbench.report.matrix import Run, Table
+from tierbench.report.notes import case_notes, cautions
+from tierbench.report.page import verdict
+from tierbench.report.units import show, show_level, show_with_deviation, title, words
+from tierbench.report.words import Standing, answer, retries, standings
+
+_BAR = 40
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_COLOURS = ("blue", "dark_orange3", "green", "magenta", "yellow", "cyan")
+_RATE = "throughputBytesPerSecond"
+
+
+def show_run(run: Run) -> Iterator[RenderableType]:
+    """The run, part by part."""
+    measured = quantities(run)
+    heading = f"{run.benchmark.name}, run {run.number}"
+    if not measured:
+        yield Text(f"{heading}: nothing is measured yet", style="bold")
+        yield from _notes(run)
+        return
+    main = measured[0]
+    yield Text(f"{heading}: {title(main).lower()}, clients on {', '.join(run.clients)}", style="bold")
+    for table in run.tables:
+        if table.held:
+            yield Text(", ".join(f"{words(name)} {level}" for name, level in table.held.items()), style="bold")
+        yield _grid(table, main)
+        yield Text(answer(table, main))
+        yield Text(retries(table))
+        if _RATE in measured:
+            yield Text()
+            yield from _bars(table, _RATE)
+        yield Text()
+    yield from _notes(run)
+
+
+def _grid(table: Table, quantity: str) -> Grid:
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+    grid.add_column(words(table.factor) or "Case", vertical="bottom")
+    for index, column in enumerate(table.columns):
+        grid.add_column(Text(f"{column}\nmean ± s.d.", style=_COLOURS[index % len(_COLOURS)]), justify="right")
+        grid.add_column("\nretries", justify="right")
+        grid.add_column("\nn", justify="right")
+    grid.add_column("\nahead")
+    for standing in standings(table, quantity):
+        grid.add_row(*_row(table, standing, quantity))
+    return grid
+
+
+def _row(table: Table, standing: Standing, quantity: str) -> list[Text]:
+    row = [Text(show_level(table.factor, standing.level) or "all")]
+    for column in table.columns:
+        cell = table.cell(standing.level, column)
+        found = estimate(cell, quantity)
+        mean = "–" if found is None else show_with_deviation(quantity, found.mean, found.deviation)
+        best = standing.leaders == (column,) and not standing.alone
+        count = f"{cell.completed} + {cell.failed} failed" if cell.failed else str(cell.completed)
+        row += [
+            Text(mean, style="bold" if best else ""),
+            Text(str(cell.retries) if cell.results else "–", style="red" if cell.retries else ""),
+            Text(count if cell.results else "–"),
+        ]
+    return [*row, Text(verdict(standing, quantity))]
+
+
+def _bars(table: Table, quantity: str) -> Iterator[RenderableType]:
+    found = {place: mean.mean for place, cell in table.cells.items() if (mean := estimate(cell, quantity)) is not None}
+    longest = max(found.values(), default=0) or 1
+    yield Text(title(quantity), style="bold")
+    grid = Grid.grid(padding=(0, 1))
+    grid.add_column(justify="right")
+    for row in table.rows:
+        for index, column in enumerate(table.columns):
+            value = found.get((row, column))
+            level = show_level(table.factor, row) if index == 0 else ""
+            bar = "" if value is None else _bar(value / longest)
+            grid.add_row(level, column, Text(bar, style=_COLOURS[index % len(_COLOURS)]), show(quantity, value))
+    yield Padding(grid, (0, 0, 0, 1), expand=False)
+
+
+def _bar(share: float) -> str:
+    """A bar of `share` of the full width, to an eighth of a character."""
+    full, eighths = divmod(round(share * _BAR * 8), 8)
+    return _EIGHTHS[-1] * full + _EIGHTHS[eighths].strip()
+
+
+def _notes(run: Run) -> Iterator[RenderableType]:
+    for text in cautions(run):
+        yield Text(f"Note: {text}")
+    for note in case_notes(run):
+        if note.kind != "Fact":
+            yield Text(f"{note.kind}: {note.case}: {note.reason}: {note.message}")

@@ -1,0 +1,128 @@
+"""`kubectl tierbench watch`: live progress until the benchmark ends."""
+
+import argparse
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Final
+
+from rich.console import Console
+from rich.live import Live
+
+from tierbench.api.result import BenchmarkResult
+from tierbench.cli.arguments import Subparsers, command
+from tierbench.cli.cluster import Cluster, selector_of
+from tierbench.cli.follow import News, follow
+from tierbench.cli.live import picture
+from tierbench.cli.objects import parse_reference
+from tierbench.cli.problem import ExitCode, Problem
+from tierbench.cli.progress import Progress, changes, closing_line, heard
+
+_TICK_SECONDS: Final = 0.5
+_LINES_BESIDE_RESULTS: Final = 10
+_LEAST_ROWS: Final = 3
+
+Show = Callable[[Progress], None]
+
+
+def register(commands: Subparsers) -> None:
+    """Adds the command."""
+    text = "Show how a benchmark goes on until it ends. Exit code 0: measured, 1: failed, 2: not known."
+    parser = command(commands, "watch", run, text)
+    parser.add_argument("name", metavar="[KIND/]NAME", help="the benchmark")
+    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="give up after so long; 90, 90s, 10m or 2h")
+
+
+def _seconds(text: str) -> float:
+    factor = {"s": 1, "m": 60, "h": 3600}.get(text[-1:], 0)
+    number = text[:-1] if factor else text
+    if not number.isdigit() or int(number) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time: write 90, 90s, 10m or 2h")
+    return float(number) * (factor or 1)
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    """Watches until the benchmark ends.
+
+    Raises:
+        Problem: there is no such benchmark, or the time is over.
+    """
+    cluster = Cluster.connect(options.kubeconfig, options.context, options.namespace)
+    benchmark = cluster.find(parse_reference(options.name))
+    deadline = None if options.timeout is None else time.monotonic() + options.timeout
+    news = _news(cluster, Progress(benchmark), deadline)
+    console = Console(highlight=False)
+    last = _draw(console, news) if console.is_terminal else _tell(news)
+    print(closing_line(last), flush=True)
+    return last.exit_code or ExitCode.UNUSABLE
+
+
+def _news(cluster: Cluster, progress: Progress, deadline: float | None) -> Iterator[Progress]:
+    """The progress whenever something is heard, and every tick; ends with the benchmark."""
+    heard_of: queue.SimpleQueue[News] = queue.SimpleQueue()
+    benchmark = progress.benchmark
+    name = f"metadata.name={benchmark.metadata.name}"
+    feeds = (
+        follow(cluster, BenchmarkResult.KIND, label_selector=selector_of(benchmark)),
+        follow(cluster, benchmark.KIND, field_selector=name),
+    )
+    for feed in feeds:
+        threading.Thread(target=_pass_on, args=(feed, heard_of), daemon=True).start()
+    while not _all_told(progress):
+        if deadline is not None and time.monotonic() > deadline:
+            raise Problem(
+                f"{benchmark.metadata.name} did not end in time ({progress.benchmark.status.phase}): it goes on by "
+                "itself, watch again or give a longer --timeout"
+            )
+        yield progress
+        try:
+            progress = heard(progress, heard_of.get(timeout=_TICK_SECONDS))
+        except queue.Empty:
+            if progress.exit_code is not None:
+                break
+    yield progress
+
+
+def _all_told(progress: Progress) -> bool:
+    """Whether the benchmark has ended and its last results were heard of, too."""
+    told = progress.deleted or len(progress.ended) >= progress.benchmark.status.cases.ended
+    return progress.exit_code is not None and told
+
+
+def _pass_on(feed: Iterator[News], to: "queue.SimpleQueue[News]") -> None:
+    for news in feed:
+        to.put(news)
+
+
+def _tell(news: Iterator[Progress]) -> Progress:
+    """A line a change."""
+    before: Progress | None = None
+    for progress in news:
+        if progress is not before:
+            for line in changes(before, progress):
+                print(f"{datetime.now().astimezone():%H:%M:%S} {line}", flush=True)
+        before = progress
+    return _last(before)
+
+
+def _draw(console: Console, news: Iterator[Progress]) -> Progress:
+    """A picture that is drawn again and again in its place."""
+    last: Progress | None = None
+    status_since = time.monotonic()
+    with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
+        for progress in news:
+            if last is None or progress.benchmark.status != last.benchmark.status:
+                status_since = time.monotonic()
+            last = progress
+            rows = max(_LEAST_ROWS, console.height - _LINES_BESIDE_RESULTS)
+            live.update(picture(progress, time.monotonic() - status_since, rows), refresh=True)
+    return _last(last)
+
+
+def _last(progress: Progress | None) -> Progress:
+    if progress is None:
+        sys.exit(ExitCode.UNUSABLE)
+    return progress
