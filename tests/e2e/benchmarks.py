@@ -1,0 +1,107 @@
+"""File transfer benchmarks for tests, and what is to be true of each when it has ended."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tests.e2e.kubectl import Kubectl, wait_for
+
+CHILDREN = "pods,jobs,services,configmaps,secrets,persistentvolumeclaims"
+API_VERSION = "tierbench.io/v1alpha1"
+HARDWARE = {"cloud": "cloud", "jetson-nano": "jetson-nano", "user": "user"}
+LEASES = "tierbench-leases"
+
+
+def node_class(name: str, **labels: str) -> dict[str, Any]:
+    """A NodeClass of the nodes that bear these labels."""
+    spec = {"nodeSelector": {"matchLabels": labels}}
+    return {"apiVersion": API_VERSION, "kind": "NodeClass", "metadata": {"name": name}, "spec": spec}
+
+
+def file_transfer(name: str = "files", **spec: Any) -> dict[str, Any]:
+    """A benchmark of one small file from the cloud-like node to the user's, unless the spec says otherwise."""
+    body = {
+        "servers": {"nodeClasses": ["cloud"]},
+        "clients": {"nodeClasses": ["user"]},
+        "fileSizes": ["1Mi"],
+        "storage": {"hostPath": {"path": "/var/lib/tierbench"}},
+        "repetitions": 3,
+        "timeouts": {"schedulingSeconds": 20},
+        **spec,
+    }
+    return {"apiVersion": API_VERSION, "kind": "FileTransferBenchmark", "metadata": {"name": name}, "spec": body}
+
+
+@dataclass(frozen=True)
+class Running:
+    """A benchmark in the cluster."""
+
+    kubectl: Kubectl
+    name: str = "files"
+
+    @property
+    def object(self) -> dict[str, Any]:
+        """As it is now."""
+        return self.kubectl.get("filetransferbenchmark", self.name)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """Its status, empty before there is one."""
+        status: dict[str, Any] = self.object.get("status", {})
+        return status
+
+    @property
+    def results(self) -> list[dict[str, Any]]:
+        """Its results, by case."""
+        label = f"tierbench.io/benchmark={self.name}"
+        return sorted(self.kubectl.list("benchmarkresults", "-l", label), key=lambda item: int(item["spec"]["case"]))
+
+    def wait_for_phase(self, *phases: str, seconds: float = 120) -> dict[str, Any]:
+        """The status, once it has one of the phases."""
+
+        def reached() -> dict[str, Any] | None:
+            item = self.object
+            status: dict[str, Any] = item.get("status", {})
+            current = status.get("observedGeneration") == item["metadata"]["generation"]
+            return status if current and status.get("phase") in phases else None
+
+        return wait_for(f"{self.name} is {' or '.join(phases)}", reached, seconds)
+
+    def wait_for_pod(self, role: str, *, running: bool = True, seconds: float = 60) -> dict[str, Any]:
+        """A pod of this role, once it runs."""
+        label = f"tierbench.io/benchmark={self.name},tierbench.io/role={role}"
+
+        def found() -> dict[str, Any] | None:
+            pods = [pod for pod in self.kubectl.list("pods", "-l", label) if "deletionTimestamp" not in pod["metadata"]]
+            return next((pod for pod in pods if not running or pod["status"]["phase"] == "Running"), None)
+
+        return wait_for(f"a {role} pod of {self.name}", found, seconds)
+
+    def condition(self, kind: str) -> dict[str, Any]:
+        """One condition."""
+        return next((item for item in self.status.get("conditions", []) if item["type"] == kind), {})
+
+    def leftovers(self) -> list[str]:
+        """What is still there of it, results apart."""
+        label = f"tierbench.io/benchmark={self.name}"
+        names = self.kubectl("get", CHILDREN, "-l", label, "-o", "name").split()
+        holder = f"{self.kubectl.namespace}/{self.name}/"
+        leases = self.kubectl.inside(LEASES).list("leases")
+        return names + [f"lease/{item['metadata']['name']}" for item in leases if item["spec"]["holderIdentity"].startswith(holder)]
+
+
+def assert_every_trial_once(running: Running, trials: int = 3) -> None:
+    """Every case measured, each trial there exactly once, all good."""
+    results = running.results
+    assert results
+    for result in results:
+        status = result["status"]
+        assert status["phase"] == "Measured", status
+        counted = [trial["trial"] for trial in status["trials"] if not trial.get("warmup")]
+        assert counted == list(range(1, trials + 1)), (result["metadata"]["name"], counted)
+        assert status["counts"]["completed"] == trials
+        assert status["statistics"]["durationNanoseconds"]["count"] == trials
+
+
+def assert_nothing_left(running: Running) -> None:
+    """Pods, Jobs, Services, Secrets, Leases: all gone."""
+    wait_for(f"nothing is left of {running.name}", lambda: not running.leftovers(), 60)

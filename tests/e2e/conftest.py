@@ -1,0 +1,64 @@
+"""The cluster, the images and the operator that all tests share; a namespace for each test."""
+
+import os
+import re
+import secrets
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.e2e.benchmarks import HARDWARE, node_class
+from tests.e2e.kubectl import Kubectl
+from tests.e2e.operator_release import Release
+
+ROOT = Path(__file__).parents[2]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.cluster)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Cluster:
+    """The built-in cluster, up, its disks quiet, with the images loaded."""
+    cluster = Cluster(os.environ.get("CLUSTER_NAME", "tierbench"))
+    cluster.up()
+    cluster.stalls(False)
+    cluster.load(sorted((ROOT / "build" / "images").glob("*.tar")))
+    return cluster
+
+
+@pytest.fixture(scope="session")
+def environment(cluster: Cluster) -> dict[str, str]:
+    """The environment in which kubectl and helm reach the cluster."""
+    path = f"{cluster.binaries}:{os.environ['PATH']}"
+    return {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PATH": path}
+
+
+@pytest.fixture(scope="session")
+def release(environment: dict[str, str]) -> Iterator[Release]:
+    """The operator, installed from the chart."""
+    kubectl = Kubectl(environment, "tierbench")
+    release = Release("tierbench", kubectl)
+    release.install()
+    kubectl.apply(*(node_class(name, hw=hardware) for name, hardware in HARDWARE.items()))
+    yield release
+    if not os.environ.get("KEEP_RELEASE"):
+        release.uninstall()
+
+
+@pytest.fixture
+def kubectl(release: Release, environment: dict[str, str], request: pytest.FixtureRequest) -> Iterator[Kubectl]:
+    """kubectl in a namespace of the test's own."""
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
+    namespace = f"t-{words[:32].rstrip('-')}-{secrets.token_hex(3)}"
+    kubectl = Kubectl(environment, namespace)
+    kubectl("create", "namespace", namespace)
+    yield kubectl
+    kubectl("delete", "filetransferbenchmarks", "--all", "--wait")
+    subprocess.run(["kubectl", "delete", "namespace", namespace, "--wait=false"], env=environment, check=True)

@@ -1,0 +1,68 @@
+"""A release of the chart, and its operator's process."""
+
+import os
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster import Cluster
+from tests.e2e.kubectl import Kubectl, wait_for
+
+CHART = Path(__file__).parents[2] / "charts" / "tierbench"
+IMAGES = ("operator", "client", "nginx")
+
+
+def pids(cluster: Cluster, namespace: str, pod: str, program: str) -> list[int]:
+    """The pod's processes, by their pid on this machine, whose command line has `program` in it."""
+    found = [process.pid for process in cluster.pod_processes(namespace, pod)]
+    return [pid for pid in found if program.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+@dataclass(frozen=True)
+class Release:
+    """One `helm install` of tierbench."""
+
+    name: str
+    kubectl: Kubectl
+
+    def install(self, *values: str) -> None:
+        """Installs or upgrades with the images that were built here, and waits until the operator is ready."""
+        chosen = [f"{image}.image=ghcr.io/tierbench/{image}:dev" for image in IMAGES]
+        chosen += ["operator.nodeSelector.hw=user", *values]
+        flags = [flag for value in chosen for flag in ("--set", value)]
+        self._helm("upgrade", "--install", self.name, str(CHART), "--create-namespace", "--wait", "--timeout", "2m", *flags)
+
+    def uninstall(self) -> None:
+        """Removes it."""
+        self._helm("uninstall", self.name, "--wait")
+
+    def _helm(self, *arguments: str) -> None:
+        command = ["helm", "--namespace", self.kubectl.namespace, *arguments]
+        done = subprocess.run(command, env=self.kubectl.environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+    @property
+    def pod(self) -> str:
+        """The operator's pod."""
+        label = f"app.kubernetes.io/instance={self.name}"
+        pods = self.kubectl.list("pods", "-l", label, "--field-selector=status.phase=Running")
+        return str(pods[0]["metadata"]["name"])
+
+    def kill(self, cluster: Cluster) -> None:
+        """SIGKILL to the operator's process; the kubelet starts it again."""
+        for pid in pids(cluster, self.kubectl.namespace, self.pod, "tierbench-operator"):
+            os.kill(pid, signal.SIGKILL)
+
+    def ready(self) -> None:
+        """Waits until the operator is ready again."""
+
+        def is_ready() -> bool:
+            pod = self.kubectl.get("pod", self.pod)
+            return all(container["ready"] for container in pod["status"].get("containerStatuses", []))
+
+        wait_for("the operator is ready", is_ready, 60)
+
+    def metrics(self) -> str:
+        """What /metrics says."""
+        return self.kubectl("get", "--raw", f"/api/v1/namespaces/{self.kubectl.namespace}/pods/{self.pod}:8080/proxy/metrics")

@@ -1,0 +1,74 @@
+"""Page cache, disk and network: what is recorded beside the times is true."""
+
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
+from tests.e2e.kubectl import Kubectl
+
+
+def _samples(running: Running, state: str) -> list[dict[str, Any]]:
+    result = next(item for item in running.results if item["spec"]["levels"]["cacheState"] == state)
+    return [trial["server"] for trial in result["status"]["trials"]]
+
+
+def test_cold_is_cold_and_warm_is_warm(kubectl: Kubectl) -> None:
+    size = 128 * 2**20
+    kubectl.apply(file_transfer(fileSizes=["128Mi"], cacheState=["Cold", "Warm"], servers={"nodeClasses": ["jetson-nano"]}))
+    running = Running(kubectl)
+    running.wait_for_phase("Complete")
+    assert_every_trial_once(running)
+    for sample in _samples(running, "Cold"):
+        assert sample["residentBeforePartsPerMillion"] <= 10_000
+        assert sample["deviceReadBytes"] >= 0.9 * size
+    for sample in _samples(running, "Warm"):
+        assert sample["residentBeforePartsPerMillion"] >= 990_000
+        assert sample["deviceReadBytes"] <= 0.1 * size
+
+
+@pytest.mark.parametrize("access", ["PodIP", "ClusterIP", "NodePort", "HostNetwork"])
+def test_every_access_with_every_tls(kubectl: Kubectl, access: str) -> None:
+    kubectl.apply(file_transfer(access=access, tls=["None", "TLSv1.2", "TLSv1.3"], verifyDigest=True, repetitions=2))
+    running = Running(kubectl)
+    running.wait_for_phase("Complete")
+    assert_every_trial_once(running, 2)
+    for result in running.results:
+        transfer = result["status"]["trials"][0]["transfer"]
+        assert transfer["digestVerified"] is True
+        assert (transfer.get("tlsNanoseconds", 0) > 0) == (result["spec"]["levels"]["tls"] != "None")
+    assert_nothing_left(running)
+
+
+@pytest.mark.parametrize(
+    "storage", [{"emptyDir": {}}, {"persistentVolumeClaim": {"storageClassName": "local-test"}}], ids=["empty-dir", "claim"]
+)
+def test_other_storage(kubectl: Kubectl, storage: dict[str, Any]) -> None:
+    kubectl.apply(file_transfer(storage=storage, concurrency=[1, 4]))
+    running = Running(kubectl)
+    running.wait_for_phase("Complete")
+    assert_every_trial_once(running)
+    parallel = running.results[1]["status"]["trials"][0]["transfer"]
+    assert parallel["downloads"] == 4
+    assert parallel["bytes"] == 4 * 2**20
+    assert_nothing_left(running)
+
+
+def test_loss_is_seen_at_the_sender(kubectl: Kubectl, cluster: Cluster) -> None:
+    """1 % of the packets that enter the user's node are dropped: the server's side must have sent some again."""
+    rule = ["INPUT", "-p", "tcp", "-m", "statistic", "--mode", "random", "--probability", "0.01", "-j", "DROP"]
+    forward = ["FORWARD", *rule[1:]]
+    node = cluster.node("user-1").machine
+    kubectl.apply(file_transfer(fileSizes=["64Mi"], repetitions=2))
+    running = Running(kubectl)
+    running.wait_for_pod("server", running=False)
+    subprocess.run(node.inside("iptables", "-I", *forward), check=True)
+    try:
+        running.wait_for_phase("Complete")
+    finally:
+        subprocess.run(node.inside("iptables", "-D", *forward), check=True)
+    samples = [trial["server"] for trial in running.results[0]["status"]["trials"]]
+    assert sum(sample["tcpRetransmits"] for sample in samples) > 0
+    assert all(sample["roundTripNanoseconds"] > 0 for sample in samples)

@@ -1,0 +1,190 @@
+"""Faults on purpose: whatever is killed, nothing is counted twice, nothing measured is lost, nothing is left behind."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
+from tests.e2e.kubectl import Kubectl, KubectlError, wait_for
+from tests.e2e.operator_release import Release, pids
+
+TWO_CASES: dict[str, Any] = {"fileSizes": ["1Mi", "64Mi"], "repetitions": 4}
+
+
+def test_operator_killed_again_and_again(kubectl: Kubectl, release: Release, cluster: Cluster) -> None:
+    """SIGKILL at every visible step: before the server, while it starts, at each trial, between cases, at the end."""
+    kubectl.apply(file_transfer(**TWO_CASES))
+    running = Running(kubectl)
+    seen: set[str] = set()
+
+    def step() -> str:
+        status = running.status
+        current = status.get("current") or {}
+        return f"{status.get('phase')} {status.get('progress')} {current.get('trials')}"
+
+    for _ in range(8):
+        release.kill(cluster)
+        release.ready()
+        wait_for("a step not seen before", lambda: step() not in seen or running.status.get("phase") == "Complete", 90)
+        seen.add(step())
+        if running.status.get("phase") == "Complete":
+            break
+    running.wait_for_phase("Complete")
+    assert len(seen) >= 3, seen
+    assert_every_trial_once(running, 4)
+    assert_nothing_left(running)
+
+
+def test_client_pod_killed(kubectl: Kubectl) -> None:
+    kubectl.apply(file_transfer(fileSizes=["256Mi"], repetitions=4))
+    running = Running(kubectl)
+    pod = running.wait_for_pod("client")
+    wait_for("a first trial", lambda: (running.status.get("current") or {}).get("trials", 0) >= 1)
+    kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force")
+    running.wait_for_phase("Complete")
+    assert_every_trial_once(running, 4)
+    result = running.results[0]["status"]
+    assert result["counts"]["interruptions"] == 1
+    assert "Resumed" in [fact["reason"] for fact in result["facts"]]
+    assert {trial.get("attempt", 1) for trial in result["trials"]} == {1, 2}
+    assert_nothing_left(running)
+
+
+def test_server_pod_killed_in_mid_transfer(kubectl: Kubectl) -> None:
+    kubectl.apply(file_transfer(fileSizes=["512Mi"], repetitions=2, access="ClusterIP"))
+    running = Running(kubectl)
+    running.wait_for_pod("client")
+    pod = running.wait_for_pod("server")
+    kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force")
+    running.wait_for_phase("Complete", seconds=180)
+    assert_every_trial_once(running, 2)
+    assert running.results[0]["status"]["counts"]["retries"] >= 1
+    assert_nothing_left(running)
+
+
+def test_server_node_not_ready(kubectl: Kubectl, cluster: Cluster) -> None:
+    """Its cases fail with the reason, after a while; the other class is measured all the same."""
+    timeouts = {"schedulingSeconds": 15}
+    kubectl.apply(file_transfer(servers={"nodeClasses": ["jetson-nano", "cloud"]}, repetitions=50, timeouts=timeouts))
+    running = Running(kubectl)
+    running.wait_for_pod("server")
+    cluster.signal("jetson-1/kubelet", signal.SIGSTOP)
+    try:
+        wait_for("the jetson's case has failed", lambda: running.status["cases"]["failed"] == 1, 120)
+        result = running.results[0]
+        assert result["spec"]["server"]["node"] == "jetson-1"
+        assert result["status"]["reason"] in {"NodeNotReady", "ServerNotReady"} or result["status"]["phase"] == "Measured"
+        wait_for("the other class is being measured", lambda: len(running.results) == 2, 60)
+    finally:
+        cluster.signal("jetson-1/kubelet", signal.SIGCONT)
+    running.wait_for_phase("Complete", seconds=120)
+    assert running.results[1]["status"]["phase"] == "Measured"
+    assert_nothing_left(running)
+
+
+def test_api_server_away_for_a_minute(kubectl: Kubectl, cluster: Cluster) -> None:
+    kubectl.apply(file_transfer(fileSizes=["512Mi"], repetitions=4))
+    running = Running(kubectl)
+    running.wait_for_pod("client")
+    cluster.stop("apiserver")
+    away = threading.Event()
+    away.wait(60)  # the minute itself is the fault
+    cluster.start("apiserver")
+    cluster.wait_for_api()
+    running.wait_for_phase("Complete", seconds=180)
+    assert_every_trial_once(running, 4)
+    assert_nothing_left(running)
+
+
+def test_log_cut_short(kubectl: Kubectl, release: Release, cluster: Cluster) -> None:
+    """With the operator away, the client's log on the node loses its second half: what is missing is measured again."""
+    kubectl.apply(file_transfer(fileSizes=["64Mi"], repetitions=6))
+    running = Running(kubectl)
+    pod = running.wait_for_pod("client")
+    release.kubectl("scale", "deployment", "tierbench", "--replicas=0")
+    try:
+        ended = ("Succeeded", "Failed")
+        name = pod["metadata"]["name"]
+        wait_for("the client has ended", lambda: kubectl.get("pod", name)["status"]["phase"] in ended, 90)
+        log = next(iter(_container_logs(cluster, pod)))
+        lines = log.read_bytes().splitlines(keepends=True)
+        os.truncate(log, sum(map(len, lines[: len(lines) // 2])) + 10)
+    finally:
+        release.kubectl("scale", "deployment", "tierbench", "--replicas=1")
+    running.wait_for_phase("Complete", seconds=120)
+    assert_every_trial_once(running, 6)
+    assert running.results[0]["status"]["counts"]["interruptions"] == 1
+
+
+def _container_logs(cluster: Cluster, pod: dict[str, Any]) -> list[Path]:
+    """The log files of a pod on its node's disk."""
+    root = cluster.node(pod["spec"]["nodeName"]).folder
+    found = [path for path in root.rglob(f"*{pod['metadata']['uid']}*/client/*.log")]
+    assert found, f"no log of {pod['metadata']['name']} below {root}"
+    return found
+
+
+def test_sealed_result_cannot_be_edited(kubectl: Kubectl) -> None:
+    kubectl.apply(file_transfer())
+    running = Running(kubectl)
+    running.wait_for_phase("Complete")
+    name = running.results[0]["metadata"]["name"]
+    patch = '{"status": {"counts": {"retries": 99}}}'
+    with pytest.raises(KubectlError, match="cannot be changed"):
+        kubectl("patch", "benchmarkresult", name, "--subresource=status", "--type=merge", "-p", patch)
+    with pytest.raises(KubectlError, match="cannot be changed"):
+        kubectl("patch", "benchmarkresult", name, "--type=merge", "-p", '{"spec": {"run": 7}}')
+
+
+def test_result_edited_while_it_grows_is_written_again(kubectl: Kubectl) -> None:
+    kubectl.apply(file_transfer(fileSizes=["128Mi"], repetitions=5))
+    running = Running(kubectl)
+    wait_for("a trial is recorded", lambda: running.results and running.results[0].get("status", {}).get("trials"))
+    name = running.results[0]["metadata"]["name"]
+    patch = '{"status": {"trials": [], "counts": {"retries": 99}}}'
+    kubectl("patch", "benchmarkresult", name, "--subresource=status", "--type=merge", "-p", patch)
+    running.wait_for_phase("Complete")
+    assert_every_trial_once(running, 5)
+    assert running.results[0]["status"]["counts"]["retries"] == 0
+
+
+def test_nginx_stopped_for_longer_than_the_read_timeout(kubectl: Kubectl, cluster: Cluster) -> None:
+    kubectl.apply(file_transfer(fileSizes=["1Gi"], repetitions=1, retry={"readTimeoutMilliseconds": 500, "waitMilliseconds": 100}))
+    running = Running(kubectl)
+    running.wait_for_pod("client")
+    server = running.wait_for_pod("server")["metadata"]["name"]
+    workers = pids(cluster, kubectl.namespace, server, "nginx")
+    assert workers
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        threading.Event().wait(2)  # the stall itself is the fault
+    finally:
+        for pid in workers:
+            os.kill(pid, signal.SIGCONT)
+    running.wait_for_phase("Complete")
+    assert_every_trial_once(running, 1)
+    status = running.results[0]["status"]
+    assert status["counts"]["retryCauses"]["Stalled"] >= 1
+    assert status["trials"][0]["transfer"]["bytes"] == 2**30
+
+
+@pytest.mark.parametrize("moment", ["at once", "server starting", "client running", "complete"])
+def test_deleted_at_any_time_nothing_is_left(kubectl: Kubectl, moment: str) -> None:
+    kubectl.apply(file_transfer(fileSizes=["64Mi"], repetitions=10))
+    running = Running(kubectl)
+    match moment:
+        case "server starting":
+            running.wait_for_pod("server", running=False)
+        case "client running":
+            running.wait_for_pod("client")
+        case "complete":
+            running.wait_for_phase("Complete")
+    kubectl("delete", "ftb", "files", "--wait", "--timeout=60s")
+    assert_nothing_left(running)
+    wait_for("results are gone", lambda: not running.results)

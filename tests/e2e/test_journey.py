@@ -1,0 +1,71 @@
+"""From kubectl apply to an answer."""
+
+from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
+from tests.e2e.kubectl import Kubectl
+from tests.e2e.operator_release import Release
+
+
+def test_two_classes_are_measured_and_compared(kubectl: Kubectl, release: Release) -> None:
+    kubectl.apply(
+        file_transfer(servers={"nodeClasses": ["cloud", "jetson-nano"]}, fileSizes=["1Mi", "16Mi"], access="NodePort", warmup=1)
+    )
+    running = Running(kubectl)
+    status = running.wait_for_phase("Complete")
+    assert status["progress"] == "4/4"
+    assert_every_trial_once(running)
+    assert_nothing_left(running)
+
+    row = kubectl("get", "results", "--no-headers").splitlines()[0].split()
+    assert row[1:5] == ["files", "1", "cloud", "user"]
+    assert "1Mi" in row
+    assert "Yes" in row
+    story = kubectl("describe", "filetransferbenchmark", "files")
+    for word in ("RunStarted", "Starting", "CaseMeasured", "AllCasesMeasured"):
+        assert word in story
+
+    first = running.results[0]
+    assert first["spec"]["server"]["architecture"]
+    assert first["spec"]["server"]["kernel"]
+    trial = first["status"]["trials"][-1]
+    assert trial["transfer"]["bytes"] == 2**20
+    assert trial["server"]["residentBeforePartsPerMillion"] <= 1_000_000
+    assert [item.get("warmup", False) for item in first["status"]["trials"]] == [True, False, False, False]
+
+    text = release.metrics()
+    label = f'benchmark_namespace="{kubectl.namespace}"'
+    lines = [line for line in text.splitlines() if label in line]
+    assert any(line.startswith("tierbench_file_transfer_duration_seconds_bucket") for line in lines)
+    assert any(line.startswith("tierbench_file_transfer_retries") for line in lines)
+
+
+def test_rerun_makes_a_second_run(kubectl: Kubectl) -> None:
+    kubectl.apply(file_transfer(runPolicy={"history": 1}))
+    running = Running(kubectl)
+    running.wait_for_phase("Complete")
+    kubectl("patch", "ftb", "files", "--type=merge", "-p", '{"spec": {"runPolicy": {"rerun": "again"}}}')
+    status = running.wait_for_phase("Complete")
+    assert status["run"]["number"] == 2
+    assert {result["spec"]["run"] for result in running.results} == {2}
+    assert_every_trial_once(running)
+
+
+def test_suspend_and_resume_in_mid_run(kubectl: Kubectl) -> None:
+    kubectl.apply(file_transfer(fileSizes=["1Mi", "64Mi"], repetitions=5))
+    running = Running(kubectl)
+    running.wait_for_pod("client")
+    kubectl("patch", "ftb", "files", "--type=merge", "-p", '{"spec": {"runPolicy": {"suspend": true}}}')
+    running.wait_for_phase("Suspended")
+    assert_nothing_left(running)
+    kubectl("patch", "ftb", "files", "--type=merge", "-p", '{"spec": {"runPolicy": {"suspend": false}}}')
+    running.wait_for_phase("Complete")
+    assert_every_trial_once(running, 5)
+
+
+def test_idle_operator_writes_nothing(kubectl: Kubectl, release: Release) -> None:
+    kubectl.apply(file_transfer())
+    running = Running(kubectl)
+    running.wait_for_phase("Complete")
+    assert_nothing_left(running)
+    before = kubectl.get("ftb", "files")["metadata"]
+    assert "finalizers" not in before
+    assert not [key for key in before.get("annotations", {}) if "kopf" in key]

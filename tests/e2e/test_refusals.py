@@ -1,0 +1,53 @@
+"""What cannot be measured is refused with a reason and a way out, and does not hold up the rest."""
+
+from tests.e2e.benchmarks import Running, assert_nothing_left, file_transfer
+from tests.e2e.kubectl import Kubectl
+from tests.e2e.operator_release import Release
+
+
+def _only_failure(running: Running, *, seconds: float = 90) -> tuple[str, str]:
+    running.wait_for_phase("Failed", seconds=seconds)
+    assert_nothing_left(running)
+    status = running.results[0]["status"]
+    return status["reason"], status["message"]
+
+
+def test_disk_too_small(kubectl: Kubectl) -> None:
+    kubectl.apply(file_transfer(fileSizes=["900Ti"]))
+    reason, message = _only_failure(Running(kubectl))
+    assert reason == "InsufficientStorage"
+    assert "free" in message
+
+
+def test_unknown_class(kubectl: Kubectl) -> None:
+    kubectl.apply(file_transfer(servers={"nodeClasses": ["no-such-class", "cloud"]}, timeouts={"schedulingSeconds": 5}))
+    running = Running(kubectl)
+    running.wait_for_phase("Complete")
+    outcomes = {item["spec"]["server"]["nodeClass"]: item["status"].get("reason", "") for item in running.results}
+    assert outcomes == {"no-such-class": "NodeClassNotFound", "cloud": ""}
+    assert running.condition("Complete")["reason"] == "SomeCasesFailed"
+
+
+def test_no_separate_client_node(kubectl: Kubectl) -> None:
+    kubectl.apply(file_transfer(clients={"nodeClasses": ["cloud"]}))
+    reason, message = _only_failure(Running(kubectl))
+    assert reason == "NoSeparateClientNode"
+    assert "colocation: Allowed" in message
+
+
+def test_unknown_image(kubectl: Kubectl, release: Release) -> None:
+    release.install("nginx.image=nowhere.invalid/nginx:none")
+    try:
+        kubectl.apply(file_transfer(timeouts={"schedulingSeconds": 10}))
+        reason, message = _only_failure(Running(kubectl))
+    finally:
+        release.install()
+    assert reason == "ImagePullFailed"
+    assert "nowhere.invalid/nginx:none" in message
+
+
+def test_unknown_storage_class(kubectl: Kubectl) -> None:
+    storage = {"persistentVolumeClaim": {"storageClassName": "no-such-class"}}
+    kubectl.apply(file_transfer(storage=storage, timeouts={"schedulingSeconds": 10}))
+    reason, _ = _only_failure(Running(kubectl))
+    assert reason == "Unschedulable"
