@@ -86,7 +86,9 @@ class Running:
         names = self.kubectl("get", CHILDREN, "-l", label, "-o", "name").split()
         holder = f"{self.kubectl.namespace}/{self.name}/"
         leases = self.kubectl.inside(LEASES).list("leases")
-        return names + [f"lease/{item['metadata']['name']}" for item in leases if item["spec"]["holderIdentity"].startswith(holder)]
+        return names + [
+            f"lease/{item['metadata']['name']}" for item in leases if item["spec"]["holderIdentity"].startswith(holder)
+        ]
 
 
 def assert_every_trial_once(running: Running, trials: int = 3) -> None:

@@ -31,7 +31,18 @@ class Release:
         chosen = [f"{image}.image=ghcr.io/tierbench/{image}:dev" for image in IMAGES]
         chosen += ["operator.nodeSelector.hw=user", *values]
         flags = [flag for value in chosen for flag in ("--set", value)]
-        self._helm("upgrade", "--install", self.name, str(CHART), "--create-namespace", "--wait", "--timeout", "2m", *flags)
+        self._helm(
+            "upgrade",
+            "--install",
+            self.name,
+            str(CHART),
+            "--reset-values",
+            "--create-namespace",
+            "--wait",
+            "--timeout",
+            "2m",
+            *flags,
+        )
 
     def uninstall(self) -> None:
         """Removes it."""
@@ -50,9 +61,11 @@ class Release:
         return str(pods[0]["metadata"]["name"])
 
     def kill(self, cluster: Cluster) -> None:
-        """SIGKILL to the operator's process; the kubelet starts it again."""
-        for pid in pids(cluster, self.kubectl.namespace, self.pod, "tierbench-operator"):
+        """SIGKILL to the operator's process. Its pod goes too, or the kubelet would wait longer after each kill."""
+        pod = self.pod
+        for pid in pids(cluster, self.kubectl.namespace, pod, "tierbench-operator"):
             os.kill(pid, signal.SIGKILL)
+        self.kubectl("delete", "pod", pod, "--grace-period=0", "--force")
 
     def ready(self) -> None:
         """Waits until the operator is ready again."""
@@ -65,4 +78,6 @@ class Release:
 
     def metrics(self) -> str:
         """What /metrics says."""
-        return self.kubectl("get", "--raw", f"/api/v1/namespaces/{self.kubectl.namespace}/pods/{self.pod}:8080/proxy/metrics")
+        return self.kubectl(
+            "get", "--raw", f"/api/v1/namespaces/{self.kubectl.namespace}/pods/{self.pod}:8080/proxy/metrics"
+        )

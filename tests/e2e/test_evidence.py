@@ -17,7 +17,9 @@ def _samples(running: Running, state: str) -> list[dict[str, Any]]:
 
 def test_cold_is_cold_and_warm_is_warm(kubectl: Kubectl) -> None:
     size = 128 * 2**20
-    kubectl.apply(file_transfer(fileSizes=["128Mi"], cacheState=["Cold", "Warm"], servers={"nodeClasses": ["jetson-nano"]}))
+    kubectl.apply(
+        file_transfer(fileSizes=["128Mi"], cacheState=["Cold", "Warm"], servers={"nodeClasses": ["jetson-nano"]})
+    )
     running = Running(kubectl)
     running.wait_for_phase("Complete")
     assert_every_trial_once(running)
@@ -43,7 +45,9 @@ def test_every_access_with_every_tls(kubectl: Kubectl, access: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "storage", [{"emptyDir": {}}, {"persistentVolumeClaim": {"storageClassName": "local-test"}}], ids=["empty-dir", "claim"]
+    "storage",
+    [{"emptyDir": {}}, {"persistentVolumeClaim": {"storageClassName": "local-test"}}],
+    ids=["empty-dir", "claim"],
 )
 def test_other_storage(kubectl: Kubectl, storage: dict[str, Any]) -> None:
     kubectl.apply(file_transfer(storage=storage, concurrency=[1, 4]))

@@ -39,10 +39,13 @@ def test_two_releases_in_two_namespaces_share_the_nodes(
 ) -> None:
     """Each release watches its own namespace; the Leases are shared."""
     spaces = [Kubectl(environment, "t-left"), Kubectl(environment, "t-right")]
-    releases = [Release(f"tb-{space.namespace}", Kubectl(environment, f"{space.namespace}-operator")) for space in spaces]
-    for space in spaces:
+    releases = [
+        Release(f"tb-{space.namespace}", Kubectl(environment, f"{space.namespace}-operator")) for space in spaces
+    ]
+    elsewhere = Kubectl(environment, "t-elsewhere")
+    for space in (*spaces, elsewhere):
         space("create", "namespace", space.namespace)
-    release.install("watchNamespaces={t-nobody}")
+    release.install("watchNamespaces={t-elsewhere}")
     try:
         for space, one in zip(spaces, releases, strict=True):
             one.install("crds.install=false", f"watchNamespaces={{{space.namespace}}}")
@@ -59,7 +62,8 @@ def test_two_releases_in_two_namespaces_share_the_nodes(
             space("delete", "ftb", "--all", "--wait")
             one.uninstall()
             space("delete", "namespace", space.namespace, one.kubectl.namespace, "--wait=false")
-        release.install("watchNamespaces=null")
+        release.install()
+        elsewhere("delete", "namespace", elsewhere.namespace, "--wait=false")
 
 
 @pytest.fixture(autouse=True)

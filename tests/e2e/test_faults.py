@@ -78,7 +78,9 @@ def test_server_node_not_ready(kubectl: Kubectl, cluster: Cluster) -> None:
         wait_for("the jetson's case has failed", lambda: running.status["cases"]["failed"] == 1, 120)
         result = running.results[0]
         assert result["spec"]["server"]["node"] == "jetson-1"
-        assert result["status"]["reason"] in {"NodeNotReady", "ServerNotReady"} or result["status"]["phase"] == "Measured"
+        assert (
+            result["status"]["reason"] in {"NodeNotReady", "ServerNotReady"} or result["status"]["phase"] == "Measured"
+        )
         wait_for("the other class is being measured", lambda: len(running.results) == 2, 60)
     finally:
         cluster.signal("jetson-1/kubelet", signal.SIGCONT)
@@ -154,7 +156,9 @@ def test_result_edited_while_it_grows_is_written_again(kubectl: Kubectl) -> None
 
 
 def test_nginx_stopped_for_longer_than_the_read_timeout(kubectl: Kubectl, cluster: Cluster) -> None:
-    kubectl.apply(file_transfer(fileSizes=["1Gi"], repetitions=1, retry={"readTimeoutMilliseconds": 500, "waitMilliseconds": 100}))
+    kubectl.apply(
+        file_transfer(fileSizes=["1Gi"], repetitions=1, retry={"readTimeoutMilliseconds": 500, "waitMilliseconds": 100})
+    )
     running = Running(kubectl)
     running.wait_for_pod("client")
     server = running.wait_for_pod("server")["metadata"]["name"]

@@ -7,7 +7,9 @@ from tests.e2e.operator_release import Release
 
 def test_two_classes_are_measured_and_compared(kubectl: Kubectl, release: Release) -> None:
     kubectl.apply(
-        file_transfer(servers={"nodeClasses": ["cloud", "jetson-nano"]}, fileSizes=["1Mi", "16Mi"], access="NodePort", warmup=1)
+        file_transfer(
+            servers={"nodeClasses": ["cloud", "jetson-nano"]}, fileSizes=["1Mi", "16Mi"], access="NodePort", warmup=1
+        )
     )
     running = Running(kubectl)
     status = running.wait_for_phase("Complete")

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from tierbench.controller.settings import Settings
-from tierbench.controller.wakeups import Queue, Wakeups
+from tierbench.controller.wakeups import Key, Queue, Wakeups
 from tierbench.kube.client import Kube
 from tierbench.kube.cluster import ClusterView
 from tierbench.metrics.cache import ResultCache
@@ -22,4 +22,5 @@ class Context:
     cluster: ClusterView = field(default_factory=ClusterView)
     wakeups: Wakeups = field(default_factory=Wakeups)
     queue: Queue = field(default_factory=Queue)
+    running: set[Key] = field(default_factory=set)
     classes_changed: asyncio.Event = field(default_factory=asyncio.Event)

@@ -62,13 +62,13 @@ def _register_benchmark(registry: kopf.OperatorRegistry, context: Context, kind:
     resource, plural = benchmarks(kind), kind.plural
 
     @kopf.daemon(GROUP, VERSION, plural, registry=registry, id=f"run-{plural}", when=_due)
-    async def run(
-        stopped: kopf.DaemonStopped, name: str, namespace: str | None, uid: str, meta: kopf.Meta, **_: Any
-    ) -> None:
-        loop = Loop(context, resource, Owner(kind.kind, namespace or "", name, uid))
-        await loop.run(stopped)
-        if "deletionTimestamp" in meta:
-            await loop.clean_up()
+    async def run(stopped: kopf.DaemonStopped, name: str, namespace: str | None, uid: str, **_: Any) -> None:
+        await Loop(context, resource, Owner(kind.kind, namespace or "", name, uid)).run(stopped)
+
+    # Not the daemon's work: an operator that starts when the deletion has been asked for has no daemon.
+    @kopf.on.delete(GROUP, VERSION, plural, registry=registry, id=f"clean-up-{plural}", when=_due)
+    async def clean_up(name: str, namespace: str | None, uid: str, **_: Any) -> None:
+        await Loop(context, resource, Owner(kind.kind, namespace or "", name, uid)).clean_up()
 
     @kopf.on.event(GROUP, VERSION, plural, registry=registry, id=f"see-{plural}")
     async def see(event: Mapping[str, Any], namespace: str | None, name: str, **_: Any) -> None:

@@ -44,6 +44,7 @@ class Loop:
     async def run(self, stop: kopf.DaemonStopped) -> None:
         """Passes until nothing is due or `stop` is set; errors of the API server are waited out."""
         errors = 0
+        self._context.running.add(self._key)
         try:
             while not stop:
                 self._bell.clear()
@@ -60,6 +61,7 @@ class Loop:
                 await self._sleep(wait, stop)
         finally:
             self._logs.close()
+            self._context.running.discard(self._key)
             self._context.queue.leave(self._key)
             self._context.wakeups.forget(self._key)
             self._context.metrics.forget(self._key)
@@ -136,17 +138,23 @@ class Loop:
 
     async def clean_up(self) -> None:
         """After deletion: removes what runs, waits until it is gone, gives the nodes back. The rest is owned."""
-        while True:
-            try:
-                observed = await self._observe()
-                decision = leave(observed, datetime.now(UTC))
-                if decision is None:
-                    self._context.wakeups.ring_all()
-                    return
-                executor = self._executor(observed)
-                for action in decision.actions:
-                    await executor.carry_out(action)
-                if decision.wait_seconds:
-                    await asyncio.sleep(_SOON_SECONDS / 4)
-            except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
-                await asyncio.sleep(self._after(error, 0))
+        while not await self._is_clean():
+            await asyncio.sleep(_SOON_SECONDS / 4)
+        self._context.wakeups.ring_all()
+
+    async def _is_clean(self) -> bool:
+        """One step of cleaning up; whether it was the last."""
+        if self._key in self._context.running:
+            self._bell.set()
+            return False
+        try:
+            observed = await self._observe()
+            decision = leave(observed, datetime.now(UTC))
+            for action in () if decision is None else decision.actions:
+                await self._executor(observed).carry_out(action)
+        except NotFoundError:
+            return True
+        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+            await asyncio.sleep(self._after(error, 0))
+            return False
+        return decision is None

@@ -74,7 +74,7 @@ async def _load(context: Context, stop: asyncio.Event) -> None:
             for namespace in context.settings.watch_namespaces or (None,):
                 await _load_results(context, namespace)
         except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
-            _logger.warning("The API server does not answer yet: %s", error)
+            _logger.warning("What there is cannot be read yet: %s", error)
             await asyncio.sleep(_RETRY_SECONDS)
         else:
             context.results.mark_filled()
