@@ -51,7 +51,8 @@ class Cluster:
         try:
             client = _new_client(kubeconfig, context, client_configuration=settings)
             contexts, active = _contexts(kubeconfig)
-        except (ConfigException, OSError, YAMLError) as error:
+        except (ConfigException, OSError, YAMLError, TypeError, AttributeError) as error:
+            # The last two: the client does not check the shape of what it reads.
             reason = str(error).splitlines()[0].rstrip(".")
             raise Problem(f"no usable kubeconfig ({reason}): set KUBECONFIG or --kubeconfig, or use --from") from None
         chosen = next((item for item in contexts if item["name"] == context), active)

@@ -65,11 +65,12 @@ def parse_items(items: Iterable[Raw], origin: str) -> Objects:
     for number, item in enumerate(items, start=1):
         if not isinstance(item, Mapping):
             raise Problem(f"{origin}: item {number} is not an object: give what `kubectl get results -o json` prints")
-        kind, metadata = item.get("kind"), item.get("metadata") or {}
-        if kind == "BenchmarkResult":
-            results.append(parse_object(BenchmarkResult, item, f"{origin}: item {number}"))
+        kind, place = item.get("kind"), f"{origin}: item {number}"
+        if kind == BenchmarkResult.KIND.kind:
+            results.append(parse_object(BenchmarkResult, item, place))
         elif kind in _MODELS:
-            specs[kind, metadata.get("namespace") or "default", metadata.get("name", "")] = item.get("spec") or {}
+            metadata = parse_object(_MODELS[kind], item, place).metadata
+            specs[kind, metadata.namespace or "default", metadata.name] = item["spec"]
     return Objects(tuple(results), specs)
 
 
@@ -83,11 +84,11 @@ def parse_object(model: type[Parsed], item: Raw, origin: str = "the cluster") ->
         return model.model_validate(item)
     except ValidationError as error:
         first = error.errors()[0]
-        name = (item.get("metadata") or {}).get("name", "without a name")
+        metadata = item.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, Mapping) else None
+        what = f"{origin}: {model.KIND.kind} {name or 'without a name'}"
         place = ".".join(str(part) for part in first["loc"])
-        raise Problem(
-            f"{origin}: {model.KIND.kind} {name}: {place}: {first['msg']}; use the tierbench version that made it"
-        ) from None
+        raise Problem(f"{what}: {place}: {first['msg']}; use the tierbench version that made it") from None
 
 
 def read_file(path: Path) -> Objects:

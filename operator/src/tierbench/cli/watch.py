@@ -57,12 +57,12 @@ def run(options: argparse.Namespace) -> ExitCode:
     console = Console(highlight=False)
     last = _draw(console, news) if console.is_terminal else _tell(news)
     print(closing_line(last), flush=True)
-    return last.exit_code or ExitCode.UNUSABLE
+    return ExitCode.UNUSABLE if last.exit_code is None else last.exit_code
 
 
 def _news(cluster: Cluster, progress: Progress, deadline: float | None) -> Iterator[Progress]:
     """The progress whenever something is heard, and every tick; ends with the benchmark."""
-    heard_of: queue.SimpleQueue[News] = queue.SimpleQueue()
+    heard_of: queue.SimpleQueue[News | Exception] = queue.SimpleQueue()
     benchmark = progress.benchmark
     name = f"metadata.name={benchmark.metadata.name}"
     feeds = (
@@ -79,10 +79,14 @@ def _news(cluster: Cluster, progress: Progress, deadline: float | None) -> Itera
             )
         yield progress
         try:
-            progress = heard(progress, heard_of.get(timeout=_TICK_SECONDS))
+            news = heard_of.get(timeout=_TICK_SECONDS)
         except queue.Empty:
             if progress.exit_code is not None:
                 break
+            continue
+        if isinstance(news, Exception):
+            raise news
+        progress = heard(progress, news)
     yield progress
 
 
@@ -92,9 +96,13 @@ def _all_told(progress: Progress) -> bool:
     return progress.exit_code is not None and told
 
 
-def _pass_on(feed: Iterator[News], to: "queue.SimpleQueue[News]") -> None:
-    for news in feed:
-        to.put(news)
+def _pass_on(feed: Iterator[News], to: "queue.SimpleQueue[News | Exception]") -> None:
+    """Puts news in the queue, and what ends it, so that nobody waits for a feed that is no more."""
+    try:
+        for news in feed:
+            to.put(news)
+    except Exception as error:
+        to.put(error)
 
 
 def _tell(news: Iterator[Progress]) -> Progress:

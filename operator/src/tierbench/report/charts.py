@@ -124,11 +124,9 @@ def _vertical(chart: Chart) -> tuple[Scale, Markup]:
         high = chart.maximum or max(values, default=0)
         ticks = linear_ticks(high, unit_for(chart.quantity, high).factor)
         y, floor = linear(0, ticks[-1], bottom, TOP), 0.0
-    rows = [
-        element("path", class_="grid", d=path([(LEFT, y(value)), (WIDTH - RIGHT, y(value))]))
-        + element("text", tick(chart.quantity, value), class_="tick", x=LEFT - 8, y=y(value) + 4, text_anchor="end")
-        for value in ticks
-    ]
+    grid = "".join(f"M{LEFT} {y(value):.1f}H{WIDTH - RIGHT}" for value in ticks)
+    labels = [element("text", tick(chart.quantity, value), x=LEFT - 8, y=y(value) + 4) for value in ticks]
+    rows = element("path", class_="grid", d=grid), element("g", *labels, text_anchor="end")
     return (lambda value: y(max(value, floor))), element("g", *rows)
 
 
@@ -139,15 +137,14 @@ def _values(point: Point) -> Sequence[float]:
 
 def _level_axis(chart: Chart, places: Sequence[float]) -> Markup:
     base = HEIGHT - BOTTOM
-    drawn = [element("path", class_="axis", d=path([(LEFT, base), (WIDTH - RIGHT, base)]))]
-    drawn += [element("path", class_="axis", d=path([(x, base), (x, base + 4)])) for x in places]
-    drawn += [
-        element("text", chart.levels[index], class_="tick", x=places[index], y=base + 18, text_anchor="middle")
-        for index in _readable(chart.levels, places)
+    ticks = "".join(f"M{x:.1f} {base}v4" for x in places)
+    labels = [
+        element("text", chart.levels[index], x=places[index], y=base + 18) for index in _readable(chart.levels, places)
     ]
     middle = (LEFT + WIDTH - RIGHT) / 2
-    drawn.append(element("text", chart.axis, class_="label", x=middle, y=HEIGHT - 6, text_anchor="middle"))
-    return element("g", *drawn)
+    labels.append(element("text", chart.axis, x=middle, y=HEIGHT - 6))
+    axis = element("path", class_="axis", d=f"M{LEFT} {base}H{WIDTH - RIGHT}{ticks}")
+    return element("g", axis, *labels, text_anchor="middle")
 
 
 def _readable(levels: Sequence[str], places: Sequence[float]) -> list[int]:

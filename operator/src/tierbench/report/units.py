@@ -139,7 +139,7 @@ def is_size(factor: str) -> bool:
 def level_in_words(factor: str, level: str) -> str:
     """A level as a sentence names it: 512 MB, concurrency 4, cache state Warm."""
     shown = show_level(factor, level)
-    if is_size(factor):
-        return shown
     name = words(factor)
+    if is_size(factor) or shown.lower().startswith(name.lower()):
+        return shown
     return f"{name if name.isupper() else name.lower()} {shown}"

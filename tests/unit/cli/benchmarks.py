@@ -1,0 +1,35 @@
+"""Benchmarks as the API server gives them, at the stages of a run."""
+
+from typing import Any
+
+Raw = dict[str, Any]
+
+
+def benchmark(phase: str, ended: int = 0, total: int = 2, **status: Any) -> Raw:
+    run = {"number": 1, "startTime": "2026-05-04T09:00:00Z"}
+    return {
+        "apiVersion": "tierbench.io/v1alpha1",
+        "kind": "FileTransferBenchmark",
+        "metadata": {"name": "file-transfer", "namespace": "default", "uid": "u1", "generation": 1},
+        "spec": {
+            "servers": {"nodeClasses": ["cloud", "jetson"]},
+            "clients": {"nodeClasses": ["user"]},
+            "fileSizes": ["1M"],
+        },
+        "status": {"phase": phase, "run": run, "cases": {"total": total, "ended": ended}, **status},
+    }
+
+
+def current(trials: int) -> Raw:
+    return {"name": "1M, cloud to user", "result": "ft-file-transfer-r1-c001", "trials": trials, "of": 2}
+
+
+def condition(kind: str, status: str, reason: str, message: str) -> Raw:
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": "2026-05-04T09:00:00Z",
+        "observedGeneration": 1,
+    }

@@ -1,0 +1,146 @@
+"""`results` and `report` on exported files."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.benchmarks import benchmark
+from tests.unit.report.published import measured, published
+from tierbench.api.result import BenchmarkResult
+from tierbench.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+def raw(result: BenchmarkResult) -> dict[str, Any]:
+    return {"apiVersion": "tierbench.io/v1alpha1", "kind": "BenchmarkResult", **result.to_json()}
+
+
+def write(path: Path, results: list[BenchmarkResult], *others: dict[str, Any]) -> str:
+    path.write_text(json.dumps({"kind": "List", "items": [*map(raw, results), *others]}))
+    return str(path)
+
+
+@pytest.fixture
+def exported(tmp_path: Path) -> str:
+    return write(tmp_path / "results.json", published())
+
+
+def told(capsys: Capture) -> str:
+    """What was said on standard error: always one line."""
+    text = capsys.readouterr().err
+    assert text.count("\n") == 1
+    return text
+
+
+def test_the_table_has_the_form_of_the_paper(exported: str, capsys: Capture) -> None:
+    assert main(["results", "file-transfer", "--from", exported]) == 0
+    rows = {line.split("  ")[0].strip(): " ".join(line.split()) for line in capsys.readouterr().out.splitlines()}
+    assert rows["1 MB"] == "1 MB 23.00 ± 4.83 ms 0 10 43.00 ± 17.67 ms 0 10 cloud, −47 %"
+    assert rows["2 GB"] == "2 GB 22.11 ± 0.05 s 0 10 19.47 ± 2.38 s 0 10 jetson, −12 %"
+    assert rows["5 GB"] == "5 GB 55.20 ± 0.09 s 0 10 66.08 ± 1.94 s 18 10 cloud, −16 %"
+
+
+def test_the_answer_is_said_in_words(exported: str, capsys: Capture) -> None:
+    main(["results", "--from", exported])
+    text = capsys.readouterr().out
+    assert "cloud is ahead at 1 MB, by 47 %; jetson is ahead from 512 MB to 2 GB" in text
+    assert "Retries happened only on jetson, from 3 GB on (38 in all)." in text
+
+
+def test_a_bare_list_and_standard_input_are_read_too(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps([raw(result) for result in published()])))
+    assert main(["results", "--from", "-"]) == 0
+    assert "22.11 ± 0.05 s" in capsys.readouterr().out
+
+
+def test_a_tie_is_a_word(tmp_path: Path, capsys: Capture) -> None:
+    results = [measured(server, "1M", [(1.0, 0), (1.2, 0)], case) for case, server in enumerate(("cloud", "jetson"), 1)]
+    main(["results", "--from", write(tmp_path / "r.json", results)])
+    assert "tied: cloud and jetson" in capsys.readouterr().out
+
+
+def test_a_run_is_chosen_by_number(tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path / "r.json", [measured("cloud", "1M", [(run / 4, 0)], run=run) for run in (1, 2, 3)])
+    main(["results", "--from", path])
+    assert "750.0 ms" in capsys.readouterr().out
+    main(["results", "--run", "1", "--from", path])
+    assert "250.0 ms" in capsys.readouterr().out
+
+
+def test_the_report_is_one_file_with_the_spec_if_it_is_there(tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path / "r.json", published(), benchmark("Complete"))
+    output = tmp_path / "out.html"
+    assert main(["report", "--from", path, "-o", str(output)]) == 0
+    assert "fileSizes:" in output.read_text()
+    assert "14 results" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["results", "other"], "these have: file-transfer"),
+        (["results", "Pod/file-transfer"], "filetransferbenchmark"),
+        (["results", "--run", "7"], "these are kept: 1"),
+        (["results", "-n", "elsewhere"], "no results in namespace elsewhere"),
+        (["report", "-o", "/nowhere/report.html"], "another file with -o"),
+    ],
+)
+def test_what_is_not_there_is_said_in_one_line(arguments: list[str], hint: str, exported: str, capsys: Capture) -> None:
+    assert main([*arguments, "--from", exported]) == 2
+    assert hint in told(capsys)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('{"items": [\n\n', "line 3"),
+        ("42", "kubectl get results -o json"),
+        ("[42]", "item 1"),
+        ('{"items": 3}', "holds no list"),
+        ('{"items": []}', "no results"),
+        (
+            '[{"kind": "BenchmarkResult", "metadata": {"name": "a"}, "spec": {"run": 0}}]',
+            "item 1: BenchmarkResult a: spec.",
+        ),
+        ('[{"kind": "BenchmarkResult", "metadata": 3}]', "item 1"),
+        ('[{"kind": "FileTransferBenchmark", "metadata": [], "spec": 3}]', "item 1: FileTransferBenchmark"),
+    ],
+)
+def test_a_damaged_file_gives_the_place_and_the_reason(text: str, hint: str, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "damaged.json"
+    path.write_text(text)
+    assert main(["results", "--from", str(path)]) == 2
+    assert hint in told(capsys)
+
+
+def test_no_file_and_no_text(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["results", "--from", str(tmp_path / "none")]) == 2
+    assert "No such file" in told(capsys)
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    assert main(["results", "--from", str(tmp_path / "binary")]) == 2
+    assert "is not text" in told(capsys)
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["nonsense"], ["watch"], ["results", "--run", "0"], ["watch", "x", "--timeout", "soon"]]
+)
+def test_wrong_usage_is_one_line_with_a_hint(arguments: list[str], capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "--help`" in told(capsys)
+
+
+@pytest.mark.parametrize("content", [None, "nonsense: [", "[]", "{}", "apiVersion: v1\ncontexts: 3\n"])
+def test_an_unusable_kubeconfig_is_one_line(content: str | None, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "kubeconfig"
+    if content is not None:
+        path.write_text(content)
+    assert main(["results", "--kubeconfig", str(path)]) == 2
+    assert "KUBECONFIG" in told(capsys)

@@ -1,0 +1,106 @@
+"""Progress, pieced together from news."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.benchmarks import benchmark, condition, current
+from tests.unit.report.published import measured
+from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.api.result import BenchmarkResult
+from tierbench.cli.follow import Changed, Listed, Trouble
+from tierbench.cli.progress import Progress, changes, closing_line, heard, time_left
+
+FTB = "FileTransferBenchmark"
+
+
+def progress(phase: str, ended: int = 0, **status: Any) -> Progress:
+    return Progress(FileTransferBenchmark.model_validate(benchmark(phase, ended, **status)))
+
+
+def changed(item: dict[str, Any], *, deleted: bool = False) -> Changed:
+    return Changed(item.get("kind", "BenchmarkResult"), item, deleted)
+
+
+def result(run: int = 1) -> dict[str, Any]:
+    return measured("cloud", "1M", [(0.5, 0), (0.7, 1)], run=run).to_json()
+
+
+@pytest.mark.parametrize(
+    ("phase", "code"),
+    [("Pending", None), ("Queued", None), ("Running", None), ("Suspended", None), ("Complete", 0), ("Failed", 1)],
+)
+def test_the_exit_code_follows_the_phase(phase: str, code: int | None) -> None:
+    assert progress(phase).exit_code == code
+
+
+def test_a_rerun_that_is_due_keeps_a_complete_benchmark_going() -> None:
+    raw = benchmark("Complete")
+    raw["spec"]["runPolicy"] = {"rerun": "again"}
+    assert Progress(FileTransferBenchmark.model_validate(raw)).exit_code is None
+    raw["status"]["run"]["rerun"] = "again"
+    assert Progress(FileTransferBenchmark.model_validate(raw)).exit_code == 0
+
+
+def test_deletion_ends_it() -> None:
+    before = progress("Running")
+    assert heard(before, changed(benchmark("Running"), deleted=True)).exit_code == 2
+    assert heard(before, Listed(FTB, ())).exit_code == 2
+    anew = benchmark("Running")
+    anew["metadata"]["uid"] = "u2"
+    after = heard(before, Listed(FTB, (anew,)))
+    assert after.exit_code == 2
+    assert "was deleted" in closing_line(after)
+
+
+def test_every_change_is_a_line() -> None:
+    before = progress("Running", remainingSeconds=130, current=current(0))
+    assert list(changes(None, before)) == ["Running · 0/2 cases · 1M, cloud to user, trial 1 of 2 · 2 min 10 s left"]
+    after = heard(before, changed(benchmark("Running", current=current(1))))
+    assert list(changes(before, after)) == ["Running · 0/2 cases · 1M, cloud to user, trial 2 of 2"]
+    assert list(changes(after, after)) == []
+
+
+def test_a_result_is_told_once_and_only_when_it_has_ended() -> None:
+    before = progress("Running")
+    running = BenchmarkResult.model_validate(result()).to_json() | {"status": {"phase": "Running"}}
+    begun = heard(before, changed(running))
+    assert list(changes(before, begun)) == []
+    ended = heard(begun, changed(result()))
+    assert list(changes(begun, ended)) == ["measured: 1M on cloud: 600 ms, 1.71 MB/s, 1 retries"]
+    assert list(changes(ended, heard(ended, Listed("BenchmarkResult", (result(),))))) == []
+
+
+def test_results_of_other_runs_are_left_out() -> None:
+    assert heard(progress("Running"), changed(result(run=2))).ended == ()
+
+
+def test_a_failed_case_says_why() -> None:
+    before = progress("Running")
+    failed = result() | {"status": {"phase": "Failed", "reason": "NoReadyNode", "message": "No node is ready."}}
+    assert "NoReadyNode: No node is ready." in "".join(changes(before, heard(before, changed(failed))))
+
+
+def test_the_reason_for_waiting_is_told() -> None:
+    queued = benchmark("Queued", conditions=[condition("Queued", "True", "NodesBusy", "other holds cloud-1.")])
+    before = progress("Pending")
+    assert "Queued is True (NodesBusy): other holds cloud-1." in list(changes(before, heard(before, changed(queued))))
+
+
+def test_a_failure_is_told_with_its_reason() -> None:
+    failed = progress("Failed", conditions=[condition("Failed", "True", "NoCaseMeasured", "0 of 2.")])
+    assert failed.remarks == ("Failed is True (NoCaseMeasured): 0 of 2.",)
+    assert "kubectl describe" in closing_line(failed)
+
+
+def test_trouble_is_told_once_and_its_end_too() -> None:
+    before = progress("Running")
+    lost = heard(before, Trouble("Connection refused"))
+    assert list(changes(before, lost)) == ["no news: Connection refused; trying again"]
+    assert list(changes(lost, heard(lost, Trouble("Connection refused")))) == []
+    assert list(changes(lost, heard(lost, Listed(FTB, (benchmark("Running"),))))) == ["the API server answers again"]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(-3, "0 s"), (40, "40 s"), (130, "2 min 10 s"), (3900, "1 h 5 min")])
+def test_time_left(seconds: int, text: str) -> None:
+    assert time_left(seconds) == text

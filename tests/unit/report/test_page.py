@@ -1,0 +1,218 @@
+"""The report page: complete, self-contained, safe, and fast."""
+
+import re
+import time
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from itertools import product
+from typing import Any
+from xml.etree import ElementTree
+
+from tests.unit.report.published import measured, published
+from tierbench.api.result import BenchmarkResult
+from tierbench.report.matrix import newest, runs
+from tierbench.report.page import render
+
+
+def page(results: list[BenchmarkResult], specs: Mapping[tuple[str, str, str], Mapping[str, Any]] | None = None) -> str:
+    return render(newest(runs(results)), specs or {})
+
+
+def plots(html: str) -> list[ElementTree.Element]:
+    return [ElementTree.fromstring(svg) for svg in re.findall(r'<svg viewBox="0 0 480.*?</svg>', html, re.DOTALL)]
+
+
+class Outline(HTMLParser):
+    """Checks that what is opened is closed, in order, and gathers attributes and text."""
+
+    VOID = frozenset({"meta", "br", "rect", "path", "circle"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def outline(html: str) -> Outline:
+    parser = Outline()
+    parser.feed(html)
+    assert parser.open == []
+    return parser
+
+
+def test_the_answer_stands_on_top() -> None:
+    text = " ".join("".join(outline(page(published())).text).replace("\xa0", " ").split())
+    assert "cloud is ahead at 1 MB, by 47 %; jetson is ahead from 512 MB to 2 GB" in text
+    assert text.index("Retries happened only on jetson, from 3 GB on") < text.index("22.11 ± 0.05 s")
+
+
+def test_nothing_is_loaded_from_anywhere() -> None:
+    html = page(published())
+    found = outline(html)
+    assert not re.search(r"https?:|url\(|@import|<script|<link|<iframe", html)
+    assert not {name for _, name, _ in found.attributes} & {"src", "srcset", "background", "onclick", "onload"}
+    assert all(value.startswith("#") for _, name, value in found.attributes if name == "href")
+
+
+def test_every_plot_is_named_described_and_given_in_numbers() -> None:
+    html = page(published())
+    drawn = plots(html)
+    assert len(drawn) >= 8
+    for svg in drawn:
+        ids = {child.get("id") for child in svg if child.tag in {"title", "desc"} and child.text}
+        assert set((svg.get("aria-labelledby") or "").split()) == ids
+        assert svg.get("role") == "img"
+    assert html.count('<details class="numbers">') == len(drawn)
+    names = [value for _, name, value in outline(html).attributes if name == "id"]
+    assert len(names) == len(set(names))
+
+
+def test_every_trial_is_a_dot_and_a_row() -> None:
+    html = page(published())
+    dots = [
+        len(path.get("d", "").split("M")) - 1 for path in plots(html)[0].iter("path") if path.get("class") == "trials"
+    ]
+    assert sum(dots) == 140
+    assert len(re.findall(r"<tr><td>.*?</tr>", html.split('class="trials"><summary>')[1])) == 140
+
+
+def test_every_mark_lies_within_its_plot() -> None:
+    for svg in plots(page(published())):
+        for bar in svg.iter("rect"):
+            assert 0 <= float(bar.get("y", "nan")) <= 254
+            assert float(bar.get("y", "nan")) + float(bar.get("height", "nan")) <= 254.1
+        for mark in svg.iter("circle"):
+            assert 12 <= float(mark.get("cy", "nan")) <= 254
+            assert 66 <= float(mark.get("cx", "nan")) <= 466
+
+
+def test_names_cannot_break_out_of_the_page() -> None:
+    hostile = '"><script>alert(1)</script>'
+    result = measured("cloud", "1M", [(1.0, 0)], name=hostile, node=hostile)
+    assert "<script" not in page([result])
+
+
+def test_the_spec_is_shown_when_it_is_at_hand() -> None:
+    specs = {("FileTransferBenchmark", "default", "file-transfer"): {"fileSizes": ["1M"], "access": "NodePort"}}
+    assert "access: NodePort" in page(published(), specs)
+
+
+def test_what_may_have_spoiled_numbers_is_said() -> None:
+    text = "".join(outline(page(published())).text)
+    assert "1 of 14 cases are not valid" in text
+    assert "SpreadTooWide" in text
+    assert "CacheCannotHold" in text
+
+
+def test_a_run_without_a_number_is_a_page_too() -> None:
+    result = measured("cloud", "1M", [(1.0, 0)])
+    running = {"metadata": {"name": "r"}, "spec": result.spec.to_json(), "status": {"phase": "Running"}}
+    failed = running | {"status": {"phase": "Failed", "reason": "NoReadyNode", "message": "No node is ready."}}
+    text = "".join(outline(page([BenchmarkResult.model_validate(running)])).text)
+    assert "nothing is measured at 1 MB" in text.replace("\xa0", " ")
+    assert "No node is ready." in page([BenchmarkResult.model_validate(failed)])
+
+
+def statistic(mean: int) -> dict[str, int]:
+    around = dict.fromkeys(("minimum", "maximum", "p50", "p90", "p99"), mean)
+    ends = {"confidenceLow": mean * 99 // 100, "confidenceHigh": mean * 101 // 100}
+    return {"count": 5, "mean": mean, "standardDeviation": mean // 100, **around, **ends}
+
+
+def unknown_kind(
+    kind: str, levels: Mapping[str, str], server: str, case: int, statistics: Mapping[str, int]
+) -> BenchmarkResult:
+    return BenchmarkResult.model_validate(
+        {
+            "metadata": {"name": f"x-{case}"},
+            "spec": {
+                "benchmark": {"kind": kind, "name": "other"},
+                "run": 1,
+                "case": case,
+                "levels": levels,
+                "server": {"nodeClass": server, "node": f"{server}-1"},
+                "client": {"nodeClass": "pi", "node": "pi-1"},
+                "trials": 5,
+            },
+            "status": {
+                "phase": "Measured",
+                "statistics": {name: statistic(mean) for name, mean in statistics.items()},
+                "counts": {"completed": 5},
+            },
+        }
+    )
+
+
+def test_a_broker_shows_although_nothing_here_knows_it() -> None:
+    results = [
+        unknown_kind(
+            "BrokerBenchmark",
+            {"broker": "kafka", "delivery": delivery, "payloadSize": payload},
+            server,
+            case,
+            {
+                "roundTripNanoseconds": 10**6 * case,
+                "throughputMessagesPerSecond": 10**5 // case,
+                "lostRatioPartsPerMillion": 5,
+            },
+        )
+        for case, (server, delivery, payload) in enumerate(
+            product(("cloud", "pi"), ("AtMostOnce", "AtLeastOnce"), ("1024", "10240")), start=1
+        )
+    ]
+    text = "".join(outline(page(results)).text).replace("\xa0", " ")
+    assert "delivery AtMostOnce" in text
+    assert "cloud is ahead from 1 KiB to 10 KiB" in text
+    assert "Round trip by payload size and class" in text
+    assert "Lost ratio by payload size and class" in text
+
+
+def test_a_network_ranks_by_rate() -> None:
+    results = [
+        unknown_kind("NetworkBenchmark", {"direction": "Upload"}, server, case, {"throughputBitsPerSecond": rate})
+        for case, (server, rate) in enumerate((("cloud", 9 * 10**8), ("pi", 10**8)), start=1)
+    ]
+    text = "".join(outline(page(results)).text).replace("\xa0", " ")
+    assert "cloud is ahead at direction Upload, by 800 %" in text
+    assert "900.0 ± 9.0 Mbit/s" in text
+
+
+def test_a_thousand_results_take_under_ten_seconds_and_ten_megabytes() -> None:
+    sizes = ("1M", "512M", "1G", "2G", "3G", "4G", "5G")
+    states, protections, clients = (
+        ("Natural", "Warm", "Cold"),
+        ("None", "TLSv1.2", "TLSv1.3"),
+        ("1", "2", "4", "8", "16", "32", "48", "64"),
+    )
+    places = product(("cloud", "jetson"), clients, states, protections, sizes)
+    results = [
+        measured(
+            server,
+            size,
+            [(5 + trial / 100, trial % 2) for trial in range(10)],
+            case,
+            levels={"concurrency": concurrency, "cacheState": state, "tls": tls},
+        )
+        for case, (server, concurrency, state, tls, size) in enumerate(places, start=1)
+    ]
+    assert len(results) == 1008
+    begin = time.monotonic()
+    html = page(results)
+    assert time.monotonic() - begin < 10
+    assert len(html.encode()) < 10_000_000
