@@ -1,5 +1,7 @@
 """Two benchmarks never measure on one node at once: in one release, and across two."""
 
+import secrets
+
 import pytest
 
 from tests.cluster import Cluster
@@ -38,14 +40,15 @@ def test_two_releases_in_two_namespaces_share_the_nodes(
     environment: dict[str, str], release: Release, cluster: Cluster
 ) -> None:
     """Each release watches its own namespace; the Leases are shared."""
-    spaces = [Kubectl(environment, "t-left"), Kubectl(environment, "t-right")]
+    mark = secrets.token_hex(3)
+    spaces = [Kubectl(environment, f"t-left-{mark}"), Kubectl(environment, f"t-right-{mark}")]
     releases = [
         Release(f"tb-{space.namespace}", Kubectl(environment, f"{space.namespace}-operator")) for space in spaces
     ]
-    elsewhere = Kubectl(environment, "t-elsewhere")
+    elsewhere = Kubectl(environment, f"t-elsewhere-{mark}")
     for space in (*spaces, elsewhere):
         space("create", "namespace", space.namespace)
-    release.install("watchNamespaces={t-elsewhere}")
+    release.install(f"watchNamespaces={{{elsewhere.namespace}}}")
     try:
         for space, one in zip(spaces, releases, strict=True):
             one.install("crds.install=false", f"watchNamespaces={{{space.namespace}}}")

@@ -70,7 +70,7 @@ def test_server_pod_killed_in_mid_transfer(kubectl: Kubectl) -> None:
 def test_server_node_not_ready(kubectl: Kubectl, cluster: Cluster) -> None:
     """Its cases fail with the reason, after a while; the other class is measured all the same."""
     timeouts = {"schedulingSeconds": 15}
-    kubectl.apply(file_transfer(servers={"nodeClasses": ["jetson-nano", "cloud"]}, repetitions=50, timeouts=timeouts))
+    kubectl.apply(file_transfer(servers={"nodeClasses": ["jetson-nano", "cloud"]}, repetitions=30, timeouts=timeouts))
     running = Running(kubectl)
     running.wait_for_pod("server")
     cluster.signal("jetson-1/kubelet", signal.SIGSTOP)

@@ -93,9 +93,9 @@ class Timeouts(Model):
 
 Repetitions = Annotated[
     int,
-    Field(ge=1, le=50, description="Trials of each case that count. From 10 on, intervals mean something."),
+    Field(ge=1, le=30, description="Trials of each case that count. From 10 on, intervals mean something."),
 ]
-Warmup = Annotated[int, Field(ge=0, le=10, description="Trials before them that are run, shown and never counted.")]
+Warmup = Annotated[int, Field(ge=0, le=5, description="Trials before them that are run, shown and never counted.")]
 
 
 class RunPolicy(Model):

@@ -126,7 +126,7 @@ class ResultStatus(Model):
         default=None, json_schema_extra={"format": "date-time"}, description="When it ended."
     )
     trials: tuple[ResultTrial, ...] = Field(
-        default=(), max_length=60, description="Every trial, warm-up ones included, by number."
+        default=(), max_length=35, description="Every trial, warm-up ones included, by number."
     )
     counts: Counts = Field(default=Counts(), description="What happened, over all counted trials.")
     statistics: dict[str, Statistic] = Field(
@@ -145,7 +145,7 @@ class ResultStatus(Model):
 
     @field_serializer("trials")
     def _without_defaults(self, trials: tuple[ResultTrial, ...]) -> list[dict[str, Any]]:
-        """Fields that say nothing are left out, so that 60 trials stay within 32 KiB."""
+        """Fields that say nothing are left out, so that 35 trials stay within 32 KiB."""
         return [
             trial.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True) for trial in trials
         ]

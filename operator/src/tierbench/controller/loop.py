@@ -1,6 +1,7 @@
 """The loop behind one benchmark: observe, decide, write, wait."""
 
 import asyncio
+import contextlib
 import logging
 import time
 from datetime import UTC, datetime
@@ -139,13 +140,16 @@ class Loop:
     async def clean_up(self) -> None:
         """After deletion: removes what runs, waits until it is gone, gives the nodes back. The rest is owned."""
         while not await self._is_clean():
-            await asyncio.sleep(_SOON_SECONDS / 4)
+            self._bell.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._bell.wait(), _SOON_SECONDS / 4)
         self._context.wakeups.ring_all()
 
     async def _is_clean(self) -> bool:
         """One step of cleaning up; whether it was the last."""
         if self._key in self._context.running:
             self._bell.set()
+            await asyncio.sleep(_SOON_SECONDS / 10)
             return False
         try:
             observed = await self._observe()

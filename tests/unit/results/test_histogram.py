@@ -1,0 +1,38 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tierbench.results.histogram import count_up_to, index_of, merge, of, quantile, upper_bound
+
+TIMES = st.lists(st.integers(1, 10**13), max_size=80)
+
+
+@given(st.integers(2, 10**15))
+def test_a_value_lies_in_its_bucket(value: int) -> None:
+    index = index_of(value)
+    assert upper_bound(index - 1) < value <= upper_bound(index)
+
+
+@given(st.integers(1, 50))
+def test_a_power_of_two_is_the_last_of_its_bucket(exponent: int) -> None:
+    assert index_of(2**exponent) == 64 * exponent
+    assert index_of(2**exponent + 1) > 64 * exponent
+
+
+@given(TIMES, TIMES, TIMES)
+def test_merging_is_exact_in_any_order(one: list[int], two: list[int], three: list[int]) -> None:
+    everything = of([*one, *two, *three])
+    assert merge([of(one), of(two), of(three)]) == everything
+    assert merge([merge([of(three), of(one)]), of(two)]) == everything
+
+
+@given(st.lists(st.integers(1, 10**13), min_size=1, max_size=80), st.floats(0, 1))
+def test_a_quantile_is_at_most_a_bucket_too_high(values: list[int], share: float) -> None:
+    ordered = sorted(values)
+    exact = ordered[max(0, -int(-share * len(ordered) // 1) - 1)]
+    assert exact <= quantile(of(values), share) * (1 + 1e-12)
+    assert quantile(of(values), share) <= exact * 2 ** (1 / 64) * (1 + 1e-12)
+
+
+@given(TIMES, st.integers(1, 45))
+def test_counting_up_to_a_power_of_two_is_exact(values: list[int], exponent: int) -> None:
+    assert count_up_to(of(values), 2.0**exponent) == sum(value <= 2**exponent for value in values)
