@@ -139,11 +139,11 @@ func (o Options) checkSpace(missing []int64) error {
 		return nil
 	}
 	message := fmt.Sprintf("the files need %s and %s are to stay free, but only %s are: take larger sizes out of spec.fileSizes, "+
-		"free space, or choose another spec.storage", bytes(needed), bytes(reserve), bytes(free))
+		"free space, or choose another spec.storage", inUnits(needed), inUnits(reserve), inUnits(free))
 	return &contract.Failure{Reason: "InsufficientStorage", Message: message}
 }
 
-func bytes(number int64) string {
+func inUnits(number int64) string {
 	if number >= 1<<30 {
 		return fmt.Sprintf("%.1f GiB", float64(number)/(1<<30))
 	}
