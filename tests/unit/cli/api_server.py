@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 Raw = dict[str, Any]
+HANG_UP = 0
 _PATH = "/apis/tierbench.io/v1alpha1/namespaces/default/"
 
 
@@ -22,6 +23,7 @@ class Store:
         self.log: list[tuple[int, str, str, Raw]] = []
         self.version = 1
         self.fault: int | None = None
+        self.watches = 0
         self.requests: list[str] = []
 
     def put(self, plural: str, item: Raw) -> None:
@@ -44,9 +46,15 @@ class Store:
             self.changed.notify_all()
 
     def fail(self, status: int | None) -> None:
-        """Every request, also those under way, is answered with this status; None ends it."""
+        """Every request, also those under way, is answered with this status, or not at all with HANG_UP."""
         with self.changed:
             self.fault = status
+            self.changed.notify_all()
+
+    def end_watches(self) -> None:
+        """Ends all watches as an API server does after a while."""
+        with self.changed:
+            self.watches += 1
             self.changed.notify_all()
 
     def wait_for_requests(self, text: str, count: int) -> None:
@@ -61,7 +69,8 @@ class Store:
 
     def events(self, plural: str, after: int) -> Iterator[Raw]:
         with self.changed:
-            while self.fault is None:
+            generation = self.watches
+            while self.fault is None and self.watches == generation:
                 for version, kind, where, item in [entry for entry in self.log if entry[0] > after]:
                     after = version
                     if where == plural:
@@ -78,7 +87,9 @@ class Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
         plural, _, name = url.path.removeprefix(_PATH).partition("/")
-        if self.store.fault is not None:
+        if self.store.fault == HANG_UP:
+            self.close_connection = True
+        elif self.store.fault is not None:
             self._answer(self.store.fault, {"kind": "Status", "reason": "Fault"})
         elif query.get("watch"):
             self._watch(plural, int(query["resourceVersion"]))

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests.unit.cli.api_server import Store, api_server
+from tests.unit.cli.api_server import HANG_UP, Store, api_server
 from tests.unit.cli.benchmarks import benchmark, condition, current
 from tests.unit.report.published import measured, published
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.result import BenchmarkResult
+from tierbench.cli.cluster import Cluster
+from tierbench.cli.follow import Changed, Listed, follow
 from tierbench.cli.live import picture
 from tierbench.cli.main import main
 from tierbench.cli.progress import Progress
@@ -116,6 +118,28 @@ def test_what_is_not_there_is_said(server: tuple[Store, str], capsys: Capture) -
     store.fail(403)
     assert main(["results", "--kubeconfig", kubeconfig]) == 2
     assert "ask for get, list and watch" in capsys.readouterr().err
+
+
+def test_a_watch_that_ends_goes_on_where_it_was(server: tuple[Store, str]) -> None:
+    store, kubeconfig = server
+    store.put(FTB, benchmark("Pending"))
+    news = follow(Cluster.connect(kubeconfig, None, None), FileTransferBenchmark.KIND)
+    assert isinstance(next(news), Listed)
+    for phase in ("Queued", "Running", "Complete"):
+        store.put(FTB, benchmark(phase))
+        change = next(news)
+        assert isinstance(change, Changed)
+        assert change.item["status"]["phase"] == phase
+        store.end_watches()
+    assert sum("limit=" in request for request in store.requests) == 1
+
+
+def test_a_request_is_not_repeated_behind_the_users_back(server: tuple[Store, str], capsys: Capture) -> None:
+    store, kubeconfig = server
+    store.fail(HANG_UP)
+    assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig]) == 2
+    assert "cannot reach the API server" in capsys.readouterr().err
+    assert len(store.requests) == 1
 
 
 def test_an_api_server_that_is_not_there_is_said(tmp_path: Path, capsys: Capture) -> None:

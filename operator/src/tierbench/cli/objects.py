@@ -18,6 +18,7 @@ from tierbench.report.matrix import Run, newest, runs
 
 Raw = Mapping[str, Any]
 Parsed = TypeVar("Parsed", bound=Resource)
+_PLURALS: Final = ",".join(model.KIND.plural for model in BENCHMARKS)
 _MODELS: Final = {model.KIND.kind: model for model in BENCHMARKS}
 
 
@@ -124,7 +125,7 @@ def choose(objects: Objects, text: str | None, namespace: str | None, number: in
     every = [run for run in runs(objects.results) if namespace in {None, run.namespace}]
     if not every:
         place = f" in namespace {namespace}" if namespace else ""
-        raise Problem(f"there are no results{place} yet: see `kubectl get filetransferbenchmarks -A` for what runs")
+        raise Problem(f"there are no results{place} yet: see `kubectl get {_PLURALS} -A` for what runs")
     chosen = every if text is None else [run for run in every if _names(parse_reference(text), run)]
     if not chosen:
         known = ", ".join(sorted({run.benchmark.name for run in every}))

@@ -15,7 +15,7 @@ LEFT: Final = 66
 RIGHT: Final = 14
 TOP: Final = 12
 BOTTOM: Final = 46
-_CHARACTER: Final = 7.2
+_CHARACTER: Final = 8.4
 
 
 @dataclass(frozen=True)
