@@ -11,9 +11,8 @@ from rich.text import Text
 from tierbench.report.estimate import estimate, quantities
 from tierbench.report.matrix import Run, Table
 from tierbench.report.notes import case_notes, cautions
-from tierbench.report.page import verdict
 from tierbench.report.units import show, show_level, show_with_deviation, title, words
-from tierbench.report.words import Standing, answer, retries, standings
+from tierbench.report.words import Standing, answer, retries, standings, verdict
 
 _BAR = 40
 _EIGHTHS = " ▏▎▍▌▋▊▉█"

@@ -21,7 +21,7 @@ from tierbench.report.notes import CaseNote, case_notes, cautions
 from tierbench.report.svg import marker
 from tierbench.report.tables import NODE_FACTS, TRIAL_HEADINGS, NodeColumn, TrialRow, node_columns, trial_rows
 from tierbench.report.units import level_in_words, show_level, show_with_deviation, title, words
-from tierbench.report.words import Standing, Stretch, answer, joined, retries, standings, stretches, where
+from tierbench.report.words import Standing, Stretch, answer, joined, retries, standings, stretches, verdict, where
 
 _OPEN_SECTIONS = 3
 
@@ -210,18 +210,6 @@ class Article:
         """The programs that made the load."""
         found = [result.status.engine for result in self.run.results if result.status.engine is not None]
         return tuple(sorted({f"{engine.name} {engine.version} ({engine.architecture})" for engine in found}))
-
-
-def verdict(standing: Standing, quantity: str) -> str:
-    """Who is ahead at one level, as short as a table wants it."""
-    if not standing.leaders:
-        return "–"
-    if standing.alone:
-        return f"only {standing.leaders[0]}"
-    if len(standing.leaders) > 1:
-        return f"tied: {joined(standing.leaders)}"
-    sign = "−" if smaller_is_better(quantity) else "+"
-    return f"{standing.leaders[0]}, {sign}{round((standing.margin or 0) * 100)} %"
 
 
 def run_facts(run: Run) -> tuple[tuple[str, str], ...]:

@@ -108,6 +108,18 @@ def _by(margins: Sequence[float]) -> str:
     return f", by {low} %" if low == high else f", by {low}–{high} %"
 
 
+def verdict(standing: Standing, quantity: str) -> str:
+    """Who is ahead at one level, as short as a table wants it."""
+    if not standing.leaders:
+        return "–"
+    if standing.alone:
+        return f"only {standing.leaders[0]}"
+    if len(standing.leaders) > 1:
+        return f"tied: {joined(standing.leaders)}"
+    sign = "−" if smaller_is_better(quantity) else "+"
+    return f"{standing.leaders[0]}, {sign}{round((standing.margin or 0) * 100)} %"
+
+
 def retries(table: Table) -> str:
     """Where transfers had to be tried again, in one sentence."""
     measured = [name for name in table.columns if any(table.cell(row, name).measured for row in table.rows)]
