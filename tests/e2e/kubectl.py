@@ -54,7 +54,7 @@ class Kubectl:
 T = TypeVar("T")
 
 
-def wait_for(what: str, probe: Callable[[], T], seconds: float = 60) -> T:
+def wait_for(what: str, probe: Callable[[], T | None], seconds: float = 60) -> T:
     """What `probe` gives once it gives something; errors of kubectl count as nothing."""
     end = time.monotonic() + seconds
     last: object = None

@@ -69,7 +69,7 @@ def test_server_pod_killed_in_mid_transfer(kubectl: Kubectl) -> None:
 
 def test_server_node_not_ready(kubectl: Kubectl, cluster: Cluster) -> None:
     """Its cases fail with the reason, after a while; the other class is measured all the same."""
-    timeouts = {"schedulingSeconds": 15}
+    timeouts = {"schedulingSeconds": 15, "nodeNotReadySeconds": 10}
     kubectl.apply(file_transfer(servers={"nodeClasses": ["jetson-nano", "cloud"]}, repetitions=30, timeouts=timeouts))
     running = Running(kubectl)
     running.wait_for_pod("server")
@@ -126,7 +126,7 @@ def test_log_cut_short(kubectl: Kubectl, release: Release, cluster: Cluster) -> 
 def _container_logs(cluster: Cluster, pod: dict[str, Any]) -> list[Path]:
     """The log files of a pod on its node's disk."""
     root = cluster.node(pod["spec"]["nodeName"]).folder
-    found = [path for path in root.rglob(f"*{pod['metadata']['uid']}*/client/*.log")]
+    found = list(root.rglob(f"*{pod['metadata']['uid']}*/client/*.log"))
     assert found, f"no log of {pod['metadata']['name']} below {root}"
     return found
 

@@ -18,7 +18,10 @@ from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
 def measured_trials(world: World) -> list[tuple[str, int]]:
     """Every counted trial in every result."""
     return sorted(
-        (name, trial.trial) for name, result in world.results.items() for trial in result.status.trials if not trial.warmup
+        (name, trial.trial)
+        for name, result in world.results.items()
+        for trial in result.status.trials
+        if not trial.warmup
     )
 
 
@@ -249,7 +252,12 @@ def test_client_lost_three_times_ends_the_case_with_what_was_measured() -> None:
         if world.pass_().wait_seconds > 0:
             world.step()
         for pod in list(world.pods.values()):
-            if pod.role == ROLE_CLIENT and pod.case == 1 and "\n" not in world.logs.get(pod.uid, "") and pod.attempt > 1:
+            if (
+                pod.role == ROLE_CLIENT
+                and pod.case == 1
+                and "\n" not in world.logs.get(pod.uid, "")
+                and pod.attempt > 1
+            ):
                 world.kill_pod(pod.name)
             elif pod.role == ROLE_CLIENT and pod.case == 1 and pod.attempt == 1 and world.logs.get(pod.uid):
                 world.pass_()

@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from tierbench.api.file_transfer import FileTransferBenchmark
@@ -160,8 +162,8 @@ class World:
     def pass_(self, *, killed_after: int | None = None) -> Decision:
         """One pass; `killed_after` N writes, the operator is killed."""
         decision = decide(self.observe(), self.now)
-        writes = [lambda: self._set_status(decision)]
-        writes += [lambda action=action: self._carry_out(action) for action in decision.actions]
+        writes: list[Callable[[], None]] = [partial(self._set_status, decision)]
+        writes += [partial(self._carry_out, action) for action in decision.actions]
         for write in writes[:killed_after]:
             write()
         if killed_after is None or killed_after > len(writes):

@@ -32,7 +32,7 @@ def spec(*, trials: int = 5, warmup: int = 1, memory: int = 4 * GIB, **levels: s
     return ResultSpec.model_validate(body)
 
 
-def line(number: int, *, warmup: bool = False, nanoseconds: int = 10**9, **more: Any) -> TrialLine:
+def line(number: int, *, warmup: bool = False, nanoseconds: int = 10**9, **more: object) -> TrialLine:
     body = json.loads(trial_line(number, warmup=warmup, nanoseconds=nanoseconds))
     body["distributions"] = {
         "downloadDuration": {"schema": 6, "count": 1, "sumNanoseconds": nanoseconds, "indexes": [1914], "counts": [1]}
@@ -69,7 +69,7 @@ def test_warmup_is_kept_and_not_counted() -> None:
 
 
 def test_failed_trials_stand_outside_the_mean() -> None:
-    bad = {"outcome": "Failed", "failure": {"reason": "AttemptsExhausted", "message": "20 attempts"}}
+    bad: dict[str, Any] = {"outcome": "Failed", "failure": {"reason": "AttemptsExhausted", "message": "20 attempts"}}
     status = measured([line(1), line(2, nanoseconds=10**12, **bad)])
     assert status.phase is ResultPhase.MEASURED
     assert (status.counts.completed, status.counts.failed) == (1, 1)
@@ -78,7 +78,7 @@ def test_failed_trials_stand_outside_the_mean() -> None:
 
 
 def test_nothing_but_failures_fails_for_their_reason() -> None:
-    bad = {"outcome": "Failed", "failure": {"reason": "NotFound", "message": "404"}}
+    bad: dict[str, Any] = {"outcome": "Failed", "failure": {"reason": "NotFound", "message": "404"}}
     status = measured([line(1, **bad), line(2, **bad)])
     assert (status.phase, status.reason, status.valid) == (ResultPhase.FAILED, "NotFound", None)
 
@@ -141,7 +141,9 @@ def test_the_most_trials_stay_within_32_kib() -> None:
     }  # fmt: skip
     lines = [line(number, server=full, transfer=transfer, nanoseconds=10**10 + number) for number in range(1, 31)]
     status = measured(
-        [*lines, *(line(number, warmup=True, server=full) for number in range(1, 6))], trials=30, warmup=5,
+        [*lines, *(line(number, warmup=True, server=full) for number in range(1, 6))],
+        trials=30,
+        warmup=5,
     )
     assert len(status.trials) == 35
     assert len(json.dumps(status.to_json()).encode()) <= 32 * 1024

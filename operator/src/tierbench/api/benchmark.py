@@ -85,6 +85,12 @@ class Timeouts(Model):
     scheduling_seconds: int = Field(
         default=60, ge=5, le=3600, description="Until nodes of a class are found and a pod has its node."
     )
+    node_not_ready_seconds: int = Field(
+        default=120,
+        ge=5,
+        le=3600,
+        description="That a node in use may be NotReady, as after an outage of the API server, before it is given up.",
+    )
     server_ready_seconds: int = Field(
         default=1800, ge=10, le=86400, description="Until the server is ready, the preparation of its data included."
     )

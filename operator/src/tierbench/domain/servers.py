@@ -70,10 +70,10 @@ def _problem(run: Run, pod: PodView, site: ServerSite) -> Problem | None:
 
 
 def node_problem(run: Run, node: NodeView | None, name: str) -> Problem | None:
-    """A node that is gone, or not Ready for longer than the scheduling time."""
+    """A node that is gone, or not Ready for too long."""
     if node is None:
         return Problem(reasons.NODE_NOT_READY, f"Node {name} is no longer in the cluster.")
-    patience = timedelta(seconds=run.spec.timeouts.scheduling_seconds)
+    patience = timedelta(seconds=run.spec.timeouts.node_not_ready_seconds)
     if node.unready_since is not None and run.now - node.unready_since > patience:
         return Problem(reasons.NODE_NOT_READY, f"Node {name} has not been Ready for {patience.total_seconds():.0f} s.")
     return None

@@ -1,0 +1,58 @@
+"""Settings, wake-ups and the queue."""
+
+import asyncio
+
+import pytest
+
+from tierbench.controller.settings import Settings, SettingsError
+from tierbench.controller.wakeups import Queue, Wakeups
+
+ENVIRONMENT = {
+    "TIERBENCH_LEASE_NAMESPACE": "leases",
+    "TIERBENCH_CLIENT_IMAGE": "client:1",
+    "TIERBENCH_NGINX_IMAGE": "nginx:1",
+    "TIERBENCH_WATCH_NAMESPACES": "a, b",
+}
+A, B, C = (("FileTransferBenchmark", "ns", name) for name in "abc")
+
+
+def test_settings() -> None:
+    settings = Settings.from_environment(ENVIRONMENT)
+    assert settings.watch_namespaces == ("a", "b")
+    assert (settings.images.client, settings.images.nginx) == ("client:1", "nginx:1")
+    assert settings.log_level == "INFO"
+
+
+@pytest.mark.parametrize("name", ["TIERBENCH_LEASE_NAMESPACE", "TIERBENCH_CLIENT_IMAGE", "TIERBENCH_NGINX_IMAGE"])
+def test_a_missing_setting_is_named(name: str) -> None:
+    with pytest.raises(SettingsError, match=name):
+        Settings.from_environment({key: value for key, value in ENVIRONMENT.items() if key != name})
+
+
+def test_a_port_that_is_none_is_refused() -> None:
+    with pytest.raises(SettingsError, match="write a port number"):
+        Settings.from_environment({**ENVIRONMENT, "TIERBENCH_HTTP_PORT": "http"})
+
+
+def test_the_oldest_goes_first_among_those_that_want_the_same_node() -> None:
+    queue = Queue()
+    queue.wait(B, "2026-01-02T00:00:00Z", ["n1", "n2"])
+    queue.wait(A, "2026-01-01T00:00:00Z", ["n2"])
+    queue.wait(C, "2026-01-03T00:00:00Z", ["n3"])
+    assert queue.ahead(A) == ()
+    assert queue.ahead(B) == ("ns/a",)
+    assert queue.ahead(C) == ()
+    queue.leave(A)
+    assert queue.ahead(B) == ()
+    assert len(queue) == 2
+
+
+async def test_a_bell_wakes_its_loop_alone() -> None:
+    wakeups = Wakeups()
+    one, other = wakeups.bell(A), wakeups.bell(B)
+    wakeups.ring(A)
+    wakeups.ring(C)
+    await asyncio.wait_for(one.wait(), 1)
+    assert not other.is_set()
+    wakeups.ring_all()
+    assert other.is_set()
