@@ -48,6 +48,8 @@ def _parser() -> argparse.ArgumentParser:
         ("resume", "go on with a paused component"),
     ):
         commands.add_parser(command, help=text).add_argument("component", help="apiserver, jetson-1/kubelet, jetson-1 …")
+    stalls = commands.add_parser("stalls", help="let the disks of nodes that declare it stall now and then")
+    stalls.add_argument("switch", choices=("on", "off"))
     inside = commands.add_parser("exec-node", help="run a program on a node")
     inside.add_argument("node")
     inside.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM …")
@@ -77,6 +79,8 @@ def _run(arguments: argparse.Namespace, cluster: Cluster) -> int:
             print(line)
     elif command == "start":
         cluster.start(arguments.component)
+    elif command == "stalls":
+        cluster.stalls(arguments.switch == "on")
     elif command == "exec-node":
         program = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
         return subprocess.run(cluster.node(arguments.node).machine.inside(*program), check=False).returncode

@@ -28,14 +28,6 @@ def controllers() -> set[str]:
     return {path.name for path in MOUNT.iterdir() if (path / "cgroup.procs").exists() and path.name != "unified"}
 
 
-def device_of(path: Path) -> str:
-    """The block device that holds the path, as MAJOR:MINOR; of the whole disk, for a partition cannot be throttled."""
-    number = path.stat().st_dev
-    device = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
-    disk = device.parent if (device / "partition").exists() else device
-    return (disk / "dev").read_text().strip()
-
-
 @dataclass(frozen=True)
 class Cgroups:
     """The control groups of the cluster of this name."""
@@ -86,7 +78,8 @@ class Cgroups:
 
     def remove(self) -> None:
         """Kill every process of the cluster and remove its groups."""
-        trees = [top / "tierbench" / self.cluster for top in self._hierarchies()]
+        # runc makes groups in the hierarchy of version 2 as well, which systems of version 1 mount as unified
+        trees = [top / "tierbench" / self.cluster for top in (*self._hierarchies(), MOUNT / "unified")]
         folders = [Path(folder) for tree in trees for folder, _, _ in os.walk(tree, topdown=False)]
 
         def empty() -> bool:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
-from tests.cluster import binaries, control_plane, images, network, node, preflight, profiles, volumes
+from tests.cluster import binaries, control_plane, images, network, node, preflight, profiles, stalls, volumes
 from tests.cluster.addresses import Addresses, first_free
 from tests.cluster.cgroups import Cgroups
 from tests.cluster.control_plane import ControlPlane
@@ -159,6 +159,11 @@ class Cluster:
         else:
             raise ClusterError(f"name one component of the node, such as {name}/kubelet")
 
+    def stalls(self, on: bool) -> None:
+        """Let the disks of the nodes that declare it stall now and then, or not."""
+        with self._lock(self.name):
+            stalls.switch(on, self._control_plane_machine, self.nodes)
+
     def pod_processes(self, namespace: str, pod: str) -> list[Process]:
         """Every process of a running pod, by its pid on the host; the pod's own programs and the pause process."""
         found = json.loads(self.kubectl("get", "pod", "-n", namespace, pod, "-o", "json"))
@@ -200,7 +205,6 @@ class Cluster:
 
     def _start_node(self, one: NodeMachine) -> None:
         if one.machine.init is None:
-            one.prepare()
             one.boot()
             network.connect_node(self._control_plane_machine, one.machine, self.addresses, one.index, len(self.nodes), one.profile.link)
         one.start("containerd")

@@ -1,24 +1,23 @@
-"""A node: containerd, kubelet and kube-proxy on a machine with folders, memory and processors of its own."""
+"""A node: containerd, kubelet and kube-proxy on a machine with folders, a disk, memory and processors of its own."""
 
-import json
-import math
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cluster import cgroups
-from tests.cluster.addresses import Addresses
+from tests.cluster import cgroups, node_files
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.machine import Machine
-from tests.cluster.processes import output
+from tests.cluster.node_files import SETTINGS, SOCKET
+from tests.cluster.processes import output, run, wait
 from tests.cluster.profiles import Node
 
 DAEMONS = ("containerd", "kubelet", "kube-proxy")
-SOCKET = "/run/containerd/containerd.sock"
+VOLUMES = "/var/lib/tierbench-volumes"
 
 # Each node has these folders to itself. /var/lib comes last: it hides the folder that the others are taken from.
 _OWN = ("run", "mnt", "srv", "var/log", "var/lib")
+# These lie on the node's disk: pods' data. Images and logs do not, so that a slow disk slows down what is measured alone.
+_ON_DISK = ("mnt", "srv", "var/lib/kubelet", "var/lib/tierbench", VOLUMES.removeprefix("/"))
 # The kubelet sets these for the whole kernel; a file of the node's own takes the write, and the host keeps its values.
 _KERNEL = {
     "vm/overcommit_memory": "1",
@@ -41,63 +40,42 @@ class NodeMachine:
     control_plane: ControlPlane
 
     @property
-    def root(self) -> Path:
-        """Where the node's own folders lie on the host: root/var/lib/tierbench is /var/lib/tierbench on the node."""
-        return self.folder / "root"
-
-    @property
     def address(self) -> str:
         return self.control_plane.addresses.node(self.index)
 
     @property
     def disk(self) -> str:
-        """The block device of the node's files, MAJOR:MINOR."""
-        return cgroups.device_of(self.folder)
+        """The block device of the node's disk, MAJOR:MINOR."""
+        return self.machine.output("mountpoint", "--fs-devno", "/var/lib/tierbench").strip()
 
-    def prepare(self) -> None:
-        """Write the node's files and make its control group; what a node forgets when it is switched off is removed."""
-        shutil.rmtree(self.root / "run", ignore_errors=True)
-        for name in (*_OWN, "run/tierbench/bin", "var/lib/tierbench", "var/lib/kubelet"):
-            (self.root / name).mkdir(parents=True, exist_ok=True)
-        self.machine.cgroups.make(self.profile, self.disk)
-        write = {
-            "run/tierbench/containerd.toml": self._containerd(),
-            "run/tierbench/kubelet.yaml": json.dumps(self._kubelet(), indent=1),
-            "run/tierbench/kubelet.kubeconfig": self.control_plane.kubeconfig(self.profile.name).read_text(),
-            "run/tierbench/proxy.kubeconfig": self.control_plane.kubeconfig("proxy").read_text(),
-            "run/tierbench/ca.crt": (self.control_plane.folder / "pki" / "ca.crt").read_text(),
-            "run/tierbench/cni/10-bridge.conflist": json.dumps(self._cni(), indent=1),
-            "run/tierbench/meminfo": self._meminfo(),
-            "run/tierbench/cpus": f"0-{self._cpus() - 1}\n",
-            **{f"run/tierbench/sys/{name}": f"{value}\n" for name, value in _KERNEL.items()},
-        }
-        if self.profile.disk_read and not cgroups.version2():
-            write["run/tierbench/container.json"] = self._container()
-        for name, text in write.items():
-            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.root / name).write_text(text)
+    @property
+    def throttled(self) -> bool:
+        """Whether each container has a read throttle of its own."""
+        return self.profile.disk_read is not None and not cgroups.version2()
 
     def boot(self) -> None:
-        """Boot the machine with the node's own folders in place."""
+        """Boot the machine with the node's own folders and its disk in place; what it had in /run is forgotten."""
+        root, disk = self.folder / "root", self.folder / "disk"
+        shutil.rmtree(root / "run", ignore_errors=True)
+        for name in (*_OWN, *_ON_DISK, "disk", "run/tierbench/bin"):
+            (root / name).mkdir(parents=True, exist_ok=True)
+        self._write_files(root / "run/tierbench")
+        self._make_disk(disk)
         self.machine.boot()
-        own = self.root / "run/tierbench"
-        files = {"/proc/meminfo": "meminfo", "/sys/devices/system/cpu/online": "cpus"} | {
-            f"/proc/sys/{name}": f"sys/{name}" for name in _KERNEL if Path("/proc/sys", name).exists()
-        }
-        lines = [f"mount --bind '{self.control_plane.binaries}' '{own}/bin'"]
-        lines += [f"mount --bind '{own}/{file}' {place}" for place, file in files.items()]
-        lines += [f"mount --rbind '{self.root}/{name}' /{name}" for name in _OWN]
-        self.machine.run("sh", "-e", stdin="\n".join([*lines, "mount --make-rshared /"]) + "\n")
+        self.machine.run("sh", "-e", stdin=self._mounts(root, disk))
+        self.machine.cgroups.make(self.profile, self.disk)
+        if self.throttled:
+            spec = node_files.container(output("ctr", "oci", "spec"), self.disk, self.profile.disk_read or 0)
+            (root / "run/tierbench/container.json").write_text(spec)
 
     def start(self, daemon: str) -> None:
         """Start one of DAEMONS unless it runs."""
-        programs = "/run/tierbench/bin"
         commands = {
-            "containerd": ["containerd", "--config=/run/tierbench/containerd.toml", "--log-level=warn"],
+            "containerd": ["containerd", f"--config={SETTINGS}/containerd.toml", "--log-level=warn"],
             "kubelet": [
-                f"{programs}/kubelet",
-                "--config=/run/tierbench/kubelet.yaml",
-                "--kubeconfig=/run/tierbench/kubelet.kubeconfig",
+                f"{SETTINGS}/bin/kubelet",
+                f"--config={SETTINGS}/kubelet.yaml",
+                f"--kubeconfig={SETTINGS}/kubelet.kubeconfig",
                 "--cert-dir=/var/lib/kubelet/pki",
                 f"--hostname-override={self.profile.name}",
                 f"--node-ip={self.address}",
@@ -105,8 +83,8 @@ class NodeMachine:
                 "--housekeeping-interval=10s",
             ],
             "kube-proxy": [
-                f"{programs}/kube-proxy",
-                "--kubeconfig=/run/tierbench/proxy.kubeconfig",
+                f"{SETTINGS}/bin/kube-proxy",
+                f"--kubeconfig={SETTINGS}/proxy.kubeconfig",
                 f"--hostname-override={self.profile.name}",
                 "--proxy-mode=iptables",
                 f"--cluster-cidr={self.control_plane.addresses.pods}",
@@ -117,84 +95,51 @@ class NodeMachine:
         self.machine.start(daemon, *commands[daemon])
 
     def containerd_answers(self) -> bool:
-        return (self.root / SOCKET.removeprefix("/")).exists() and self.machine.daemon("containerd") is not None
+        return (self.folder / "root" / SOCKET.removeprefix("/")).exists() and self.machine.daemon("containerd") is not None
 
     def ctr(self, *arguments: str) -> list[str]:
         """The command line of containerd's client, in the namespace that the kubelet uses."""
         return self.machine.inside("ctr", "--address", SOCKET, "--namespace", "k8s.io", *arguments)
 
-    def _cpus(self) -> int:
-        """Whole processors that the node shows; it cannot show more than the host has."""
-        host = os.cpu_count() or 1
-        return min(math.ceil(self.profile.cpus), host) if self.profile.cpus else host
+    def _write_files(self, folder: Path) -> None:
+        plane, profile = self.control_plane, self.profile
+        files = {
+            "containerd.toml": node_files.containerd(self.throttled),
+            "kubelet.yaml": node_files.kubelet(profile, plane.addresses, self.machine.cgroups.path(profile.name)),
+            "kubelet.kubeconfig": plane.kubeconfig(profile.name).read_text(),
+            "proxy.kubeconfig": plane.kubeconfig("proxy").read_text(),
+            "ca.crt": (plane.folder / "pki" / "ca.crt").read_text(),
+            "cni/10-bridge.conflist": node_files.cni(plane.addresses.node_pods(self.index)),
+            "meminfo": node_files.meminfo(profile, Path("/proc/meminfo").read_text()),
+            "cpus": f"0-{node_files.cpus(profile) - 1}\n",
+            **{f"sys/{name}": f"{value}\n" for name, value in _KERNEL.items()},
+        }
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
 
-    def _meminfo(self) -> str:
-        text = Path("/proc/meminfo").read_text()
-        if self.profile.memory is None:
-            return text
-        lines = [line for line in text.splitlines() if not line.startswith("MemTotal:")]
-        return "\n".join([f"MemTotal:       {self.profile.memory >> 10} kB", *lines]) + "\n"
+    def _make_disk(self, disk: Path) -> None:
+        if disk.exists():
+            wait(lambda: not output("losetup", "--associated", str(disk)), f"the kernel to let go of {disk}", 20)
+            return
+        size = self.profile.disk_size or shutil.disk_usage(self.folder).free
+        run("truncate", f"--size={size}", str(disk))
+        # few inodes, all written now: nothing is left that the kernel would write in the background
+        run("mkfs.ext4", "-q", "-m", "0", "-T", "largefile4", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", str(disk))
 
-    def _kubelet(self) -> dict[str, object]:
-        missing = max(0, round(1000 * (self._cpus() - self.profile.cpus))) if self.profile.cpus else 0
-        return {
-            "apiVersion": "kubelet.config.k8s.io/v1beta1",
-            "kind": "KubeletConfiguration",
-            "containerRuntimeEndpoint": f"unix://{SOCKET}",
-            "cgroupDriver": "cgroupfs",
-            "cgroupRoot": self.machine.cgroups.path(self.profile.name),
-            "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True},
-                               "x509": {"clientCAFile": "/run/tierbench/ca.crt"}},
-            "authorization": {"mode": "Webhook"},
-            "clusterDNS": [self.control_plane.addresses.control_plane],
-            "clusterDomain": "cluster.local",
-            "resolvConf": "",
-            "volumePluginDir": "/var/lib/kubelet/volumeplugins",
-            "failSwapOn": False,
-            "systemReserved": {"cpu": f"{missing}m"} if missing else {},
-            # What the kubelet would compare is the whole machine's memory and disk, which say nothing about this node.
-            "evictionHard": {signal: "0%" for signal in ("memory.available", "nodefs.available", "nodefs.inodesFree",
-                                                         "imagefs.available", "imagefs.inodesFree")},
-            "imageGCHighThresholdPercent": 100,
-            "nodeStatusUpdateFrequency": "5s",
-            "nodeLeaseDurationSeconds": 20,
-        }  # fmt: skip
-
-    def _cni(self) -> dict[str, object]:
-        ranges = [[{"subnet": self.control_plane.addresses.node_pods(self.index)}]]
-        bridge = {"type": "bridge", "bridge": "cni0", "isGateway": True, "ipMasq": False, "hairpinMode": True,
-                  "ipam": {"type": "host-local", "ranges": ranges, "routes": [{"dst": "0.0.0.0/0"}]}}  # fmt: skip
-        return {"cniVersion": "0.4.0", "name": "tierbench",
-                "plugins": [bridge, {"type": "portmap", "capabilities": {"portMappings": True}}]}  # fmt: skip
-
-    def _containerd(self) -> str:
-        base = 'base_runtime_spec = "/run/tierbench/container.json"' if self._throttled() else ""
-        # restrict_oom_score_adj: without CAP_SYS_RESOURCE runc cannot lower the score, and dies without a word.
-        return f"""version = 2
-disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs",
-  "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs"]
-[grpc]
-  address = "{SOCKET}"
-[plugins."io.containerd.internal.v1.opt"]
-  path = "/var/lib/containerd/opt"
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "registry.k8s.io/pause:3.10"
-  restrict_oom_score_adj = true
-  [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "/usr/lib/cni"
-    conf_dir = "/run/tierbench/cni"
-  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-    runtime_type = "io.containerd.runc.v2"
-    {base}
-"""
-
-    def _throttled(self) -> bool:
-        return self.profile.disk_read is not None and not cgroups.version2()
-
-    def _container(self) -> str:
-        """The specification that every container starts from: containerd's own, and the read throttle."""
-        spec = json.loads(output("ctr", "oci", "spec"))
-        major, minor = self.disk.split(":")
-        throttle = {"major": int(major), "minor": int(minor), "rate": self.profile.disk_read}
-        spec["linux"]["resources"]["blockIO"] = {"throttleReadBpsDevice": [throttle]}
-        return json.dumps(spec)
+    def _mounts(self, root: Path, disk: Path) -> str:
+        own = root / "run/tierbench"
+        files = {"/proc/meminfo": "meminfo", "/sys/devices/system/cpu/online": "cpus"} | {
+            f"/proc/sys/{name}": f"sys/{name}" for name in _KERNEL if Path("/proc/sys", name).exists()
+        }
+        lines = [
+            f"mount --bind '{self.control_plane.binaries}' '{own}/bin'",
+            f"device=$(losetup --find --show --direct-io=on '{disk}')",
+            f"mount -o noatime,discard $device '{root}/disk'",
+            "losetup --detach $device",  # in effect when the mount ends
+        ]
+        for name in _ON_DISK:
+            lines += [f"mkdir -p '{root}/disk/{name}'", f"mount --bind '{root}/disk/{name}' '{root}/{name}'"]
+        lines += [f"mount --bind '{own}/{file}' {place}" for place, file in files.items()]
+        lines += [f"mount --rbind '{root}/{name}' /{name}" for name in _OWN]
+        return "\n".join([*lines, "mount --make-rshared /"]) + "\n"

@@ -28,12 +28,13 @@ class Stall:
 
 @dataclass(frozen=True)
 class Node:
-    """One node: memory in bytes, cpus in processors, disk_read in bytes a second, link as tc writes it; None: not limited."""
+    """One node: memory in bytes, cpus in processors, disk_size in bytes, disk_read in bytes a second, link as tc writes it; None: not limited."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
     memory: int | None = None
     cpus: float | None = None
+    disk_size: int | None = None
     disk_read: int | None = None
     link: str | None = None
     stall: Stall | None = None
@@ -69,10 +70,10 @@ def parse(text: str, source: str) -> list[Node]:
 
 
 def quantity(value: object, where: str) -> int:
-    """Bytes of a whole number with Ki, Mi or Gi."""
+    """Bytes of a whole number above 0 with Ki, Mi or Gi."""
     match = _QUANTITY.fullmatch(str(value)) if isinstance(value, str | int) else None
     if match is None or int(match[1]) == 0:
-        raise ClusterError(f'{where} = {value!r}: write a whole number with Ki, Mi or Gi, such as "384Mi"')
+        raise ClusterError(f'{where} = {value!r}: write a whole number above 0 with Ki, Mi or Gi, such as "384Mi"')
     return int(match[1]) * _FACTORS[match[2]]
 
 
@@ -91,10 +92,15 @@ def _node(table: Mapping[str, object], where: str) -> Node:
         labels=_labels(table.get("labels", {}), f"{where}: labels"),
         memory=_memory(table.get("memory"), f"{where}: memory"),
         cpus=_positive(table.get("cpus"), f"{where}: cpus"),
-        disk_read=None if "disk_read" not in table else quantity(table["disk_read"], f"{where}: disk_read"),
+        disk_size=_quantity_or_none(table.get("disk_size"), f"{where}: disk_size"),
+        disk_read=_quantity_or_none(table.get("disk_read"), f"{where}: disk_read"),
         link=_link(table.get("link"), f"{where}: link"),
         stall=_stall(table.get("stall"), f"{where}: stall"),
     )
+
+
+def _quantity_or_none(value: object, where: str) -> int | None:
+    return None if value is None else quantity(value, where)
 
 
 def _labels(value: object, where: str) -> Mapping[str, str]:

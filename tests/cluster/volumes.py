@@ -3,29 +3,27 @@
 import json
 from typing import TYPE_CHECKING
 
+from tests.cluster.node import VOLUMES, NodeMachine
 from tests.cluster.processes import run
 
 if TYPE_CHECKING:
     from tests.cluster.cluster import Cluster
-    from tests.cluster.node import NodeMachine
 
 CLASS = "local-test"
 PER_NODE = 4
-FOLDER = "var/lib/tierbench-volumes"
 
 
 def apply(cluster: "Cluster") -> None:
     """Make the volumes' folders and objects."""
     items = []
     for node in cluster.nodes:
-        for number in range(PER_NODE):
-            (node.root / FOLDER / str(number)).mkdir(parents=True, exist_ok=True)
-            items.append(_volume(node, number))
+        node.machine.run("mkdir", "-p", *(f"{VOLUMES}/{number}" for number in range(PER_NODE)))
+        items += [_volume(node, number) for number in range(PER_NODE)]
     volumes = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
     run(f"{cluster.binaries}/kubectl", f"--kubeconfig={cluster.kubeconfig}", "apply", "-f", "-", stdin=volumes)
 
 
-def _volume(node: "NodeMachine", number: int) -> dict[str, object]:
+def _volume(node: NodeMachine, number: int) -> dict[str, object]:
     name = node.profile.name
     terms = [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [name]}]}]
     return {
@@ -37,7 +35,7 @@ def _volume(node: "NodeMachine", number: int) -> dict[str, object]:
             "accessModes": ["ReadWriteOnce"],
             "persistentVolumeReclaimPolicy": "Retain",
             "storageClassName": CLASS,
-            "local": {"path": f"/{FOLDER}/{number}"},
+            "local": {"path": f"{VOLUMES}/{number}"},
             "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
         },
     }

@@ -3,7 +3,6 @@
 from statistics import fmean
 from typing import Final
 
-from prometheus_client.utils import floatToGoString
 
 from tierbench.api.contract import Outcome
 from tierbench.api.quantity import parse_size
@@ -55,7 +54,7 @@ def _durations(families: Families, known: Labels, result: BenchmarkResult) -> No
     text = "Time of a trial, standard deviation of the sample."
     families.gauge(f"{PREFIX}_duration_stddev_seconds", text, known, None if spread is None else spread / 1e9)
     seconds = [trial.duration_nanoseconds / 1e9 for trial in _good(result)]
-    buckets = [(floatToGoString(bound), float(sum(value <= bound for value in seconds))) for bound in BOUNDS]
+    buckets = [(repr(bound), float(sum(value <= bound for value in seconds))) for bound in BOUNDS]
     text = "Time of a trial, stalls and retries included."
     everything = [*buckets, ("+Inf", float(len(seconds)))]
     families.histogram(f"{PREFIX}_duration_seconds", text, known, everything, sum(seconds))

@@ -1,0 +1,98 @@
+"""The files that a node's daemons are configured with."""
+
+import json
+import math
+import os
+
+from tests.cluster.addresses import Addresses
+from tests.cluster.profiles import Node
+
+SOCKET = "/run/containerd/containerd.sock"
+SETTINGS = "/run/tierbench"
+
+_EVICTION_SIGNALS = ("memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree")
+
+
+def cpus(profile: Node) -> int:
+    """Whole processors that the node shows; it cannot show more than the host has."""
+    host = os.cpu_count() or 1
+    return min(math.ceil(profile.cpus), host) if profile.cpus else host
+
+
+def meminfo(profile: Node, host: str) -> str:
+    """The host's /proc/meminfo with the node's memory."""
+    if profile.memory is None:
+        return host
+    lines = [line for line in host.splitlines() if not line.startswith("MemTotal:")]
+    return "\n".join([f"MemTotal:       {profile.memory >> 10} kB", *lines]) + "\n"
+
+
+def kubelet(profile: Node, addresses: Addresses, cgroup: str) -> str:
+    """The kubelet's configuration."""
+    missing = max(0, round(1000 * (cpus(profile) - profile.cpus))) if profile.cpus else 0
+    configuration = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "containerRuntimeEndpoint": f"unix://{SOCKET}",
+        "cgroupDriver": "cgroupfs",
+        "cgroupRoot": cgroup,
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+            "x509": {"clientCAFile": f"{SETTINGS}/ca.crt"},
+        },
+        "authorization": {"mode": "Webhook"},
+        "clusterDNS": [addresses.control_plane],
+        "clusterDomain": "cluster.local",
+        "resolvConf": "",
+        "volumePluginDir": "/var/lib/kubelet/volumeplugins",
+        "failSwapOn": False,
+        "systemReserved": {"cpu": f"{missing}m"} if missing else {},
+        # Eviction would look at the host's memory and disk, which say nothing about this node.
+        "evictionHard": {signal: "0%" for signal in _EVICTION_SIGNALS},
+        "imageGCHighThresholdPercent": 100,
+        "nodeStatusUpdateFrequency": "5s",
+        "nodeLeaseDurationSeconds": 20,
+    }
+    return json.dumps(configuration, indent=1)
+
+
+def cni(pods: str) -> str:
+    """One bridge for the node's pods."""
+    ipam = {"type": "host-local", "ranges": [[{"subnet": pods}]], "routes": [{"dst": "0.0.0.0/0"}]}
+    bridge = {"type": "bridge", "bridge": "cni0", "isGateway": True, "ipMasq": False, "hairpinMode": True, "ipam": ipam}
+    portmap = {"type": "portmap", "capabilities": {"portMappings": True}}
+    return json.dumps({"cniVersion": "0.4.0", "name": "tierbench", "plugins": [bridge, portmap]}, indent=1)
+
+
+def containerd(container: bool) -> str:
+    """Containerd's configuration; `container`: every container starts from the specification container.json."""
+    base = f'base_runtime_spec = "{SETTINGS}/container.json"' if container else ""
+    # restrict_oom_score_adj: without CAP_SYS_RESOURCE runc cannot lower the score, and dies without a word.
+    return f"""version = 2
+disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs",
+  "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs"]
+[grpc]
+  address = "{SOCKET}"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "/var/lib/containerd/opt"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "registry.k8s.io/pause:3.10"
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "{SETTINGS}/cni"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    {base}
+"""
+
+
+def container(default: str, disk: str, rate: int) -> str:
+    """The specification that containers start from: containerd's default, and reads of the disk (MAJOR:MINOR) throttled."""
+    spec = json.loads(default)
+    del spec["process"]["rlimits"]  # meant for containers that ctr starts by hand
+    major, minor = disk.split(":")
+    throttle = {"major": int(major), "minor": int(minor), "rate": rate}
+    spec["linux"]["resources"]["blockIO"] = {"throttleReadBpsDevice": [throttle]}
+    return json.dumps(spec)
