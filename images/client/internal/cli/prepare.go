@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,34 +15,37 @@ import (
 )
 
 func prepareCommand() *cobra.Command {
-	var directory, sizes, owner, terminationLog string
-	var reserve int64
+	var sizes, owner, terminationLog string
+	options := prepare.Options{Progress: os.Stdout}
 	command := &cobra.Command{
 		Use:   "prepare --sizes BYTES,…",
 		Short: "Write files of random content, SIZE.bin, and their digests, unless they are there",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			options := prepare.Options{Directory: directory, Reserve: reserve, Progress: os.Stdout}
-			var err error
-			if options.Sizes, err = parseSizes(sizes); err != nil {
-				return err
-			}
-			if options.UID, options.GID, err = parseOwner(owner); err != nil {
-				return err
-			}
-			return explain(prepare.Run(options), terminationLog)
+		RunE: func(command *cobra.Command, _ []string) error {
+			return explain(runPrepare(command.Context(), options, sizes, owner), terminationLog)
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&directory, "directory", "/data", "where the files go")
+	set.StringVar(&options.Directory, "directory", "/data", "where the files go")
 	set.StringVar(&sizes, "sizes", "", "sizes in bytes, with commas between")
 	set.StringVar(&owner, "owner", "65532:65532", "UID:GID of the files (only root can give them away)")
-	set.Int64Var(&reserve, "reserve-bytes", -1, "space to leave free (the lesser of 5 % of the file system and 256 MiB)")
+	set.Int64Var(&options.Reserve, "reserve-bytes", -1, "space to leave free (the lesser of 5 % of the file system and 256 MiB)")
 	set.StringVar(&terminationLog, "termination-log", "", "file for the reason of a failure")
 	if err := command.MarkFlagRequired("sizes"); err != nil {
 		panic(err)
 	}
 	return command
+}
+
+func runPrepare(ctx context.Context, options prepare.Options, sizes, owner string) error {
+	var err error
+	if options.Sizes, err = parseSizes(sizes); err != nil {
+		return err
+	}
+	if options.UID, options.GID, err = parseOwner(owner); err != nil {
+		return err
+	}
+	return prepare.Run(ctx, options)
 }
 
 // explain leaves the reason of a failure in the termination message.
@@ -50,7 +54,11 @@ func explain(err error, terminationLog string) error {
 		return nil
 	}
 	var failure *contract.Failure
-	if !errors.As(err, &failure) {
+	switch {
+	case errors.Is(err, context.Canceled):
+		failure = &contract.Failure{Reason: "Interrupted", Message: "the preparation was told to end"}
+		return errors.Join(err, contract.WriteTermination(terminationLog, failure))
+	case !errors.As(err, &failure):
 		failure = &contract.Failure{Reason: "PreparationFailed", Message: err.Error()}
 	}
 	return errors.Join(failure, contract.WriteTermination(terminationLog, failure))

@@ -2,6 +2,7 @@
 package prepare
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -13,8 +14,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -31,14 +32,12 @@ const (
 
 // Options of a preparation.
 type Options struct {
-	Directory     string
-	Sizes         []int64
-	UID, GID      int
-	Reserve       int64 // bytes to leave free; negative: the lesser of 5 % of the file system and 256 MiB
-	Progress      io.Writer
-	freeAndTotal  func(directory string) (free, total int64, err error)
-	chown         func(path string, uid, gid int) error
-	effectiveUser int
+	Directory    string
+	Sizes        []int64
+	UID, GID     int   // of the files; only root can give them away
+	Reserve      int64 // bytes to leave free; negative: the lesser of 5 % of the file system and 256 MiB
+	Progress     io.Writer
+	freeAndTotal func(directory string) (free, total int64, err error)
 }
 
 // Prepared is the line that is printed for each file.
@@ -48,13 +47,11 @@ type Prepared struct {
 	Reused bool   `json:"reused"`
 }
 
-// Run brings every file about. Nothing is written if not all of them fit.
-func Run(options Options) error {
+// Run brings every file about. Nothing is written if not all of them fit. When ctx is done it ends with that error and
+// leaves no part of a file.
+func Run(ctx context.Context, options Options) error {
 	if options.freeAndTotal == nil {
 		options.freeAndTotal = freeAndTotal
-	}
-	if options.chown == nil {
-		options.chown, options.effectiveUser = os.Chown, os.Geteuid()
 	}
 	if err := removeTemporary(options.Directory); err != nil {
 		return err
@@ -68,10 +65,13 @@ func Run(options Options) error {
 	if err := options.checkSpace(missing); err != nil {
 		return err
 	}
+	if err := openToAll(options.Directory); err != nil {
+		return err
+	}
 	for _, size := range options.Sizes {
 		reused := isThere(options.Directory, size)
 		if !reused {
-			if err := options.write(size); err != nil {
+			if err := options.write(ctx, size); err != nil {
 				return fmt.Errorf("%s: %w", name(size), err)
 			}
 		}
@@ -94,13 +94,16 @@ func isThere(directory string, size int64) bool {
 	return err == nil && digestErr == nil && content.Size() == size && digest.Size() > 0
 }
 
+// ours matches what an interrupted run leaves behind. A directory of the host may hold other people's files too.
+var ours = regexp.MustCompile(`^[0-9]+\.bin(\` + digestSuffix + `)?\` + temporarySuffix + `$`)
+
 func removeTemporary(directory string) error {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), temporarySuffix) {
+		if ours.MatchString(entry.Name()) {
 			if err := os.Remove(filepath.Join(directory, entry.Name())); err != nil {
 				return err
 			}
@@ -151,7 +154,7 @@ func inUnits(number int64) string {
 }
 
 // write makes a file of random content and the file of its digest; each appears whole or not at all.
-func (o Options) write(size int64) error {
+func (o Options) write(ctx context.Context, size int64) error {
 	path := filepath.Join(o.Directory, name(size))
 	// The old digest goes first: a file is there only once its digest is.
 	if err := os.Remove(path + digestSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -165,6 +168,9 @@ func (o Options) write(size int64) error {
 	err = whole(path, func(file *os.File) error {
 		buffer := make([]byte, blockBytes)
 		for left := size; left > 0; {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			block := buffer[:min(left, blockBytes)]
 			clear(block)
 			random.XORKeyStream(block, block)
@@ -204,8 +210,10 @@ func whole(path string, fill func(*os.File) error) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(fill(file), file.Sync(), file.Close())
-	if err == nil {
+	if err = fill(file); err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
 		err = os.Rename(path+temporarySuffix, path)
 	}
 	if err != nil {
@@ -226,8 +234,8 @@ func syncDirectory(path string) error {
 func (o Options) give(size int64) error {
 	path := filepath.Join(o.Directory, name(size))
 	for _, one := range []string{path, path + digestSuffix} {
-		if o.effectiveUser == 0 {
-			if err := o.chown(one, o.UID, o.GID); err != nil {
+		if os.Geteuid() == 0 {
+			if err := os.Chown(one, o.UID, o.GID); err != nil {
 				return err
 			}
 		}
@@ -236,4 +244,13 @@ func (o Options) give(size int64) error {
 		}
 	}
 	return nil
+}
+
+// openToAll lets the server and the agent, which are not root, into a directory that root keeps for itself.
+func openToAll(directory string) error {
+	information, err := os.Stat(directory)
+	if err != nil || os.Geteuid() != 0 || information.Mode()&0o005 == 0o005 {
+		return err
+	}
+	return os.Chmod(directory, information.Mode()|0o005)
 }

@@ -2,12 +2,14 @@ package prepare
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"tierbench.io/client/internal/contract"
@@ -19,7 +21,6 @@ func options(t *testing.T, sizes ...int64) (Options, *bytes.Buffer) {
 	return Options{
 		Directory: t.TempDir(), Sizes: sizes, UID: os.Getuid(), GID: os.Getgid(), Reserve: -1, Progress: progress,
 		freeAndTotal: func(string) (int64, int64, error) { return 1 << 40, 1 << 41, nil },
-		chown:        os.Chown,
 	}, progress
 }
 
@@ -34,7 +35,7 @@ func read(t *testing.T, directory, name string) []byte {
 
 func TestFilesAreRandomAndTheirDigestsRight(t *testing.T) {
 	given, _ := options(t, 1000, 3<<20+7)
-	if err := Run(given); err != nil {
+	if err := Run(t.Context(), given); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"1000.bin", "3145735.bin"} {
@@ -51,12 +52,12 @@ func TestFilesAreRandomAndTheirDigestsRight(t *testing.T) {
 
 func TestFilesAreReusedOnlyWhenWhole(t *testing.T) {
 	given, progress := options(t, 2000)
-	if err := Run(given); err != nil {
+	if err := Run(t.Context(), given); err != nil {
 		t.Fatal(err)
 	}
 	first := read(t, given.Directory, "2000.bin")
 	progress.Reset()
-	if err := Run(given); err != nil {
+	if err := Run(t.Context(), given); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(first, read(t, given.Directory, "2000.bin")) || !strings.Contains(progress.String(), `"reused":true`) {
@@ -69,7 +70,7 @@ func TestFilesAreReusedOnlyWhenWhole(t *testing.T) {
 		if err := spoil(filepath.Join(given.Directory, "2000.bin")); err != nil {
 			t.Fatal(err)
 		}
-		if err := Run(given); err != nil {
+		if err := Run(t.Context(), given); err != nil {
 			t.Fatal(err)
 		}
 		if again := read(t, given.Directory, "2000.bin"); len(again) != 2000 || bytes.Equal(first, again) {
@@ -83,7 +84,7 @@ func TestADiskThatIsTooSmallIsLeftAlone(t *testing.T) {
 	given, _ := options(t, 1000, 600<<20)
 	given.freeAndTotal = func(string) (int64, int64, error) { return 800 << 20, 100 << 30, nil }
 	var failure *contract.Failure
-	if err := Run(given); !errors.As(err, &failure) || failure.Reason != "InsufficientStorage" || !strings.Contains(failure.Message, "800.0 MiB") {
+	if err := Run(t.Context(), given); !errors.As(err, &failure) || failure.Reason != "InsufficientStorage" || !strings.Contains(failure.Message, "800.0 MiB") {
 		t.Fatalf("%v", err)
 	}
 	if entries, _ := os.ReadDir(given.Directory); len(entries) != 0 {
@@ -96,22 +97,89 @@ func TestTheReserveStaysFree(t *testing.T) {
 		given, _ := options(t, 1000)
 		given.Reserve = 500
 		given.freeAndTotal = func(string) (int64, int64, error) { return free, 1 << 40, nil }
-		if err := Run(given); (err == nil) != fits {
+		if err := Run(t.Context(), given); (err == nil) != fits {
 			t.Errorf("%d bytes free: %v", free, err)
 		}
 	}
 }
 
-func TestLeftoversOfACrashGo(t *testing.T) {
+func names(t *testing.T, directory string) string {
+	t.Helper()
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, entry := range entries {
+		found = append(found, entry.Name())
+	}
+	return strings.Join(found, " ")
+}
+
+func TestOnlyOwnLeftoversOfACrashGo(t *testing.T) {
 	given, _ := options(t, 1000)
-	left := filepath.Join(given.Directory, "5000.bin.part")
-	if err := os.WriteFile(left, []byte("half"), 0o600); err != nil {
+	for _, left := range []string{"1000.bin.part", "7.bin.sha256.part", "film.part", "x1000.bin.part"} {
+		if err := os.WriteFile(filepath.Join(given.Directory, left), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Run(t.Context(), given); err != nil {
 		t.Fatal(err)
 	}
-	if err := Run(given); err != nil {
-		t.Fatal(err)
+	if found := names(t, given.Directory); found != "1000.bin 1000.bin.sha256 film.part x1000.bin.part" {
+		t.Errorf("there is %s", found)
 	}
-	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
-		t.Error("the leftover is still there")
+}
+
+// interrupter ends a run when its first file is there.
+type interrupter struct{ cancel context.CancelFunc }
+
+func (i interrupter) Write(line []byte) (int, error) {
+	i.cancel()
+	return len(line), nil
+}
+
+func TestAnInterruptedRunLeavesNoParts(t *testing.T) {
+	given, _ := options(t, 1000, 64<<20)
+	ctx, cancel := context.WithCancel(t.Context())
+	given.Progress = interrupter{cancel}
+	if err := Run(ctx, given); !errors.Is(err, context.Canceled) {
+		t.Fatalf("it ended with %v", err)
+	}
+	if found := names(t, given.Directory); found != "1000.bin 1000.bin.sha256" {
+		t.Errorf("there is %s", found)
+	}
+}
+
+func TestRootGivesFilesAwayAndOpensTheDirectory(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	given, _ := options(t, 1000)
+	given.UID, given.GID = 65532, 65533
+	path := filepath.Join(given.Directory, "1000.bin")
+	for _, spoil := range []func() error{
+		func() error { return os.Chmod(given.Directory, 0o700) },
+		func() error { return errors.Join(os.Chown(path, 0, 0), os.Chmod(path, 0o600)) },
+	} {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if err := Run(t.Context(), given); err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range []string{path, path + digestSuffix} {
+			information, err := os.Stat(one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			owner := information.Sys().(*syscall.Stat_t)
+			if information.Mode().Perm() != 0o644 || owner.Uid != 65532 || owner.Gid != 65533 {
+				t.Errorf("%s: mode %o, owner %d:%d", one, information.Mode().Perm(), owner.Uid, owner.Gid)
+			}
+		}
+	}
+	if information, err := os.Stat(given.Directory); err != nil || information.Mode().Perm() != 0o705 {
+		t.Errorf("the directory: %v %v", information.Mode(), err)
 	}
 }
