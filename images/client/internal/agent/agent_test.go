@@ -124,6 +124,9 @@ func TestColdIsColdAndWarmIsWarm(t *testing.T) {
 
 func TestRequestsThatAreRefused(t *testing.T) {
 	directory := onDisk(t)
+	if err := os.Symlink("/etc", filepath.Join(directory, "way-out")); err != nil {
+		t.Fatal(err)
+	}
 	url := start(t, directory)
 	cases := []struct {
 		path, bearer, body string
@@ -133,8 +136,10 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"/v1/begin", "wrong", `{}`, http.StatusUnauthorized, "TokenRefused"},
 		{"/v1/begin", "", `{}`, http.StatusUnauthorized, "TokenRefused"},
 		{"/v1/begin", token, `{`, http.StatusBadRequest, "BadRequest"},
-		{"/v1/begin", token, `{"file":"../../etc/passwd"}`, http.StatusUnprocessableEntity, "CacheStateFailed"},
-		{"/v1/begin", token, `{"file":"absent.bin"}`, http.StatusUnprocessableEntity, "CacheStateFailed"},
+		{"/v1/begin", token, `{"file":"../../etc/passwd"}`, http.StatusBadRequest, "BadRequest"},
+		{"/v1/begin", token, `{"file":"absent.bin"}`, http.StatusNotFound, "FileNotFound"},
+		{"/v1/begin", token, `{"file":"way-out/passwd"}`, http.StatusUnprocessableEntity, "CacheStateFailed"},
+		{"/v1/begin", token, `{"file":"file.bin","cacheState":"Hot"}`, http.StatusBadRequest, "BadRequest"},
 		{"/v1/end", token, ``, http.StatusConflict, "NoTrial"},
 	}
 	for _, one := range cases {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	mapBytes        = 1 << 30 // of the file, mapped at once to look at its pages
+	mapBytes        = 256 << 20 // of the file, mapped at once to look at its pages
 	readBytes       = 1 << 20
 	coldPatience    = 10 * time.Second
 	coldPause       = 50 * time.Millisecond

@@ -65,7 +65,7 @@ func parsePressure(text string) (int64, bool) {
 	return 0, false
 }
 
-// tcpCounters of a network namespace since it was made.
+// tcpCounters of a network namespace since it was made: of all its connections, so with hostNetwork those of the whole node.
 type tcpCounters struct {
 	sent, retransmitted int64
 }

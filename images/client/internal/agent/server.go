@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -71,7 +72,7 @@ func (a *Agent) Serve(ctx context.Context) error {
 // Handler is the agent's HTTP interface.
 func (a *Agent) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(writer http.ResponseWriter, _ *http.Request) { writer.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("GET /healthz", func(writer http.ResponseWriter, _ *http.Request) { writer.WriteHeader(http.StatusOK) })
 	mux.HandleFunc("POST /v1/begin", a.authorized(a.begin))
 	mux.HandleFunc("POST /v1/end", a.authorized(a.end))
 	return mux
@@ -100,13 +101,26 @@ func (a *Agent) begin(writer http.ResponseWriter, request *http.Request) {
 		refuse(writer, http.StatusBadRequest, "BadRequest", "the request is no JSON object with file and cacheState: "+err.Error())
 		return
 	}
+	if asked.File != "" && !filepath.IsLocal(asked.File) {
+		refuse(writer, http.StatusBadRequest, "BadRequest", fmt.Sprintf("file is %q: write a name within the agent's --directory", asked.File))
+		return
+	}
+	change, known := changes[asked.CacheState]
+	if !known {
+		refuse(writer, http.StatusBadRequest, "BadRequest", fmt.Sprintf("cacheState is %q: write Natural, Warm or Cold", asked.CacheState))
+		return
+	}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	a.forget()
 	started := &trial{file: asked.File}
 	if asked.File != "" {
-		resident, err := a.prepare(asked)
-		if err != nil {
+		resident, err := a.prepare(asked.File, change)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			refuse(writer, http.StatusNotFound, "FileNotFound", fmt.Sprintf("there is no file %q in the agent's --directory", asked.File))
+			return
+		case err != nil:
 			refuse(writer, http.StatusUnprocessableEntity, "CacheStateFailed", fmt.Sprintf("file %q, cache state %q: %v", asked.File, asked.CacheState, err))
 			return
 		}
@@ -125,22 +139,23 @@ func (a *Agent) forget() {
 	}
 }
 
-func (a *Agent) prepare(asked beginning) (int64, error) {
-	file, err := a.root.Open(asked.File)
+// changes bring a file into each cache state.
+var changes = map[string]func(*os.File) error{
+	"":        leave,
+	"Natural": leave,
+	"Warm":    warm,
+	"Cold":    cool,
+}
+
+func leave(*os.File) error { return nil }
+
+func (a *Agent) prepare(name string, change func(*os.File) error) (int64, error) {
+	file, err := a.root.Open(name)
 	if err != nil {
 		return 0, err
 	}
 	defer file.Close()
-	switch asked.CacheState {
-	case "Natural", "":
-	case "Warm":
-		err = warm(file)
-	case "Cold":
-		err = cool(file)
-	default:
-		err = errors.New("write Natural, Warm or Cold")
-	}
-	if err != nil {
+	if err := change(file); err != nil {
 		return 0, err
 	}
 	return residentPartsPerMillion(file)

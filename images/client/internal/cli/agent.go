@@ -18,7 +18,10 @@ func agentCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "agent --token-file FILE",
 		Short: "Sample page cache, disk, CPU and TCP beside a server, while a client's trials run",
-		Args:  cobra.NoArgs,
+		Long: `Runs in the pod of a server. When a client begins a trial, the agent brings the served file into the cache state
+asked for; when the client ends it, the agent tells what node and network did meanwhile. TCP retransmits and segments are
+those of the network namespace: with hostNetwork, of the whole node.`,
+		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			token, err := os.ReadFile(tokenFile)
 			if err != nil {
