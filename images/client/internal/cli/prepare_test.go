@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tierbench.io/client/internal/contract"
+)
+
+func TestAFailedPreparationLeavesItsReason(t *testing.T) {
+	for _, test := range []struct {
+		name, sizes, owner, directory, reason, says string
+	}{
+		{"more than any disk holds", "1000000000000000000", "1:1", ".", "InsufficientStorage", "free space"},
+		{"no sizes", "5,large", "1:1", ".", "PreparationFailed", "1048576,536870912"},
+		{"no owner", "5", "root", ".", "PreparationFailed", "65532:65532"},
+		{"no directory", "5", "1:1", "absent", "PreparationFailed", "absent: no such file"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			directory, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
+			arguments := []string{"prepare", "--directory", filepath.Join(directory, test.directory), "--sizes", test.sizes,
+				"--owner", test.owner, "--termination-log", log}
+			if code := Main(arguments); code != exitFailure {
+				t.Errorf("exit code %d", code)
+			}
+			content, err := os.ReadFile(log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var failure contract.Failure
+			if err := json.Unmarshal(content, &failure); err != nil {
+				t.Fatal(err)
+			}
+			if failure.Reason != test.reason || !strings.Contains(failure.Message, test.says) {
+				t.Errorf("%s", content)
+			}
+			if entries, _ := os.ReadDir(directory); len(entries) != 0 {
+				t.Errorf("%v was written", entries)
+			}
+		})
+	}
+}
+
+func TestAPreparationThatSucceedsLeavesNoReason(t *testing.T) {
+	directory, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
+	arguments := []string{"prepare", "--directory", directory, "--sizes", "5", "--reserve-bytes", "0", "--termination-log", log}
+	if code := Main(arguments); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if _, err := os.Stat(log); err == nil {
+		t.Error("there is a termination message")
+	}
+}
