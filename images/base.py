@@ -20,14 +20,18 @@ _KEPT = ("/usr/share/doc/*/copyright",)
 
 def ensure() -> str:
     """The identity of the base image in buildah's storage; makes it when it is not there."""
-    found = subprocess.run(["buildah", "images", "--quiet", "--no-trunc", NAME], capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        ["buildah", "images", "--quiet", "--no-trunc", NAME], capture_output=True, text=True, check=False
+    )
     return found.stdout.strip() or _make()
 
 
 def apt_configuration() -> str:
     """What apt was told on this machine of how to reach package archives (proxy, certificates, checks)."""
     wanted = re.compile(r"Acquire::(http|https|Check-|Retries|Force)")
-    return "".join(f"{line}\n" for line in output("apt-config", "dump").splitlines() if wanted.match(line) and '""' not in line)
+    return "".join(
+        f"{line}\n" for line in output("apt-config", "dump").splitlines() if wanted.match(line) and '""' not in line
+    )
 
 
 def _sources() -> list[str]:
@@ -43,13 +47,33 @@ def _make() -> str:
     with tempfile.TemporaryDirectory() as folder:
         root, apt = Path(folder, "base.tar"), Path(folder, "apt.conf")
         apt.write_text(apt_configuration())
-        paths = [f"--dpkgopt=path-exclude={path}" for path in _LEFT_OUT] + [f"--dpkgopt=path-include={path}" for path in _KEPT]
-        hooks = ["--customize-hook=rm -f \"$1/etc/apt/apt.conf.d/99mmdebstrap\""]
-        run("mmdebstrap", "--quiet", "--variant=minbase", f"--aptopt={apt}", *paths, *hooks, _RELEASE, str(root), *_sources())
+        paths = [f"--dpkgopt=path-exclude={path}" for path in _LEFT_OUT] + [
+            f"--dpkgopt=path-include={path}" for path in _KEPT
+        ]
+        hooks = ['--customize-hook=rm -f "$1/etc/apt/apt.conf.d/99mmdebstrap"']
+        run(
+            "mmdebstrap",
+            "--quiet",
+            "--variant=minbase",
+            f"--aptopt={apt}",
+            *paths,
+            *hooks,
+            _RELEASE,
+            str(root),
+            *_sources(),
+        )
         container = output("buildah", "from", "scratch").strip()
         try:
             run("buildah", "add", "--quiet", container, str(root), "/")
-            run("buildah", "config", "--cmd", "bash", "--env", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", container)
+            run(
+                "buildah",
+                "config",
+                "--cmd",
+                "bash",
+                "--env",
+                "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                container,
+            )
             return output("buildah", "commit", "--quiet", container, NAME).strip()
         finally:
             run("buildah", "rm", container)

@@ -1,8 +1,8 @@
 """Builds the image folders beside this file into OCI archives: python3 -m images.build --help.
 
 A folder has a Dockerfile, and optionally a program `context` that fills the folder it is given with what the Dockerfile
-copies (sources from elsewhere, compiled programs); without one the image's folder itself is the context. The same Dockerfile
-builds with docker or podman: `docker build build/images/NAME`.
+copies (sources from elsewhere, compiled programs); without one the image's folder itself is the context. The same
+Dockerfile builds with docker or podman: `docker build build/images/NAME`.
 """
 
 import argparse
@@ -32,7 +32,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python3 -m images.build", description="Build images into OCI archives.")
     parser.add_argument("images", nargs="*", metavar="IMAGE", help="folders of images/ (all of them)")
     parser.add_argument("--tag", default="dev", metavar="VERSION", help="the images' tag (dev)")
-    parser.add_argument("--platform", default=_HOST.get(os.uname().machine, ""), help="linux/amd64,linux/arm64,… (this machine's)")
+    parser.add_argument(
+        "--platform", default=_HOST.get(os.uname().machine, ""), help="linux/amd64,linux/arm64,… (this machine's)"
+    )
     arguments = parser.parse_args()
     try:
         names = arguments.images or sorted(path.parent.name for path in ROOT.glob("images/*/Dockerfile"))
@@ -73,7 +75,12 @@ def _fill(image: str, context: Path) -> None:
         return
     context.mkdir()
     environment = {**os.environ, "PATH": f"{ROOT / 'tools'}:{os.environ['PATH']}"}
-    if subprocess.run([source / "context", context], cwd=ROOT, env=environment, stdout=sys.stderr, check=False).returncode != 0:
+    if (
+        subprocess.run(
+            [source / "context", context], cwd=ROOT, env=environment, stdout=sys.stderr, check=False
+        ).returncode
+        != 0
+    ):
         raise BuildError(f"images/{image}/context failed: see above")
     shutil.copy(source / "Dockerfile", context)
 
@@ -107,7 +114,7 @@ def _buildah(context: Path, name: str, platform: str, archive: Path) -> None:
 
 
 def _package_configuration(folder: Path) -> dict[Path, str]:
-    """Files that let apt and pip reach their archives in a RUN step as they do on this machine, and where they belong."""
+    """Files that let apt and pip reach their archives in a RUN step as they do here, and where they belong."""
     apt, pip, certificates = folder / "apt.conf", folder / "pip.conf", Path("/etc/ssl/certs/ca-certificates.crt")
     apt.write_text(base.apt_configuration())
     lines = [line.partition("=") for line in output(sys.executable, "-m", "pip", "config", "list").splitlines()]

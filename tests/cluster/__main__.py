@@ -28,11 +28,17 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python3 -m tests.cluster", description="A real Kubernetes cluster on this machine.")
-    parser.add_argument("--name", default=os.environ.get("CLUSTER_NAME", "tierbench"), help="the cluster (CLUSTER_NAME; tierbench)")
+    parser = argparse.ArgumentParser(
+        prog="python3 -m tests.cluster", description="A real Kubernetes cluster on this machine."
+    )
+    parser.add_argument(
+        "--name", default=os.environ.get("CLUSTER_NAME", "tierbench"), help="the cluster (CLUSTER_NAME; tierbench)"
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     up = commands.add_parser("up", help="bring the cluster up, or what of it is down")
-    up.add_argument("--nodes", type=Path, default=profiles.DEFAULT, metavar="FILE", help="nodes and their hardware (nodes.toml)")
+    up.add_argument(
+        "--nodes", type=Path, default=profiles.DEFAULT, metavar="FILE", help="nodes and their hardware (nodes.toml)"
+    )
     commands.add_parser("down", help="take the cluster down and leave nothing behind")
     commands.add_parser("status", help="every component and whether it runs")
     commands.add_parser("kubeconfig", help="print the path of the administrator's kubeconfig")
@@ -47,7 +53,9 @@ def _parser() -> argparse.ArgumentParser:
         ("pause", "stop a component with SIGSTOP"),
         ("resume", "go on with a paused component"),
     ):
-        commands.add_parser(command, help=text).add_argument("component", help="apiserver, jetson-1/kubelet, jetson-1 …")
+        commands.add_parser(command, help=text).add_argument(
+            "component", help="apiserver, jetson-1/kubelet, jetson-1 …"
+        )
     stalls = commands.add_parser("stalls", help="let the disks of nodes that declare it stall now and then")
     stalls.add_argument("switch", choices=("on", "off"))
     inside = commands.add_parser("exec-node", help="run a program on a node")
@@ -61,7 +69,10 @@ def _run(arguments: argparse.Namespace, cluster: Cluster) -> int:
     if command == "up":
         began = time.monotonic()
         changed = cluster.up(arguments.nodes)
-        print(f"cluster '{cluster.name}': {f'ready after {time.monotonic() - began:.1f} s' if changed else 'is up already'}")
+        print(
+            f"cluster '{cluster.name}':",
+            f"ready after {time.monotonic() - began:.1f} s" if changed else "is up already",
+        )
         _print_environment(cluster)
     elif command == "down":
         print(f"cluster '{cluster.name}': {'gone' if cluster.down() else 'there was none'}")

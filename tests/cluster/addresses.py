@@ -1,6 +1,6 @@
 """Addresses of one cluster, all of 198.18.0.0/15, the range kept for benchmarks of network devices (RFC 2544).
 
-Cluster number c of this machine (0 to 15) has 198.18.c.0/24 for its machines and 198.19.(16 c + node).0/24 for the pods of
+Cluster number c of this machine (0 to 15) has 198.18.c.0/24 for its machines, 198.19.(16 c + node).0/24 for the pods of
 each node. Services are seen by a cluster's own machines alone, so all clusters use the same range.
 """
 
@@ -49,7 +49,9 @@ class Addresses:
 
 def first_free() -> Addresses:
     """The first cluster number whose network interface and addresses are not in use on this machine."""
-    taken = {int(match[1]) for match in re.finditer(r"198\.18\.(\d+)\.", output("ip", "-4", "route", "show", "table", "all"))}
+    taken = {
+        int(match[1]) for match in re.finditer(r"198\.18\.(\d+)\.", output("ip", "-4", "route", "show", "table", "all"))
+    }
     names = {link["ifname"] for link in json.loads(output("ip", "-json", "link"))}
     for number in range(MOST_CLUSTERS):
         addresses = Addresses(number)

@@ -28,7 +28,9 @@ def cache() -> Path:
 def build() -> Path:
     """The folder with kube-apiserver, kubelet, kubectl, coredns, helm …; builds them when they are not in the cache."""
     files = sorted(_SOURCE.iterdir())
-    recipe = hashlib.sha256(repr((KUBERNETES, TOOLS, COMPONENTS)).encode() + b"".join(file.read_bytes() for file in files))
+    recipe = hashlib.sha256(
+        repr((KUBERNETES, TOOLS, COMPONENTS)).encode() + b"".join(file.read_bytes() for file in files)
+    )
     folder = cache() / f"kubernetes-{KUBERNETES}-{recipe.hexdigest()[:12]}"
     if (folder / "built").exists():
         return folder
@@ -36,7 +38,11 @@ def build() -> Path:
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "built").exists():
-            print(f"building Kubernetes {KUBERNETES} (once, about 7 minutes on 2 processors) …", file=sys.stderr, flush=True)
+            print(
+                f"building Kubernetes {KUBERNETES} (once, about 7 minutes on 2 processors) …",
+                file=sys.stderr,
+                flush=True,
+            )
             _build(folder)
             (folder / "built").touch()
     return folder
@@ -46,7 +52,18 @@ def _build(folder: Path) -> None:
     version = "k8s.io/component-base/version"
     major, minor, _ = KUBERNETES.split(".")
     stamp = f"-X {version}.gitVersion=v{KUBERNETES} -X {version}.gitMajor={major} -X {version}.gitMinor={minor}"
-    _go("build", "-trimpath", "-tags", "providerless", "-ldflags", f"-s -w {stamp}", "-o", str(folder / "kube"), ".", folder=folder)
+    _go(
+        "build",
+        "-trimpath",
+        "-tags",
+        "providerless",
+        "-ldflags",
+        f"-s -w {stamp}",
+        "-o",
+        str(folder / "kube"),
+        ".",
+        folder=folder,
+    )
     for component in COMPONENTS:
         (folder / component).unlink(missing_ok=True)
         (folder / component).symlink_to("kube")
@@ -58,4 +75,6 @@ def _go(*arguments: str, folder: Path) -> None:
     environment = {**os.environ, "GOBIN": str(folder)}
     done = subprocess.run([str(_GO), *arguments], cwd=_SOURCE, env=environment, check=False)
     if done.returncode != 0:
-        raise ClusterError(f"go {arguments[0]} failed: see above; a Go module proxy has to be in reach for the first build")
+        raise ClusterError(
+            f"go {arguments[0]} failed: see above; a Go module proxy has to be in reach for the first build"
+        )

@@ -8,7 +8,7 @@ _DAYS = "3650"
 
 
 def make(folder: Path, address: str, service: str) -> None:
-    """Write ca, apiserver and kubelet-client (.crt and .key) and the key of service account tokens, sa (.key and .pub)."""
+    """Write ca, apiserver and kubelet-client (.crt and .key) and the key of account tokens, sa (.key and .pub)."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
     authority = ["-CA", f"{folder}/ca.crt", "-CAkey", f"{folder}/ca.key"]
@@ -18,7 +18,13 @@ def make(folder: Path, address: str, service: str) -> None:
         folder,
         "apiserver",
         "/CN=kube-apiserver",
-        [*authority, "-addext", f"subjectAltName={names},IP:{address},IP:{service},IP:127.0.0.1", "-addext", "extendedKeyUsage=serverAuth"],
+        [
+            *authority,
+            "-addext",
+            f"subjectAltName={names},IP:{address},IP:{service},IP:127.0.0.1",
+            "-addext",
+            "extendedKeyUsage=serverAuth",
+        ],
     )
     client = [*authority, "-addext", "extendedKeyUsage=clientAuth"]
     _certificate(folder, "kubelet-client", "/O=system:masters/CN=kube-apiserver-kubelet-client", client)

@@ -1,9 +1,10 @@
-"""Control groups of one cluster: /tierbench/CLUSTER/daemons for the machines' daemons, /tierbench/CLUSTER/NODE for a node's pods.
+"""Control groups of one cluster: /tierbench/CLUSTER/daemons for the daemons, /tierbench/CLUSTER/NODE for a node's pods.
 
-Version 1 (a folder for each controller) and version 2 (one folder) differ in the files' names and in one thing that matters:
+Version 1 (a folder for each controller) and version 2 (one folder) differ in files' names and in one thing:
 a read throttle of version 1 binds only the very group it stands on, so there each container gets its own.
 """
 
+import contextlib
 import os
 import signal
 from collections.abc import Iterator
@@ -59,10 +60,8 @@ class Cgroups:
             self._write(node, "io", ("", "io.max"), f"{disk} rbps={rate or 'max'}")
             return
         for folder, _, _ in os.walk(self._folder("blkio", node)):
-            try:
+            with contextlib.suppress(FileNotFoundError):  # a container that has just ended
                 Path(folder, "blkio.throttle.read_bps_device").write_text(f"{disk} {rate or 0}")
-            except FileNotFoundError:
-                pass  # a container that has just ended
 
     def enter_daemons(self) -> None:
         """Put the calling process into the group of the cluster's daemons."""

@@ -52,7 +52,9 @@ class Cluster:
         try:
             return Addresses(int((self.folder / "number").read_text()))
         except FileNotFoundError as error:
-            raise ClusterError(f"there is no cluster '{self.name}': python3 -m tests.cluster --name {self.name} up") from error
+            raise ClusterError(
+                f"there is no cluster '{self.name}': python3 -m tests.cluster --name {self.name} up"
+            ) from error
 
     @property
     def control_plane(self) -> ControlPlane:
@@ -119,7 +121,9 @@ class Cluster:
     def load(self, archives: list[Path]) -> list[str]:
         """Load OCI archives into every node; says what it did, a line an archive and node that lacked it."""
         with ThreadPoolExecutor() as pool:
-            lines = pool.map(lambda one: [line for archive in archives for line in images.load(one, archive)], self.nodes)
+            lines = pool.map(
+                lambda one: [line for archive in archives for line in images.load(one, archive)], self.nodes
+            )
         return [line for some in lines for line in some]
 
     def status(self) -> list[tuple[str, bool]]:
@@ -127,7 +131,9 @@ class Cluster:
         machine = self._control_plane_machine
         found = [(daemon, machine.daemon(daemon) is not None) for daemon in control_plane.DAEMONS]
         for one in self.nodes:
-            found += [(f"{one.profile.name}/{daemon}", one.machine.daemon(daemon) is not None) for daemon in node.DAEMONS]
+            found += [
+                (f"{one.profile.name}/{daemon}", one.machine.daemon(daemon) is not None) for daemon in node.DAEMONS
+            ]
         return found
 
     def start(self, component: str) -> None:
@@ -206,7 +212,9 @@ class Cluster:
     def _start_node(self, one: NodeMachine) -> None:
         if one.machine.init is None:
             one.boot()
-            network.connect_node(self._control_plane_machine, one.machine, self.addresses, one.index, len(self.nodes), one.profile.link)
+            network.connect_node(
+                self._control_plane_machine, one.machine, self.addresses, one.index, len(self.nodes), one.profile.link
+            )
         one.start("containerd")
         wait(one.containerd_answers, f"containerd of {one.profile.name} (see {one.machine.log('containerd')})", 20)
         one.start("kubelet")

@@ -108,7 +108,8 @@ class ControlPlane:
         name = self.machine.cluster
         return (
             "apiVersion: v1\nkind: Config\n"
-            f"clusters: [{{name: {name}, cluster: {{server: '{self.server}', certificate-authority-data: {authority}}}}}]\n"
+            f"clusters: [{{name: {name}, cluster: "
+            f"{{server: '{self.server}', certificate-authority-data: {authority}}}}}]\n"
             f"users: [{{name: {name}, user: {{token: {token}}}}}]\n"
             f"contexts: [{{name: {name}, context: {{cluster: {name}, user: {name}}}}}]\n"
             f"current-context: {name}\n"

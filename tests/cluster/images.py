@@ -15,7 +15,9 @@ _ROOT = Path(__file__).parents[2]
 
 def build(name: str) -> Path:
     """The archive of the image folder images/NAME, built when it is out of date."""
-    done = subprocess.run([sys.executable, "-m", "images.build", name], cwd=_ROOT, stdout=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "images.build", name], cwd=_ROOT, stdout=subprocess.DEVNULL, check=False
+    )
     if done.returncode != 0:
         raise ClusterError(f"python3 -m images.build {name} failed: see above")
     return _ROOT / "build" / "images" / f"{name}.tar"
@@ -28,8 +30,13 @@ def contents(archive: Path) -> dict[str, str]:
             file = tar.extractfile("index.json")
             index = json.load(file) if file else {}
     except (OSError, KeyError, tarfile.TarError, ValueError) as error:
-        raise ClusterError(f"{archive} is not an OCI archive ({error}); build it with python3 -m images.build") from error
-    named = {one.get("annotations", {}).get("org.opencontainers.image.ref.name"): one["digest"] for one in index.get("manifests", [])}
+        raise ClusterError(
+            f"{archive} is not an OCI archive ({error}); build it with python3 -m images.build"
+        ) from error
+    named = {
+        one.get("annotations", {}).get("org.opencontainers.image.ref.name"): one["digest"]
+        for one in index.get("manifests", [])
+    }
     return {name: digest for name, digest in named.items() if name}
 
 
@@ -39,7 +46,9 @@ def load(node: NodeMachine, archive: Path) -> list[str]:
     missing = {name: digest for name, digest in contents(archive).items() if (name, digest) not in have}
     if missing:
         with archive.open("rb") as file:
-            done = subprocess.run(node.ctr("images", "import", "-"), stdin=file, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                node.ctr("images", "import", "-"), stdin=file, capture_output=True, text=True, check=False
+            )
         if done.returncode != 0:
             raise ClusterError(f"{archive} into {node.profile.name}: {done.stderr.strip()}")
     return [f"{node.profile.name}: {name}" for name in missing]

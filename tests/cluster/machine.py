@@ -1,6 +1,6 @@
 """A machine of the cluster: namespaces for network, mounts, processes and host name, with a process 1 of its own.
 
-Everything on a machine runs below its process 1, so killing that one ends daemons, shims and containers at once, and the
+Everything on a machine runs below its process 1, so killing it ends daemons, shims and containers at once, and the
 kernel takes mounts, network interfaces and firewall rules away with them.
 """
 
@@ -60,7 +60,19 @@ class Machine:
 
     def inside(self, *command: str) -> list[str]:
         """The command line that runs a program on this machine."""
-        return ["nsenter", "--target", str(self.pid), "--net", "--mount", "--pid", "--uts", "--ipc", "--wd=/", "--", *command]
+        return [
+            "nsenter",
+            "--target",
+            str(self.pid),
+            "--net",
+            "--mount",
+            "--pid",
+            "--uts",
+            "--ipc",
+            "--wd=/",
+            "--",
+            *command,
+        ]
 
     def run(self, *command: str, stdin: str | None = None) -> None:
         run(*self.inside(*command), stdin=stdin)

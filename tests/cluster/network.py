@@ -1,4 +1,4 @@
-"""The cluster's network: one switch in the control plane's machine, with the host and each node on a link of its own."""
+"""The cluster's network: one switch in the control plane's machine, the host and each node on a link of its own."""
 
 from pathlib import Path
 
@@ -21,8 +21,10 @@ def connect_host(control_plane: Machine, addresses: Addresses) -> None:
     run("ip", "link", "set", addresses.interface, "up")
 
 
-def connect_node(control_plane: Machine, node: Machine, addresses: Addresses, index: int, nodes: int, link: str | None) -> None:
-    """Put node `index` of `nodes` on the switch, with a route to the pods of every other; `link` is its rate each way."""
+def connect_node(
+    control_plane: Machine, node: Machine, addresses: Addresses, index: int, nodes: int, link: str | None
+) -> None:
+    """Put node `index` of `nodes` on the switch, with routes to the pods of every other; `link` is its rate."""
     port, address = f"node{index}", addresses.node(index)
     control_plane.network("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(node.pid))
     control_plane.network("ip", "link", "set", port, "master", _SWITCH, "up")

@@ -16,7 +16,7 @@ VOLUMES = "/var/lib/tierbench-volumes"
 
 # Each node has these folders to itself. /var/lib comes last: it hides the folder that the others are taken from.
 _OWN = ("run", "mnt", "srv", "var/log", "var/lib")
-# These lie on the node's disk: pods' data. Images and logs do not, so that a slow disk slows down what is measured alone.
+# These lie on the node's disk: pods' data. Images and logs do not, so that a slow disk slows what is measured alone.
 _ON_DISK = ("mnt", "srv", "var/lib/kubelet", "var/lib/tierbench", VOLUMES.removeprefix("/"))
 # The kubelet sets these for the whole kernel; a file of the node's own takes the write, and the host keeps its values.
 _KERNEL = {
@@ -95,7 +95,9 @@ class NodeMachine:
         self.machine.start(daemon, *commands[daemon])
 
     def containerd_answers(self) -> bool:
-        return (self.folder / "root" / SOCKET.removeprefix("/")).exists() and self.machine.daemon("containerd") is not None
+        return (self.folder / "root" / SOCKET.removeprefix("/")).exists() and self.machine.daemon(
+            "containerd"
+        ) is not None
 
     def ctr(self, *arguments: str) -> list[str]:
         """The command line of containerd's client, in the namespace that the kubelet uses."""
@@ -125,7 +127,17 @@ class NodeMachine:
         size = self.profile.disk_size or shutil.disk_usage(self.folder).free
         run("truncate", f"--size={size}", str(disk))
         # few inodes, all written now: nothing is left that the kernel would write in the background
-        run("mkfs.ext4", "-q", "-m", "0", "-T", "largefile4", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", str(disk))
+        run(
+            "mkfs.ext4",
+            "-q",
+            "-m",
+            "0",
+            "-T",
+            "largefile4",
+            "-E",
+            "lazy_itable_init=0,lazy_journal_init=0,nodiscard",
+            str(disk),
+        )
 
     def _mounts(self, root: Path, disk: Path) -> str:
         own = root / "run/tierbench"

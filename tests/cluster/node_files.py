@@ -10,7 +10,13 @@ from tests.cluster.profiles import Node
 SOCKET = "/run/containerd/containerd.sock"
 SETTINGS = "/run/tierbench"
 
-_EVICTION_SIGNALS = ("memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree")
+_EVICTION_SIGNALS = (
+    "memory.available",
+    "nodefs.available",
+    "nodefs.inodesFree",
+    "imagefs.available",
+    "imagefs.inodesFree",
+)
 
 
 def cpus(profile: Node) -> int:
@@ -49,7 +55,7 @@ def kubelet(profile: Node, addresses: Addresses, cgroup: str) -> str:
         "failSwapOn": False,
         "systemReserved": {"cpu": f"{missing}m"} if missing else {},
         # Eviction would look at the host's memory and disk, which say nothing about this node.
-        "evictionHard": {signal: "0%" for signal in _EVICTION_SIGNALS},
+        "evictionHard": dict.fromkeys(_EVICTION_SIGNALS, "0%"),
         "imageGCHighThresholdPercent": 100,
         "nodeStatusUpdateFrequency": "5s",
         "nodeLeaseDurationSeconds": 20,
@@ -89,7 +95,7 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
 
 
 def container(default: str, disk: str, rate: int) -> str:
-    """The specification that containers start from: containerd's default, and reads of the disk (MAJOR:MINOR) throttled."""
+    """What containers start from: containerd's default, with reads of the disk (MAJOR:MINOR) throttled."""
     spec = json.loads(default)
     del spec["process"]["rlimits"]  # meant for containers that ctr starts by hand
     major, minor = disk.split(":")

@@ -3,13 +3,27 @@
 import os
 import re
 import shutil
+from pathlib import Path
 
 from tests.cluster import cgroups
 from tests.cluster.errors import ClusterError
 from tests.cluster.processes import output
 from tests.cluster.profiles import Node
 
-_PROGRAMS = ("etcd", "containerd", "ctr", "runc", "iptables", "conntrack", "ip", "tc", "nsenter", "unshare", "openssl", "buildah")
+_PROGRAMS = (
+    "etcd",
+    "containerd",
+    "ctr",
+    "runc",
+    "iptables",
+    "conntrack",
+    "ip",
+    "tc",
+    "nsenter",
+    "unshare",
+    "openssl",
+    "buildah",
+)
 _CONTROLLERS = {"cpu", "cpuset", "memory", "pids"}
 
 
@@ -22,7 +36,9 @@ def check_name(name: str) -> None:
 def check_root() -> None:
     """Namespaces, mounts and control groups belong to root."""
     if os.geteuid() != 0:
-        raise ClusterError("the built-in cluster needs root: run this with sudo, or use CLUSTER=current with a cluster of yours")
+        raise ClusterError(
+            "the built-in cluster needs root: run this with sudo, or use CLUSTER=current with a cluster of yours"
+        )
 
 
 def check(nodes: list[Node]) -> None:
@@ -31,17 +47,21 @@ def check(nodes: list[Node]) -> None:
     for program in _PROGRAMS:
         if shutil.which(program) is None:
             raise ClusterError(f"no program '{program}': run tools/setup")
-    if not os.path.isdir("/usr/lib/cni"):
+    if not Path("/usr/lib/cni").is_dir():
         raise ClusterError("no CNI plugins in /usr/lib/cni: run tools/setup")
-    needed = _CONTROLLERS | ({"io" if cgroups.version2() else "blkio"} if any(node.disk_read or node.stall for node in nodes) else set())
+    needed = _CONTROLLERS | (
+        {"io" if cgroups.version2() else "blkio"} if any(node.disk_read or node.stall for node in nodes) else set()
+    )
     missing = needed - cgroups.controllers()
     if missing:
-        raise ClusterError(f"the kernel offers no control group '{min(missing)}' below {cgroups.MOUNT}: mount or enable it")
+        raise ClusterError(
+            f"the kernel offers no control group '{min(missing)}' below {cgroups.MOUNT}: mount or enable it"
+        )
     _try_network(any(node.link for node in nodes))
 
 
 def _try_network(shaped: bool) -> None:
-    """Build in a network namespace of its own what the cluster is built from; the kernel's refusal names what it lacks."""
+    """Build in a network namespace what the cluster is built from; the kernel's refusal names what it lacks."""
     steps = {
         "network interfaces of type veth": "ip link add name probe0 type veth peer name probe1",
         "network interfaces of type bridge": "ip link add name probe2 type bridge",

@@ -1,5 +1,6 @@
 """Running programs, and finding processes by what the kernel says of them (no pid files, so nothing goes stale)."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -83,20 +84,20 @@ class Process:
 
     def send(self, number: signal.Signals) -> None:
         """Nothing happens when the process is gone."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
-        except ProcessLookupError:
-            pass
 
 
 def processes() -> Iterator[Process]:
     """Every process of this machine."""
-    return (Process(int(name)) for name in os.listdir("/proc") if name.isdigit())
+    return (Process(int(name)) for name in (entry.name for entry in Path("/proc").iterdir()) if name.isdigit())
 
 
 def find(program: str, variable: str) -> Process | None:
     """The process of this program name that was started with the environment variable (NAME=VALUE)."""
-    return next((process for process in processes() if process.name == program and process.has_environment(variable)), None)
+    return next(
+        (process for process in processes() if process.name == program and process.has_environment(variable)), None
+    )
 
 
 def spawn(command: list[str], variable: str, log: Path, enter: Callable[[], None]) -> None:
@@ -115,5 +116,5 @@ def spawn(command: list[str], variable: str, log: Path, enter: Callable[[], None
             cwd="/",
             env={**os.environ, key: value},
             start_new_session=True,
-            preexec_fn=enter,
+            preexec_fn=enter,  # noqa: PLW1509 (this program has no other thread then)
         )

@@ -28,7 +28,10 @@ class Stall:
 
 @dataclass(frozen=True)
 class Node:
-    """One node: memory in bytes, cpus in processors, disk_size in bytes, disk_read in bytes a second, link as tc writes it; None: not limited."""
+    """One node; None: not limited.
+
+    Memory and disk_size in bytes, cpus in processors, disk_read in bytes a second, link as tc writes it.
+    """
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -57,8 +57,12 @@ class Release:
     def pod(self) -> str:
         """The operator's pod."""
         label = f"app.kubernetes.io/instance={self.name}"
-        pods = self.kubectl.list("pods", "-l", label, "--field-selector=status.phase=Running")
-        return str(pods[0]["metadata"]["name"])
+
+        def running() -> list[str]:
+            pods = self.kubectl.list("pods", "-l", label, "--field-selector=status.phase=Running")
+            return [pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+
+        return wait_for("the operator runs", running, 60)[0]
 
     def kill(self, cluster: Cluster) -> None:
         """SIGKILL to the operator's process. Its pod goes too, or the kubelet would wait longer after each kill."""

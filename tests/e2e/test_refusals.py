@@ -13,7 +13,7 @@ def _only_failure(running: Running, *, seconds: float = 90) -> tuple[str, str]:
 
 
 def test_disk_too_small(kubectl: Kubectl) -> None:
-    kubectl.apply(file_transfer(fileSizes=["900Ti"]))
+    kubectl.apply(file_transfer(fileSizes=["16Ti"]))
     reason, message = _only_failure(Running(kubectl))
     assert reason == "InsufficientStorage"
     assert "free" in message

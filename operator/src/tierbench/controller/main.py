@@ -23,6 +23,16 @@ _RETRY_SECONDS: Final = 5
 _logger = logging.getLogger(__name__)
 
 
+class NoDiffBase(kopf.DiffBaseStorage):
+    """No handler looks at differences, so kopf need not keep the last configuration in an annotation."""
+
+    def fetch(self, *, body: kopf.Body) -> None:
+        """Nothing is kept."""
+
+    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
+        """Keeps nothing."""
+
+
 def kopf_settings() -> kopf.OperatorSettings:
     """kopf keeps nothing in the objects but its finalizer, posts no events, and watches only what is ours."""
     settings = kopf.OperatorSettings()
@@ -30,6 +40,7 @@ def kopf_settings() -> kopf.OperatorSettings:
     settings.scanning.disabled = True
     settings.posting.enabled = False
     settings.persistence.finalizer = f"{GROUP}/cleanup"
+    settings.persistence.diffbase_storage = NoDiffBase()
     settings.watching.label_selectors["pods"] = LABEL_KIND
     settings.watching.label_selectors["batch", "jobs"] = LABEL_KIND
     settings.background.cancellation_polling = 2

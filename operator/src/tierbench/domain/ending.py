@@ -8,7 +8,7 @@ from tierbench.domain.actions import Action, Decision, DeleteJob, DeleteResult, 
 from tierbench.domain.observed import Observed
 from tierbench.domain.report import Said, conditions, report
 from tierbench.domain.run import Run
-from tierbench.domain.views import format_time
+from tierbench.domain.views import PodView, format_time
 from tierbench.workloads.names import ROLE_SERVER
 
 
@@ -24,10 +24,16 @@ def leave(observed: Observed, now: datetime) -> Decision | None:
     """Clears the nodes, waits until they are clear, then gives them back. None when all that is done."""
     status = observed.benchmark.status
     actions = clear(observed)
-    if actions or observed.pods or observed.jobs:
+    if actions or observed.jobs or any(not _out_of_reach(observed, pod) for pod in observed.pods):
         return Decision(status, actions, wait_seconds=5)
     held = tuple(node for node, lease in sorted(observed.leases.items()) if lease.holder == observed.holder)
     return Decision(status, (ReleaseLeases(held),), wait_seconds=0) if held else None
+
+
+def _out_of_reach(observed: Observed, pod: PodView) -> bool:
+    """Whether a pod cannot go before its node is back; then the node's kubelet removes it first of all."""
+    node = observed.nodes.get(pod.node)
+    return pod.deleting and (node is None or not node.ready)
 
 
 def suspend(observed: Observed, now: datetime) -> Decision:

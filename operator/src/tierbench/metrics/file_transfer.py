@@ -3,7 +3,6 @@
 from statistics import fmean
 from typing import Final
 
-
 from tierbench.api.contract import Outcome
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultTrial

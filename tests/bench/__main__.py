@@ -1,0 +1,21 @@
+"""Builds the client, then compares it with its peers."""
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.bench import download, sizes
+from tests.bench.measure import ROOT, report
+
+
+def main() -> None:
+    """All comparisons."""
+    with tempfile.TemporaryDirectory() as folder:
+        client = Path(folder) / "tierbench-client"
+        build: list[str | Path] = [ROOT / "tools" / "go", "build", "-trimpath", "-ldflags=-s -w", "-o", client, "."]
+        subprocess.run(build, cwd=ROOT / "images" / "client", check=True)
+        report([*download.comparisons(client), *sizes.comparisons()])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Whole processes, measured in turn, and what is said of them together."""
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).parents[2]
+OUT = ROOT / "build" / "bench"
+RUNS = 7
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one process took, in seconds."""
+
+    wall: float
+    cpu: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Ours against a peer: medians, and the median of the ratios pair by pair."""
+
+    name: str
+    unit: str
+    ours: float
+    peer: float
+    peer_name: str
+    ratio: float
+
+
+def run(command: Sequence[str | Path]) -> Usage:
+    """Runs a process to its end, by the kernel's own account of it."""
+    started = time.monotonic()
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{command[0]} ended with exit code {process.returncode}")
+    return Usage(time.monotonic() - started, usage.ru_utime + usage.ru_stime)
+
+
+def in_turn(ours: Sequence[str | Path], peer: Sequence[str | Path]) -> list[tuple[Usage, Usage]]:
+    """One pair that does not count, then RUNS that do."""
+    return [(run(ours), run(peer)) for _ in range(RUNS + 1)][1:]
+
+
+def compare(
+    name: str, unit: str, peer_name: str, pairs: list[tuple[Usage, Usage]], value: Callable[[Usage], float]
+) -> Comparison:
+    """One quantity of all pairs."""
+    ours, peer = ([value(pair[side]) for pair in pairs] for side in (0, 1))
+    ratio = median(mine / theirs for mine, theirs in zip(ours, peer, strict=True))
+    return Comparison(name, unit, median(ours), median(peer), peer_name, ratio)
+
+
+def limit(name: str, unit: str, ours: float, bound: float) -> Comparison:
+    """A quantity against its limit."""
+    return Comparison(name, unit, ours, bound, "limit", ours / bound)
+
+
+def report(comparisons: list[Comparison]) -> None:
+    """Prints a table, and writes build/bench/results.json."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    (OUT / "results.json").write_text(json.dumps([asdict(item) for item in comparisons], indent=2) + "\n")
+    print(f"{'':44} {'ours':>10} {'peer':>10} {'ratio':>7}")
+    for item in comparisons:
+        what = f"{item.name} [{item.unit}]"
+        print(f"{what:44} {item.ours:10.3f} {item.peer:10.3f} {item.ratio:7.2f}  {item.peer_name}")
