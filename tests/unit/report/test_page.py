@@ -9,8 +9,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from tests.unit.report.published import measured, published
+from tierbench.advice.matrix import newest, runs
 from tierbench.api.result import BenchmarkResult
-from tierbench.report.matrix import newest, runs
 from tierbench.report.page import render
 
 

@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tierbench.advice.matrix import Run
 from tierbench.cli.cluster import Cluster
 from tierbench.cli.objects import choose, parse_reference, read_file
-from tierbench.report.matrix import Run
 
 
 def chosen_runs(options: argparse.Namespace) -> tuple[Sequence[Run], Mapping[tuple[str, str, str], Mapping[str, Any]]]:

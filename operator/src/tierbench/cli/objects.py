@@ -9,12 +9,12 @@ from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
+from tierbench.advice.matrix import Run, newest, runs
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.kinds import BENCHMARKS
 from tierbench.api.model import GROUP, Resource
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.problem import Problem
-from tierbench.report.matrix import Run, newest, runs
 
 Raw = Mapping[str, Any]
 Parsed = TypeVar("Parsed", bound=Resource)

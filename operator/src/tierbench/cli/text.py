@@ -8,11 +8,11 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from tierbench.report.estimate import estimate, quantities
-from tierbench.report.matrix import Run, Table
+from tierbench.advice.estimate import estimate, quantities
+from tierbench.advice.matrix import Run, Table
+from tierbench.advice.units import show, show_level, show_with_deviation, title, words
+from tierbench.advice.words import Standing, answer, retries, standings, verdict
 from tierbench.report.notes import case_notes, cautions
-from tierbench.report.units import show, show_level, show_with_deviation, title, words
-from tierbench.report.words import Standing, answer, retries, standings, verdict
 
 _BAR = 40
 _EIGHTHS = " ▏▎▍▌▋▊▉█"

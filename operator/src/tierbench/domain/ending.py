@@ -1,7 +1,10 @@
 """The end of a run, for good or for now: nothing is left on the nodes before they are given back."""
 
 from datetime import datetime
+from typing import Final
 
+from tierbench.advice.matrix import runs
+from tierbench.advice.words import answer_of_run
 from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteJob, DeleteResult, DeleteServer, Event, ReleaseLeases
@@ -10,6 +13,8 @@ from tierbench.domain.report import Said, conditions, report
 from tierbench.domain.run import Run
 from tierbench.domain.views import PodView, format_time
 from tierbench.workloads.names import ROLE_SERVER
+
+_MAXIMUM_ANSWER: Final = 1024
 
 
 def clear(observed: Observed) -> tuple[Action, ...]:
@@ -85,9 +90,14 @@ def finish(run: Run) -> Decision:
         Said(reasons.FAILED, not complete, reason, message),
         Said(reasons.SERVER_READY, False, reason, "The run has ended."),
     )
-    status = report(run, phase, *said).model_copy(update={"remaining_seconds": None})
+    status = report(run, phase, *said).model_copy(update={"remaining_seconds": None, "answer": _answer(run)})
     events = (Event(reason, message, warning=not complete or counts.failed > 0),)
     return Decision(status, _prune(run), events)
+
+
+def _answer(run: Run) -> str:
+    results = [result for case in run.cases if (result := run.result(case)) is not None]
+    return " ".join(answer_of_run(found) for found in runs(results))[:_MAXIMUM_ANSWER]
 
 
 def _prune(run: Run) -> tuple[Action, ...]:

@@ -3,10 +3,10 @@
 from statistics import fmean
 from typing import Final
 
+from tierbench.advice.estimate import estimate
+from tierbench.advice.matrix import Cell
 from tierbench.api.contract import Outcome
 from tierbench.api.result import ResultTrial
-from tierbench.report.estimate import estimate
-from tierbench.report.matrix import Cell
 from tierbench.results.quantities import quantities
 
 DEVICE_READ_SHARE: Final = "deviceReadPartsPerMillion"

@@ -6,13 +6,13 @@ from typing import Final
 
 from markupsafe import Markup
 
+from tierbench.advice.estimate import Estimate, estimate, smaller_is_better
+from tierbench.advice.matrix import Table
+from tierbench.advice.units import number_of_level, show, show_interval, show_level, title, words
+from tierbench.advice.words import standings
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
-from tierbench.report.estimate import Estimate, estimate, smaller_is_better
 from tierbench.report.evidence import EVIDENCE, observed, values
-from tierbench.report.matrix import Table
-from tierbench.report.units import number_of_level, show, show_interval, show_level, title, words
-from tierbench.report.words import standings
 
 _PERCENT_FULL: Final = 1_000_000.0
 Place = tuple[str, str]

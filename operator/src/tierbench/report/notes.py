@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Final
 
+from tierbench.advice.matrix import Run
+from tierbench.advice.units import show_level
+from tierbench.advice.words import joined
 from tierbench.api.result import BenchmarkResult, ResultPhase
-from tierbench.report.matrix import Run
-from tierbench.report.units import show_level
-from tierbench.report.words import joined
 
 _ENOUGH_TRIALS: Final = 10
 

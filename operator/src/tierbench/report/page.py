@@ -12,16 +12,16 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from tierbench.advice.estimate import estimate, quantities, smaller_is_better
+from tierbench.advice.matrix import CLIENT, Run, Table
+from tierbench.advice.units import level_in_words, show_level, show_with_deviation, title, words
+from tierbench.advice.words import Standing, Stretch, answer, joined, retries, standings, stretches, verdict, where
 from tierbench.api.kinds import BENCHMARKS
-from tierbench.report.estimate import estimate, quantities, smaller_is_better
 from tierbench.report.evidence import EVIDENCE
 from tierbench.report.figures import Figure, evidence_figures, measured_figure, retries_figure, slowness_figure
-from tierbench.report.matrix import CLIENT, Run, Table
 from tierbench.report.notes import CaseNote, case_notes, cautions
 from tierbench.report.svg import marker
 from tierbench.report.tables import NODE_FACTS, TRIAL_HEADINGS, NodeColumn, TrialRow, node_columns, trial_rows
-from tierbench.report.units import level_in_words, show_level, show_with_deviation, title, words
-from tierbench.report.words import Standing, Stretch, answer, joined, retries, standings, stretches, verdict, where
 
 _OPEN_SECTIONS = 3
 

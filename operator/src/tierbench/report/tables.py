@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from tierbench.advice.matrix import Run
+from tierbench.advice.units import show, show_level, words
 from tierbench.api.contract import Outcome, ServerSample
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultTrial
-from tierbench.report.matrix import Run
-from tierbench.report.units import show, show_level, words
 from tierbench.results.quantities import quantities
 
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tierbench.report.estimate import Estimate, estimate, smaller_is_better
-from tierbench.report.matrix import Table
-from tierbench.report.units import level_in_words
+from tierbench.advice.estimate import Estimate, estimate, quantities, smaller_is_better
+from tierbench.advice.matrix import Run, Table
+from tierbench.advice.units import level_in_words
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,14 @@ def answer(table: Table, quantity: str) -> str:
         for stretch in stretches(standings(table, quantity))
     ]
     return f"{'; '.join(parts)}." if parts else "Nothing is measured yet."
+
+
+def answer_of_run(run: Run) -> str:
+    """The same for all tables of a run: what is held is said where there is more than one."""
+    quantity = next(iter(quantities(run)), "")
+    tables = run.tables
+    sentences = [(" ".join(table.held.values()), answer(table, quantity)) for table in tables]
+    return " ".join(sentence if len(tables) == 1 else f"{held}: {sentence}" for held, sentence in sentences)
 
 
 def _say(stretch: Stretch, place: str) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tierbench.report.units import level_in_words, show, show_interval, show_level, show_with_deviation, tick, title
+from tierbench.advice.units import level_in_words, show, show_interval, show_level, show_with_deviation, tick, title
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from statistics import fmean, stdev
 import pytest
 
 from tests.unit.report.published import LEVELS, measured, published
-from tierbench.report.estimate import estimate, quantities
-from tierbench.report.matrix import newest, runs
+from tierbench.advice.estimate import estimate, quantities
+from tierbench.advice.matrix import newest, runs
 
 TIME = "durationNanoseconds"
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Final
 
+from tierbench.advice.matrix import Cell, Run
+from tierbench.advice.units import title
 from tierbench.api.result import Statistic
-from tierbench.report.matrix import Cell, Run
-from tierbench.report.units import title
 
 _MAIN: Final = ("durationNanoseconds", "roundTripNanoseconds", "throughputBitsPerSecond")
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tests.unit.report.published import measured, published
-from tierbench.report.matrix import Table, runs
-from tierbench.report.words import answer, retries, standings, stretches
+from tierbench.advice.matrix import Table, runs
+from tierbench.advice.words import answer, retries, standings, stretches
 
 TIME = "durationNanoseconds"
 RATE = "throughputBytesPerSecond"

@@ -1,0 +1,1 @@
+"""What the results say together: who is ahead where. Pure, and the same for every kind of benchmark."""
