@@ -97,7 +97,8 @@ def test_api_server_away_for_a_minute(kubectl: Kubectl, cluster: Cluster) -> Non
     away.wait(60)  # the minute itself is the fault
     cluster.start("apiserver")
     cluster.wait_for_api()
-    running.wait_for_phase("Complete", seconds=180)
+    wait_for("every node is Ready again", cluster.ready, 150)
+    running.wait_for_phase("Complete", seconds=120)
     assert_every_trial_once(running, 4)
     assert_nothing_left(running)
 

@@ -45,7 +45,11 @@ def kopf_settings() -> kopf.OperatorSettings:
     settings.watching.label_selectors["batch", "jobs"] = LABEL_KIND
     settings.background.cancellation_polling = 2
     settings.background.instant_exit_timeout = 0.5
-    settings.networking.error_backoffs = [1, 1, 2, 3, 5, 5, 10, 10, 15]
+    # After an outage of the API server a stream may hang without an end: none lasts for longer than this.
+    settings.watching.server_timeout = 45
+    settings.watching.client_timeout = 60
+    settings.watching.connect_timeout = 5
+    settings.networking.error_backoffs = [1, 1, 2, 3, 5, 5, 5, 5, 5]
     return settings
 
 

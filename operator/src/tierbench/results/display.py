@@ -1,32 +1,34 @@
 """Numbers and cases as a person reads them: the one place for units."""
 
+import math
 from collections.abc import Mapping
 from typing import Final
 
 USUAL_LEVELS: Final = {"concurrency": "1", "cacheState": "Natural", "tls": "None"}
 _TIMES: Final = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
 _RATES: Final = ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s"))
-_DIGITS: Final = 4
+_DIGITS: Final = 3
 
 
 def duration(nanoseconds: float) -> str:
-    """12.78 s, 34.2 ms, 812 µs: four significant digits at the most."""
+    """34.2 ms, 812 µs: three significant digits; seconds to hundredths, as papers print them: 12.78 s."""
     return _scaled(nanoseconds, _TIMES)
 
 
 def byte_rate(bytes_per_second: float) -> str:
-    """84.03 MB/s."""
+    """84.0 MB/s: three significant digits."""
     return _scaled(bytes_per_second, _RATES)
 
 
 def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
-    factor, unit = next((item for item in units if abs(value) >= item[0]), units[-1])
-    return f"{_digits(value / factor)} {unit}"
+    """The unit is that of the rounded value: 999.9 ms is 1.00 s."""
+    rounded = abs(float(f"{value:.{_DIGITS}g}"))
+    factor, unit = next((item for item in units if rounded >= item[0]), units[-1])
+    return f"{value / factor:.{2 if unit == 's' else _decimals(rounded / factor)}f} {unit}"
 
 
-def _digits(number: float) -> str:
-    whole = len(str(int(abs(number))))
-    return f"{number:.{max(0, _DIGITS - whole - 1) if whole > 1 else 2}f}"
+def _decimals(rounded: float) -> int:
+    return max(0, _DIGITS - 1 - math.floor(math.log10(rounded))) if rounded >= 1 else 0
 
 
 def case_words(levels: Mapping[str, str]) -> str:

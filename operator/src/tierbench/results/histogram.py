@@ -12,6 +12,7 @@ from typing import Final
 from tierbench.api.contract import HISTOGRAM_SCHEMA, Histogram
 
 BUCKETS_PER_DOUBLING: Final = 2**HISTOGRAM_SCHEMA
+_ROUNDING: Final = 1e-9
 
 
 def upper_bound(index: int) -> float:
@@ -21,13 +22,8 @@ def upper_bound(index: int) -> float:
 
 
 def index_of(value: int) -> int:
-    """The bucket of a value in nanoseconds; values below 1 count as 1."""
-    if value <= 1:
-        return 0
-    index = math.ceil(math.log2(value) * BUCKETS_PER_DOUBLING)
-    if upper_bound(index - 1) >= value:
-        return index - 1
-    return index if value <= upper_bound(index) else index + 1
+    """The bucket of a value in nanoseconds, exactly: the least i with value^64 <= 2^i. Values below 1 count as 1."""
+    return int(max(value, 1) ** BUCKETS_PER_DOUBLING - 1).bit_length()
 
 
 def of(values: Iterable[int]) -> Histogram:
@@ -60,12 +56,12 @@ def quantile(histogram: Histogram, share: float) -> float:
     """
     if not histogram.count:
         raise ValueError("an empty histogram has no quantiles")
-    wanted = max(1, math.ceil(share * histogram.count))
+    wanted = max(1, math.ceil(share * histogram.count - _ROUNDING))
     running = accumulate(histogram.counts)
     return next(upper_bound(index) for index, below in zip(histogram.indexes, running, strict=True) if below >= wanted)
 
 
 def count_up_to(histogram: Histogram, bound: float) -> int:
     """Observations in buckets that lie wholly at or below `bound` nanoseconds; exact where `bound` is a bucket's."""
-    limit = math.floor(math.log2(bound) * BUCKETS_PER_DOUBLING + 1e-9)
+    limit = math.floor(math.log2(bound) * BUCKETS_PER_DOUBLING + _ROUNDING)
     return sum(count for index, count in zip(histogram.indexes, histogram.counts, strict=True) if index <= limit)

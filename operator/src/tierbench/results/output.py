@@ -61,13 +61,13 @@ def parse_output(text: str) -> Output:
 
 
 def _whole_lines(text: str) -> list[str]:
-    return [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    return [line + "\n" for line in text.split("\n")[:-1]]
 
 
 def _json(line: str) -> dict[str, object] | None:
     try:
         body = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return body if isinstance(body, dict) else None
 

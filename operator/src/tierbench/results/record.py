@@ -102,10 +102,7 @@ def conclude(spec: ResultSpec, status: ResultStatus, now: datetime, engine: Engi
     """The case has ended: Measured if a trial was good, else Failed for the reason that most trials failed for."""
     counted, good = _counted(status.trials), _good(status.trials)
     if not good:
-        failures = Counter(trial.failure for trial in counted if trial.failure is not None)
-        failure = failures.most_common(1)[0][0] if failures else None
-        reason = "NoTrial" if failure is None else failure.reason
-        message = "No trial was run." if failure is None else failure.message
+        reason, message = _usual_failure(counted)
         return fail(spec, status, now, reason, message).model_copy(update={"engine": engine})
     status = _summarize(spec, status)
     notes = invalid(spec, counted, good, status.statistics.get("durationNanoseconds"))
@@ -122,6 +119,15 @@ def conclude(spec: ResultSpec, status: ResultStatus, now: datetime, engine: Engi
     )
 
 
+def _usual_failure(counted: Sequence[ResultTrial]) -> tuple[str, str]:
+    """The reason that most trials failed for, and the message of the first of them."""
+    failures = [trial.failure for trial in counted if trial.failure is not None]
+    if not failures:
+        return "NoTrial", "No trial was run."
+    reason = Counter(failure.reason for failure in failures).most_common(1)[0][0]
+    return reason, next(failure.message for failure in failures if failure.reason == reason)
+
+
 def fail(spec: ResultSpec, status: ResultStatus, now: datetime, reason: str, message: str) -> ResultStatus:
     """The case has ended without a good trial. Trials that failed are kept."""
     status = _summarize(spec, status)
@@ -131,6 +137,7 @@ def fail(spec: ResultSpec, status: ResultStatus, now: datetime, reason: str, mes
             "reason": reason,
             "message": message[:1024],
             "completion_time": _time(now),
+            "facts": facts(spec, _good(status.trials), status.counts.interruptions),
             "display": _display(spec, status.statistics, reason),
         }
     )
