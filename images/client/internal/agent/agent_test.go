@@ -10,6 +10,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,7 +51,10 @@ func start(t *testing.T, directory string) string {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(agent.Handler())
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		server.Close()
+		agent.forget()
+	})
 	return server.URL
 }
 
@@ -89,36 +95,66 @@ func writeFile(t *testing.T, directory string) {
 	}
 }
 
-func TestColdIsColdAndWarmIsWarm(t *testing.T) {
+func begin(t *testing.T, url, state string) (residentPartsPerMillion int64) {
+	t.Helper()
+	var begun map[string]int64
+	if status := call(t, url+"/v1/begin", token, fmt.Sprintf(`{"file":"file.bin","cacheState":%q}`, state), &begun); status != http.StatusOK {
+		t.Fatalf("%s: status %d", state, status)
+	}
+	return begun["residentPartsPerMillion"]
+}
+
+// A kernel may take pages back at any moment, so that one of a few tries must succeed.
+const tries = 5
+
+func TestWarmIsWarmAndColdIsCold(t *testing.T) {
 	directory := onDisk(t)
 	writeFile(t, directory)
 	url := start(t, directory)
-	for _, state := range []string{"Cold", "Warm", "Cold"} {
-		var begun map[string]int64
-		if status := call(t, url+"/v1/begin", token, fmt.Sprintf(`{"file":"file.bin","cacheState":%q}`, state), &begun); status != http.StatusOK {
-			t.Fatalf("%s: status %d", state, status)
+	for range 2 {
+		if resident := begin(t, url, "Cold"); resident > coldPerMillion {
+			t.Errorf("Cold: %d parts per million are in the page cache", resident)
 		}
-		resident := begun["residentPartsPerMillion"]
-		if state == "Cold" && resident > 10_000 || state == "Warm" && resident < 990_000 {
-			t.Errorf("%s: %d parts per million are in the page cache", state, resident)
+		if resident := begin(t, url, "Natural"); resident > coldPerMillion {
+			t.Errorf("Natural after Cold: %d parts per million are in the page cache", resident)
+		}
+		var resident int64
+		for try := 0; try < tries && resident < 990_000; try++ {
+			resident = begin(t, url, "Warm")
+		}
+		if resident < 990_000 {
+			t.Errorf("Warm: %d parts per million are in the page cache", resident)
 		}
 	}
-	// The last state was Cold: reading the file now must show at the device.
-	if _, err := os.ReadFile(filepath.Join(directory, "file.bin")); err != nil {
-		t.Fatal(err)
-	}
+}
+
+func TestAReadOfAColdFileShowsAtTheDevice(t *testing.T) {
+	directory := onDisk(t)
+	writeFile(t, directory)
+	url := start(t, directory)
 	var sample contract.ServerSample
-	if status := call(t, url+"/v1/end", token, "", &sample); status != http.StatusOK {
-		t.Fatalf("end: status %d", status)
+	for try := 0; try < tries && (try == 0 || *sample.ResidentAfterPartsPerMillion < 990_000); try++ {
+		begin(t, url, "Cold")
+		if _, err := os.ReadFile(filepath.Join(directory, "file.bin")); err != nil {
+			t.Fatal(err)
+		}
+		sample = contract.ServerSample{}
+		if status := call(t, url+"/v1/end", token, "", &sample); status != http.StatusOK {
+			t.Fatalf("end: status %d", status)
+		}
+		if sample.DeviceReadBytes == nil || *sample.DeviceReadBytes < fileSize/100*99 {
+			t.Fatalf("the device read %v of %d bytes", sample.DeviceReadBytes, fileSize)
+		}
+		if *sample.ResidentBeforePartsPerMillion > coldPerMillion {
+			t.Errorf("before: %d parts per million", *sample.ResidentBeforePartsPerMillion)
+		}
+		if sample.CPUPartsPerMillion == nil || *sample.CPUPartsPerMillion < 0 || *sample.CPUPartsPerMillion > partsPerMillion {
+			t.Errorf("CPU %v", sample.CPUPartsPerMillion)
+		}
 	}
-	if *sample.ResidentBeforePartsPerMillion > 10_000 || *sample.ResidentAfterPartsPerMillion < 990_000 {
-		t.Errorf("before %d, after %d", *sample.ResidentBeforePartsPerMillion, *sample.ResidentAfterPartsPerMillion)
-	}
-	if sample.DeviceReadBytes == nil || *sample.DeviceReadBytes < fileSize {
-		t.Errorf("the device read %v of %d bytes", sample.DeviceReadBytes, fileSize)
-	}
-	if sample.CPUPartsPerMillion == nil || *sample.CPUPartsPerMillion < 0 || *sample.CPUPartsPerMillion > 1_000_000 {
-		t.Errorf("CPU %v", sample.CPUPartsPerMillion)
+	t.Logf("the device read %d bytes for a file of %d", *sample.DeviceReadBytes, fileSize)
+	if *sample.ResidentAfterPartsPerMillion < 990_000 {
+		t.Errorf("after: %d parts per million", *sample.ResidentAfterPartsPerMillion)
 	}
 }
 
@@ -158,9 +194,41 @@ func TestABeginWithoutAnEndStartsAgain(t *testing.T) {
 			t.Fatalf("status %d", status)
 		}
 	}
+	if running := samplers(); running != 1 {
+		t.Errorf("%d samplers run", running)
+	}
 	var sample contract.ServerSample
 	if status := call(t, url+"/v1/end", token, "", &sample); status != http.StatusOK || sample.ResidentBeforePartsPerMillion != nil {
 		t.Errorf("status %d, %+v", status, sample)
+	}
+}
+
+// samplers counts the goroutines that look at round trips.
+func samplers() int {
+	stacks := make([]byte, 1<<20)
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "created by tierbench.io/client/internal/agent.sampleRoundTrips")
+}
+
+func TestSharesAreOfTheTimeBetween(t *testing.T) {
+	began := time.Now()
+	before := moment{
+		at: began, cpu: &cpuTicks{total: 1000, idle: 500, ioWait: 100}, diskRead: pointer(4096), pressure: pointer(2000),
+		tcp: &tcpCounters{sent: 10, retransmitted: 1},
+	}
+	after := moment{
+		at: began.Add(10 * time.Millisecond), cpu: &cpuTicks{total: 1200, idle: 600, ioWait: 150}, diskRead: pointer(5120),
+		pressure: pointer(4500), tcp: &tcpCounters{sent: 60, retransmitted: 3},
+	}
+	want := contract.ServerSample{
+		IOWaitPartsPerMillion: pointer(250_000), CPUPartsPerMillion: pointer(250_000), DeviceReadBytes: pointer(1024),
+		IOPressurePartsPerMillion: pointer(250_000), TCPSegmentsSent: pointer(50), TCPRetransmits: pointer(2),
+	}
+	if sample := between(before, after); !reflect.DeepEqual(sample, want) {
+		encoded, _ := json.Marshal(sample)
+		t.Errorf("%s", encoded)
+	}
+	if sample := between(moment{}, after); !reflect.DeepEqual(sample, contract.ServerSample{}) {
+		t.Errorf("something out of nothing: %+v", sample)
 	}
 }
 

@@ -93,13 +93,36 @@ func TestADiskThatIsTooSmallIsLeftAlone(t *testing.T) {
 }
 
 func TestTheReserveStaysFree(t *testing.T) {
-	for free, fits := range map[int64]bool{1000 + 500: true, 1000 + 499: false} {
-		given, _ := options(t, 1000)
-		given.Reserve = 500
-		given.freeAndTotal = func(string) (int64, int64, error) { return free, 1 << 40, nil }
-		if err := Run(t.Context(), given); (err == nil) != fits {
-			t.Errorf("%d bytes free: %v", free, err)
+	for _, test := range []struct {
+		name                 string
+		free, total, reserve int64
+		fits                 bool
+	}{
+		{"a 20th of a small disk", 5000 + 1000, 20_000, -1, true},
+		{"a byte less than a 20th", 5000 + 999, 20_000, -1, false},
+		{"256 MiB of a large disk", 5000 + 256<<20, 1 << 40, -1, true},
+		{"a byte less than 256 MiB", 4999 + 256<<20, 1 << 40, -1, false},
+		{"what was asked for", 5000 + 500, 20_000, 500, true},
+		{"a byte less than what was asked for", 5000 + 499, 20_000, 500, false},
+		{"nothing", 5000, 20_000, 0, true},
+	} {
+		given, _ := options(t, 3000, 2000)
+		given.Reserve = test.reserve
+		given.freeAndTotal = func(string) (int64, int64, error) { return test.free, test.total, nil }
+		if err := Run(t.Context(), given); (err == nil) != test.fits {
+			t.Errorf("%s: %v", test.name, err)
 		}
+	}
+}
+
+func TestAFullDiskServesWhatIsThere(t *testing.T) {
+	given, _ := options(t, 1000)
+	if err := Run(t.Context(), given); err != nil {
+		t.Fatal(err)
+	}
+	given.freeAndTotal = func(string) (int64, int64, error) { return 0, 1 << 40, nil }
+	if err := Run(t.Context(), given); err != nil {
+		t.Error(err)
 	}
 }
 
