@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -6,10 +7,12 @@ from tierbench.results.histogram import count_up_to, index_of, merge, of, quanti
 TIMES = st.lists(st.integers(1, 10**13), max_size=80)
 
 
-@given(st.integers(2, 10**15))
-def test_a_value_lies_in_its_bucket(value: int) -> None:
+@given(st.integers(2, 10**18) | st.sampled_from([151822085212527, 896859299891658]))
+def test_a_value_lies_in_its_bucket_exactly(value: int) -> None:
     index = index_of(value)
-    assert upper_bound(index - 1) < value <= upper_bound(index)
+    assert 2 ** (index - 1) < value**64 <= 2**index
+    assert upper_bound(index - 1) <= value * (1 + 1e-12)
+    assert value <= upper_bound(index) * (1 + 1e-12)
 
 
 @given(st.integers(1, 50))
@@ -31,6 +34,18 @@ def test_a_quantile_is_at_most_a_bucket_too_high(values: list[int], share: float
     exact = ordered[max(0, -int(-share * len(ordered) // 1) - 1)]
     assert exact <= quantile(of(values), share) * (1 + 1e-12)
     assert quantile(of(values), share) <= exact * 2 ** (1 / 64) * (1 + 1e-12)
+
+
+def test_a_quantile_is_not_moved_by_rounding() -> None:
+    """0.07 * 100 is 7.000000000000001 as a float, and the seventh of a hundred is wanted."""
+    doublings = of(2**exponent for exponent in range(1, 43))
+    assert [quantile(doublings, rank / 42) for rank in range(1, 43)] == [2.0**exponent for exponent in range(1, 43)]
+    assert quantile(of(2 ** (1 + rank // 7) for rank in range(100)), 0.07) == 2
+
+
+def test_an_empty_histogram_has_no_quantile() -> None:
+    with pytest.raises(ValueError, match="empty"):
+        quantile(of([]), 0.5)
 
 
 @given(TIMES, st.integers(1, 45))

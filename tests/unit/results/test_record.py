@@ -8,14 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.domain.world import seal, trial_line
+from tests.unit.domain.world import trial_line
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultPhase, ResultSpec, ResultStatus
-from tierbench.results.output import SealState, check_seal, parse_output
 from tierbench.results.record import conclude, due, fail, record
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GIB = 2**30
+EXHAUSTED: dict[str, Any] = {
+    "outcome": "Failed",
+    "failure": {"reason": "AttemptsExhausted", "message": "20 attempts"},
+}
 
 
 def spec(*, trials: int = 5, warmup: int = 1, memory: int = 4 * GIB, **levels: str) -> ResultSpec:
@@ -69,8 +72,7 @@ def test_warmup_is_kept_and_not_counted() -> None:
 
 
 def test_failed_trials_stand_outside_the_mean() -> None:
-    bad: dict[str, Any] = {"outcome": "Failed", "failure": {"reason": "AttemptsExhausted", "message": "20 attempts"}}
-    status = measured([line(1), line(2, nanoseconds=10**12, **bad)])
+    status = measured([line(1), line(2, nanoseconds=10**12, **EXHAUSTED)])
     assert status.phase is ResultPhase.MEASURED
     assert (status.counts.completed, status.counts.failed) == (1, 1)
     assert status.statistics["durationNanoseconds"].mean == 10**9
@@ -81,6 +83,54 @@ def test_nothing_but_failures_fails_for_their_reason() -> None:
     bad: dict[str, Any] = {"outcome": "Failed", "failure": {"reason": "NotFound", "message": "404"}}
     status = measured([line(1, **bad), line(2, **bad)])
     assert (status.phase, status.reason, status.valid) == (ResultPhase.FAILED, "NotFound", None)
+
+
+def test_the_reason_is_the_one_of_most_trials_whatever_their_messages() -> None:
+    reasons = ["Refused", "AttemptsExhausted", "AttemptsExhausted"]
+    failures = [{"reason": reason, "message": f"{number}: {reason}"} for number, reason in enumerate(reasons, 1)]
+    status = measured([line(number, outcome="Failed", failure=what) for number, what in enumerate(failures, 1)])
+    assert (status.reason, status.message) == ("AttemptsExhausted", "2: AttemptsExhausted")
+
+
+def test_a_failed_case_says_what_explains_it() -> None:
+    status = measured([line(1, **EXHAUSTED)], memory=GIB // 2)
+    assert [note.reason for note in status.facts] == ["CacheCannotHold"]
+
+
+def test_no_trial_at_all_fails() -> None:
+    status = conclude(spec(), ResultStatus(), NOW, None)
+    assert (status.phase, status.reason, status.message) == (ResultPhase.FAILED, "NoTrial", "No trial was run.")
+
+
+def test_a_second_client_is_an_interruption() -> None:
+    wanted = spec(trials=2, warmup=0)
+    status = record(wanted, record(wanted, ResultStatus(), [line(1)], 1), [line(2)], 2)
+    final = conclude(wanted, status, NOW, None)
+    assert final.counts.interruptions == 1
+    assert "Resumed" in [note.reason for note in final.facts]
+
+
+def test_trials_that_were_not_asked_for_are_passed_over() -> None:
+    wanted = spec(trials=1, warmup=1)
+    status = record(wanted, ResultStatus(), [line(1), line(2), line(2, warmup=True)], 1)
+    assert [(trial.warmup, trial.trial) for trial in status.trials] == [(False, 1)]
+
+
+def test_retries_are_counted_by_cause_in_failed_trials_too() -> None:
+    def transfer(**causes: int) -> dict[str, Any]:
+        return {"bytes": 1, "downloads": 1, "retries": sum(causes.values()), "retryCauses": causes, "errors": 1}
+
+    counts = measured(
+        [
+            line(1, transfer=transfer(Stalled=2)),
+            line(2, transfer=transfer(Stalled=1, Reset=3), **EXHAUSTED),
+            line(1, warmup=True, transfer=transfer(Stalled=100)),
+        ],
+        trials=2,
+        warmup=1,
+    ).counts
+    assert (counts.retries, counts.errors) == (6, 2)
+    assert counts.retry_causes == {"Reset": 3, "Stalled": 3}
 
 
 def test_fail_keeps_trials() -> None:
@@ -147,27 +197,3 @@ def test_the_most_trials_stay_within_32_kib() -> None:
     )
     assert len(status.trials) == 35
     assert len(json.dumps(status.to_json()).encode()) <= 32 * 1024
-
-
-def test_seal() -> None:
-    log = trial_line(1) + trial_line(2)
-    assert check_seal(log, seal(log)).state is SealState.COMPLETE
-    assert check_seal(trial_line(1), seal(log)).state is SealState.CUT_SHORT
-    assert check_seal(log.replace("1000000000", "1000000001"), seal(log)).state is SealState.CUT_SHORT
-    assert check_seal(log, "").state is SealState.MISSING
-    assert check_seal(log, "Killed").state is SealState.MISSING
-    assert check_seal(log, '{"contract": 2}').state is SealState.UNKNOWN_VERSION
-
-
-@given(st.text(), st.integers(0, 400))
-def test_a_log_may_hold_anything_and_end_anywhere(noise: str, cut: int) -> None:
-    log = trial_line(1) + noise + "\n" + trial_line(2)
-    whole = [trial.trial for trial in parse_output(log[: len(log) - cut]).trials]
-    assert whole in ([1, 2], [1], [])
-    assert cut or whole == [1, 2]
-
-
-def test_another_version_is_a_problem_and_not_a_trial() -> None:
-    output = parse_output(trial_line(1).replace('"contract": 1', '"contract": 9'))
-    assert output.trials == ()
-    assert "contract 9" in output.problems[0]

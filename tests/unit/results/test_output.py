@@ -1,0 +1,92 @@
+"""What a client printed is read whatever else is in its log, and compared with its seal."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.domain.world import seal, trial_line
+from tierbench.results.output import SealState, check_seal, parse_output
+
+STARTED = '{"contract":1,"record":"TrialStarted","trial":1,"warmup":false,"time":"2026-01-01T00:00:00Z"}\n'
+
+
+def numbers(log: str) -> list[int]:
+    return [trial.trial for trial in parse_output(log).trials]
+
+
+@given(st.text(), st.integers(0, 400))
+def test_a_log_may_hold_anything_and_end_anywhere(noise: str, cut: int) -> None:
+    log = trial_line(1) + noise + "\n" + trial_line(2)
+    assert numbers(log[: len(log) - cut]) in ([1, 2], [1], [])
+    assert cut or numbers(log) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        "[" * 200_000,
+        '{"contract":1,"record":"Trial","trial":' + "9" * 5000 + "}",
+        "\0" * 1000,
+        "null",
+        '["Trial"]',
+        "panic: runtime error",
+    ],
+)
+def test_garbage_is_passed_over(garbage: str) -> None:
+    log = trial_line(1) + garbage + "\n" + STARTED + trial_line(2)
+    assert numbers(log) == [1, 2]
+    assert parse_output(log).problems == ()
+    assert check_seal(log, seal(trial_line(1) + trial_line(2))).state is SealState.COMPLETE
+    assert check_seal(log, garbage).state is SealState.MISSING
+
+
+@pytest.mark.parametrize("separator", ["\x0b", "\x1c", "\x85", "\u2028", "\r"])
+def test_only_a_newline_ends_a_line(separator: str) -> None:
+    body = json.loads(trial_line(1, outcome="Failed"))
+    body["failure"]["message"] = f"one{separator}two"
+    log = json.dumps(body, ensure_ascii=False) + "\n"
+    assert numbers(log) == [1]
+    message = json.dumps(json.loads(seal(log)) | {"trials": 1})
+    assert check_seal(log, message).state is SealState.COMPLETE
+
+
+def test_a_trial_that_cannot_be_read_is_a_problem_with_its_line() -> None:
+    output = parse_output(trial_line(1) + trial_line(2).replace('"trial": 2', '"trial": 0'))
+    assert [trial.trial for trial in output.trials] == [1]
+    assert output.problems[0].startswith("line 2: trial: ")
+
+
+def test_another_version_is_a_problem_and_not_a_trial() -> None:
+    output = parse_output(trial_line(1).replace('"contract": 1', '"contract": 9'))
+    assert output.trials == ()
+    assert "contract 9" in output.problems[0]
+
+
+def test_seal() -> None:
+    log = trial_line(1) + trial_line(2)
+    assert check_seal(log, seal(log)).state is SealState.COMPLETE
+    assert check_seal(trial_line(1), seal(log)).state is SealState.CUT_SHORT
+    assert check_seal(log + trial_line(2)[:40], seal(log)).state is SealState.COMPLETE
+    assert check_seal(log.replace("1000000000", "1000000001"), seal(log)).state is SealState.CUT_SHORT
+    assert check_seal(trial_line(2) + trial_line(1), seal(log)).state is SealState.CUT_SHORT
+    assert check_seal("", seal("")).state is SealState.COMPLETE
+    assert check_seal(log, "").state is SealState.MISSING
+    assert check_seal(log, "Killed").state is SealState.MISSING
+    assert check_seal(log, seal(log)[:-20]).state is SealState.MISSING
+    assert check_seal(log, '{"contract": 1}').state is SealState.MISSING
+
+
+def test_a_seal_of_another_version_says_what_to_do() -> None:
+    check = check_seal(trial_line(1), '{"contract": 2}')
+    assert check.state is SealState.UNKNOWN_VERSION
+    assert "version 2, not 1" in check.message
+    assert "install both from one release" in check.message
+
+
+def test_the_seal_tells_why_a_client_ended_early() -> None:
+    check = check_seal(trial_line(1), seal(trial_line(1), {"reason": "NotFound", "message": "404"}))
+    assert check.seal is not None
+    assert check.seal.failure is not None
+    assert check.seal.failure.reason == "NotFound"
