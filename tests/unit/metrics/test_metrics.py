@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp.test_utils import TestClient, TestServer
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -108,6 +108,7 @@ async def test_deleting_a_benchmark_ends_its_series() -> None:
     assert not [key for key in await samples(cache) if dict(key[1]).get("benchmark")]
 
 
+@settings(deadline=None, max_examples=30)
 @given(
     st.sets(
         st.tuples(st.sampled_from(["1Mi", "1Gi", "1G"]), st.sampled_from(["1", "4"]), st.sampled_from(["Cold", "Warm"]))
