@@ -1,12 +1,12 @@
 module tierbench.io/client
 
-go 1.26.0
+go 1.24.0
 
 require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/spf13/cobra v1.10.2
 	github.com/vishvananda/netlink v1.3.1
-	golang.org/x/sys v0.49.0
+	golang.org/x/sys v0.36.0
 )
 
 require (
