@@ -120,7 +120,7 @@ def _claim(metadata: Manifest, storage_class: str, spec: FileTransferSpec) -> Ma
         "spec": {
             "accessModes": ["ReadWriteOnce"],
             "storageClassName": storage_class,
-            "resources": {"requests": {"storage": str(needed + needed // 10 + 64 * 2**20)}},
+            "resources": {"requests": {"storage": str(needed + needed // 4 + 512 * 2**20)}},
         },
     }
 
