@@ -1,21 +1,26 @@
 """What /metrics says of results: read back as Prometheus reads it."""
 
 import json
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable
+from fractions import Fraction
 from typing import Any
 
+import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prometheus_client.core import Metric
+from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.unit.results.test_record import NOW, line, sample, spec
-from tierbench.api.result import ResultStatus
+from tierbench.api.result import ResultSpec, ResultStatus
 from tierbench.metrics.cache import ResultCache
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.server import application
-from tierbench.results.record import conclude, record
+from tierbench.results.record import conclude, fail, record
 
+openmetrics_families: Callable[[str], Iterable[Metric]] = openmetrics_parser.text_string_to_metric_families
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
@@ -47,9 +52,9 @@ def raw_result(run: int = 1, *, name: str = "demo", seconds: float = 1.0, **leve
     }
 
 
-async def scrape(cache: ResultCache, path: str = "/metrics") -> tuple[int, str]:
+async def scrape(cache: ResultCache, path: str = "/metrics", accept: str = "text/plain") -> tuple[int, str]:
     async with TestClient(TestServer(application(cache, OperatorMetrics()))) as client:
-        response = await client.get(path)
+        response = await client.get(path, headers={"Accept": accept})
         return response.status, await response.text()
 
 
@@ -71,11 +76,16 @@ def one(found: Samples, name: str, **labels: str) -> float:
     return value
 
 
-async def test_a_result_as_prometheus_reads_it() -> None:
+def filled(raw: dict[str, Any] | None = None) -> ResultCache:
     cache = ResultCache()
     cache.see_benchmark(raw_benchmark(), deleted=False)
-    cache.see(raw_result(seconds=1.5), deleted=False)
-    found = await samples(cache)
+    cache.see(raw or raw_result(), deleted=False)
+    cache.mark_filled()
+    return cache
+
+
+async def test_a_result_as_prometheus_reads_it() -> None:
+    found = await samples(filled(raw_result(seconds=1.5)))
     labels = {"benchmark": "demo", "server_class": "jetson", "file_size": str(2**30), "cache_state": "Natural"}
     assert one(found, "tierbench_file_transfer_duration_mean_seconds", **labels) == 1.5
     assert one(found, "tierbench_file_transfer_duration_seconds_bucket", le="1.0", **labels) == 0
@@ -85,8 +95,89 @@ async def test_a_result_as_prometheus_reads_it() -> None:
     assert one(found, "tierbench_file_transfer_io_bound_trials", **labels) == 1
     assert one(found, "tierbench_file_transfer_io_bound_duration_mean_seconds", **labels) == 1.5
     assert one(found, "tierbench_result_valid", **labels) == 1
-    ended = datetime(2026, 1, 1, 1, tzinfo=UTC).timestamp()
-    assert one(found, "tierbench_benchmark_last_success_timestamp_seconds", benchmark="demo") == ended
+    assert one(found, "tierbench_server_io_wait_ratio", **labels) == 0.2
+    assert one(found, "tierbench_server_device_read_bytes", **labels) == 2**19
+    assert one(found, "tierbench_benchmark_cases", state="Valid") == 1
+    assert sum(value for (name, _), value in found.items() if name == "tierbench_benchmark_cases") == 1
+    assert one(found, "tierbench_benchmark_phase", phase="Complete") == 1
+    assert not [name for name, _ in found if name.startswith(("tierbench_file", "tierbench_res")) and "_total" in name]
+
+
+async def test_openmetrics_says_the_same() -> None:
+    cache = filled()
+    cache.see(raw_result(name="demo", cacheState="Warm"), deleted=False)
+    _, text = await scrape(cache)
+    _, openmetrics = await scrape(cache, accept="application/openmetrics-text; version=1.0.0")
+    assert openmetrics.endswith("# EOF\n")
+    plain = {family.name: family for family in text_string_to_metric_families(text)}
+    families = [family for family in openmetrics_families(openmetrics) if family.name.startswith("tierbench_file")]
+    assert len(families) > 5
+    for family in families:
+        assert (family.type, family.documentation) == (plain[family.name].type, plain[family.name].documentation)
+        assert [(s.name, s.labels, s.value) for s in family.samples] == [
+            (s.name, s.labels, s.value) for s in plain[family.name].samples
+        ]
+
+
+async def test_a_failed_case_says_that_it_failed_and_no_time() -> None:
+    raw = raw_result()
+    failed = fail(ResultSpec.model_validate(raw["spec"]), ResultStatus(), NOW, "NoReadyNode", "none")
+    cache = filled(raw | {"status": failed.to_json()})
+    found = await samples(cache)
+    assert one(found, "tierbench_result_measured") == 0
+    assert not [name for name, _ in found if "duration_mean" in name or name == "tierbench_result_valid"]
+    assert not [name for name, _ in found if "last_success" in name]
+
+
+async def test_success_is_remembered_while_the_next_run_goes_on_or_fails() -> None:
+    cache = filled()
+    assert one(await samples(cache), "tierbench_benchmark_last_success_timestamp_seconds") == NOW.timestamp()
+    cache.see_benchmark(raw_benchmark(2, complete=False), deleted=False)
+    assert one(await samples(cache), "tierbench_benchmark_last_success_timestamp_seconds") == NOW.timestamp()
+    cache.see_benchmark(raw_benchmark(2), deleted=False)
+    assert one(await samples(cache), "tierbench_benchmark_last_success_timestamp_seconds") == NOW.timestamp()
+
+
+async def test_nodes_that_a_class_lacks_are_one_series() -> None:
+    cache = filled()
+    for number in (1, 2):
+        raw = raw_result()
+        raw["metadata"]["name"] += f"-{number}"
+        raw["spec"]["server"]["node"] = ""
+        cache.see(raw, deleted=False)
+    found = await samples(cache)
+    assert one(found, "tierbench_result_measured", server_node="") == 1
+
+
+@pytest.mark.parametrize("levels", [{}, {"fileSize": "much", "concurrency": "1", "cacheState": "Cold", "tls": "None"}])
+async def test_a_result_that_cannot_be_understood_leaves_the_others_alone(
+    levels: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    cache = filled()
+    for change in ({"levels": levels}, {"run": "first"}):
+        raw = raw_result(cacheState="Cold")
+        cache.see(raw | {"spec": raw["spec"] | change}, deleted=False)
+    assert one(await samples(cache), "tierbench_file_transfer_retries") == 0
+    assert caplog.text.count("is left out of the metrics") == 2
+
+
+async def test_a_result_that_is_still_growing_says_nothing() -> None:
+    raw = raw_result()
+    raw["status"]["phase"] = "Running"
+    assert not [name for name, _ in await samples(filled(raw)) if name.startswith("tierbench_result")]
+
+
+@given(st.lists(st.integers(1, 2**42), min_size=1, max_size=20))
+async def test_bucket_counts_are_exact(nanoseconds: list[int]) -> None:
+    wanted = spec(trials=len(nanoseconds), warmup=0)
+    lines = [line(number, nanoseconds=value) for number, value in enumerate(nanoseconds, 1)]
+    status = conclude(wanted, record(wanted, ResultStatus(), lines, 1), NOW, None)
+    raw = raw_result()
+    found = await samples(filled(raw | {"status": status.to_json()}))
+    for exponent in range(-7, 12):
+        count = one(found, "tierbench_file_transfer_duration_seconds_bucket", le=str(2.0**exponent))
+        assert count == sum(Fraction(value, 10**9) <= Fraction(2) ** exponent for value in nanoseconds)
+    assert one(found, "tierbench_file_transfer_duration_seconds_bucket", le="+Inf") == len(nanoseconds)
 
 
 async def test_only_the_newest_complete_run_counts() -> None:

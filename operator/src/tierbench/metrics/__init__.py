@@ -1,1 +1,1 @@
-"""Prometheus metrics: computed at scrape time from the results that exist. The only import of prometheus_client."""
+"""Prometheus metrics: what results say, and how the operator is doing. The only import of prometheus_client."""

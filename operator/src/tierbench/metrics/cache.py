@@ -1,40 +1,37 @@
 """Results and benchmarks as watches show them, kept as small as the metrics need."""
 
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from tierbench.api.benchmark import BenchmarkStatus
 from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.metrics.family import Samples
+from tierbench.metrics.results import benchmark_samples, result_samples
 
 BenchmarkKey = tuple[str, str, str]
 """Kind, namespace and name of a benchmark."""
 
+_logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
-class CachedBenchmark:
-    """What metrics say of a benchmark itself."""
+class _Ended:
+    """An ended result. `measured` is when, in seconds since 1970; None if it failed."""
 
-    kind: str
-    namespace: str
-    name: str
-    status: BenchmarkStatus
-
-    @property
-    def complete_run(self) -> int:
-        """The newest run that has ended; 0 if none has."""
-        run = self.status.run
-        if run is None:
-            return 0
-        return run.number if run.completion_time is not None else run.number - 1
+    run: int
+    measured: float | None
+    samples: Samples
 
 
 class ResultCache:
-    """Every benchmark, and the ended results of each, without their trials' details beyond what is counted."""
+    """Every benchmark, and what the ended results of each say."""
 
     def __init__(self) -> None:
-        self._benchmarks: dict[BenchmarkKey, CachedBenchmark] = {}
-        self._results: dict[BenchmarkKey, dict[str, BenchmarkResult]] = {}
+        self._benchmarks: dict[BenchmarkKey, BenchmarkStatus] = {}
+        self._results: dict[BenchmarkKey, dict[str, _Ended]] = {}
         self.filled = False
 
     def mark_filled(self) -> None:
@@ -49,30 +46,62 @@ class ResultCache:
             self._benchmarks.pop(key, None)
             return
         status = BenchmarkStatus.model_validate(raw.get("status", {}))
-        self._benchmarks[key] = CachedBenchmark(*key, status.model_copy(update={"conditions": (), "answer": ""}))
+        self._benchmarks[key] = status.model_copy(update={"conditions": (), "answer": ""})
 
     def see(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
-        """Takes in a result; one that is still growing says nothing yet."""
-        result = BenchmarkResult.model_validate(raw)
-        namespace, reference = result.metadata.namespace or "", result.spec.benchmark
-        key = (reference.kind, namespace, reference.name)
+        """Takes in a result; one that is still growing, or cannot be understood, says nothing."""
+        metadata, reference = raw["metadata"], raw["spec"]["benchmark"]
+        key = (reference["kind"], metadata["namespace"], reference["name"])
+        ended = None if deleted else _read(raw)
         results = self._results.setdefault(key, {})
-        if deleted or result.status.phase is ResultPhase.RUNNING:
-            results.pop(result.metadata.name, None)
+        if ended is None:
+            results.pop(metadata["name"], None)
         else:
-            results[result.metadata.name] = result
+            results[metadata["name"]] = ended
         if not results:
             del self._results[key]
 
-    @property
-    def benchmarks(self) -> list[CachedBenchmark]:
-        """All benchmarks."""
-        return list(self._benchmarks.values())
+    def samples(self) -> list[Samples]:
+        """What all benchmarks say, and the results of the newest run of each that has ended; no labels twice.
 
-    def newest(self) -> Iterator[tuple[CachedBenchmark, list[BenchmarkResult]]]:
-        """Each benchmark that has ended a run, with the results of its newest one."""
-        for key, benchmark in list(self._benchmarks.items()):
-            run = benchmark.complete_run
-            results = [result for result in self._results.get(key, {}).values() if result.spec.run == run]
-            if run and results:
-                yield benchmark, results
+        Two results have the same labels if a class lacks more than one node, or if somebody has copied one.
+        """
+        known: dict[str, Samples] = {}
+        for samples in self._all():
+            known.setdefault(samples.labels, samples)
+        return list(known.values())
+
+    def _all(self) -> Iterator[Samples]:
+        for key, status in sorted(self._benchmarks.items(), key=lambda item: item[0]):
+            run = _newest_ended_run(status)
+            ended = [result for _, result in sorted(self._results.get(key, {}).items(), key=lambda item: item[0])]
+            measured = [result.measured for result in ended if result.run <= run and result.measured is not None]
+            yield benchmark_samples(*key, status, max(measured, default=None))
+            yield from (result.samples for result in ended if result.run == run)
+
+
+def _newest_ended_run(status: BenchmarkStatus) -> int:
+    """Its number; 0 if none has ended."""
+    run = status.run
+    if run is None:
+        return 0
+    return run.number if run.completion_time is not None else run.number - 1
+
+
+def _read(raw: Mapping[str, Any]) -> _Ended | None:
+    try:
+        result = BenchmarkResult.model_validate(raw)
+        if result.status.phase is ResultPhase.RUNNING:
+            return None
+        return _Ended(result.spec.run, _measured(result), result_samples(result))
+    except (KeyError, ValueError) as error:
+        name = f"{raw['metadata']['namespace']}/{raw['metadata']['name']}"
+        _logger.warning("BenchmarkResult %s cannot be understood and is left out of the metrics: %s", name, error)
+        return None
+
+
+def _measured(result: BenchmarkResult) -> float | None:
+    time = result.status.completion_time
+    if result.status.phase is not ResultPhase.MEASURED or time is None:
+        return None
+    return datetime.fromisoformat(time).timestamp()

@@ -1,37 +1,75 @@
-"""Gauges and histograms with labels, as a scrape gives them."""
+"""Metric families, and what one object says of them, kept small: its labels once, and a number a sample.
 
-from collections.abc import Mapping, Sequence
+They are written as text here because prometheus_client takes 18 µs a sample, 8 s for 10,000 results. Gauges and
+histograms read the same in Prometheus' text format 0.0.4 and in OpenMetrics 1.0.
+"""
 
-from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
 
 Labels = Mapping[str, str]
 
+_BATCH: Final = 500
+_ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
-class Families:
-    """Metric families that grow sample by sample; all samples of a name have the same labels."""
 
-    def __init__(self) -> None:
-        self._gauges: dict[str, GaugeMetricFamily] = {}
-        self._histograms: dict[str, HistogramMetricFamily] = {}
+@dataclass(frozen=True, eq=False)
+class Family:
+    """A metric: its name, what kind it is, and what it tells."""
 
-    def gauge(self, name: str, text: str, labels: Labels, value: float | None) -> None:
-        """A sample, unless there is no value."""
-        if value is None:
-            return
-        family = self._gauges.get(name)
-        if family is None:
-            family = self._gauges[name] = GaugeMetricFamily(name, text, labels=list(labels))
-        family.add_metric(list(labels.values()), value)
+    name: str
+    kind: Literal["gauge", "histogram"]
+    text: str
 
-    def histogram(
-        self, name: str, text: str, labels: Labels, buckets: Sequence[tuple[str, float]], total: float
-    ) -> None:
-        """A sample with cumulative buckets (upper bound, count), +Inf the last."""
-        family = self._histograms.get(name)
-        if family is None:
-            family = self._histograms[name] = HistogramMetricFamily(name, text, labels=list(labels))
-        family.add_metric(list(labels.values()), list(buckets), total)
 
-    def collect(self) -> list[Metric]:
-        """All families."""
-        return [*self._gauges.values(), *self._histograms.values()]
+def gauge(name: str, text: str) -> Family:
+    """A number that can go up and down."""
+    return Family(name, "gauge", text)
+
+
+def label_text(labels: Labels) -> str:
+    """Labels as they stand between braces."""
+    return ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items())
+
+
+class Samples:
+    """All that one object says."""
+
+    __slots__ = ("_samples", "labels")
+
+    def __init__(self, labels: Labels) -> None:
+        self.labels = label_text(labels)
+        self._samples: dict[Family, list[tuple[str, str, float]]] = {}
+
+    def add(self, family: Family, value: float | None, more: Labels | None = None) -> None:
+        """A sample, unless there is no value; `more` labels come after the object's own."""
+        if value is not None:
+            tail = f",{label_text(more)}" if more else ""
+            self._samples.setdefault(family, []).append(("", tail, value))
+
+    def add_histogram(self, family: Family, tails: Sequence[str], counts: Sequence[int], total: float) -> None:
+        """How many observations lie up to each bound; the last is infinite. `tails` are the bounds as `le` labels."""
+        buckets = [("_bucket", tail, count) for tail, count in zip(tails, counts, strict=True)]
+        self._samples[family] = [*buckets, ("_count", "", counts[-1]), ("_sum", "", total)]
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """What it says something of."""
+        return tuple(self._samples)
+
+    def lines(self, family: Family) -> Iterator[str]:
+        """Its samples of a family."""
+        for suffix, tail, value in self._samples.get(family, ()):
+            yield f"{family.name}{suffix}{{{self.labels}{tail}}} {value}\n"
+
+
+def render(objects: Sequence[Samples]) -> Iterator[str]:
+    """Everything that the objects say, family by family, in pieces of a few megabytes at the most."""
+    families = dict.fromkeys(family for samples in objects for family in samples.families)
+    for family in families:
+        yield f"# HELP {family.name} {family.text}\n# TYPE {family.name} {family.kind}\n"
+        for start in range(0, len(objects), _BATCH):
+            text = "".join(line for samples in objects[start : start + _BATCH] for line in samples.lines(family))
+            if text:
+                yield text

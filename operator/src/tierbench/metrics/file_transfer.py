@@ -1,21 +1,52 @@
 """Metrics of file transfers."""
 
+from bisect import bisect_right
 from statistics import fmean
 from typing import Final
 
 from tierbench.api.contract import Outcome
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultTrial
-from tierbench.metrics.family import Families, Labels
+from tierbench.metrics.family import Family, Labels, Samples, gauge, label_text
 from tierbench.results.validity import io_bound
 
-# Powers of two of a second, so that each bound is twice the last: 7.8 ms to 34 min.
-BOUNDS: Final = tuple(2.0**exponent for exponent in range(-7, 12))
-PREFIX: Final = "tierbench_file_transfer"
+_PREFIX: Final = "tierbench_file_transfer"
+# Powers of two of a second, 7.8 ms to 34 min: whole nanoseconds all of them, so that counting is exact.
+_BOUNDS: Final = tuple(2.0**exponent for exponent in range(-7, 12))
+_BOUNDS_NANOSECONDS: Final = tuple(round(bound * 1e9) for bound in _BOUNDS)
+_BUCKETS: Final = tuple("," + label_text({"le": bound}) for bound in (*map(repr, _BOUNDS), "+Inf"))
+
+DURATION: Final = Family(
+    f"{_PREFIX}_duration_seconds", "histogram", "Time of a trial, stalls and retries included, of the good trials."
+)
+DURATION_MEAN: Final = gauge(f"{_PREFIX}_duration_mean_seconds", "Time of a trial, mean of the good trials.")
+DURATION_STDDEV: Final = gauge(
+    f"{_PREFIX}_duration_stddev_seconds", "Time of a trial, standard deviation of the sample of good trials."
+)
+THROUGHPUT: Final = gauge(
+    f"{_PREFIX}_throughput_bytes_per_second", "Content a second of a trial, mean of the good trials."
+)
+RETRIES: Final = gauge(f"{_PREFIX}_retries", "Retries of all counted trials.")
+RETRIES_BY_CAUSE: Final = gauge(f"{_PREFIX}_retries_by_cause", "Retries of all counted trials by cause, if any.")
+ERRORS: Final = gauge(f"{_PREFIX}_errors", "Downloads of all counted trials that did not end with every byte.")
+TRIALS_COMPLETED: Final = gauge(f"{_PREFIX}_trials_completed", "Counted trials that ended with every byte.")
+TRIALS_FAILED: Final = gauge(f"{_PREFIX}_trials_failed", "Counted trials that did not.")
+IO_BOUND_TRIALS: Final = gauge(
+    f"{_PREFIX}_io_bound_trials", "Good trials with evidence that they waited for the server's disk."
+)
+IO_BOUND_MEAN: Final = gauge(
+    f"{_PREFIX}_io_bound_duration_mean_seconds",
+    "Time of the trials with evidence that they waited for the server's disk, mean.",
+)
 
 
 def labels(result: BenchmarkResult) -> Labels:
-    """The levels of the case as labels."""
+    """The levels of the case as labels.
+
+    Raises:
+        KeyError: the result has no such level.
+        ValueError: its file size is none.
+    """
     levels = result.spec.levels
     return {
         "file_size": str(parse_size(levels["fileSize"])),
@@ -25,47 +56,35 @@ def labels(result: BenchmarkResult) -> Labels:
     }
 
 
-def add(families: Families, common: Labels, result: BenchmarkResult) -> None:
-    """Everything that one result says."""
-    known = {**common, **labels(result)}
-    _durations(families, known, result)
-    _io_bound(families, known, result)
+def add(samples: Samples, result: BenchmarkResult) -> None:
+    """Everything that only file transfers say."""
+    good = [trial for trial in result.status.trials if not trial.warmup and trial.outcome is Outcome.COMPLETED]
     counts, statistics = result.status.counts, result.status.statistics
-    families.gauge(f"{PREFIX}_retries", "Retries of all counted trials.", known, counts.retries)
-    families.gauge(f"{PREFIX}_errors", "Downloads that did not end with every byte.", known, counts.errors)
-    families.gauge(f"{PREFIX}_trials_completed", "Trials that ended with every byte.", known, counts.completed)
-    families.gauge(f"{PREFIX}_trials_failed", "Trials that did not.", known, counts.failed)
-    for cause, number in counts.retry_causes.items():
-        text = "Retries of all counted trials by cause."
-        families.gauge(f"{PREFIX}_retries_by_cause", text, {**known, "cause": cause}, number)
+    _durations(samples, result, [trial.duration_nanoseconds for trial in good])
     throughput = statistics.get("throughputBytesPerSecond")
-    text = "Content a second of a trial, mean."
-    mean = None if throughput is None else throughput.mean
-    families.gauge(f"{PREFIX}_throughput_bytes_per_second", text, known, mean)
+    samples.add(THROUGHPUT, None if throughput is None else throughput.mean)
+    samples.add(RETRIES, counts.retries)
+    for cause, number in counts.retry_causes.items():
+        samples.add(RETRIES_BY_CAUSE, number, {"cause": cause})
+    samples.add(ERRORS, counts.errors)
+    samples.add(TRIALS_COMPLETED, counts.completed)
+    samples.add(TRIALS_FAILED, counts.failed)
+    _io_bound(samples, good)
 
 
-def _durations(families: Families, known: Labels, result: BenchmarkResult) -> None:
+def _durations(samples: Samples, result: BenchmarkResult, nanoseconds: list[int]) -> None:
     duration = result.status.statistics.get("durationNanoseconds")
     if duration is None:
         return
-    families.gauge(f"{PREFIX}_duration_mean_seconds", "Time of a trial, mean.", known, duration.mean / 1e9)
     spread = duration.standard_deviation
-    text = "Time of a trial, standard deviation of the sample."
-    families.gauge(f"{PREFIX}_duration_stddev_seconds", text, known, None if spread is None else spread / 1e9)
-    seconds = [trial.duration_nanoseconds / 1e9 for trial in _good(result)]
-    buckets = [(repr(bound), float(sum(value <= bound for value in seconds))) for bound in BOUNDS]
-    text = "Time of a trial, stalls and retries included."
-    everything = [*buckets, ("+Inf", float(len(seconds)))]
-    families.histogram(f"{PREFIX}_duration_seconds", text, known, everything, sum(seconds))
+    samples.add(DURATION_MEAN, duration.mean / 1e9)
+    samples.add(DURATION_STDDEV, None if spread is None else spread / 1e9)
+    ordered = sorted(nanoseconds)
+    counts = [*(bisect_right(ordered, bound) for bound in _BOUNDS_NANOSECONDS), len(ordered)]
+    samples.add_histogram(DURATION, _BUCKETS, counts, sum(ordered) / 1e9)
 
 
-def _io_bound(families: Families, known: Labels, result: BenchmarkResult) -> None:
-    bound = [trial.duration_nanoseconds / 1e9 for trial in _good(result) if io_bound(trial)]
-    text = "Trials with evidence that they waited for the server's disk."
-    families.gauge(f"{PREFIX}_io_bound_trials", text, known, len(bound))
-    text = "Time of the trials with evidence that they waited for the server's disk, mean."
-    families.gauge(f"{PREFIX}_io_bound_duration_mean_seconds", text, known, fmean(bound) if bound else None)
-
-
-def _good(result: BenchmarkResult) -> list[ResultTrial]:
-    return [trial for trial in result.status.trials if not trial.warmup and trial.outcome is Outcome.COMPLETED]
+def _io_bound(samples: Samples, good: list[ResultTrial]) -> None:
+    bound = [trial.duration_nanoseconds / 1e9 for trial in good if io_bound(trial)]
+    samples.add(IO_BOUND_TRIALS, len(bound))
+    samples.add(IO_BOUND_MEAN, fmean(bound) if bound else None)

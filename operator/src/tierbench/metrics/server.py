@@ -1,5 +1,6 @@
 """/metrics, /healthz and /readyz."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -7,19 +8,24 @@ from aiohttp import web
 from prometheus_client.exposition import choose_encoder
 
 from tierbench.metrics.cache import ResultCache
+from tierbench.metrics.family import render
 from tierbench.metrics.operator import OperatorMetrics
-from tierbench.metrics.results import ResultCollector
 
 
 def application(cache: ResultCache, metrics: OperatorMetrics) -> web.Application:
     """The three paths."""
-    metrics.registry.register(ResultCollector(cache))
 
-    async def scrape(request: web.Request) -> web.Response:
-        if not cache.filled:
-            raise web.HTTPServiceUnavailable(text="The results that exist are still being read.\n")
+    async def scrape(request: web.Request) -> web.StreamResponse:
+        _refuse_until_filled(cache)
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-        return web.Response(body=encode(metrics.registry), headers={"Content-Type": content_type})
+        response = web.StreamResponse(headers={"Content-Type": content_type})
+        await response.prepare(request)
+        for piece in render(cache.samples()):
+            await response.write(piece.encode())
+            await asyncio.sleep(0)  # A write that does not block would not let the benchmarks go on.
+        # Last, because OpenMetrics ends with a mark that the encoder writes.
+        await response.write(encode(metrics.registry))
+        return response
 
     async def health(_: web.Request) -> web.Response:
         if metrics.stuck():
@@ -27,13 +33,17 @@ def application(cache: ResultCache, metrics: OperatorMetrics) -> web.Application
         return web.Response(text="ok\n")
 
     async def ready(_: web.Request) -> web.Response:
-        if not cache.filled:
-            raise web.HTTPServiceUnavailable(text="The results that exist are still being read.\n")
+        _refuse_until_filled(cache)
         return web.Response(text="ok\n")
 
     app = web.Application()
     app.add_routes([web.get("/metrics", scrape), web.get("/healthz", health), web.get("/readyz", ready)])
     return app
+
+
+def _refuse_until_filled(cache: ResultCache) -> None:
+    if not cache.filled:
+        raise web.HTTPServiceUnavailable(text="The results that exist are still being read.\n")
 
 
 @asynccontextmanager
