@@ -16,7 +16,6 @@ import (
 
 const (
 	exitFailure     = 1
-	exitUsage       = 2
 	exitInterrupted = 128 + int(syscall.SIGTERM)
 )
 
@@ -34,16 +33,12 @@ func Main(arguments []string) int {
 	root.AddCommand(downloadCommand(), agentCommand(), prepareCommand())
 	root.SetArgs(arguments)
 	err := root.ExecuteContext(ctx)
-	var failure *contract.Failure
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &failure):
-		fmt.Fprintf(os.Stderr, "tierbench-client: %v\n", failure)
-		return exitFailure
 	}
-	fmt.Fprintf(os.Stderr, "tierbench-client: %v\nSee tierbench-client --help.\n", err)
-	return exitUsage
+	fmt.Fprintf(os.Stderr, "tierbench-client: %v\n", err)
+	return exitFailure
 }

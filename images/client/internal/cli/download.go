@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"strconv"
@@ -52,19 +53,17 @@ with every byte is good, however many retries it took; its time includes them.`,
 	set.StringVar(&flags.agentTokenFile, "agent-token-file", "", "file with the agent's token")
 	set.StringVar(&flags.cacheState, "cache-state", "Natural", "page cache before each trial: Natural, Warm or Cold (needs --agent)")
 	set.StringVar(&flags.output, "output", "text", "text, or json: the contract's lines")
-	set.StringVar(&flags.terminationLog, "termination-log", "", "file for the seal (a container's termination message)")
-	for _, name := range []string{"url", "size"} {
-		if err := command.MarkFlagRequired(name); err != nil {
-			panic(err)
-		}
-	}
+	set.StringVar(&flags.terminationLog, "termination-log", "", "file for the seal of --output json (a container's termination message)")
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return flags.refuse(fmt.Errorf("%w: see tierbench-client download --help", err))
+	})
 	return command
 }
 
 func runDownload(ctx context.Context, flags *downloadFlags) error {
 	options, err := flags.options()
 	if err != nil {
-		return err
+		return flags.refuse(err)
 	}
 	if flags.output == "text" {
 		report := download.NewTextReport(os.Stdout)
@@ -73,16 +72,24 @@ func runDownload(ctx context.Context, flags *downloadFlags) error {
 		return err
 	}
 	printer := contract.NewPrinter(os.Stdout)
-	err = download.Run(ctx, options, printer)
+	return flags.seal(printer, download.Run(ctx, options, printer))
+}
+
+// refuse ends the program before it began: the operator learns why from a seal without trials.
+func (f *downloadFlags) refuse(err error) error {
+	return f.seal(contract.NewPrinter(io.Discard), &contract.Failure{Reason: "InvalidArguments", Message: err.Error()})
+}
+
+// seal leaves the termination message for what was printed, and why it ended with err.
+func (f *downloadFlags) seal(printer *contract.Printer, err error) error {
 	var failure *contract.Failure
 	switch {
 	case errors.Is(err, context.Canceled):
 		failure = &contract.Failure{Reason: "Interrupted", Message: "the client was told to end"}
 	case err != nil && !errors.As(err, &failure):
 		failure = &contract.Failure{Reason: "ClientError", Message: err.Error()}
-		err = failure
 	}
-	return errors.Join(err, contract.WriteTermination(flags.terminationLog, printer.Seal(failure)))
+	return errors.Join(err, contract.WriteTermination(f.terminationLog, printer.Seal(failure)))
 }
 
 func (f *downloadFlags) options() (*download.Options, error) {
@@ -140,7 +147,7 @@ func (f *downloadFlags) connectAgent() (*download.Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--agent-token-file: %w", err)
 	}
-	return &download.Agent{URL: strings.TrimSuffix(f.agent, "/"), Token: strings.TrimSpace(string(token))}, nil
+	return download.NewAgent(strings.TrimSuffix(f.agent, "/"), strings.TrimSpace(string(token))), nil
 }
 
 func parseRange(text string) (first, last int, err error) {

@@ -3,8 +3,12 @@
 // contract.schema.json beside go.mod is generated from the operator's models, and the tests hold these types against it.
 package contract
 
+import "strings"
+
 // Version of the contract.
 const Version = 1
+
+const messageBytes = 1000 // of a failure; the contract allows 1024 characters
 
 // Outcomes of a trial.
 const (
@@ -19,6 +23,14 @@ type Failure struct {
 }
 
 func (f *Failure) Error() string { return f.Reason + ": " + f.Message }
+
+// cut bounds what servers and proxies put into a message to what the contract allows.
+func (f *Failure) cut() *Failure {
+	if f == nil || len(f.Message) <= messageBytes {
+		return f
+	}
+	return &Failure{f.Reason, strings.ToValidUTF8(f.Message[:messageBytes], "") + "…"}
+}
 
 // TrialStarted is printed when a trial begins.
 type TrialStarted struct {

@@ -40,7 +40,7 @@ func (p *Printer) Started(trial int, warmup bool, at time.Time) error {
 
 // Ended says what a trial was.
 func (p *Printer) Ended(trial Trial) error {
-	trial.Contract, trial.Record = Version, "Trial"
+	trial.Contract, trial.Record, trial.Failure = Version, "Trial", trial.Failure.cut()
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	line, err := p.write(trial)
@@ -70,7 +70,7 @@ func (p *Printer) Seal(failure *Failure) Seal {
 		Contract: Version,
 		Trials:   p.trials,
 		SHA256:   hex.EncodeToString(p.digest.Sum(nil)),
-		Failure:  failure,
+		Failure:  failure.cut(),
 		Engine:   Engine{"tierbench-client", EngineVersion, runtime.GOARCH},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"time"
 
@@ -14,22 +15,38 @@ import (
 )
 
 const (
-	agentPatience = 30 * time.Second // before the first trial
-	agentGrace    = 2 * time.Second  // before and after later ones
-	agentPause    = 200 * time.Millisecond
+	agentPatience = 30 * time.Second       // until it is reached before the first trial
+	agentGrace    = 5 * time.Second        // the same before and after later ones
+	agentPause    = 200 * time.Millisecond // between requests
+	agentConnect  = 2 * time.Second
+	agentCaching  = 30 * time.Minute // for a large file from a slow card to be read into memory
 )
 
 // Agent is the one beside the server.
 type Agent struct {
-	URL, Token string
+	url, token string
+	client     *http.Client
 	met        bool
+}
+
+// NewAgent knows the agent at url, and the token that it asks for.
+func NewAgent(url, token string) *Agent {
+	dialer := net.Dialer{Timeout: agentConnect}
+	return &Agent{url: url, token: token, client: &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}}
 }
 
 // Begin asks for the file's cache state and starts sampling. False: the agent, known before, does not answer now. The
 // first time it must: a *contract.Failure says why it did not.
 func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error) {
 	body := map[string]string{"file": file, "cacheState": cacheState}
-	err := a.persist(ctx, "begin", body, nil)
+	patience, answering := agentPatience, agentPatience
+	if a.met {
+		patience, answering = agentGrace, agentGrace
+	}
+	if cacheState != "Natural" {
+		answering = agentCaching
+	}
+	err := a.persist(ctx, "begin", patience, answering, body, nil)
 	var refused *contract.Failure
 	switch {
 	case err == nil:
@@ -40,7 +57,7 @@ func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error
 	case errors.As(err, &refused):
 		return false, refused
 	case !a.met:
-		message := fmt.Sprintf("the agent beside the server does not answer at %s: %v", a.URL, err)
+		message := fmt.Sprintf("the agent beside the server does not answer at %s: %v: does it run?", a.url, err)
 		return false, fatal("AgentUnreachable", message)
 	}
 	return false, nil
@@ -49,19 +66,18 @@ func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error
 // End stops sampling; nil if the agent does not answer: that never spoils a trial.
 func (a *Agent) End(ctx context.Context) *contract.ServerSample {
 	sample := &contract.ServerSample{}
-	if err := a.persist(ctx, "end", nil, sample); err != nil {
+	if err := a.persist(ctx, "end", agentGrace, agentGrace, nil, sample); err != nil {
 		return nil
 	}
 	return sample
 }
 
-func (a *Agent) persist(ctx context.Context, action string, body, answer any) error {
-	patience := agentPatience
-	if a.met {
-		patience = agentGrace
-	}
+// persist asks until it is answered, or patience is at an end; each request may take as long as answering says.
+func (a *Agent) persist(ctx context.Context, action string, patience, answering time.Duration, body, answer any) error {
 	for deadline := time.Now().Add(patience); ; {
-		err := a.call(ctx, action, body, answer)
+		limit, cancel := context.WithTimeout(ctx, answering)
+		err := a.call(limit, action, body, answer)
+		cancel()
 		var refused *contract.Failure
 		if err == nil || errors.As(err, &refused) || time.Now().After(deadline) || sleep(ctx, agentPause) != nil {
 			return err
@@ -74,13 +90,13 @@ func (a *Agent) call(ctx context.Context, action string, body, answer any) error
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.URL+"/v1/"+action, bytes.NewReader(encoded))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url+"/v1/"+action, bytes.NewReader(encoded))
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Authorization", "Bearer "+a.Token)
+	request.Header.Set("Authorization", "Bearer "+a.token)
 	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
+	response, err := a.client.Do(request)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
+	"net/http/httptrace"
 	"strings"
 	"time"
 
@@ -48,53 +48,45 @@ func (f *file) attempt(ctx context.Context) (phases, error) {
 
 func (f *file) connect(ctx context.Context) (net.Conn, phases, error) {
 	var took phases
-	limit, cancel := context.WithTimeout(ctx, f.options.ReadTimeout)
-	defer cancel()
-	started := time.Now()
-	address, err := resolve(limit, f.options.URL.Hostname())
-	took.dns = time.Since(started)
-	if err != nil {
-		return nil, took, whileConnecting(err)
-	}
-	started = time.Now()
-	conn, err := (&net.Dialer{}).DialContext(limit, "tcp", net.JoinHostPort(address, port(f.options)))
-	took.connect = time.Since(started)
+	conn, err := f.dial(ctx, &took)
 	if err != nil {
 		return nil, took, whileConnecting(err)
 	}
 	if f.options.TLS == nil {
 		return conn, took, nil
 	}
-	config := f.options.TLS
-	if config.ServerName == "" {
-		config = config.Clone()
-		config.ServerName = f.options.URL.Hostname()
-	}
-	started = time.Now()
-	secured := tls.Client(conn, config)
-	err = secured.HandshakeContext(limit)
-	took.tls = time.Since(started)
+	secured, err := f.shakeHands(ctx, conn, &took)
 	if err != nil {
 		conn.Close()
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = retry(contract.Stalled, err)
-			return nil, took, err
-		}
 		return nil, took, whileShakingHands(err)
 	}
 	return secured, took, nil
 }
 
-// resolve gives an address of host at once if it is one.
-func resolve(ctx context.Context, host string) (string, error) {
-	if _, err := netip.ParseAddr(host); err == nil {
-		return host, nil
+// dial resolves the host's name and connects to the first of its addresses that answers.
+func (f *file) dial(ctx context.Context, took *phases) (net.Conn, error) {
+	started := time.Now()
+	resolved := started
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{DNSDone: func(httptrace.DNSDoneInfo) { resolved = time.Now() }})
+	dialer := net.Dialer{Timeout: f.options.ReadTimeout}
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(f.options.URL.Hostname(), port(f.options)))
+	took.dns, took.connect = resolved.Sub(started), time.Since(resolved)
+	return conn, err
+}
+
+func (f *file) shakeHands(ctx context.Context, conn net.Conn, took *phases) (net.Conn, error) {
+	limit, cancel := context.WithTimeout(ctx, f.options.ReadTimeout)
+	defer cancel()
+	config := f.options.TLS
+	if config.ServerName == "" {
+		config = config.Clone()
+		config.ServerName = f.options.URL.Hostname()
 	}
-	addresses, err := net.DefaultResolver.LookupHost(ctx, host)
-	if err != nil {
-		return "", err
-	}
-	return addresses[0], nil
+	started := time.Now()
+	secured := tls.Client(conn, config)
+	err := secured.HandshakeContext(limit)
+	took.tls = time.Since(started)
+	return secured, err
 }
 
 func port(options *Options) string {
@@ -113,7 +105,7 @@ func (f *file) fetch(conn net.Conn, took *phases) error {
 	if err != nil {
 		return whileReading(err)
 	}
-	defer func() { f.longest = max(f.longest, w.longest) }()
+	defer func() { f.longest = max(f.longest, w.longestGap()) }()
 	reader := bufio.NewReader(conn)
 	if _, err := reader.Peek(1); err != nil {
 		return whileReading(err)
@@ -155,11 +147,8 @@ func (f *file) accept(response *http.Response) error {
 	case status == http.StatusOK:
 		f.startOver()
 	case status == http.StatusPartialContent:
-		var first, last, total int64
-		_, err := fmt.Sscanf(response.Header.Get("Content-Range"), "bytes %d-%d/%d", &first, &last, &total)
-		if err != nil || first != f.received || total != f.options.Size {
-			f.startOver()
-			return retry(contract.Corrupt, fmt.Errorf("the server answered with the range %q", response.Header.Get("Content-Range")))
+		if err := f.acceptRange(response.Header); err != nil {
+			return err
 		}
 	case status >= http.StatusInternalServerError:
 		return retry(contract.ServerError, errors.New(response.Status))
@@ -168,11 +157,33 @@ func (f *file) accept(response *http.Response) error {
 	default:
 		return fatal("RequestRefused", fmt.Sprintf("%s: %s", f.options.URL, response.Status))
 	}
-	if expected := f.options.Size - f.received; response.ContentLength != expected {
-		return fatal("WrongLength", fmt.Sprintf("%s: the server offers %d bytes, %d are expected", f.options.URL, response.ContentLength, expected))
-	}
 	f.etag = response.Header.Get("Etag")
+	switch offered, expected := response.ContentLength, f.options.Size-f.received; {
+	case offered < 0:
+		return f.wrongLength("content of unknown length", expected)
+	case offered != expected:
+		return f.wrongLength(fmt.Sprintf("%d bytes", offered), expected)
+	}
 	return nil
+}
+
+func (f *file) acceptRange(header http.Header) error {
+	var first, last, total int64
+	offered, etag := header.Get("Content-Range"), header.Get("Etag")
+	_, err := fmt.Sscanf(offered, "bytes %d-%d/%d", &first, &last, &total)
+	switch {
+	case err != nil, first != f.received:
+		return retry(contract.Corrupt, fmt.Errorf("the server was asked for the bytes from %d on, and offers %q", f.received, offered))
+	case f.etag != "" && etag != "" && etag != f.etag:
+		return retry(contract.Corrupt, fmt.Errorf("the server goes on with another file: its ETag was %s and is %s", f.etag, etag))
+	case total != f.options.Size:
+		return f.wrongLength(fmt.Sprintf("a file of %d bytes", total), f.options.Size)
+	}
+	return nil
+}
+
+func (f *file) wrongLength(offered string, expected int64) error {
+	return fatal("WrongLength", fmt.Sprintf("%s: the server offers %s, %d are expected: is --size the file's?", f.options.URL, offered, expected))
 }
 
 func (f *file) startOver() {

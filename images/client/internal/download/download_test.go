@@ -364,7 +364,7 @@ func TestAgentThatNeverAnswersIsAReason(t *testing.T) {
 	}))
 	defer server.Close()
 	options, _, _ := faulty(t, func(int, http.ResponseWriter, *http.Request) bool { return false })
-	options.Agent = &Agent{URL: server.URL, Token: "wrong"}
+	options.Agent = NewAgent(server.URL, "wrong")
 	var failure *contract.Failure
 	if _, err := run(t, options); !errors.As(err, &failure) || failure.Reason != "TokenRefused" {
 		t.Errorf("%v", err)

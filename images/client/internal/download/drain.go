@@ -8,7 +8,6 @@ import (
 	"os"
 	"syscall"
 	"time"
-	"unsafe"
 )
 
 const (
@@ -43,40 +42,43 @@ func (w *watch) data() error {
 	return w.conn.SetReadDeadline(now.Add(w.timeout))
 }
 
+// longestGap is the longest time without data, the time since the last included.
+func (w *watch) longestGap() time.Duration { return max(w.longest, time.Since(w.last)) }
+
 // early reports whether a deadline fired before the timeout had passed, and if so moves it to where it belongs.
 func (w *watch) early(err error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
 	}
 	if time.Since(w.last) >= w.timeout {
-		w.longest = max(w.longest, time.Since(w.last))
 		return false
 	}
 	w.armed = w.last
 	return w.conn.SetReadDeadline(w.last.Add(w.timeout)) == nil
 }
 
-// drop takes up to `left` bytes from a TCP connection without copying them: recv with MSG_TRUNC has the kernel drop them.
+// drop takes `left` bytes from a TCP connection without copying them: with MSG_TRUNC the kernel drops them, and needs no
+// buffer.
 func drop(conn *net.TCPConn, left int64, w *watch, count func(int64)) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
 	}
-	buffer := make([]byte, 1) // never written to, whatever length is passed with it
 	for left > 0 {
 		var number uintptr
 		var errno syscall.Errno
 		err := raw.Read(func(fd uintptr) bool {
 			flags := uintptr(syscall.MSG_TRUNC | syscall.MSG_DONTWAIT)
-			at := uintptr(unsafe.Pointer(&buffer[0]))
-			number, _, errno = syscall.Syscall6(syscall.SYS_RECVFROM, fd, at, uintptr(min(left, discardBytes)), flags, 0, 0)
-			return errno != syscall.EAGAIN && errno != syscall.EINTR
+			number, _, errno = syscall.Syscall6(syscall.SYS_RECVFROM, fd, 0, uintptr(min(left, discardBytes)), flags, 0, 0)
+			return errno != syscall.EAGAIN
 		})
 		switch {
 		case err != nil && w.early(err):
 			continue
 		case err != nil:
 			return err
+		case errno == syscall.EINTR:
+			continue
 		case errno != 0:
 			return errno
 		case number == 0:
@@ -91,7 +93,7 @@ func drop(conn *net.TCPConn, left int64, w *watch, count func(int64)) error {
 	return nil
 }
 
-// read takes up to `left` bytes through `buffer`, and into `digest` if there is one.
+// read takes `left` bytes, into `digest` if there is one.
 func read(conn net.Conn, left int64, digest hash.Hash, w *watch, count func(int64)) error {
 	buffer := make([]byte, readBytes)
 	for left > 0 {

@@ -39,29 +39,42 @@ func whileConnecting(err error) error {
 // whileShakingHands names the cause of a TLS handshake that failed; what a second try cannot mend is fatal.
 func whileShakingHands(err error) error {
 	var certificate *tls.CertificateVerificationError
-	var alert tls.AlertError
-	var record tls.RecordHeaderError
-	switch {
-	case errors.As(err, &certificate):
+	if errors.As(err, &certificate) {
 		return fatal("CertificateRefused", err.Error()+": is --ca-file the CA of this server, and --server-name in its certificate?")
-	case errors.As(err, &alert), errors.As(err, &record):
-		return fatal("TLSFailed", err.Error()+": does the server offer this version of TLS on this port?")
 	}
-	return whileReading(err)
+	if cause := breaking(err); cause != "" {
+		return retry(cause, err)
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fatal("TLSFailed", err.Error()+": does the server offer this version of TLS on this port?")
 }
 
-// whileReading names the cause of a transfer that broke off.
+// whileReading names the cause of a transfer that broke off; content that makes no sense is corrupt.
 func whileReading(err error) error {
-	var timeout net.Error
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, net.ErrClosed):
+	if errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed) {
 		return context.Canceled
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return retry(contract.Stalled, err)
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return retry(contract.Reset, err)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return retry(contract.Truncated, err)
 	}
-	return retry(contract.Reset, err)
+	if cause := breaking(err); cause != "" {
+		return retry(cause, err)
+	}
+	return retry(contract.Corrupt, err)
+}
+
+// breaking is the cause if an error says that the connection broke; empty if it is about what came through it.
+func breaking(err error) string {
+	var timeout net.Error
+	var number syscall.Errno
+	switch {
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return contract.Stalled
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return contract.Unreachable
+	case errors.As(err, &number):
+		return contract.Reset
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return contract.Truncated
+	}
+	return ""
 }

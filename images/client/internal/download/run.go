@@ -2,6 +2,8 @@ package download
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +14,8 @@ import (
 
 	"tierbench.io/client/internal/contract"
 )
+
+const digestPatience = 10 * time.Second
 
 // Reporter is told of every trial.
 type Reporter interface {
@@ -61,33 +65,55 @@ func runTrial(ctx context.Context, options *Options, report Reporter, digest str
 	return report.Ended(trial)
 }
 
-const digestLength = 64
-
-// expectedDigest asks the server for the SHA-256 of the file, if it is to be compared.
+// expectedDigest asks the server for the SHA-256 of the file, if it is to be compared, as often as a download may.
 func expectedDigest(ctx context.Context, options *Options) (string, error) {
 	if !options.VerifyDigest {
 		return "", nil
 	}
-	transport := &http.Transport{TLSClientConfig: options.TLS}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: agentPatience}
+	client := &http.Client{
+		Transport: &http.Transport{TLSClientConfig: options.TLS, DisableKeepAlives: true},
+		Timeout:   digestPatience,
+	}
 	address := options.URL.String() + ".sha256"
+	for number := 1; ; number++ {
+		digest, err := fetchDigest(ctx, client, address)
+		var again *retryable
+		if !errors.As(err, &again) {
+			return digest, err
+		}
+		if number == options.Attempts {
+			return "", fatal("NoDigest", fmt.Sprintf("%s: %v: is the server up?", address, again.err))
+		}
+		if sleep(ctx, options.Wait) != nil {
+			return "", context.Canceled
+		}
+	}
+}
+
+func fetchDigest(ctx context.Context, client *http.Client, address string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return "", err
 	}
 	response, err := client.Do(request)
-	if err != nil {
-		if errors.Is(err, context.Canceled) {
-			return "", context.Canceled
-		}
-		return "", fatal("NoDigest", fmt.Sprintf("%s: %v", address, err))
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Canceled
+	case err != nil:
+		return "", retry(contract.Unreachable, err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 1024))
-	words := strings.Fields(string(body))
-	if err != nil || response.StatusCode != http.StatusOK || len(words) == 0 || len(words[0]) != digestLength {
-		return "", fatal("NoDigest", fmt.Sprintf("%s: %s: the digest to compare with is not there", address, response.Status))
+	if err != nil {
+		return "", whileReading(err)
 	}
-	return words[0], nil
+	if response.StatusCode >= http.StatusInternalServerError {
+		return "", retry(contract.ServerError, errors.New(response.Status))
+	}
+	word, _, _ := strings.Cut(strings.TrimSpace(string(body)), " ")
+	digest, err := hex.DecodeString(word)
+	if response.StatusCode != http.StatusOK || err != nil || len(digest) != sha256.Size {
+		return "", fatal("NoDigest", fmt.Sprintf("%s: %s: no SHA-256 in hexadecimal is there to compare with", address, response.Status))
+	}
+	return hex.EncodeToString(digest), nil
 }

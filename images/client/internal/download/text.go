@@ -3,7 +3,10 @@ package download
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"tierbench.io/client/internal/contract"
@@ -28,47 +31,65 @@ func (*TextReport) Started(int, bool, time.Time) error { return nil }
 
 // Ended shows a trial.
 func (r *TextReport) Ended(trial contract.Trial) error {
+	if !trial.Warmup {
+		r.add(trial)
+	}
 	name := fmt.Sprintf("trial %d", trial.Trial)
 	if trial.Warmup {
 		name = fmt.Sprintf("warm-up %d", trial.Trial)
 	}
 	seconds := float64(trial.DurationNanoseconds) / 1e9
+	result := fmt.Sprintf("%9.3f s  %8.2f MB/s", seconds, float64(trial.Transfer.Bytes)/seconds/1e6)
 	if trial.Outcome == contract.Failed {
-		if !trial.Warmup {
-			r.failed++
-		}
-		_, err := fmt.Fprintf(r.out, "%-10s failed after %.3f s: %v\n", name, seconds, trial.Failure)
-		return err
+		result = fmt.Sprintf("failed after %.3f s: %v", seconds, trial.Failure)
 	}
-	if !trial.Warmup {
-		r.seconds = append(r.seconds, seconds)
-		r.bytes += trial.Transfer.Bytes
-		for cause, number := range trial.Transfer.RetryCauses {
-			r.retries[cause] += number
-		}
-	}
-	_, err := fmt.Fprintf(r.out, "%-10s %9.3f s  %8.2f MB/s  %d retries\n",
-		name, seconds, float64(trial.Transfer.Bytes)/seconds/1e6, trial.Transfer.Retries)
+	_, err := fmt.Fprintf(r.out, "%-10s %s  retries: %s\n", name, result, words(trial.Transfer.RetryCauses))
 	return err
+}
+
+func (r *TextReport) add(trial contract.Trial) {
+	for cause, number := range trial.Transfer.RetryCauses {
+		r.retries[cause] += number
+	}
+	if trial.Outcome == contract.Failed {
+		r.failed++
+		return
+	}
+	r.seconds = append(r.seconds, float64(trial.DurationNanoseconds)/1e9)
+	r.bytes += trial.Transfer.Bytes
 }
 
 // Summarize shows what the trials say together.
 func (r *TextReport) Summarize() {
-	if len(r.seconds) == 0 {
+	number := len(r.seconds)
+	fmt.Fprintf(r.out, "\n%d of %d trials completed; retries: %s\n", number, number+r.failed, words(r.retries))
+	if number == 0 {
 		return
 	}
-	var sum, squares float64
-	for _, value := range r.seconds {
-		sum += value
+	mean, deviation := spread(r.seconds)
+	fmt.Fprintf(r.out, "mean %.3f s, sample standard deviation %.3f s, %.2f MB/s\n",
+		mean, deviation, float64(r.bytes)/(mean*float64(number))/1e6)
+}
+
+// spread gives mean and sample standard deviation (0 for a single value).
+func spread(values []float64) (mean, deviation float64) {
+	for _, value := range values {
+		mean += value / float64(len(values))
 	}
-	mean := sum / float64(len(r.seconds))
-	for _, value := range r.seconds {
-		squares += (value - mean) * (value - mean)
+	for _, value := range values {
+		deviation += (value - mean) * (value - mean)
 	}
-	spread := ""
-	if len(r.seconds) > 1 {
-		spread = fmt.Sprintf(" ± %.3f s", math.Sqrt(squares/float64(len(r.seconds)-1)))
+	return mean, math.Sqrt(deviation / float64(max(len(values)-1, 1)))
+}
+
+// words names retries by cause, as in "Stalled 2, Truncated 1".
+func words(retries map[string]int64) string {
+	if len(retries) == 0 {
+		return "none"
 	}
-	fmt.Fprintf(r.out, "mean %.3f s%s (sample standard deviation, n=%d), %.2f MB/s, %d failed, retries %v\n",
-		mean, spread, len(r.seconds), float64(r.bytes)/sum/1e6, r.failed, r.retries)
+	found := []string{}
+	for _, cause := range slices.Sorted(maps.Keys(retries)) {
+		found = append(found, fmt.Sprintf("%s %d", cause, retries[cause]))
+	}
+	return strings.Join(found, ", ")
 }

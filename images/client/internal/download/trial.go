@@ -37,7 +37,6 @@ func fetch(ctx context.Context, options *Options, digest string) outcome {
 			result.phases = took
 		}
 		if err == nil && digest != "" && hex.EncodeToString(download.digest.Sum(nil)) != digest {
-			download.startOver()
 			err = retry(contract.Corrupt, errors.New("the content has another SHA-256 than the server says"))
 		}
 		result.err = verdict(err, number, options)
@@ -47,6 +46,9 @@ func fetch(ctx context.Context, options *Options, digest string) outcome {
 		var again *retryable
 		errors.As(err, &again)
 		result.retries[again.cause]++
+		if again.cause == contract.Corrupt {
+			download.startOver()
+		}
 		if sleep(ctx, options.Wait) != nil {
 			result.err = context.Canceled
 			break
