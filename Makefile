@@ -7,7 +7,7 @@ CLUSTER ?= built-in
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 PACKAGES := operator/src/tierbench images tests
-SHELL_SCRIPTS := $(shell grep -rlE '^\#!/(usr/bin/env )?(bash|sh|bin/sh)' tools images .ci examples 2>/dev/null)
+SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
 .PHONY: help setup generate verify lint test test-unit test-client test-api test-chart test-cluster images cluster \
         cluster-down demo bench clean

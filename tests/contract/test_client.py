@@ -1,0 +1,99 @@
+"""What the real client prints is what the operator reads: checked by the schema that both sides share."""
+
+import functools
+import json
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tierbench.results.output import SealState, check_seal, parse_output
+
+ROOT = Path(__file__).parents[2]
+SIZE = 300_000
+SCHEMA = json.loads((ROOT / "images/client/contract.schema.json").read_text())
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves a folder, and says nothing about it."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The client, built from its sources."""
+    program = tmp_path_factory.mktemp("client") / "tierbench-client"
+    subprocess.run([ROOT / "tools/go", "build", "-o", program, "."], cwd=ROOT / "images/client", check=True)
+    return program
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """A server with one file of SIZE bytes."""
+    (tmp_path / "file.bin").write_bytes(b"x" * SIZE)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=tmp_path))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+def run(client: Path, tmp_path: Path, url: str, *flags: str) -> tuple[int, str, str]:
+    """Exit code, log and termination message."""
+    message = tmp_path / "termination"
+    command = [client, "download", f"--url={url}", f"--size={SIZE}", "--output=json", f"--termination-log={message}"]
+    done = subprocess.run([*command, *flags], capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout, message.read_text()
+
+
+def valid(line: str) -> Any:
+    body = json.loads(line)
+    jsonschema.validate(body, SCHEMA)
+    return body
+
+
+def test_trials_arrive_and_are_sealed(client: Path, tmp_path: Path, url: str) -> None:
+    code, log, message = run(client, tmp_path, f"{url}/file.bin", "--trials=2-4", "--warmup=1", "--concurrency=2")
+    assert code == 0
+    for line in log.splitlines():
+        valid(line)
+    valid(message)
+    output = parse_output(log)
+    assert output.problems == ()
+    assert [(trial.trial, trial.warmup) for trial in output.trials] == [(1, True), (2, False), (3, False), (4, False)]
+    assert all(trial.transfer is not None and trial.transfer.bytes == 2 * SIZE for trial in output.trials)
+    assert check_seal(log, message).state is SealState.COMPLETE
+    assert check_seal(log[: len(log) // 2], message).state is SealState.CUT_SHORT
+
+
+def test_failed_trials_arrive_too(client: Path, tmp_path: Path, url: str) -> None:
+    code, log, message = run(client, tmp_path, f"{url}/absent.bin", "--trials=1-2")
+    assert code == 0
+    trials = parse_output(log).trials
+    assert [trial.failure.reason for trial in trials if trial.failure is not None] == ["NotFound", "NotFound"]
+    assert check_seal(log, message).state is SealState.COMPLETE
+    for line in log.splitlines():
+        valid(line)
+
+
+def test_what_ends_the_program_is_in_the_seal(client: Path, tmp_path: Path, url: str) -> None:
+    code, log, message = run(client, tmp_path, f"{url}/file.bin", "--verify-digest")
+    assert code == 1
+    check = check_seal(log, message)
+    assert check.seal is not None
+    assert check.seal.failure is not None
+    assert check.seal.failure.reason == "NoDigest"
+
+
+def test_the_schema_refuses_what_is_not_in_the_contract(client: Path, tmp_path: Path, url: str) -> None:
+    _, log, _ = run(client, tmp_path, f"{url}/file.bin")
+    body = valid(log.splitlines()[-1])
+    for change in ({"surprise": 1}, {"outcome": "Perhaps"}, {"durationNanoseconds": -1}, {"contract": 2}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(body | change, SCHEMA)
