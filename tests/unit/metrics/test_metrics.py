@@ -119,6 +119,16 @@ async def test_openmetrics_says_the_same() -> None:
         ]
 
 
+async def test_states_of_cases_add_up() -> None:
+    raw = raw_benchmark(complete=False)
+    raw["status"]["cases"] = {"total": 10, "ended": 7, "failed": 1, "invalid": 2}
+    cache = filled()
+    cache.see_benchmark(raw, deleted=False)
+    found = await samples(cache)
+    states = ("Valid", "Invalid", "Failed", "Due")
+    assert [one(found, "tierbench_benchmark_cases", state=state) for state in states] == [4, 2, 1, 3]
+
+
 async def test_a_failed_case_says_that_it_failed_and_no_time() -> None:
     raw = raw_result()
     failed = fail(ResultSpec.model_validate(raw["spec"]), ResultStatus(), NOW, "NoReadyNode", "none")
@@ -167,7 +177,11 @@ async def test_a_result_that_is_still_growing_says_nothing() -> None:
     assert not [name for name, _ in await samples(filled(raw)) if name.startswith("tierbench_result")]
 
 
-@given(st.lists(st.integers(1, 2**42), min_size=1, max_size=20))
+@given(
+    st.lists(
+        st.integers(1, 2**42) | st.sampled_from([7_812_500 * 2**power for power in range(19)]), min_size=1, max_size=20
+    )
+)
 async def test_bucket_counts_are_exact(nanoseconds: list[int]) -> None:
     wanted = spec(trials=len(nanoseconds), warmup=0)
     lines = [line(number, nanoseconds=value) for number, value in enumerate(nanoseconds, 1)]
