@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.cluster import profiles
+from tests.cluster import preflight, profiles
 from tests.cluster.cluster import Cluster
 from tests.cluster.errors import ClusterError
 
@@ -19,6 +19,8 @@ def main() -> int:
     """Run one command; errors are one line on standard error."""
     arguments = _parser().parse_args()
     try:
+        if arguments.command != "binaries":
+            preflight.check_root()
         return _run(arguments, Cluster(arguments.name))
     except ClusterError as error:
         print(f"cluster: {error}", file=sys.stderr)
@@ -79,7 +81,6 @@ def _run(arguments: argparse.Namespace, cluster: Cluster) -> int:
     elif command == "status":
         return _status(cluster)
     elif command == "kubeconfig":
-        cluster.addresses  # noqa: B018
         print(cluster.kubeconfig)
     elif command == "env":
         _print_environment(cluster)

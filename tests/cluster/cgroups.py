@@ -7,7 +7,7 @@ a read throttle of version 1 binds only the very group it stands on, so there ea
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,19 +79,9 @@ class Cgroups:
         """Kill every process of the cluster and remove its groups."""
         # runc makes groups in the hierarchy of version 2 as well, which systems of version 1 mount as unified
         trees = [top / "tierbench" / self.cluster for top in (*self._hierarchies(), MOUNT / "unified")]
-        folders = [Path(folder) for tree in trees for folder, _, _ in os.walk(tree, topdown=False)]
-
-        def empty() -> bool:
-            left = {process for folder in folders for process in _processes(folder)}
-            for process in left:
-                process.send(signal.SIGKILL)
-            return not left
-
-        wait(empty, f"end of the processes of cluster {self.cluster}", 20)
-        for folder in folders:
-            folder.rmdir()
+        wait(lambda: all(_remove(tree) for tree in trees), f"end of the processes of cluster {self.cluster}", 20)
         for tree in trees:
-            if tree.parent.exists() and not any(path.is_dir() for path in tree.parent.iterdir()):
+            with suppress(OSError):  # other clusters are there
                 tree.parent.rmdir()
 
     def _hierarchies(self) -> list[Path]:
@@ -122,8 +112,17 @@ class Cgroups:
         (self._folder(controller, group) / files[version2()]).write_text(value)
 
 
-def _processes(folder: Path) -> Iterator[Process]:
+def _processes(folder: Path) -> list[Process]:
     try:
-        return (Process(int(pid)) for pid in (folder / "cgroup.procs").read_text().split())
-    except (FileNotFoundError, OSError):
-        return iter(())
+        return [Process(int(pid)) for pid in (folder / "cgroup.procs").read_text().split()]
+    except OSError:  # the group has just gone
+        return []
+
+
+def _remove(tree: Path) -> bool:
+    for folder, _, _ in os.walk(tree, topdown=False):
+        for process in _processes(Path(folder)):
+            process.send(signal.SIGKILL)
+        with suppress(OSError):  # while processes are still ending
+            Path(folder).rmdir()
+    return not tree.exists()

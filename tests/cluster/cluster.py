@@ -35,13 +35,13 @@ class Cluster:
 
     @property
     def exists(self) -> bool:
-        """Whether the cluster is up."""
-        return self._control_plane_machine.init is not None
+        """Whether the cluster's control plane has a machine, whatever runs on it."""
+        return self._control_plane_machine.init is not None and (self.folder / "created").exists()
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's kubeconfig."""
-        return self.folder / "admin.kubeconfig"
+        """The administrator's kubeconfig. Raises ClusterError when there is no such cluster."""
+        return self.control_plane.kubeconfig("admin")
 
     @cached_property
     def binaries(self) -> Path:
@@ -91,6 +91,7 @@ class Cluster:
                 if profiles.load(self.folder / "nodes.toml") != wanted:
                     raise ClusterError(f"cluster '{self.name}' is up with other nodes than {nodes}: take it down first")
                 if all(running for _, running in self.status()) and self.ready():
+                    volumes.recycle(self)
                     return False
             else:
                 self._remove()
@@ -102,7 +103,7 @@ class Cluster:
         """Take the cluster down and leave nothing behind. Returns False when there was none."""
         preflight.check_root()
         with self._lock(self.name):
-            there = self.exists or self.folder.exists()
+            there = self.folder.exists()
             self._remove()
         return there
 
@@ -185,6 +186,7 @@ class Cluster:
             self._control_plane_machine.boot()
             network.connect_host(self._control_plane_machine, addresses)
         self.control_plane.prepare([one.profile.name for one in self.nodes])
+        (self.folder / "created").touch()
 
     def _start_everything(self, pause: Path) -> None:
         plane, nodes = self.control_plane, self.nodes
@@ -210,20 +212,22 @@ class Cluster:
         wait(answers, f"the API server (see {self._control_plane_machine.log('apiserver')})", seconds)
 
     def _start_node(self, one: NodeMachine) -> None:
-        if one.machine.init is None:
+        if not one.booted:
+            one.machine.kill()
             one.boot()
             network.connect_node(
                 self._control_plane_machine, one.machine, self.addresses, one.index, len(self.nodes), one.profile.link
             )
+            one.mark_booted()
         one.start("containerd")
         wait(one.containerd_answers, f"containerd of {one.profile.name} (see {one.machine.log('containerd')})", 20)
         one.start("kubelet")
         one.start("kube-proxy")
 
     def _remove(self) -> None:
-        self.cgroups.remove()
+        self.cgroups.remove()  # and with the processes everything that lives in their namespaces
         if (self.folder / "number").exists():
-            network.disconnect_host(self.addresses)
+            network.disconnect_host(self.addresses, self.name)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @contextmanager

@@ -18,7 +18,7 @@ def connect_host(control_plane: Machine, addresses: Addresses) -> None:
     run("ip", "link", "add", addresses.interface, "type", "veth", "peer", "name", "host", "netns", pid)
     control_plane.network("ip", "link", "set", "host", "master", _SWITCH, "up")
     run("ip", "address", "add", f"{addresses.host}/24", "dev", addresses.interface)
-    run("ip", "link", "set", addresses.interface, "up")
+    run("ip", "link", "set", addresses.interface, "alias", control_plane.cluster, "up")
 
 
 def connect_node(
@@ -43,7 +43,8 @@ def connect_node(
         control_plane.network("tc", "qdisc", "add", "dev", port, *shape)
 
 
-def disconnect_host(addresses: Addresses) -> None:
-    """Take the host's interface and routes away; the rest goes with the machines."""
-    if Path(f"/sys/class/net/{addresses.interface}").exists():
+def disconnect_host(addresses: Addresses, cluster: str) -> None:
+    """Take the host's interface and routes away, if they are this cluster's; the rest goes with the machines."""
+    alias = Path(f"/sys/class/net/{addresses.interface}/ifalias")
+    if alias.exists() and alias.read_text().strip() == cluster:
         run("ip", "link", "delete", addresses.interface)

@@ -68,6 +68,18 @@ class NodeMachine:
             spec = node_files.container(output("ctr", "oci", "spec"), self.disk, self.profile.disk_read or 0)
             (root / "run/tierbench/container.json").write_text(spec)
 
+    @property
+    def booted(self) -> bool:
+        """Whether the machine runs and all of boot and network was done; /run forgets it with the machine."""
+        return self.machine.init is not None and self._mark.exists()
+
+    def mark_booted(self) -> None:
+        self._mark.touch()
+
+    @property
+    def _mark(self) -> Path:
+        return self.folder / "root/run/tierbench/booted"
+
     def start(self, daemon: str) -> None:
         """Start one of DAEMONS unless it runs."""
         commands = {

@@ -23,6 +23,8 @@ _PROGRAMS = (
     "unshare",
     "openssl",
     "buildah",
+    "losetup",
+    "mkfs.ext4",
 )
 _CONTROLLERS = {"cpu", "cpuset", "memory", "pids"}
 
@@ -57,15 +59,17 @@ def check(nodes: list[Node]) -> None:
         raise ClusterError(
             f"the kernel offers no control group '{min(missing)}' below {cgroups.MOUNT}: mount or enable it"
         )
-    _try_network(any(node.link for node in nodes))
+    _try_kernel(any(node.link for node in nodes))
 
 
-def _try_network(shaped: bool) -> None:
-    """Build in a network namespace what the cluster is built from; the kernel's refusal names what it lacks."""
+def _try_kernel(shaped: bool) -> None:
+    """Try in a network namespace what the cluster is built from; the first refusal names what the kernel lacks."""
     steps = {
         "network interfaces of type veth": "ip link add name probe0 type veth peer name probe1",
         "network interfaces of type bridge": "ip link add name probe2 type bridge",
+        "loop devices": "losetup --find",
         "overlay file systems": "grep -qw overlay /proc/filesystems || modprobe overlay",
+        "firewall on bridges": "test -d /proc/sys/net/bridge || modprobe br_netfilter",
         "firewall rules (iptables nat)": "iptables -t nat -A POSTROUTING -m comment --comment x -j MASQUERADE",
     }
     if shaped:

@@ -1,4 +1,4 @@
-"""Persistent volumes of class `local-test`: a few folders of each node."""
+"""Persistent volumes of class `local-test`: a few folders on the disk of each node."""
 
 import json
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tests.cluster.cluster import Cluster
 
 CLASS = "local-test"
-PER_NODE = 4
+PER_NODE = 8
 
 
 def apply(cluster: "Cluster") -> None:
@@ -21,6 +21,16 @@ def apply(cluster: "Cluster") -> None:
         items += [_volume(node, number) for number in range(PER_NODE)]
     volumes = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
     run(f"{cluster.binaries}/kubectl", f"--kubeconfig={cluster.kubeconfig}", "apply", "-f", "-", stdin=volumes)
+
+
+def recycle(cluster: "Cluster") -> None:
+    """Empty the volumes whose claim is gone, and offer them again: nothing in Kubernetes does so for local volumes."""
+    for volume in json.loads(cluster.kubectl("get", "persistentvolumes", "-o", "json"))["items"]:
+        name, spec = volume["metadata"]["name"], volume["spec"]
+        if volume["status"]["phase"] == "Released" and spec["storageClassName"] == CLASS:
+            node = cluster.node(name.rpartition("-")[0])
+            node.machine.run("find", spec["local"]["path"], "-mindepth", "1", "-delete")
+            cluster.kubectl("patch", "persistentvolume", name, "--patch", '{"spec": {"claimRef": null}}')
 
 
 def _volume(node: NodeMachine, number: int) -> dict[str, object]:
