@@ -47,7 +47,14 @@ def url(tmp_path: Path) -> Iterator[str]:
 def run(client: Path, tmp_path: Path, url: str, *flags: str) -> tuple[int, str, str]:
     """Exit code, log and termination message."""
     message = tmp_path / "termination"
-    command = [client, "download", f"--url={url}", f"--size={SIZE}", "--output=json", f"--termination-log={message}"]
+    command: list[str | Path] = [
+        client,
+        "download",
+        f"--url={url}",
+        f"--size={SIZE}",
+        "--output=json",
+        f"--termination-log={message}",
+    ]
     done = subprocess.run([*command, *flags], capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout, message.read_text()
 
