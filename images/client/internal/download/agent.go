@@ -15,42 +15,40 @@ import (
 )
 
 const (
-	agentPatience = 30 * time.Second       // until it is reached before the first trial
-	agentGrace    = 5 * time.Second        // the same before and after later ones
-	agentPause    = 200 * time.Millisecond // between requests
-	agentConnect  = 2 * time.Second
-	agentCaching  = 30 * time.Minute // for a large file from a slow card to be read into memory
+	agentPause   = 200 * time.Millisecond // between requests that fail
+	agentConnect = 2 * time.Second
+	agentCaching = 30 * time.Minute // for a large file to be read from a slow card into memory
 )
 
 // Agent is the one beside the server.
 type Agent struct {
 	url, token string
 	client     *http.Client
-	met        bool
+	met        bool          // it has answered before
+	patience   time.Duration // until it answers
+	grace      time.Duration // the same once it has
 }
 
 // NewAgent knows the agent at url, and the token that it asks for.
 func NewAgent(url, token string) *Agent {
 	dialer := net.Dialer{Timeout: agentConnect}
-	return &Agent{url: url, token: token, client: &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}}
+	client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}
+	return &Agent{url: url, token: token, client: client, patience: 30 * time.Second, grace: 5 * time.Second}
 }
 
 // Begin asks for the file's cache state and starts sampling. False: the agent, known before, does not answer now. The
 // first time it must: a *contract.Failure says why it did not.
 func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error) {
 	body := map[string]string{"file": file, "cacheState": cacheState}
-	patience, answering := agentPatience, agentPatience
-	if a.met {
-		patience, answering = agentGrace, agentGrace
-	}
+	limit := a.patience
 	if cacheState != "Natural" {
-		answering = agentCaching
+		limit = agentCaching
 	}
-	err := a.persist(ctx, "begin", patience, answering, body, nil)
+	err := a.persist(ctx, "begin", limit, body, nil)
 	var refused *contract.Failure
 	switch {
 	case err == nil:
-		a.met = true
+		a.met, a.patience = true, a.grace
 		return true, nil
 	case ctx.Err() != nil:
 		return false, context.Canceled
@@ -66,17 +64,17 @@ func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error
 // End stops sampling; nil if the agent does not answer: that never spoils a trial.
 func (a *Agent) End(ctx context.Context) *contract.ServerSample {
 	sample := &contract.ServerSample{}
-	if err := a.persist(ctx, "end", agentGrace, agentGrace, nil, sample); err != nil {
+	if err := a.persist(ctx, "end", a.grace, nil, sample); err != nil {
 		return nil
 	}
 	return sample
 }
 
-// persist asks until it is answered, or patience is at an end; each request may take as long as answering says.
-func (a *Agent) persist(ctx context.Context, action string, patience, answering time.Duration, body, answer any) error {
-	for deadline := time.Now().Add(patience); ; {
-		limit, cancel := context.WithTimeout(ctx, answering)
-		err := a.call(limit, action, body, answer)
+// persist asks until it is answered, or patience is at an end; a single request may take as long as limit says.
+func (a *Agent) persist(ctx context.Context, action string, limit time.Duration, body, answer any) error {
+	for deadline := time.Now().Add(a.patience); ; {
+		limited, cancel := context.WithTimeout(ctx, limit)
+		err := a.call(limited, action, body, answer)
 		cancel()
 		var refused *contract.Failure
 		if err == nil || errors.As(err, &refused) || time.Now().After(deadline) || sleep(ctx, agentPause) != nil {
