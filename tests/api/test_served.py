@@ -205,11 +205,11 @@ def test_status_of_the_model_is_taken_and_shown_whole(server: ApiServer, name: s
 
 def test_status_out_of_bounds_is_refused(server: ApiServer, name: str) -> None:
     create(server, BenchmarkResult, smallest(BenchmarkResult, name))
-    with pytest.raises(RefusedError, match="must have at most 60 items"):
+    with pytest.raises(RefusedError, match="must have at most 35 items"):
         apply(
             server,
             BenchmarkResult,
-            with_status(BenchmarkResult, name, {"trials": [TRIAL.to_json()] * 61}),
+            with_status(BenchmarkResult, name, {"trials": [TRIAL.to_json()] * 36}),
             "a",
             "/status",
         )
