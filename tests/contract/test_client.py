@@ -1,47 +1,17 @@
 """What the real client prints is what the operator reads: checked by the schema that both sides share."""
 
-import functools
 import json
 import subprocess
-import threading
-from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from tests.contract.conftest import ROOT, SIZE
 from tierbench.results.output import SealState, check_seal, parse_output
 
-ROOT = Path(__file__).parents[2]
-SIZE = 300_000
 SCHEMA = json.loads((ROOT / "images/client/contract.schema.json").read_text())
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves a folder, and says nothing about it."""
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The client, built from its sources."""
-    program = tmp_path_factory.mktemp("client") / "tierbench-client"
-    subprocess.run([ROOT / "tools/go", "build", "-o", program, "."], cwd=ROOT / "images/client", check=True)
-    return program
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
-    """A server with one file of SIZE bytes."""
-    (tmp_path / "file.bin").write_bytes(b"x" * SIZE)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=tmp_path))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
 
 
 def run(client: Path, tmp_path: Path, url: str, *flags: str) -> tuple[int, str, str]:

@@ -6,9 +6,10 @@ integer nanoseconds, ratios integer parts per million, sizes integer bytes. Fiel
 """
 
 from enum import StrEnum
-from typing import Annotated, Final, Literal
+from itertools import pairwise
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tierbench.api.model import Model
 
@@ -116,6 +117,14 @@ class Histogram(Model):
         default=(), max_length=2048, description="Buckets that are not empty, ascending."
     )
     counts: tuple[Count, ...] = Field(default=(), max_length=2048, description="Observations in each of them.")
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        if len(self.indexes) != len(self.counts) or self.count != sum(self.counts):
+            raise ValueError("indexes, counts and count do not belong together")
+        if any(one >= next_one for one, next_one in pairwise(self.indexes)):
+            raise ValueError("indexes are not ascending")
+        return self
 
 
 class Distributions(Model):

@@ -1,0 +1,139 @@
+"""What went wrong in a trial, and what was seen beside the server, arrives in the result."""
+
+import json
+import signal
+import socket
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+
+from tests.contract.conftest import SIZE, Server
+from tests.contract.test_client import run, valid
+from tests.unit.results.test_record import NOW, spec
+from tierbench.api.result import ResultPhase, ResultStatus
+from tierbench.results.histogram import index_of
+from tierbench.results.output import SealState, check_seal, parse_output
+from tierbench.results.record import conclude, record
+
+PATIENCE_SECONDS = 20
+
+
+def cut_short(handler: SimpleHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(SIZE))
+    handler.end_headers()
+    handler.wfile.write(b"x" * (SIZE // 3))
+
+
+def test_retries_are_counted_once_by_cause(client: Path, tmp_path: Path, server: Server) -> None:
+    def misbehave(number: int, handler: SimpleHTTPRequestHandler) -> bool:
+        if number == 1:
+            handler.send_error(503)
+        elif number == 2:
+            cut_short(handler)
+        return number <= 2
+
+    server.misbehave = misbehave
+    code, log, message = run(client, tmp_path, f"{server.url}/file.bin", "--trials=1-2", "--wait-milliseconds=1")
+    assert code == 0
+    assert check_seal(log, message).state is SealState.COMPLETE
+    wanted = spec(trials=2, warmup=0)
+    status = record(wanted, ResultStatus(), parse_output(log).trials, 1)
+    again = record(wanted, status, parse_output(log).trials, 1)
+    assert again == status
+    assert status.counts.completed == 2
+    assert sum(status.counts.retry_causes.values()) == status.counts.retries
+    assert status.counts.retry_causes["ServerError"] == 1
+    assert status.counts.retry_causes["Truncated"] >= 1
+    assert conclude(wanted, status, NOW, None).phase is ResultPhase.MEASURED
+
+
+def test_both_sides_agree_on_buckets(client: Path, tmp_path: Path, url: str) -> None:
+    _, log, _ = run(client, tmp_path, f"{url}/file.bin", "--trials=1-20")
+    histograms = [trial.distributions.download_duration for trial in parse_output(log).trials]
+    assert len(histograms) == 20
+    for histogram in histograms:
+        assert histogram is not None
+        assert (histogram.indexes, histogram.counts) == ((index_of(histogram.sum_nanoseconds),), (1,))
+
+
+def test_a_client_told_to_end_seals_what_it_has(client: Path, tmp_path: Path, server: Server) -> None:
+    released = threading.Event()
+
+    def misbehave(number: int, handler: SimpleHTTPRequestHandler) -> bool:
+        return number > 1 and released.wait(PATIENCE_SECONDS)
+
+    server.misbehave = misbehave
+    message = tmp_path / "termination"
+    command: list[str | Path] = [
+        client,
+        "download",
+        f"--url={server.url}/file.bin",
+        f"--size={SIZE}",
+        "--trials=1-3",
+        "--output=json",
+    ]
+    patience = ["--read-timeout-milliseconds=60000", f"--termination-log={message}"]
+    with subprocess.Popen([*command, *patience], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        log = ""
+        for line in process.stdout:
+            log += line
+            if json.loads(line)["trial"] == 2:
+                break
+        process.send_signal(signal.SIGTERM)
+        rest, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    released.set()
+    assert process.returncode == 143
+    check = check_seal(log + rest, message.read_text())
+    assert check.state is SealState.COMPLETE
+    assert check.seal is not None
+    assert check.seal.trials == 1
+    assert check.seal.failure is not None
+    assert check.seal.failure.reason == "Interrupted"
+    valid(message.read_text())
+
+
+@pytest.fixture
+def agent(client: Path, tmp_path: Path, server: Server) -> Iterator[str]:
+    """The agent beside the server."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    (tmp_path / "token").write_text("secret")
+    flags = [f"--listen={address}", f"--directory={server.folder}", f"--ports={server.server_port}"]
+    with subprocess.Popen([client, "agent", *flags, f"--token-file={tmp_path / 'token'}"]) as process:
+        _wait_for(f"http://{address}/healthz")
+        yield f"http://{address}"
+        process.terminate()
+
+
+def _wait_for(url: str) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            urllib.request.urlopen(url, timeout=1).close()
+        except (urllib.error.URLError, TimeoutError):
+            assert time.monotonic() < deadline, f"{url} does not answer"
+            time.sleep(0.02)
+        else:
+            return
+
+
+def test_what_the_agent_saw_arrives(client: Path, tmp_path: Path, url: str, agent: str) -> None:
+    flags = (f"--agent={agent}", f"--agent-token-file={tmp_path / 'token'}", "--cache-state=Warm", "--trials=1-2")
+    code, log, message = run(client, tmp_path, f"{url}/file.bin", *flags)
+    assert code == 0, message
+    for line in log.splitlines():
+        valid(line)
+    wanted = spec(trials=2, warmup=0, fileSize=str(SIZE), cacheState="Warm")
+    status = conclude(wanted, record(wanted, ResultStatus(), parse_output(log).trials, 1), NOW, None)
+    assert {"serverDeviceReadBytes", "tcpRetransmits"} <= set(status.statistics)
+    assert status.statistics["serverResidentPartsPerMillion"].minimum >= 990_000
+    assert {"ServerNotObserved", "CacheNotWarm"}.isdisjoint(note.reason for note in status.invalid)

@@ -1,0 +1,120 @@
+"""The schema that both sides share accepts what the contract says and refuses every deviation from it."""
+
+import copy
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.contract.test_client import SCHEMA
+from tierbench.api.contract import Seal, TrialLine, TrialStartedLine
+from tierbench.results.output import parse_output
+
+SERVER = {
+    "residentBeforePartsPerMillion": 1_000_000, "residentAfterPartsPerMillion": 999_000, "deviceReadBytes": 2**40,
+    "ioWaitPartsPerMillion": 0, "ioPressurePartsPerMillion": 1, "cpuPartsPerMillion": 500_000, "tcpRetransmits": 3,
+    "tcpSegmentsSent": 9, "roundTripNanoseconds": 1000, "roundTripMaximumNanoseconds": 2000,
+}  # fmt: skip
+TRIAL: dict[str, Any] = {
+    "contract": 1, "record": "Trial", "trial": 3, "warmup": False, "outcome": "Failed",
+    "failure": {"reason": "AttemptsExhausted", "message": "20 attempts"},
+    "startTime": "2026-11-20T22:00:00.123456789Z", "durationNanoseconds": 10**15,
+    "client": {"cpuNanoseconds": 1}, "server": SERVER,
+    "transfer": {
+        "bytes": 1, "downloads": 1, "retries": 3, "retryCauses": {"Stalled": 2, "Truncated": 1}, "errors": 1,
+        "dnsNanoseconds": 0, "connectNanoseconds": 1, "tlsNanoseconds": 0, "firstByteNanoseconds": 1,
+        "longestStallNanoseconds": 1, "digestVerified": True,
+    },
+    "distributions": {
+        "downloadDuration": {"schema": 6, "count": 3, "sumNanoseconds": 9, "indexes": [64, 128], "counts": [1, 2]}
+    },
+}  # fmt: skip
+STARTED = {"contract": 1, "record": "TrialStarted", "trial": 1, "warmup": True, "time": "2026-11-20T22:00:00Z"}
+SEAL: dict[str, Any] = {
+    "contract": 1, "trials": 11, "sha256": "0" * 64, "failure": {"reason": "Interrupted", "message": "told to end"},
+    "engine": {"name": "tierbench-client", "version": "1", "architecture": "arm64"},
+}  # fmt: skip
+
+
+def changed(body: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """A copy in which the field at a dotted path has another value; None takes it out."""
+    body = copy.deepcopy(body)
+    *parents, name = path.split(".")
+    place = body
+    for parent in parents:
+        place = place[parent]
+    if value is None:
+        del place[name]
+    else:
+        place[name] = value
+    return body
+
+
+@pytest.mark.parametrize("body", [TRIAL, STARTED, SEAL], ids=["Trial", "TrialStarted", "Seal"])
+def test_what_the_contract_says_is_accepted(body: dict[str, Any]) -> None:
+    jsonschema.validate(body, SCHEMA)
+
+
+def test_what_the_models_write_is_accepted() -> None:
+    for model, body in ((TrialLine, TRIAL), (TrialStartedLine, STARTED), (Seal, SEAL)):
+        written = model.model_validate(body).to_json()
+        jsonschema.validate(written, SCHEMA)
+        assert model.model_validate(written) == model.model_validate(body)
+
+
+DEVIATIONS = [
+    (TRIAL, "contract", 2),
+    (TRIAL, "contract", None),
+    (TRIAL, "trial", 0),
+    (TRIAL, "trial", "3"),
+    (TRIAL, "outcome", "Perhaps"),
+    (TRIAL, "durationNanoseconds", -1),
+    (TRIAL, "durationNanoseconds", 1.5),
+    (TRIAL, "startTime", None),
+    (TRIAL, "failure.reason", "two words"),
+    (TRIAL, "failure.message", "x" * 1025),
+    (TRIAL, "server.cpuPartsPerMillion", 1_000_001),
+    (TRIAL, "transfer.retries", -1),
+    (TRIAL, "distributions.downloadDuration.schema", 5),
+    (SEAL, "sha256", "0" * 63),
+    (SEAL, "trials", None),
+    (SEAL, "engine", None),
+    (STARTED, "trial", None),
+]
+UNKNOWN = [
+    (TRIAL, "surprise"),
+    (TRIAL, "server.surprise"),
+    (TRIAL, "transfer.surprise"),
+    (TRIAL, "transfer.retryCauses.Tired"),
+    (SEAL, "surprise"),
+    (STARTED, "surprise"),
+]
+
+
+@pytest.mark.parametrize(("body", "path", "value"), DEVIATIONS)
+def test_deviations_are_refused(body: dict[str, Any], path: str, value: Any) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(changed(body, path, value), SCHEMA)
+
+
+@pytest.mark.parametrize(("body", "path"), UNKNOWN)
+def test_fields_that_the_contract_does_not_know_are_refused(body: dict[str, Any], path: str) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(changed(body, path, 1), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [(path, value) for body, path, value in DEVIATIONS if body is TRIAL and value not in {"3"}]
+    + [
+        ("distributions.downloadDuration.counts", [1]),
+        ("distributions.downloadDuration.counts", [1, 1]),
+        ("distributions.downloadDuration.indexes", [128, 64]),
+        ("distributions.downloadDuration.indexes", [64, 64]),
+    ],
+)
+def test_the_operator_takes_no_trial_that_deviates(path: str, value: Any) -> None:
+    output = parse_output(json.dumps(changed(TRIAL, path, value)) + "\n")
+    assert output.trials == ()
+    assert len(output.problems) == 1
