@@ -1,0 +1,152 @@
+package download
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"tierbench.io/client/internal/contract"
+)
+
+const token = "secret"
+
+// beside starts an agent that answers as `answer` says, and gives a client for it that is not patient.
+func beside(t *testing.T, answer http.HandlerFunc) *Agent {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	agent := NewAgent(server.URL, token)
+	agent.patience, agent.grace = time.Second, 100*time.Millisecond
+	return agent
+}
+
+func TestTheAgentIsAskedBeforeAndAfterTheClockRuns(t *testing.T) {
+	const preparing = 300 * time.Millisecond
+	var asked []string
+	_, options := faulty(t, func(int, http.ResponseWriter, *http.Request) bool {
+		asked = append(asked, "download")
+		return false
+	})
+	options.CacheState, options.Last = "Warm", 2
+	options.Agent = beside(t, func(writer http.ResponseWriter, request *http.Request) {
+		body, _ := io.ReadAll(request.Body)
+		asked = append(asked, request.Method+" "+request.URL.Path)
+		if request.Header.Get("Authorization") != "Bearer "+token {
+			t.Errorf("%v", request.Header)
+		}
+		if request.URL.Path == "/v1/end" {
+			fmt.Fprint(writer, `{"residentBeforePartsPerMillion":1000000,"tcpRetransmits":0}`)
+			return
+		}
+		var begin map[string]string
+		if err := json.Unmarshal(body, &begin); err != nil || begin["file"] != "file.bin" || begin["cacheState"] != "Warm" {
+			t.Errorf("%s: %v", body, err)
+		}
+		time.Sleep(preparing)
+		fmt.Fprint(writer, `{}`)
+	})
+	trials := run(t, options)
+	if want := "[POST /v1/begin download POST /v1/end POST /v1/begin download POST /v1/end]"; fmt.Sprint(asked) != want {
+		t.Errorf("%v, want %s", asked, want)
+	}
+	for _, trial := range trials {
+		if trial.DurationNanoseconds >= preparing.Nanoseconds() {
+			t.Errorf("%d ns: the preparation was timed", trial.DurationNanoseconds)
+		}
+		server := trial.Server
+		if server == nil || *server.ResidentBeforePartsPerMillion != 1_000_000 || *server.TCPRetransmits != 0 || server.DeviceReadBytes != nil {
+			t.Errorf("%+v", server)
+		}
+	}
+}
+
+func TestAnAgentThatNeverAnswersEndsTheSeries(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close() // takes connections, and answers none
+	for name, address := range map[string]string{"silent": listener.Addr().String(), "absent": "127.0.0.1:1"} {
+		t.Run(name, func(t *testing.T) {
+			server, options := faulty(t, honest)
+			options.Agent = NewAgent("http://"+address, token)
+			options.Agent.patience = 300 * time.Millisecond
+			var failure *contract.Failure
+			if err := Run(context.Background(), options, &collected{}); !errors.As(err, &failure) || failure.Reason != "AgentUnreachable" {
+				t.Errorf("%v", err)
+			}
+			server.asked(t)
+		})
+	}
+}
+
+func TestAnAgentThatStartsLateIsAwaited(t *testing.T) {
+	requests := 0
+	_, options := faulty(t, honest)
+	options.Agent = beside(t, func(writer http.ResponseWriter, _ *http.Request) {
+		if requests++; requests < 3 {
+			writer.WriteHeader(http.StatusServiceUnavailable)
+		}
+		fmt.Fprint(writer, "{}")
+	})
+	trial := run(t, options)[0]
+	completed(t, trial)
+	if trial.Server == nil {
+		t.Error("the server's side is missing")
+	}
+}
+
+func TestAnAgentThatIsLostLaterSpoilsNoTrial(t *testing.T) {
+	hang := func(request *http.Request) { <-request.Context().Done() }
+	for name, lose := range map[string]func(http.ResponseWriter, *http.Request){
+		"hangs":  func(_ http.ResponseWriter, request *http.Request) { hang(request) },
+		"fails":  func(writer http.ResponseWriter, _ *http.Request) { writer.WriteHeader(http.StatusBadGateway) },
+		"babble": func(writer http.ResponseWriter, _ *http.Request) { fmt.Fprint(writer, "no JSON") },
+		"forgets": func(writer http.ResponseWriter, _ *http.Request) {
+			writer.WriteHeader(http.StatusConflict)
+			fmt.Fprint(writer, `{"reason":"NoTrial","message":"no trial has begun"}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, options := faulty(t, honest)
+			options.Last = 2
+			requests := 0
+			options.Agent = beside(t, func(writer http.ResponseWriter, request *http.Request) {
+				if _, err := io.Copy(io.Discard, request.Body); err != nil {
+					t.Error(err)
+				}
+				if requests++; requests == 1 || request.URL.Path == "/v1/begin" && name == "forgets" {
+					fmt.Fprint(writer, "{}")
+					return
+				}
+				lose(writer, request)
+			})
+			for _, trial := range run(t, options) {
+				completed(t, trial)
+				if trial.Server != nil {
+					t.Errorf("%+v", trial.Server)
+				}
+			}
+		})
+	}
+}
+
+func TestAnAgentThatRefusesGivesItsReason(t *testing.T) {
+	server, options := faulty(t, honest)
+	options.Agent = beside(t, func(writer http.ResponseWriter, _ *http.Request) {
+		writer.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprint(writer, `{"reason":"TokenRefused","message":"another token"}`)
+	})
+	var failure *contract.Failure
+	if err := Run(context.Background(), options, &collected{}); !errors.As(err, &failure) || failure.Reason != "TokenRefused" {
+		t.Errorf("%v", err)
+	}
+	server.asked(t)
+}

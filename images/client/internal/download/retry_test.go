@@ -1,0 +1,209 @@
+package download
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+	"testing"
+	"time"
+
+	"tierbench.io/client/internal/contract"
+)
+
+func TestEachCauseIsOneCountedRetryThatAsksForWhatIsMissing(t *testing.T) {
+	for _, test := range []struct {
+		cause string
+		spoil func(http.ResponseWriter)
+		again string
+	}{
+		{contract.Stalled, func(writer http.ResponseWriter) { half(writer, untilGone) }, missing},
+		{contract.Truncated, func(writer http.ResponseWriter) { half(writer, abandon) }, missing},
+		{contract.Reset, func(writer http.ResponseWriter) { half(writer, reset) }, missing},
+		{contract.ServerError, func(writer http.ResponseWriter) { writer.WriteHeader(http.StatusServiceUnavailable) }, all},
+		{contract.Corrupt, garble, all},
+	} {
+		for _, verify := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s digest=%v", test.cause, verify), func(t *testing.T) {
+				server, options := faulty(t, once(test.spoil))
+				options.VerifyDigest = verify
+				trial := run(t, options)[0]
+				completed(t, trial, test.cause)
+				server.asked(t, all, test.again)
+				if trial.Transfer.DigestVerified != verify {
+					t.Errorf("digest verified: %v", trial.Transfer.DigestVerified)
+				}
+			})
+		}
+	}
+}
+
+// garble answers with something that is no HTTP.
+func garble(writer http.ResponseWriter) {
+	conn, _, err := writer.(http.Hijacker).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "no HTTP\r\n\r\n")
+}
+
+func TestSeveralRetriesOfOneDownloadAddUp(t *testing.T) {
+	server, options := faulty(t, func(number int, writer http.ResponseWriter, _ *http.Request) bool {
+		switch number {
+		case 1:
+			half(writer, abandon)
+		case 2, 3:
+			writer.WriteHeader(http.StatusBadGateway)
+		case 4:
+			garble(writer)
+		default:
+			return false
+		}
+		return true
+	})
+	completed(t, run(t, options)[0], contract.Truncated, contract.ServerError, contract.ServerError, contract.Corrupt)
+	server.asked(t, all, missing, missing, missing, all)
+}
+
+func TestARefusedConnectionIsRetriedUntilAttemptsAreUsedUp(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	options := &Options{
+		URL: &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: "/file.bin"}, Size: size, First: 1, Last: 2,
+		Concurrency: 1, ReadTimeout: time.Second, Attempts: 3, Wait: 20 * time.Millisecond,
+	}
+	trials := run(t, options)
+	if len(trials) != 2 {
+		t.Fatalf("%d trials, want 2: one that fails does not end the series", len(trials))
+	}
+	for _, trial := range trials {
+		failed(t, trial, "AttemptsExhausted")
+		retried(t, trial, contract.Refused, contract.Refused)
+		if trial.DurationNanoseconds < (2 * options.Wait).Nanoseconds() {
+			t.Errorf("%d ns: two waits are part of the time", trial.DurationNanoseconds)
+		}
+	}
+}
+
+func TestAConnectionThatIsNotAnsweredIsUnreachable(t *testing.T) {
+	address := silent(t)
+	options := &Options{
+		URL: &url.URL{Scheme: "http", Host: address, Path: "/file.bin"}, Size: size, First: 1, Last: 1,
+		Concurrency: 1, ReadTimeout: 100 * time.Millisecond, Attempts: 2,
+	}
+	trial := run(t, options)[0]
+	failed(t, trial, "AttemptsExhausted")
+	retried(t, trial, contract.Unreachable)
+	if took := time.Duration(trial.DurationNanoseconds); took < 200*time.Millisecond || took > 2*time.Second {
+		t.Errorf("two connections were given up after %v", took)
+	}
+}
+
+// silent listens with a full queue, so that the kernel drops what else would connect.
+func silent(t *testing.T) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Listen(fd, 0); err != nil {
+		t.Fatal(err)
+	}
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port)
+	for range 100 {
+		conn, err := net.DialTimeout("tcp", address, 50*time.Millisecond)
+		if err != nil {
+			return address
+		}
+		t.Cleanup(func() { conn.Close() })
+	}
+	t.Fatal("the queue does not fill")
+	return ""
+}
+
+func TestContentWithAnotherDigestStartsOver(t *testing.T) {
+	server, options := faulty(t, once(func(writer http.ResponseWriter) {
+		writer.Header().Set("Content-Length", fmt.Sprint(size))
+		_, _ = writer.Write(bytes.Repeat([]byte{'x'}, size))
+	}))
+	options.VerifyDigest = true
+	completed(t, run(t, options)[0], contract.Corrupt)
+	server.asked(t, all, all)
+}
+
+func TestAServerThatIgnoresRangeStartsOver(t *testing.T) {
+	for _, verify := range []bool{false, true} {
+		server, options := faulty(t, func(number int, writer http.ResponseWriter, request *http.Request) bool {
+			request.Header.Del("Range")
+			if number == 1 {
+				half(writer, abandon)
+			}
+			return number == 1
+		})
+		options.VerifyDigest = verify
+		completed(t, run(t, options)[0], contract.Truncated)
+		server.asked(t, all, missing)
+	}
+}
+
+func TestAChangedFileStartsOver(t *testing.T) {
+	var sent int
+	_, options := faulty(t, func(number int, writer http.ResponseWriter, request *http.Request) bool {
+		if number == 1 {
+			half(writer, abandon)
+			return true
+		}
+		writer.Header().Set("Etag", `"two"`)
+		http.ServeContent(writer, request, "", time.Time{}, bytes.NewReader(content))
+		sent = len(content)
+		if writer.Header().Get("Content-Range") != "" {
+			t.Error("the rest of another file was asked for")
+		}
+		return true
+	})
+	completed(t, run(t, options)[0], contract.Truncated)
+	if sent != size {
+		t.Errorf("%d bytes sent", sent)
+	}
+}
+
+func TestARestThatIsNotTheRestIsCorrupt(t *testing.T) {
+	for name, header := range map[string]map[string]string{
+		"another range": {"Content-Range": fmt.Sprintf("bytes 5-%d/%d", size-1, size), "Etag": `"one"`},
+		"another file":  {"Content-Range": fmt.Sprintf("bytes %d-%d/%d", size/2, size-1, size), "Etag": `"two"`},
+		"no range":      {"Etag": `"one"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, options := faulty(t, func(number int, writer http.ResponseWriter, _ *http.Request) bool {
+				switch number {
+				case 1:
+					half(writer, abandon)
+				case 2:
+					for key, value := range header {
+						writer.Header().Set(key, value)
+					}
+					writer.WriteHeader(http.StatusPartialContent)
+				default:
+					return false
+				}
+				return true
+			})
+			completed(t, run(t, options)[0], contract.Truncated, contract.Corrupt)
+			server.asked(t, all, missing, all)
+		})
+	}
+}

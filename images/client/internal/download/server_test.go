@@ -1,0 +1,201 @@
+package download
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tierbench.io/client/internal/contract"
+)
+
+const size = 3 << 20
+
+var content = bytes.Repeat([]byte("0123456789abcdef"), size/16)
+
+// spoiler may answer a request in place of the file, by its number from 1; it returns whether it did.
+type spoiler func(number int, writer http.ResponseWriter, request *http.Request) bool
+
+func honest(int, http.ResponseWriter, *http.Request) bool { return false }
+
+// once spoils the first request.
+func once(spoil func(http.ResponseWriter)) spoiler {
+	return func(number int, writer http.ResponseWriter, _ *http.Request) bool {
+		if number == 1 {
+			spoil(writer)
+		}
+		return number == 1
+	}
+}
+
+func always(status int) spoiler {
+	return func(_ int, writer http.ResponseWriter, _ *http.Request) bool {
+		writer.WriteHeader(status)
+		return true
+	}
+}
+
+// server serves content, but for what a spoiler does, and remembers the Range that each request for it had.
+type server struct {
+	*httptest.Server
+	mutex  sync.Mutex
+	spoil  spoiler
+	ranges []string
+}
+
+func newServer(t *testing.T, spoil spoiler) *server {
+	t.Helper()
+	made := &server{spoil: spoil}
+	made.Server = httptest.NewUnstartedServer(made)
+	t.Cleanup(func() { made.Close() })
+	return made
+}
+
+// faulty starts a server of plain HTTP, and gives the options to download from it.
+func faulty(t *testing.T, spoil spoiler) (*server, *Options) {
+	t.Helper()
+	made := newServer(t, spoil)
+	made.Start()
+	return made, made.options(t)
+}
+
+func (s *server) options(t *testing.T) *Options {
+	t.Helper()
+	address, err := url.Parse(s.URL + "/file.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Options{
+		URL: address, Size: size, First: 1, Last: 1, Concurrency: 1, ReadTimeout: 200 * time.Millisecond,
+		Attempts: 5, Wait: time.Millisecond, CacheState: "Natural",
+	}
+}
+
+func (s *server) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
+	if strings.HasSuffix(request.URL.Path, ".sha256") {
+		fmt.Fprintf(writer, "%X  file.bin\n", sha256.Sum256(content))
+		return
+	}
+	s.mutex.Lock()
+	s.ranges = append(s.ranges, request.Header.Get("Range"))
+	number := len(s.ranges)
+	s.mutex.Unlock()
+	if s.spoil(number, writer, request) {
+		return
+	}
+	if writer.Header().Get("Etag") == "" {
+		writer.Header().Set("Etag", `"one"`)
+	}
+	http.ServeContent(writer, request, "", time.Time{}, bytes.NewReader(content))
+}
+
+func (s *server) asked(t *testing.T, want ...string) {
+	t.Helper()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if !slices.Equal(s.ranges, want) {
+		t.Errorf("requests were made for %q, want %q", s.ranges, want)
+	}
+}
+
+var (
+	missing = fmt.Sprintf("bytes=%d-", size/2) // after half was sent
+	all     = ""
+)
+
+// half sends the head and half of the body, waits until that has arrived, and leaves the connection to `end`.
+func half(writer http.ResponseWriter, end func(*net.TCPConn)) {
+	hijacked, buffered, err := writer.(http.Hijacker).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	defer hijacked.Close()
+	fmt.Fprintf(buffered, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\nEtag: \"one\"\r\n\r\n", size)
+	buffered.Write(content[:size/2])
+	buffered.Flush()
+	if plain, isPlain := hijacked.(*net.TCPConn); isPlain {
+		awaitAcknowledged(plain)
+		end(plain)
+	}
+}
+
+func awaitAcknowledged(conn *net.TCPConn) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		panic(err)
+	}
+	for unsent := 1; unsent > 0; time.Sleep(time.Millisecond) {
+		if err := raw.Control(func(fd uintptr) { unsent, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) }); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// untilGone waits until the client has closed the connection.
+func untilGone(conn *net.TCPConn) { _, _ = conn.Read(make([]byte, 1)) }
+
+func abandon(*net.TCPConn) {}
+
+func reset(conn *net.TCPConn) {
+	if err := conn.SetLinger(0); err != nil {
+		panic(err)
+	}
+}
+
+type collected struct{ trials []contract.Trial }
+
+func (*collected) Started(int, bool, time.Time) error { return nil }
+
+func (c *collected) Ended(trial contract.Trial) error {
+	c.trials = append(c.trials, trial)
+	return nil
+}
+
+func run(t *testing.T, options *Options) []contract.Trial {
+	t.Helper()
+	report := &collected{}
+	if err := Run(context.Background(), options, report); err != nil {
+		t.Fatal(err)
+	}
+	return report.trials
+}
+
+// completed holds a trial to its content and to the retries that it took.
+func completed(t *testing.T, trial contract.Trial, causes ...string) {
+	t.Helper()
+	if trial.Outcome != contract.Completed || trial.Transfer.Bytes != size || trial.Transfer.Errors != 0 {
+		t.Errorf("%s with %d bytes and %d errors: %v", trial.Outcome, trial.Transfer.Bytes, trial.Transfer.Errors, trial.Failure)
+	}
+	retried(t, trial, causes...)
+}
+
+func failed(t *testing.T, trial contract.Trial, reason string) {
+	t.Helper()
+	if trial.Outcome != contract.Failed || trial.Failure.Reason != reason || trial.Transfer.Errors != 1 {
+		t.Errorf("%s with %d errors: %v, want %s", trial.Outcome, trial.Transfer.Errors, trial.Failure, reason)
+	}
+}
+
+func retried(t *testing.T, trial contract.Trial, causes ...string) {
+	t.Helper()
+	found := []string{}
+	for cause, number := range trial.Transfer.RetryCauses {
+		found = append(found, slices.Repeat([]string{cause}, int(number))...)
+	}
+	slices.Sort(found)
+	slices.Sort(causes)
+	if !slices.Equal(found, causes) || trial.Transfer.Retries != int64(len(causes)) {
+		t.Errorf("%d retries by cause %v, want %v", trial.Transfer.Retries, found, causes)
+	}
+}

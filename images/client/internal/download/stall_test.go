@@ -1,0 +1,72 @@
+package download
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"tierbench.io/client/internal/contract"
+)
+
+func TestAStallIsSeenOnceTheTimeoutHasPassed(t *testing.T) {
+	const timeout = 400 * time.Millisecond
+	for name, stall := range map[string]func(http.ResponseWriter){
+		"in the body":     func(writer http.ResponseWriter) { half(writer, untilGone) },
+		"before the head": holdBack,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, options := faulty(t, once(stall))
+			options.Attempts, options.ReadTimeout = 1, timeout
+			trial := run(t, options)[0]
+			failed(t, trial, "AttemptsExhausted")
+			took, longest := time.Duration(trial.DurationNanoseconds), time.Duration(trial.Transfer.LongestStallNanoseconds)
+			if took < timeout || took > 2*timeout || longest < timeout || longest > took {
+				t.Errorf("seen after %v, longest stall %v", took, longest)
+			}
+		})
+	}
+}
+
+func holdBack(writer http.ResponseWriter) {
+	conn, _, err := writer.(http.Hijacker).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	untilGone(conn.(*net.TCPConn))
+	conn.Close()
+}
+
+// Data trickles for longer than the timeout, but never is the wait for more of it as long: the deadline must move.
+func TestAPauseShorterThanTheTimeoutIsNoStall(t *testing.T) {
+	const timeout, pause = 300 * time.Millisecond, 200 * time.Millisecond
+	for _, verify := range []bool{false, true} {
+		t.Run(fmt.Sprintf("digest=%v", verify), func(t *testing.T) {
+			_, options := faulty(t, once(func(writer http.ResponseWriter) {
+				writer.Header().Set("Content-Length", fmt.Sprint(size))
+				for part := range 4 {
+					_, _ = writer.Write(content[part*size/4 : (part+1)*size/4])
+					writer.(http.Flusher).Flush()
+					time.Sleep(pause)
+				}
+			}))
+			options.ReadTimeout, options.VerifyDigest = timeout, verify
+			trial := run(t, options)[0]
+			completed(t, trial)
+			if longest := time.Duration(trial.Transfer.LongestStallNanoseconds); longest < pause/2 || longest >= timeout {
+				t.Errorf("longest stall %v, the pauses were %v", longest, pause)
+			}
+		})
+	}
+}
+
+func TestTheTimeOfATrialIncludesWaitsAndStalls(t *testing.T) {
+	_, options := faulty(t, once(func(writer http.ResponseWriter) { half(writer, untilGone) }))
+	options.Wait = 300 * time.Millisecond
+	trial := run(t, options)[0]
+	completed(t, trial, contract.Stalled)
+	if took := time.Duration(trial.DurationNanoseconds); took < options.Wait+options.ReadTimeout {
+		t.Errorf("%v, but a stall of %v and a wait of %v are part of it", took, options.ReadTimeout, options.Wait)
+	}
+}
