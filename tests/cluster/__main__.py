@@ -17,6 +17,7 @@ _SIGNALS = {"stop": signal.SIGTERM, "kill": signal.SIGKILL, "pause": signal.SIGS
 
 def main() -> int:
     """Run one command; errors are one line on standard error."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     arguments = _parser().parse_args()
     try:
         if arguments.command != "binaries":

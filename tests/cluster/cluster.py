@@ -62,13 +62,15 @@ class Cluster:
 
     @property
     def nodes(self) -> list[NodeMachine]:
+        """Every node. Raises ClusterError when there is no such cluster."""
+        plane = self.control_plane
         return [
             NodeMachine(
                 Machine(self.name, profile.name, self.folder / "log", self.cgroups),
                 profile,
                 index,
                 self.folder / "nodes" / profile.name,
-                self.control_plane,
+                plane,
             )
             for index, profile in enumerate(profiles.load(self.folder / "nodes.toml"))
         ]
@@ -140,15 +142,13 @@ class Cluster:
     def start(self, component: str) -> None:
         """Start a component (apiserver, jetson-1/kubelet) or boot a whole node (jetson-1)."""
         with self._lock(self.name):
-            name, _, daemon = component.partition("/")
-            if name in control_plane.DAEMONS:
-                self.control_plane.start(name)
-            elif daemon in node.DAEMONS:
-                self.node(name).start(daemon)
+            one, daemon = self._component(component)
+            if one is None:
+                self.control_plane.start(daemon)
             elif daemon:
-                raise ClusterError(f"no component '{component}'; a node has {', '.join(node.DAEMONS)}")
+                one.start(daemon)
             else:
-                self._start_node(self.node(name))
+                self._start_node(one)
 
     def stop(self, component: str) -> None:
         """Ask a component to end, and wait; a whole node ends as in a power cut."""
@@ -156,15 +156,13 @@ class Cluster:
 
     def signal(self, component: str, number: signal.Signals) -> None:
         """Send a signal to a component: SIGTERM, SIGKILL, SIGSTOP, SIGCONT. A whole node can only be ended."""
-        name, _, daemon = component.partition("/")
-        if name in control_plane.DAEMONS:
-            self._control_plane_machine.signal(name, number)
-        elif daemon:
-            self.node(name).machine.signal(daemon, number)
-        elif number in (signal.SIGTERM, signal.SIGKILL):
-            self.node(name).machine.kill()
+        one, daemon = self._component(component)
+        if daemon:
+            (one.machine if one else self._control_plane_machine).signal(daemon, number)
+        elif one and number in (signal.SIGTERM, signal.SIGKILL):
+            one.machine.kill()
         else:
-            raise ClusterError(f"name one component of the node, such as {name}/kubelet")
+            raise ClusterError(f"name one component of the node, such as {component}/kubelet")
 
     def stalls(self, on: bool) -> None:
         """Let the disks of the nodes that declare it stall now and then, or not."""
@@ -175,6 +173,17 @@ class Cluster:
         """Every process of a running pod, by its pid on the host; the pod's own programs and the pause process."""
         found = json.loads(self.kubectl("get", "pod", "-n", namespace, pod, "-o", "json"))
         return self.cgroups.pod(found["spec"]["nodeName"], found["metadata"]["uid"])
+
+    def _component(self, component: str) -> tuple[NodeMachine | None, str]:
+        """The node, None for the control plane, and its daemon, empty for the whole node."""
+        if component in control_plane.DAEMONS:
+            return None, component
+        name, _, daemon = component.partition("/")
+        names = [one.profile.name for one in self.nodes]
+        if name not in names or (daemon and daemon not in node.DAEMONS):
+            known = [*control_plane.DAEMONS, *names, *(f"{names[0]}/{daemon}" for daemon in node.DAEMONS)]
+            raise ClusterError(f"no component '{component}'; there are {', '.join(known)} …")
+        return self.node(name), daemon
 
     def _create(self, nodes: Path) -> None:
         self.folder.mkdir(parents=True)

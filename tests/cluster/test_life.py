@@ -1,0 +1,77 @@
+"""A second cluster comes up beside the first, bears a crash, and leaves nothing behind."""
+
+import secrets
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import Cluster, ClusterError
+from tests.cluster.processes import output, processes
+
+NODES = '[[node]]\nname = "one"\nmemory = "512Mi"\ndisk_size = "1Gi"\n'
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Path:
+    file = tmp_path / "nodes.toml"
+    file.write_text(NODES)
+    return file
+
+
+@pytest.fixture
+def second(cluster: Cluster) -> Iterator[Cluster]:
+    second = Cluster(f"life-{secrets.token_hex(3)}")
+    yield second
+    second.down()
+
+
+def traces(cluster: Cluster) -> list[str]:
+    """Everything of the cluster that can be seen on this machine."""
+    found = [str(path) for path in (cluster.folder, *Path("/sys/fs/cgroup").glob(f"**/tierbench/{cluster.name}"))]
+    found = [path for path in found if Path(path).exists()]
+    found += [
+        path.parent.name
+        for path in Path("/sys/class/net").glob("*/ifalias")
+        if path.read_text().strip() == cluster.name
+    ]
+    found += [line for line in output("losetup", "--list", "--noheadings").splitlines() if f"/{cluster.name}/" in line]
+    found += [line for line in Path("/proc/self/mounts").read_text().splitlines() if f"/{cluster.name}/" in line]
+    return found + [process.name for process in processes() if f"/{cluster.name}/" in " ".join(process.command)]
+
+
+def test_life_of_a_cluster(cluster: Cluster, second: Cluster, nodes: Path) -> None:
+    assert second.up(nodes)
+    assert second.addresses != cluster.addresses
+    assert cluster.ready()
+    assert second.ready()
+    assert traces(second)
+    assert not second.up(nodes)
+
+    second.stop("apiserver")
+    second.signal("one", signal.SIGKILL)
+    assert second.up(nodes)
+    assert second.ready()
+
+    control_plane = second.control_plane.machine
+    control_plane.kill()
+    assert second.up(nodes)
+    assert second.ready()
+
+    assert second.down()
+    assert traces(second) == []
+    assert not second.down()
+    assert cluster.ready()
+
+
+def test_other_nodes_are_not_forced_on_a_cluster_that_is_up(cluster: Cluster, nodes: Path) -> None:
+    with pytest.raises(ClusterError, match="is up with other nodes"):
+        cluster.up(nodes)
+
+
+def test_what_is_not_there_is_named() -> None:
+    nowhere = Cluster("nowhere")
+    with pytest.raises(ClusterError, match="there is no cluster 'nowhere'"):
+        nowhere.status()
+    assert not nowhere.down()

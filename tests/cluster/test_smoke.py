@@ -1,0 +1,127 @@
+"""The cluster is real, and its nodes differ as nodes.toml says."""
+
+import concurrent.futures
+import json
+import re
+
+from tests.cluster import Cluster, profiles
+from tests.cluster.conftest import Probe
+from tests.cluster.stall_loop import STANDING
+
+MIB = 1 << 20
+PROFILES = {node.name: node for node in profiles.load(profiles.DEFAULT)}
+Probes = dict[str, Probe]
+
+# Reads what a server sends; the shell can do so by itself.
+DOWNLOAD = "exec 3<>/dev/tcp/{host}/{port}; printf 'GET /{file} HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3"
+
+
+def make_file(probe: Probe, name: str, mebibytes: int) -> None:
+    probe(f"head -c {mebibytes}M /dev/urandom > /data/{name}; sync /data/{name}")
+
+
+def drop(name: str) -> str:
+    """Takes the file out of the page cache."""
+    return f"dd of=/data/{name} oflag=nocache conv=notrunc,fdatasync count=0 status=none"
+
+
+def resident(probe: Probe, name: str) -> int:
+    """Bytes of the file in the page cache."""
+    return int(probe(f"fincore --bytes --noheadings --output RES /data/{name}"))
+
+
+def test_nodes_are_ready_with_the_capacity_declared(cluster: Cluster, probes: Probes) -> None:
+    assert cluster.ready()
+    nodes = json.loads(cluster.kubectl("get", "nodes", "-o", "json"))["items"]
+    capacity = {node["metadata"]["name"]: node["status"]["capacity"] for node in nodes}
+    assert capacity["jetson-1"]["memory"] == "384Mi"
+    assert capacity["jetson-1"]["cpu"] == "1"
+    assert capacity["cloud-1"]["memory"] != "384Mi"
+
+
+def test_every_way_to_a_server_works(probes: Probes) -> None:
+    server, client = probes["cloud-1"], probes["user-1"]
+    server("echo found > /data/smoke-page")
+    host = f"{server.node}.{server.namespace}.svc.cluster.local"
+    assert re.match(r"198\.18\.", client(f"getent hosts {host}"))
+    port = server.kubectl("get", "service", server.node, "-o", "jsonpath={.spec.ports[0].nodePort}")
+    other = server.cluster.node("jetson-1").address
+    for way in ((host, 80), (server.address, 8080), (server.cluster.node("cloud-1").address, port), (other, port)):
+        assert client(DOWNLOAD.format(host=way[0], port=way[1], file="smoke-page")).endswith("found\n"), way
+
+
+def test_host_path_is_another_folder_on_each_node(probes: Probes) -> None:
+    for name, probe in probes.items():
+        probe(f"echo {name} > /data/smoke-node")
+    assert {name: probe("cat /data/smoke-node").strip() for name, probe in probes.items()} == {
+        name: name for name in probes
+    }
+
+
+def test_page_cache_of_a_small_node_is_bounded(probes: Probes) -> None:
+    for probe in (probes["cloud-1"], probes["jetson-1"]):
+        make_file(probe, "smoke-large", 600)
+        probe("cat /data/smoke-large > /dev/null")
+    assert resident(probes["jetson-1"], "smoke-large") <= 384 * MIB
+    assert resident(probes["cloud-1"], "smoke-large") > 450 * MIB
+
+
+def test_disk_rate_is_the_declared_one(probes: Probes) -> None:
+    make_file(probes["jetson-1"], "smoke-disk", 160)
+    seconds = probes["jetson-1"].seconds(f"{drop('smoke-disk')}; cat /data/smoke-disk > /dev/null")
+    declared = PROFILES["jetson-1"].disk_read
+    assert declared
+    assert 0.7 * declared < 160 * MIB / seconds < 1.2 * declared
+
+
+def test_link_rate_is_the_declared_one(probes: Probes) -> None:
+    make_file(probes["cloud-1"], "smoke-link", 200)
+    probes["cloud-1"]("cat /data/smoke-link > /dev/null")
+    download = DOWNLOAD.format(host=probes["cloud-1"].address, port=8080, file="smoke-link")
+    seconds = min(probes["user-1"].seconds(f"({download}) > /dev/null") for _ in range(2))
+    assert PROFILES["cloud-1"].link == "800mbit"
+    assert 0.6 < 200 * MIB * 8 / seconds / 800e6 < 1.1
+
+
+def test_standing_disk_holds_reads_but_not_the_page_cache(cluster: Cluster, probes: Probes) -> None:
+    probe, node = probes["jetson-1"], cluster.node("jetson-1")
+    make_file(probe, "smoke-cached", 1)
+    make_file(probe, "smoke-dropped", 8)
+    probe(drop("smoke-dropped"))
+    cached = "for i in {1..20}; do cat /data/smoke-cached; done > /dev/null"
+    probe(cached)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        cluster.cgroups.throttle("jetson-1", node.disk, STANDING)
+        try:
+            read = pool.submit(probe.seconds, "cat /data/smoke-dropped > /dev/null")
+            assert probe.seconds(cached) < 1
+            assert not concurrent.futures.wait([read], timeout=1.5).done
+        finally:
+            cluster.cgroups.throttle("jetson-1", node.disk, node.profile.disk_read)
+        assert read.result(timeout=5) > 1.5
+
+
+def test_stalls_come_and_end(cluster: Cluster, probes: Probes) -> None:
+    cluster.stalls(True)
+    try:
+        machine = cluster.control_plane.machine
+        assert machine.daemon("stalls-jetson-1")
+        assert not machine.daemon("stalls-cloud-1")
+    finally:
+        cluster.stalls(False)
+    assert not machine.daemon("stalls-jetson-1")
+
+
+def test_logs_and_processes_of_a_pod(cluster: Cluster, probes: Probes) -> None:
+    probe = probes["cloud-1"]
+    assert "start worker process" in probe.kubectl("logs", probe.node, "--container=nginx")
+    names = {process.name for process in cluster.pod_processes(probe.namespace, probe.node)}
+    assert {"nginx", "sleep", "pause"} <= names
+
+
+def test_rights_are_enforced(cluster: Cluster, probes: Probes) -> None:
+    token = "cat /var/run/secrets/kubernetes.io/serviceaccount/token"
+    assert probes["user-1"](token).count(".") == 2
+    rights = cluster.kubectl("auth", "can-i", "--list", "--as=system:serviceaccount:default:default")
+    assert "selfsubjectreviews" in rights
+    assert "secrets" not in rights

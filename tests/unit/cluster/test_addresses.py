@@ -1,0 +1,44 @@
+"""No two machines, pods or clusters share an address, and all are of the range kept for benchmarks."""
+
+from ipaddress import IPv4Network
+from itertools import combinations
+
+from tests.cluster import addresses, profiles
+from tests.cluster.addresses import Addresses
+
+CLUSTERS = [Addresses(number) for number in range(addresses.MOST_CLUSTERS)]
+NODES = range(profiles.MOST_NODES)
+
+
+def test_pods_of_all_nodes_of_all_clusters_are_apart() -> None:
+    networks = [IPv4Network(cluster.node_pods(node)) for cluster in CLUSTERS for node in NODES]
+    assert len(set(networks)) == len(networks)
+    assert not any(one.overlaps(other) for one, other in combinations(networks, 2))
+
+
+def test_pods_of_a_cluster_lie_in_its_range() -> None:
+    for cluster in CLUSTERS:
+        assert all(IPv4Network(cluster.node_pods(node)).subnet_of(IPv4Network(cluster.pods)) for node in NODES)
+
+
+def test_machines_have_addresses_of_their_own() -> None:
+    machines = [
+        address
+        for cluster in CLUSTERS
+        for address in (cluster.control_plane, cluster.host, *(cluster.node(node) for node in NODES))
+    ]
+    assert len(set(machines)) == len(machines)
+
+
+def test_everything_is_kept_for_benchmarks() -> None:
+    benchmarks = IPv4Network("198.18.0.0/15")
+    used = [addresses.SERVICES, *(cluster.pods for cluster in CLUSTERS), *(cluster.host for cluster in CLUSTERS)]
+    assert all(IPv4Network(one).subnet_of(benchmarks) for one in used)
+
+
+def test_services_are_apart_from_machines() -> None:
+    assert not any(IPv4Network(addresses.SERVICES).overlaps(IPv4Network(cluster.host)) for cluster in CLUSTERS)
+
+
+def test_interface_name_fits_the_kernel() -> None:
+    assert all(len(cluster.interface) <= 15 for cluster in CLUSTERS)

@@ -1,0 +1,30 @@
+"""What a node's daemons are told of its hardware."""
+
+import json
+
+from tests.cluster import node_files
+from tests.cluster.addresses import Addresses
+from tests.cluster.profiles import Node
+
+HOST = "MemTotal:       24684084 kB\nMemFree:        1 kB\n"
+
+
+def test_node_shows_its_own_memory() -> None:
+    assert node_files.meminfo(Node("a", memory=384 << 20), HOST) == "MemTotal:       393216 kB\nMemFree:        1 kB\n"
+
+
+def test_node_without_a_limit_shows_the_host() -> None:
+    assert node_files.meminfo(Node("a"), HOST) == HOST
+
+
+def test_part_of_a_processor_is_reserved() -> None:
+    configuration = json.loads(node_files.kubelet(Node("a", cpus=0.5), Addresses(0), "/tierbench/c/a"))
+    assert configuration["systemReserved"] == {"cpu": "500m"}
+    assert configuration["cgroupRoot"] == "/tierbench/c/a"
+
+
+def test_containers_start_with_a_read_throttle() -> None:
+    default = {"process": {"rlimits": [], "cwd": "/"}, "linux": {"resources": {"devices": ["kept"]}}}
+    spec = json.loads(node_files.container(json.dumps(default), "7:3", 1000))
+    throttle = {"throttleReadBpsDevice": [{"major": 7, "minor": 3, "rate": 1000}]}
+    assert spec == {"process": {"cwd": "/"}, "linux": {"resources": {"devices": ["kept"], "blockIO": throttle}}}
