@@ -68,7 +68,7 @@ cluster-down: ## Remove the built-in cluster
 demo: setup ## Measure file transfers on a real cluster, and see the answer
 	CLUSTER=$(CLUSTER) tools/demo
 
-bench: setup ## Compare with known peers; writes build/bench/results.json
+bench: cluster images ## Compare with known peers; writes build/bench/results.json
 	$(PYTHON) -m tests.bench
 
 clean: ## Remove what was built here (caches stay)
