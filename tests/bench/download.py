@@ -1,12 +1,13 @@
 """Downloads of 1 GiB from a local nginx, against curl."""
 
+import json
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench.measure import ROOT, Comparison, compare, in_turn
+from tests.bench.measure import ROOT, Comparison, Usage, compare, in_turn
 
 GIB = 2**30
 PLAIN, SECURE = 18080, 18443
@@ -37,34 +38,25 @@ def comparisons(client: Path) -> list[Comparison]:
     with nginx(client) as folder:
         for words, scheme, port, tls in (("HTTP", "http", PLAIN, "None"), ("TLS 1.3", "https", SECURE, "TLSv1.3")):
             url = f"{scheme}://localhost:{port}/{GIB}.bin"
-            ours: list[str | Path] = [
-                client,
-                "download",
-                "--url",
-                url,
-                "--size",
-                str(GIB),
-                "--tls",
-                tls,
-                "--ca-file",
-                folder / "tls.crt",
-            ]
-            peer: list[str | Path] = [
-                "curl",
-                "--silent",
-                "--fail",
-                "--cacert",
-                folder / "tls.crt",
-                "--output",
-                "/dev/null",
-                url,
-            ]
+            trust = folder / "tls.crt"
+            fetch = f"download --url {url} --size {GIB} --tls {tls} --output json --ca-file".split()
+            ours: list[str | Path] = [client, *fetch, trust]
+            peer: list[str | Path] = [*f"curl --silent --fail --output /dev/null {url} --cacert".split(), trust]
             pairs = in_turn(ours, peer)
+            for usage, _ in pairs:
+                check(usage)
             found += [
                 compare(f"{words}, 1 GiB, rate", "GiB/s", "curl", pairs, lambda usage: 1 / usage.wall),
                 compare(f"{words}, 1 GiB, CPU", "s/GiB", "curl", pairs, lambda usage: usage.cpu),
             ]
     return found
+
+
+def check(usage: Usage) -> None:
+    """Refuses a run of ours that did not get all at once: the client ends well after failed trials too."""
+    trial = json.loads(usage.printed.splitlines()[-1])
+    if trial["outcome"] != "Completed" or trial["transfer"]["bytes"] != GIB or trial["transfer"]["retries"]:
+        raise SystemExit(f"not a download to compare with: {usage.printed}")
 
 
 @contextmanager
@@ -91,8 +83,10 @@ def nginx(client: Path) -> Iterator[Path]:
         (folder / "nginx.conf").write_text(text)
         server = subprocess.Popen(["nginx", "-c", folder / "nginx.conf"])
         try:
-            probe = ["curl", "--silent", "--retry", "20", "--retry-connrefused", "--retry-delay", "1", "--range", "0-0"]
-            subprocess.run([*probe, "-o", "/dev/null", f"http://localhost:{PLAIN}/{GIB}.bin"], check=True)
+            url = f"http://localhost:{PLAIN}/{GIB}.bin"
+            probe = f"curl --silent --fail --retry 5 --retry-connrefused --head --output /dev/null {url}"
+            if subprocess.run(probe.split(), check=False).returncode or server.poll() is not None:
+                raise SystemExit(f"nginx does not serve: are the ports {PLAIN} and {SECURE} of this machine free?")
             yield folder
         finally:
             server.terminate()

@@ -16,10 +16,11 @@ RUNS = 7
 
 @dataclass(frozen=True)
 class Usage:
-    """What one process took, in seconds."""
+    """What one process took, in seconds, and what it printed."""
 
     wall: float
     cpu: float
+    printed: str
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,14 @@ class Comparison:
 def run(command: Sequence[str | Path]) -> Usage:
     """Runs a process to its end, by the kernel's own account of it."""
     started = time.monotonic()
-    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        printed = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{command[0]} ended with exit code {process.returncode}")
-    return Usage(time.monotonic() - started, usage.ru_utime + usage.ru_stime)
+    return Usage(time.monotonic() - started, usage.ru_utime + usage.ru_stime, printed)
 
 
 def in_turn(ours: Sequence[str | Path], peer: Sequence[str | Path]) -> list[tuple[Usage, Usage]]:
