@@ -5,6 +5,7 @@ kernel takes mounts, network interfaces and firewall rules away with them.
 """
 
 import signal
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,15 +97,20 @@ class Machine:
         return child if child and child.alive else None
 
     def signal(self, daemon: str, number: signal.Signals) -> None:
-        """Send a signal to a daemon; SIGKILL and SIGTERM are waited for."""
+        """Send a signal to a daemon. SIGKILL and SIGTERM are waited for; SIGTERM becomes SIGKILL after 5 s."""
         process, waiter = self.daemon(daemon), self._waiter(daemon)
         if process is None or waiter is None:
             raise ClusterError(f"{self.name}/{daemon} is not running")
         process.send(number)
         if number is signal.SIGCONT:
             waiter.send(number)  # nsenter stops itself with the daemon that it waits for
+        if number is signal.SIGTERM:
+            # the API server alone takes longer: it waits a minute for its watchers to leave
+            with suppress(ClusterError):
+                wait(lambda: not process.alive, f"end of {self.name}/{daemon}", 5)
+            process.send(signal.SIGKILL)
         if number in (signal.SIGKILL, signal.SIGTERM):
-            wait(lambda: not process.alive, f"end of {self.name}/{daemon}", 90)
+            wait(lambda: not process.alive, f"end of {self.name}/{daemon}", 10)
 
     def log(self, daemon: str) -> Path:
         return self.logs / f"{self.name}-{daemon}.log"
