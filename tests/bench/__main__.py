@@ -5,16 +5,16 @@ import tempfile
 from pathlib import Path
 
 from tests.bench import download, operator, sizes
-from tests.bench.measure import ROOT, report
+from tests.bench.measure import ROOT, Command, report
 
 
 def main() -> None:
     """All comparisons."""
     with tempfile.TemporaryDirectory() as folder:
         client = Path(folder) / "tierbench-client"
-        build: list[str | Path] = [ROOT / "tools" / "go", "build", "-trimpath", "-ldflags=-s -w", "-o", client, "."]
+        build: Command = [ROOT / "tools" / "go", "build", "-trimpath", "-ldflags=-s -w", "-o", client, "."]
         subprocess.run(build, cwd=ROOT / "images" / "client", check=True)
-        report([*download.comparisons(client), *sizes.comparisons(), *operator.comparisons()])
+        report([*download.comparisons(client), *sizes.comparisons(client), *operator.comparisons()])
 
 
 if __name__ == "__main__":

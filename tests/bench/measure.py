@@ -13,6 +13,8 @@ ROOT = Path(__file__).parents[2]
 OUT = ROOT / "build" / "bench"
 RUNS = 7
 
+Command = Sequence[str | Path]
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -35,10 +37,10 @@ class Comparison:
     ratio: float
 
 
-def run(command: Sequence[str | Path]) -> Usage:
+def run(command: Command) -> Usage:
     """Runs a process to its end, by the kernel's own account of it."""
     started = time.monotonic()
-    with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         printed = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)
@@ -48,7 +50,7 @@ def run(command: Sequence[str | Path]) -> Usage:
     return Usage(time.monotonic() - started, usage.ru_utime + usage.ru_stime, printed)
 
 
-def in_turn(ours: Sequence[str | Path], peer: Sequence[str | Path]) -> list[tuple[Usage, Usage]]:
+def in_turn(ours: Command, peer: Command) -> list[tuple[Usage, Usage]]:
     """One pair that does not count, then RUNS that do."""
     return [(run(ours), run(peer)) for _ in range(RUNS + 1)][1:]
 

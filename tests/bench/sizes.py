@@ -1,39 +1,49 @@
-"""Sizes of images against their limits."""
+"""Sizes of programs and images against their limits."""
 
 import json
 import tarfile
 from pathlib import Path
+from typing import Any
 
 from tests.bench.measure import ROOT, Comparison, limit
 
-LIMITS_MB = {"client": 15, "operator": 250}
+CLIENT_MB = 15
+LIMITS_MB = {"client": CLIENT_MB, "operator": 250}
 
 
-def comparisons() -> list[Comparison]:
-    """Unpacked size of each image that is built."""
-    archives = {name: ROOT / "build" / "images" / f"{name}.tar" for name in LIMITS_MB}
-    return [
-        limit(f"{name} image", "MB", unpacked(path) / 1e6, LIMITS_MB[name])
-        for name, path in archives.items()
-        if path.exists()
-    ]
+def comparisons(client: Path) -> list[Comparison]:
+    """The client program, and each image as it is unpacked on a node."""
+    program = limit("client program", "MB", client.stat().st_size / 1e6, CLIENT_MB)
+    images = [limit(f"{name} image", "MB", _unpacked(name) / 1e6, bound) for name, bound in LIMITS_MB.items()]
+    return [program, *images]
 
 
-def unpacked(archive: Path) -> int:
-    """Bytes of all files in the layers of an OCI archive."""
-    with tarfile.open(archive) as outer:
+def _unpacked(image: str) -> int:
+    path = ROOT / "build" / "images" / f"{image}.tar"
+    if not path.exists():
+        raise SystemExit(f"bench: {path.relative_to(ROOT)} is missing: run make images")
+    with tarfile.open(path) as archive:
+        return _content(archive, json.loads(_read(archive, "index.json")))
 
-        def blob(digest: str) -> bytes:
-            member = outer.extractfile("blobs/" + digest.replace(":", "/"))
-            assert member is not None
-            return member.read()
 
-        index = outer.extractfile("index.json")
-        assert index is not None
-        manifest = json.loads(blob(json.loads(index.read())["manifests"][0]["digest"]))
-        total = 0
-        for layer in manifest["layers"]:
-            stream = outer.extractfile("blobs/" + layer["digest"].replace(":", "/"))
-            with tarfile.open(fileobj=stream) as inner:
-                total += sum(member.size for member in inner if member.isfile())
-        return total
+def _content(archive: tarfile.TarFile, document: dict[str, Any]) -> int:
+    """Bytes of all files in an OCI manifest's layers; of an index, those of its largest platform."""
+    if "manifests" in document:
+        inner = [json.loads(_read(archive, _blob(entry))) for entry in document["manifests"]]
+        return max(_content(archive, one) for one in inner)
+    return sum(_files(archive, _blob(layer)) for layer in document["layers"])
+
+
+def _files(archive: tarfile.TarFile, name: str) -> int:
+    with tarfile.open(fileobj=archive.extractfile(name)) as layer:
+        return sum(member.size for member in layer if member.isfile())
+
+
+def _blob(entry: dict[str, Any]) -> str:
+    return "blobs/" + str(entry["digest"]).replace(":", "/")
+
+
+def _read(archive: tarfile.TarFile, name: str) -> bytes:
+    file = archive.extractfile(name)
+    assert file is not None, name
+    return file.read()

@@ -1,0 +1,112 @@
+"""A local nginx that serves one file, plain and with TLS 1.3."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.bench.measure import ROOT, Command
+
+START_SECONDS = 10
+
+CONFIGURATION = """\
+{user}
+worker_processes 1;
+daemon off;
+error_log stderr;
+pid {folder}/nginx.pid;
+events {{ worker_connections 64; }}
+http {{
+  access_log off;
+  sendfile on;
+  client_body_temp_path {folder}/1; proxy_temp_path {folder}/2; fastcgi_temp_path {folder}/3;
+  uwsgi_temp_path {folder}/4; scgi_temp_path {folder}/5;
+  server {{ listen 127.0.0.1:{plain}; root {folder}; }}
+  server {{
+    listen 127.0.0.1:{secure} ssl; root {folder}; ssl_protocols TLSv1.3;
+    ssl_certificate {certificate}; ssl_certificate_key {folder}/tls.key;
+  }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where the file is, and the certificate to trust."""
+
+    plain: str
+    secure: str
+    certificate: Path
+
+
+@contextmanager
+def serving(client: Path, size: int) -> Iterator[Server]:
+    """Serves a file of `size` bytes from a folder of its own."""
+    for program in ("nginx", "openssl", "curl"):
+        if shutil.which(program) is None:
+            raise SystemExit(f"bench: {program} is missing: apt-get install {program}")
+    (ROOT / "build").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=ROOT / "build", prefix="bench-") as name:
+        folder, ports = Path(name), _free_ports(2)
+        _make_file(client, folder, size)
+        certificate = _make_certificate(folder)
+        configuration = folder / "nginx.conf"
+        configuration.write_text(
+            CONFIGURATION.format(
+                user="user root;" if os.geteuid() == 0 else "",  # the folder is nobody else's
+                folder=folder,
+                plain=ports[0],
+                secure=ports[1],
+                certificate=certificate,
+            )
+        )
+        process = subprocess.Popen(["nginx", "-e", "stderr", "-c", configuration])
+        try:
+            _await(process, ports)
+            file = f"{size}.bin"
+            yield Server(f"http://127.0.0.1:{ports[0]}/{file}", f"https://127.0.0.1:{ports[1]}/{file}", certificate)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _make_file(client: Path, folder: Path, size: int) -> None:
+    owner = f"{os.geteuid()}:{os.getegid()}"
+    command: Command = [client, "prepare", "--directory", folder, "--sizes", str(size), "--owner", owner]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def _make_certificate(folder: Path) -> Path:
+    certificate = folder / "tls.crt"
+    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    name = ["-subj", "/CN=bench", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files: Command = ["-keyout", folder / "tls.key", "-out", certificate]
+    subprocess.run(["openssl", "req", "-x509", *kind, *name, *files], check=True, stderr=subprocess.DEVNULL)
+    return certificate
+
+
+def _free_ports(number: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def _await(process: subprocess.Popen[bytes], ports: list[int]) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    for port in ports:
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError as error:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise SystemExit(f"bench: nginx does not answer on port {port}: {error}: see above") from error
+                time.sleep(0.02)
