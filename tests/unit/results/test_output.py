@@ -23,6 +23,13 @@ def test_a_log_may_hold_anything_and_end_anywhere(noise: str, cut: int) -> None:
     assert cut or numbers(log) == [1, 2]
 
 
+def test_a_line_without_its_end_is_not_taken() -> None:
+    """A newline is part of what is sealed."""
+    log = trial_line(1) + trial_line(2)
+    assert numbers(log[:-1]) == [1]
+    assert check_seal(log[:-1], seal(log)).state is SealState.CUT_SHORT
+
+
 @pytest.mark.parametrize(
     "garbage",
     [
@@ -72,6 +79,8 @@ def test_seal() -> None:
     assert check_seal(log.replace("1000000000", "1000000001"), seal(log)).state is SealState.CUT_SHORT
     assert check_seal(trial_line(2) + trial_line(1), seal(log)).state is SealState.CUT_SHORT
     assert check_seal("", seal("")).state is SealState.COMPLETE
+    miscounted = json.dumps(json.loads(seal(log)) | {"trials": 3})
+    assert check_seal(log, miscounted).state is SealState.CUT_SHORT
     assert check_seal(log, "").state is SealState.MISSING
     assert check_seal(log, "Killed").state is SealState.MISSING
     assert check_seal(log, seal(log)[:-20]).state is SealState.MISSING

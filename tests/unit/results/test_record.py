@@ -68,6 +68,8 @@ def test_warmup_is_kept_and_not_counted() -> None:
     status = record(spec(), ResultStatus(), [line(1, nanoseconds=10**9), line(1, warmup=True, nanoseconds=10**12)], 1)
     assert [trial.warmup for trial in status.trials] == [True, False]
     assert status.statistics["durationNanoseconds"].mean == 10**9
+    assert status.distributions.download_duration is not None
+    assert status.distributions.download_duration.sum_nanoseconds == 10**9
     assert due(spec(), status) == (2, 3, 4, 5)
 
 
@@ -155,13 +157,20 @@ def test_fail_keeps_trials() -> None:
         ([line(1, server=sample())], {"cacheState": "Cold"}, ["CacheNotCold"]),
         ([line(1, server=sample(residentBeforePartsPerMillion=9_000))], {"cacheState": "Cold"}, []),
         ([line(1, server=sample()), line(2, server=sample(), nanoseconds=4 * 10**9)], {}, ["SpreadTooWide"]),
+        ([line(1, server=sample(), nanoseconds=10**6), line(2, server=sample(), nanoseconds=4 * 10**6)], {}, []),
         ([line(1, server=sample())], {"trials": 2}, ["TrialsMissing"]),
+        (
+            [line(1, server=sample(residentBeforePartsPerMillion=9_000))],
+            {"cacheState": "Warm", "memory": 0},
+            ["CacheNotWarm"],
+        ),
     ],
 )
 def test_validity(lines: list[TrialLine], options: dict[str, Any], reasons: list[str]) -> None:
     status = measured(lines, **options)
     assert [note.reason for note in status.invalid] == reasons
     assert status.valid == (not reasons)
+    assert status.display.valid == (reasons[0] if reasons else "Yes")
 
 
 def test_larger_than_memory_is_a_fact() -> None:
@@ -170,11 +179,12 @@ def test_larger_than_memory_is_a_fact() -> None:
     assert status.valid
 
 
+@pytest.mark.parametrize("evidence", ["ioWaitPartsPerMillion", "ioPressurePartsPerMillion"])
 @pytest.mark.parametrize(
     ("read", "waited", "bound"), [(2**20, 60_000, True), (2**20, 10_000, False), (2**18, 60_000, False)]
 )
-def test_io_bound_is_said_only_from_evidence(read: int, waited: int, bound: bool) -> None:
-    status = measured([line(1, server=sample(deviceReadBytes=read, ioWaitPartsPerMillion=waited))])
+def test_io_bound_is_said_only_from_evidence(evidence: str, read: int, waited: int, bound: bool) -> None:
+    status = measured([line(1, server=sample(deviceReadBytes=read, **{evidence: waited}))])
     assert ("IOBound" in [note.reason for note in status.facts]) == bound
 
 

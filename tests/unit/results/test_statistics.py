@@ -47,6 +47,8 @@ def test_describe_agrees_with_scipy(values: list[int]) -> None:
     assert found.mean == pytest.approx(mean, abs=1)
     assert found.standard_deviation == pytest.approx(np.std(values, ddof=1), abs=1)
     assert (found.minimum, found.maximum) == (min(values), max(values))
+    wanted = np.percentile(values, [50, 90, 99], method="linear")
+    assert (found.p50, found.p90, found.p99) == pytest.approx(tuple(wanted), abs=1)
     if found.standard_deviation:
         low, high = stats.t.interval(0.95, len(values) - 1, mean, stats.sem(values))
         assert found.confidence_low == pytest.approx(low, rel=1e-6, abs=1)
