@@ -57,30 +57,27 @@ func (w *watch) early(err error) bool {
 	return w.conn.SetReadDeadline(w.last.Add(w.timeout)) == nil
 }
 
-// drop takes `left` bytes from a TCP connection without copying them: with MSG_TRUNC the kernel drops them, and needs no
-// buffer.
+// drop takes `left` bytes from a TCP connection without copying them: with MSG_TRUNC the kernel counts and drops them.
 func drop(conn *net.TCPConn, left int64, w *watch, count func(int64)) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
 	}
+	buffer := make([]byte, discardBytes) // its length matters, nothing is written to it
 	for left > 0 {
-		var number uintptr
-		var errno syscall.Errno
+		var number int
+		var failure error
 		err := raw.Read(func(fd uintptr) bool {
-			flags := uintptr(syscall.MSG_TRUNC | syscall.MSG_DONTWAIT)
-			number, _, errno = syscall.Syscall6(syscall.SYS_RECVFROM, fd, 0, uintptr(min(left, discardBytes)), flags, 0, 0)
-			return errno != syscall.EAGAIN
+			number, _, failure = syscall.Recvfrom(int(fd), buffer[:min(left, discardBytes)], syscall.MSG_TRUNC|syscall.MSG_DONTWAIT)
+			return failure != syscall.EAGAIN
 		})
 		switch {
-		case err != nil && w.early(err):
+		case err != nil && w.early(err), failure == syscall.EINTR:
 			continue
 		case err != nil:
 			return err
-		case errno == syscall.EINTR:
-			continue
-		case errno != 0:
-			return errno
+		case failure != nil:
+			return failure
 		case number == 0:
 			return io.ErrUnexpectedEOF
 		}
