@@ -30,6 +30,11 @@ class Addresses:
     def host(self) -> str:
         return f"198.18.{self.number}.254"
 
+    @staticmethod
+    def station(address: str) -> str:
+        """The Ethernet address that goes with an address, so that a machine comes back under the same one."""
+        return ":".join(["02", "00", *(f"{int(part):02x}" for part in address.split("."))])
+
     @property
     def interface(self) -> str:
         """The host's network interface on the cluster's switch."""

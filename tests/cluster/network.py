@@ -12,7 +12,9 @@ _SWITCH = "switch"
 def connect_host(control_plane: Machine, addresses: Addresses) -> None:
     """Make the switch and put the host on it."""
     pid = str(control_plane.pid)
-    control_plane.network("ip", "link", "add", _SWITCH, "type", "bridge")
+    # A switch without an address of its own changes it with its ports, and is out of reach until all have asked again.
+    station = addresses.station(addresses.control_plane)
+    control_plane.network("ip", "link", "add", _SWITCH, "address", station, "type", "bridge")
     control_plane.network("ip", "address", "add", f"{addresses.control_plane}/24", "dev", _SWITCH)
     control_plane.network("ip", "link", "set", _SWITCH, "up")
     run("ip", "link", "add", addresses.interface, "type", "veth", "peer", "name", "host", "netns", pid)
@@ -26,7 +28,10 @@ def connect_node(
 ) -> None:
     """Put node `index` of `nodes` on the switch, with routes to the pods of every other; `link` is its rate."""
     port, address = f"node{index}", addresses.node(index)
-    control_plane.network("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(node.pid))
+    peer = ["peer", "name", "eth0", "address", addresses.station(address), "netns", str(node.pid)]
+    # the kernel may still be clearing away the port of a machine that has just been cut off
+    control_plane.network("sh", "-c", f"ip link delete {port} 2>/dev/null || true")
+    control_plane.network("ip", "link", "add", port, "type", "veth", *peer)
     control_plane.network("ip", "link", "set", port, "master", _SWITCH, "up")
     node.network("ip", "address", "add", f"{address}/24", "dev", "eth0")
     node.network("ip", "link", "set", "eth0", "up")

@@ -40,5 +40,9 @@ def test_services_are_apart_from_machines() -> None:
     assert not any(IPv4Network(addresses.SERVICES).overlaps(IPv4Network(cluster.host)) for cluster in CLUSTERS)
 
 
+def test_station_is_of_the_address_and_nobody_elses() -> None:
+    assert Addresses(0).station("198.18.0.10") == "02:00:c6:12:00:0a"
+
+
 def test_interface_name_fits_the_kernel() -> None:
     assert all(len(cluster.interface) <= 15 for cluster in CLUSTERS)
