@@ -99,9 +99,9 @@ async def _load(context: Context, stop: asyncio.Event) -> None:
 
 async def _load_results(context: Context, namespace: str | None) -> None:
     for kind in KINDS.values():
-        for raw in await context.kube.list(benchmarks(kind.model.KIND), namespace):
+        async for raw in context.kube.each(benchmarks(kind.model.KIND), namespace):
             context.results.see_benchmark({**raw, "kind": kind.model.KIND.kind}, deleted=False)
-    for raw in await context.kube.list(RESULTS, namespace):
+    async for raw in context.kube.each(RESULTS, namespace):
         context.results.see(raw, deleted=False)
 
 

@@ -172,6 +172,10 @@ def _why(at: _Measurement, job: JobView, pod: PodView | None) -> Problem:
     if check.seal is not None and check.seal.failure is not None:
         failure = check.seal.failure
         return Problem(failure.reason, failure.message, transient=failure.reason == "Interrupted")
+    problems = parse_output(_log(at.run, pod).text).problems
+    if problems:
+        hint = "install the client image and the operator from one release."
+        return Problem(reasons.CLIENT_UNREADABLE, f"The client's output cannot be read ({problems[0]}): {hint}")
     if check.state is SealState.COMPLETE:
         return Problem(reasons.CLIENT_FAILED, "The client ended before its last trial.", transient=True)
     ending = f"{pod.terminated.reason or 'ended'}, exit code {pod.terminated.exit_code}"

@@ -37,6 +37,7 @@ SERVER_NOT_READY: Final = "ServerNotReady"
 
 # Clients
 CLIENT_LOST: Final = "ClientLost"
+CLIENT_UNREADABLE: Final = "ClientUnreadable"
 CLIENT_FAILED: Final = "ClientFailed"
 TIMED_OUT: Final = "TimedOut"
 

@@ -15,6 +15,7 @@ from tierbench.api.model import GROUP, VERSION, Kind
 FIELD_MANAGER: Final = "tierbench"
 _CONNECTIONS: Final = 256
 _TIMEOUT_SECONDS: Final = 20
+_PAGE: Final = 250
 # kubernetes.aio.config bears no types.
 load_incluster_config: Callable[..., None] = config.load_incluster_config
 load_kube_config: Callable[..., Awaitable[None]] = config.load_kube_config
@@ -115,10 +116,21 @@ class Kube:
         self, kind: ResourceType, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> list[dict[str, Any]]:
         """All objects of a type, in a namespace or everywhere, that bear all these labels."""
-        query = {"labelSelector": selector(labels)} if labels else None
-        answer = await self.request("GET", kind.path(namespace), query=query)
-        items: list[dict[str, Any]] = answer["items"]
-        return items
+        return [item async for item in self.each(kind, namespace, labels)]
+
+    async def each(
+        self, kind: ResourceType, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> AsyncIterator[dict[str, Any]]:
+        """The same one by one, read in pages, so that many large objects are never all in memory."""
+        query = {"limit": str(_PAGE), **({"labelSelector": selector(labels)} if labels else {})}
+        while True:
+            answer = await self.request("GET", kind.path(namespace), query=query)
+            for item in answer["items"]:
+                yield item
+            following = answer["metadata"].get("continue")
+            if not following:
+                return
+            query["continue"] = following
 
     async def create(self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
         """A new object. Raises ConflictError if it exists."""

@@ -1,6 +1,11 @@
 """Reads everything that one pass over a benchmark decides from."""
 
 import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.result import BenchmarkResult
@@ -11,6 +16,8 @@ from tierbench.kube.cluster import ClusterView
 from tierbench.kube.logs import LogFollower
 from tierbench.workloads.names import LABEL_ROLE, ROLE_CLIENT, ROLE_SERVER, Owner
 from tierbench.workloads.workload import Workload
+
+_logger = logging.getLogger(__name__)
 
 
 async def observe(
@@ -43,7 +50,19 @@ async def observe(
         pods=pods,
         jobs=tuple(map(job_view, raw_jobs)),
         services={raw["metadata"]["name"]: raw for raw in raw_services},
-        results={raw["metadata"]["name"]: BenchmarkResult.model_validate(raw) for raw in raw_results},
+        results=_results(raw_results),
         logs=await logs.read(pod for pod in pods if pod.role == ROLE_CLIENT),
         ahead=ahead,
     )
+
+
+def _results(raw_results: Iterable[Mapping[str, Any]]) -> dict[str, BenchmarkResult]:
+    """Results by name. One that somebody has damaged counts as not there, so it is written again."""
+    results = {}
+    for raw in raw_results:
+        name = raw["metadata"]["name"]
+        try:
+            results[name] = BenchmarkResult.model_validate(raw)
+        except ValidationError as error:
+            _logger.warning("Result %s cannot be read, and is written anew: %s", name, error.errors()[0]["msg"])
+    return results
