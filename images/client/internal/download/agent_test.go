@@ -17,13 +17,13 @@ import (
 
 const token = "secret"
 
-// beside starts an agent that answers as `answer` says, and gives a client for it that is not patient.
+// beside starts an agent that answers as `answer` says, and gives a client for it that is patient only at first.
 func beside(t *testing.T, answer http.HandlerFunc) *Agent {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	agent := NewAgent(server.URL, token)
-	agent.patience, agent.grace = time.Second, 100*time.Millisecond
+	agent.patience, agent.grace = time.Minute, 100*time.Millisecond
 	return agent
 }
 

@@ -118,9 +118,7 @@ func (f *file) fetch(conn net.Conn, took *phases) error {
 	if err := f.accept(response); err != nil {
 		return err
 	}
-	if err := w.data(); err != nil {
-		return whileReading(err)
-	}
+	w.data()
 	if err := f.body(conn, reader, w); err != nil {
 		return whileReading(err)
 	}

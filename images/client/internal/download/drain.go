@@ -13,33 +13,27 @@ import (
 const (
 	discardBytes = 1 << 20   // asked of the kernel at once when the content is dropped
 	readBytes    = 256 << 10 // read at once when it is looked at
-	rearms       = 20        // the deadline is moved at most so often within a timeout
 )
 
-// watch keeps the read deadline of a connection at `timeout` after the last data, without a system call a read.
+// watch sees when no data comes for `timeout`. To set the connection's deadline at each read would be costly: it is
+// moved only when it fires.
 type watch struct {
 	conn    net.Conn
 	timeout time.Duration
 	last    time.Time // when data came
-	armed   time.Time // when the deadline was set
 	longest time.Duration
 }
 
 func newWatch(conn net.Conn, timeout time.Duration) (*watch, error) {
 	now := time.Now()
-	return &watch{conn: conn, timeout: timeout, last: now, armed: now}, conn.SetReadDeadline(now.Add(timeout))
+	return &watch{conn: conn, timeout: timeout, last: now}, conn.SetReadDeadline(now.Add(timeout))
 }
 
 // data says that some came.
-func (w *watch) data() error {
+func (w *watch) data() {
 	now := time.Now()
 	w.longest = max(w.longest, now.Sub(w.last))
 	w.last = now
-	if now.Sub(w.armed) < w.timeout/rearms {
-		return nil
-	}
-	w.armed = now
-	return w.conn.SetReadDeadline(now.Add(w.timeout))
 }
 
 // longestGap is the longest time without data, the time since the last included.
@@ -53,7 +47,6 @@ func (w *watch) early(err error) bool {
 	if time.Since(w.last) >= w.timeout {
 		return false
 	}
-	w.armed = w.last
 	return w.conn.SetReadDeadline(w.last.Add(w.timeout)) == nil
 }
 
@@ -83,9 +76,7 @@ func drop(conn *net.TCPConn, left int64, w *watch, count func(int64)) error {
 		}
 		left -= int64(number)
 		count(int64(number))
-		if err := w.data(); err != nil {
-			return err
-		}
+		w.data()
 	}
 	return nil
 }
@@ -101,9 +92,7 @@ func read(conn net.Conn, left int64, digest hash.Hash, w *watch, count func(int6
 			}
 			left -= int64(number)
 			count(int64(number))
-			if err := w.data(); err != nil {
-				return err
-			}
+			w.data()
 		}
 		switch {
 		case err == nil, left == 0, w.early(err):

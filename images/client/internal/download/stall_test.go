@@ -1,6 +1,7 @@
 package download
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -41,17 +42,32 @@ func holdBack(writer http.ResponseWriter) {
 // Data trickles for longer than the timeout, but never is the wait for more of it as long: the deadline must move.
 func TestAPauseShorterThanTheTimeoutIsNoStall(t *testing.T) {
 	const timeout, pause = 300 * time.Millisecond, 200 * time.Millisecond
-	for _, verify := range []bool{false, true} {
-		t.Run(fmt.Sprintf("digest=%v", verify), func(t *testing.T) {
-			_, options := faulty(t, once(func(writer http.ResponseWriter) {
-				writer.Header().Set("Content-Length", fmt.Sprint(size))
-				for part := range 4 {
-					_, _ = writer.Write(content[part*size/4 : (part+1)*size/4])
-					writer.(http.Flusher).Flush()
-					time.Sleep(pause)
-				}
-			}))
-			options.ReadTimeout, options.VerifyDigest = timeout, verify
+	trickle := once(func(writer http.ResponseWriter) {
+		writer.Header().Set("Content-Length", fmt.Sprint(size))
+		for part := range 4 {
+			_, _ = writer.Write(content[part*size/4 : (part+1)*size/4])
+			writer.(http.Flusher).Flush()
+			time.Sleep(pause)
+		}
+	})
+	for name, prepare := range map[string]func(t *testing.T) *Options{
+		"dropped": func(t *testing.T) *Options {
+			_, options := faulty(t, trickle)
+			return options
+		},
+		"digest": func(t *testing.T) *Options {
+			_, options := faulty(t, trickle)
+			options.VerifyDigest = true
+			return options
+		},
+		"TLS": func(t *testing.T) *Options {
+			server, caFile := secured(t, tls.VersionTLS13, trickle)
+			return server.secure(t, "TLSv1.3", caFile, "example.com")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := prepare(t)
+			options.ReadTimeout = timeout
 			trial := run(t, options)[0]
 			completed(t, trial)
 			if longest := time.Duration(trial.Transfer.LongestStallNanoseconds); longest < pause/2 || longest >= timeout {

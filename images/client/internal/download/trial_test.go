@@ -14,10 +14,12 @@ import (
 )
 
 func TestWhatNoAttemptCanMendFailsAtOnce(t *testing.T) {
-	length := func(status int, header, value string) spoiler {
+	length := func(status int, length int, contentRange string) spoiler {
 		return func(_ int, writer http.ResponseWriter, _ *http.Request) bool {
-			writer.Header().Set(header, value)
+			writer.Header().Set("Content-Length", fmt.Sprint(length))
+			writer.Header().Set("Content-Range", contentRange)
 			writer.WriteHeader(status)
+			_, _ = writer.Write(content[:min(length, size)])
 			return true
 		}
 	}
@@ -30,9 +32,9 @@ func TestWhatNoAttemptCanMendFailsAtOnce(t *testing.T) {
 		{"403", "RequestRefused", always(http.StatusForbidden)},
 		{"416", "RequestRefused", always(http.StatusRequestedRangeNotSatisfiable)},
 		{"a redirection", "RequestRefused", always(http.StatusFound)},
-		{"a shorter file", "WrongLength", length(http.StatusOK, "Content-Length", "7")},
-		{"a longer file", "WrongLength", length(http.StatusOK, "Content-Length", fmt.Sprint(size+1))},
-		{"a part of a longer file", "WrongLength", length(http.StatusPartialContent, "Content-Range", fmt.Sprintf("bytes 0-%d/%d", size-1, size+1))},
+		{"a shorter file", "WrongLength", length(http.StatusOK, 7, "")},
+		{"a longer file", "WrongLength", length(http.StatusOK, size+1, "")},
+		{"a part of a longer file", "WrongLength", length(http.StatusPartialContent, size, fmt.Sprintf("bytes 0-%d/%d", size-1, size+1))},
 		{"no length", "WrongLength", func(_ int, writer http.ResponseWriter, _ *http.Request) bool {
 			writer.(http.Flusher).Flush()
 			return true
