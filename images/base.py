@@ -3,11 +3,11 @@
 It has what `debian:bookworm-slim` has: Debian's minimal set with apt, without documentation.
 """
 
-import re
 import subprocess
 import tempfile
 from pathlib import Path
 
+from images.packages import apt_configuration
 from images.shell import output, run
 
 NAME = "docker.io/library/debian:bookworm-slim"
@@ -24,14 +24,6 @@ def ensure() -> str:
         ["buildah", "images", "--quiet", "--no-trunc", NAME], capture_output=True, text=True, check=False
     )
     return found.stdout.strip() or _make()
-
-
-def apt_configuration() -> str:
-    """What apt was told on this machine of how to reach package archives (proxy, certificates, checks)."""
-    wanted = re.compile(r"Acquire::(http|https|Check-|Retries|Force)")
-    return "".join(
-        f"{line}\n" for line in output("apt-config", "dump").splitlines() if wanted.match(line) and '""' not in line
-    )
 
 
 def _sources() -> list[str]:

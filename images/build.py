@@ -16,14 +16,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from images import base
-from images.shell import BuildError, output, run
+from images import base, packages
+from images.shell import BuildError, run
 
 ROOT = Path(__file__).parents[1]
 BUILT = ROOT / "build" / "images"
+# One build at a time on this machine: all share buildah's storage, and the names in it.
+LOCK = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tierbench" / "images.lock"
 
 _NAMES = {"pause": "registry.k8s.io/pause:3.10"}  # containerd's sandbox; all others are ghcr.io/tierbench/NAME:TAG
-_PIP = {"index-url", "extra-index-url", "trusted-host", "proxy", "cert", "timeout", "default-timeout", "retries"}
+_SEALING = "sealing memfd copy"
+_ATTEMPTS = 3
 _HOST = {"x86_64": "linux/amd64", "aarch64": "linux/arm64", "armv7l": "linux/arm/v7"}
 
 
@@ -39,7 +42,8 @@ def main() -> int:
     try:
         names = arguments.images or sorted(path.parent.name for path in ROOT.glob("images/*/Dockerfile"))
         BUILT.mkdir(parents=True, exist_ok=True)
-        with (BUILT / ".lock").open("w") as lock:
+        LOCK.parent.mkdir(parents=True, exist_ok=True)
+        with LOCK.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             for name in names:
                 print(build(name, arguments.tag, arguments.platform), flush=True)
@@ -102,30 +106,25 @@ def _digest(context: Path, *parts: str) -> str:
 def _buildah(context: Path, name: str, platform: str, archive: Path) -> None:
     subprocess.run(["buildah", "manifest", "rm", name], capture_output=True, check=False)
     with tempfile.TemporaryDirectory() as folder:
-        volumes = [f"--volume={source}:{place}:ro" for source, place in _package_configuration(Path(folder)).items()]
-        run(
-            *("buildah", "bud", "--isolation", "chroot", "--network", "host", "--format", "oci", "--pull-never"),
-            *(*volumes, "--platform", platform, "--manifest", name, str(context)),
-        )
+        volumes = [f"--volume={source}:{place}:ro" for source, place in packages.volumes(Path(folder)).items()]
+        command = ["buildah", "bud", "--layers", "--isolation", "chroot", "--network", "host", "--format", "oci"]
+        _persist(*command, "--pull-never", *volumes, "--platform", platform, "--manifest", name, str(context))
     partial = archive.with_suffix(".partial")
     partial.unlink(missing_ok=True)
     run("buildah", "manifest", "push", "--quiet", "--all", name, f"oci-archive:{partial}:{name}")
     partial.rename(archive)
 
 
-def _package_configuration(folder: Path) -> dict[Path, str]:
-    """Files that let apt and pip reach their archives in a RUN step as they do here, and where they belong."""
-    apt, pip, certificates = folder / "apt.conf", folder / "pip.conf", Path("/etc/ssl/certs/ca-certificates.crt")
-    apt.write_text(base.apt_configuration())
-    lines = [line.partition("=") for line in output(sys.executable, "-m", "pip", "config", "list").splitlines()]
-    options = {key.rpartition(".")[2]: value.strip("'") for key, _, value in lines}
-    options = {key: value for key, value in options.items() if key in _PIP}
-    place = "/run/certificates.crt"
-    if "cert" in options:
-        options["cert"] = place
-    pip.write_text("[global]\n" + "".join(f"{key} = {value}\n" for key, value in options.items()))
-    files = {apt: "/etc/apt/apt.conf.d/99build", pip: "/etc/pip.conf"}
-    return files | ({certificates: place} if certificates.exists() else {})
+def _persist(*command: str) -> None:
+    """Run buildah again when it could not seal its own program: the kernel refuses that while it moves pages."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            run(*command)
+        except BuildError as error:
+            if _SEALING not in str(error) or attempt == _ATTEMPTS - 1:
+                raise
+        else:
+            return
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 import subprocess
 
+_LINES = 20  # of a program's output that an error shows
+
 
 class BuildError(Exception):
     """An image cannot be built: the message says why."""
@@ -14,7 +16,8 @@ def output(*command: str) -> str:
     except FileNotFoundError as error:
         raise BuildError(f"no program '{command[0]}': run tools/setup") from error
     if done.returncode != 0:
-        raise BuildError(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr).strip()}")
+        said = (done.stdout + done.stderr).strip().splitlines()[-_LINES:]
+        raise BuildError("\n".join([f"{' '.join(command)} failed:", *said]))
     return done.stdout
 
 

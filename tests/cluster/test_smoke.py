@@ -6,6 +6,7 @@ import re
 
 from tests.cluster import Cluster, profiles
 from tests.cluster.conftest import Probe
+from tests.cluster.processes import wait
 from tests.cluster.stall_loop import STANDING
 
 MIB = 1 << 20
@@ -59,11 +60,15 @@ def test_host_path_is_another_folder_on_each_node(probes: Probes) -> None:
 
 
 def test_page_cache_of_a_small_node_is_bounded(probes: Probes) -> None:
+    def cached_after_reading(probe: Probe) -> int:
+        probe("cat /data/smoke-large > /dev/null")
+        return resident(probe, "smoke-large")
+
     for probe in (probes["cloud-1"], probes["jetson-1"]):
         make_file(probe, "smoke-large", 600)
-        probe("cat /data/smoke-large > /dev/null")
-    assert resident(probes["jetson-1"], "smoke-large") <= 384 * MIB
-    assert resident(probes["cloud-1"], "smoke-large") > 450 * MIB
+    assert cached_after_reading(probes["jetson-1"]) <= 384 * MIB
+    # some hosts take idle pages back within seconds: once has to do
+    wait(lambda: cached_after_reading(probes["cloud-1"]) > 500 * MIB, "a page cache of 500 MiB", 30)
 
 
 def test_disk_rate_is_the_declared_one(probes: Probes) -> None:
