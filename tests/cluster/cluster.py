@@ -241,7 +241,6 @@ class Cluster:
 
     @contextmanager
     def _lock(self, name: str) -> Iterator[None]:
-        STATE.mkdir(parents=True, exist_ok=True)
-        with (STATE / f".{name}.lock").open("w") as file:
+        with Path("/run", f"tierbench.{name}.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
