@@ -26,6 +26,7 @@ _PROGRAMS = (
     "losetup",
     "mkfs.ext4",
 )
+_ALL_USERS = ["0", "0", "4294967295"]  # first user inside, first outside, how many
 _CONTROLLERS = {"cpu", "cpuset", "memory", "pids"}
 
 
@@ -36,8 +37,8 @@ def check_name(name: str) -> None:
 
 
 def check_root() -> None:
-    """Namespaces, mounts and control groups belong to root."""
-    if os.geteuid() != 0:
+    """Namespaces, mounts and control groups belong to root; one in a user namespace is none."""
+    if os.geteuid() != 0 or Path("/proc/self/uid_map").read_text().split() != _ALL_USERS:
         raise ClusterError(
             "the built-in cluster needs root: run this with sudo, or use CLUSTER=current with a cluster of yours"
         )
