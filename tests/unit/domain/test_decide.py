@@ -1,5 +1,6 @@
 """A benchmark from apply to its end, in a world in memory: also when the operator is killed at every single write."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.domain.world import START, World, benchmark, node
+from tests.unit.domain.world import START, World, benchmark, node, seal
 from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
@@ -163,9 +164,9 @@ def test_class_that_comes_late_is_waited_for() -> None:
         (lambda world: world.nodes.update(j1=node("j1", "jetson", ready=False)), reasons.NO_READY_NODE),
     ],
 )
-def test_a_class_without_nodes_fails_its_cases_and_no_others(spoil: object, reason: str) -> None:
+def test_a_class_without_nodes_fails_its_cases_and_no_others(spoil: Callable[[World], object], reason: str) -> None:
     world = World()
-    spoil(world)  # type: ignore[operator]
+    spoil(world)
     world.run()
     failed = {result.spec.server.node_class for result in world.results.values() if result.status.reason == reason}
     assert failed == {"jetson"}
@@ -226,8 +227,6 @@ def test_a_server_that_cannot_start_fails_its_cases_and_no_others() -> None:
 def test_client_that_fails_for_good_fails_its_case_at_once() -> None:
     world = World()
     failed_pods = 0
-    from tests.unit.domain.world import seal  # noqa: PLC0415
-
     for _ in range(500):
         if not world.due:
             break

@@ -30,7 +30,7 @@ func TestALossyDownloadShowsRetransmitsAndRoundTrips(t *testing.T) {
 		return
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("only root can make a network namespace")
+		t.Fatal("only root can make a network namespace: run this test as root")
 	}
 	again := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=60s")
 	again.Env = append(os.Environ(), inside+"=yes")
