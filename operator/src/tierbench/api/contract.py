@@ -40,6 +40,10 @@ class ClientSample(Model):
     """What a trial cost the client."""
 
     cpu_nanoseconds: Nanoseconds = Field(default=0, description="User and system time of the engine's process.")
+    cpu_limit_millicores: Count | None = Field(
+        default=None,
+        description="CPU that the engine could use at once, in thousandths: of the node, its cgroup, or its one thread.",
+    )
 
 
 class ServerSample(Model):
@@ -62,6 +66,9 @@ class ServerSample(Model):
     )
     cpu_parts_per_million: PartsPerMillion | None = Field(
         default=None, description="Share of CPU time that the node was busy, I/O wait not counted."
+    )
+    process_cpu_nanoseconds: Nanoseconds | None = Field(
+        default=None, description="User and system time of the server's process."
     )
     tcp_retransmits: Count | None = Field(default=None, description="Segments that the sending side sent again.")
     tcp_segments_sent: Count | None = Field(default=None, description="Segments that the sending side sent.")
@@ -103,6 +110,56 @@ class Transfer(Model):
     digest_verified: bool = Field(default=False, description="Whether the content's digest was compared.")
 
 
+class ExchangeErrors(Model):
+    """Errors of publishers and subscribers, by cause."""
+
+    disconnected: Count = Field(default=0, alias="Disconnected", description="A connection that broke off.")
+    refused: Count = Field(default=0, alias="Refused", description="An operation that the broker refused.")
+    timed_out: Count = Field(default=0, alias="TimedOut", description="An acknowledgement that never came.")
+    corrupt: Count = Field(default=0, alias="Corrupt", description="A message with other content than was sent.")
+
+
+class Exchange(Model):
+    """What the publishers and subscribers of one trial did, all pairs together. sent = received + lost."""
+
+    pairs: Count = Field(default=0, description="Publisher/subscriber pairs.")
+    sent: Count = Field(default=0, description="Messages that publishers sent, each counted once.")
+    received: Count = Field(default=0, description="Of these, those that their subscriber received.")
+    lost: Count = Field(default=0, description="Of these, those that it did not.")
+    acknowledged: Count = Field(default=0, description="Of these, those that the broker acknowledged.")
+    acknowledged_lost: Count = Field(default=0, description="Acknowledged by the broker, and never received.")
+    duplicated: Count = Field(default=0, description="Further copies that subscribers received.")
+    out_of_order: Count = Field(default=0, description="Messages received after one that was sent later.")
+    retried: Count = Field(default=0, description="Messages that were sent again.")
+    reconnects: Count = Field(default=0, description="Connections that were made anew.")
+    errors: Count = Field(default=0, description="Errors of all causes.")
+    error_causes: ExchangeErrors = Field(default=ExchangeErrors(), description="The same by cause.")
+    late_sends: Count = Field(
+        default=0, description="Messages sent later than intended, by more than a tenth of the interval, or 1 ms."
+    )
+    sent_bytes: Count = Field(default=0, description="Payload sent, before compression and encryption.")
+    received_bytes: Count = Field(default=0, description="Payload received, after decryption and decompression.")
+    encoded_bytes: Count = Field(default=0, description="Payload sent, after compression and encryption.")
+    wire_sent_bytes: Count = Field(
+        default=0,
+        description="Bytes that the clients' connections sent, from the first SYN to the last acknowledgement before "
+        "the connection is closed: Ethernet, IP and TCP headers, TLS and retransmissions included.",
+    )
+    wire_received_bytes: Count = Field(default=0, description="Bytes that they received, likewise.")
+    tcp_retransmits: Count = Field(default=0, description="Segments that the clients' connections sent again.")
+    connect_nanoseconds: Nanoseconds = Field(
+        default=0, description="From the start of the TCP connection to the broker's consent, TLS left out: mean."
+    )
+    tls_nanoseconds: Nanoseconds = Field(default=0, description="TLS handshake, mean of the connections.")
+    session_nanoseconds: Nanoseconds = Field(
+        default=0, description="From the first connection's start to the last message received."
+    )
+    compress_nanoseconds: Nanoseconds = Field(default=0, description="Spent in compression, all messages.")
+    encrypt_nanoseconds: Nanoseconds = Field(default=0, description="Spent in encryption, all messages.")
+    decrypt_nanoseconds: Nanoseconds = Field(default=0, description="Spent in decryption, all messages.")
+    decompress_nanoseconds: Nanoseconds = Field(default=0, description="Spent in decompression, all messages.")
+
+
 class Histogram(Model):
     """A distribution of nanoseconds in sparse exponential buckets.
 
@@ -131,6 +188,15 @@ class Distributions(Model):
     """Distributions within a trial."""
 
     download_duration: Histogram | None = Field(default=None, description="Time of each download that got every byte.")
+    round_trip: Histogram | None = Field(
+        default=None, description="From a message's intended send time to its arrival, on one clock."
+    )
+    round_trip_actual: Histogram | None = Field(
+        default=None, description="The same from the time at which it was sent."
+    )
+    acknowledge: Histogram | None = Field(
+        default=None, description="From the time at which a message was sent to the broker's acknowledgement."
+    )
 
 
 class TrialFields(Model):
@@ -142,12 +208,13 @@ class TrialFields(Model):
     failure: Failure | None = Field(default=None, description="Why it failed.")
     start_time: str = Field(json_schema_extra={"format": "date-time"}, description="By the client's clock.")
     duration_nanoseconds: Nanoseconds = Field(
-        description="From the first connection's start to the slowest download's last byte; stalls, waits and "
-        "retries included."
+        description="Of a file transfer: from the first connection's start to the slowest download's last byte; stalls, "
+        "waits and retries included. Of an exchange: from the start of the load to the last message received."
     )
     client: ClientSample = Field(default=ClientSample(), description="What the trial cost the client.")
     server: ServerSample | None = Field(default=None, description="What the agent beside the server saw.")
     transfer: Transfer | None = Field(default=None, description="Of a file transfer: what the downloads did.")
+    exchange: Exchange | None = Field(default=None, description="Of a broker: what publishers and subscribers did.")
 
 
 class TrialLine(TrialFields):
