@@ -5,6 +5,7 @@ import re
 from typing import Any, ClassVar
 
 from tests.api.server import ApiServer, Json
+from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark, FileTransferSpec
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import API_VERSION, Kind, Resource
@@ -33,6 +34,7 @@ _NODE: Json = {"nodeClass": "cloud", "node": "cloud-1"}
 SPECS: dict[type[Resource], Json] = {
     NodeClass: {"nodeSelector": {"matchLabels": {"hw": "cloud"}}},
     FileTransferBenchmark: {**_PLACEMENT, "fileSizes": ["1Mi"]},
+    BrokerBenchmark: {**_PLACEMENT, "brokers": [{"name": "mosquitto", "mosquitto": {}}]},
     AnnotatedBenchmark: {**_PLACEMENT, "fileSizes": ["1Mi"]},
     BenchmarkResult: {
         "benchmark": {"kind": "FileTransferBenchmark", "name": "files"},

@@ -30,6 +30,16 @@ OTHER_VALUES: dict[str, Any] = {
     "retry": {"attempts": 3},
     "storage": {"hostPath": {"path": "/files"}},
     "verifyDigest": True,
+    "brokers": [{"name": "other", "mosquitto": {}}],
+    "payload": {"sizes": ["2Ki"]},
+    "delivery": ["ExactlyOnce"],
+    "encryption": ["AES128GCM"],
+    "compression": ["Gzip"],
+    "pairs": [2],
+    "pacing": {"asFastAsPossible": {}},
+    "window": 16,
+    "load": {"durationSeconds": 5},
+    "patienceMilliseconds": 500,
 }
 FIELDS = [(model, field) for model in BENCHMARKS for field in object_schema(model)["properties"]["spec"]["properties"]]
 SEALED = "a result that is Measured or Failed cannot be changed: delete it, or start a new run"

@@ -7,6 +7,7 @@ import pytest
 
 from tests.api.objects import changed, create, schema_path, smallest
 from tests.api.server import ApiServer, RefusedError
+from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import IMMUTABLE, Resource
@@ -18,6 +19,9 @@ pytestmark = pytest.mark.apiserver
 
 IN_ITS_OWN_TEST = {
     (FileTransferBenchmark, "spec", "the matrix has more than 1000 cases"),
+    (BrokerBenchmark, "spec", "the matrix has more than 1000 cases"),
+    (BrokerBenchmark, "spec", "servers cannot be changed once created"),
+    (BrokerBenchmark, "spec", "an external broker has one address"),
     (BenchmarkResult, "", "a result that is Measured or Failed cannot be changed"),
     (BenchmarkResult, "spec", "the spec of a result cannot be changed"),
 }
@@ -37,7 +41,7 @@ class Row:
         return f"{self.model.KIND.kind} {self.path}={self.value!r}"[:80]
 
 
-FILES, CLASSES = FileTransferBenchmark, NodeClass
+FILES, BROKERS, CLASSES = FileTransferBenchmark, BrokerBenchmark, NodeClass
 SELECTOR, LABELS = "spec.nodeSelector", "spec.nodeSelector.matchLabels"
 EXPRESSIONS, TOLERATIONS = "spec.nodeSelector.matchExpressions", "spec.tolerations"
 PATH, CLAIM = "spec.storage.hostPath.path", "spec.storage.persistentVolumeClaim.storageClassName"
@@ -51,6 +55,19 @@ NEED_VALUES = "In and NotIn need values, Exists and DoesNotExist take none"
 ONE_STORAGE = "give exactly one of hostPath, emptyDir and persistentVolumeClaim"
 NO_CLASS_OF_STORAGE = "is not the name of a StorageClass"
 BAD_PATH = "is not an absolute path"
+PAYLOAD_SIZES = "spec.payload.sizes"
+ONE_BROKER = "give each broker exactly one of mosquitto and external"
+NO_CONTENT = "must be Random, Zeros, SensorJSON or Ratio10"
+NO_COMPRESSION = "must be None, Gzip or Zstd, with a level if wanted"
+ONE_PACE = "give exactly one of closedLoop, asFastAsPossible, intervalMilliseconds and messagesPerSecond"
+ONE_LOAD = "give exactly one of messagesPerPublisher and durationSeconds"
+NO_SECRET = "is not the name of a Secret"
+
+
+def external(**fields: Any) -> list[dict[str, Any]]:
+    """An external broker, at an address that is one unless `fields` say otherwise."""
+    return [{"name": "site", "external": {"address": "broker.example.com:1883", **fields}}]
+
 
 ROWS = (
     Row(FILES, "metadata.name", "n" * 41, "", "metadata.name is longer than 40 characters: choose a shorter one"),
@@ -75,6 +92,33 @@ ROWS = (
     Row(FILES, PATH, "/files/../../etc", PATH, "must not climb with '..': write the path out"),
     Row(FILES, PATH, "/files/..", PATH, "must not climb with '..'"),
     Row(FILES, CLAIM, "Fast Disk", CLAIM, NO_CLASS_OF_STORAGE),
+    Row(BROKERS, "metadata.name", "n" * 41, "", "metadata.name is longer than 40 characters: choose a shorter one"),
+    Row(BROKERS, "metadata.name", "brokers.small", "", "metadata.name has a dot: write a hyphen instead"),
+    Row(BROKERS, "spec.servers.nodeClasses", ["Cloud"], "spec.servers.nodeClasses[]", NO_CLASS),
+    Row(BROKERS, "spec.clients.nodeClasses", ["user-"], "spec.clients.nodeClasses[]", NO_CLASS),
+    Row(BROKERS, "spec.clients.subscribers", {"nodeClass": "a.b"}, "spec.clients.subscribers.nodeClass", NO_CLASS),
+    Row(BROKERS, "spec.clients.pods", 2, "spec", "clients.pods is more than the smallest of pairs"),
+    Row(BROKERS, "spec.brokers", [{"name": "a"}], "spec.brokers", ONE_BROKER),
+    Row(BROKERS, "spec.brokers", [{**external()[0], "mosquitto": {}}], "spec.brokers", ONE_BROKER),
+    Row(BROKERS, "spec.brokers", [{"name": "A", "mosquitto": {}}], "spec.brokers[].name", "must be lower-case letters"),
+    Row(BROKERS, "spec.brokers", external(address="broker"), "spec.brokers[].external.address", "is not an address"),
+    Row(
+        BROKERS,
+        "spec.brokers",
+        external(secretRef={"name": "a b"}),
+        "spec.brokers[].external.secretRef.name",
+        NO_SECRET,
+    ),
+    Row(BROKERS, "spec.servers", None, "spec", "spec.servers is missing: name the node classes that host the broker"),
+    Row(BROKERS, PAYLOAD_SIZES, ["1.5Ki"], f"{PAYLOAD_SIZES}[]", NO_SIZE),
+    Row(BROKERS, PAYLOAD_SIZES, ["17Ti"], f"{PAYLOAD_SIZES}[]", "is more than 16Ti"),
+    Row(BROKERS, PAYLOAD_SIZES, ["17Mi"], PAYLOAD_SIZES, "each size must be from 2 to 16Mi"),
+    Row(BROKERS, PAYLOAD_SIZES, [1], PAYLOAD_SIZES, "each size must be from 2 to 16Mi"),
+    Row(BROKERS, PAYLOAD_SIZES, ["1Ki", 1024], PAYLOAD_SIZES, "has the same size twice"),
+    Row(BROKERS, "spec.payload.contents", ["Ratio55"], "spec.payload.contents[]", NO_CONTENT),
+    Row(BROKERS, "spec.compression", ["Gzip:10"], "spec.compression[]", NO_COMPRESSION),
+    Row(BROKERS, "spec.pacing", {"closedLoop": {}, "messagesPerSecond": 5}, "spec.pacing", ONE_PACE),
+    Row(BROKERS, "spec.load", {"messagesPerPublisher": 5, "durationSeconds": 5}, "spec.load", ONE_LOAD),
     Row(CLASSES, "metadata.name", "jetson.nano", "", "metadata.name has a dot or more than 63 characters"),
     Row(CLASSES, "metadata.name", "n" * 64, "", "metadata.name has a dot or more than 63 characters"),
     Row(CLASSES, SELECTOR, {}, SELECTOR, "names no label, so every node would be of the class"),
@@ -124,6 +168,24 @@ def test_too_large_a_matrix_is_refused_with_its_size(server: ApiServer, name: st
     create(server, FILES, changed(body, "spec.servers.nodesPerClass", 2))
     with pytest.raises(RefusedError, match="the matrix has 1152 cases, at most 1000 are allowed: take levels out"):
         create(server, FILES, changed(body, "spec.servers.nodesPerClass", 3))
+
+
+def test_too_many_broker_cases_are_refused_with_their_number(server: ApiServer, name: str) -> None:
+    body = changed(smallest(BROKERS, name), PAYLOAD_SIZES, list(range(100, 116)))
+    body = changed(body, "spec.pairs", [1, 2, 4, 8, 16, 32, 64, 128])
+    body = changed(body, "spec.brokers", [*external(), {"name": "mosquitto", "mosquitto": {}}])
+    create(server, BROKERS, changed(body, "spec.delivery", ["AtMostOnce", "AtLeastOnce", "ExactlyOnce"]))
+    with pytest.raises(RefusedError, match="the matrix has 1280 cases, at most 1000 are allowed: take levels out"):
+        create(
+            server, BROKERS, changed(body, "spec.compression", [f"Gzip:{level}" for level in range(1, 5)] + ["None"])
+        )
+
+
+def test_an_external_broker_has_one_level_of_tls(server: ApiServer, name: str) -> None:
+    body = changed(smallest(BROKERS, name), "spec.brokers", external())
+    create(server, BROKERS, changed(changed(body, "spec.servers", None), "metadata.name", f"{name}-good"))
+    with pytest.raises(RefusedError, match="an external broker has one address: give one level of tls"):
+        create(server, BROKERS, changed(body, "spec.tls", ["None", "TLSv1.3"]))
 
 
 def test_every_rule_has_a_row() -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.api.objects import collection, crd_path, create, item, smallest
 from tests.api.server import ApiServer, Json, RefusedError
 from tierbench.api.benchmark import BenchmarkStatus, CaseCounts, CurrentCase, NodeAssignment, Phase, RunStatus
+from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.contract import (
     ClientSample,
     Distributions,
@@ -74,6 +75,23 @@ STATISTIC = Statistic(
     confidence_low=-4,
     confidence_high=14,
 )
+BENCHMARK_STATUS = BenchmarkStatus(
+    observed_generation=1,
+    phase=Phase.RUNNING,
+    progress="12/28",
+    remaining_seconds=90,
+    cases=CaseCounts(total=28, ended=12, failed=1, invalid=2),
+    current=CurrentCase(name="1Mi on cloud", result="files-r1-c013", trials=3, of=10),
+    run=RunStatus(
+        number=1,
+        rerun="again",
+        start_time=NOW,
+        completion_time=NOW,
+        assignments=(NodeAssignment(node_class="cloud", nodes=("cloud-1",), reason="None", message="None."),),
+    ),
+    answer="cloud is fastest up to 4Gi",
+    conditions=(CONDITION,),
+)
 STATUSES: dict[type[Resource], Any] = {
     NodeClass: NodeClassStatus(
         observed_generation=1,
@@ -85,23 +103,8 @@ STATUSES: dict[type[Resource], Any] = {
         members=(NodeSummary(name="cloud-1", ready=True, architecture="amd64"),),
         conditions=(CONDITION,),
     ),
-    FileTransferBenchmark: BenchmarkStatus(
-        observed_generation=1,
-        phase=Phase.RUNNING,
-        progress="12/28",
-        remaining_seconds=90,
-        cases=CaseCounts(total=28, ended=12, failed=1, invalid=2),
-        current=CurrentCase(name="1Mi on cloud", result="files-r1-c013", trials=3, of=10),
-        run=RunStatus(
-            number=1,
-            rerun="again",
-            start_time=NOW,
-            completion_time=NOW,
-            assignments=(NodeAssignment(node_class="cloud", nodes=("cloud-1",), reason="None", message="None."),),
-        ),
-        answer="cloud is fastest up to 4Gi",
-        conditions=(CONDITION,),
-    ),
+    FileTransferBenchmark: BENCHMARK_STATUS,
+    BrokerBenchmark: BENCHMARK_STATUS,
     BenchmarkResult: ResultStatus(
         phase=ResultPhase.MEASURED,
         reason="So",
@@ -120,16 +123,18 @@ STATUSES: dict[type[Resource], Any] = {
         display=Display(case="1Mi", mean="1.24 s", p99="1.31 s", throughput="845 MB/s", valid="ClientSaturated"),
     ),
 }
+BENCHMARK_CELLS: Json = {
+    "Phase": "Running",
+    "Progress": "12/28",
+    "Run": 1,
+    "Failed": 1,
+    "Now": "1Mi on cloud",
+    "Answer": "cloud is fastest up to 4Gi",
+}
 CELLS: dict[type[Resource], Json] = {
     NodeClass: {"Nodes": 2, "Ready": 1, "Arch": "amd64,arm64", "CPU": "4", "Memory": "3.8 to 16 GiB"},
-    FileTransferBenchmark: {
-        "Phase": "Running",
-        "Progress": "12/28",
-        "Run": 1,
-        "Failed": 1,
-        "Now": "1Mi on cloud",
-        "Answer": "cloud is fastest up to 4Gi",
-    },
+    FileTransferBenchmark: BENCHMARK_CELLS,
+    BrokerBenchmark: BENCHMARK_CELLS,
     BenchmarkResult: {
         "Benchmark": "files",
         "Run": 1,

@@ -1,68 +1,24 @@
 """The operator on the built-in cluster: how soon it acts, and what it needs while many benchmarks wait."""
 
-import json
 import os
 import re
 import secrets
-import subprocess
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from statistics import median
-from typing import Any
 
+from tests.bench.by_hand import run_by_hand
 from tests.bench.measure import Comparison, limit
+from tests.bench.watch import Pod, succeeded, watching
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import HARDWARE, Running, file_transfer, node_class
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
+from tierbench.api.file_transfer import FileTransferSpec
 
 SIZES = [f"{number}Ki" for number in range(101, 113)]
+CASES = range(1, len(SIZES) + 1)
 QUEUED = 100
-
-
-@dataclass
-class Watch:
-    """Pods of a namespace as they change, each change with the time at which it was seen."""
-
-    process: subprocess.Popen[str]
-    seen: list[tuple[float, str, dict[str, Any]]] = field(default_factory=list)
-
-    def read(self) -> None:
-        """Reads until the watch ends: concatenated JSON objects."""
-        assert self.process.stdout is not None
-        decoder, text = json.JSONDecoder(), ""
-        for line in self.process.stdout:
-            text += line
-            if line.startswith("}"):
-                event, _ = decoder.raw_decode(text)
-                self.seen.append((time.monotonic(), event["type"], event["object"]))
-                text = ""
-
-    def first(self, role: str, case: int | None = None, phase: str | None = None) -> float:
-        """When a pod of this role (and case, and phase) was first seen."""
-        for at, _, pod in self.seen:
-            labels = pod["metadata"]["labels"]
-            if labels.get("tierbench.io/role") != role or (phase is not None and pod["status"].get("phase") != phase):
-                continue
-            if case is None or labels.get("tierbench.io/case") == str(case):
-                return at
-        raise LookupError(f"no {role} pod of case {case} was seen")
-
-
-@contextmanager
-def watching(kubectl: Kubectl) -> Iterator[Watch]:
-    """Watches the pods of a namespace."""
-    command = ["kubectl", "-n", kubectl.namespace, "get", "pods", "--watch", "--output-watch-events", "-o", "json"]
-    with subprocess.Popen(command, env=kubectl.environment, stdout=subprocess.PIPE, text=True) as process:
-        watch = Watch(process)
-        reader = threading.Thread(target=watch.read)
-        reader.start()
-        yield watch
-        process.terminate()
-        reader.join()
 
 
 def comparisons() -> list[Comparison]:
@@ -86,15 +42,32 @@ def comparisons() -> list[Comparison]:
 
 
 def _latencies(kubectl: Kubectl) -> list[Comparison]:
+    """The same benchmark by the operator, and by hand."""
+    manifest = file_transfer(fileSizes=SIZES, repetitions=1)
     with watching(kubectl) as watch:
         applied = time.monotonic()
-        kubectl.apply(file_transfer(fileSizes=SIZES, repetitions=1))
+        kubectl.apply(manifest)
         Running(kubectl).wait_for_phase("Complete", seconds=180)
-    gaps = [watch.first("client", case + 1) - watch.first("client", case, "Succeeded") for case in range(1, len(SIZES))]
+        starts = [watch.first(_client_of(case)) for case in CASES]
+        ends = [watch.first(_client_of(case, succeeded)) for case in CASES]
+        first = watch.first(lambda pod: True)
+    gaps = [start - end for start, end in zip(starts[1:], ends, strict=False)]
+    nodes = {
+        name: kubectl.list("nodes", "-l", f"hw={hardware}")[0]["metadata"]["name"]
+        for name, hardware in HARDWARE.items()
+    }
+    by_hand = run_by_hand(kubectl, FileTransferSpec.model_validate(manifest["spec"]), nodes)
+    whole = ends[-1] - applied
     return [
-        limit("apply to first pod", "s", watch.first("server") - applied, 1),
+        limit("apply to first pod", "s", first - applied, 1),
         limit("case end to next client pod, median", "s", median(gaps), 0.5),
+        Comparison("benchmark of 12 cases", "s", whole, by_hand, "the same by hand", whole / by_hand),
     ]
+
+
+def _client_of(case: int, also: Callable[[Pod], bool] = bool) -> Callable[[Pod], bool]:
+    """Whether a pod is the client of a case, and `also` is true of it."""
+    return lambda pod: pod["metadata"]["labels"].get("tierbench.io/case") == str(case) and also(pod)
 
 
 def _queue(kubectl: Kubectl, release: Release) -> Comparison:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from random import Random
+from typing import Final
 
 from tierbench.api.benchmark import BenchmarkSpec, Order, OrderType
 
@@ -16,12 +17,24 @@ class Factor:
     levels: tuple[str, ...]
 
 
+EXTERNAL: Final = "external"
+
+
 @dataclass(frozen=True)
 class Slot:
-    """A place for a server: the `ordinal`-th node, from 0, of a class."""
+    """A place for a server: the `ordinal`-th node, from 0, of a class; EXTERNAL if it is there already.
+
+    `levels` are those of the factors that say which server it is.
+    """
 
     node_class: str
     ordinal: int
+    levels: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def external(self) -> bool:
+        """Whether the server is not ours."""
+        return self.node_class == EXTERNAL
 
 
 @dataclass(frozen=True)
@@ -43,12 +56,12 @@ def slots(spec: BenchmarkSpec) -> tuple[Slot, ...]:
     )
 
 
-def plan(spec: BenchmarkSpec, factors: Sequence[Factor]) -> tuple[Case, ...]:
+def plan(spec: BenchmarkSpec, places: Sequence[Slot], factors: Sequence[Factor]) -> tuple[Case, ...]:
     """All cases in the order of the spec; the last factor varies fastest."""
     names = [factor.name for factor in factors]
-    combinations = product(slots(spec), spec.clients.node_classes, product(*(factor.levels for factor in factors)))
+    combinations = product(places, spec.clients.node_classes, product(*(factor.levels for factor in factors)))
     return tuple(
-        Case(number, slot, client_class, dict(zip(names, levels, strict=True)))
+        Case(number, slot, client_class, dict(slot.levels) | dict(zip(names, levels, strict=True)))
         for number, (slot, client_class, levels) in enumerate(combinations, start=1)
     )
 

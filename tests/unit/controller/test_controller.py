@@ -11,6 +11,8 @@ ENVIRONMENT = {
     "TIERBENCH_LEASE_NAMESPACE": "leases",
     "TIERBENCH_CLIENT_IMAGE": "client:1",
     "TIERBENCH_NGINX_IMAGE": "nginx:1",
+    "TIERBENCH_MOSQUITTO_IMAGE": "mosquitto:1",
+    "TIERBENCH_PAHO_IMAGE": "paho:1",
     "TIERBENCH_WATCH_NAMESPACES": "a, b",
 }
 A, B, C = (("FileTransferBenchmark", "ns", name) for name in "abc")
@@ -23,7 +25,9 @@ def test_settings() -> None:
     assert settings.log_level == "INFO"
 
 
-@pytest.mark.parametrize("name", ["TIERBENCH_LEASE_NAMESPACE", "TIERBENCH_CLIENT_IMAGE", "TIERBENCH_NGINX_IMAGE"])
+@pytest.mark.parametrize(
+    "name", ["TIERBENCH_LEASE_NAMESPACE", "TIERBENCH_CLIENT_IMAGE", "TIERBENCH_NGINX_IMAGE", "TIERBENCH_PAHO_IMAGE"]
+)
 def test_a_missing_setting_is_named(name: str) -> None:
     with pytest.raises(SettingsError, match=name):
         Settings.from_environment({key: value for key, value in ENVIRONMENT.items() if key != name})

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
+from tierbench.api.benchmark import Benchmark
+from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.result import BenchmarkResult, ResultPhase
@@ -28,13 +30,22 @@ from tierbench.domain.actions import (
 from tierbench.domain.decide import decide, is_due
 from tierbench.domain.observed import Observed, PodLog
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, Termination
-from tierbench.workloads.file_transfer import FileTransfer
-from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_RUN, LABEL_SLOT, ROLE_CLIENT, ROLE_SERVER, Owner
+from tierbench.workloads.kinds import KINDS
+from tierbench.workloads.names import (
+    LABEL_ATTEMPT,
+    LABEL_CASE,
+    LABEL_PART,
+    LABEL_RUN,
+    LABEL_SLOT,
+    ROLE_CLIENT,
+    ROLE_SERVER,
+    Owner,
+)
 from tierbench.workloads.workload import Images
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = Owner("FileTransferBenchmark", "default", "demo", "uid-1")
-IMAGES = Images(client="client:1", nginx="nginx:1")
+IMAGES = Images(client="client:1", nginx="nginx:1", mosquitto="mosquitto:1", paho="paho:1")
 MAXIMUM_PASSES = 2000
 
 
@@ -75,7 +86,40 @@ def benchmark(**spec: Any) -> FileTransferBenchmark:
     return FileTransferBenchmark.model_validate({"metadata": metadata, "spec": body})
 
 
-def trial_line(number: int, *, outcome: str = "Completed", warmup: bool = False, nanoseconds: int = 10**9) -> str:
+EXCHANGES: dict[str, dict[str, Any]] = {
+    "BrokerBenchmark": {
+        "exchange": {"pairs": 2, "sent": 200, "received": 198, "lost": 2, "connectNanoseconds": 1000},
+        "distributions": {
+            "roundTrip": {"schema": 6, "count": 198, "sumNanoseconds": 198_000, "indexes": [638], "counts": [198]}
+        },
+    }
+}
+
+
+def broker_benchmark(**spec: Any) -> BrokerBenchmark:
+    """A Mosquitto on two classes, two payload sizes, clients in two pods."""
+    body = {
+        "brokers": [{"name": "mosquitto", "mosquitto": {}}],
+        "servers": {"nodeClasses": ["cloud", "jetson"]},
+        "clients": {"nodeClasses": ["user"], "pods": 2},
+        "payload": {"sizes": ["100", "1Ki"]},
+        "pairs": [4],
+        "repetitions": 3,
+        **spec,
+    }
+    given = {name: value for name, value in body.items() if value is not None}
+    metadata = {"name": "demo", "namespace": "default", "uid": "uid-1", "generation": 1}
+    return BrokerBenchmark.model_validate({"metadata": metadata, "spec": given})
+
+
+def trial_line(
+    number: int,
+    *,
+    outcome: str = "Completed",
+    warmup: bool = False,
+    nanoseconds: int = 10**9,
+    measured: dict[str, Any] | None = None,
+) -> str:
     """What a client prints when a trial has ended."""
     body: dict[str, Any] = {
         "contract": 1,
@@ -86,7 +130,7 @@ def trial_line(number: int, *, outcome: str = "Completed", warmup: bool = False,
         "startTime": "2026-01-01T00:00:00Z",
         "durationNanoseconds": nanoseconds,
         "client": {"cpuNanoseconds": nanoseconds // 100},
-        "transfer": {"bytes": 2**20, "downloads": 1, "retryCauses": {}},
+        **(measured or {"transfer": {"bytes": 2**20, "downloads": 1, "retryCauses": {}}}),
     }
     if outcome == "Failed":
         body["failure"] = {"reason": "AttemptsExhausted", "message": "20 attempts"}
@@ -111,7 +155,7 @@ def seal(log: str, failure: dict[str, str] | None = None) -> str:
 class World:
     """Everything that there is. `pass_` is one pass of an operator that remembers nothing."""
 
-    benchmark: FileTransferBenchmark = field(default_factory=benchmark)
+    benchmark: Benchmark = field(default_factory=benchmark)
     nodes: dict[str, NodeView] = field(
         default_factory=lambda: {n.name: n for n in (node("c1", "cloud"), node("j1", "jetson"), node("u1", "user"))}
     )
@@ -132,12 +176,17 @@ class World:
     deleted: bool = False
     uids: int = 0
 
+    @property
+    def owner(self) -> Owner:
+        """The benchmark as the owner of its children."""
+        return replace(OWNER, kind=self.benchmark.KIND.kind)
+
     def observe(self) -> Observed:
         """What a pass sees now."""
         return Observed(
             benchmark=self.benchmark,
-            owner=OWNER,
-            workload=FileTransfer(OWNER, self.benchmark.spec, IMAGES),
+            owner=self.owner,
+            workload=KINDS[self.owner.kind].workload(self.owner, self.benchmark.spec, IMAGES),
             classes=dict(self.classes),
             nodes=dict(self.nodes),
             leases=dict(self.leases),
@@ -202,7 +251,7 @@ class World:
         log = self.logs.get(pod.uid, "")
         number = first + len(log.splitlines())
         if number <= last:
-            self.logs[pod.uid] = log + trial_line(number)
+            self.logs[pod.uid] = log + trial_line(number, measured=EXCHANGES.get(self.owner.kind))
             self.printed.append((pod.name, number))
             self.pods[pod.name] = replace(pod, started=True)
         else:
@@ -211,7 +260,9 @@ class World:
     def _job_step(self, job: JobView) -> None:
         pod = self.pods.get(job.name)
         if pod is None and not job.finished:
-            self.pods[job.name] = self._pod(job.name, ROLE_CLIENT, job.run, case=job.case, attempt=job.attempt)
+            self.pods[job.name] = self._pod(
+                job.name, ROLE_CLIENT, job.run, case=job.case, attempt=job.attempt, part=job.part
+            )
         elif pod is not None and pod.terminated is not None:
             self.jobs[job.name] = replace(job, finished=True)
 
@@ -236,7 +287,9 @@ class World:
     def _set_status(self, decision: Decision) -> None:
         self.benchmark = self.benchmark.model_copy(update={"status": decision.status})
 
-    def _pod(self, name: str, role: str, run: int, *, slot: int = -1, case: int = 0, attempt: int = 0) -> PodView:
+    def _pod(
+        self, name: str, role: str, run: int, *, slot: int = -1, case: int = 0, attempt: int = 0, part: int = 0
+    ) -> PodView:
         self.uids += 1
         return PodView(
             name=name,
@@ -246,6 +299,7 @@ class World:
             slot=slot,
             case=case,
             attempt=attempt,
+            part=part,
             node="u1" if role == ROLE_CLIENT else "",
             pod_ip="198.19.0.1",
             host_ip="198.18.0.1",
@@ -302,6 +356,10 @@ class World:
             case "Service":
                 self.services.setdefault(name, {**manifest, "spec": {**manifest["spec"], "clusterIP": "198.18.64.1"}})
             case "Job" if name not in self.jobs:
-                run, case, attempt = (int(labels[key]) for key in (LABEL_RUN, LABEL_CASE, LABEL_ATTEMPT))
-                self.jobs[name] = JobView(name, run, case, attempt, deleting=False, finished=False, timed_out=False)
+                run, case, attempt, part = (
+                    int(labels[key]) for key in (LABEL_RUN, LABEL_CASE, LABEL_ATTEMPT, LABEL_PART)
+                )
+                self.jobs[name] = JobView(
+                    name, run, case, attempt, part, deleting=False, finished=False, timed_out=False
+                )
                 self.manifests[name] = manifest

@@ -14,7 +14,7 @@ def test_every_metric_is_explained_and_nothing_else() -> None:
     raw = raw_result()
     raw["status"]["counts"]["retryCauses"] = {"Stalled": 1}
     statistics = raw["status"]["statistics"]
-    rest = ("serverIoPressurePartsPerMillion", "serverCpuPartsPerMillion", "tcpRetransmits", "roundTripNanoseconds")
+    rest = ("serverIoPressurePartsPerMillion", "serverCpuPartsPerMillion", "tcpRetransmits", "tcpRoundTripNanoseconds")
     statistics |= dict.fromkeys(rest, statistics["durationNanoseconds"])
     metrics = OperatorMetrics()
     metrics.error("Conflict")

@@ -7,10 +7,10 @@ import pytest
 from tests.unit.domain.world import IMAGES, OWNER, benchmark
 from tierbench.api.benchmark import Tls
 from tierbench.api.node_class import NodeClass
-from tierbench.plan import Case, plan
+from tierbench.plan import Case, Slot, plan
 from tierbench.workloads.file_transfer import FileTransfer
 from tierbench.workloads.nginx import configuration
-from tierbench.workloads.workload import ClientSite, Manifest, RunningServer, ServerSite
+from tierbench.workloads.workload import ClientSite, Manifest, Part, RunningServer, ServerSite
 
 CLASS = NodeClass.model_validate(
     {
@@ -24,7 +24,7 @@ CLASS = NodeClass.model_validate(
         },
     }
 ).spec
-SITE = ServerSite("ft-demo-r1-s1", 1, 0, "j1", CLASS)
+SITE = ServerSite("ft-demo-r1-s1", 1, 0, Slot("jetson", 0), "j1", CLASS)
 SERVICE = {
     "metadata": {"name": SITE.name, "namespace": "default"},
     "spec": {"ports": [{"name": "http", "nodePort": 30123}, {"name": "https-tls13", "nodePort": 30124}]},
@@ -37,11 +37,11 @@ def workload(**spec: Any) -> FileTransfer:
 
 
 def first_case(given: FileTransfer) -> Case:
-    return plan(given.spec, given.factors())[0]
+    return plan(given.spec, given.slots(), given.factors())[0]
 
 
 def job(given: FileTransfer, case: Case | None = None) -> Manifest:
-    site = ClientSite("ft-demo-r1-c001-a2", 1, 2, "u1", CLASS, (2, 3), 600)
+    site = ClientSite("ft-demo-r1-c001-a2", 1, 2, Part(0, "user"), "u1", CLASS, (2, 3), 600)
     return given.client(site, case or first_case(given), RUNNING)
 
 
@@ -108,7 +108,9 @@ def test_a_job_is_tried_once_and_ends() -> None:
 
 
 def test_the_client_gets_no_private_key() -> None:
-    volume = job(workload(tls=["TLSv1.3"]))["spec"]["template"]["spec"]["volumes"][0]["secret"]
+    volume = job(workload(tls=["TLSv1.3"]))["spec"]["template"]["spec"]["volumes"][0]["projected"]["sources"][0][
+        "secret"
+    ]
     assert [item["key"] for item in volume["items"]] == ["agent-token", "ca.crt"]
 
 
@@ -142,5 +144,5 @@ def test_everything_is_owned_by_the_benchmark() -> None:
 def test_names_fit_into_labels() -> None:
     owner = type(OWNER)(OWNER.kind, "default", "n" * 40, "uid")
     case = first_case(workload())
-    assert len(owner.job(99999, case, 3)) <= 63
+    assert len(owner.job(99999, case, 3, 31)) <= 63
     assert len(f"{owner.server(99999, 127)}-agent") <= 63

@@ -1,7 +1,7 @@
 """What all kinds of benchmark share: placement, run policy and status."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
@@ -15,6 +15,9 @@ _UNDOTTED_NAME = Rule(
     "!self.metadata.name.contains('.')",
     "metadata.name has a dot: write a hyphen instead, the names of Services are made from it",
 )
+
+
+MAXIMUM_CASES: Final = 1000
 
 
 class Colocation(StrEnum):
@@ -49,6 +52,15 @@ class Tls(StrEnum):
     NONE = "None"
     TLS12 = "TLSv1.2"
     TLS13 = "TLSv1.3"
+
+
+class Access(StrEnum):
+    """The path from client to server."""
+
+    POD_IP = "PodIP"
+    CLUSTER_IP = "ClusterIP"
+    NODE_PORT = "NodePort"
+    HOST_NETWORK = "HostNetwork"
 
 
 class Servers(Model):

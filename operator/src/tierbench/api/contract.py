@@ -42,7 +42,7 @@ class ClientSample(Model):
     cpu_nanoseconds: Nanoseconds = Field(default=0, description="User and system time of the engine's process.")
     cpu_limit_millicores: Count | None = Field(
         default=None,
-        description="CPU that the engine could use at once, in thousandths: of the node, its cgroup, or its one thread.",
+        description="CPU that the engine could use at once, in thousandths: its node's, its cgroup's, its thread's.",
     )
 
 
@@ -208,8 +208,8 @@ class TrialFields(Model):
     failure: Failure | None = Field(default=None, description="Why it failed.")
     start_time: str = Field(json_schema_extra={"format": "date-time"}, description="By the client's clock.")
     duration_nanoseconds: Nanoseconds = Field(
-        description="Of a file transfer: from the first connection's start to the slowest download's last byte; stalls, "
-        "waits and retries included. Of an exchange: from the start of the load to the last message received."
+        description="Of a file transfer: from the first connection's start to the slowest download's last byte; "
+        "stalls, waits and retries included. Of an exchange: from the start of the load to the last message received."
     )
     client: ClientSample = Field(default=ClientSample(), description="What the trial cost the client.")
     server: ServerSample | None = Field(default=None, description="What the agent beside the server saw.")

@@ -5,10 +5,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, JsonValue
 
-from tierbench.api.benchmark import BENCHMARK_COLUMNS, Benchmark, BenchmarkSpec, Tls
+from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, BenchmarkSpec, Tls
 from tierbench.api.model import Kind, Model, Rule, Size, matching, rules
-
-MAXIMUM_CASES = 1000
 
 
 class CacheState(StrEnum):
@@ -17,15 +15,6 @@ class CacheState(StrEnum):
     NATURAL = "Natural"
     WARM = "Warm"
     COLD = "Cold"
-
-
-class Access(StrEnum):
-    """The path from client to server."""
-
-    POD_IP = "PodIP"
-    CLUSTER_IP = "ClusterIP"
-    NODE_PORT = "NodePort"
-    HOST_NETWORK = "HostNetwork"
 
 
 class Retry(Model):

@@ -3,10 +3,11 @@
 from typing import Final
 
 from tierbench.api.benchmark import Benchmark
+from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.model import Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.result import BenchmarkResult
 
-BENCHMARKS: Final[tuple[type[Benchmark], ...]] = (FileTransferBenchmark,)
+BENCHMARKS: Final[tuple[type[Benchmark], ...]] = (FileTransferBenchmark, BrokerBenchmark)
 KINDS: Final[tuple[type[Resource], ...]] = (NodeClass, *BENCHMARKS, BenchmarkResult)

@@ -34,6 +34,18 @@ class NodeFacts(Model):
     storage: str = Field(default="", max_length=63, description="As its NodeClass says.")
 
 
+class ServiceFacts(Model):
+    """How the service under test was set up."""
+
+    name: str = Field(max_length=63, description="What the benchmark calls it.")
+    image: str = Field(default="", max_length=255, description="Its image; empty if it is external.")
+    settings: dict[str, Annotated[str, Field(max_length=63)]] = Field(
+        default_factory=dict,
+        json_schema_extra={"maxProperties": 32},
+        description="What was set on purpose, by the names that the service has for it.",
+    )
+
+
 class ResultSpec(Model):
     """Which case of which run this is."""
 
@@ -44,7 +56,8 @@ class ResultSpec(Model):
         json_schema_extra={"maxProperties": 24}, description="The level of each factor, by the factor's name."
     )
     server: NodeFacts = Field(description="Where the service ran.")
-    client: NodeFacts = Field(description="Where its user ran.")
+    client: NodeFacts = Field(description="Where its user ran; of several nodes, the first.")
+    service: ServiceFacts | None = Field(default=None, description="How it was set up, where that can be chosen.")
     trials: int = Field(ge=1, description="Trials that count, once complete.")
     warmup: int = Field(default=0, ge=0, description="Trials before them that do not.")
 
@@ -78,6 +91,29 @@ class Statistic(Model):
     )
 
 
+class MessageCounts(Model):
+    """What became of messages, over all counted trials. sent = received + lost."""
+
+    sent: Count = Field(default=0, description="Messages sent, each counted once.")
+    received: Count = Field(default=0, description="Of these, those that were received.")
+    lost: Count = Field(default=0, description="Of these, those that were not.")
+    acknowledged: Count = Field(default=0, description="Of these, those that the broker acknowledged.")
+    acknowledged_lost: Count = Field(default=0, description="Acknowledged by the broker, and never received.")
+    duplicated: Count = Field(default=0, description="Further copies received.")
+    out_of_order: Count = Field(default=0, description="Received after one that was sent later.")
+    late_sends: Count = Field(default=0, description="Sent later than intended.")
+    reconnects: Count = Field(default=0, description="Connections made anew.")
+
+
+class Spread(Model):
+    """A trial's distribution in a few numbers, nanoseconds."""
+
+    mean: Count = Field(description="Arithmetic mean.")
+    p50: Count = Field(description="Median.")
+    p90: Count = Field(description="90th percentile.")
+    p99: Count = Field(description="99th percentile.")
+
+
 class Counts(Model):
     """What happened, over all counted trials."""
 
@@ -88,6 +124,7 @@ class Counts(Model):
         default_factory=dict, json_schema_extra={"maxProperties": 16}, description="The same by cause, zeros left out."
     )
     errors: Count = Field(default=0, description="Operations that did not succeed.")
+    messages: MessageCounts | None = Field(default=None, description="Of brokers: what became of messages.")
     interruptions: Count = Field(
         default=0, description="How often the client was lost in mid-case and a new one went on with the next trial."
     )
@@ -113,7 +150,8 @@ class Display(Model):
 class ResultTrial(TrialFields):
     """A trial that is kept."""
 
-    attempt: int = Field(default=1, ge=1, description="Which client pod of the case ran it.")
+    attempt: int = Field(default=1, ge=1, description="Which client of the case ran it.")
+    round_trip: Spread | None = Field(default=None, description="Of brokers: the trial's round trips.")
 
 
 class ResultStatus(Model):

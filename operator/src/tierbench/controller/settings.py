@@ -49,6 +49,8 @@ class Settings:
             images=Images(
                 client=needed("TIERBENCH_CLIENT_IMAGE"),
                 nginx=needed("TIERBENCH_NGINX_IMAGE"),
+                mosquitto=needed("TIERBENCH_MOSQUITTO_IMAGE"),
+                paho=needed("TIERBENCH_PAHO_IMAGE"),
                 pull_secrets=words("TIERBENCH_IMAGE_PULL_SECRETS"),
             ),
             http_port=int(port),

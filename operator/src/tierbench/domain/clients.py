@@ -1,5 +1,6 @@
 """The client of the case that is next: started, followed trial by trial, replaced if lost, and its case concluded."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -17,9 +18,10 @@ from tierbench.domain.servers import node_problem
 from tierbench.domain.views import JobView, PodView, Problem
 from tierbench.plan import Case
 from tierbench.results.output import SealState, check_seal, parse_output
+from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.record import conclude, due, fail, record
 from tierbench.workloads.names import ROLE_CLIENT
-from tierbench.workloads.workload import ClientSite, RunningServer
+from tierbench.workloads.workload import ClientSite, Part, Role, RunningServer
 
 MAXIMUM_ATTEMPTS: Final = 3
 
@@ -36,20 +38,28 @@ class _Measurement:
     status: ResultStatus
 
     @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts that a client of this case has."""
+        return self.run.observed.workload.parts(self.case)
+
+    @property
     def jobs(self) -> tuple[JobView, ...]:
         """The case's Jobs, oldest first."""
         number = self.run.status.number
         mine = [job for job in self.run.observed.jobs if job.run == number and job.case == self.case.number]
-        return tuple(sorted(mine, key=lambda job: job.attempt))
+        return tuple(sorted(mine, key=lambda job: (job.attempt, job.part)))
 
     @property
     def attempts(self) -> int:
         """How many clients the case has had."""
         return max([0, *(job.attempt for job in self.jobs), *(trial.attempt for trial in self.status.trials)])
 
-    def pod(self, attempt: int) -> PodView | None:
-        """The client pod of an attempt."""
-        return next((pod for pod in _client_pods(self.run, self.case) if pod.attempt == attempt), None)
+    @property
+    def client(self) -> tuple[tuple[JobView, PodView | None], ...]:
+        """The newest client: its parts that are there, each with its pod."""
+        pods = {(pod.attempt, pod.part): pod for pod in _client_pods(self.run, self.case)}
+        newest = self.attempts
+        return tuple((job, pods.get((newest, job.part))) for job in self.jobs if job.attempt == newest)
 
     def save(self) -> tuple[Action, ...]:
         """Writes the trials that have come since."""
@@ -67,27 +77,41 @@ def measure(run: Run, case: Case, server: RunningServer) -> Decision:
     """The next step of one case."""
     strays = _strays(run, case)
     at = _fold(run, case, server)
-    if not at.jobs:
+    if not at.client:
         return _start(at, strays)
-    job = at.jobs[-1]
-    pod = at.pod(job.attempt)
-    if pod is not None and pod.terminated is not None and not _log(run, pod).complete:
+    if any(pod is not None and pod.terminated is not None and not _log(run, pod).complete for _, pod in at.client):
         return _wait(at, 1.0)
-    if pod is not None and pod.terminated is not None:
-        return _ended(at, job, pod)
-    if job.finished and pod is None:
-        return _ended(at, job, None)
-    problem = _problem(at, pod)
+    over = _over(at)
+    if over is not None:
+        return _ended(at, *over)
+    problem = next((found for _, pod in at.client if (found := _problem(at, pod)) is not None), None)
     return _give_up(at, problem) if problem is not None else _wait(at, 30.0)
 
 
+def _over(at: _Measurement) -> tuple[JobView, PodView | None] | None:
+    """The part that says how the client ended: the first that was lost or failed, or the last once all have ended."""
+    for job, pod in at.client:
+        if job.finished and pod is None:
+            return job, pod
+        if pod is not None and pod.terminated is not None and pod.terminated.exit_code != 0:
+            return job, pod
+    job, pod = at.client[-1]
+    if len(at.client) < len(at.parts):
+        return job, None
+    return (job, pod) if all(pod is not None and pod.terminated is not None for _, pod in at.client) else None
+
+
 def _fold(run: Run, case: Case, server: RunningServer) -> _Measurement:
-    """Adds to the result every trial that a client has printed; those that it has already are not counted again."""
+    """Adds to the result every trial that all parts of a client have printed; none is counted twice."""
     result = run.result(case)
     spec = run.result_spec(case) if result is None else result.spec
     status = ResultStatus() if result is None else result.status
-    for pod in _client_pods(run, case):
-        status = record(spec, status, parse_output(_log(run, pod).text).trials, pod.attempt)
+    parts = run.observed.workload.parts(case)
+    pods = _client_pods(run, case)
+    for attempt in sorted({pod.attempt for pod in pods}):
+        texts = {pod.part: _log(run, pod).text for pod in pods if pod.attempt == attempt}
+        outputs = [PartOutput(parse_output(texts.get(part.index, "")).trials, part.role is Role.ECHO) for part in parts]
+        status = record(spec, status, merge_parts(outputs), attempt)
     return _Measurement(run, case, server, spec, None if result is None else result.status, status)
 
 
@@ -113,24 +137,35 @@ def _strays(run: Run, case: Case) -> tuple[Action, ...]:
 def _start(at: _Measurement, strays: tuple[Action, ...] = (), *events: Event) -> Decision:
     """Starts a client for the trials that are missing."""
     run, case = at.run, at.case
-    node = run.client_node(case)
-    if isinstance(node, Problem):
-        return _give_up(at, node)
-    node_class = run.observed.classes.get(case.client_class)
-    if node_class is None:
-        gone = f"NodeClass {case.client_class} was deleted during the run."
-        return _give_up(at, Problem(reasons.NODE_CLASS_NOT_FOUND, gone))
     trials = due(at.spec, at.status)
     if not trials:
         return _conclude(at, strays)
-    attempt = at.attempts + 1
-    deadline = run.observed.workload.deadline_seconds(len(trials))
-    name = run.observed.owner.job(run.status.number, case, attempt)
-    site = ClientSite(name, run.status.number, attempt, node, node_class.spec, trials, deadline)
-    lease = AcquireLeases(run.needed_nodes, run.now + timedelta(seconds=deadline) + LEASE_MARGIN)
-    create = Create((run.observed.workload.client(site, case, at.server),))
+    sites = _sites(at, trials)
+    if isinstance(sites, Problem):
+        return _give_up(at, sites)
+    lease = AcquireLeases(run.needed_nodes, run.now + timedelta(seconds=sites[0].deadline_seconds) + LEASE_MARGIN)
+    create = Create(tuple(run.observed.workload.client(site, case, at.server) for site in sites))
     status = report(run, Phase.RUNNING, at.said(), current=case)
     return Decision(status, (lease, create, *at.save(), *strays), events)
+
+
+def _sites(at: _Measurement, trials: Sequence[int]) -> tuple[ClientSite, ...] | Problem:
+    """Where each part of a new client runs."""
+    run, case = at.run, at.case
+    nodes = run.client_nodes(case)
+    if isinstance(nodes, Problem):
+        return nodes
+    number, attempt = run.status.number, at.attempts + 1
+    deadline = run.observed.workload.deadline_seconds(len(trials))
+    sites = []
+    for part, node in zip(at.parts, nodes, strict=True):
+        node_class = run.observed.classes.get(part.node_class)
+        if node_class is None:
+            gone = f"NodeClass {part.node_class} was deleted during the run."
+            return Problem(reasons.NODE_CLASS_NOT_FOUND, gone)
+        name = run.observed.owner.job(number, case, attempt, part.index)
+        sites.append(ClientSite(name, number, attempt, part, node, node_class.spec, trials, deadline))
+    return tuple(sites)
 
 
 def _wait(at: _Measurement, seconds: float) -> Decision:
@@ -149,7 +184,7 @@ def _problem(at: _Measurement, pod: PodView | None) -> Problem | None:
 
 
 def _ended(at: _Measurement, job: JobView, pod: PodView | None) -> Decision:
-    """A client has ended: by itself, or killed. Goes on with the trials that are missing, or concludes the case."""
+    """A client has ended: by itself, or a part was lost. Goes on with the missing trials, or concludes the case."""
     missing = due(at.spec, at.status)
     if not missing:
         return _conclude(at)
@@ -157,7 +192,7 @@ def _ended(at: _Measurement, job: JobView, pod: PodView | None) -> Decision:
     if job.timed_out or not problem.transient or at.attempts >= MAXIMUM_ATTEMPTS:
         return _give_up(at, problem)
     message = f"{case_words(at.case)}: {problem.message} A new client goes on with trial {missing[0]}."
-    return _start(at, (), Event(problem.reason, message, warning=True))
+    return _start(at, _stop_rest(at), Event(problem.reason, message, warning=True))
 
 
 def _why(at: _Measurement, job: JobView, pod: PodView | None) -> Problem:
@@ -202,8 +237,7 @@ def _conclude(at: _Measurement, strays: tuple[Action, ...] = ()) -> Decision:
 
 
 def _engine(at: _Measurement) -> Engine | None:
-    for job in reversed(at.jobs):
-        pod = at.pod(job.attempt)
+    for _, pod in at.client:
         if pod is not None and pod.terminated is not None:
             seal = check_seal(_log(at.run, pod).text, pod.terminated.message).seal
             if seal is not None:
@@ -213,6 +247,12 @@ def _engine(at: _Measurement) -> Engine | None:
 
 def _delete_jobs(at: _Measurement) -> tuple[Action, ...]:
     return tuple(DeleteJob(job.name) for job in at.jobs if not job.deleting)
+
+
+def _stop_rest(at: _Measurement) -> tuple[Action, ...]:
+    """Removes the parts of a client that wait for one that was lost."""
+    waiting = [job for job, pod in at.client if not job.finished and (pod is None or pod.terminated is None)]
+    return tuple(DeleteJob(job.name) for job in waiting if not job.deleting)
 
 
 def _give_up(at: _Measurement, problem: Problem) -> Decision:

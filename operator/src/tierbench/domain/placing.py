@@ -22,7 +22,7 @@ def choose_nodes(run: Run) -> Decision | None:
     """Chooses nodes for every class, once a run; waits a while for classes and nodes that are not there yet."""
     if run.assignments:
         return None
-    chosen = tuple(_assign(run, name) for name in _class_names(run))
+    chosen = tuple(_assign(run, name) for name in run.node_classes)
     lacking = [assignment for assignment in chosen if assignment.reason is not None]
     waited = run.now - parse_time(run.status.start_time)
     if lacking and waited < timedelta(seconds=run.spec.timeouts.scheduling_seconds):
@@ -45,10 +45,6 @@ def _run_begins() -> tuple[Said, ...]:
         Said(reasons.COMPLETE, False, reasons.RUNNING, message),
         Said(reasons.FAILED, False, reasons.RUNNING, message),
     )
-
-
-def _class_names(run: Run) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*run.spec.servers.node_classes, *run.spec.clients.node_classes)))
 
 
 def _assign(run: Run, name: str) -> NodeAssignment:
@@ -102,7 +98,7 @@ def _who(holder: str) -> str:
 
 def refuse_impossible(run: Run) -> Decision | None:
     """Marks every case that lacks a node for its server or its client."""
-    refused = [(case, node) for case in run.due if isinstance(node := run.client_node(case), Problem)]
+    refused = [(case, node) for case in run.due if isinstance(node := run.client_nodes(case), Problem)]
     if not refused:
         return None
     actions = tuple(refuse(run, case, problem) for case, problem in refused)

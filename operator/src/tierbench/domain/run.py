@@ -11,7 +11,7 @@ from tierbench.domain import reasons
 from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed
 from tierbench.domain.views import Problem, format_time
-from tierbench.plan import Case, Slot, in_order, plan, slots
+from tierbench.plan import Case, Slot, in_order, plan
 from tierbench.workloads.workload import ServerSite
 
 
@@ -43,7 +43,8 @@ class Run:
     @cached_property
     def cases(self) -> tuple[Case, ...]:
         """All cases, in the order in which they run."""
-        return in_order(plan(self.spec, self.observed.workload.factors()), self.spec.order)
+        workload = self.observed.workload
+        return in_order(plan(self.spec, workload.slots(), workload.factors()), self.spec.order)
 
     @cached_property
     def due(self) -> tuple[Case, ...]:
@@ -69,39 +70,64 @@ class Run:
         return result is not None and result.status.phase is not ResultPhase.RUNNING
 
     def server_node(self, slot: Slot) -> str | Problem:
-        """The node that hosts the server, or why there is none."""
-        assignment = self.assignments[slot.node_class]
+        """The node that hosts the server, or why there is none. An external one gets a client's node."""
+        node_class = self.spec.clients.node_classes[0] if slot.external else slot.node_class
+        assignment = self.assignments[node_class]
         if slot.ordinal < len(assignment.nodes):
             return assignment.nodes[slot.ordinal]
         return Problem(assignment.reason or reasons.NO_READY_NODE, assignment.message or "")
 
-    def client_node(self, case: Case) -> str | Problem:
-        """The node that hosts the client, or why there is none. The server's is the last choice, if allowed."""
+    def client_nodes(self, case: Case) -> tuple[str, ...] | Problem:
+        """The node of each part of the client, spread over those of its class, or why there is none."""
         server = self.server_node(case.server)
         if isinstance(server, Problem):
             return server
-        assignment = self.assignments[case.client_class]
+        found: dict[str, tuple[str, ...]] = {}
+        nodes = []
+        for part in self.observed.workload.parts(case):
+            if part.node_class not in found:
+                choices = self._choices(case, part.node_class, server)
+                if isinstance(choices, Problem):
+                    return choices
+                found[part.node_class] = choices
+            choices = found[part.node_class]
+            nodes.append(choices[part.index % len(choices)])
+        return tuple(nodes)
+
+    def _choices(self, case: Case, node_class: str, server: str) -> tuple[str, ...] | Problem:
+        """Nodes of a class that a client may use beside this server. The server's is the last choice, if allowed."""
+        assignment = self.assignments[node_class]
         if not assignment.nodes:
             return Problem(assignment.reason or reasons.NO_READY_NODE, assignment.message or "")
-        apart = [node for node in assignment.nodes if node != server]
-        shared = [node for node in assignment.nodes if node == server]
+        if case.server.external:
+            return assignment.nodes
+        apart = tuple(node for node in assignment.nodes if node != server)
+        shared = tuple(node for node in assignment.nodes if node == server)
         colocation = self.spec.colocation
         if colocation is Colocation.REQUIRED:
             choices = shared
             reason, hint = reasons.NO_SHARED_NODE, "or set spec.colocation: Allowed"
         else:
-            choices = apart + (shared if colocation is Colocation.ALLOWED else [])
+            choices = apart or (shared if colocation is Colocation.ALLOWED else ())
             reason, hint = reasons.NO_SEPARATE_CLIENT_NODE, "add a node to the class, or set spec.colocation: Allowed"
         if choices:
-            return choices[0]
-        return Problem(
-            reason, f"colocation is {colocation.value}, but class {case.client_class} has only {server}: {hint}"
-        )
+            return choices
+        message = f"colocation is {colocation.value}, but class {node_class} has only {server}: {hint}"
+        return Problem(reason, message)
+
+    @cached_property
+    def node_classes(self) -> tuple[str, ...]:
+        """Every class that the run needs, in the order of the spec."""
+        parts = (part.node_class for case in self.cases for part in self.observed.workload.parts(case))
+        return tuple(dict.fromkeys((*self.spec.servers.node_classes, *self.spec.clients.node_classes, *parts)))
 
     @cached_property
     def needed_nodes(self) -> tuple[str, ...]:
         """Every node that a case of the run uses, sorted."""
-        found = {self.server_node(case.server) for case in self.cases} | {self.client_node(case) for case in self.cases}
+        found = {self.server_node(case.server) for case in self.cases}
+        for case in self.cases:
+            nodes = self.client_nodes(case)
+            found |= set() if isinstance(nodes, Problem) else set(nodes)
         return tuple(sorted(node for node in found if isinstance(node, str)))
 
     def site(self, slot: Slot) -> ServerSite | Problem:
@@ -109,16 +135,18 @@ class Run:
         node = self.server_node(slot)
         if isinstance(node, Problem):
             return node
-        node_class = self.observed.classes.get(slot.node_class)
+        class_name = self.spec.clients.node_classes[0] if slot.external else slot.node_class
+        node_class = self.observed.classes.get(class_name)
         if node_class is None:
-            return Problem(reasons.NODE_CLASS_NOT_FOUND, f"NodeClass {slot.node_class} was deleted during the run.")
-        index = slots(self.spec).index(slot)
+            return Problem(reasons.NODE_CLASS_NOT_FOUND, f"NodeClass {class_name} was deleted during the run.")
+        index = self.observed.workload.slots().index(slot)
         name = self.observed.owner.server(self.status.number, index)
-        return ServerSite(name, self.status.number, index, node, node_class.spec)
+        return ServerSite(name, self.status.number, index, slot, node, node_class.spec)
 
     def result_spec(self, case: Case) -> ResultSpec:
         """Which case of which run this is, and on which nodes."""
-        server, client = self.server_node(case.server), self.client_node(case)
+        server, clients = self.server_node(case.server), self.client_nodes(case)
+        client = "" if isinstance(clients, Problem) else clients[0]
         classes, nodes = self.observed.classes, self.observed.nodes
         server_class, client_class = case.server.node_class, case.client_class
         return ResultSpec(
@@ -126,8 +154,11 @@ class Run:
             run=self.status.number,
             case=case.number,
             levels=dict(case.levels),
-            server=facts(server_class, classes.get(server_class), nodes.get(str(server))),
-            client=facts(client_class, classes.get(client_class), nodes.get(str(client))),
+            server=facts(
+                server_class, classes.get(server_class), None if case.server.external else nodes.get(str(server))
+            ),
+            client=facts(client_class, classes.get(client_class), nodes.get(client)),
+            service=self.observed.workload.service(case.server),
             trials=self.spec.repetitions,
             warmup=self.spec.warmup,
         )

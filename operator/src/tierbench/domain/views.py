@@ -8,7 +8,7 @@ from typing import Any
 
 from tierbench.api.quantity import parse_quantity
 from tierbench.domain import reasons
-from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_ROLE, LABEL_RUN, LABEL_SLOT
+from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_ROLE, LABEL_RUN, LABEL_SLOT
 
 Raw = Mapping[str, Any]
 
@@ -60,6 +60,7 @@ class PodView:
     slot: int
     case: int
     attempt: int
+    part: int
     node: str
     pod_ip: str
     host_ip: str
@@ -79,6 +80,7 @@ class JobView:
     run: int
     case: int
     attempt: int
+    part: int
     deleting: bool
     finished: bool
     timed_out: bool
@@ -140,6 +142,7 @@ def pod_view(raw: Raw) -> PodView:
         slot=int(labels.get(LABEL_SLOT, -1)),
         case=int(labels.get(LABEL_CASE, 0)),
         attempt=int(labels.get(LABEL_ATTEMPT, 0)),
+        part=int(labels.get(LABEL_PART, 0)),
         node=raw["spec"].get("nodeName", ""),
         pod_ip=status.get("podIP", ""),
         host_ip=status.get("hostIP", ""),
@@ -226,6 +229,7 @@ def job_view(raw: Raw) -> JobView:
         run=int(labels[LABEL_RUN]),
         case=int(labels[LABEL_CASE]),
         attempt=int(labels[LABEL_ATTEMPT]),
+        part=int(labels[LABEL_PART]),
         deleting="deletionTimestamp" in raw["metadata"],
         finished="Complete" in true or "Failed" in true,
         timed_out=true.get("Failed", {}).get("reason") == "DeadlineExceeded",

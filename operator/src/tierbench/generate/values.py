@@ -126,6 +126,16 @@ class ChartValues(Values):
         description="The file server. If its image is empty, ghcr.io/tierbench/nginx in the version of the chart; "
         "an official one does as well, as in docker.io/library/nginx:1.29.",
     )
+    mosquitto: Image = Field(
+        default=Image(),
+        description="The MQTT broker. If its image is empty, ghcr.io/tierbench/mosquitto in the version of the chart; "
+        "an official one does as well, as in docker.io/library/eclipse-mosquitto:2.0.",
+    )
+    paho: Image = Field(
+        default=Image(),
+        description="The client of brokers with clients.engine: Paho. "
+        "If its image is empty, ghcr.io/tierbench/paho in the version of the chart.",
+    )
     image_pull_secrets: list[Annotated[str, Field(min_length=1, max_length=253)]] = Field(
         default=[],
         max_length=16,

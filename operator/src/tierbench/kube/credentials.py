@@ -1,5 +1,6 @@
 """Random credentials and certificates of one benchmark alone."""
 
+import hashlib
 import secrets
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta
@@ -9,18 +10,42 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from tierbench.workloads.download import SERVER_NAME
+from tierbench.workloads.access import SERVER_NAME
 from tierbench.workloads.workload import Credentials, Manifest
 
 _LIFETIME = timedelta(days=30)
+_USERNAME = "tierbench"
+_PAYLOAD_KEY_BYTES = 16
+_SALT_BYTES = 12
+_ITERATIONS = 101
 
 
 def fill(credentials: Credentials) -> Manifest:
-    """The Secret, filled anew: an agent token, and with `certificate` a CA and a server certificate that it signed."""
+    """The Secret, filled anew: an agent token; with `certificate` a CA and a server certificate that it signed; with
+    `account` a user with a password, as clear text and as Mosquitto keeps it, and a key for payloads."""
     data = {"agent-token": secrets.token_urlsafe(32).encode()}
+    if credentials.account:
+        data |= _account()
     if credentials.certificate:
         data |= _certificates()
     return {**credentials.manifest, "data": {key: b64encode(value).decode() for key, value in data.items()}}
+
+
+def _account() -> dict[str, bytes]:
+    password = secrets.token_urlsafe(24).encode()
+    return {
+        "username": _USERNAME.encode(),
+        "password": password,
+        "mosquitto-passwords": f"{_USERNAME}:{_mosquitto_hash(password)}\n".encode(),
+        "payload-key": secrets.token_bytes(_PAYLOAD_KEY_BYTES),
+    }
+
+
+def _mosquitto_hash(password: bytes) -> str:
+    """PBKDF2 with SHA-512, as mosquitto_passwd(1) of version 2 writes it. The password is random: few rounds do."""
+    salt = secrets.token_bytes(_SALT_BYTES)
+    digest = hashlib.pbkdf2_hmac("sha512", password, salt, _ITERATIONS)
+    return f"$7${_ITERATIONS}${b64encode(salt).decode()}${b64encode(digest).decode()}"
 
 
 def _certificates() -> dict[str, bytes]:

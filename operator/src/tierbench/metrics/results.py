@@ -5,10 +5,10 @@ from typing import Final
 
 from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.result import BenchmarkResult, ResultPhase
-from tierbench.metrics import file_transfer
+from tierbench.metrics import broker, file_transfer
 from tierbench.metrics.family import Samples, gauge
 
-KINDS: Final[dict[str, ModuleType]] = {"FileTransferBenchmark": file_transfer}
+KINDS: Final[dict[str, ModuleType]] = {"FileTransferBenchmark": file_transfer, "BrokerBenchmark": broker}
 
 PHASE: Final = gauge("tierbench_benchmark_phase", "1 for the phase that the benchmark is in, 0 for the others.")
 CASES: Final = gauge("tierbench_benchmark_cases", "Cases of the run under way, or of the last one, by state.")
@@ -50,7 +50,7 @@ _MEANS: Final = {
         gauge("tierbench_server_tcp_retransmits", "TCP segments that the server's side sent again in a trial, mean."),
         1,
     ),
-    "roundTripNanoseconds": (
+    "tcpRoundTripNanoseconds": (
         gauge("tierbench_server_round_trip_seconds", "Smoothed round-trip time of TCP at the server's side, mean."),
         1e9,
     ),

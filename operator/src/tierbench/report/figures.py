@@ -189,5 +189,5 @@ _HEADINGS: Final = {
     "serverCpuPartsPerMillion": ("CPU of the server's node", "Share of CPU time busy, waiting for I/O not counted."),
     "clientCpuPartsPerMillion": ("CPU of the client", "Its CPU time by the trial's time: 100 % is one processor."),
     "tcpRetransmits": ("TCP segments sent again, a trial", "Seen at the sending side."),
-    "roundTripNanoseconds": ("TCP round-trip time", "Seen at the sending side while data flows."),
+    "tcpRoundTripNanoseconds": ("TCP round-trip time", "Seen at the sending side while data flows."),
 }

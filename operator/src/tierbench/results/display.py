@@ -4,9 +4,20 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-USUAL_LEVELS: Final = {"concurrency": "1", "cacheState": "Natural", "tls": "None"}
+USUAL_LEVELS: Final = {
+    "concurrency": "1",
+    "cacheState": "Natural",
+    "tls": "None",
+    "content": "Random",
+    "encryption": "None",
+    "compression": "None",
+    "pairs": "1",
+}
+_SIZES: Final = ("fileSize", "payloadSize")
+_COUNTS: Final = ("concurrency", "pairs")
 _TIMES: Final = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
-_RATES: Final = ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s"))
+_BYTE_RATES: Final = ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s"))
+_MESSAGE_RATES: Final = ((1e6, "M msg/s"), (1e3, "k msg/s"), (1, "msg/s"))
 _DIGITS: Final = 3
 
 
@@ -17,7 +28,14 @@ def duration(nanoseconds: float) -> str:
 
 def byte_rate(bytes_per_second: float) -> str:
     """84.0 MB/s: three significant digits."""
-    return _scaled(bytes_per_second, _RATES)
+    return _scaled(bytes_per_second, _BYTE_RATES)
+
+
+def rate(quantity: str, per_second: float) -> str:
+    """A rate in the unit that the quantity's name ends with: 84.0 MB/s, 12.3 k msg/s."""
+    if quantity.endswith("MessagesPerSecond"):
+        return _scaled(per_second, _MESSAGE_RATES)
+    return byte_rate(per_second)
 
 
 def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
@@ -33,9 +51,10 @@ def _decimals(rounded: float) -> int:
 
 def case_words(levels: Mapping[str, str]) -> str:
     """The levels that tell a case from the usual: `1Gi Cold TLSv1.3 x4`."""
-    words = [levels["fileSize"]] if "fileSize" in levels else []
+    words = [levels["broker"]] if "broker" in levels else []
+    words += [levels[name] for name in _SIZES if name in levels]
     for name, level in levels.items():
-        if name in {"fileSize", "access"} or USUAL_LEVELS.get(name) == level:
+        if name in {"broker", "access", *_SIZES} or USUAL_LEVELS.get(name) == level:
             continue
-        words.append(f"x{level}" if name == "concurrency" else level)
+        words.append(f"x{level}" if name in _COUNTS else level)
     return " ".join(words)

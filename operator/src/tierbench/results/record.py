@@ -4,10 +4,21 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from tierbench.api.contract import Distributions, Engine, Histogram, Outcome, TrialFields, TrialLine
-from tierbench.api.result import Counts, Display, ResultPhase, ResultSpec, ResultStatus, ResultTrial, Statistic
+from tierbench.api.contract import Engine, Exchange, Histogram, Outcome, TrialFields, TrialLine
+from tierbench.api.result import (
+    Counts,
+    Display,
+    MessageCounts,
+    ResultPhase,
+    ResultSpec,
+    ResultStatus,
+    ResultTrial,
+    Spread,
+    Statistic,
+)
 from tierbench.results import display, histogram
-from tierbench.results.quantities import quantities
+from tierbench.results.parts import merge_distributions
+from tierbench.results.quantities import main_quantity, quantities, rate_quantity
 from tierbench.results.statistics import describe
 from tierbench.results.validity import facts, invalid
 
@@ -21,9 +32,9 @@ def record(spec: ResultSpec, status: ResultStatus, lines: Iterable[TrialLine], a
             continue
         known.add(_key(line))
         fields = {name: getattr(line, name) for name in TrialFields.model_fields}
-        trials.append(ResultTrial(**fields, attempt=attempt))
+        trials.append(ResultTrial(**fields, attempt=attempt, round_trip=_spread(line.distributions.round_trip)))
         if line.outcome is Outcome.COMPLETED and not line.warmup:
-            distributions = _merge(distributions, line.distributions)
+            distributions = merge_distributions((distributions, line.distributions))
     if len(trials) == len(status.trials):
         return status
     trials.sort(key=lambda trial: (not trial.warmup, trial.trial))
@@ -34,13 +45,11 @@ def _key(trial: TrialFields) -> tuple[bool, int]:
     return trial.warmup, trial.trial
 
 
-def _merge(one: Distributions, other: Distributions) -> Distributions:
-    merged: dict[str, Histogram] = {}
-    for name in Distributions.model_fields:
-        parts = [part for part in (getattr(one, name), getattr(other, name)) if part is not None]
-        if parts:
-            merged[name] = histogram.merge(parts)
-    return Distributions(**merged)
+def _spread(round_trips: Histogram | None) -> Spread | None:
+    if round_trips is None or not round_trips.count:
+        return None
+    p50, p90, p99 = (round(histogram.quantile(round_trips, share)) for share in (0.5, 0.9, 0.99))
+    return Spread(mean=round(round_trips.sum_nanoseconds / round_trips.count), p50=p50, p90=p90, p99=p99)
 
 
 def _counted(trials: Iterable[ResultTrial]) -> list[ResultTrial]:
@@ -55,41 +64,54 @@ def _summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
     good = _good(status.trials)
     values = quantities(good)
     statistics = {name: describe(numbers) for name, numbers in values.items()}
-    return status.model_copy(
+    status = status.model_copy(
         update={
             "counts": _counts(status.trials),
             "statistics": statistics,
-            "display": _display(spec, statistics, ""),
         }
     )
+    return status.model_copy(update={"display": _display(spec, status, "")})
 
 
 def _counts(trials: Sequence[ResultTrial]) -> Counts:
     counted = _counted(trials)
     transfers = [trial.transfer for trial in counted if trial.transfer is not None]
+    exchanges = [trial.exchange for trial in counted if trial.exchange is not None]
     causes: Counter[str] = Counter()
     for transfer in transfers:
         causes.update(transfer.retry_causes.model_dump(by_alias=True))
     return Counts(
         completed=len(_good(trials)),
         failed=len(counted) - len(_good(trials)),
-        retries=sum(transfer.retries for transfer in transfers),
+        retries=sum(one.retries for one in transfers) + sum(one.retried for one in exchanges),
         retry_causes={cause: number for cause, number in sorted(causes.items()) if number},
-        errors=sum(transfer.errors for transfer in transfers),
+        errors=sum(one.errors for one in transfers) + sum(one.errors for one in exchanges),
+        messages=_messages(exchanges) if exchanges else None,
         interruptions=max([1, *(trial.attempt for trial in trials)]) - 1,
     )
 
 
-def _display(spec: ResultSpec, statistics: dict[str, Statistic], valid: str) -> Display:
-    duration = statistics.get("durationNanoseconds")
-    throughput = statistics.get("throughputBytesPerSecond")
+def _messages(exchanges: Sequence[Exchange]) -> MessageCounts:
+    names = MessageCounts.model_fields
+    return MessageCounts(**{name: sum(getattr(one, name) for one in exchanges) for name in names})
+
+
+def _display(spec: ResultSpec, status: ResultStatus, valid: str) -> Display:
+    kind, statistics = spec.benchmark.kind, status.statistics
+    main, rate = statistics.get(main_quantity(kind)), statistics.get(rate_quantity(kind))
     return Display(
         case=display.case_words(spec.levels),
-        mean="" if duration is None else display.duration(duration.mean),
-        p99="" if duration is None else display.duration(duration.p99),
-        throughput="" if throughput is None else display.byte_rate(throughput.mean),
+        mean="" if main is None else display.duration(main.mean),
+        p99="" if main is None else display.duration(_p99(status, main)),
+        throughput="" if rate is None else display.rate(rate_quantity(kind), rate.mean),
         valid=valid,
     )
+
+
+def _p99(status: ResultStatus, main: Statistic) -> float:
+    """Of all messages where there is a distribution of them, else of the trials."""
+    round_trips = status.distributions.round_trip
+    return main.p99 if round_trips is None else histogram.quantile(round_trips, 0.99)
 
 
 def due(spec: ResultSpec, status: ResultStatus) -> tuple[int, ...]:
@@ -105,7 +127,7 @@ def conclude(spec: ResultSpec, status: ResultStatus, now: datetime, engine: Engi
         reason, message = _usual_failure(counted)
         return fail(spec, status, now, reason, message).model_copy(update={"engine": engine})
     status = _summarize(spec, status)
-    notes = invalid(spec, counted, good, status.statistics.get("durationNanoseconds"))
+    notes = invalid(spec, counted, good, status.statistics.get(main_quantity(spec.benchmark.kind)))
     return status.model_copy(
         update={
             "phase": ResultPhase.MEASURED,
@@ -114,7 +136,7 @@ def conclude(spec: ResultSpec, status: ResultStatus, now: datetime, engine: Engi
             "invalid": notes,
             "facts": facts(spec, good, status.counts.interruptions),
             "engine": engine,
-            "display": _display(spec, status.statistics, notes[0].reason if notes else "Yes"),
+            "display": _display(spec, status, notes[0].reason if notes else "Yes"),
         }
     )
 
@@ -138,7 +160,7 @@ def fail(spec: ResultSpec, status: ResultStatus, now: datetime, reason: str, mes
             "message": message[:1024],
             "completion_time": _time(now),
             "facts": facts(spec, _good(status.trials), status.counts.interruptions),
-            "display": _display(spec, status.statistics, reason),
+            "display": _display(spec, status, reason),
         }
     )
 

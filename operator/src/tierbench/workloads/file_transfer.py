@@ -6,11 +6,12 @@ from typing import Final
 from tierbench.api.benchmark import Tls
 from tierbench.api.file_transfer import FileTransferSpec
 from tierbench.api.quantity import parse_size
-from tierbench.plan import Case, Factor
-from tierbench.workloads.download import client_job
+from tierbench.api.result import ServiceFacts
+from tierbench.plan import Case, Factor, Slot, slots
+from tierbench.workloads.download import download_job
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
 from tierbench.workloads.nginx import server_manifests
-from tierbench.workloads.workload import ClientSite, Credentials, Images, Manifest, RunningServer, ServerSite
+from tierbench.workloads.workload import ClientSite, Credentials, Images, Manifest, Part, RunningServer, ServerSite
 
 _BYTES_PER_TRIAL_OVERHEAD: Final = 32 * 2**20
 _START_SECONDS: Final = 120
@@ -24,6 +25,10 @@ class FileTransfer:
     spec: FileTransferSpec
     images: Images
 
+    def slots(self) -> tuple[Slot, ...]:
+        """One nginx a node."""
+        return slots(self.spec)
+
     def factors(self) -> tuple[Factor, ...]:
         """File size, concurrency, cache state, TLS."""
         return (
@@ -32,6 +37,14 @@ class FileTransfer:
             Factor("cacheState", tuple(state.value for state in self.spec.cache_state)),
             Factor("tls", tuple(level.value for level in self.spec.tls)),
         )
+
+    def parts(self, case: Case) -> tuple[Part, ...]:
+        """One pod."""
+        return (Part(0, case.client_class),)
+
+    def service(self, slot: Slot) -> ServiceFacts | None:
+        """nginx has no settings to choose."""
+        return None
 
     def credentials(self, site: ServerSite) -> Credentials:
         """The agent's token, and certificates if any case uses TLS."""
@@ -45,7 +58,7 @@ class FileTransfer:
 
     def client(self, site: ClientSite, case: Case, server: RunningServer) -> Manifest:
         """The download Job."""
-        return client_job(self.owner, self.spec, self.images, site, case, server)
+        return download_job(self.owner, self.spec, self.images, site, case, server)
 
     def deadline_seconds(self, trials: int) -> int:
         """Trials, warm-up ones included, times the time that one may take, and the start of a pod."""

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tierbench.api.benchmark import Benchmark
+from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.workloads.broker import BrokerWorkload
 from tierbench.workloads.file_transfer import FileTransfer
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Images, Workload
@@ -26,4 +28,5 @@ class BenchmarkKind:
 
 KINDS: Final[Mapping[str, BenchmarkKind]] = {
     FileTransferBenchmark.KIND.kind: BenchmarkKind(FileTransferBenchmark, FileTransfer),
+    BrokerBenchmark.KIND.kind: BenchmarkKind(BrokerBenchmark, BrokerWorkload),
 }

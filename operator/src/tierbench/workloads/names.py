@@ -15,10 +15,11 @@ LABEL_ROLE: Final = f"{GROUP}/role"
 LABEL_SLOT: Final = f"{GROUP}/slot"
 LABEL_CASE: Final = f"{GROUP}/case"
 LABEL_ATTEMPT: Final = f"{GROUP}/attempt"
+LABEL_PART: Final = f"{GROUP}/part"
 ROLE_SERVER: Final = "server"
 ROLE_CLIENT: Final = "client"
 
-PREFIXES: Final[Mapping[str, str]] = {"FileTransferBenchmark": "ft"}
+PREFIXES: Final[Mapping[str, str]] = {"FileTransferBenchmark": "ft", "BrokerBenchmark": "bb"}
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,9 @@ class Owner:
         """The name of a case's BenchmarkResult."""
         return f"{self.prefix}-r{run}-c{case.number:03d}"
 
-    def job(self, run: int, case: Case, attempt: int) -> str:
-        """The name of a case's client Job."""
-        return f"{self.result(run, case)}-a{attempt}"
+    def job(self, run: int, case: Case, attempt: int, part: int) -> str:
+        """The name of the Job of a part of a case's client, parts counted from 0."""
+        return f"{self.result(run, case)}-a{attempt}" + (f"-p{part + 1}" if part else "")
 
     def metadata(self, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
         """The metadata of a child, with the owner reference that cleans it up."""

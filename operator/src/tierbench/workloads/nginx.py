@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tierbench.api.benchmark import Tls
-from tierbench.api.file_transfer import Access, FileTransferSpec, Storage
+from tierbench.api.benchmark import Access, Tls
+from tierbench.api.file_transfer import FileTransferSpec, Storage
 from tierbench.api.quantity import parse_size
+from tierbench.workloads.access import access_services
+from tierbench.workloads.agent import CREDENTIALS, CREDENTIALS_MOUNT, agent_container, agent_service
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NONROOT,
@@ -17,13 +19,9 @@ from tierbench.workloads.pods import (
 )
 from tierbench.workloads.workload import Images, Manifest, ServerSite
 
-AGENT_PORT: Final = 8090
 PORTS: Final = {Tls.NONE: 8080, Tls.TLS12: 8443, Tls.TLS13: 8444}
 PORT_NAMES: Final = {Tls.NONE: "http", Tls.TLS12: "https-tls12", Tls.TLS13: "https-tls13"}
 DATA: Final = "/data"
-CREDENTIALS: Final = "/credentials"
-TOKEN_FILE: Final = f"{CREDENTIALS}/agent-token"
-CA_FILE: Final = f"{CREDENTIALS}/ca.crt"
 
 _HEAD: Final = """\
 worker_processes auto;
@@ -77,38 +75,13 @@ def server_manifests(owner: Owner, spec: FileTransferSpec, images: Images, site:
         "metadata": metadata,
         "data": {"nginx.conf": configuration(spec.tls)},
     }
-    agent_service = _service(owner.metadata(f"{site.name}-agent", labels), labels, {"agent": AGENT_PORT}, "ClusterIP")
     return (
         config_map,
-        *_access_services(metadata, labels, spec),
-        agent_service,
+        *access_services(metadata, labels, spec.access, {PORT_NAMES[tls]: PORTS[tls] for tls in spec.tls}),
+        agent_service(owner, site, labels),
         *claims,
         _pod(metadata, spec, images, site),
     )
-
-
-def _access_services(metadata: Manifest, labels: dict[str, str], spec: FileTransferSpec) -> tuple[Manifest, ...]:
-    if spec.access not in (Access.CLUSTER_IP, Access.NODE_PORT):
-        return ()
-    ports = {PORT_NAMES[tls]: PORTS[tls] for tls in spec.tls}
-    service_type = "NodePort" if spec.access is Access.NODE_PORT else "ClusterIP"
-    return (_service(metadata, labels, ports, service_type),)
-
-
-def _service(metadata: Manifest, labels: dict[str, str], ports: dict[str, int], service_type: str) -> Manifest:
-    # A server whose disk stalls may miss a readiness probe: it must stay reachable, the stall is what is measured.
-    owner_labels = {key: metadata["labels"][key] for key in metadata["labels"] if key.startswith("tierbench.io/")}
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata,
-        "spec": {
-            "type": service_type,
-            "publishNotReadyAddresses": True,
-            "selector": {**owner_labels, **labels},
-            "ports": [{"name": name, "port": port, "targetPort": port} for name, port in ports.items()],
-        },
-    }
 
 
 def _claim(metadata: Manifest, storage_class: str, spec: FileTransferSpec) -> Manifest:
@@ -138,7 +111,7 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: Serve
             "restartPolicy": "Always",
             "securityContext": POD_SECURITY,
             "initContainers": [_prepare(spec, images)],
-            "containers": [_nginx(images), _agent(spec, images)],
+            "containers": [_nginx(images), _agent_of(spec, images)],
             "volumes": [
                 {"name": "data", **_volume(spec.storage, site.name)},
                 {"name": "config", "configMap": {"name": site.name}},
@@ -189,29 +162,13 @@ def _nginx(images: Images) -> dict[str, Any]:
         "volumeMounts": [
             {"name": "data", "mountPath": DATA, "readOnly": True},
             {"name": "config", "mountPath": "/etc/tierbench", "readOnly": True},
-            {"name": "credentials", "mountPath": CREDENTIALS, "readOnly": True},
+            CREDENTIALS_MOUNT,
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (the container's own)
         ],
     }
 
 
-def _agent(spec: FileTransferSpec, images: Images) -> dict[str, Any]:
-    ports = ",".join(str(PORTS[tls]) for tls in spec.tls)
-    listen = ["--listen", f":{AGENT_PORT}", "--token-file", TOKEN_FILE]
-    return {
-        "name": "agent",
-        "image": images.client,
-        "args": ["agent", *listen, "--directory", DATA, "--ports", ports],
-        "ports": [{"name": "agent", "containerPort": AGENT_PORT}],
-        "readinessProbe": {
-            "httpGet": {"path": "/healthz", "port": AGENT_PORT},
-            "periodSeconds": SERVER_READY_PERIOD_SECONDS,
-            "failureThreshold": 30,
-        },
-        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
-        "securityContext": RESTRICTED,
-        "volumeMounts": [
-            {"name": "data", "mountPath": DATA, "readOnly": True},
-            {"name": "credentials", "mountPath": CREDENTIALS, "readOnly": True},
-        ],
-    }
+def _agent_of(spec: FileTransferSpec, images: Images) -> dict[str, Any]:
+    ports = (PORTS[tls] for tls in spec.tls)
+    data = {"name": "data", "mountPath": DATA, "readOnly": True}
+    return agent_container(images, ports, ["--directory", DATA], [data])

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol
 
 from tierbench.api.node_class import NodeClassSpec
-from tierbench.plan import Case, Factor
+from tierbench.api.result import ServiceFacts
+from tierbench.plan import Case, Factor, Slot
 
 Manifest = dict[str, Any]
 
@@ -16,6 +18,8 @@ class Images:
 
     client: str
     nginx: str
+    mosquitto: str
+    paho: str
     pull_secrets: tuple[str, ...] = ()
 
 
@@ -26,6 +30,7 @@ class ServerSite:
     name: str
     run: int
     slot_index: int
+    slot: Slot
     node: str
     node_class: NodeClassSpec
 
@@ -41,13 +46,31 @@ class RunningServer:
     agent: Mapping[str, Any]
 
 
+class Role(StrEnum):
+    """What a part of the client does."""
+
+    WHOLE = "Whole"
+    SENDER = "Sender"
+    ECHO = "Echo"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A pod of a case's client: they begin each trial together, and what they measure is one trial."""
+
+    index: int
+    node_class: str
+    role: Role = Role.WHOLE
+
+
 @dataclass(frozen=True)
 class ClientSite:
-    """Where and as what a client runs. `trials` are the numbers that it is to run, ascending."""
+    """Where and as what a part of a client runs. `trials` are the numbers that it is to run, ascending."""
 
     name: str
     run: int
     attempt: int
+    part: Part
     node: str
     node_class: NodeClassSpec
     trials: Sequence[int]
@@ -56,17 +79,30 @@ class ClientSite:
 
 @dataclass(frozen=True)
 class Credentials:
-    """A Secret to be filled with random credentials when it is created: `certificate` adds a CA and a server's."""
+    """A Secret to be filled with random credentials when it is created.
+
+    `certificate` adds a CA and a server's, `account` a user with a password, and a key for payloads.
+    """
 
     manifest: Manifest
     certificate: bool
+    account: bool = False
 
 
 class Workload(Protocol):
     """A kind of benchmark, bound to one benchmark of that kind."""
 
+    def slots(self) -> tuple[Slot, ...]:
+        """Where its servers stand, in the order of the spec."""
+
     def factors(self) -> tuple[Factor, ...]:
         """What it varies, in the order of the spec."""
+
+    def parts(self, case: Case) -> tuple[Part, ...]:
+        """The pods of the case's client."""
+
+    def service(self, slot: Slot) -> ServiceFacts | None:
+        """What is kept of a server's making with each result."""
 
     def credentials(self, site: ServerSite) -> Credentials:
         """The Secret that server and client share."""
@@ -75,7 +111,7 @@ class Workload(Protocol):
         """All objects of a server; the pod is the last."""
 
     def client(self, site: ClientSite, case: Case, server: RunningServer) -> Manifest:
-        """The Job that measures `case`."""
+        """The Job of one part of the client that measures `case`."""
 
     def deadline_seconds(self, trials: int) -> int:
         """After how long a Job of so many trials is given up."""

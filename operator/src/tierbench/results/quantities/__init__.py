@@ -1,16 +1,33 @@
 """The quantities that trials give: one file a kind of benchmark. Each name ends with its unit."""
 
 from collections.abc import Sequence
+from types import ModuleType
+from typing import Final
 
 from tierbench.api.result import ResultTrial
-from tierbench.results.quantities import file_transfer
+from tierbench.results.quantities import broker, file_transfer
+
+_KINDS: Final[dict[str, ModuleType]] = {"FileTransferBenchmark": file_transfer, "BrokerBenchmark": broker}
 
 
 def quantities(trials: Sequence[ResultTrial]) -> dict[str, list[float]]:
     """The values of every quantity, a value a trial; quantities that no trial has are left out."""
     columns: dict[str, list[float]] = {}
     for trial in trials:
-        for name, value in file_transfer.of(trial).items():
-            if value is not None:
-                columns.setdefault(name, []).append(value)
+        for kind in _KINDS.values():
+            for name, value in kind.of(trial).items():
+                if value is not None:
+                    columns.setdefault(name, []).append(value)
     return columns
+
+
+def main_quantity(kind: str) -> str:
+    """What a kind of benchmark is read by first: a time, less is better."""
+    name: str = _KINDS[kind].MAIN
+    return name
+
+
+def rate_quantity(kind: str) -> str:
+    """What it is read by next: a rate, more is better."""
+    name: str = _KINDS[kind].RATE
+    return name

@@ -1,7 +1,12 @@
 """What one trial of a file transfer gives."""
 
+from typing import Final
+
 from tierbench.api.contract import ServerSample
 from tierbench.api.result import ResultTrial
+
+MAIN: Final = "durationNanoseconds"
+RATE: Final = "throughputBytesPerSecond"
 
 
 def of(trial: ResultTrial) -> dict[str, float | None]:
@@ -23,7 +28,7 @@ def of(trial: ResultTrial) -> dict[str, float | None]:
         "serverDeviceReadBytes": sample.device_read_bytes,
         "serverResidentPartsPerMillion": sample.resident_before_parts_per_million,
         "tcpRetransmits": sample.tcp_retransmits,
-        "roundTripNanoseconds": sample.round_trip_nanoseconds,
+        "tcpRoundTripNanoseconds": sample.round_trip_nanoseconds,
     }
 
 

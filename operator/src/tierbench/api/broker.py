@@ -1,0 +1,367 @@
+"""BrokerBenchmark: on which class of node should a message broker run, and which broker?"""
+
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from pydantic import Field, JsonValue
+
+from tierbench.api.benchmark import (
+    BENCHMARK_COLUMNS,
+    MAXIMUM_CASES,
+    Access,
+    Benchmark,
+    BenchmarkSpec,
+    Clients,
+    Servers,
+    Tls,
+)
+from tierbench.api.model import ClassName, Kind, Model, Rule, Size, matching, rules
+
+
+class Delivery(StrEnum):
+    """How hard client and broker try to deliver a message."""
+
+    AT_MOST_ONCE = "AtMostOnce"
+    AT_LEAST_ONCE = "AtLeastOnce"
+    EXACTLY_ONCE = "ExactlyOnce"
+
+
+class Encryption(StrEnum):
+    """Of the payload, from publisher to subscriber: the broker sees only the ciphertext."""
+
+    NONE = "None"
+    AES128GCM = "AES128GCM"
+
+
+class EngineType(StrEnum):
+    """The program that makes the load."""
+
+    NATIVE = "Native"
+    PAHO = "Paho"
+
+
+class Mosquitto(Model):
+    """Eclipse Mosquitto, deployed on each server class."""
+
+    persistence: bool = Field(
+        default=False,
+        description="Whether it keeps sessions and messages on the node's disk, in a volume that comes and goes with "
+        "the server pod.",
+    )
+    max_inflight_messages: int = Field(
+        default=0,
+        ge=0,
+        le=65535,
+        description="Messages of QoS 1 and 2 under way to one client at once; 0 for no limit but the client's window.",
+    )
+    max_queued_messages: int = Field(
+        default=0,
+        ge=0,
+        le=10_000_000,
+        description="Messages kept for one client beyond those under way; 0 for no limit. What is beyond it is lost.",
+    )
+    message_size_limit: int = Field(
+        default=0, ge=0, le=268_435_455, description="Bytes of the largest payload that it takes; 0 for no limit."
+    )
+
+
+class SecretReference(Model):
+    """A Secret in the benchmark's namespace."""
+
+    name: str = Field(
+        min_length=1,
+        max_length=253,
+        description="Its name. Keys: username and password, if the broker asks for them; ca.crt for TLS.",
+        json_schema_extra=rules(
+            matching(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", "is not the name of a Secret: see `kubectl get secrets`")
+        ),
+    )
+
+
+class External(Model):
+    """A broker that is there already: it is driven, and neither deployed nor observed."""
+
+    address: str = Field(
+        min_length=3,
+        max_length=280,
+        description="Host and port as the clients reach it.",
+        json_schema_extra=rules(
+            matching(
+                r"^([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\]):[1-9][0-9]{0,4}$",
+                "is not an address: write host and port, as in broker.example.com:1883 or [2001:db8::1]:1883",
+            )
+        ),
+    )
+    secret_ref: SecretReference | None = Field(default=None, description="Credentials, and the CA for TLS.")
+
+
+class Broker(Model):
+    """A broker: exactly one of the kinds below."""
+
+    name: str = Field(
+        min_length=1,
+        max_length=20,
+        description="What it is called in results and metrics.",
+        json_schema_extra=rules(
+            matching(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "must be lower-case letters, digits and hyphens")
+        ),
+    )
+    mosquitto: Mosquitto | None = Field(default=None, description="Eclipse Mosquitto, deployed on each server class.")
+    external: External | None = Field(default=None, description="A broker that is there already, spoken to by MQTT.")
+
+
+class Payload(Model):
+    """What messages carry."""
+
+    sizes: tuple[Size, ...] = Field(
+        default=("1Ki",),
+        min_length=1,
+        max_length=16,
+        description="Bytes of a message before compression and encryption (a factor): 2 to 16Mi.",
+        json_schema_extra=rules(
+            Rule(
+                "self.all(a, isQuantity(string(a)) && quantity(string(a)).compareTo(quantity('2')) >= 0"
+                " && quantity(string(a)).compareTo(quantity('16Mi')) <= 0)",
+                "each size must be from 2 to 16Mi: the first bytes number the message",
+            ),
+            Rule(
+                "!self.all(a, isQuantity(string(a)))"
+                " || self.all(a, self.exists_one(b, quantity(string(a)).compareTo(quantity(string(b))) == 0))",
+                "has the same size twice (1Ki and 1024 are the same): name each size once",
+            ),
+        ),
+    )
+    contents: tuple[
+        Annotated[
+            str,
+            Field(
+                max_length=16,
+                json_schema_extra=rules(
+                    matching(
+                        "^(Random|Zeros|SensorJSON|Ratio[1-9]0)$",
+                        "must be Random, Zeros, SensorJSON or Ratio10, Ratio20, … Ratio90",
+                    )
+                ),
+            ),
+        ],
+        ...,
+    ] = Field(
+        default=("Random",),
+        min_length=1,
+        max_length=12,
+        json_schema_extra={"x-kubernetes-list-type": "set"},
+        description="Random, Zeros, SensorJSON (records of sensors), or RatioNN: gzip and zstd compress it to NN % "
+        "(a factor).",
+    )
+
+
+class ClosedLoop(Model):
+    """The next message is sent when one has come back."""
+
+    in_flight: int = Field(default=1, ge=1, le=10000, description="Messages of a publisher that are under way.")
+
+
+class AsFastAsPossible(Model):
+    """Messages are sent as fast as the window allows."""
+
+
+class Pacing(Model):
+    """When messages are sent: exactly one of the four."""
+
+    closed_loop: ClosedLoop | None = Field(default=None, description="The next one when one has come back.")
+    as_fast_as_possible: AsFastAsPossible | None = Field(default=None, description="As fast as the window allows.")
+    interval_milliseconds: int | None = Field(
+        default=None, ge=1, le=3_600_000, description="One each interval, of each publisher."
+    )
+    messages_per_second: int | None = Field(
+        default=None, ge=1, le=1_000_000, description="So many a second, of each publisher."
+    )
+
+
+class Load(Model):
+    """How much a trial is: exactly one of the two."""
+
+    messages_per_publisher: int | None = Field(default=None, ge=1, le=100_000_000, description="So many messages.")
+    duration_seconds: int | None = Field(default=None, ge=1, le=86400, description="For so long.")
+
+
+class Subscribers(Model):
+    """Where subscribers run, if not in the publishers' pods."""
+
+    node_class: ClassName = Field(description="The node class. Its subscribers send each message back.")
+
+
+class BrokerClients(Clients):
+    """Where publishers and subscribers run."""
+
+    pods: int = Field(
+        default=1,
+        ge=1,
+        le=16,
+        description="Over how many pods the pairs are spread, on as many nodes of the class as there are.",
+    )
+    subscribers: Subscribers | None = Field(
+        default=None,
+        description="A node class for the subscribers; without it each pair is in one pod. Apart, a round trip is "
+        "there and back: each message is sent back by its subscriber.",
+    )
+    engine: EngineType = Field(
+        default=EngineType.NATIVE,
+        description="Native (one static program), or Paho (Python's client, for what a Python device sees).",
+    )
+
+
+_ONE_KIND = Rule(
+    "self.all(b, [has(b.mosquitto), has(b.external)].filter(x, x).size() == 1)",
+    "give each broker exactly one of mosquitto and external, for example {name: mosquitto, mosquitto: {}}",
+)
+_ONE_PACE = Rule(
+    "[has(self.closedLoop), has(self.asFastAsPossible), has(self.intervalMilliseconds), has(self.messagesPerSecond)]"
+    ".filter(x, x).size() == 1",
+    "give exactly one of closedLoop, asFastAsPossible, intervalMilliseconds and messagesPerSecond, "
+    "for example {closedLoop: {inFlight: 1}}",
+)
+_ONE_LOAD = Rule(
+    "has(self.messagesPerPublisher) != has(self.durationSeconds)",
+    "give exactly one of messagesPerPublisher and durationSeconds, for example {messagesPerPublisher: 100}",
+)
+_SERVERS_GIVEN = Rule(
+    "has(self.servers) || self.brokers.all(b, has(b.external))",
+    "spec.servers is missing: name the node classes that host the broker, for example {nodeClasses: [cloud]}",
+)
+_EXTERNAL_TLS = Rule(
+    "size(self.tls) == 1 || !self.brokers.exists(b, has(b.external))",
+    "an external broker has one address: give one level of tls, and another benchmark for each other",
+)
+_SPREAD = Rule(
+    "self.pairs.all(p, p >= self.clients.pods)",
+    "clients.pods is more than the smallest of pairs: each pod needs a pair of its own",
+)
+_NODES = (
+    "(has(self.servers) ? size(self.servers.nodeClasses) * self.servers.nodesPerClass : 0)"
+    " * size(self.brokers.filter(b, !has(b.external)))"
+)
+_CASES = (
+    f"({_NODES} + size(self.brokers.filter(b, has(b.external)))) * size(self.clients.nodeClasses)"
+    " * size(self.payload.sizes) * size(self.payload.contents) * size(self.delivery) * size(self.tls)"
+    " * size(self.encryption) * size(self.compression) * size(self.pairs)"
+)
+_BOUNDED_MATRIX = Rule(
+    f"{_CASES} <= {MAXIMUM_CASES}",
+    f"the matrix has more than {MAXIMUM_CASES} cases: take levels out, or make several benchmarks",
+    f"'the matrix has %d cases, at most {MAXIMUM_CASES} are allowed: "
+    f"take levels out, or make several benchmarks'.format([{_CASES}])",
+)
+
+_SET: dict[str, JsonValue] = {"x-kubernetes-list-type": "set"}
+_BY_NAME: dict[str, JsonValue] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+NO_SERVERS = Servers.model_construct(node_classes=())
+
+
+class BrokerSpec(BenchmarkSpec):
+    """Messages of these kinds, through these brokers on each server class, from and to each client class."""
+
+    brokers: tuple[Broker, ...] = Field(
+        min_length=1,
+        max_length=8,
+        description="The brokers (a factor).",
+        json_schema_extra={**_BY_NAME, **rules(_ONE_KIND)},
+    )
+    servers: Servers = Field(
+        default=NO_SERVERS,
+        description="Where brokers are deployed. Needed unless all of them are external.",
+        json_schema_extra={"default": None},
+    )
+    clients: BrokerClients = Field(description="Where publishers and subscribers run.")
+    payload: Payload = Field(default=Payload(), description="What messages carry.")
+    delivery: tuple[Delivery, ...] = Field(
+        default=(Delivery.AT_LEAST_ONCE,),
+        min_length=1,
+        max_length=3,
+        json_schema_extra=_SET,
+        description="AtMostOnce, AtLeastOnce, ExactlyOnce: QoS 0, 1 and 2 of MQTT (a factor).",
+    )
+    tls: tuple[Tls, ...] = Field(
+        default=(Tls.NONE,),
+        min_length=1,
+        max_length=3,
+        json_schema_extra=_SET,
+        description="Protection of the connections (a factor).",
+    )
+    encryption: tuple[Encryption, ...] = Field(
+        default=(Encryption.NONE,),
+        min_length=1,
+        max_length=2,
+        json_schema_extra=_SET,
+        description="Of the payload, end to end (a factor).",
+    )
+    compression: tuple[
+        Annotated[
+            str,
+            Field(
+                max_length=8,
+                json_schema_extra=rules(
+                    matching(
+                        "^(None|Gzip(:[1-9])?|Zstd(:([1-9]|1[0-9]|2[0-2]))?)$",
+                        "must be None, Gzip or Zstd, with a level if wanted: Gzip:1 … Gzip:9, Zstd:1 … Zstd:22",
+                    )
+                ),
+            ),
+        ],
+        ...,
+    ] = Field(
+        default=("None",),
+        min_length=1,
+        max_length=8,
+        json_schema_extra=_SET,
+        description="Of the payload, before encryption: None, Gzip, Zstd, Gzip:9, Zstd:19 (a factor).",
+    )
+    pairs: tuple[Annotated[int, Field(ge=1, le=256)], ...] = Field(
+        default=(1,),
+        min_length=1,
+        max_length=8,
+        json_schema_extra=_SET,
+        description="Publishers, each with a subscriber of its own (a factor).",
+    )
+    pacing: Pacing = Field(
+        default=Pacing(closed_loop=ClosedLoop()),
+        json_schema_extra=rules(_ONE_PACE),
+        description="When messages are sent.",
+    )
+    window: int = Field(
+        default=512,
+        ge=1,
+        le=65000,
+        description="Messages of a publisher that may be under way at once, whatever the pacing: beyond it the "
+        "broker would have to queue, and at last drop them.",
+    )
+    load: Load = Field(
+        default=Load(messages_per_publisher=100),
+        json_schema_extra=rules(_ONE_LOAD),
+        description="How much a trial is.",
+    )
+    patience_milliseconds: int = Field(
+        default=10000,
+        ge=100,
+        le=600000,
+        description="Messages under way are lost when none has come for so long.",
+    )
+    access: Access = Field(default=Access.CLUSTER_IP, description="The path from clients to the broker.")
+
+
+class BrokerBenchmark(Benchmark):
+    """On which class of node should a message broker run, and which broker?"""
+
+    KIND: ClassVar[Kind] = Kind(
+        kind="BrokerBenchmark",
+        plural="brokerbenchmarks",
+        singular="brokerbenchmark",
+        short_names=("bb",),
+        namespaced=True,
+        columns=BENCHMARK_COLUMNS,
+        description="BrokerBenchmark measures how fast and how surely message brokers deliver from each class of node: "
+        "which broker, on which class, up to which load?",
+    )
+    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_SERVERS_GIVEN, _EXTERNAL_TLS, _SPREAD, _BOUNDED_MATRIX)
+
+    spec: BrokerSpec

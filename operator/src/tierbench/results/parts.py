@@ -1,0 +1,94 @@
+"""The lines of a client's parts, merged: what several pods measured together is one trial."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tierbench.api.contract import (
+    ClientSample,
+    Distributions,
+    Exchange,
+    ExchangeErrors,
+    Histogram,
+    Outcome,
+    TrialLine,
+)
+from tierbench.results import histogram
+
+_MEANS: Final = ("connect_nanoseconds", "tls_nanoseconds")
+_COSTS: Final = (
+    "reconnects", "errors", "wire_sent_bytes", "wire_received_bytes", "tcp_retransmits", "decrypt_nanoseconds",
+    "decompress_nanoseconds",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PartOutput:
+    """The trials that a part has printed. An echo's costs count; its messages are those that the senders count."""
+
+    trials: Sequence[TrialLine]
+    echo: bool = False
+
+
+def merge_parts(parts: Sequence[PartOutput]) -> tuple[TrialLine, ...]:
+    """The trials that all parts have printed, in the order of the first."""
+    if len(parts) == 1:
+        return tuple(parts[0].trials)
+    lines = [{(line.warmup, line.trial): line for line in part.trials} for part in parts]
+    together = [key for key in lines[0] if all(key in known for known in lines)]
+    return tuple(
+        _merge([(known[key], part.echo) for known, part in zip(lines, parts, strict=True)]) for key in together
+    )
+
+
+def _merge(lines: Sequence[tuple[TrialLine, bool]]) -> TrialLine:
+    """Trials begin together, so the longest is the whole; the client is the part that was nearest to its limit."""
+    senders = [line for line, echo in lines if not echo]
+    failed = next((line for line, _ in lines if line.outcome is Outcome.FAILED), None)
+    return senders[0].model_copy(
+        update={
+            "outcome": Outcome.COMPLETED if failed is None else Outcome.FAILED,
+            "failure": None if failed is None else failed.failure,
+            "duration_nanoseconds": max(line.duration_nanoseconds for line in senders),
+            "client": max((line.client for line, _ in lines), key=_load),
+            "server": next((line.server for line, _ in lines if line.server is not None), None),
+            "exchange": _exchange(lines),
+            "distributions": merge_distributions(line.distributions for line in senders),
+        }
+    )
+
+
+def _load(sample: ClientSample) -> float:
+    return sample.cpu_nanoseconds / (sample.cpu_limit_millicores or 1000)
+
+
+def _exchange(lines: Sequence[tuple[TrialLine, bool]]) -> Exchange | None:
+    whole = [line.exchange for line, echo in lines if line.exchange is not None and not echo]
+    echoes = [line.exchange for line, echo in lines if line.exchange is not None and echo]
+    if not whole:
+        return None
+    summed = {
+        name: sum(getattr(one, name) for one in whole)
+        for name in Exchange.model_fields
+        if name not in (*_MEANS, "error_causes", "session_nanoseconds")
+    }
+    for name in _COSTS:
+        summed[name] += sum(getattr(one, name) for one in echoes)
+    pairs = max(sum(one.pairs for one in whole), 1)
+    means = {name: sum(getattr(one, name) * one.pairs for one in whole) // pairs for name in _MEANS}
+    causes = {
+        name: sum(getattr(one.error_causes, name) for one in (*whole, *echoes)) for name in ExchangeErrors.model_fields
+    }
+    session = max(one.session_nanoseconds for one in whole)
+    return Exchange(**summed, **means, error_causes=ExchangeErrors(**causes), session_nanoseconds=session)
+
+
+def merge_distributions(many: Iterable[Distributions]) -> Distributions:
+    """Distributions of the same kind together."""
+    known = tuple(many)
+    merged: dict[str, Histogram] = {}
+    for name in Distributions.model_fields:
+        parts = [part for one in known if (part := getattr(one, name)) is not None]
+        if parts:
+            merged[name] = histogram.merge(parts)
+    return Distributions(**merged)

@@ -1,0 +1,57 @@
+"""The path from clients to a server: Services, and the address that they give."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tierbench.api.benchmark import Access
+from tierbench.workloads.workload import Manifest, RunningServer
+
+SERVER_NAME: Final = "server.tierbench.internal"
+
+
+def service(metadata: Manifest, labels: Mapping[str, str], ports: Mapping[str, int], service_type: str) -> Manifest:
+    """A Service for the server pod with these labels.
+
+    A server whose disk stalls may miss a readiness probe: it must stay reachable, the stall is what is measured.
+    """
+    owner_labels = {key: value for key, value in metadata["labels"].items() if key.startswith("tierbench.io/")}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {
+            "type": service_type,
+            "publishNotReadyAddresses": True,
+            "selector": {**owner_labels, **labels},
+            "ports": [{"name": name, "port": port, "targetPort": port} for name, port in ports.items()],
+        },
+    }
+
+
+def access_services(
+    metadata: Manifest, labels: Mapping[str, str], access: Access, ports: Mapping[str, int]
+) -> tuple[Manifest, ...]:
+    """The Service that `access` asks for, if it asks for one."""
+    if access not in (Access.CLUSTER_IP, Access.NODE_PORT):
+        return ()
+    return (service(metadata, labels, ports, "NodePort" if access is Access.NODE_PORT else "ClusterIP"),)
+
+
+def address(access: Access, server: RunningServer, port_name: str, port: int) -> str:
+    """host:port of a running server, as its clients reach it."""
+    match access:
+        case Access.POD_IP:
+            host = server.pod_ip
+        case Access.HOST_NETWORK:
+            host = server.host_ip
+        case Access.CLUSTER_IP:
+            metadata = server.service["metadata"]
+            host = f"{metadata['name']}.{metadata['namespace']}.svc"
+        case Access.NODE_PORT:
+            host, port = server.host_ip, _node_port(server.service, port_name)
+    return f"{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _node_port(raw: Mapping[str, Any], name: str) -> int:
+    ports = {port["name"]: int(port["nodePort"]) for port in raw["spec"]["ports"]}
+    return ports[name]

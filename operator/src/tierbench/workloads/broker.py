@@ -1,0 +1,101 @@
+"""BrokerBenchmark as a workload."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from tierbench.api.benchmark import Tls
+from tierbench.api.broker import Broker, BrokerSpec
+from tierbench.api.quantity import parse_size
+from tierbench.api.result import ServiceFacts
+from tierbench.plan import EXTERNAL, Case, Factor, Slot, slots
+from tierbench.workloads.exchange import READY_SECONDS, broker_job, parts
+from tierbench.workloads.external import external_manifests
+from tierbench.workloads.mosquitto import mosquitto_manifests, settings
+from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
+from tierbench.workloads.workload import ClientSite, Credentials, Images, Manifest, Part, RunningServer, ServerSite
+
+BROKER: Final = "broker"
+_START_SECONDS: Final = 120
+_BYTES_PER_MESSAGE_OVERHEAD: Final = 4096
+
+
+@dataclass(frozen=True)
+class BrokerWorkload:
+    """A broker on the server's node, publishers and subscribers on the clients'."""
+
+    owner: Owner
+    spec: BrokerSpec
+    images: Images
+
+    def slots(self) -> tuple[Slot, ...]:
+        """Each of our brokers on each node; each external one where it is."""
+        ours = [broker.name for broker in self.spec.brokers if broker.external is None]
+        external = [broker.name for broker in self.spec.brokers if broker.external is not None]
+        places = slots(self.spec)
+        return (
+            *(Slot(place.node_class, place.ordinal, ((BROKER, name),)) for place in places for name in ours),
+            *(Slot(EXTERNAL, 0, ((BROKER, name),)) for name in external),
+        )
+
+    def factors(self) -> tuple[Factor, ...]:
+        """All but the broker, which comes with the slot."""
+        spec = self.spec
+        return (
+            Factor("payloadSize", spec.payload.sizes),
+            Factor("content", spec.payload.contents),
+            Factor("delivery", tuple(level.value for level in spec.delivery)),
+            Factor("tls", tuple(level.value for level in spec.tls)),
+            Factor("encryption", tuple(level.value for level in spec.encryption)),
+            Factor("compression", spec.compression),
+            Factor("pairs", tuple(str(number) for number in spec.pairs)),
+        )
+
+    def parts(self, case: Case) -> tuple[Part, ...]:
+        """The clients' pods."""
+        return parts(self.spec, case)
+
+    def service(self, slot: Slot) -> ServiceFacts | None:
+        """Which broker, and its settings."""
+        broker = self._broker(slot)
+        if broker.mosquitto is None:
+            return ServiceFacts(name=broker.name)
+        return ServiceFacts(name=broker.name, image=self.images.mosquitto, settings=settings(broker.mosquitto))
+
+    def credentials(self, site: ServerSite) -> Credentials:
+        """The agent's token, an account, a key for payloads, and certificates if any case uses TLS."""
+        metadata = self.owner.metadata(site.name, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
+        manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
+        return Credentials(manifest, certificate=any(level is not Tls.NONE for level in self.spec.tls), account=True)
+
+    def server(self, site: ServerSite) -> tuple[Manifest, ...]:
+        """The broker, and the agent beside it."""
+        mosquitto = self._broker(site.slot).mosquitto
+        if mosquitto is None:
+            return external_manifests(self.owner, self.images, site)
+        return mosquitto_manifests(self.owner, self.spec, mosquitto, self.images, site)
+
+    def client(self, site: ClientSite, case: Case, server: RunningServer) -> Manifest:
+        """The Job of one part."""
+        return broker_job(self.owner, self.spec, self._broker(case.server), self.images, site, case, server)
+
+    def deadline_seconds(self, trials: int) -> int:
+        """Trials, warm-up ones included, times the time that one may take, and the start of broker and pod."""
+        return (trials + self.spec.warmup) * self.spec.timeouts.trial_seconds + READY_SECONDS + _START_SECONDS
+
+    def weight(self, case: Case) -> float:
+        """Seconds a trial where the pace says so, else bytes moved, and for each message what a small one costs."""
+        load, pacing = self.spec.load, self.spec.pacing
+        repetitions = self.spec.repetitions + self.spec.warmup
+        if load.duration_seconds is not None:
+            return float(repetitions * load.duration_seconds)
+        messages = load.messages_per_publisher or 0
+        if pacing.interval_milliseconds is not None:
+            return repetitions * messages * pacing.interval_milliseconds / 1000
+        if pacing.messages_per_second is not None:
+            return repetitions * messages / pacing.messages_per_second
+        size = parse_size(case.levels["payloadSize"]) + _BYTES_PER_MESSAGE_OVERHEAD
+        return float(repetitions * messages * int(case.levels["pairs"]) * size)
+
+    def _broker(self, slot: Slot) -> Broker:
+        name = dict(slot.levels)[BROKER]
+        return next(broker for broker in self.spec.brokers if broker.name == name)
