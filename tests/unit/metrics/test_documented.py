@@ -3,6 +3,7 @@ from pathlib import Path
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.unit.metrics import test_broker
 from tests.unit.metrics.test_metrics import filled, raw_result
 from tierbench.metrics.family import render
 from tierbench.metrics.operator import OperatorMetrics
@@ -18,7 +19,10 @@ def test_every_metric_is_explained_and_nothing_else() -> None:
     statistics |= dict.fromkeys(rest, statistics["durationNanoseconds"])
     metrics = OperatorMetrics()
     metrics.error("Conflict")
-    text = "".join(render(filled(raw).samples())) + generate_latest(metrics.registry).decode()
+    text = (
+        "".join(render([*filled(raw).samples(), *test_broker.filled().samples()]))
+        + generate_latest(metrics.registry).decode()
+    )
     names = {
         f"{family.name}_total" if family.type == "counter" else family.name
         for family in text_string_to_metric_families(text)

@@ -1,0 +1,54 @@
+"""Results of brokers, as their clients' lines make them."""
+
+import json
+from typing import Any
+
+from tests.unit.domain.world import trial_line
+from tests.unit.results.test_record import NOW
+from tierbench.api.contract import TrialLine
+from tierbench.api.result import ResultSpec, ResultStatus
+from tierbench.results import histogram
+from tierbench.results.record import conclude, record
+
+ROUND_TRIPS = (200_000, 250_000, 300_000, 4_000_000)
+
+
+def spec(trials: int = 3, **levels: str) -> ResultSpec:
+    """A case of one pair through Mosquitto."""
+    usual = {
+        "broker": "mosquitto",
+        "payloadSize": "1Ki",
+        "content": "Random",
+        "delivery": "AtLeastOnce",
+        "tls": "None",
+        "encryption": "None",
+        "compression": "None",
+        "pairs": "1",
+    }
+    body = {
+        "benchmark": {"kind": "BrokerBenchmark", "name": "demo"},
+        "run": 1,
+        "case": 1,
+        "levels": {**usual, **levels},
+        "server": {"nodeClass": "jetson", "node": "j1"},
+        "client": {"nodeClass": "user", "node": "u1"},
+        "trials": trials,
+    }
+    return ResultSpec.model_validate(body)
+
+
+def line(number: int, *, nanoseconds: int = 10**9, cpu: int = 10**7, limit: int = 4000, **exchange: Any) -> TrialLine:
+    """A trial of 1000 messages of 1 KiB, none lost unless `exchange` says so."""
+    fields = {"pairs": 1, "sent": 1000, "received": 1000, "receivedBytes": 1_024_000, "sentBytes": 1_024_000}
+    body = json.loads(trial_line(number, nanoseconds=nanoseconds, measured={}))
+    body["client"] = {"cpuNanoseconds": cpu, "cpuLimitMillicores": limit}
+    body["server"] = {"processCpuNanoseconds": nanoseconds // 10, "cpuPartsPerMillion": 100_000}
+    body["exchange"] = {**fields, "acknowledged": 1000, "sessionNanoseconds": nanoseconds + 10**8, **exchange}
+    body["distributions"] = {"roundTrip": histogram.of(ROUND_TRIPS).to_json()}
+    return TrialLine.model_validate(body)
+
+
+def measured(*lines: TrialLine, **levels: str) -> ResultStatus:
+    """The result that these lines make."""
+    wanted = spec(len(lines), **levels)
+    return conclude(wanted, record(wanted, ResultStatus(), lines, 1), NOW, None)

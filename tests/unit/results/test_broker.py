@@ -1,0 +1,80 @@
+"""Results of brokers: what is counted, shown, and what makes them not valid."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.results.broker import line, measured
+from tierbench.results.parts import PartOutput, merge_parts
+
+
+def test_reads_well() -> None:
+    display = measured(line(1), line(2), line(3), delivery="ExactlyOnce", pairs="4").display
+    assert (display.case, display.mean, display.throughput, display.valid) == (
+        "mosquitto 1Ki ExactlyOnce x4",
+        "1.19 ms",
+        "1.00 k msg/s",
+        "Yes",
+    )
+    assert display.p99.startswith("4.0")
+
+
+def test_counts_reconcile() -> None:
+    messages = measured(line(1), line(2, received=990, lost=10)).counts.messages
+    assert messages is not None
+    assert (messages.sent, messages.received + messages.lost) == (2000, 2000)
+
+
+@pytest.mark.parametrize(
+    ("reason", "change"),
+    [
+        ("MessagesLost", {"received": 990, "lost": 10}),
+        ("AcknowledgedLost", {"received": 990, "lost": 10, "acknowledgedLost": 10}),
+        ("ClientSaturated", {"cpu": 37 * 10**8}),
+    ],
+)
+def test_not_valid(reason: str, change: dict[str, int]) -> None:
+    status = measured(line(1), line(2, **change))
+    assert status.valid is False
+    assert status.invalid[0].reason == reason
+
+
+def test_a_client_of_one_thread_is_saturated_by_one_cpu() -> None:
+    assert measured(line(1, cpu=95 * 10**7, limit=1000)).invalid[0].reason == "ClientSaturated"
+
+
+def test_says_that_the_broker_was_the_limit() -> None:
+    trial = line(1)
+    assert trial.server is not None
+    busy = trial.model_copy(update={"server": trial.server.model_copy(update={"process_cpu_nanoseconds": 95 * 10**7})})
+    assert [fact.reason for fact in measured(busy).facts] == ["BrokerSaturated"]
+
+
+def test_says_that_the_pace_was_not_kept() -> None:
+    assert [fact.reason for fact in measured(line(1, lateSends=7)).facts] == ["BehindPace"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), min_size=2, max_size=5))
+def test_parts_add_up(counts: list[tuple[int, int]]) -> None:
+    parts = [
+        PartOutput([line(1, sent=received + lost, received=received, lost=lost, nanoseconds=10**9 + index)])
+        for index, (received, lost) in enumerate(counts)
+    ]
+    (merged,) = merge_parts(parts)
+    assert merged.exchange is not None
+    assert merged.exchange.sent == merged.exchange.received + merged.exchange.lost == sum(map(sum, counts))
+    assert merged.duration_nanoseconds == 10**9 + len(counts) - 1
+    assert merged.distributions.round_trip is not None
+    assert merged.distributions.round_trip.count == 4 * len(counts)
+
+
+def test_a_trial_counts_once_all_parts_have_printed_it() -> None:
+    merged = merge_parts([PartOutput([line(1), line(2)]), PartOutput([line(1)])])
+    assert [trial.trial for trial in merged] == [1]
+
+
+def test_an_echo_costs_and_counts_nothing() -> None:
+    echo = line(1, sent=0, received=1000, wireSentBytes=5, reconnects=1)
+    (merged,) = merge_parts([PartOutput([line(1, wireSentBytes=7)]), PartOutput([echo], echo=True)])
+    assert merged.exchange is not None
+    assert (merged.exchange.received, merged.exchange.wire_sent_bytes, merged.exchange.reconnects) == (1000, 12, 1)
