@@ -1,4 +1,4 @@
-"""File transfer benchmarks for tests, and what is to be true of each when it has ended."""
+"""Benchmarks for tests, and what is to be true of each when it has ended."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -31,17 +31,33 @@ def file_transfer(name: str = "files", **spec: Any) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": "FileTransferBenchmark", "metadata": {"name": name}, "spec": body}
 
 
+def broker(name: str = "brokers", **spec: Any) -> dict[str, Any]:
+    """A Mosquitto on the cloud-like node, and one pair on the user's, unless the spec says otherwise."""
+    body = {
+        "brokers": [{"name": "mosquitto", "mosquitto": {}}],
+        "servers": {"nodeClasses": ["cloud"]},
+        "clients": {"nodeClasses": ["user"]},
+        "load": {"messagesPerPublisher": 50},
+        "repetitions": 2,
+        "timeouts": {"schedulingSeconds": 20},
+        **spec,
+    }
+    given = {key: value for key, value in body.items() if value is not None}
+    return {"apiVersion": API_VERSION, "kind": "BrokerBenchmark", "metadata": {"name": name}, "spec": given}
+
+
 @dataclass(frozen=True)
 class Running:
     """A benchmark in the cluster."""
 
     kubectl: Kubectl
     name: str = "files"
+    kind: str = "filetransferbenchmark"
 
     @property
     def object(self) -> dict[str, Any]:
         """As it is now."""
-        return self.kubectl.get("filetransferbenchmark", self.name)
+        return self.kubectl.get(self.kind, self.name)
 
     @property
     def status(self) -> dict[str, Any]:

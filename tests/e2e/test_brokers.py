@@ -1,0 +1,121 @@
+"""Brokers on a real cluster: every factor, counts that reconcile, bytes that a capture agrees with."""
+
+from typing import Any
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.e2e.benchmarks import Running, assert_nothing_left, broker
+from tests.e2e.capture import capturing
+from tests.e2e.kubectl import Kubectl
+from tests.e2e.operator_release import pids
+
+
+def run(kubectl: Kubectl, name: str = "brokers", *, seconds: float = 240, **spec: Any) -> list[dict[str, Any]]:
+    """Results of a benchmark that ran to its end: every case measured, and every count reconciled."""
+    kubectl.apply(broker(name, **spec))
+    running = Running(kubectl, name, "brokerbenchmark")
+    running.wait_for_phase("Complete", seconds=seconds)
+    for result in running.results:
+        status = result["status"]
+        assert status["phase"] == "Measured", status
+        messages = status["counts"]["messages"]
+        assert messages["sent"] == messages["received"] + messages["lost"]
+        assert messages["lost"] == messages["duplicated"] == status["counts"]["errors"] == 0, messages
+        assert status["distributions"]["roundTrip"]["count"] == messages["received"]
+    assert_nothing_left(running)
+    return running.results
+
+
+def test_delivery_and_tls(kubectl: Kubectl) -> None:
+    results = run(kubectl, delivery=["AtMostOnce", "AtLeastOnce", "ExactlyOnce"], tls=["None", "TLSv1.2", "TLSv1.3"])
+    assert len(results) == 9
+    for result in results:
+        levels, exchange = result["spec"]["levels"], result["status"]["trials"][0]["exchange"]
+        acknowledged = exchange.get("acknowledged", 0)
+        assert acknowledged == (0 if levels["delivery"] == "AtMostOnce" else 50)
+        assert (exchange.get("tlsNanoseconds", 0) > 0) == (levels["tls"] != "None")
+        assert exchange["connectNanoseconds"] > 0
+        assert exchange["wireSentBytes"] > 50 * 1024
+        assert result["spec"]["service"]["settings"]["set_tcp_nodelay"] == "true"
+        assert result["status"]["trials"][0]["server"]["processCpuNanoseconds"] >= 0
+    wire = {
+        tuple(item["spec"]["levels"][factor] for factor in ("delivery", "tls")): item["status"]["statistics"][
+            "wireBytes"
+        ]["mean"]
+        for item in results
+    }
+    assert wire["AtMostOnce", "None"] < wire["AtLeastOnce", "None"] < wire["ExactlyOnce", "None"]
+    assert all(wire[delivery, "None"] < wire[delivery, "TLSv1.2"] for delivery, _ in wire)
+
+
+def test_payloads(kubectl: Kubectl) -> None:
+    results = run(
+        kubectl,
+        payload={"sizes": ["10Ki"], "contents": ["Ratio30", "SensorJSON"]},
+        encryption=["None", "AES128GCM"],
+        compression=["None", "Zstd"],
+    )
+    assert len(results) == 8
+    for result in results:
+        levels, exchange = result["spec"]["levels"], result["status"]["trials"][0]["exchange"]
+        assert exchange["receivedBytes"] == 50 * 10240
+        compressed, encrypted = levels["compression"] != "None", levels["encryption"] != "None"
+        assert (exchange.get("compressNanoseconds", 0) > 0) == compressed
+        assert (exchange.get("decryptNanoseconds", 0) > 0) == encrypted
+        share = exchange["encodedBytes"] / exchange["sentBytes"]
+        if compressed and levels["content"] == "Ratio30":
+            assert share == pytest.approx(0.3, abs=0.03)
+        elif not compressed:
+            assert share == pytest.approx(1, abs=0.01)
+
+
+def test_pairs_in_several_pods(kubectl: Kubectl) -> None:
+    clients = {"nodeClasses": ["user"], "pods": 3}
+    for result in run(kubectl, clients=clients, pairs=[3, 8], pacing={"messagesPerSecond": 100}):
+        pairs = int(result["spec"]["levels"]["pairs"])
+        assert result["status"]["counts"]["messages"]["sent"] == 2 * 50 * pairs
+        assert result["status"]["trials"][0]["exchange"]["pairs"] == pairs
+        duration = result["status"]["statistics"]["durationNanoseconds"]["mean"] / 1e9
+        assert duration == pytest.approx(0.49, rel=0.2)
+
+
+def test_subscribers_apart_send_back(kubectl: Kubectl) -> None:
+    clients = {"nodeClasses": ["user"], "subscribers": {"nodeClass": "jetson-nano"}}
+    (result,) = run(kubectl, clients=clients)
+    assert result["status"]["counts"]["messages"]["sent"] == 100
+
+
+def test_both_engines_count_alike(kubectl: Kubectl) -> None:
+    counted = {}
+    for engine in ("Native", "Paho"):
+        results = run(
+            kubectl,
+            engine.lower(),
+            clients={"nodeClasses": ["user"], "engine": engine},
+            delivery=["AtMostOnce", "ExactlyOnce"],
+            tls=["None", "TLSv1.3"],
+            compression=["Gzip"],
+            encryption=["AES128GCM"],
+            pairs=[2],
+        )
+        assert {result["status"]["engine"]["name"] for result in results} == {f"tierbench-{_program(engine)}"}
+        counted[engine] = [result["status"]["counts"] for result in results]
+    assert counted["Native"] == counted["Paho"]
+
+
+def _program(engine: str) -> str:
+    return {"Native": "client", "Paho": "paho"}[engine]
+
+
+def test_wire_bytes_agree_with_a_capture_at_the_broker(kubectl: Kubectl, cluster: Cluster) -> None:
+    """Both legs, headers and all, within 1 %."""
+    spec: dict[str, Any] = {"payload": {"sizes": [1000]}, "load": {"messagesPerPublisher": 400}, "repetitions": 1}
+    kubectl.apply(broker(**spec, tls=["TLSv1.3"], access="PodIP"))
+    running = Running(kubectl, "brokers", "brokerbenchmark")
+    pod = running.wait_for_pod("server")["metadata"]["name"]
+    with capturing(pids(cluster, kubectl.namespace, pod, "mosquitto")[0], 8883) as captured:
+        running.wait_for_phase("Complete")
+    exchange = running.results[0]["status"]["trials"][0]["exchange"]
+    assert captured.largest <= 1514
+    assert exchange["wireSentBytes"] + exchange["wireReceivedBytes"] == pytest.approx(captured.total, rel=0.01)
