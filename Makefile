@@ -10,7 +10,7 @@ PACKAGES := operator/src/tierbench images tests
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
 .PHONY: help setup generate verify lint test test-unit test-client test-api test-chart test-cluster images cluster \
-        cluster-down demo bench clean
+        cluster-down demo demo-brokers bench clean
 
 help: ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -66,7 +66,10 @@ cluster-down: ## Remove the built-in cluster
 	python3 -m tests.cluster down
 
 demo: setup ## Measure file transfers on a real cluster, and see the answer
-	CLUSTER=$(CLUSTER) tools/demo
+	CLUSTER=$(CLUSTER) tools/demo demo file-transfer-demo
+
+demo-brokers: setup ## Repeat the papers' broker experiments, shortened
+	CLUSTER=$(CLUSTER) tools/demo demo-brokers broker-throughput broker-compression broker-tls
 
 bench: cluster images ## Compare with known peers; writes build/bench/results.json
 	$(PYTHON) -m tests.bench
