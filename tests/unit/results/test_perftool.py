@@ -13,10 +13,23 @@ from tests.unit.results.test_record import spec as file_spec
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.perftool import to_json, to_tsv
 
-FIELDS = (
-    "start_time start_time_ms end_time end_time_ms time time_ms msg_count_total msg_count_rate msg_bytes_total "
-    "msg_bytes_rate msg_size_min msg_size_max msg_size_avg error_count_total error_count_rate"
-).split()
+FIELDS = [
+    "start_time",
+    "start_time_ms",
+    "end_time",
+    "end_time_ms",
+    "time",
+    "time_ms",
+    "msg_count_total",
+    "msg_count_rate",
+    "msg_bytes_total",
+    "msg_bytes_rate",
+    "msg_size_min",
+    "msg_size_max",
+    "msg_size_avg",
+    "error_count_total",
+    "error_count_rate",
+]
 
 
 @pytest.fixture

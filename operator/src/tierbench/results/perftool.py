@@ -1,7 +1,7 @@
-"""Results of brokers in the form of SINETStream's performance tool, so that figures can be laid beside published ones.
+"""Results of brokers in the form of SINETStream's performance tool, to lay figures beside published ones.
 
-One record a trial, with all pairs together. What differs from the tool: sizes are the payload's, without its envelope of
-20 bytes; the reader's end is its last message, where the tool takes the writer's; rates count from the start of the load.
+One record a trial, with all pairs together. What differs from the tool: sizes are the payload's, without its envelope
+of 20 bytes; the reader's end is its last message, where the tool takes the writer's; rates count from the load's start.
 """
 
 import csv
