@@ -1,0 +1,208 @@
+package payload
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	usualGzip = 6
+	usualZstd = 3
+)
+
+// Spent is time by what it was spent on.
+type Spent struct{ Compress, Encrypt, Decrypt, Decompress time.Duration }
+
+// Codec compresses, then encrypts, and back. It is for one goroutine; what it returns is valid until the next call.
+type Codec struct {
+	compressor compressor
+	aead       cipher.AEAD
+	spent      Spent
+	sealed     []byte
+	opened     []byte
+}
+
+type compressor interface {
+	compress(plain []byte) ([]byte, error)
+	decompress(packed []byte) ([]byte, error)
+}
+
+// NewCodec knows the compressions None, Gzip and Zstd, with :LEVEL if wanted, and the encryptions None and AES128GCM.
+func NewCodec(compression, encryption string, key []byte) (*Codec, error) {
+	codec := &Codec{}
+	var err error
+	if codec.compressor, err = newCompressor(compression); err != nil {
+		return nil, err
+	}
+	switch encryption {
+	case "None":
+	case "AES128GCM":
+		if len(key) != 16 {
+			return nil, fmt.Errorf("the payload key has %d bytes, AES128GCM needs 16", len(key))
+		}
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return nil, err
+		}
+		if codec.aead, err = cipher.NewGCM(block); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("encryption is %q: write None or AES128GCM", encryption)
+	}
+	return codec, nil
+}
+
+// Plain says that messages are sent as they are.
+func (c *Codec) Plain() bool { return c.compressor == nil && c.aead == nil }
+
+// Spent is what was spent so far.
+func (c *Codec) Spent() Spent { return c.spent }
+
+// Encode gives what is sent for plain.
+func (c *Codec) Encode(plain []byte) ([]byte, error) {
+	message := plain
+	if c.compressor != nil {
+		started := time.Now()
+		packed, err := c.compressor.compress(message)
+		c.spent.Compress += time.Since(started)
+		if err != nil {
+			return nil, err
+		}
+		message = packed
+	}
+	if c.aead != nil {
+		started := time.Now()
+		message = c.seal(message)
+		c.spent.Encrypt += time.Since(started)
+	}
+	return message, nil
+}
+
+func (c *Codec) seal(plain []byte) []byte {
+	size := c.aead.NonceSize()
+	if cap(c.sealed) < size {
+		c.sealed = make([]byte, size, size+len(plain)+c.aead.Overhead())
+	}
+	nonce := c.sealed[:size]
+	_, _ = rand.Read(nonce) // never fails
+	c.sealed = c.aead.Seal(nonce, nonce, plain, nil)
+	return c.sealed
+}
+
+// Decode gives back what was encoded.
+func (c *Codec) Decode(message []byte) ([]byte, error) {
+	plain := message
+	if c.aead != nil {
+		started := time.Now()
+		size := c.aead.NonceSize()
+		if len(message) < size {
+			return nil, errors.New("the message is shorter than its nonce")
+		}
+		opened, err := c.aead.Open(c.opened[:0], message[:size], message[size:], nil)
+		c.spent.Decrypt += time.Since(started)
+		if err != nil {
+			return nil, err
+		}
+		c.opened, plain = opened, opened
+	}
+	if c.compressor != nil {
+		started := time.Now()
+		unpacked, err := c.compressor.decompress(plain)
+		c.spent.Decompress += time.Since(started)
+		if err != nil {
+			return nil, err
+		}
+		plain = unpacked
+	}
+	return plain, nil
+}
+
+func newCompressor(text string) (compressor, error) {
+	name, level, given := strings.Cut(text, ":")
+	number, err := strconv.Atoi(level)
+	switch {
+	case text == "None":
+		return nil, nil
+	case name == "Gzip" && !given:
+		return newGzip(usualGzip)
+	case name == "Gzip" && err == nil && number >= 1 && number <= 9:
+		return newGzip(number)
+	case name == "Zstd" && !given:
+		return newZstd(usualZstd)
+	case name == "Zstd" && err == nil && number >= 1 && number <= 22:
+		return newZstd(number)
+	}
+	return nil, fmt.Errorf("compression is %q: write None, Gzip, Zstd, or with a level Gzip:1 … Gzip:9, Zstd:1 … Zstd:22", text)
+}
+
+type gzipCodec struct {
+	writer *gzip.Writer
+	reader gzip.Reader
+	packed bytes.Buffer
+	plain  bytes.Buffer
+	source bytes.Reader
+}
+
+func newGzip(level int) (compressor, error) {
+	writer, err := gzip.NewWriterLevel(io.Discard, level)
+	return &gzipCodec{writer: writer}, err
+}
+
+func (g *gzipCodec) compress(plain []byte) ([]byte, error) {
+	g.packed.Reset()
+	g.writer.Reset(&g.packed)
+	if _, err := g.writer.Write(plain); err != nil {
+		return nil, err
+	}
+	if err := g.writer.Close(); err != nil {
+		return nil, err
+	}
+	return g.packed.Bytes(), nil
+}
+
+func (g *gzipCodec) decompress(packed []byte) ([]byte, error) {
+	g.source.Reset(packed)
+	if err := g.reader.Reset(&g.source); err != nil {
+		return nil, err
+	}
+	g.plain.Reset()
+	_, err := g.plain.ReadFrom(&g.reader)
+	return g.plain.Bytes(), err
+}
+
+type zstdCodec struct {
+	encoder       *zstd.Encoder
+	decoder       *zstd.Decoder
+	packed, plain []byte
+}
+
+func newZstd(level int) (compressor, error) {
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	return &zstdCodec{encoder: encoder, decoder: decoder}, err
+}
+
+func (z *zstdCodec) compress(plain []byte) ([]byte, error) {
+	z.packed = z.encoder.EncodeAll(plain, z.packed[:0])
+	return z.packed, nil
+}
+
+func (z *zstdCodec) decompress(packed []byte) (plain []byte, err error) {
+	z.plain, err = z.decoder.DecodeAll(packed, z.plain[:0])
+	return z.plain, err
+}

@@ -1,0 +1,78 @@
+// Package wire counts the bytes of a TCP connection as an Ethernet carries them, from the kernel's own counters.
+package wire
+
+import (
+	"net"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	ethernet        = 14
+	ipv4, ipv6      = 20, 40
+	tcp             = 20
+	timestamps      = 12 // of each segment, with padding, where both sides agreed on them
+	synWithStamps   = 8  // the options that only a SYN has
+	synWithout      = 12
+	optionTimestamp = 1 // TCPI_OPT_TIMESTAMPS
+)
+
+// Counters of a connection so far. Bytes are those of whole frames: Ethernet, IP and TCP headers of each segment,
+// payload, and what was sent again.
+type Counters struct {
+	SentBytes, ReceivedBytes, Retransmits int64
+	RoundTrip                             time.Duration
+}
+
+// Add sums the counters of several connections.
+func (c *Counters) Add(other Counters) {
+	c.SentBytes += other.SentBytes
+	c.ReceivedBytes += other.ReceivedBytes
+	c.Retransmits += other.Retransmits
+	c.RoundTrip = max(c.RoundTrip, other.RoundTrip)
+}
+
+// Read asks the kernel.
+func Read(conn *net.TCPConn) (Counters, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return Counters{}, err
+	}
+	info, err := info(raw)
+	if err != nil {
+		return Counters{}, err
+	}
+	segment, syn := headers(conn.RemoteAddr(), info.Options&optionTimestamp != 0)
+	return Counters{
+		SentBytes:     int64(info.Bytes_sent) + int64(info.Segs_out)*segment + syn,
+		ReceivedBytes: int64(info.Bytes_received) + int64(info.Segs_in)*segment + syn,
+		Retransmits:   int64(info.Total_retrans),
+		RoundTrip:     time.Duration(info.Rtt) * time.Microsecond,
+	}, nil
+}
+
+func info(raw syscall.RawConn) (*unix.TCPInfo, error) {
+	var info *unix.TCPInfo
+	var failed error
+	err := raw.Control(func(descriptor uintptr) {
+		info, failed = unix.GetsockoptTCPInfo(int(descriptor), unix.SOL_TCP, unix.TCP_INFO)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return info, failed
+}
+
+// headers of a segment, and what a SYN has more.
+func headers(remote net.Addr, stamped bool) (segment, syn int64) {
+	segment, syn = ethernet+ipv4+tcp, synWithout
+	if address, is := remote.(*net.TCPAddr); is && address.IP.To4() == nil {
+		segment = ethernet + ipv6 + tcp
+	}
+	if stamped {
+		return segment + timestamps, synWithStamps
+	}
+	return segment, syn
+}
