@@ -42,8 +42,9 @@ test: setup verify lint test-client test-unit test-api test-chart test-cluster #
 test-unit: setup ## Pure tests, in seconds
 	$(VENV)/bin/pytest tests/unit tests/contract
 
-test-client: setup ## The client program
+test-client: setup ## The client programs
 	cd images/client && $(CURDIR)/tools/go test ./...
+	$(VENV)/bin/pytest tests/paho
 
 test-api: setup ## CRDs and CEL rules in a real API server
 	$(VENV)/bin/pytest tests/api

@@ -1,0 +1,5 @@
+"""The reference engine for brokers: what a device sees that speaks MQTT with Python's paho-mqtt."""
+
+from typing import Final
+
+VERSION: Final = "0.1.0"

@@ -1,0 +1,117 @@
+"""The agent beside the broker: it watches the node during trials, and lets the parts of a client begin together."""
+
+import http.client
+import json
+import time
+from dataclasses import dataclass, field
+from typing import Final, cast
+from urllib.parse import urlsplit
+
+from .contract import FailureError, Json
+
+_PAUSE_SECONDS: Final = 0.2  # between requests that fail
+_AGAIN_SECONDS: Final = 0.01  # before a barrier is asked again
+_REQUEST_SECONDS: Final = 60.0
+_PATIENCE_SECONDS: Final = 30.0  # until it answers
+_GRACE_SECONDS: Final = 5.0  # the same once it has
+_BARRIER_SECONDS: Final = 600.0
+
+_Answer = tuple[int, Json]
+
+
+@dataclass
+class Agent:
+    """The one at an URL such as http://10.0.0.1:9999, and the token that it asks for."""
+
+    url: str
+    token: str
+    _known: bool = field(default=False, init=False)
+
+    def begin(self) -> bool:
+        """Starts sampling. False: the agent, known before, does not answer now.
+
+        Raises:
+            FailureError: it never answered, or it refuses.
+        """
+        try:
+            self._persist("begin", {"file": "", "cacheState": ""})
+        except OSError as error:
+            if self._known:
+                return False
+            message = f"the agent beside the broker does not answer at {self.url}: {error}: does it run?"
+            raise FailureError("AgentUnreachable", message) from error
+        self._known = True
+        return True
+
+    def end(self) -> Json | None:
+        """What was sampled; None if the agent does not tell, which never spoils a trial."""
+        try:
+            return self._persist("end", {})
+        except (OSError, FailureError):
+            return None
+
+    def meet(self, barrier: str, part: int, parts: int) -> None:
+        """Waits until all parts have come to a barrier.
+
+        Raises:
+            FailureError: the others did not come, or the agent does not answer.
+        """
+        body: Json = {"name": barrier, "part": part, "parts": parts}
+        deadline = time.monotonic() + _BARRIER_SECONDS
+        while True:
+            try:
+                status, answer = self._post("barrier", body)
+            except OSError as error:
+                status, answer = 0, {"message": str(error)}
+            if status == http.HTTPStatus.OK:
+                return
+            if status and status != http.HTTPStatus.ACCEPTED:
+                raise _refusal(status, answer)
+            if time.monotonic() > deadline:
+                said = f": {answer['message']}" if answer.get("message") else ""
+                message = f"not all of the {parts} parts came to {barrier} within {_BARRIER_SECONDS:.0f} s{said}"
+                raise FailureError("BarrierTimedOut", message)
+            time.sleep(_AGAIN_SECONDS if status else _PAUSE_SECONDS)
+
+    def _persist(self, action: str, body: Json) -> Json:
+        patience = _GRACE_SECONDS if self._known else _PATIENCE_SECONDS
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                status, answer = self._post(action, body)
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
+            else:
+                if status != http.HTTPStatus.OK:
+                    raise _refusal(status, answer)
+                return answer
+
+    def _post(self, action: str, body: Json) -> _Answer:
+        address = urlsplit(self.url)
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=_REQUEST_SECONDS)
+        try:
+            connection.request("POST", f"{address.path}/v1/{action}", json.dumps(body), headers)
+            response = connection.getresponse()
+            return response.status, _object(response.read())
+        except http.client.HTTPException as error:
+            raise ConnectionError(repr(error)) from error
+        finally:
+            connection.close()
+
+
+def _object(body: bytes) -> Json:
+    try:
+        value = json.loads(body or b"{}")
+    except ValueError:
+        return {}
+    return cast(Json, value) if isinstance(value, dict) else {}
+
+
+def _refusal(status: int, answer: Json) -> FailureError:
+    reason, message = answer.get("reason"), answer.get("message")
+    if isinstance(reason, str) and isinstance(message, str):
+        return FailureError(reason, message)
+    return FailureError("AgentUnreachable", f"the agent beside the broker answers with HTTP status {status}")

@@ -1,0 +1,101 @@
+"""What this program prints: version 1 of the contract between engine and operator."""
+
+import hashlib
+import json
+import platform
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from time import time_ns
+from typing import Any, BinaryIO, Final
+
+from . import VERSION
+
+COMPLETED: Final = "Completed"
+FAILED: Final = "Failed"
+
+_CONTRACT: Final = 1
+_MESSAGE_CHARACTERS: Final = 1000  # the contract allows 1024
+_TERMINATION_LOG: Final = Path("/dev/termination-log")
+_ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
+
+Json = dict[str, Any]
+
+
+class FailureError(Exception):
+    """Why something ended without what was asked for: a word that programs compare, and a message for a person."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(f"{reason}: {message}")
+        self.reason, self.message = reason, message
+
+    def to_json(self) -> Json:
+        """As the contract writes it."""
+        message = self.message
+        if len(message) > _MESSAGE_CHARACTERS:
+            message = message[:_MESSAGE_CHARACTERS] + "…"
+        return {"reason": self.reason, "message": message}
+
+
+def now() -> str:
+    """The wall clock's time with nanoseconds, as RFC 3339 writes it."""
+    seconds, nanoseconds = divmod(time_ns(), 1_000_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{nanoseconds:09d}Z"
+
+
+class Printer:
+    """Writes the lines of the contract, and the seal that goes with them."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._digest = hashlib.sha256()
+        self._trials = 0
+
+    def started(self, trial: int, warmup: bool) -> None:
+        """A trial begins."""
+        self._write({"contract": _CONTRACT, "record": "TrialStarted", "trial": trial, "warmup": warmup, "time": now()})
+
+    def ended(self, trial: Json) -> None:
+        """What a trial was."""
+        with _undisturbed():
+            self._digest.update(self._write({"contract": _CONTRACT, "record": "Trial", **trial}))
+            self._trials += 1
+
+    def seal(self, failure: FailureError | None) -> Json:
+        """The termination message for what was printed so far."""
+        ended = {} if failure is None else {"failure": failure.to_json()}
+        engine = {
+            "name": "tierbench-paho",
+            "version": f"{VERSION} (paho-mqtt {version('paho-mqtt')})",
+            "architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()),
+        }
+        sealed: Json = {"contract": _CONTRACT, "trials": self._trials, "sha256": self._digest.hexdigest()}
+        return {**sealed, **ended, "engine": engine}
+
+    def _write(self, record: Json) -> bytes:
+        line = json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+        self._out.write(line)
+        self._out.flush()
+        return line
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A signal waits, so that what is printed and what is sealed are the same."""
+    signals = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+
+
+def write_termination(path: Path | None, message: Json) -> None:
+    """Leaves a message in a file, or without one where a container's belongs, or nowhere outside of one."""
+    if path is None and _TERMINATION_LOG.exists():
+        path = _TERMINATION_LOG
+    if path is not None:
+        path.write_text(json.dumps(message))

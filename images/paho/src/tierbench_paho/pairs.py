@@ -1,0 +1,171 @@
+"""What a part of a client does for each of its pairs: publish and receive, or echo."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Event, Thread
+from time import perf_counter_ns
+from typing import Protocol
+
+from .connection import Connection
+from .contract import FailureError
+from .envelope import Codec, CorruptError
+from .ledger import NUMBER_BYTES, Ledger
+from .options import Message, Options
+from .publisher import Publisher
+
+
+class Pair(Protocol):
+    """One pair, or the half of it that runs in this process."""
+
+    ledger: Ledger
+
+    @property
+    def connections(self) -> tuple[Connection, ...]:
+        """Its own."""
+
+    @property
+    def codecs(self) -> tuple[Codec, ...]:
+        """One for each thread."""
+
+    @property
+    def encoded_bytes(self) -> int:
+        """Of messages sent."""
+
+    @property
+    def refused(self) -> int:
+        """Messages that could not be handed over."""
+
+    def start(self, started: int, stop: Event) -> None:
+        """Begins the load, in a thread of its own."""
+
+    def over(self) -> bool:
+        """Whether the load is over."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a pair talks: the topic of its messages, and of their echoes, and what its clients are called."""
+
+    topic: str
+    client_id: str
+
+    @property
+    def echo(self) -> str:
+        """Where messages come back if their subscriber runs elsewhere."""
+        return f"{self.topic}/echo"
+
+
+class Publishing:
+    """A publisher whose messages come back: to a subscriber of its own, or as echoes to the same connection."""
+
+    def __init__(self, options: Options, place: Place, plain: bytes, echoed: bool) -> None:
+        message = options.message
+        self._tail = plain[NUMBER_BYTES:]
+        self._size, self._number_bytes = len(plain), min(NUMBER_BYTES, len(plain))
+        self._qos = message.qos
+        self.ledger = Ledger(self._number_bytes, options.pacing.late_nanoseconds)
+        self.codecs = (_codec(message), _codec(message))
+        self._publisher = Publisher(
+            place.topic,
+            plain,
+            self.codecs[0],
+            self.ledger,
+            options.pacing,
+            options.load,
+            options.patience_nanoseconds,
+        )
+        self.connections = self._connect(options, place, echoed)
+        self._thread: Thread | None = None
+
+    def _connect(self, options: Options, place: Place, echoed: bool) -> tuple[Connection, ...]:
+        target, ledger = options.target, self.ledger
+        outward = Connection(
+            target,
+            f"{place.client_id}-p",
+            self._qos,
+            topic=place.echo if echoed else None,
+            on_message=self._receive if echoed else None,
+            on_acknowledged=lambda identifier: ledger.acknowledged_by_broker(identifier, perf_counter_ns()),
+            on_reconnect=ledger.sent_again,
+        )
+        if echoed:
+            return (outward,)
+        inward = Connection(target, f"{place.client_id}-s", self._qos, topic=place.topic, on_message=self._receive)
+        return (outward, inward)
+
+    @property
+    def encoded_bytes(self) -> int:
+        """Of messages sent."""
+        return self._publisher.encoded_bytes
+
+    @property
+    def refused(self) -> int:
+        """Messages that could not be handed over."""
+        return self._publisher.refused
+
+    def start(self, started: int, stop: Event) -> None:
+        """Begins the load, in a thread of its own."""
+        arguments = (self.connections[0], self._qos, started, stop)
+        self._thread = Thread(target=self._publisher.run, args=arguments, daemon=True)
+        self._thread.start()
+
+    def over(self) -> bool:
+        """Whether all was sent, and has come back or was given up."""
+        return self._thread is not None and not self._thread.is_alive()
+
+    def _receive(self, message: bytes) -> None:
+        now = perf_counter_ns()
+        try:
+            plain = self.codecs[1].decode(message)
+        except CorruptError:
+            plain = b""
+        if len(plain) != self._size or not plain.endswith(self._tail):
+            self.ledger.arrive_corrupt()
+        elif self.ledger.arrive(int.from_bytes(plain[: self._number_bytes], "big"), now):
+            self._publisher.freed()
+
+
+class Echoing:
+    """A subscriber that sends each message back, as it came, after it has looked at it."""
+
+    encoded_bytes = refused = 0
+
+    def __init__(self, options: Options, place: Place) -> None:
+        self._echo = place.echo
+        self.ledger = Ledger()
+        self.codecs = (_codec(options.message),)
+        self.connections: tuple[Connection, ...] = (
+            Connection(
+                options.target,
+                f"{place.client_id}-e",
+                options.message.qos,
+                topic=place.topic,
+                on_message=self._receive,
+            ),
+        )
+
+    def start(self, started: int, stop: Event) -> None:
+        """Nothing: messages come by themselves."""
+
+    def over(self) -> bool:
+        """Always: how long there are echoes, the other parts say."""
+        return True
+
+    def _receive(self, message: bytes) -> None:
+        with suppress(CorruptError):  # the publisher sees it too, and counts it
+            self.codecs[0].decode(message)
+        self.connections[0].publish(self._echo, message)
+
+
+def _codec(message: Message) -> Codec:
+    return Codec(message.compression, message.key)
+
+
+def await_ready(connections: tuple[Connection, ...], patience_nanoseconds: int) -> FailureError | None:
+    """Waits until all connections have what they asked for, or one of them has failed."""
+    for connection in connections:
+        while not connection.ready.wait(0.01):
+            failure = next((found for one in connections if (found := one.failed(patience_nanoseconds))), None)
+            if failure is not None:
+                return failure
+    return None

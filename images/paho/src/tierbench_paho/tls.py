@@ -1,0 +1,78 @@
+"""TLS as the command line asks for it, and what went wrong with it."""
+
+import socket
+import ssl
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Final
+
+from .contract import FailureError
+
+VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+
+_EXPIRED: Final = (9, 10)  # X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
+_VERSION_WORDS: Final = ("PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL", "WRONG_SSL_VERSION")
+
+
+class TimedSocket(ssl.SSLSocket):
+    """Knows how long its handshake took."""
+
+    handshake_nanoseconds = 0
+
+    def do_handshake(self, block: bool = False) -> None:
+        """The handshake."""
+        started = perf_counter_ns()
+        super().do_handshake(block)
+        self.handshake_nanoseconds = perf_counter_ns() - started
+
+
+class Context(ssl.SSLContext):
+    """Verifies that the server's certificate bears `server_name`, whatever address the client dials."""
+
+    server_name: str | None = None
+    sslsocket_class = TimedSocket
+
+    def wrap_socket(
+        self,
+        sock: socket.socket,
+        server_side: bool = False,
+        do_handshake_on_connect: bool = True,
+        suppress_ragged_eofs: bool = True,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLSocket:
+        """The same with another name."""
+        return super().wrap_socket(
+            sock, server_side, do_handshake_on_connect, suppress_ragged_eofs, self.server_name, session
+        )
+
+
+def client_context(version: str, ca_file: Path | None, server_name: str) -> Context:
+    """Exactly one version of TLS.
+
+    Raises:
+        OSError: the CA cannot be read.
+    """
+    context = Context(ssl.PROTOCOL_TLS_CLIENT)
+    context.server_name = server_name
+    context.minimum_version = context.maximum_version = VERSIONS[version]
+    if ca_file is None:
+        context.load_default_certs()
+    else:
+        context.load_verify_locations(ca_file)
+    return context
+
+
+def failure(error: ssl.SSLError) -> FailureError:
+    """What a failed handshake means."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        said = error.verify_message
+        if error.verify_code in _EXPIRED:
+            return FailureError("CertificateExpired", f"the broker's certificate: {said}: renew it, or mind the clocks")
+        return FailureError(
+            "CertificateUnknown",
+            f"the broker's certificate: {said}: is --ca-file the CA that signed it, and --server-name a name it bears?",
+        )
+    if any(word in (error.reason or "") for word in _VERSION_WORDS):
+        return FailureError("TlsVersionRefused", f"the broker does not speak this version of TLS: {error}")
+    return FailureError("BrokerUnreachable", f"no TLS handshake with the broker: {error}: does its port speak TLS?")

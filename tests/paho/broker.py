@@ -1,0 +1,102 @@
+"""A real Mosquitto on loopback, with an account, and certificates of its own CA."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.paho.certificates import make_certificates
+
+USERNAME, PASSWORD = "bench", "correct horse"
+MESSAGE_SIZE_LIMIT = 200_000
+START_SECONDS = 10
+
+_CONFIGURATION = """\
+{user}
+allow_anonymous false
+password_file {folder}/passwords
+acl_file {folder}/acl
+persistence false
+set_tcp_nodelay true
+max_inflight_messages 0
+max_queued_messages 0
+message_size_limit {limit}
+log_type error
+listener {plain} 127.0.0.1
+listener {secure} 127.0.0.1
+certfile {folder}/server.crt
+keyfile {folder}/server.key
+listener {expired} 127.0.0.1
+certfile {folder}/expired.crt
+keyfile {folder}/expired.key
+tls_version tlsv1.3
+"""
+_ACL = """\
+user bench
+topic readwrite tierbench/#
+"""
+
+
+@dataclass
+class Mosquitto:
+    """Its three listeners, and a folder with ca.crt, username and password."""
+
+    folder: Path
+    plain: int
+    secure: int
+    expired: int
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    def start(self) -> None:
+        """Returns when it answers."""
+        self._process = subprocess.Popen(["mosquitto", "-c", self.folder / "mosquitto.conf"])
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.plain), timeout=1).close()
+            except OSError as error:
+                assert self._process.poll() is None, "Mosquitto ended: see above"
+                assert time.monotonic() < deadline, f"Mosquitto does not answer: {error}"
+                time.sleep(0.01)
+            else:
+                return
+
+    def stop(self) -> None:
+        """Ends it, like a node that goes down."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
+def make_broker(folder: Path) -> Mosquitto:
+    """A broker that is not started yet."""
+    for program in ("mosquitto", "mosquitto_passwd"):
+        assert shutil.which(program), f"{program} is missing: run tools/setup, or apt-get install mosquitto"
+    folder.mkdir()
+    broker = Mosquitto(folder, *_free_ports(3))
+    make_certificates(folder)
+    (folder / "username").write_text(USERNAME)
+    (folder / "password").write_text(PASSWORD)
+    (folder / "acl").write_text(_ACL)
+    subprocess.run(["mosquitto_passwd", "-b", "-c", folder / "passwords", USERNAME, PASSWORD], check=True)
+    configuration = _CONFIGURATION.format(
+        user="user root" if os.geteuid() == 0 else "",  # the folder is nobody else's
+        folder=folder,
+        limit=MESSAGE_SIZE_LIMIT,
+        plain=broker.plain,
+        secure=broker.secure,
+        expired=broker.expired,
+    )
+    (folder / "mosquitto.conf").write_text(configuration)
+    return broker
+
+
+def _free_ports(number: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports

@@ -1,0 +1,36 @@
+"""A broker for all tests."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.paho.broker import Mosquitto, make_broker
+from tests.paho.engine import ROOT, Engine, Said, flags
+
+sys.path.append(str(ROOT))  # images/ is a folder of programs, not a package that is installed
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
+    """One that runs as long as the tests do."""
+    broker = make_broker(tmp_path_factory.mktemp("mosquitto") / "broker")
+    broker.start()
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[Mosquitto]:
+    """One that a test may stop."""
+    broker = make_broker(tmp_path / "broker")
+    broker.start()
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture
+def run(broker: Mosquitto, tmp_path: Path) -> Callable[..., Said]:
+    """Runs the engine with changed flags, to its end."""
+    return lambda **changes: Engine(tmp_path, *flags(broker, **changes)).said()

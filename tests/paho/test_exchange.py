@@ -1,0 +1,133 @@
+"""Messages through a real Mosquitto are counted and timed as they were."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.paho.barrier import TOKEN, serving
+from tests.paho.broker import Mosquitto
+from tests.paho.engine import Engine, Said, flags
+
+Run = Callable[..., Said]
+DELIVERIES = ("AtMostOnce", "AtLeastOnce", "ExactlyOnce")
+# Of each message: Ethernet, IPv4 and TCP with timestamps; MQTT's own header and a topic of two dozen letters.
+SEGMENT, MQTT = 66, 32
+
+
+def sums(trial: dict[str, Any]) -> dict[str, Any]:
+    exchange: dict[str, Any] = trial["exchange"]
+    assert exchange["sent"] == exchange["received"] + exchange["lost"]
+    assert exchange["errors"] == sum(exchange["errorCauses"].values())
+    return exchange
+
+
+@pytest.mark.parametrize("delivery", DELIVERIES)
+def test_every_message_is_counted_once(run: Run, delivery: str) -> None:
+    said = run(delivery=delivery, trials="1-2", warmup=1, messages=300)
+    assert (said.code, said.reason) == (0, None)
+    assert [(trial["trial"], trial["warmup"]) for trial in said.trials] == [(1, True), (1, False), (2, False)]
+    for trial in said.trials:
+        counts = sums(trial)
+        acknowledged = 0 if delivery == "AtMostOnce" else 600
+        assert (counts["pairs"], counts["sent"], counts["received"]) == (2, 600, 600)
+        assert (counts["acknowledged"], counts["errors"], counts["duplicated"]) == (acknowledged, 0, 0)
+        assert (counts["sentBytes"], counts["encodedBytes"], counts["receivedBytes"]) == (600 * 1024,) * 3
+        assert trial["distributions"]["roundTrip"]["count"] == 600
+        assert trial["distributions"].get("acknowledge", {"count": 0})["count"] == acknowledged
+        assert 0 < trial["durationNanoseconds"] < counts["sessionNanoseconds"]
+        assert trial["client"]["cpuLimitMillicores"] == 1000
+
+
+def test_nothing_is_lost_as_fast_as_possible_at_qos_0(run: Run) -> None:
+    said = run(delivery="AtMostOnce", in_flight=None, as_fast_as_possible=True, messages=5000, window=256)
+    assert sums(said.trials[0])["received"] == 10_000
+
+
+def test_the_seal_is_of_the_trial_lines(broker: Mosquitto, tmp_path: Path) -> None:
+    engine = Engine(tmp_path, *flags(broker, trials="1-2"))
+    for _ in range(2):
+        engine.await_line("Trial")
+    lines = [line for line in engine._log.splitlines(keepends=True) if json.loads(line)["record"] == "Trial"]
+    seal = engine.said().seal
+    assert seal["trials"] == 2
+    assert seal["sha256"] == hashlib.sha256("".join(lines).encode()).hexdigest()
+    assert seal["engine"]["name"] == "tierbench-paho"
+
+
+def test_a_known_rate_takes_the_time_it_must(run: Run) -> None:
+    said = run(in_flight=None, messages_per_second=200, messages=201)
+    trial = said.trials[0]
+    assert trial["durationNanoseconds"] == pytest.approx(1e9, rel=0.02)
+    spread = trial["distributions"]
+    assert spread["roundTrip"]["sumNanoseconds"] > spread["roundTripActual"]["sumNanoseconds"]
+
+
+def test_a_duration_ends_the_load(run: Run) -> None:
+    trial = run(in_flight=None, interval_milliseconds=10, messages=None, duration_seconds=1, pairs=1).trials[0]
+    assert sums(trial)["sent"] == 100
+
+
+def test_what_leaves_late_counts_from_when_it_should_have_left(run: Run) -> None:
+    trial = run(in_flight=None, messages_per_second=20_000, window=2, messages=1000, pairs=1).trials[0]
+    spread = trial["distributions"]
+    assert sums(trial)["lateSends"] > 500
+    assert spread["roundTrip"]["sumNanoseconds"] > 5 * spread["roundTripActual"]["sumNanoseconds"]
+
+
+@pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
+def test_tls(run: Run, broker: Mosquitto, version: str) -> None:
+    url, ca = f"mqtts://127.0.0.1:{broker.secure}", broker.folder / "ca.crt"
+    trial = run(url=url, tls=version, ca_file=ca, server_name="localhost").trials[0]
+    counts = sums(trial)
+    assert counts["received"] == 400
+    assert counts["tlsNanoseconds"] > 0
+    assert counts["connectNanoseconds"] > 0
+
+
+@pytest.mark.parametrize("compression", ["Gzip:9", "Zstd"])
+def test_compressed_and_encrypted(run: Run, tmp_path: Path, compression: str) -> None:
+    (tmp_path / "key").write_bytes(bytes(range(16)))
+    said = run(
+        compression=compression, encryption="AES128GCM", key_file=tmp_path / "key", content="SensorJSON", size=10_000
+    )
+    counts = sums(said.trials[0])
+    assert (counts["received"], counts["errors"]) == (400, 0)
+    assert counts["receivedBytes"] == 4_000_000
+    assert counts["encodedBytes"] < 1_500_000
+    times = ("compressNanoseconds", "encryptNanoseconds", "decryptNanoseconds", "decompressNanoseconds")
+    assert all(counts[name] > 0 for name in times)
+
+
+@pytest.mark.parametrize("size", [2, 9])
+def test_numbers_that_do_not_fit_into_a_message_are_told_apart(run: Run, size: int) -> None:
+    counts = sums(run(size=size, delivery="AtMostOnce", messages=1000, in_flight=100).trials[0])
+    assert (counts["received"], counts["duplicated"]) == (2000, 0)
+
+
+def test_bytes_on_the_wire_are_those_of_the_messages_and_their_headers(run: Run) -> None:
+    counts = sums(run(delivery="AtMostOnce", size=1400, in_flight=1, pairs=1).trials[0])
+    one_way = 200 * (1400 + MQTT + SEGMENT)
+    for name in ("wireSentBytes", "wireReceivedBytes"):
+        assert one_way < counts[name] < one_way + 200 * SEGMENT + 2000
+
+
+def test_an_echo_sends_everything_back(broker: Mosquitto, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(TOKEN)
+    with serving() as (agent, came):
+        shared = {"agent": agent, "agent_token_file": tmp_path / "token", "barrier": "b", "parts": 2, "trials": "1-2"}
+        publisher = Engine(tmp_path, *flags(broker, **shared, role="Publisher", part=0))
+        echo = Engine(tmp_path, *flags(broker, **shared, role="Echo", part=1, warmup=0))
+        published, echoed = publisher.said(), echo.said()
+    assert (published.code, echoed.code) == (0, 0)
+    assert set(came) == {"b-t1", "b-t1-end", "b-t2", "b-t2-end"}
+    for trial in published.trials:
+        assert sums(trial)["received"] == 400
+        assert trial["server"] == {"cpuPartsPerMillion": 1}
+    for trial in echoed.trials:
+        assert trial["outcome"] == "Completed"
+        assert sums(trial)["wireSentBytes"] > 400 * 1024
+        assert "server" not in trial

@@ -1,0 +1,138 @@
+"""What goes wrong has a reason of its own, in time."""
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion
+
+from images.paho.src.tierbench_paho.arguments import parse
+from images.paho.src.tierbench_paho.contract import FailureError
+from tests.paho.broker import MESSAGE_SIZE_LIMIT, PASSWORD, USERNAME, Mosquitto
+from tests.paho.engine import PATIENCE_SECONDS, Engine, Said, flags
+
+Run = Callable[..., Said]
+
+
+def await_first_message(broker: Mosquitto) -> None:
+    came = Event()
+    client = Client(CallbackAPIVersion.VERSION2)
+    client.username_pw_set(USERNAME, PASSWORD)
+    client.on_connect = lambda client, *_: client.subscribe("tierbench/test/t1/#")
+    client.on_message = lambda *_: came.set()
+    client.connect("127.0.0.1", broker.plain)
+    client.loop_start()
+    assert came.wait(PATIENCE_SECONDS)
+    client.disconnect()
+    client.loop_stop()
+
+
+def test_a_wrong_password(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("wrong")
+    said = run(password_file=tmp_path / "password")
+    assert (said.code, said.trials, said.reason) == (1, [], "CredentialsRefused")
+
+
+@pytest.mark.parametrize(
+    ("ca", "name", "version", "listener", "reason"),
+    [
+        ("other-ca.crt", "localhost", "TLSv1.3", "secure", "CertificateUnknown"),
+        ("ca.crt", "elsewhere", "TLSv1.3", "secure", "CertificateUnknown"),
+        ("ca.crt", "localhost", "TLSv1.3", "expired", "CertificateExpired"),
+        ("ca.crt", "localhost", "TLSv1.2", "expired", "TlsVersionRefused"),
+    ],
+)
+def test_a_certificate_that_is_not_to_be_trusted(
+    run: Run, broker: Mosquitto, ca: str, name: str, version: str, listener: str, reason: str
+) -> None:
+    url = f"mqtts://127.0.0.1:{getattr(broker, listener)}"
+    said = run(url=url, tls=version, ca_file=broker.folder / ca, server_name=name)
+    assert (said.code, said.trials, said.reason) == (1, [], reason)
+
+
+def test_an_unreachable_broker(run: Run) -> None:
+    said = run(url="mqtt://127.0.0.1:1", ready_milliseconds=500)
+    assert (said.code, said.trials, said.reason) == (1, [], "BrokerUnreachable")
+
+
+def test_a_topic_that_the_account_may_not_use(run: Run) -> None:
+    said = run(topic="elsewhere", ready_milliseconds=500, patience_milliseconds=300)
+    assert (said.code, said.reason) in {(1, "NothingDelivered"), (1, "NotAuthorized")}
+
+
+def test_a_payload_that_the_broker_does_not_take(run: Run) -> None:
+    said = run(size=MESSAGE_SIZE_LIMIT + 1000, patience_milliseconds=500)
+    assert (said.code, said.reason) == (1, "PayloadNotDelivered")
+
+
+def test_told_to_end(broker: Mosquitto, tmp_path: Path) -> None:
+    slow = flags(broker, in_flight=None, interval_milliseconds=50, messages=20, trials="1-100")
+    engine = Engine(tmp_path, *slow)
+    engine.await_line("Trial")
+    engine.await_line("TrialStarted")
+    engine.tell_to_end()
+    said = engine.said()
+    assert (said.code, said.reason) == (143, "Interrupted")
+    assert said.seal["trials"] == len(said.trials) == 1
+
+
+def test_a_broker_that_comes_back(own_broker: Mosquitto, tmp_path: Path) -> None:
+    engine = Engine(
+        tmp_path,
+        *flags(own_broker, in_flight=None, interval_milliseconds=10, messages=200, patience_milliseconds=3000, pairs=1),
+    )
+    await_first_message(own_broker)
+    own_broker.stop()
+    own_broker.start()
+    trial = engine.said().trials[0]
+    counts = trial["exchange"]
+    assert trial["outcome"] == "Completed"
+    assert counts["sent"] == counts["received"] + counts["lost"] == 200
+    assert counts["received"] > 0
+    assert counts["reconnects"] == counts["errorCauses"]["Disconnected"] == 2
+
+
+def test_a_broker_that_stays_away(own_broker: Mosquitto, tmp_path: Path) -> None:
+    engine = Engine(tmp_path, *flags(own_broker, in_flight=None, interval_milliseconds=10, messages=1000, trials="1-2"))
+    await_first_message(own_broker)
+    own_broker.stop()
+    said = engine.said()
+    assert said.code == 0
+    assert [(trial["outcome"], trial["failure"]["reason"]) for trial in said.trials] == [
+        ("Failed", "BrokerUnreachable"),
+        ("Failed", "BrokerUnreachable"),
+    ]
+
+
+USAGE: list[dict[str, Any]] = [
+    {"url": "kafka://127.0.0.1:9092"},
+    {"url": "mqtts://127.0.0.1:8883"},
+    {"as_fast_as_possible": True},
+    {"in_flight": None},
+    {"messages": None},
+    {"size": 1},
+    {"content": "Ratio5"},
+    {"compression": "Zstd:23"},
+    {"encryption": "AES128GCM"},
+    {"trials": "2-1"},
+    {"window": 70_000},
+    {"pairs": 200},
+    {"role": "Echo"},
+    {"username_file": "/absent"},
+    {"surprise": 1},
+]
+
+
+@pytest.mark.parametrize("changes", USAGE, ids=",".join)
+def test_nonsense_on_the_command_line(broker: Mosquitto, changes: dict[str, Any]) -> None:
+    with pytest.raises(FailureError) as raised:
+        parse(["broker", *flags(broker, **changes)])
+    assert raised.value.reason == "Usage"
+
+
+def test_nonsense_is_sealed(run: Run) -> None:
+    said = run(size=1)
+    assert (said.code, said.trials, said.reason) == (1, [], "Usage")

@@ -1,0 +1,99 @@
+"""The pure parts of the engine: payloads, envelope, books and buckets."""
+
+import random
+import zlib
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from images.paho.src.tierbench_paho.envelope import Codec, CorruptError
+from images.paho.src.tierbench_paho.histogram import index_of
+from images.paho.src.tierbench_paho.ledger import Ledger
+from images.paho.src.tierbench_paho.payload import CONTENTS, content
+from tierbench.results.histogram import index_of as operators_index
+
+SIZES = (2, 1024, 10_240, 100_000, 1_000_000)
+
+
+@pytest.mark.parametrize("kind", CONTENTS)
+@pytest.mark.parametrize("size", SIZES)
+def test_content_has_its_size_and_comes_again(kind: str, size: int) -> None:
+    assert len(content(kind, size, 1)) == size
+    assert content(kind, size, 1) == content(kind, size, 1)
+
+
+@pytest.mark.parametrize("percent", range(10, 100, 10))
+@pytest.mark.parametrize(("size", "points"), [(1024, 6), (10_240, 2), (100_000, 2), (1_000_000, 2)])
+def test_a_ratio_is_what_both_compressors_reach(percent: int, size: int, points: int) -> None:
+    plain = content(f"Ratio{percent}", size, 7)
+    gzip = len(zlib.compress(plain, 6, wbits=31))
+    zstd = len(zstandard.ZstdCompressor(level=3).compress(plain))
+    for compressed in (gzip, zstd):
+        assert 100 * compressed / size == pytest.approx(percent, abs=points)
+
+
+def test_random_does_not_compress_and_sensor_records_do() -> None:
+    assert len(zlib.compress(content("Random", 10_000, 1))) > 9_990
+    assert 0.05 < len(zlib.compress(content("SensorJSON", 10_000, 1))) / 10_000 < 0.4
+
+
+@given(st.integers(min_value=-1, max_value=2**50))
+def test_buckets_are_the_operators(value: int) -> None:
+    assert index_of(value) == operators_index(value)
+
+
+@given(st.integers(min_value=0, max_value=2**12))
+def test_bounds_of_buckets_are_the_operators(index: int) -> None:
+    bound = int(2 ** (index / 64))
+    assert [index_of(value) for value in (bound, bound + 1)] == [operators_index(value) for value in (bound, bound + 1)]
+
+
+@pytest.mark.parametrize("compression", ["None", "Gzip", "Zstd:1"])
+@pytest.mark.parametrize("key", [None, bytes(16)])
+def test_what_was_encoded_is_decoded_or_refused(compression: str, key: bytes | None) -> None:
+    codec, plain = Codec(compression, key), content("SensorJSON", 1000, 1)
+    encoded = codec.encode(plain)
+    assert codec.decode(encoded) == plain
+    if key is not None or compression == "Gzip":
+        with pytest.raises(CorruptError):
+            codec.decode(encoded[:-9] + bytes(9))
+    if compression == "None" and key is None:
+        assert encoded is plain
+
+
+def test_the_books_reconcile_whatever_happens() -> None:
+    ledger, chance = Ledger(number_bytes=2), random.Random(1)
+    under_way: list[int] = []
+    late = copies = 0
+    for number in range(200_000):
+        ledger.depart(number, number)
+        if chance.random() < 0.99:
+            under_way.append(number)
+        while len(under_way) > 500:
+            came = under_way.pop(chance.randrange(3))
+            assert ledger.arrive(came % 65536, number) is (came >= late)
+            if chance.random() < 0.01:
+                assert not ledger.arrive(came % 65536, number)
+                copies += 1
+        if number == 100_000:
+            assert ledger.give_up(number) >= 500
+            late = number + 1
+    ledger.close()
+    assert ledger.duplicated == copies
+    assert ledger.received == ledger.round_trip.count
+    assert ledger.lost == ledger.sent - ledger.received
+
+
+def test_an_acknowledgement_may_come_before_its_message_is_known() -> None:
+    ledger = Ledger()
+    early, late = ledger.depart(0, 0), ledger.depart(0, 0)
+    ledger.acknowledged_by_broker(1, 5)
+    ledger.await_acknowledgement(early, 1)
+    ledger.await_acknowledgement(late, 2)
+    assert (ledger.acknowledged, ledger.unacknowledged) == (1, 1)
+    ledger.acknowledged_by_broker(2, 7)
+    ledger.arrive(1, 9)
+    ledger.close()
+    assert (ledger.acknowledged, ledger.acknowledged_lost, ledger.lost) == (2, 1, 1)
