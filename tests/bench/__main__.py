@@ -4,7 +4,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.bench import download, operator, sizes
+from tests.bench import download, mqtt, operator, sizes
 from tests.bench.measure import ROOT, Command, report
 
 
@@ -14,7 +14,14 @@ def main() -> None:
         client = Path(folder) / "tierbench-client"
         build: Command = [ROOT / "tools" / "go", "build", "-trimpath", "-ldflags=-s -w", "-o", client, "."]
         subprocess.run(build, cwd=ROOT / "images" / "client", check=True)
-        report([*download.comparisons(client), *sizes.comparisons(client), *operator.comparisons()])
+        report(
+            [
+                *download.comparisons(client),
+                *mqtt.comparisons(client),
+                *sizes.comparisons(client),
+                *operator.comparisons(),
+            ]
+        )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,90 @@
+"""Messages of 1 KiB through one local Mosquitto, against a client in C on libmosquitto."""
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.bench.measure import ROOT, Command, Comparison, Usage, compare, in_turn
+from tests.bench.mqtt_broker import broker
+from tierbench.api.contract import Histogram
+from tierbench.results.histogram import quantile
+
+PEER = "libmosquitto"
+SIZE, WINDOW = 1024, 512
+MESSAGES, RATE, RATE_SECONDS = 100_000, 500, 4
+DELIVERIES = ("AtMostOnce", "AtLeastOnce")  # QoS 0 and 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run says of itself."""
+
+    messages_per_second: float
+    cpu_microseconds: float
+    median_microseconds: float
+
+
+def comparisons(client: Path) -> list[Comparison]:
+    """Rate and CPU as fast as possible, and the round trip at a modest rate."""
+    with tempfile.TemporaryDirectory() as folder, broker() as port:
+        peer = _build(Path(folder))
+        return [row for qos in range(len(DELIVERIES)) for row in _of_delivery(client, peer, port, qos)]
+
+
+def _build(folder: Path) -> Path:
+    peer = folder / "peer"
+    source = ROOT / "tests" / "bench" / "mqtt" / "peer.c"
+    command: Command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", peer, source, "-lmosquitto"]
+    if subprocess.run(command, check=False).returncode:
+        raise SystemExit("bench: the peer does not compile: apt-get install gcc libmosquitto-dev")
+    return peer
+
+
+def _of_delivery(client: Path, peer: Path, port: int, qos: int) -> list[Comparison]:
+    fast = in_turn(_ours(client, port, qos, MESSAGES, 0), _theirs(peer, port, qos, MESSAGES, 0))
+    steady = in_turn(
+        _ours(client, port, qos, RATE * RATE_SECONDS, RATE), _theirs(peer, port, qos, RATE * RATE_SECONDS, RATE)
+    )
+    name = f"MQTT QoS {qos}, 1 KiB"
+    return [
+        _compare(f"{name}, rate", "messages/s", fast, lambda run: run.messages_per_second),
+        _compare(f"{name}, CPU", "us/message", fast, lambda run: run.cpu_microseconds),
+        _compare(f"{name}, {RATE}/s, round trip", "us", steady, lambda run: run.median_microseconds),
+        _compare(f"{name}, {RATE}/s, CPU", "us/message", steady, lambda run: run.cpu_microseconds),
+    ]
+
+
+def _ours(client: Path, port: int, qos: int, messages: int, rate: int) -> Command:
+    pace = f"--messages-per-second={rate}" if rate else "--as-fast-as-possible"
+    load = f"--messages={messages} --window={WINDOW} --size={SIZE} --delivery={DELIVERIES[qos]}"
+    return [client, *f"broker --url=mqtt://127.0.0.1:{port} --topic=bench {load} {pace} --output=json".split()]
+
+
+def _theirs(peer: Path, port: int, qos: int, messages: int, rate: int) -> Command:
+    return [peer, *f"127.0.0.1 {port} {qos} {messages} {WINDOW} {rate}".split()]
+
+
+def _compare(name: str, unit: str, pairs: list[tuple[Usage, Usage]], value: Callable[[Run], float]) -> Comparison:
+    return compare(name, unit, PEER, pairs, lambda usage: value(_run(usage)))
+
+
+def _run(usage: Usage) -> Run:
+    said = json.loads(usage.printed.splitlines()[-1])
+    if "record" in said:
+        return _our_run(said)
+    nanoseconds = said["cpuNanosecondsPerMessage"], said["medianRoundTripNanoseconds"]
+    return Run(said["messagesPerSecond"], nanoseconds[0] / 1e3, nanoseconds[1] / 1e3)
+
+
+def _our_run(trial: dict[str, Any]) -> Run:
+    """Of a run that delivered everything: the client ends well after failed trials too."""
+    counts = trial["exchange"]
+    if trial["outcome"] != "Completed" or counts["received"] != counts["sent"] or counts["duplicated"]:
+        raise SystemExit(f"not an exchange to compare with: {trial}")
+    median = quantile(Histogram.model_validate(trial["distributions"]["roundTrip"]), 0.5)
+    seconds, cpu = trial["durationNanoseconds"] / 1e9, trial["client"]["cpuNanoseconds"]
+    return Run(counts["received"] / seconds, cpu / counts["sent"] / 1e3, median / 1e3)
