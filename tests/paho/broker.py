@@ -19,7 +19,8 @@ _CONFIGURATION = """\
 allow_anonymous false
 password_file {folder}/passwords
 acl_file {folder}/acl
-persistence false
+persistence true
+persistence_location {folder}/
 set_tcp_nodelay true
 max_inflight_messages 0
 max_queued_messages 0
@@ -64,11 +65,18 @@ class Mosquitto:
             else:
                 return
 
-    def stop(self) -> None:
-        """Ends it, like a node that goes down."""
+    def kill(self) -> None:
+        """Ends it at once, like a node that goes down."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+    def restart(self) -> None:
+        """Ends it as Kubernetes would, so that it keeps its sessions, and starts it again."""
+        assert self._process is not None
+        self._process.terminate()
+        self._process.wait()
+        self.start()
 
 
 def make_broker(folder: Path) -> Mosquitto:

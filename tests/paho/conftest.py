@@ -18,7 +18,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
     broker = make_broker(tmp_path_factory.mktemp("mosquitto") / "broker")
     broker.start()
     yield broker
-    broker.stop()
+    broker.kill()
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def own_broker(tmp_path: Path) -> Iterator[Mosquitto]:
     broker = make_broker(tmp_path / "broker")
     broker.start()
     yield broker
-    broker.stop()
+    broker.kill()
 
 
 @pytest.fixture
