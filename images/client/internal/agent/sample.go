@@ -16,6 +16,7 @@ type moment struct {
 	diskRead *int64
 	pressure *int64
 	tcp      *tcpCounters
+	process  *time.Duration
 }
 
 // device that a directory is on.
@@ -30,12 +31,12 @@ func deviceOf(directory string) (device, error) {
 	return device{unix.Major(number), unix.Minor(number)}, nil
 }
 
-func look(disk device) moment {
-	now := moment{at: time.Now()}
+func (a *Agent) look() moment {
+	now := moment{at: time.Now(), process: processTime(a.options.Process)}
 	if ticks, err := parseStat(text("/proc/stat")); err == nil {
 		now.cpu = &ticks
 	}
-	if read, found := parseDiskRead(text("/proc/diskstats"), disk.major, disk.minor); found {
+	if read, found := parseDiskRead(text("/proc/diskstats"), a.disk.major, a.disk.minor); found {
 		now.diskRead = &read
 	}
 	if waited, found := parsePressure(text("/proc/pressure/io")); found {
@@ -76,6 +77,14 @@ func between(before, after moment) contract.ServerSample {
 	if before.tcp != nil && after.tcp != nil {
 		sample.TCPSegmentsSent = pointer(after.tcp.sent - before.tcp.sent)
 		sample.TCPRetransmits = pointer(after.tcp.retransmitted - before.tcp.retransmitted)
+	}
+	if before.process != nil && after.process != nil {
+		// A server that was restarted meanwhile has spent what its new process has.
+		spent := *after.process - *before.process
+		if spent < 0 {
+			spent = *after.process
+		}
+		sample.ProcessCPUNanoseconds = pointer(spent.Nanoseconds())
 	}
 	return sample
 }

@@ -19,7 +19,8 @@ import (
 // Options of an agent.
 type Options struct {
 	Listen    string
-	Directory string // of the served files
+	Directory string // of the served files; empty if there are none
+	Process   string // name of the server's process, to tell what CPU it takes; empty for not
 	Token     string
 	Ports     map[uint16]bool // of the server
 	Interval  time.Duration   // between samples of round trips
@@ -35,15 +36,19 @@ type trial struct {
 
 // Agent answers a client's begin and end of each trial.
 type Agent struct {
-	options Options
-	root    *os.Root
-	disk    device
-	mutex   sync.Mutex
-	current *trial
+	options  Options
+	root     *os.Root
+	disk     device
+	mutex    sync.Mutex
+	current  *trial
+	barriers barriers
 }
 
-// New opens the directory.
+// New opens the directory, if there is one.
 func New(options Options) (*Agent, error) {
+	if options.Directory == "" {
+		return &Agent{options: options}, nil
+	}
 	root, err := os.OpenRoot(options.Directory)
 	if err != nil {
 		return nil, fmt.Errorf("--directory: %w", err)
@@ -75,6 +80,7 @@ func (a *Agent) Handler() http.Handler {
 	mux.HandleFunc("GET /healthz", func(writer http.ResponseWriter, _ *http.Request) { writer.WriteHeader(http.StatusOK) })
 	mux.HandleFunc("POST /v1/begin", a.authorized(a.begin))
 	mux.HandleFunc("POST /v1/end", a.authorized(a.end))
+	mux.HandleFunc("POST /v1/barrier", a.authorized(a.meet))
 	return mux
 }
 
@@ -114,6 +120,10 @@ func (a *Agent) begin(writer http.ResponseWriter, request *http.Request) {
 	defer a.mutex.Unlock()
 	a.forget()
 	started := &trial{file: asked.File}
+	if asked.File != "" && a.root == nil {
+		refuse(writer, http.StatusBadRequest, "BadRequest", "file is "+asked.File+", and this agent has no --directory of files")
+		return
+	}
 	if asked.File != "" {
 		resident, err := a.prepare(asked.File, change)
 		switch {
@@ -126,7 +136,7 @@ func (a *Agent) begin(writer http.ResponseWriter, request *http.Request) {
 		}
 		started.resident = &resident
 	}
-	started.before = look(a.disk)
+	started.before = a.look()
 	started.roundTrips = sampleRoundTrips(a.options.Ports, a.options.Interval)
 	a.current = started
 	answer(writer, map[string]*int64{"residentPartsPerMillion": started.resident})
@@ -170,7 +180,7 @@ func (a *Agent) end(writer http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	ended := a.current
-	after := look(a.disk)
+	after := a.look()
 	sample := between(ended.before, after)
 	sample.RoundTripNanoseconds, sample.RoundTripMaximumNanoseconds = ended.roundTrips.end()
 	a.current = nil

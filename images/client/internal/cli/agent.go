@@ -13,7 +13,7 @@ import (
 )
 
 func agentCommand() *cobra.Command {
-	var listen, directory, tokenFile, ports string
+	var listen, directory, tokenFile, ports, process string
 	var sample int
 	command := &cobra.Command{
 		Use:   "agent --token-file FILE",
@@ -33,7 +33,7 @@ those of the network namespace: with hostNetwork, of the whole node.`,
 			}
 			options := agent.Options{
 				Listen: listen, Directory: directory, Token: strings.TrimSpace(string(token)), Ports: numbers,
-				Interval: time.Duration(max(sample, 1)) * time.Millisecond,
+				Process: process, Interval: time.Duration(max(sample, 1)) * time.Millisecond,
 			}
 			if options.Token == "" {
 				return fmt.Errorf("--token-file %s is empty", tokenFile)
@@ -47,7 +47,8 @@ those of the network namespace: with hostNetwork, of the whole node.`,
 	}
 	set := command.Flags()
 	set.StringVar(&listen, "listen", ":8090", "address to answer at")
-	set.StringVar(&directory, "directory", "/data", "where the served files are")
+	set.StringVar(&directory, "directory", "/data", "where the served files are; empty if there are none")
+	set.StringVar(&process, "process", "", "name of the server's process, to tell what CPU it takes (pods must share their processes)")
 	set.StringVar(&tokenFile, "token-file", "", "file with the token that clients must show")
 	set.StringVar(&ports, "ports", "8080", "the server's ports, with commas between")
 	set.IntVar(&sample, "sample-milliseconds", 100, "time between samples of round-trip times")
@@ -59,6 +60,9 @@ those of the network namespace: with hostNetwork, of the whole node.`,
 
 func parsePorts(text string) (map[uint16]bool, error) {
 	ports := map[uint16]bool{}
+	if text == "" {
+		return ports, nil
+	}
 	for _, word := range strings.Split(text, ",") {
 		number, err := strconv.ParseUint(strings.TrimSpace(word), 10, 16)
 		if err != nil {

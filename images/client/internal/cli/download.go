@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"strconv"
@@ -15,13 +14,15 @@ import (
 
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/download"
+	"tierbench.io/client/internal/tlsconfig"
 )
 
 type downloadFlags struct {
-	url, trials, cacheState, agent, agentTokenFile, tls, caFile, serverName, output, terminationLog string
-	size                                                                                            int64
-	warmup, concurrency, readTimeout, attempts, wait                                                int
-	verifyDigest                                                                                    bool
+	ending
+	url, trials, cacheState, agent, agentTokenFile, tls, caFile, serverName string
+	size                                                                    int64
+	warmup, concurrency, readTimeout, attempts, wait                        int
+	verifyDigest                                                            bool
 }
 
 func downloadCommand() *cobra.Command {
@@ -52,8 +53,7 @@ with every byte is good, however many retries it took; its time includes them.`,
 	set.StringVar(&flags.agent, "agent", "", "URL of the agent beside the server")
 	set.StringVar(&flags.agentTokenFile, "agent-token-file", "", "file with the agent's token")
 	set.StringVar(&flags.cacheState, "cache-state", "Natural", "page cache before each trial: Natural, Warm or Cold (needs --agent)")
-	set.StringVar(&flags.output, "output", "text", "text, or json: the contract's lines")
-	set.StringVar(&flags.terminationLog, "termination-log", "", "file for the seal of --output json (a container's termination message)")
+	flags.ending.add(set)
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return flags.refuse(fmt.Errorf("%w: see tierbench-client download --help", err))
 	})
@@ -75,23 +75,6 @@ func runDownload(ctx context.Context, flags *downloadFlags) error {
 	return flags.seal(printer, download.Run(ctx, options, printer))
 }
 
-// refuse ends the program before it began: the operator learns why from a seal without trials.
-func (f *downloadFlags) refuse(err error) error {
-	return f.seal(contract.NewPrinter(io.Discard), &contract.Failure{Reason: "InvalidArguments", Message: err.Error()})
-}
-
-// seal leaves the termination message for what was printed, and why it ended with err.
-func (f *downloadFlags) seal(printer *contract.Printer, err error) error {
-	var failure *contract.Failure
-	switch {
-	case errors.Is(err, context.Canceled):
-		failure = &contract.Failure{Reason: "Interrupted", Message: "the client was told to end"}
-	case err != nil && !errors.As(err, &failure):
-		failure = &contract.Failure{Reason: "ClientError", Message: err.Error()}
-	}
-	return errors.Join(err, contract.WriteTermination(f.terminationLog, printer.Seal(failure)))
-}
-
 func (f *downloadFlags) options() (*download.Options, error) {
 	address, err := url.Parse(f.url)
 	if err != nil || address.Host == "" || (address.Scheme != "http" && address.Scheme != "https") {
@@ -104,15 +87,15 @@ func (f *downloadFlags) options() (*download.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := download.TLSConfig(f.tls, f.caFile, f.serverName)
+	config, err := tlsconfig.New(f.tls, f.caFile, f.serverName)
 	if err != nil {
 		return nil, err
 	}
-	agent, err := f.connectAgent()
+	agent, err := connectAgent(f.agent, f.agentTokenFile)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.check(); err != nil {
+	if err := errors.Join(f.check(), f.ending.check()); err != nil {
 		return nil, err
 	}
 	return &download.Options{
@@ -129,25 +112,12 @@ func (f *downloadFlags) check() error {
 		return errors.New("--size, --concurrency, --attempts and --read-timeout-milliseconds must be at least 1")
 	case f.warmup < 0, f.wait < 0:
 		return errors.New("--warmup and --wait-milliseconds cannot be negative")
-	case f.output != "text" && f.output != "json":
-		return fmt.Errorf("--output is %q: write text or json", f.output)
 	case f.cacheState != "Natural" && f.cacheState != "Warm" && f.cacheState != "Cold":
 		return fmt.Errorf("--cache-state is %q: write Natural, Warm or Cold", f.cacheState)
 	case f.cacheState != "Natural" && f.agent == "":
 		return fmt.Errorf("--cache-state %s needs the --agent beside the server", f.cacheState)
 	}
 	return nil
-}
-
-func (f *downloadFlags) connectAgent() (*download.Agent, error) {
-	if f.agent == "" {
-		return nil, nil
-	}
-	token, err := os.ReadFile(f.agentTokenFile)
-	if err != nil {
-		return nil, fmt.Errorf("--agent-token-file: %w", err)
-	}
-	return download.NewAgent(strings.TrimSuffix(f.agent, "/"), strings.TrimSpace(string(token))), nil
 }
 
 func parseRange(text string) (first, last int, err error) {

@@ -54,12 +54,14 @@ type Trial struct {
 	Client              ClientSample   `json:"client"`
 	Server              *ServerSample  `json:"server,omitempty"`
 	Transfer            *Transfer      `json:"transfer,omitempty"`
+	Exchange            *Exchange      `json:"exchange,omitempty"`
 	Distributions       *Distributions `json:"distributions,omitempty"`
 }
 
 // ClientSample is what a trial cost the client.
 type ClientSample struct {
-	CPUNanoseconds int64 `json:"cpuNanoseconds"`
+	CPUNanoseconds     int64 `json:"cpuNanoseconds"`
+	CPULimitMillicores int64 `json:"cpuLimitMillicores,omitempty"`
 }
 
 // ServerSample is what the agent beside the server saw; nil is what the node's kernel does not tell.
@@ -70,6 +72,7 @@ type ServerSample struct {
 	IOWaitPartsPerMillion         *int64 `json:"ioWaitPartsPerMillion,omitempty"`
 	IOPressurePartsPerMillion     *int64 `json:"ioPressurePartsPerMillion,omitempty"`
 	CPUPartsPerMillion            *int64 `json:"cpuPartsPerMillion,omitempty"`
+	ProcessCPUNanoseconds         *int64 `json:"processCpuNanoseconds,omitempty"`
 	TCPRetransmits                *int64 `json:"tcpRetransmits,omitempty"`
 	TCPSegmentsSent               *int64 `json:"tcpSegmentsSent,omitempty"`
 	RoundTripNanoseconds          *int64 `json:"roundTripNanoseconds,omitempty"`
@@ -105,6 +108,45 @@ type Transfer struct {
 // Distributions within a trial.
 type Distributions struct {
 	DownloadDuration *Histogram `json:"downloadDuration,omitempty"`
+	RoundTrip        *Histogram `json:"roundTrip,omitempty"`
+	RoundTripActual  *Histogram `json:"roundTripActual,omitempty"`
+	Acknowledge      *Histogram `json:"acknowledge,omitempty"`
+}
+
+// Causes of an exchange's errors.
+const (
+	Disconnected = "Disconnected"
+	TimedOut     = "TimedOut"
+)
+
+// Exchange is what the publishers and subscribers of one trial did. Sent = Received + Lost.
+type Exchange struct {
+	Pairs                 int64            `json:"pairs"`
+	Sent                  int64            `json:"sent"`
+	Received              int64            `json:"received"`
+	Lost                  int64            `json:"lost"`
+	Acknowledged          int64            `json:"acknowledged"`
+	AcknowledgedLost      int64            `json:"acknowledgedLost"`
+	Duplicated            int64            `json:"duplicated"`
+	OutOfOrder            int64            `json:"outOfOrder"`
+	Retried               int64            `json:"retried"`
+	Reconnects            int64            `json:"reconnects"`
+	Errors                int64            `json:"errors"`
+	ErrorCauses           map[string]int64 `json:"errorCauses"`
+	LateSends             int64            `json:"lateSends"`
+	SentBytes             int64            `json:"sentBytes"`
+	ReceivedBytes         int64            `json:"receivedBytes"`
+	EncodedBytes          int64            `json:"encodedBytes"`
+	WireSentBytes         int64            `json:"wireSentBytes"`
+	WireReceivedBytes     int64            `json:"wireReceivedBytes"`
+	TCPRetransmits        int64            `json:"tcpRetransmits"`
+	ConnectNanoseconds    int64            `json:"connectNanoseconds"`
+	TLSNanoseconds        int64            `json:"tlsNanoseconds"`
+	SessionNanoseconds    int64            `json:"sessionNanoseconds"`
+	CompressNanoseconds   int64            `json:"compressNanoseconds"`
+	EncryptNanoseconds    int64            `json:"encryptNanoseconds"`
+	DecryptNanoseconds    int64            `json:"decryptNanoseconds"`
+	DecompressNanoseconds int64            `json:"decompressNanoseconds"`
 }
 
 // Engine is the program that made the load.

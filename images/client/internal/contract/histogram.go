@@ -55,3 +55,17 @@ func upperBound(index int) float64 {
 	whole := index / bucketsPerDoubling
 	return math.Ldexp(math.Pow(2, float64(index%bucketsPerDoubling)/bucketsPerDoubling), whole)
 }
+
+// Quantile is the upper bound of the bucket in which it lies, in nanoseconds; 0 of an empty histogram.
+func (h *Histogram) Quantile(share float64) int64 {
+	if h == nil {
+		return 0
+	}
+	wanted := max(1, int64(math.Ceil(share*float64(h.Count))))
+	for position, count := range h.Counts {
+		if wanted -= count; wanted <= 0 {
+			return int64(upperBound(h.Indexes[position]))
+		}
+	}
+	return 0
+}

@@ -12,18 +12,19 @@ import (
 	"testing"
 	"time"
 
+	"tierbench.io/client/internal/beside"
 	"tierbench.io/client/internal/contract"
 )
 
 const token = "secret"
 
-// beside starts an agent that answers as `answer` says, and gives a client for it that is patient only at first.
-func beside(t *testing.T, answer http.HandlerFunc) *Agent {
+// agentThat starts an agent that answers as `answer` says, and gives a client for it that is patient only at first.
+func agentThat(t *testing.T, answer http.HandlerFunc) *beside.Agent {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	agent := NewAgent(server.URL, token)
-	agent.patience, agent.grace = time.Minute, 100*time.Millisecond
+	agent := beside.New(server.URL, token)
+	agent.Patience, agent.Grace = time.Minute, 100*time.Millisecond
 	return agent
 }
 
@@ -35,7 +36,7 @@ func TestTheAgentIsAskedBeforeAndAfterTheClockRuns(t *testing.T) {
 		return false
 	})
 	options.CacheState, options.Last = "Warm", 2
-	options.Agent = beside(t, func(writer http.ResponseWriter, request *http.Request) {
+	options.Agent = agentThat(t, func(writer http.ResponseWriter, request *http.Request) {
 		body, _ := io.ReadAll(request.Body)
 		asked = append(asked, request.Method+" "+request.URL.Path)
 		if request.Header.Get("Authorization") != "Bearer "+token {
@@ -76,8 +77,8 @@ func TestAnAgentThatNeverAnswersEndsTheSeries(t *testing.T) {
 	for name, address := range map[string]string{"silent": listener.Addr().String(), "absent": "127.0.0.1:1"} {
 		t.Run(name, func(t *testing.T) {
 			server, options := faulty(t, honest)
-			options.Agent = NewAgent("http://"+address, token)
-			options.Agent.patience = 300 * time.Millisecond
+			options.Agent = beside.New("http://"+address, token)
+			options.Agent.Patience = 300 * time.Millisecond
 			var failure *contract.Failure
 			if err := Run(context.Background(), options, &collected{}); !errors.As(err, &failure) || failure.Reason != "AgentUnreachable" {
 				t.Errorf("%v", err)
@@ -90,7 +91,7 @@ func TestAnAgentThatNeverAnswersEndsTheSeries(t *testing.T) {
 func TestAnAgentThatStartsLateIsAwaited(t *testing.T) {
 	requests := 0
 	_, options := faulty(t, honest)
-	options.Agent = beside(t, func(writer http.ResponseWriter, _ *http.Request) {
+	options.Agent = agentThat(t, func(writer http.ResponseWriter, _ *http.Request) {
 		if requests++; requests < 3 {
 			writer.WriteHeader(http.StatusServiceUnavailable)
 		}
@@ -118,7 +119,7 @@ func TestAnAgentThatIsLostLaterSpoilsNoTrial(t *testing.T) {
 			_, options := faulty(t, honest)
 			options.Last = 2
 			requests := 0
-			options.Agent = beside(t, func(writer http.ResponseWriter, request *http.Request) {
+			options.Agent = agentThat(t, func(writer http.ResponseWriter, request *http.Request) {
 				if _, err := io.Copy(io.Discard, request.Body); err != nil {
 					t.Error(err)
 				}
@@ -140,7 +141,7 @@ func TestAnAgentThatIsLostLaterSpoilsNoTrial(t *testing.T) {
 
 func TestAnAgentThatRefusesGivesItsReason(t *testing.T) {
 	server, options := faulty(t, honest)
-	options.Agent = beside(t, func(writer http.ResponseWriter, _ *http.Request) {
+	options.Agent = agentThat(t, func(writer http.ResponseWriter, _ *http.Request) {
 		writer.WriteHeader(http.StatusUnauthorized)
 		fmt.Fprint(writer, `{"reason":"TokenRefused","message":"another token"}`)
 	})

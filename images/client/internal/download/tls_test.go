@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/tlsconfig"
 )
 
 var quiet = log.New(io.Discard, "", 0) // of servers whose clients turn away
@@ -39,7 +40,7 @@ func (s *server) secure(t *testing.T, version, caFile, name string) *Options {
 	t.Helper()
 	options := s.options(t)
 	var err error
-	if options.TLS, err = TLSConfig(version, caFile, name); err != nil {
+	if options.TLS, err = tlsconfig.New(version, caFile, name); err != nil {
 		t.Fatal(err)
 	}
 	return options
@@ -111,7 +112,7 @@ func TestAServerWithoutTLSFailsAtOnce(t *testing.T) {
 	server, options := faulty(t, honest)
 	server.Config.ErrorLog = quiet
 	var err error
-	if options.TLS, err = TLSConfig("TLSv1.3", "", ""); err != nil {
+	if options.TLS, err = tlsconfig.New("TLSv1.3", "", ""); err != nil {
 		t.Fatal(err)
 	}
 	trial := run(t, options)[0]
@@ -125,7 +126,7 @@ func TestWrongTLSOptionsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, wrong := range [][2]string{{"TLSv1.1", ""}, {"TLSv1.3", empty}, {"TLSv1.3", empty + ".absent"}} {
-		if _, err := TLSConfig(wrong[0], wrong[1], ""); err == nil {
+		if _, err := tlsconfig.New(wrong[0], wrong[1], ""); err == nil {
 			t.Errorf("%q was taken", wrong)
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"syscall"
 	"time"
 
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/usage"
 )
 
 // outcome of one download of a trial.
@@ -85,7 +85,7 @@ func sleep(ctx context.Context, duration time.Duration) error {
 // measure runs the downloads of one trial, all at once.
 func measure(ctx context.Context, options *Options, digest string) (contract.Trial, error) {
 	outcomes := make([]outcome, options.Concurrency)
-	before := cpuTime()
+	before := usage.CPU()
 	started := time.Now()
 	var group sync.WaitGroup
 	for index := range outcomes {
@@ -96,7 +96,7 @@ func measure(ctx context.Context, options *Options, digest string) (contract.Tri
 		}()
 	}
 	group.Wait()
-	elapsed, cpu := time.Since(started), cpuTime()-before
+	elapsed, cpu := time.Since(started), usage.CPU()-before
 	if ctx.Err() != nil {
 		return contract.Trial{}, context.Canceled
 	}
@@ -136,13 +136,4 @@ func summarize(trial *contract.Trial, outcomes []outcome, verified bool) {
 	if len(durations) > 0 {
 		trial.Distributions = &contract.Distributions{DownloadDuration: contract.NewHistogram(durations)}
 	}
-}
-
-// cpuTime is the user and system time of this process.
-func cpuTime() time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -1,4 +1,5 @@
-package download
+// Package beside is how a client speaks with the agent beside the server.
+package beside
 
 import (
 	"bytes"
@@ -18,6 +19,7 @@ const (
 	agentPause   = 200 * time.Millisecond // between requests that fail
 	agentConnect = 2 * time.Second
 	agentCaching = 30 * time.Minute // for a large file to be read from a slow card into memory
+	agentMeeting = 30 * time.Second // the agent answers earlier, and says to ask again
 )
 
 // Agent is the one beside the server.
@@ -25,22 +27,22 @@ type Agent struct {
 	url, token string
 	client     *http.Client
 	met        bool          // it has answered before
-	patience   time.Duration // until it answers
-	grace      time.Duration // the same once it has
+	Patience   time.Duration // until it answers
+	Grace      time.Duration // the same once it has
 }
 
-// NewAgent knows the agent at url, and the token that it asks for.
-func NewAgent(url, token string) *Agent {
+// New knows the agent at url, and the token that it asks for.
+func New(url, token string) *Agent {
 	dialer := net.Dialer{Timeout: agentConnect}
 	client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}
-	return &Agent{url: url, token: token, client: client, patience: 30 * time.Second, grace: 5 * time.Second}
+	return &Agent{url: url, token: token, client: client, Patience: 30 * time.Second, Grace: 5 * time.Second}
 }
 
 // Begin asks for the file's cache state and starts sampling. False: the agent, known before, does not answer now. The
 // first time it must: a *contract.Failure says why it did not.
 func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error) {
 	body := map[string]string{"file": file, "cacheState": cacheState}
-	limit := a.patience
+	limit := a.Patience
 	if cacheState != "Natural" {
 		limit = agentCaching
 	}
@@ -48,7 +50,7 @@ func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error
 	var refused *contract.Failure
 	switch {
 	case err == nil:
-		a.met, a.patience = true, a.grace
+		a.met, a.Patience = true, a.Grace
 		return true, nil
 	case ctx.Err() != nil:
 		return false, context.Canceled
@@ -56,7 +58,7 @@ func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error
 		return false, refused
 	case !a.met:
 		message := fmt.Sprintf("the agent beside the server does not answer at %s: %v: does it run?", a.url, err)
-		return false, fatal("AgentUnreachable", message)
+		return false, &contract.Failure{Reason: "AgentUnreachable", Message: message}
 	}
 	return false, nil
 }
@@ -64,15 +66,41 @@ func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error
 // End stops sampling; nil if the agent does not answer: that never spoils a trial.
 func (a *Agent) End(ctx context.Context) *contract.ServerSample {
 	sample := &contract.ServerSample{}
-	if err := a.persist(ctx, "end", a.grace, nil, sample); err != nil {
+	if err := a.persist(ctx, "end", a.Grace, nil, sample); err != nil {
 		return nil
 	}
 	return sample
 }
 
+// Meet waits until all parts have come to a barrier, or patience is at an end. The agent may have been restarted
+// meanwhile: asking again joins again.
+func (a *Agent) Meet(ctx context.Context, barrier string, part, parts int, patience time.Duration) error {
+	body := map[string]any{"name": barrier, "part": part, "parts": parts}
+	var answer struct {
+		Open    bool  `json:"open"`
+		Missing []int `json:"missing"`
+	}
+	for deadline := time.Now().Add(patience); !answer.Open; {
+		err := a.persist(ctx, "barrier", agentMeeting, body, &answer)
+		var refused *contract.Failure
+		switch {
+		case ctx.Err() != nil:
+			return context.Canceled
+		case errors.As(err, &refused):
+			return refused
+		case err == nil && answer.Open:
+			return nil
+		case time.Now().After(deadline):
+			message := fmt.Sprintf("of %d parts of the client, %v did not come to %s within %v: see the events of their pods", parts, answer.Missing, barrier, patience)
+			return &contract.Failure{Reason: "BarrierTimedOut", Message: message}
+		}
+	}
+	return nil
+}
+
 // persist asks until it is answered, or patience is at an end; a single request may take as long as limit says.
 func (a *Agent) persist(ctx context.Context, action string, limit time.Duration, body, answer any) error {
-	for deadline := time.Now().Add(a.patience); ; {
+	for deadline := time.Now().Add(a.Patience); ; {
 		limited, cancel := context.WithTimeout(ctx, limit)
 		err := a.call(limited, action, body, answer)
 		cancel()
@@ -114,4 +142,15 @@ func (a *Agent) call(ctx context.Context, action string, body, answer any) error
 		return nil
 	}
 	return json.Unmarshal(content, answer)
+}
+
+func sleep(ctx context.Context, duration time.Duration) error {
+	timer := time.NewTimer(duration)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
 }

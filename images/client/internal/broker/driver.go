@@ -1,0 +1,41 @@
+// Package broker makes the load of publishers and subscribers, trial after trial, and counts what becomes of it. How a broker
+// is spoken to is a Driver's.
+package broker
+
+import (
+	"context"
+	"time"
+
+	"tierbench.io/client/internal/wire"
+)
+
+// Driver speaks with one broker.
+type Driver interface {
+	// Connect makes a connection of its own. Its error is a *contract.Failure if a second try cannot mend it.
+	Connect(ctx context.Context, name string, events Events) (Connection, error)
+}
+
+// Events are what a connection tells while it is used. They come from goroutines of its own, one at a time each.
+type Events struct {
+	Acknowledged func(number uint64) // the broker has taken a message
+}
+
+// Connection is one publisher's or subscriber's.
+type Connection interface {
+	// Subscribe returns once the broker has agreed; messages are valid until arrived returns.
+	Subscribe(ctx context.Context, topic string, arrived func(message []byte)) error
+	// Publish hands a message over. It must not be changed before it has come back, or been given up.
+	Publish(topic string, number uint64, message []byte) error
+	Statistics() Statistics
+	Close()
+}
+
+// Statistics of a connection so far.
+type Statistics struct {
+	Connect    time.Duration // the TLS handshake left out
+	TLS        time.Duration
+	Reconnects int64
+	Resent     int64 // messages
+	Errors     map[string]int64
+	Wire       wire.Counters
+}

@@ -1,0 +1,251 @@
+package broker
+
+import (
+	"context"
+	"encoding/binary"
+	"math/bits"
+	"sync"
+	"time"
+
+	"tierbench.io/client/internal/contract"
+)
+
+const (
+	numberBytes = 8
+	leastSlots  = 64
+)
+
+type state uint8
+
+const (
+	free state = iota
+	underWay
+	received
+	givenUp
+)
+
+// slot is what is known of one message.
+type slot struct {
+	number           uint64
+	intended, actual time.Duration // since the ledger's start
+	state            state
+	acknowledged     bool
+	buffer           []byte
+}
+
+// ledger is one publisher's: what was sent, what came back, and how many messages may be under way.
+type ledger struct {
+	mutex     sync.Mutex
+	start     time.Time
+	width     int // bytes of the number that fit into a message
+	limit     int
+	answered  bool // whether the broker acknowledges
+	slots     []slot
+	next      uint64 // number of the next message
+	newest    uint64 // of those that arrived, plus one
+	flying    int
+	credit    chan struct{}
+	progress  time.Duration // when a message was last sent on an idle line, or arrived
+	lastSend  time.Duration
+	lastCome  time.Duration
+	counts    contract.Exchange
+	roundTrip *contract.Recorder
+	actual    *contract.Recorder
+	acks      *contract.Recorder
+}
+
+// newLedger is for messages of so many bytes, of which limit may be under way; answered says that the broker acknowledges
+// each.
+func newLedger(start time.Time, size, limit int, answered bool) *ledger {
+	slots := max(leastSlots, 1<<bits.Len(uint(2*limit-1)))
+	return &ledger{
+		start: start, width: min(size, numberBytes), limit: limit, answered: answered,
+		slots: make([]slot, slots), credit: make(chan struct{}, 1),
+		roundTrip: contract.NewRecorder(), actual: contract.NewRecorder(), acks: contract.NewRecorder(),
+	}
+}
+
+func (l *ledger) now() time.Duration { return time.Since(l.start) }
+
+// acquire waits until a message more may be under way.
+func (l *ledger) acquire(ctx context.Context) error {
+	for {
+		l.mutex.Lock()
+		full := l.flying >= l.limit
+		l.mutex.Unlock()
+		if !full {
+			return nil
+		}
+		select {
+		case <-l.credit:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// send books a message that leaves now, and gives its number and a buffer that nobody else uses. 0 intended: now.
+func (l *ledger) send(intended time.Duration, late time.Duration) (uint64, *slot) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	now := l.now()
+	if intended == 0 {
+		intended = now
+	}
+	one := &l.slots[l.next&uint64(len(l.slots)-1)]
+	l.settle(one)
+	*one = slot{number: l.next, intended: intended, actual: now, state: underWay, buffer: one.buffer}
+	if l.flying == 0 {
+		l.progress = now
+	}
+	if now-intended > late {
+		l.counts.LateSends++
+	}
+	l.next++
+	l.flying++
+	l.lastSend = now
+	l.counts.Sent++
+	return one.number, one
+}
+
+// settle counts a slot that is used anew, or at the end; what was given up may still be read by the connection.
+func (l *ledger) settle(one *slot) {
+	if one.acknowledged && one.state != received {
+		l.counts.AcknowledgedLost++
+	}
+	if one.state == givenUp {
+		one.buffer = nil
+	}
+	one.acknowledged = false
+}
+
+// write puts a message's number into its first bytes.
+func (l *ledger) write(number uint64, message []byte) {
+	var bytes [numberBytes]byte
+	binary.BigEndian.PutUint64(bytes[:], number)
+	copy(message, bytes[numberBytes-l.width:])
+}
+
+// read finds the number of a message: of all that its bytes could mean, the newest that was sent.
+func (l *ledger) read(message []byte) uint64 {
+	var bytes [numberBytes]byte
+	copy(bytes[numberBytes-l.width:], message[:l.width])
+	low := binary.BigEndian.Uint64(bytes[:])
+	if l.width == numberBytes || l.next == 0 {
+		return low
+	}
+	mask := uint64(1)<<(8*l.width) - 1
+	return l.next - 1 - (l.next-1-low)&mask
+}
+
+// arrive books a message that came now.
+func (l *ledger) arrive(message []byte) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	now, number := l.now(), l.read(message)
+	l.progress = now
+	if number >= l.next {
+		l.fail("Corrupt")
+		return
+	}
+	one := &l.slots[number&uint64(len(l.slots)-1)]
+	if one.number != number || one.state == received || one.state == free {
+		l.counts.Duplicated++
+		return
+	}
+	if one.state == underWay {
+		l.flying--
+		l.signal()
+	}
+	one.state = received
+	if number+1 < l.newest {
+		l.counts.OutOfOrder++
+	}
+	l.newest = max(l.newest, number+1)
+	l.lastCome = now
+	l.counts.Received++
+	l.counts.ReceivedBytes += int64(len(message))
+	l.roundTrip.Add((now - one.intended).Nanoseconds())
+	l.actual.Add((now - one.actual).Nanoseconds())
+}
+
+// acknowledge books the broker's word for a message.
+func (l *ledger) acknowledge(number uint64) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.counts.Acknowledged++
+	one := &l.slots[number&uint64(len(l.slots)-1)]
+	if one.number != number {
+		return
+	}
+	one.acknowledged = true
+	l.acks.Add((l.now() - one.actual).Nanoseconds())
+	if l.counts.Acknowledged == l.counts.Sent {
+		l.signal()
+	}
+}
+
+// fail books an error.
+func (l *ledger) fail(cause string) {
+	if l.counts.ErrorCauses == nil {
+		l.counts.ErrorCauses = map[string]int64{}
+	}
+	l.counts.Errors++
+	l.counts.ErrorCauses[cause]++
+}
+
+// corrupt books a message that cannot be read, or is not what was sent.
+func (l *ledger) corrupt() {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.fail("Corrupt")
+}
+
+// expire gives up all messages under way if none has come for so long; it says whether there is still something to wait for.
+func (l *ledger) expire(patience time.Duration) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.now()-l.progress < patience {
+		return l.flying > 0 || l.answered && l.counts.Acknowledged < l.counts.Sent
+	}
+	for index := range l.slots {
+		if l.slots[index].state == underWay {
+			l.slots[index].state = givenUp
+		}
+	}
+	l.flying = 0
+	l.signal()
+	return false
+}
+
+func (l *ledger) signal() {
+	select {
+	case l.credit <- struct{}{}:
+	default:
+	}
+}
+
+// drain waits until nothing is under way.
+func (l *ledger) drain(ctx context.Context, patience time.Duration) {
+	for ctx.Err() == nil && l.expire(patience) {
+		select {
+		case <-l.credit:
+		case <-ctx.Done():
+		case <-time.After(patience / 8):
+		}
+	}
+}
+
+// close settles every message, and gives the counts and when the last message came, or was sent if none came.
+func (l *ledger) close() (contract.Exchange, time.Duration) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for index := range l.slots {
+		l.settle(&l.slots[index])
+	}
+	l.counts.Lost = l.counts.Sent - l.counts.Received
+	if l.counts.Received == 0 {
+		return l.counts, l.lastSend
+	}
+	return l.counts, l.lastCome
+}

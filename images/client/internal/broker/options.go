@@ -1,0 +1,44 @@
+package broker
+
+import (
+	"time"
+
+	"tierbench.io/client/internal/beside"
+)
+
+// Role of this program's pairs.
+type Role string
+
+// Roles: both sides of each pair, the publisher of each and the subscriber that its messages come back to, or the
+// subscriber that sends them back.
+const (
+	Both      Role = "Both"
+	Publisher Role = "Publisher"
+	Echo      Role = "Echo"
+)
+
+// Options of a series of trials.
+type Options struct {
+	Driver       Driver
+	Topic        string // what all topics begin with
+	First, Last  int    // numbers of the trials to run
+	Warmup       int    // trials before them that do not count
+	Pairs        int
+	FirstPair    int
+	Role         Role
+	Content      []byte // of each message, but for its number
+	Compression  string
+	Encryption   string
+	Key          []byte
+	Delivery     string
+	InFlight     int           // messages of a publisher under way at once: the pace of a closed loop, the window of an open one
+	Interval     time.Duration // between messages of a publisher; 0 for a closed loop
+	Messages     int64         // of each publisher, or
+	Duration     time.Duration // of the load
+	Patience     time.Duration // for messages under way
+	Ready        time.Duration // for the broker, and for other parts
+	Agent        *beside.Agent // nil without
+	Barrier      string
+	Part, Parts  int
+	Acknowledges bool // whether the delivery has acknowledgements
+}

@@ -1,0 +1,175 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"tierbench.io/client/internal/payload"
+)
+
+// pair is a publisher and where its messages come back to, or an echo.
+type pair struct {
+	options     *Options
+	topic       string // of the messages
+	ledger      *ledger
+	connections []Connection
+	publisher   Connection
+	encoder     *payload.Codec
+	decoder     *payload.Codec
+	expected    []byte // content after the number
+	encoded     int64  // bytes
+	once        sync.Once
+}
+
+func clientName(options *Options) string {
+	return strings.ReplaceAll(options.Topic, "/", "-")
+}
+
+// connect makes the connections of a pair's role and subscribes; start is when its clock begins.
+func connect(ctx context.Context, options *Options, number int, trial string, start time.Time) (*pair, error) {
+	made := &pair{options: options, topic: fmt.Sprintf("%s/%s/%d", options.Topic, trial, number)}
+	made.ledger = newLedger(start, len(options.Content), options.InFlight, options.Acknowledges)
+	made.expected = options.Content[min(numberBytes, len(options.Content)):]
+	var err error
+	if made.encoder, err = payload.NewCodec(options.Compression, options.Encryption, options.Key); err != nil {
+		return nil, err
+	}
+	if made.decoder, err = payload.NewCodec(options.Compression, options.Encryption, options.Key); err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("%s-%s-%d", clientName(options), trial, number)
+	if options.Role == Echo {
+		return made, made.echo(ctx, name)
+	}
+	back := made.topic
+	if options.Role == Publisher {
+		back += "/echo"
+	}
+	subscriber, err := made.open(ctx, name+"-s", Events{})
+	if err != nil {
+		return made, err
+	}
+	if err := subscriber.Subscribe(ctx, back, made.arrived); err != nil {
+		return made, err
+	}
+	made.publisher, err = made.open(ctx, name+"-p", Events{Acknowledged: made.ledger.acknowledge})
+	return made, err
+}
+
+func (p *pair) open(ctx context.Context, name string, events Events) (Connection, error) {
+	connection, err := p.options.Driver.Connect(ctx, name, events)
+	if err == nil {
+		p.connections = append(p.connections, connection)
+	}
+	return connection, err
+}
+
+// echo decodes every message, as a consumer would, and sends the very bytes back.
+func (p *pair) echo(ctx context.Context, name string) error {
+	connection, err := p.open(ctx, name+"-e", Events{})
+	if err != nil {
+		return err
+	}
+	var number uint64
+	return connection.Subscribe(ctx, p.topic, func(message []byte) {
+		if _, err := p.decoder.Decode(message); err != nil {
+			p.ledger.corrupt()
+			return
+		}
+		number++
+		_ = connection.Publish(p.topic+"/echo", number, bytes.Clone(message))
+	})
+}
+
+func (p *pair) arrived(message []byte) {
+	plain, err := p.decoder.Decode(message)
+	if err != nil || len(plain) != len(p.options.Content) || !bytes.Equal(plain[len(plain)-len(p.expected):], p.expected) {
+		p.ledger.corrupt()
+		return
+	}
+	p.ledger.arrive(plain)
+}
+
+// load sends all messages of a trial, in an open loop by the pacer's clock, and waits for what is under way.
+func (p *pair) load(ctx context.Context) error {
+	pacer, err := p.pacer(ctx)
+	if err != nil {
+		return err
+	}
+	if pacer != nil {
+		defer pacer.close()
+	}
+	watch, stop := context.WithCancel(ctx)
+	defer stop()
+	go p.watch(watch)
+	first := p.ledger.now()
+	late := max(p.options.Interval/10, time.Millisecond)
+	for number := int64(0); p.goesOn(number, p.ledger.now()-first); number++ {
+		intended := time.Duration(0)
+		if pacer != nil {
+			intended = first + time.Duration(number)*p.options.Interval
+			if err := pacer.wait(ctx, intended); err != nil {
+				return err
+			}
+		}
+		if err := p.ledger.acquire(ctx); err != nil {
+			return err
+		}
+		if err := p.send(intended, late); err != nil {
+			return err
+		}
+	}
+	p.ledger.drain(ctx, p.options.Patience)
+	return ctx.Err()
+}
+
+func (p *pair) pacer(ctx context.Context) (*pacer, error) {
+	if p.options.Interval == 0 {
+		return nil, nil
+	}
+	return newPacer(ctx, p.ledger.start)
+}
+
+func (p *pair) goesOn(number int64, elapsed time.Duration) bool {
+	if p.options.Duration > 0 {
+		return elapsed < p.options.Duration
+	}
+	return number < p.options.Messages
+}
+
+// watch gives up what does not come back, so that a publisher that waits for credit goes on.
+func (p *pair) watch(ctx context.Context) {
+	for sleep(ctx, p.options.Patience/8) == nil {
+		p.ledger.expire(p.options.Patience)
+	}
+}
+
+func (p *pair) send(intended, late time.Duration) error {
+	number, slot := p.ledger.send(intended, late)
+	if len(slot.buffer) != len(p.options.Content) {
+		slot.buffer = bytes.Clone(p.options.Content)
+	}
+	p.ledger.write(number, slot.buffer)
+	message, err := p.encoder.Encode(slot.buffer)
+	if err != nil {
+		return err
+	}
+	if !p.encoder.Plain() {
+		message = bytes.Clone(message)
+	}
+	p.encoded += int64(len(message))
+	return p.publisher.Publish(p.topic, number, message)
+}
+
+// close ends all connections; what they have counted remains.
+func (p *pair) close() {
+	p.once.Do(func() {
+		for _, connection := range p.connections {
+			connection.Close()
+		}
+	})
+}

@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/broker"
+	"tierbench.io/client/internal/mqtt"
+	"tierbench.io/client/internal/payload"
+	"tierbench.io/client/internal/tlsconfig"
+)
+
+const mostPairs = 256
+
+var deliveries = map[string]byte{"AtMostOnce": 0, "AtLeastOnce": 1, "ExactlyOnce": 2}
+
+type brokerFlags struct {
+	ending
+	url, usernameFile, passwordFile, caFile, serverName, tls, topic, trials, role string
+	content, delivery, compression, encryption, keyFile                           string
+	agent, agentTokenFile, barrier                                                string
+	size, warmup, pairs, firstPair, inFlight, interval, rate, window              int
+	messages                                                                      int64
+	duration, patience, ready, part, parts                                        int
+	seed                                                                          uint64
+	fast                                                                          bool
+}
+
+func brokerCommand() *cobra.Command {
+	flags := &brokerFlags{}
+	command := &cobra.Command{
+		Use:   "broker --url mqtt://HOST:PORT",
+		Short: "Publish and receive through a broker, trial after trial, and measure each",
+		Long: `Publishes messages to a broker and receives them again, trial after trial, and counts what becomes of each. A round
+trip counts from the time at which a message was meant to be sent. Whatever the pace, no publisher has more messages
+under way than its window.`,
+		Example: "  tierbench-client broker --url mqtt://broker:1883 --size 1024 --messages 1000 --in-flight 1 --trials 1-10",
+		Args:    cobra.NoArgs,
+		RunE:    func(command *cobra.Command, _ []string) error { return runBroker(command.Context(), flags) },
+	}
+	flags.add(command.Flags())
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return flags.refuse(fmt.Errorf("%w: see tierbench-client broker --help", err))
+	})
+	return command
+}
+
+func (f *brokerFlags) add(set *pflag.FlagSet) {
+	set.StringVar(&f.url, "url", "", "the broker, mqtt://HOST:PORT or mqtts://HOST:PORT")
+	set.StringVar(&f.usernameFile, "username-file", "", "file with the user's name")
+	set.StringVar(&f.passwordFile, "password-file", "", "file with the password")
+	set.StringVar(&f.tls, "tls", "None", "None, TLSv1.2 or TLSv1.3: exactly this version")
+	set.StringVar(&f.caFile, "ca-file", "", "trust this CA instead of the system's")
+	set.StringVar(&f.serverName, "server-name", "", "name that the broker's certificate must bear (the URL's host)")
+	set.StringVar(&f.topic, "topic", "tierbench", "what all topics begin with")
+	set.StringVar(&f.trials, "trials", "1-1", "numbers of the trials to run, FIRST-LAST")
+	set.IntVar(&f.warmup, "warmup", 0, "trials before them that do not count")
+	set.IntVar(&f.pairs, "pairs", 1, "publishers, each with a subscriber of its own")
+	set.IntVar(&f.firstPair, "first-pair", 0, "number of the first of them")
+	set.StringVar(&f.role, "role", "Both", "Both, Publisher (messages come back from an echo) or Echo")
+	set.IntVar(&f.size, "size", 1024, "bytes of a message, before compression and encryption")
+	set.StringVar(&f.content, "content", "Random", "Random, Zeros, SensorJSON or Ratio10 … Ratio90")
+	set.Uint64Var(&f.seed, "seed", 1, "of the content")
+	set.StringVar(&f.delivery, "delivery", "AtMostOnce", "AtMostOnce, AtLeastOnce or ExactlyOnce: QoS 0, 1 or 2")
+	set.StringVar(&f.compression, "compression", "None", "None, Gzip or Zstd, with a level if wanted: Zstd:19")
+	set.StringVar(&f.encryption, "encryption", "None", "None or AES128GCM")
+	set.StringVar(&f.keyFile, "key-file", "", "file with the 16 bytes of the key")
+	set.IntVar(&f.inFlight, "in-flight", 0, "closed loop: messages of a publisher under way at once")
+	set.BoolVar(&f.fast, "as-fast-as-possible", false, "closed loop: as many as the window allows")
+	set.IntVar(&f.interval, "interval-milliseconds", 0, "open loop: time between messages of a publisher")
+	set.IntVar(&f.rate, "messages-per-second", 0, "open loop: messages of a publisher a second")
+	set.IntVar(&f.window, "window", 512, "messages of a publisher under way at once, whatever the pace")
+	set.Int64Var(&f.messages, "messages", 0, "messages of each publisher in a trial")
+	set.IntVar(&f.duration, "duration-seconds", 0, "or how long a trial's load lasts")
+	set.IntVar(&f.patience, "patience-milliseconds", 10000, "messages under way are lost when none has come for so long")
+	set.IntVar(&f.ready, "ready-milliseconds", 60000, "how long the broker, and other parts, may take to be ready")
+	set.StringVar(&f.agent, "agent", "", "URL of the agent beside the broker")
+	set.StringVar(&f.agentTokenFile, "agent-token-file", "", "file with the agent's token")
+	set.StringVar(&f.barrier, "barrier", "", "name of the barrier at which parts meet")
+	set.IntVar(&f.part, "part", 0, "number of this part of the client, from 0")
+	set.IntVar(&f.parts, "parts", 1, "how many parts it has")
+	f.ending.add(set)
+}
+
+func runBroker(ctx context.Context, flags *brokerFlags) error {
+	options, err := flags.options()
+	if err != nil {
+		return flags.refuse(err)
+	}
+	return flags.run(func(report reporter) error { return broker.Run(ctx, options, report) })
+}
+
+func (f *brokerFlags) options() (*broker.Options, error) {
+	first, last, err := parseRange(f.trials)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(f.checkNumbers(), f.checkWords(), f.ending.check()); err != nil {
+		return nil, err
+	}
+	driver, err := f.driver()
+	if err != nil {
+		return nil, err
+	}
+	content, err := payload.New(f.content, f.size, f.seed)
+	if err != nil {
+		return nil, fmt.Errorf("--content: %w", err)
+	}
+	key, err := f.key()
+	if err != nil {
+		return nil, err
+	}
+	agent, err := connectAgent(f.agent, f.agentTokenFile)
+	if err != nil {
+		return nil, err
+	}
+	return &broker.Options{
+		Driver: driver, Topic: f.topic, First: first, Last: last, Warmup: f.warmup, Pairs: f.pairs, FirstPair: f.firstPair,
+		Role: broker.Role(f.role), Content: content, Compression: f.compression, Encryption: f.encryption, Key: key,
+		Delivery: f.delivery, InFlight: f.underWay(), Interval: f.between(), Messages: f.messages,
+		Duration: time.Duration(f.duration) * time.Second, Patience: time.Duration(f.patience) * time.Millisecond,
+		Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent, Barrier: f.barrier, Part: f.part, Parts: f.parts,
+		Acknowledges: deliveries[f.delivery] > 0,
+	}, nil
+}
+
+func (f *brokerFlags) underWay() int {
+	if f.inFlight > 0 {
+		return min(f.inFlight, f.window)
+	}
+	return f.window
+}
+
+func (f *brokerFlags) between() time.Duration {
+	if f.rate > 0 {
+		return time.Second / time.Duration(f.rate)
+	}
+	return time.Duration(f.interval) * time.Millisecond
+}
+
+func (f *brokerFlags) checkNumbers() error {
+	paces := 0
+	for _, given := range []bool{f.inFlight > 0, f.fast, f.interval > 0, f.rate > 0} {
+		if given {
+			paces++
+		}
+	}
+	switch {
+	case paces != 1:
+		return errors.New("give exactly one of --in-flight, --as-fast-as-possible, --interval-milliseconds and --messages-per-second")
+	case (f.messages > 0) == (f.duration > 0):
+		return errors.New("give exactly one of --messages and --duration-seconds")
+	case f.pairs < 1 || f.pairs > mostPairs:
+		return fmt.Errorf("--pairs is %d: write 1 to %d", f.pairs, mostPairs)
+	case f.size < 2:
+		return errors.New("--size must be at least 2: the first bytes number the message")
+	case f.window < 1 || f.window > 65000 || f.size < 3 && f.window > 32000:
+		return errors.New("--window must be from 1 to 65000, and at most 32000 for messages of 2 bytes, whose numbers repeat")
+	case f.patience < 1, f.ready < 0, f.warmup < 0, f.firstPair < 0, f.inFlight < 0, f.interval < 0, f.rate < 0:
+		return errors.New("--patience-milliseconds must be at least 1, and nothing may be negative")
+	case f.parts < 1 || f.part < 0 || f.part >= f.parts:
+		return fmt.Errorf("--part is %d of --parts %d: parts count from 0", f.part, f.parts)
+	}
+	return nil
+}
+
+func (f *brokerFlags) checkWords() error {
+	_, known := deliveries[f.delivery]
+	switch {
+	case !known:
+		return fmt.Errorf("--delivery is %q: write AtMostOnce, AtLeastOnce or ExactlyOnce", f.delivery)
+	case f.role != string(broker.Both) && f.role != string(broker.Publisher) && f.role != string(broker.Echo):
+		return fmt.Errorf("--role is %q: write Both, Publisher or Echo", f.role)
+	case f.parts > 1 && (f.agent == "" || f.barrier == ""):
+		return errors.New("--parts above 1 needs --agent and --barrier, where they meet")
+	case f.role == string(broker.Echo) && f.parts < 2:
+		return errors.New("--role Echo needs --parts: it ends when the publishers say so")
+	}
+	_, err := payload.NewCodec(f.compression, "None", nil)
+	return err
+}
+
+func (f *brokerFlags) driver() (broker.Driver, error) {
+	address, err := url.Parse(f.url)
+	if err != nil || address.Port() == "" || (address.Scheme != "mqtt" && address.Scheme != "mqtts") {
+		return nil, fmt.Errorf("--url is %q: write mqtt://HOST:PORT or mqtts://HOST:PORT", f.url)
+	}
+	if (address.Scheme == "mqtts") != (f.tls != "None") {
+		return nil, fmt.Errorf("--url begins with %s and --tls is %s: mqtts needs TLSv1.2 or TLSv1.3, mqtt needs None", address.Scheme, f.tls)
+	}
+	name := f.serverName
+	if name == "" {
+		name = address.Hostname()
+	}
+	config, err := tlsconfig.New(f.tls, f.caFile, name)
+	if err != nil {
+		return nil, err
+	}
+	username, err := wordIn("username-file", f.usernameFile)
+	if err != nil {
+		return nil, err
+	}
+	password, err := wordIn("password-file", f.passwordFile)
+	if err != nil {
+		return nil, err
+	}
+	return &mqtt.Driver{Address: address.Host, TLS: config, Username: username, Password: password, QoS: deliveries[f.delivery]}, nil
+}
+
+func (f *brokerFlags) key() ([]byte, error) {
+	if f.encryption == "None" {
+		return nil, nil
+	}
+	key, err := os.ReadFile(f.keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("--key-file: %w", err)
+	}
+	_, err = payload.NewCodec("None", f.encryption, key)
+	return key, err
+}
+
+// wordIn is what a file holds, without space around it; nothing if no file is named.
+func wordIn(flag, path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("--%s: %w", flag, err)
+	}
+	return strings.TrimSpace(string(content)), nil
+}
+
+// connectAgent knows the agent at url; nil without one.
+func connectAgent(url, tokenFile string) (*beside.Agent, error) {
+	if url == "" {
+		return nil, nil
+	}
+	token, err := wordIn("agent-token-file", tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	return beside.New(strings.TrimSuffix(url, "/"), token), nil
+}

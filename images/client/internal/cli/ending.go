@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"tierbench.io/client/internal/broker"
+	"tierbench.io/client/internal/contract"
+)
+
+type reporter = broker.Reporter
+
+// ending is how an engine tells what it measured: as text, or as the contract's lines with a seal.
+type ending struct {
+	output, terminationLog string
+}
+
+func (e *ending) add(set *pflag.FlagSet) {
+	set.StringVar(&e.output, "output", "text", "text, or json: the contract's lines")
+	set.StringVar(&e.terminationLog, "termination-log", "", "file for the seal of --output json (a container's termination message)")
+}
+
+func (e *ending) check() error {
+	if e.output != "text" && e.output != "json" {
+		return fmt.Errorf("--output is %q: write text or json", e.output)
+	}
+	return nil
+}
+
+// run runs a series and tells of it.
+func (e *ending) run(series func(reporter) error) error {
+	if e.output == "text" {
+		return series(broker.NewTextReport(os.Stdout))
+	}
+	printer := contract.NewPrinter(os.Stdout)
+	return e.seal(printer, series(printer))
+}
+
+// refuse ends the program before it began: the operator learns why from a seal without trials.
+func (e *ending) refuse(err error) error {
+	return e.seal(contract.NewPrinter(io.Discard), &contract.Failure{Reason: "InvalidArguments", Message: err.Error()})
+}
+
+// seal leaves the termination message for what was printed, and why it ended with err.
+func (e *ending) seal(printer *contract.Printer, err error) error {
+	var failure *contract.Failure
+	switch {
+	case errors.Is(err, context.Canceled):
+		failure = &contract.Failure{Reason: "Interrupted", Message: "the client was told to end"}
+	case err != nil && !errors.As(err, &failure):
+		failure = &contract.Failure{Reason: "ClientError", Message: err.Error()}
+	}
+	return errors.Join(err, contract.WriteTermination(e.terminationLog, printer.Seal(failure)))
+}

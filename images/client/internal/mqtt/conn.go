@@ -1,0 +1,104 @@
+package mqtt
+
+import (
+	"bufio"
+	"net"
+	"sync"
+	"time"
+
+	"tierbench.io/client/internal/wire"
+)
+
+const (
+	readBuffer = 64 << 10
+	mostQueued = 1 << 20 // bytes that wait to be written before a writer has to wait, too
+	lastWrite  = time.Second
+)
+
+// conn reads in large pieces, and writes at once what several callers have given it meanwhile.
+type conn struct {
+	net.Conn
+	tcp    *net.TCPConn
+	reader *bufio.Reader
+	closed func(wire.Counters)
+
+	mutex  sync.Mutex
+	work   *sync.Cond // there is something to write, or nothing will come any more
+	room   *sync.Cond // there is room to queue more
+	queued []byte
+	failed error
+	ended  bool
+	done   chan struct{} // everything was written
+}
+
+// newConn wraps a connection over tcp; closed is told its counters when it ends.
+func newConn(over net.Conn, tcp *net.TCPConn, closed func(wire.Counters)) *conn {
+	made := &conn{
+		Conn: over, tcp: tcp, reader: bufio.NewReaderSize(over, readBuffer), closed: closed, done: make(chan struct{}),
+	}
+	made.work, made.room = sync.NewCond(&made.mutex), sync.NewCond(&made.mutex)
+	go made.flush()
+	return made
+}
+
+func (c *conn) Read(into []byte) (int, error) { return c.reader.Read(into) }
+
+// Write queues: the error of an earlier write is told by a later one.
+func (c *conn) Write(bytes []byte) (int, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for len(c.queued) > mostQueued && c.failed == nil && !c.ended {
+		c.room.Wait()
+	}
+	switch {
+	case c.failed != nil:
+		return 0, c.failed
+	case c.ended:
+		return 0, net.ErrClosed
+	}
+	c.queued = append(c.queued, bytes...)
+	c.work.Signal()
+	return len(bytes), nil
+}
+
+// flush writes in turns whatever has been queued since the last.
+func (c *conn) flush() {
+	defer close(c.done)
+	var spare []byte
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for c.failed == nil {
+		for len(c.queued) == 0 && !c.ended {
+			c.work.Wait()
+		}
+		if len(c.queued) == 0 {
+			return
+		}
+		bytes := c.queued
+		c.queued = spare[:0]
+		c.mutex.Unlock()
+		_, err := c.Conn.Write(bytes)
+		c.mutex.Lock()
+		c.failed, spare = err, bytes
+		c.room.Broadcast()
+	}
+}
+
+// Close writes what is queued, for a moment, and reads the kernel's counters before they are gone.
+func (c *conn) Close() error {
+	c.mutex.Lock()
+	ended := c.ended
+	c.ended = true
+	c.work.Signal()
+	c.room.Broadcast()
+	c.mutex.Unlock()
+	if ended {
+		return nil
+	}
+	_ = c.Conn.SetWriteDeadline(time.Now().Add(lastWrite))
+	<-c.done
+	if counters, err := wire.Read(c.tcp); err == nil {
+		c.closed(counters)
+	}
+	return c.Conn.Close()
+}

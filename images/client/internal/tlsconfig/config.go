@@ -1,0 +1,34 @@
+// Package tlsconfig makes TLS configurations.
+package tlsconfig
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+)
+
+// New makes the client's side of TLS in exactly one version, trusting the CA in caFile, or the system's if empty.
+func New(version, caFile, serverName string) (*tls.Config, error) {
+	versions := map[string]uint16{"TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13}
+	if version == "None" {
+		return nil, nil
+	}
+	number, known := versions[version]
+	if !known {
+		return nil, fmt.Errorf("--tls is %q: write None, TLSv1.2 or TLSv1.3", version)
+	}
+	config := &tls.Config{MinVersion: number, MaxVersion: number, ServerName: serverName}
+	if caFile == "" {
+		return config, nil
+	}
+	pem, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, fmt.Errorf("--ca-file: %w", err)
+	}
+	config.RootCAs = x509.NewCertPool()
+	if !config.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("--ca-file %s holds no certificate in PEM form", caFile)
+	}
+	return config, nil
+}
