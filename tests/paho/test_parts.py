@@ -1,6 +1,8 @@
 """The pure parts of the engine: payloads, envelope, books and buckets."""
 
 import random
+import socket
+import struct
 import zlib
 
 import pytest
@@ -12,6 +14,7 @@ from images.paho.src.tierbench_paho.envelope import Codec, CorruptError
 from images.paho.src.tierbench_paho.histogram import index_of
 from images.paho.src.tierbench_paho.ledger import Ledger
 from images.paho.src.tierbench_paho.payload import CONTENTS, content
+from images.paho.src.tierbench_paho.wire import Counters, count
 from tierbench.results.histogram import index_of as operators_index
 
 SIZES = (2, 1024, 10_240, 100_000, 1_000_000)
@@ -61,6 +64,27 @@ def test_what_was_encoded_is_decoded_or_refused(compression: str, key: bytes | N
             codec.decode(encoded[:-9] + bytes(9))
     if compression == "None" and key is None:
         assert encoded is plain
+
+
+@pytest.mark.parametrize(
+    ("family", "options", "length", "expected"),
+    [
+        # Data, then each segment's Ethernet, IP, TCP and timestamps, then what a SYN has more.
+        (socket.AF_INET, 0b111, 256, (9000 + 10 * (14 + 20 + 20 + 12) + 8, 500 + 8 * (14 + 20 + 20 + 12) + 8)),
+        (socket.AF_INET6, 0b111, 256, (9000 + 10 * (14 + 40 + 20 + 12) + 8, 500 + 8 * (14 + 40 + 20 + 12) + 8)),
+        (socket.AF_INET, 0b110, 256, (9000 + 10 * (14 + 20 + 20) + 12, 500 + 8 * (14 + 20 + 20) + 12)),
+        # A kernel that does not say what it sent: what was acknowledged but the SYN, and two segments sent again.
+        (socket.AF_INET, 0b111, 192, (6000 + 2 * 1448 + 10 * 66 + 8, 500 + 8 * 66 + 8)),
+    ],
+)
+def test_bytes_on_the_wire(family: socket.AddressFamily, options: int, length: int, expected: tuple[int, int]) -> None:
+    info = bytearray(256)
+    struct.pack_into("=B", info, 5, options)
+    struct.pack_into("=I", info, 16, 1448)
+    struct.pack_into("=I", info, 100, 2)
+    struct.pack_into("=QQII", info, 120, 6001, 500, 10, 8)
+    struct.pack_into("=Q", info, 200, 9000)
+    assert count(bytes(info[:length]), family) == Counters(*expected, retransmits=2)
 
 
 def test_the_books_reconcile_whatever_happens() -> None:

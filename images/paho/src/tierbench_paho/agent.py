@@ -68,8 +68,8 @@ class Agent:
             if status and status != http.HTTPStatus.ACCEPTED:
                 raise _refusal(status, answer)
             if time.monotonic() > deadline:
-                said = f": {answer['message']}" if answer.get("message") else ""
-                message = f"not all of the {parts} parts came to {barrier} within {_BARRIER_SECONDS:.0f} s{said}"
+                said = answer.get("message") or f"missing: {answer.get('missing')}"
+                message = f"not all of the {parts} parts came to {barrier} within {_BARRIER_SECONDS:.0f} s: {said}"
                 raise FailureError("BarrierTimedOut", message)
             time.sleep(_AGAIN_SECONDS if status else _PAUSE_SECONDS)
 

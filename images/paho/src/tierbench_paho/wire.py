@@ -48,10 +48,11 @@ def read(connection: socket.socket) -> Counters:
         OSError: it is closed.
     """
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
-    return _count(info, _IP[socket.AddressFamily(connection.family)])
+    return count(info, socket.AddressFamily(connection.family))
 
 
-def _count(info: bytes, ip: int) -> Counters:
+def count(info: bytes, family: socket.AddressFamily) -> Counters:
+    """What a struct tcp_info says."""
     (options,) = _OPTIONS.unpack_from(info)
     (retransmits,) = _RETRANSMITS.unpack_from(info)
     acknowledged, received, segments_sent, segments_received = _BYTES.unpack_from(info)
@@ -61,7 +62,7 @@ def _count(info: bytes, ip: int) -> Counters:
         (segment_size,) = _SEGMENT_SIZE.unpack_from(info)
         sent = max(acknowledged - 1, 0) + retransmits * segment_size  # the SYN was acknowledged too
     timestamps = _TIMESTAMPS if options & _HAS_TIMESTAMPS else 0
-    header = _ETHERNET + ip + _TCP + timestamps
+    header = _ETHERNET + _IP[family] + _TCP + timestamps
     syn = _syn_options(options) - timestamps
     return Counters(sent + segments_sent * header + syn, received + segments_received * header + syn, retransmits)
 
