@@ -185,9 +185,8 @@ func (a *Agent) end(writer http.ResponseWriter, _ *http.Request) {
 	sample.RoundTripNanoseconds, sample.RoundTripMaximumNanoseconds = ended.roundTrips.end()
 	a.current = nil
 	sample.ResidentBeforePartsPerMillion = ended.resident
-	if file, err := a.root.Open(ended.file); ended.file != "" && err == nil {
-		defer file.Close()
-		if resident, err := residentPartsPerMillion(file); err == nil {
+	if ended.file != "" {
+		if resident, err := a.prepare(ended.file, leave); err == nil {
 			sample.ResidentAfterPartsPerMillion = &resident
 		}
 	}

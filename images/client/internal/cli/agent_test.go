@@ -16,7 +16,7 @@ func TestPorts(t *testing.T) {
 	if err != nil || !maps.Equal(ports, map[uint16]bool{8080: true, 8443: true}) {
 		t.Errorf("%v %v", ports, err)
 	}
-	for _, wrong := range []string{"", "http", "65536", "8080,"} {
+	for _, wrong := range []string{"http", "65536", "8080,"} {
 		if _, err := parsePorts(wrong); err == nil {
 			t.Errorf("%q was taken", wrong)
 		}

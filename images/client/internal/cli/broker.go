@@ -246,8 +246,11 @@ func connectAgent(url, tokenFile string) (*beside.Agent, error) {
 		return nil, nil
 	}
 	token, err := wordIn("agent-token-file", tokenFile)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case token == "":
+		return nil, errors.New("--agent needs --agent-token-file, a file with the agent's token")
 	}
 	return beside.New(strings.TrimSuffix(url, "/"), token), nil
 }

@@ -1,0 +1,118 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"tierbench.io/client/internal/contract"
+)
+
+const never = time.Hour
+
+func books(size, limit int) (*ledger, func() (uint64, []byte)) {
+	made := newLedger(time.Now(), size, limit, false)
+	return made, func() (uint64, []byte) {
+		number, _ := made.send(0, never)
+		message := make([]byte, size)
+		made.write(number, message)
+		return number, message
+	}
+}
+
+func settled(t *testing.T, made *ledger) contract.Exchange {
+	t.Helper()
+	counts, _ := made.close()
+	if counts.Sent != counts.Received+counts.Lost {
+		t.Errorf("sent %d is not received %d and lost %d", counts.Sent, counts.Received, counts.Lost)
+	}
+	return counts
+}
+
+func TestCopiesAndDisorderAreCounted(t *testing.T) {
+	made, send := books(100, 10)
+	_, first := send()
+	_, second := send()
+	_, third := send()
+	for _, message := range [][]byte{second, first, second, third, third} {
+		made.arrive(message)
+	}
+	counts := settled(t, made)
+	if counts.Received != 3 || counts.Duplicated != 2 || counts.OutOfOrder != 1 || counts.Lost != 0 {
+		t.Errorf("%+v", counts)
+	}
+}
+
+func TestNumbersOfTwoBytesRepeatAndAreToldApart(t *testing.T) {
+	made, send := books(2, 500)
+	var waiting [][]byte
+	const total = 200_000
+	for range total {
+		_, message := send()
+		if waiting = append(waiting, message); len(waiting) == 400 {
+			made.arrive(waiting[0])
+			waiting = waiting[1:]
+		}
+	}
+	for _, message := range waiting {
+		made.arrive(message)
+	}
+	counts := settled(t, made)
+	if counts.Received != total || counts.Duplicated != 0 || counts.OutOfOrder != 0 {
+		t.Errorf("%+v", counts)
+	}
+}
+
+func TestWhatDoesNotComeIsLostAndFreesTheWindow(t *testing.T) {
+	made, send := books(100, 2)
+	_, late := send()
+	number, _ := send()
+	made.acknowledge(number)
+	if made.expire(never) != true {
+		t.Error("given up too early")
+	}
+	if err := made.acquire(canceled()); !errors.Is(err, context.Canceled) {
+		t.Error("a third message may be under way")
+	}
+	made.expire(0)
+	if err := made.acquire(context.Background()); err != nil {
+		t.Error(err)
+	}
+	made.arrive(late)
+	counts := settled(t, made)
+	if counts.Received != 1 || counts.Lost != 1 || counts.Acknowledged != 1 || counts.AcknowledgedLost != 1 {
+		t.Errorf("%+v", counts)
+	}
+}
+
+func TestARoundTripCountsFromTheIntendedTime(t *testing.T) {
+	made := newLedger(time.Now().Add(-time.Second), 100, 10, false)
+	number, _ := made.send(time.Millisecond, 10*time.Millisecond)
+	message := make([]byte, 100)
+	made.write(number, message)
+	made.arrive(message)
+	counts := settled(t, made)
+	if counts.LateSends != 1 {
+		t.Errorf("%d late sends", counts.LateSends)
+	}
+	if intended, actual := made.roundTrip.Histogram().SumNanoseconds, made.actual.Histogram().SumNanoseconds; intended < 9e8 || actual > 1e8 {
+		t.Errorf("%d ns from the intended time, %d from the actual", intended, actual)
+	}
+}
+
+func TestAForeignNumberIsCorrupt(t *testing.T) {
+	made, send := books(100, 10)
+	_, message := send()
+	message[0] = 1
+	made.arrive(message)
+	if counts := settled(t, made); counts.ErrorCauses["Corrupt"] != 1 || counts.Received != 0 {
+		t.Errorf("%+v", counts)
+	}
+}
+
+func canceled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}

@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"net/http/httptest"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"tierbench.io/client/internal/agent"
+	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/contracttest"
+)
+
+var later = time.Now().Add(time.Hour)
+
+// measured runs `broker` to its end, all well, and gives its trials.
+func measured(t *testing.T, arguments ...string) []contract.Trial {
+	t.Helper()
+	code, trials, seal := sealed(t, arguments...)
+	if code != 0 || seal.Failure != nil {
+		t.Fatalf("exit code %d, %+v", code, seal.Failure)
+	}
+	for _, trial := range trials {
+		if trial.Outcome != contract.Completed {
+			t.Fatalf("%+v", trial.Failure)
+		}
+		if exchange := trial.Exchange; exchange.Sent != exchange.Received+exchange.Lost || exchange.Sent == 0 {
+			t.Errorf("%+v", exchange)
+		}
+	}
+	return trials
+}
+
+func TestEveryDeliveryCountsEveryMessage(t *testing.T) {
+	broker := startMosquitto(t, later)
+	for _, delivery := range []string{"AtMostOnce", "AtLeastOnce", "ExactlyOnce"} {
+		for _, tls := range []string{"None", "TLSv1.2", "TLSv1.3"} {
+			for _, encoding := range [][2]string{{"None", "None"}, {"Gzip", "AES128GCM"}, {"Zstd", "None"}} {
+				t.Run(delivery+" "+tls+" "+encoding[0], func(t *testing.T) {
+					arguments := broker.arguments(tls, "--delivery="+delivery, "--messages=30", "--pairs=3", "--in-flight=2",
+						"--content=SensorJSON", "--compression="+encoding[0], "--encryption="+encoding[1], "--trials=2-3", "--warmup=1")
+					trials := measured(t, arguments...)
+					if len(trials) != 3 || !trials[0].Warmup || trials[2].Trial != 3 {
+						t.Errorf("%d trials", len(trials))
+					}
+					exchange := trials[1].Exchange
+					if exchange.Received != 90 || exchange.ReceivedBytes != 90*1024 || exchange.Duplicated+exchange.Errors+exchange.OutOfOrder != 0 {
+						t.Errorf("%+v", exchange)
+					}
+					if acknowledged := exchange.Acknowledged == 90; acknowledged != (delivery != "AtMostOnce") {
+						t.Errorf("%d acknowledged", exchange.Acknowledged)
+					}
+					if (exchange.TLSNanoseconds > 0) != (tls != "None") || exchange.ConnectNanoseconds == 0 {
+						t.Errorf("%+v", exchange)
+					}
+					if (exchange.CompressNanoseconds > 0) != (encoding[0] != "None") || (exchange.DecryptNanoseconds > 0) != (encoding[1] != "None") {
+						t.Errorf("%+v", exchange)
+					}
+					if least := exchange.EncodedBytes; exchange.WireSentBytes < least || exchange.WireReceivedBytes < least {
+						t.Errorf("%+v", exchange)
+					}
+					if trials[1].Distributions.RoundTrip.Count != 90 {
+						t.Errorf("%+v", trials[1].Distributions.RoundTrip)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestSizesFromTwoBytesOn(t *testing.T) {
+	broker := startMosquitto(t, later)
+	for _, size := range []int{2, 7, 8, 1 << 20} {
+		trial := measured(t, broker.arguments("None", fmt.Sprintf("--size=%d", size), "--messages=40", "--as-fast-as-possible", "--window=8")...)[0]
+		if want := int64(40 * size); trial.Exchange.Received != 40 || trial.Exchange.ReceivedBytes != want {
+			t.Errorf("%d bytes: %+v", size, trial.Exchange)
+		}
+	}
+}
+
+func TestAPaceIsKept(t *testing.T) {
+	broker := startMosquitto(t, later)
+	trial := measured(t, broker.arguments("None", "--messages-per-second=200", "--duration-seconds=2")...)[0]
+	rate := float64(trial.Exchange.Received) / (float64(trial.DurationNanoseconds) / 1e9)
+	if math.Abs(rate-200) > 2 {
+		t.Errorf("%.1f messages a second", rate)
+	}
+}
+
+func TestALoadBeyondTheBrokerIsSeenAsLate(t *testing.T) {
+	broker := startMosquitto(t, later)
+	trial := measured(t, broker.arguments("None", "--messages-per-second=20000", "--duration-seconds=1", "--size=65536", "--window=16")...)[0]
+	intended, actual := trial.Distributions.RoundTrip.Quantile(0.5), trial.Distributions.RoundTripActual.Quantile(0.5)
+	if trial.Exchange.LateSends == 0 || trial.Exchange.Lost != 0 || intended < 2*actual {
+		t.Errorf("%d late, %d lost, %d ns from the intended time, %d from the actual", trial.Exchange.LateSends, trial.Exchange.Lost, intended, actual)
+	}
+}
+
+func TestEchoesComeBackFromAnotherPart(t *testing.T) {
+	broker := startMosquitto(t, later)
+	made, err := agent.New(agent.Options{Token: "secret", Interval: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(made.Handler())
+	defer server.Close()
+	token := filepath.Join(t.TempDir(), "token")
+	write(t, token, "secret")
+	common := []string{"--messages=20", "--in-flight=4", "--pairs=2", "--delivery=ExactlyOnce", "--trials=1-2", "--agent=" + server.URL,
+		"--agent-token-file=" + token, "--barrier=b", "--parts=2", "--output=json"}
+	var outs [2]bytes.Buffer
+	echo := process(t, &outs[1], append(broker.arguments("None", common...), "--role=Echo", "--part=1", "--termination-log="+filepath.Join(t.TempDir(), "log"))...)
+	log := filepath.Join(t.TempDir(), "log")
+	publisher := process(t, &outs[0], append(broker.arguments("None", common...), "--role=Publisher", "--part=0", "--termination-log="+log)...)
+	if code := exitCode(t, publisher); code != 0 {
+		t.Fatalf("publisher: exit code %d: %s", code, read(t, log))
+	}
+	if code := exitCode(t, echo); code != 0 {
+		t.Fatalf("echo: exit code %d", code)
+	}
+	trials, _ := contracttest.Check(t, outs[0].Bytes(), read(t, log))
+	for _, trial := range trials {
+		if trial.Exchange.Received != 40 || trial.Server == nil {
+			t.Errorf("%+v", trial.Exchange)
+		}
+	}
+}
+
+func TestARestartedBrokerThatKeepsItsVolumeLosesNothing(t *testing.T) {
+	for _, delivery := range []string{"AtLeastOnce", "ExactlyOnce"} {
+		t.Run(delivery, func(t *testing.T) {
+			broker := startMosquitto(t, later, "persistence true")
+			log := filepath.Join(t.TempDir(), "log")
+			var out bytes.Buffer
+			client := process(t, &out, broker.arguments("None", "--delivery="+delivery, "--messages-per-second=500", "--duration-seconds=4",
+				"--output=json", "--termination-log="+log)...)
+			eventually(t, "the load has begun", func() bool { return ticks(t, broker.process.Process.Pid) > 5 })
+			broker.restart(t)
+			if code := exitCode(t, client); code != 0 {
+				t.Fatalf("exit code %d: %s", code, read(t, log))
+			}
+			trials, _ := contracttest.Check(t, out.Bytes(), read(t, log))
+			exchange := trials[0].Exchange
+			if exchange.Lost != 0 || exchange.Reconnects < 2 || exchange.Sent < 1990 || exchange.ErrorCauses[contract.Disconnected] < 2 {
+				t.Errorf("%+v", exchange)
+			}
+		})
+	}
+}
+
+func ticks(t *testing.T, pid int) int {
+	t.Helper()
+	var user, system int
+	fields := bytes.Fields(read(t, fmt.Sprintf("/proc/%d/stat", pid)))
+	if _, err := fmt.Sscan(string(fields[13])+" "+string(fields[14]), &user, &system); err != nil {
+		t.Fatal(err)
+	}
+	return user + system
+}
+
+func TestARefusalHasItsReason(t *testing.T) {
+	usual := startMosquitto(t, later)
+	stranger := startMosquitto(t, later)
+	for name, test := range map[string]struct {
+		reason    string
+		arguments []string
+	}{
+		"password":    {"CredentialsRefused", usual.arguments("None", "--password-file="+usual.folder+"/wrong")},
+		"CA":          {"CertificateUnknown", usual.arguments("TLSv1.3", "--ca-file="+stranger.folder+"/tls.crt")},
+		"name":        {"CertificateUnknown", usual.arguments("TLSv1.2", "--server-name=another")},
+		"expired":     {"CertificateExpired", startMosquitto(t, time.Now().Add(-time.Hour)).arguments("TLSv1.3")},
+		"no TLS":      {"TlsVersionRefused", usual.arguments("TLSv1.3", fmt.Sprintf("--url=mqtts://127.0.0.1:%d", usual.port))},
+		"unreachable": {"BrokerUnreachable", usual.arguments("None", "--url=mqtt://127.0.0.1:1", "--ready-milliseconds=300")},
+		"size":        {"PayloadNotDelivered", startMosquitto(t, later, "message_size_limit 500").arguments("None", "--patience-milliseconds=300")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, trials, seal := sealed(t, append(test.arguments, "--messages=10", "--in-flight=1")...)
+			if code != exitFailure || len(trials) != 0 || seal.Failure == nil || seal.Failure.Reason != test.reason {
+				t.Errorf("exit code %d, %+v", code, seal.Failure)
+			}
+		})
+	}
+}
+
+func TestABrokerThatGrantsLessIsRefused(t *testing.T) {
+	broker := startMosquitto(t, later)
+	port := freePort(t)
+	config := string(read(t, broker.config)) + fmt.Sprintf("listener %d 127.0.0.1\nmax_qos 1\n", port)
+	write(t, broker.config, config)
+	broker.restart(t)
+	url := fmt.Sprintf("--url=mqtt://127.0.0.1:%d", port)
+	_, _, seal := sealed(t, broker.arguments("None", url, "--delivery=ExactlyOnce", "--messages=10", "--in-flight=1")...)
+	if seal.Failure == nil || seal.Failure.Reason != "LowerQosGranted" {
+		t.Errorf("%+v", seal.Failure)
+	}
+}
+
+func TestWrongBrokerArgumentsSayWhatToWrite(t *testing.T) {
+	broker := startMosquitto(t, later)
+	for wrong, says := range map[string]string{
+		"--url=tcp://host:1":          "mqtt://",
+		"--url=mqtt://host":           "HOST:PORT",
+		"--in-flight=0":               "exactly one of --in-flight",
+		"--duration-seconds=1":        "exactly one of --messages",
+		"--size=1":                    "at least 2",
+		"--delivery=Sometimes":        "AtLeastOnce",
+		"--content=Noise":             "SensorJSON",
+		"--compression=Gzip:0":        "Gzip:1",
+		"--parts=2":                   "--barrier",
+		"--role=Listener":             "Publisher or Echo",
+		"--encryption=AES256":         "AES128GCM",
+		"--window=70000":              "65000",
+		"--agent=http://127.0.0.1:80": "--agent-token-file",
+	} {
+		_, _, seal := sealed(t, broker.arguments("None", "--messages=1", "--in-flight=1", wrong)...)
+		if seal.Failure == nil || seal.Failure.Reason != "InvalidArguments" || !bytes.Contains([]byte(seal.Failure.Message), []byte(says)) {
+			t.Errorf("%s: %+v", wrong, seal.Failure)
+		}
+	}
+}
+
+func TestATerminationEndsALoad(t *testing.T) {
+	broker := startMosquitto(t, later)
+	log := filepath.Join(t.TempDir(), "log")
+	var out bytes.Buffer
+	client := process(t, &out, broker.arguments("None", "--messages-per-second=100", "--duration-seconds=600", "--output=json", "--termination-log="+log)...)
+	eventually(t, "the load has begun", func() bool { return ticks(t, broker.process.Process.Pid) > 2 })
+	if err := client.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	started := time.Now()
+	if code := exitCode(t, client); code != exitInterrupted || time.Since(started) > 2*time.Second {
+		t.Errorf("exit code %d after %v", code, time.Since(started))
+	}
+	if _, seal := contracttest.Check(t, out.Bytes(), read(t, log)); seal.Failure == nil || seal.Failure.Reason != "Interrupted" {
+		t.Errorf("%+v", seal.Failure)
+	}
+}

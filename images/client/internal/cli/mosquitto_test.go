@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// mosquitto is a broker on loopback.
+type mosquitto struct {
+	folder, config string
+	port, tlsPort  int
+	process        *exec.Cmd
+}
+
+// startMosquitto starts one with more lines of configuration; with TLS, by a certificate that is valid until `expires`.
+func startMosquitto(t *testing.T, expires time.Time, more ...string) *mosquitto {
+	t.Helper()
+	made := &mosquitto{folder: t.TempDir(), port: freePort(t), tlsPort: freePort(t)}
+	writeCertificates(t, made.folder, expires)
+	passwords := filepath.Join(made.folder, "passwords")
+	if output, err := exec.Command("mosquitto_passwd", "-b", "-c", passwords, "user", "right").CombinedOutput(); err != nil {
+		t.Fatalf("mosquitto_passwd (Debian's mosquitto is needed): %v %s", err, output)
+	}
+	lines := append([]string{
+		"user root", "allow_anonymous false", "password_file " + passwords, "set_tcp_nodelay true", "log_type error",
+		"max_inflight_messages 0", "max_queued_messages 0", "persistence_location " + made.folder + "/",
+	}, more...)
+	lines = append(lines, fmt.Sprintf("listener %d 127.0.0.1", made.port), fmt.Sprintf("listener %d 127.0.0.1", made.tlsPort),
+		"certfile "+made.folder+"/tls.crt", "keyfile "+made.folder+"/tls.key", "")
+	made.config = filepath.Join(made.folder, "mosquitto.conf")
+	write(t, made.config, strings.Join(lines, "\n"))
+	write(t, filepath.Join(made.folder, "username"), "user")
+	write(t, filepath.Join(made.folder, "password"), "right\n")
+	write(t, filepath.Join(made.folder, "wrong"), "wrong")
+	write(t, filepath.Join(made.folder, "key"), "0123456789abcdef")
+	made.start(t)
+	t.Cleanup(func() { _ = made.process.Process.Kill() })
+	return made
+}
+
+func (m *mosquitto) start(t *testing.T) {
+	t.Helper()
+	m.process = exec.Command("mosquitto", "-c", m.config)
+	var said bytes.Buffer
+	m.process.Stderr, m.process.Stdout = &said, &said
+	if err := m.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", m.port)
+	eventually(t, "mosquitto answers", func() bool {
+		conn, err := net.DialTimeout("tcp", address, time.Second)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+}
+
+// restart stops it as a kubelet does, and starts it again.
+func (m *mosquitto) restart(t *testing.T) {
+	t.Helper()
+	if err := m.process.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = m.process.Wait()
+	m.start(t)
+}
+
+// arguments of `broker` for it.
+func (m *mosquitto) arguments(tls string, more ...string) []string {
+	url := fmt.Sprintf("--url=mqtt://127.0.0.1:%d", m.port)
+	arguments := []string{"broker", "--username-file=" + m.folder + "/username", "--password-file=" + m.folder + "/password",
+		"--tls=" + tls, "--key-file=" + m.folder + "/key"}
+	if tls != "None" {
+		url = fmt.Sprintf("--url=mqtts://127.0.0.1:%d", m.tlsPort)
+		arguments = append(arguments, "--ca-file="+m.folder+"/tls.crt", "--server-name=broker")
+	}
+	return append(append(arguments, url), more...)
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not in time", what)
+		}
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeCertificates(t *testing.T, folder string, expires time.Time) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "broker"}, DNSNames: []string{"broker"},
+		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: expires, IsCA: true, BasicConstraintsValid: true,
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(folder, "tls.crt"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})))
+	write(t, filepath.Join(folder, "tls.key"), string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})))
+}
