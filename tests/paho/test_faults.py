@@ -175,9 +175,9 @@ USAGE: list[dict[str, Any]] = [
 def test_nonsense_on_the_command_line(broker: Mosquitto, changes: dict[str, Any]) -> None:
     with pytest.raises(FailureError) as raised:
         parse(["broker", *flags(broker, **changes)])
-    assert raised.value.reason == "Usage"
+    assert raised.value.reason == "InvalidArguments"
 
 
 def test_nonsense_is_sealed(run: Run) -> None:
     said = run(size=1)
-    assert (said.code, said.trials, said.reason) == (1, [], "Usage")
+    assert (said.code, said.trials, said.reason) == (1, [], "InvalidArguments")

@@ -27,7 +27,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _usage(message: str) -> FailureError:
-    return FailureError("Usage", message)
+    return FailureError("InvalidArguments", message)
 
 
 def seal_file(arguments: Sequence[str]) -> Path | None:
@@ -45,7 +45,7 @@ def parse(arguments: Sequence[str]) -> tuple[Options, str]:
     """What is asked for, and the form of the output: text or json.
 
     Raises:
-        FailureError: Usage.
+        FailureError: InvalidArguments.
     """
     flags = _parser().parse_args(arguments)
     try:
