@@ -85,6 +85,6 @@ def _our_run(trial: dict[str, Any]) -> Run:
     counts = trial["exchange"]
     if trial["outcome"] != "Completed" or counts["received"] != counts["sent"] or counts["duplicated"]:
         raise SystemExit(f"not an exchange to compare with: {trial}")
-    median = quantile(Histogram.model_validate(trial["distributions"]["roundTrip"]), 0.5)
+    median = quantile(Histogram.model_validate(trial["distributions"]["roundTripActual"]), 0.5)
     seconds, cpu = trial["durationNanoseconds"] / 1e9, trial["client"]["cpuNanoseconds"]
     return Run(counts["received"] / seconds, cpu / counts["sent"] / 1e3, median / 1e3)

@@ -5,9 +5,10 @@ import os
 import socket
 import subprocess
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _ALL_PROTOCOLS = 3
@@ -18,10 +19,10 @@ _ETHERNET, _TCP = 14, 6
 
 @dataclass
 class Captured:
-    """Bytes of frames from and to one TCP port."""
+    """Bytes of frames from and to one TCP port of the pod, by the other side's port: one a connection."""
 
     port: int
-    total: int = 0
+    connections: Counter[int] = field(default_factory=Counter)
     largest: int = 0
 
     def take(self, frame: bytes) -> None:
@@ -29,10 +30,10 @@ class Captured:
         if frame[12:14] != _IPV4_ETHERTYPE or frame[_ETHERNET + 9] != _TCP:
             return
         header = _ETHERNET + 4 * (frame[_ETHERNET] & 15)
-        ports = {int.from_bytes(frame[header : header + 2]), int.from_bytes(frame[header + 2 : header + 4])}
+        ports = int.from_bytes(frame[header : header + 2]), int.from_bytes(frame[header + 2 : header + 4])
         if self.port in ports:
             length = _ETHERNET + int.from_bytes(frame[_ETHERNET + 2 : _ETHERNET + 4])
-            self.total += length
+            self.connections[ports[0] if ports[1] == self.port else ports[1]] += length
             self.largest = max(self.largest, length)
 
 
@@ -79,3 +80,5 @@ def _read(pid: int, captured: Captured, ready: threading.Event, done: threading.
                 captured.take(packets.recv(65535))
             except TimeoutError:
                 continue
+            except OSError:  # the pod is gone, and its interface with it
+                return

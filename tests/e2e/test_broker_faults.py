@@ -30,9 +30,14 @@ def kill_broker(running: Running, cluster: Cluster, number: signal.Signals) -> N
     """Once messages are under way."""
     pod = running.wait_for_pod("server")["metadata"]["name"]
     running.wait_for_pod("client")
-    (pid,) = pids(cluster, running.kubectl.namespace, pod, "mosquitto")
+    namespace = running.kubectl.namespace
+    (pid,) = (pid for pid in pids(cluster, namespace, pod, "mosquitto") if _name(pid) == "mosquitto")
     wait_for("the broker is at work", lambda: _cpu_ticks(pid) > 10)
     os.kill(pid, number)
+
+
+def _name(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text().strip()
 
 
 def _cpu_ticks(pid: int) -> int:

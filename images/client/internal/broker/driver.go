@@ -22,8 +22,9 @@ type Events struct {
 
 // Connection is one publisher's or subscriber's.
 type Connection interface {
-	// Subscribe returns once the broker has agreed; messages are valid until arrived returns.
-	Subscribe(ctx context.Context, topic string, arrived func(message []byte)) error
+	// Subscribe returns once the broker has agreed; messages are valid until arrived returns. They came at `at`: when
+	// they were read from the socket, if nothing else waited there.
+	Subscribe(ctx context.Context, topic string, arrived func(message []byte, at time.Time)) error
 	// Publish hands a message over. It must not be changed before it has come back, or been given up.
 	Publish(topic string, number uint64, message []byte) error
 	Statistics() Statistics

@@ -138,11 +138,11 @@ func (l *ledger) read(message []byte) uint64 {
 	return l.next - 1 - (l.next-1-low)&mask
 }
 
-// arrive books a message that came now.
-func (l *ledger) arrive(message []byte) {
+// arrive books a message that came at a time.
+func (l *ledger) arrive(message []byte, at time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	now, number := l.now(), l.read(message)
+	now, number := at.Sub(l.start), l.read(message)
 	l.progress = now
 	if number >= l.next {
 		l.fail("Corrupt")

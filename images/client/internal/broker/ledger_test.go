@@ -36,7 +36,7 @@ func TestCopiesAndDisorderAreCounted(t *testing.T) {
 	_, second := send()
 	_, third := send()
 	for _, message := range [][]byte{second, first, second, third, third} {
-		made.arrive(message)
+		made.arrive(message, time.Now())
 	}
 	counts := settled(t, made)
 	if counts.Received != 3 || counts.Duplicated != 2 || counts.OutOfOrder != 1 || counts.Lost != 0 {
@@ -51,12 +51,12 @@ func TestNumbersOfTwoBytesRepeatAndAreToldApart(t *testing.T) {
 	for range total {
 		_, message := send()
 		if waiting = append(waiting, message); len(waiting) == 400 {
-			made.arrive(waiting[0])
+			made.arrive(waiting[0], time.Now())
 			waiting = waiting[1:]
 		}
 	}
 	for _, message := range waiting {
-		made.arrive(message)
+		made.arrive(message, time.Now())
 	}
 	counts := settled(t, made)
 	if counts.Received != total || counts.Duplicated != 0 || counts.OutOfOrder != 0 {
@@ -79,7 +79,7 @@ func TestWhatDoesNotComeIsLostAndFreesTheWindow(t *testing.T) {
 	if err := made.acquire(context.Background()); err != nil {
 		t.Error(err)
 	}
-	made.arrive(late)
+	made.arrive(late, time.Now())
 	counts := settled(t, made)
 	if counts.Received != 1 || counts.Lost != 1 || counts.Acknowledged != 1 || counts.AcknowledgedLost != 1 {
 		t.Errorf("%+v", counts)
@@ -91,7 +91,7 @@ func TestARoundTripCountsFromTheIntendedTime(t *testing.T) {
 	number, _ := made.send(time.Millisecond, 10*time.Millisecond)
 	message := make([]byte, 100)
 	made.write(number, message)
-	made.arrive(message)
+	made.arrive(message, time.Now())
 	counts := settled(t, made)
 	if counts.LateSends != 1 {
 		t.Errorf("%d late sends", counts.LateSends)
@@ -105,7 +105,7 @@ func TestAForeignNumberIsCorrupt(t *testing.T) {
 	made, send := books(100, 10)
 	_, message := send()
 	message[0] = 1
-	made.arrive(message)
+	made.arrive(message, time.Now())
 	if counts := settled(t, made); counts.ErrorCauses["Corrupt"] != 1 || counts.Received != 0 {
 		t.Errorf("%+v", counts)
 	}

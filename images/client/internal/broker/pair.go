@@ -75,7 +75,7 @@ func (p *pair) echo(ctx context.Context, name string) error {
 		return err
 	}
 	var number uint64
-	return connection.Subscribe(ctx, p.topic, func(message []byte) {
+	return connection.Subscribe(ctx, p.topic, func(message []byte, _ time.Time) {
 		if _, err := p.decoder.Decode(message); err != nil {
 			p.ledger.corrupt()
 			return
@@ -85,13 +85,13 @@ func (p *pair) echo(ctx context.Context, name string) error {
 	})
 }
 
-func (p *pair) arrived(message []byte) {
+func (p *pair) arrived(message []byte, at time.Time) {
 	plain, err := p.decoder.Decode(message)
 	if err != nil || len(plain) != len(p.options.Content) || !bytes.Equal(plain[len(plain)-len(p.expected):], p.expected) {
 		p.ledger.corrupt()
 		return
 	}
-	p.ledger.arrive(plain)
+	p.ledger.arrive(plain, at)
 }
 
 // load sends all messages of a trial, in an open loop by the pacer's clock, and waits for what is under way.

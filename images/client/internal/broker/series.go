@@ -90,7 +90,7 @@ func probe(ctx context.Context, options *Options, content []byte, patience time.
 	defer connection.Close()
 	arrived := make(chan struct{}, 1)
 	topic := fmt.Sprintf("%s/probe/%d", options.Topic, options.Part)
-	err = connection.Subscribe(limit, topic, func([]byte) {
+	err = connection.Subscribe(limit, topic, func([]byte, time.Time) {
 		select {
 		case arrived <- struct{}{}:
 		default:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -19,7 +20,12 @@ import (
 	"tierbench.io/client/internal/tlsconfig"
 )
 
-const mostPairs = 256
+const (
+	mostPairs      = 256
+	lightPerSecond = 5000
+	lightInFlight  = 4
+	lightBytes     = 16 << 10
+)
 
 var deliveries = map[string]byte{"AtMostOnce": 0, "AtLeastOnce": 1, "ExactlyOnce": 2}
 
@@ -96,6 +102,9 @@ func runBroker(ctx context.Context, flags *brokerFlags) error {
 	if err != nil {
 		return flags.refuse(err)
 	}
+	if flags.light() {
+		runtime.GOMAXPROCS(1)
+	}
 	return flags.run(func(report reporter) error { return broker.Run(ctx, options, report) })
 }
 
@@ -132,6 +141,23 @@ func (f *brokerFlags) options() (*broker.Options, error) {
 		Acknowledges: deliveries[f.delivery] > 0,
 	}, nil
 }
+
+// light is a load that leaves the client idle most of the time: then the way of each message is kept short, on one CPU,
+// where no thread has to be woken. Other loads use all CPUs.
+func (f *brokerFlags) light() bool {
+	perSecond := 0
+	switch {
+	case f.rate > 0:
+		perSecond = f.rate
+	case f.interval > 0:
+		perSecond = 1000/f.interval + 1
+	default:
+		return f.inFlight > 0 && f.inFlight*f.pairs <= lightInFlight && f.isPlain()
+	}
+	return perSecond*f.pairs <= lightPerSecond && f.isPlain()
+}
+
+func (f *brokerFlags) isPlain() bool { return f.compression == "None" && f.size <= lightBytes }
 
 func (f *brokerFlags) underWay() int {
 	if f.inFlight > 0 {
@@ -213,7 +239,7 @@ func (f *brokerFlags) driver() (broker.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mqtt.Driver{Address: address.Host, TLS: config, Username: username, Password: password, QoS: deliveries[f.delivery]}, nil
+	return &mqtt.Driver{Address: address.Host, TLS: config, Username: username, Password: password, QoS: deliveries[f.delivery], Gathers: !f.light()}, nil
 }
 
 func (f *brokerFlags) key() ([]byte, error) {

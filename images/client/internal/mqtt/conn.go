@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tierbench.io/client/internal/wire"
@@ -15,12 +16,16 @@ const (
 	lastWrite  = time.Second
 )
 
-// conn reads in large pieces, and writes at once what several callers have given it meanwhile.
+var base = time.Now()
+
+// conn reads in large pieces, and if it gathers, writes at once what several callers have given it meanwhile.
 type conn struct {
 	net.Conn
-	tcp    *net.TCPConn
-	reader *bufio.Reader
-	closed func(wire.Counters)
+	gathers bool
+	read    atomic.Int64 // when the socket was last read, since base
+	tcp     *net.TCPConn
+	reader  *bufio.Reader
+	closed  func(wire.Counters)
 
 	mutex  sync.Mutex
 	work   *sync.Cond // there is something to write, or nothing will come any more
@@ -32,19 +37,42 @@ type conn struct {
 }
 
 // newConn wraps a connection over tcp; closed is told its counters when it ends.
-func newConn(over net.Conn, tcp *net.TCPConn, closed func(wire.Counters)) *conn {
+func newConn(over net.Conn, tcp *net.TCPConn, gathers bool, closed func(wire.Counters)) *conn {
 	made := &conn{
-		Conn: over, tcp: tcp, reader: bufio.NewReaderSize(over, readBuffer), closed: closed, done: make(chan struct{}),
+		Conn: over, gathers: gathers, tcp: tcp, reader: bufio.NewReaderSize(over, readBuffer), closed: closed, done: make(chan struct{}),
 	}
 	made.work, made.room = sync.NewCond(&made.mutex), sync.NewCond(&made.mutex)
-	go made.flush()
+	if gathers {
+		go made.flush()
+	} else {
+		close(made.done)
+	}
 	return made
 }
 
-func (c *conn) Read(into []byte) (int, error) { return c.reader.Read(into) }
+func (c *conn) Read(into []byte) (int, error) {
+	if c.gathers || c.reader.Buffered() > 0 {
+		return c.reader.Read(into)
+	}
+	number, err := c.reader.Read(into)
+	c.read.Store(time.Since(base).Nanoseconds())
+	return number, err
+}
 
-// Write queues: the error of an earlier write is told by a later one.
+// lastRead is when the bytes of a message were read that is given on now. Where messages queue up, that is no longer told
+// apart from when they are given on.
+func (c *conn) lastRead() time.Time {
+	if c.gathers {
+		return time.Now()
+	}
+	return base.Add(time.Duration(c.read.Load()))
+}
+
+// Write queues, if the connection gathers: the error of an earlier write is told by a later one.
 func (c *conn) Write(bytes []byte) (int, error) {
+	if !c.gathers {
+		return c.Conn.Write(bytes)
+	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	for len(c.queued) > mostQueued && c.failed == nil && !c.ended {
