@@ -109,14 +109,13 @@ def _program(engine: str) -> str:
 
 
 def test_wire_bytes_agree_with_a_capture_at_the_broker(kubectl: Kubectl, cluster: Cluster) -> None:
-    """Both legs, headers and all, within 1 %. The two largest connections are the trial's."""
-    spec: dict[str, Any] = {"payload": {"sizes": [1000]}, "load": {"messagesPerPublisher": 400}, "repetitions": 1}
+    """Both legs, headers and all. The two largest connections are the trial's."""
+    spec: dict[str, Any] = {"payload": {"sizes": [1400]}, "load": {"messagesPerPublisher": 400}, "repetitions": 1}
     kubectl.apply(broker(**spec, tls=["TLSv1.3"], access="PodIP"))
     running = Running(kubectl, "brokers", "brokerbenchmark")
     pod = running.wait_for_pod("server")["metadata"]["name"]
     with capturing(pids(cluster, kubectl.namespace, pod, "mosquitto")[0], 8883) as captured:
         running.wait_for_phase("Complete")
     exchange = running.results[0]["status"]["trials"][0]["exchange"]
-    assert captured.largest <= 1514
     trial = sum(size for _, size in captured.connections.most_common(2))
-    assert exchange["wireSentBytes"] + exchange["wireReceivedBytes"] == pytest.approx(trial, rel=0.01)
+    assert exchange["wireSentBytes"] + exchange["wireReceivedBytes"] == pytest.approx(trial, rel=0.002)

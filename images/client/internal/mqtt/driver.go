@@ -239,7 +239,9 @@ func (c *connection) Close() {
 	if c.driver.QoS == 0 {
 		return
 	}
-	last := paho.NewClient(c.options(true).SetAutoReconnect(false).SetOnConnectHandler(nil).SetConnectionLostHandler(nil))
+	// A connection of its own: what it costs is not the trial's.
+	cleaner := &connection{driver: c.driver, name: c.name, statistics: broker.Statistics{Errors: map[string]int64{}}}
+	last := paho.NewClient(cleaner.options(true).SetAutoReconnect(false))
 	if token := last.Connect(); token.WaitTimeout(connectPatience) && token.Error() == nil {
 		last.Disconnect(disconnectGrace)
 	}
