@@ -40,6 +40,7 @@ OTHER_VALUES: dict[str, Any] = {
     "window": 16,
     "load": {"durationSeconds": 5},
     "patienceMilliseconds": 500,
+    "readySeconds": 5,
 }
 FIELDS = [(model, field) for model in BENCHMARKS for field in object_schema(model)["properties"]["spec"]["properties"]]
 SEALED = "a result that is Measured or Failed cannot be changed: delete it, or start a new run"

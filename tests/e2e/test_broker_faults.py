@@ -15,8 +15,8 @@ from tests.e2e.operator_release import pids
 
 LONG: dict[str, Any] = {
     "pacing": {"messagesPerSecond": 100},
-    "load": {"durationSeconds": 12},
-    "patienceMilliseconds": 8000,
+    "load": {"durationSeconds": 8},
+    "patienceMilliseconds": 5000,
     "repetitions": 1,
 }
 
@@ -90,7 +90,7 @@ def test_client_pod_killed_repeats_the_trial(kubectl: Kubectl) -> None:
 def test_payload_larger_than_the_broker_takes(kubectl: Kubectl) -> None:
     """One case fails with the reason, the other is measured."""
     small = {"name": "mosquitto", "mosquitto": {"messageSizeLimit": 5000}}
-    running = measure(kubectl, brokers=[small], payload={"sizes": ["1Ki", "10Ki"]})
+    running = measure(kubectl, brokers=[small], payload={"sizes": ["1Ki", "10Ki"]}, patienceMilliseconds=1000)
     running.wait_for_phase("Complete", seconds=120)
     outcomes = {item["spec"]["levels"]["payloadSize"]: item["status"].get("reason", "") for item in running.results}
     assert outcomes == {"1Ki": "", "10Ki": "PayloadNotDelivered"}
@@ -141,4 +141,5 @@ def _external(kubectl: Kubectl, name: str, external: dict[str, Any]) -> Running:
         brokers=[{"name": "site", "external": external}],
         servers=None,
         clients={"nodeClasses": ["jetson-nano"]},
+        readySeconds=5,
     )

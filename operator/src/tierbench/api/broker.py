@@ -346,6 +346,12 @@ class BrokerSpec(BenchmarkSpec):
         le=600000,
         description="Messages under way are lost when none has come for so long.",
     )
+    ready_seconds: int = Field(
+        default=60,
+        ge=1,
+        le=3600,
+        description="How long a broker that runs may take to carry a first message from the client's node.",
+    )
     access: Access = Field(default=Access.CLUSTER_IP, description="The path from clients to the broker.")
 
 

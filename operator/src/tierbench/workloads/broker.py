@@ -8,7 +8,7 @@ from tierbench.api.broker import Broker, BrokerSpec
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
 from tierbench.plan import EXTERNAL, Case, Factor, Slot, slots
-from tierbench.workloads.exchange import READY_SECONDS, broker_job, parts
+from tierbench.workloads.exchange import broker_job, parts
 from tierbench.workloads.external import external_manifests
 from tierbench.workloads.mosquitto import mosquitto_manifests, settings
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
@@ -80,7 +80,8 @@ class BrokerWorkload:
 
     def deadline_seconds(self, trials: int) -> int:
         """Trials, warm-up ones included, times the time that one may take, and the start of broker and pod."""
-        return (trials + self.spec.warmup) * self.spec.timeouts.trial_seconds + READY_SECONDS + _START_SECONDS
+        spec = self.spec
+        return (trials + spec.warmup) * spec.timeouts.trial_seconds + spec.ready_seconds + _START_SECONDS
 
     def weight(self, case: Case) -> float:
         """Seconds a trial where the pace says so, else bytes moved, and for each message what a small one costs."""

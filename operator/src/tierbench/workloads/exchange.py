@@ -13,7 +13,6 @@ from tierbench.workloads.mosquitto import PORTS
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import ClientSite, Images, Manifest, Part, Role, RunningServer
 
-READY_SECONDS: Final = 60
 KEY_FILE: Final = f"{CREDENTIALS}/payload-key"
 USERNAME_FILE: Final = f"{CREDENTIALS}/username"
 PASSWORD_FILE: Final = f"{CREDENTIALS}/password"
@@ -59,7 +58,7 @@ def arguments(spec: BrokerSpec, broker: Broker, case: Case, site: ClientSite, se
         **_load(spec.load),
         "window": spec.window,
         "patience-milliseconds": spec.patience_milliseconds,
-        "ready-milliseconds": READY_SECONDS * 1000,
+        "ready-milliseconds": spec.ready_seconds * 1000,
         "tls": tls.value,
         "agent": agent_url(server),
         "agent-token-file": TOKEN_FILE,
