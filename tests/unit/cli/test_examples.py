@@ -29,7 +29,7 @@ def lost(given: object, kept: object, place: str) -> Iterator[str]:
     elif isinstance(given, list) and isinstance(kept, list) and len(given) == len(kept):
         for index, (one, other) in enumerate(zip(given, kept, strict=True)):
             yield from lost(one, other, f"{place}[{index}]")
-    elif given != kept:
+    elif given != kept and str(given) != kept:
         yield place
 
 

@@ -21,7 +21,8 @@ def test_student_distribution(t: float, degrees: float) -> None:
     assert student_distribution(t, degrees) == pytest.approx(stats.t.cdf(t, degrees), abs=1e-10)
 
 
-@given(st.floats(0, 1), st.floats(0.5, 100), st.floats(0.5, 100))
+# At 1 - 1e-16 SciPy itself is 3e-9 off.
+@given(st.floats(0, 1 - 1e-9), st.floats(0.5, 100), st.floats(0.5, 100))
 def test_incomplete_beta(x: float, a: float, b: float) -> None:
     assert incomplete_beta(x, a, b) == pytest.approx(stats.beta.cdf(x, a, b), abs=1e-10)
 

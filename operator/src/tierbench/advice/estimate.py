@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Final
 
 from tierbench.advice.matrix import Cell, Run
 from tierbench.advice.units import title
 from tierbench.api.result import Statistic
-
-_MAIN: Final = ("durationNanoseconds", "roundTripNanoseconds", "throughputBitsPerSecond")
+from tierbench.results.quantities import main_quantity, rate_quantity
 
 
 @dataclass(frozen=True)
@@ -58,9 +56,10 @@ def _deviation(found: Sequence[Statistic], mean: float, count: int) -> float | N
 
 
 def quantities(run: Run) -> tuple[str, ...]:
-    """Every quantity that some result has, the main one first."""
+    """Every quantity that some result has, those first by which its kind is read."""
     names = {name for result in run.results for name in result.status.statistics}
-    return tuple(sorted(names, key=lambda name: (_MAIN.index(name) if name in _MAIN else len(_MAIN), title(name))))
+    first = (main_quantity(run.benchmark.kind), rate_quantity(run.benchmark.kind))
+    return tuple(sorted(names, key=lambda name: (first.index(name) if name in first else len(first), title(name))))
 
 
 def smaller_is_better(quantity: str) -> bool:

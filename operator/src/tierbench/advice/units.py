@@ -95,7 +95,16 @@ def tick(quantity: str, value: float) -> str:
 _TITLES: Final = {
     "durationNanoseconds": "Transfer time",
     "firstByteNanoseconds": "Time to the first byte",
-    "connectNanoseconds": "TCP connection",
+    "connectNanoseconds": "Connection",
+    "roundTripNanoseconds": "Round trip",
+    "roundTripP50Nanoseconds": "Round trip, median",
+    "roundTripP99Nanoseconds": "Round trip, 99th percentile",
+    "sessionNanoseconds": "Whole session",
+    "throughputMessagesPerSecond": "Messages a second",
+    "wireThroughputBytesPerSecond": "On the wire a second",
+    "wireBytes": "On the wire",
+    "encodedPartsPerMillion": "Left by compression",
+    "brokerCpuPartsPerMillion": "CPU of the broker's process",
     "serverDeviceReadBytes": "Read from the server's disk",
 }
 _SUFFIX: Final = re.compile("(?:Bytes|Bits|Messages)?(?:PerSecond)$|Nanoseconds$|Bytes$|PartsPerMillion$")

@@ -95,8 +95,13 @@ def answer_of_run(run: Run) -> str:
     """The same for all tables of a run: what is held is said where there is more than one."""
     quantity = next(iter(quantities(run)), "")
     tables = run.tables
-    sentences = [(" ".join(table.held.values()), answer(table, quantity)) for table in tables]
+    sentences = [(_held(table), answer(table, quantity)) for table in tables]
     return " ".join(sentence if len(tables) == 1 else f"{held}: {sentence}" for held, sentence in sentences)
+
+
+def _held(table: Table) -> str:
+    words = ", ".join(level_in_words(name, level) for name, level in table.held.items())
+    return words[:1].upper() + words[1:]
 
 
 def _say(stretch: Stretch, place: str) -> str:

@@ -13,11 +13,11 @@ from tierbench.advice.matrix import Run, Table
 from tierbench.advice.units import show, show_level, show_with_deviation, title, words
 from tierbench.advice.words import Standing, answer, retries, standings, verdict
 from tierbench.report.notes import case_notes, cautions
+from tierbench.results.quantities import rate_quantity
 
 _BAR = 40
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _COLOURS = ("blue", "dark_orange3", "green", "magenta", "yellow", "cyan")
-_RATE = "throughputBytesPerSecond"
 
 
 def show_run(run: Run) -> Iterator[RenderableType]:
@@ -28,7 +28,7 @@ def show_run(run: Run) -> Iterator[RenderableType]:
         yield Text(f"{heading}: nothing is measured yet", style="bold")
         yield from _notes(run)
         return
-    main = measured[0]
+    main, rate = measured[0], rate_quantity(run.benchmark.kind)
     yield Text(f"{heading}: {title(main).lower()}, clients on {', '.join(run.clients)}", style="bold")
     for table in run.tables:
         if table.held:
@@ -36,9 +36,9 @@ def show_run(run: Run) -> Iterator[RenderableType]:
         yield _grid(table, main)
         yield Text(answer(table, main))
         yield Text(retries(table))
-        if _RATE in measured:
+        if rate in measured:
             yield Text()
-            yield from _bars(table, _RATE)
+            yield from _bars(table, rate)
         yield Text()
     yield from _notes(run)
 

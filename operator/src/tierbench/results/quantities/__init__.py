@@ -23,11 +23,11 @@ def quantities(trials: Sequence[ResultTrial]) -> dict[str, list[float]]:
 
 def main_quantity(kind: str) -> str:
     """What a kind of benchmark is read by first: a time, less is better."""
-    name: str = _KINDS[kind].MAIN
+    name: str = _KINDS.get(kind, file_transfer).MAIN
     return name
 
 
 def rate_quantity(kind: str) -> str:
     """What it is read by next: a rate, more is better."""
-    name: str = _KINDS[kind].RATE
+    name: str = _KINDS.get(kind, file_transfer).RATE
     return name
