@@ -1,0 +1,56 @@
+"""`export`: the same numbers for other programs."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.test_offline import told, write
+from tests.unit.report.published import published
+from tests.unit.results.broker import line, measured, spec
+from tierbench.api.result import BenchmarkResult
+from tierbench.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+def broker_result() -> BenchmarkResult:
+    status = measured(line(1), line(2))
+    body: dict[str, Any] = {"spec": spec(2).to_json(), "status": status.to_json()}
+    return BenchmarkResult.model_validate({"metadata": {"name": "bb-demo-r1-c001", "namespace": "default"}, **body})
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> str:
+    return write(tmp_path / "results.json", [*published(), broker_result()])
+
+
+def test_a_row_a_trial_with_every_quantity(both: str, capsys: Capture) -> None:
+    assert main(["export", "--from", both]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert len(rows) == sum(len(result.status.trials) for result in published()) + 2
+    files = next(row for row in rows if row["kind"] == "FileTransferBenchmark")
+    brokers = next(row for row in rows if row["kind"] == "BrokerBenchmark")
+    assert float(files["durationNanoseconds"]) > 0
+    assert files["roundTripNanoseconds"] == files["payloadSize"] == ""
+    assert (brokers["broker"], brokers["payloadSize"], brokers["trial"]) == ("mosquitto", "1Ki", "1")
+    assert float(brokers["throughputMessagesPerSecond"]) == 1000
+
+
+def test_objects_can_be_read_again(both: str, tmp_path: Path, capsys: Capture) -> None:
+    again = tmp_path / "again.json"
+    assert main(["export", "--from", both, "--format", "json", "-o", str(again)]) == 0
+    names = {item["metadata"]["name"] for item in json.loads(again.read_text())["items"]}
+    assert names == {result.metadata.name for result in (*published(), broker_result())}
+    assert main(["results", "--from", str(again)]) == 0
+    assert "22.11 ± 0.05 s" in capsys.readouterr().out
+
+
+def test_the_papers_tool_knows_brokers_alone(both: str, capsys: Capture) -> None:
+    assert main(["export", "--from", both, "--format", "perftool"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert main(["export", "file-transfer", "--from", both, "--format", "perftool"]) == 2
+    assert "--format csv" in told(capsys)
