@@ -80,6 +80,21 @@ def test_pairs_in_several_pods(kubectl: Kubectl) -> None:
         assert duration == pytest.approx(0.49, rel=0.2)
 
 
+def test_pairs_scale_until_the_broker_is_the_limit(kubectl: Kubectl) -> None:
+    """On a node of one CPU, which is all that this broker can use."""
+    one, eight = run(
+        kubectl,
+        servers={"nodeClasses": ["jetson-nano"]},
+        delivery=["AtLeastOnce"],
+        pairs=[1, 8],
+        pacing={"closedLoop": {"inFlight": 4}},
+        load={"durationSeconds": 2},
+    )
+    rates = [result["status"]["statistics"]["throughputMessagesPerSecond"]["mean"] for result in (one, eight)]
+    assert rates[1] > 1.3 * rates[0]
+    assert "BrokerSaturated" in [fact["reason"] for fact in eight["status"]["facts"]]
+
+
 def test_subscribers_apart_send_back(kubectl: Kubectl) -> None:
     clients = {"nodeClasses": ["user"], "subscribers": {"nodeClass": "jetson-nano"}}
     (result,) = run(kubectl, clients=clients)
