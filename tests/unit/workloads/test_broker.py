@@ -1,0 +1,160 @@
+"""What a BrokerBenchmark deploys: least rights, settings on purpose, and each client what it needs and no more."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.domain.world import IMAGES, OWNER, broker_benchmark
+from tests.unit.workloads.test_file_transfer import CLASS
+from tierbench.plan import Case, plan
+from tierbench.workloads.broker import BrokerWorkload
+from tierbench.workloads.exchange import share
+from tierbench.workloads.workload import ClientSite, Manifest, Role, RunningServer, ServerSite
+
+EXTERNAL = [{"name": "site", "external": {"address": "broker.example.com:8883", "secretRef": {"name": "site"}}}]
+
+
+def workload(**spec: Any) -> BrokerWorkload:
+    return BrokerWorkload(OWNER, broker_benchmark(**spec).spec, IMAGES)
+
+
+def site_of(given: BrokerWorkload) -> ServerSite:
+    return ServerSite("bb-demo-r1-s1", 1, 0, given.slots()[0], "j1", CLASS)
+
+
+def cases(given: BrokerWorkload) -> tuple[Case, ...]:
+    return plan(given.spec, given.slots(), given.factors())
+
+
+def jobs(given: BrokerWorkload, case: Case | None = None) -> list[Manifest]:
+    case = case or cases(given)[0]
+    running = RunningServer(
+        site_of(given),
+        "10.0.0.5",
+        "192.0.2.7",
+        {"metadata": {"name": "bb-demo-r1-s1", "namespace": "default"}},
+        {"spec": {"clusterIP": "10.96.0.9"}},
+    )
+    sites = [ClientSite(f"job-{part.index}", 1, 2, part, "u1", CLASS, (2, 3), 600) for part in given.parts(case)]
+    return [given.client(site, case, running) for site in sites]
+
+
+def arguments(job: Manifest) -> dict[str, str]:
+    words = job["spec"]["template"]["spec"]["containers"][0]["args"][1:]
+    return {name.removeprefix("--"): value for name, _, value in (word.partition("=") for word in words)}
+
+
+def secret_keys(job: Manifest) -> dict[str, set[str]]:
+    (volume,) = job["spec"]["template"]["spec"]["volumes"]
+    sources = [source["secret"] for source in volume["projected"]["sources"]]
+    return {source["name"]: {item["key"] for item in source["items"]} for source in sources}
+
+
+@pytest.mark.parametrize("spec", [{}, {"brokers": EXTERNAL, "servers": None, "tls": ["TLSv1.3"]}])
+def test_every_container_has_the_least_rights(spec: dict[str, Any]) -> None:
+    given = workload(**spec)
+    pods = [item["spec"] for item in given.server(site_of(given)) if item["kind"] == "Pod"]
+    pods += [job["spec"]["template"]["spec"] for job in jobs(given)]
+    for pod in pods:
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in pod["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+
+
+def test_mosquitto_is_configured_on_purpose() -> None:
+    broker = {"name": "mosquitto", "mosquitto": {"persistence": True, "messageSizeLimit": 500}}
+    given = workload(brokers=[broker], tls=["TLSv1.3"])
+    config_map = next(item for item in given.server(site_of(given)) if item["kind"] == "ConfigMap")
+    lines = config_map["data"]["mosquitto.conf"].splitlines()
+    assert {"allow_anonymous false", "set_tcp_nodelay true", "max_queued_messages 0", "persistence true"} <= set(lines)
+    assert "message_size_limit 500" in lines
+    assert lines.index("listener 1883") < lines.index("listener 8883")
+    facts = given.service(given.slots()[0])
+    assert facts is not None
+    assert all(f"{name} {value}" in lines for name, value in facts.settings.items())
+
+
+def test_without_tls_there_is_no_second_listener() -> None:
+    given = workload()
+    config_map = next(item for item in given.server(site_of(given)) if item["kind"] == "ConfigMap")
+    assert "8883" not in config_map["data"]["mosquitto.conf"]
+
+
+def test_clients_get_no_private_key() -> None:
+    given = workload(tls=["None", "TLSv1.3"])
+    plain, secured = (jobs(given, case)[0] for case in cases(given)[:2])
+    keys = {"agent-token", "payload-key", "username", "password"}
+    assert secret_keys(plain) == {"bb-demo-r1-s1": keys}
+    assert secret_keys(secured) == {"bb-demo-r1-s1": {*keys, "ca.crt"}}
+    assert arguments(secured)["server-name"] == "server.tierbench.internal"
+
+
+def test_an_external_broker_is_met_with_the_users_account_and_its_own_name() -> None:
+    given = workload(brokers=EXTERNAL, servers=None, tls=["TLSv1.3"])
+    (job, _) = jobs(given)
+    assert secret_keys(job) == {
+        "bb-demo-r1-s1": {"agent-token", "payload-key"},
+        "site": {"username", "password", "ca.crt"},
+    }
+    assert arguments(job)["url"] == "mqtts://broker.example.com:8883"
+    assert "server-name" not in arguments(job)
+    assert [item["kind"] for item in given.server(site_of(given))] == ["Service", "Pod"]
+
+
+@pytest.mark.parametrize(
+    ("pacing", "flag", "value"),
+    [
+        ({"closedLoop": {"inFlight": 3}}, "in-flight", "3"),
+        ({"asFastAsPossible": {}}, "as-fast-as-possible", ""),
+        ({"intervalMilliseconds": 300}, "interval-milliseconds", "300"),
+        ({"messagesPerSecond": 500}, "messages-per-second", "500"),
+    ],
+)
+def test_the_pace_reaches_the_engine(pacing: dict[str, Any], flag: str, value: str) -> None:
+    flags = {"in-flight", "as-fast-as-possible", "interval-milliseconds", "messages-per-second"}
+    given = arguments(jobs(workload(pacing=pacing))[0])
+    assert {name: given[name] for name in flags & set(given)} == {flag: value}
+
+
+def test_pairs_are_shared_out_without_gap_or_overlap() -> None:
+    for pairs in range(1, 40):
+        for pods in range(1, pairs + 1):
+            shares = [share(pairs, pods, index) for index in range(pods)]
+            assert [pair for first, number in shares for pair in range(first, first + number)] == list(range(pairs))
+            assert max(number for _, number in shares) - min(number for _, number in shares) <= 1
+
+
+def test_subscribers_apart_have_the_pairs_of_their_publishers() -> None:
+    apart = {"nodeClasses": ["user"], "pods": 2, "subscribers": {"nodeClass": "jetson"}}
+    given = workload(clients=apart, pairs=[3])
+    parts = given.parts(cases(given)[0])
+    assert [(part.role, part.node_class) for part in parts] == [
+        (Role.SENDER, "user"),
+        (Role.SENDER, "user"),
+        (Role.ECHO, "jetson"),
+        (Role.ECHO, "jetson"),
+    ]
+    words = [arguments(job) for job in jobs(given)]
+    assert [(one["role"], one["first-pair"], one["pairs"]) for one in words] == [
+        ("Publisher", "0", "2"),
+        ("Publisher", "2", "1"),
+        ("Echo", "0", "2"),
+        ("Echo", "2", "1"),
+    ]
+    assert {(one["barrier"], one["parts"]) for one in words} == {("r1-c1-a2", "4")}
+
+
+def test_the_engine_is_the_one_asked_for() -> None:
+    images = {
+        engine: jobs(workload(clients={"nodeClasses": ["user"], "engine": engine}))[0]["spec"]["template"]["spec"][
+            "containers"
+        ][0]["image"]
+        for engine in ("Native", "Paho")
+    }
+    assert images == {"Native": "client:1", "Paho": "paho:1"}
