@@ -3,7 +3,6 @@
 import json
 import re
 import secrets
-import socket
 import ssl
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from urllib.request import Request, urlopen
 
 from tests.cluster import binaries, certificates
 from tests.cluster.processes import wait
+from tests.ports import free_ports
 
 Json = dict[str, Any]
 
@@ -84,7 +84,7 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
     """A new API server that keeps everything in `folder` and ends with the block."""
     programs, pki = binaries.build(), folder / "pki"
     certificates.make(pki, _LOOPBACK, _FIRST_SERVICE)
-    etcd_port, peer_port, port = _free_ports(3)
+    etcd_port, peer_port, port = free_ports(3)
     server = ApiServer(f"https://{_LOOPBACK}:{port}", secrets.token_hex(16), folder)
     (folder / "tokens.csv").write_text(f"{server.token},admin,admin,system:masters\n")
     server.kubeconfig.write_text(_kubeconfig(server))
@@ -124,12 +124,6 @@ def _process(log: Path, *arguments: list[str]) -> Iterator[None]:
             yield
         finally:
             process.kill()
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as sockets:
-        bound = [sockets.enter_context(socket.create_server((_LOOPBACK, 0))) for _ in range(count)]
-        return [each.getsockname()[1] for each in bound]
 
 
 def _kubeconfig(server: ApiServer) -> str:

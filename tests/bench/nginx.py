@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.measure import ROOT, Command
+from tests.ports import free_ports
 
 START_SECONDS = 10
 
@@ -53,7 +54,7 @@ def serving(client: Path, size: int) -> Iterator[Server]:
             raise SystemExit(f"bench: {program} is missing: apt-get install {program}")
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ROOT / "build", prefix="bench-") as name:
-        folder, ports = Path(name), _free_ports(2)
+        folder, ports = Path(name), free_ports(2)
         _make_file(client, folder, size)
         certificate = _make_certificate(folder)
         configuration = folder / "nginx.conf"
@@ -89,14 +90,6 @@ def _make_certificate(folder: Path) -> Path:
     files: Command = ["-keyout", folder / "tls.key", "-out", certificate]
     subprocess.run(["openssl", "req", "-x509", *kind, *name, *files], check=True, stderr=subprocess.DEVNULL)
     return certificate
-
-
-def _free_ports(number: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def _await(process: subprocess.Popen[bytes], ports: list[int]) -> None:

@@ -1,7 +1,6 @@
 """A real Prometheus that scrapes the operator and answers the queries that people ask."""
 
 import json
-import socket
 import subprocess
 import urllib.parse
 import urllib.request
@@ -12,9 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.benchmarks import Running, file_transfer
+from tests.e2e.benchmarks import Running, broker, file_transfer
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
+from tests.ports import free_ports
 
 
 @pytest.fixture
@@ -24,9 +24,7 @@ def prometheus(release: Release, tmp_path: Path) -> Iterator[str]:
     scrape = {"job_name": "tierbench", "scrape_interval": "1s", "static_configs": [{"targets": [f"{address}:8080"]}]}
     configuration = tmp_path / "prometheus.yml"
     configuration.write_text(yaml.safe_dump({"scrape_configs": [scrape]}))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     flags = [f"--config.file={configuration}", f"--storage.tsdb.path={tmp_path}/data"]
     process = subprocess.Popen(["prometheus", *flags, f"--web.listen-address=127.0.0.1:{port}", "--log.level=error"])
     yield f"http://127.0.0.1:{port}"
@@ -46,8 +44,10 @@ def query(prometheus: str, expression: str) -> list[dict[str, Any]]:
 
 
 def test_queries_over_a_real_run(kubectl: Kubectl, prometheus: str) -> None:
-    kubectl.apply(file_transfer(servers={"nodeClasses": ["cloud", "jetson-nano"]}, fileSizes=["1Mi", "16Mi"]))
+    both = {"nodeClasses": ["cloud", "jetson-nano"]}
+    kubectl.apply(file_transfer(servers=both, fileSizes=["1Mi", "16Mi"]), broker(servers=both))
     Running(kubectl).wait_for_phase("Complete")
+    Running(kubectl, "brokers", "brokerbenchmark").wait_for_phase("Complete")
     mine = f'benchmark_namespace="{kubectl.namespace}"'
 
     def answered(expression: str, series: int) -> list[dict[str, Any]]:
@@ -65,7 +65,12 @@ def test_queries_over_a_real_run(kubectl: Kubectl, prometheus: str) -> None:
     answered(f"tierbench_file_transfer_io_bound_trials{{{mine}}}", 4)
     bucket = f"tierbench_file_transfer_duration_seconds_bucket{{{mine}}}"
     answered(f"histogram_quantile(0.5, sum by (le, server_class) ({bucket}))", 2)
-    answered(f'tierbench_benchmark_phase{{{mine},phase="Complete"}} == 1', 1)
+    answered(f'tierbench_benchmark_phase{{{mine},phase="Complete"}} == 1', 2)
+    received = answered(f"tierbench_broker_messages_received{{{mine}}}", 2)
+    assert {sample["value"][1] for sample in received} == {"100"}
+    trips = f"tierbench_broker_round_trip_seconds_bucket{{{mine}}}"
+    for sample in answered(f"histogram_quantile(0.9, sum by (le, server_class) ({trips}))", 2):
+        assert 0 < float(sample["value"][1]) < 1
 
     kubectl("delete", "ftb", "files", "--wait")
     wait_for("no series of a deleted benchmark", lambda: not query(prometheus, mean), 30)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.paho.certificates import make_certificates
+from tests.ports import free_ports
 
 USERNAME, PASSWORD = "bench", "correct horse"
 MESSAGE_SIZE_LIMIT = 200_000
@@ -84,7 +85,7 @@ def make_broker(folder: Path) -> Mosquitto:
     for program in ("mosquitto", "mosquitto_passwd"):
         assert shutil.which(program), f"{program} is missing: run tools/setup, or apt-get install mosquitto"
     folder.mkdir()
-    broker = Mosquitto(folder, *_free_ports(3))
+    broker = Mosquitto(folder, *free_ports(3))
     make_certificates(folder)
     (folder / "username").write_text(USERNAME)
     (folder / "password").write_text(PASSWORD)
@@ -100,11 +101,3 @@ def make_broker(folder: Path) -> Mosquitto:
     )
     (folder / "mosquitto.conf").write_text(configuration)
     return broker
-
-
-def _free_ports(number: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports

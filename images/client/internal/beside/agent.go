@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/pause"
 )
 
 const (
@@ -105,7 +106,7 @@ func (a *Agent) persist(ctx context.Context, action string, limit time.Duration,
 		err := a.call(limited, action, body, answer)
 		cancel()
 		var refused *contract.Failure
-		if err == nil || errors.As(err, &refused) || time.Now().After(deadline) || sleep(ctx, agentPause) != nil {
+		if err == nil || errors.As(err, &refused) || time.Now().After(deadline) || pause.For(ctx, agentPause) != nil {
 			return err
 		}
 	}
@@ -142,15 +143,4 @@ func (a *Agent) call(ctx context.Context, action string, body, answer any) error
 		return nil
 	}
 	return json.Unmarshal(content, answer)
-}
-
-func sleep(ctx context.Context, duration time.Duration) error {
-	timer := time.NewTimer(duration)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

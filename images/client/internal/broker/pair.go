@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/payload"
+	"tierbench.io/client/internal/pause"
 )
 
 // pair is a publisher and where its messages come back to, or an echo.
@@ -143,7 +144,7 @@ func (p *pair) goesOn(number int64, elapsed time.Duration) bool {
 
 // watch gives up what does not come back, so that a publisher that waits for credit goes on.
 func (p *pair) watch(ctx context.Context) {
-	for sleep(ctx, p.options.Patience/8) == nil {
+	for pause.For(ctx, p.options.Patience/8) == nil {
 		p.ledger.expire(p.options.Patience)
 	}
 }

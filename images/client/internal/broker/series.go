@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/pause"
 )
 
 const (
@@ -56,7 +57,7 @@ func becomeReady(ctx context.Context, options *Options) error {
 			message := fmt.Sprintf("no message made the round trip within %v: %v: see the broker's log, its address, and network policies", options.Ready, err)
 			return &contract.Failure{Reason: "BrokerUnreachable", Message: message}
 		}
-		if err := sleep(ctx, probePause); err != nil {
+		if err := pause.For(ctx, probePause); err != nil {
 			return context.Canceled
 		}
 	}
@@ -107,16 +108,5 @@ func probe(ctx context.Context, options *Options, content []byte, patience time.
 		return nil
 	case <-limit.Done():
 		return errors.New("it did not come back in time")
-	}
-}
-
-func sleep(ctx context.Context, duration time.Duration) error {
-	timer := time.NewTimer(duration)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/pause"
 )
 
 const digestPatience = 10 * time.Second
@@ -84,7 +85,7 @@ func expectedDigest(ctx context.Context, options *Options) (string, error) {
 		if number == options.Attempts {
 			return "", fatal("NoDigest", fmt.Sprintf("%s: %v: is the server up?", address, again.err))
 		}
-		if sleep(ctx, options.Wait) != nil {
+		if pause.For(ctx, options.Wait) != nil {
 			return "", context.Canceled
 		}
 	}

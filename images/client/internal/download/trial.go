@@ -11,6 +11,7 @@ import (
 
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/usage"
+	"tierbench.io/client/internal/pause"
 )
 
 // outcome of one download of a trial.
@@ -49,7 +50,7 @@ func fetch(ctx context.Context, options *Options, digest string) outcome {
 		if again.cause == contract.Corrupt {
 			download.startOver()
 		}
-		if sleep(ctx, options.Wait) != nil {
+		if pause.For(ctx, options.Wait) != nil {
 			result.err = context.Canceled
 			break
 		}
@@ -69,17 +70,6 @@ func verdict(err error, number int, options *Options) error {
 	}
 	message := fmt.Sprintf("%d attempts were used up, the last by %v: is the server overloaded, or the read timeout too short?", number, again)
 	return &contract.Failure{Reason: "AttemptsExhausted", Message: message}
-}
-
-func sleep(ctx context.Context, duration time.Duration) error {
-	timer := time.NewTimer(duration)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // measure runs the downloads of one trial, all at once.

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -11,6 +10,7 @@ from tierbench.api.model import API_VERSION
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.arguments import Subparsers, choose_results, command
 from tierbench.cli.choice import chosen_runs
+from tierbench.cli.output import write
 from tierbench.cli.problem import ExitCode, Problem
 from tierbench.results import perftool, table
 
@@ -46,11 +46,5 @@ def run(options: argparse.Namespace) -> ExitCode:
     text = FORMATS[options.format]([result for each in runs for result in each.results])
     if not text:
         raise Problem(f"none of these results is a broker's: {options.format} is for brokers, take --format csv")
-    if str(options.output) == "-":
-        sys.stdout.write(text)
-        return ExitCode.ANSWER
-    try:
-        options.output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise Problem(f"cannot write {options.output}: {error.strerror}; name another file with -o") from None
+    write(text, options.output)
     return ExitCode.ANSWER

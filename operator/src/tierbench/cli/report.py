@@ -1,12 +1,12 @@
 """`kubectl tierbench report`: one self-contained HTML page."""
 
 import argparse
-import sys
 from pathlib import Path
 
 from tierbench.cli.arguments import Subparsers, choose_results, command
 from tierbench.cli.choice import chosen_runs
-from tierbench.cli.problem import ExitCode, Problem
+from tierbench.cli.output import write
+from tierbench.cli.problem import ExitCode
 from tierbench.report.page import render
 
 
@@ -29,12 +29,6 @@ def run(options: argparse.Namespace) -> ExitCode:
     """Writes the report."""
     runs, specs = chosen_runs(options)
     page = render(runs, specs)
-    if str(options.output) == "-":
-        sys.stdout.write(page)
-        return ExitCode.ANSWER
-    try:
-        options.output.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise Problem(f"cannot write {options.output}: {error.strerror}; name another file with -o") from None
-    print(f"{options.output}: {sum(len(each.results) for each in runs)} results, {len(page) // 1000} kB")
+    if write(page, options.output):
+        print(f"{options.output}: {sum(len(each.results) for each in runs)} results, {len(page) // 1000} kB")
     return ExitCode.ANSWER
