@@ -3,11 +3,14 @@ package broker
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+const readings = 5
 
 // pacer wakes at given times by a timerfd that is read through the runtime's poller: the runtime's own timers fire half a
 // millisecond late, more than a round trip takes.
@@ -25,27 +28,43 @@ func newPacer(ctx context.Context, base time.Time) (*pacer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("timerfd: %w", err)
 	}
-	var clock unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &clock); err != nil {
-		return nil, fmt.Errorf("clock: %w", err)
+	at, err := clockAt(base)
+	if err != nil {
+		return nil, err
 	}
 	file := os.NewFile(uintptr(descriptor), "timerfd")
 	stop := context.AfterFunc(ctx, func() { file.Close() })
-	return &pacer{descriptor, file, base, clock.Nano() - time.Since(base).Nanoseconds(), stop}, nil
+	return &pacer{descriptor, file, base, at, stop}, nil
+}
+
+// clockAt is what the kernel's clock said at base: the best of several readings, for this one may be interrupted.
+func clockAt(base time.Time) (int64, error) {
+	var at int64
+	narrowest := time.Duration(math.MaxInt64)
+	for range readings {
+		var clock unix.Timespec
+		before := time.Since(base)
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &clock); err != nil {
+			return 0, fmt.Errorf("clock: %w", err)
+		}
+		if took := time.Since(base) - before; took < narrowest {
+			narrowest, at = took, clock.Nano()-(before+took/2).Nanoseconds()
+		}
+	}
+	return at, nil
 }
 
 // wait returns at a time since base, at once if it is over.
 func (p *pacer) wait(ctx context.Context, until time.Duration) error {
-	if time.Since(p.base) >= until {
-		return ctx.Err()
-	}
-	when := unix.ItimerSpec{Value: unix.NsecToTimespec(p.at + until.Nanoseconds())}
-	if err := unix.TimerfdSettime(p.descriptor, unix.TFD_TIMER_ABSTIME, &when, nil); err != nil {
-		return fmt.Errorf("timerfd: %w", err)
-	}
-	var expirations [8]byte
-	if _, err := p.file.Read(expirations[:]); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("timerfd: %w", err)
+	for time.Since(p.base) < until && ctx.Err() == nil {
+		when := unix.ItimerSpec{Value: unix.NsecToTimespec(p.at + until.Nanoseconds())}
+		if err := unix.TimerfdSettime(p.descriptor, unix.TFD_TIMER_ABSTIME, &when, nil); err != nil {
+			return fmt.Errorf("timerfd: %w", err)
+		}
+		var expirations [8]byte
+		if _, err := p.file.Read(expirations[:]); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("timerfd: %w", err)
+		}
 	}
 	return ctx.Err()
 }

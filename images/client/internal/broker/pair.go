@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"tierbench.io/client/internal/payload"
 	"tierbench.io/client/internal/pause"
+	"tierbench.io/client/internal/payload"
 )
 
 // pair is a publisher and where its messages come back to, or an echo.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/usage"
 	"tierbench.io/client/internal/pause"
+	"tierbench.io/client/internal/usage"
 )
 
 // outcome of one download of a trial.
