@@ -2,8 +2,10 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -125,6 +127,24 @@ func TestWarmIsWarmAndColdIsCold(t *testing.T) {
 		if resident < 990_000 {
 			t.Errorf("Warm: %d parts per million are in the page cache", resident)
 		}
+	}
+}
+
+func TestAFileIsNotWarmedForAClientThatIsGone(t *testing.T) {
+	directory := onDisk(t)
+	writeFile(t, directory)
+	agent, err := New(Options{Directory: directory, Token: token, Interval: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin(t, start(t, directory), "Cold")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := agent.prepare(ctx, "file.bin", warm); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+	if resident := begin(t, start(t, directory), "Natural"); resident > coldPerMillion {
+		t.Errorf("%d parts per million were read", resident)
 	}
 }
 

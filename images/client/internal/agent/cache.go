@@ -2,6 +2,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -59,17 +60,24 @@ func residentPages(file *os.File, offset, length int64) (int64, error) {
 	return there, nil
 }
 
-// warm reads the whole file once.
-func warm(file *os.File) error {
-	_, err := io.CopyBuffer(onlyWriter{io.Discard}, io.NewSectionReader(file, 0, 1<<62), make([]byte, readBytes))
-	return err
+// warm reads the whole file once, unless ctx is done before.
+func warm(ctx context.Context, file *os.File) error {
+	buffer := make([]byte, readBytes)
+	for offset := int64(0); ctx.Err() == nil; {
+		number, err := file.ReadAt(buffer, offset)
+		offset += int64(number)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
-// onlyWriter hides that io.Discard can read by itself, with a small buffer.
-type onlyWriter struct{ io.Writer }
-
 // cool drops the file from the page cache. Pages that somebody is using at the moment stay, so it tries for a while.
-func cool(file *os.File) error {
+func cool(_ context.Context, file *os.File) error {
 	for deadline := time.Now().Add(coldPatience); ; time.Sleep(coldPause) {
 		if err := unix.Fdatasync(int(file.Fd())); err != nil {
 			return fmt.Errorf("fdatasync: %w", err)

@@ -7,33 +7,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// roundTrips of the server's connections, sampled while a trial runs.
+const firstPause = time.Millisecond // a small file has been sent long before a whole interval is over
+
+// roundTrips of the server's connections, sampled while a trial runs. Each counts for the time that it stands for, so that
+// the close samples at the beginning do not weigh more than later ones.
 type roundTrips struct {
-	stop, done chan struct{}
-	sum, count int64
-	maximum    int64
+	stop, done  chan struct{}
+	sum, weight float64 // nanoseconds times seconds, seconds
+	maximum     int64
 }
 
-// sampleRoundTrips looks at the smoothed round-trip time of every established connection to these local ports.
+// sampleRoundTrips looks at the smoothed round-trip time of every established connection to these local ports, at first
+// after a millisecond and then less and less often, down to once in an interval.
 func sampleRoundTrips(ports map[uint16]bool, interval time.Duration) *roundTrips {
 	sampler := &roundTrips{stop: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(sampler.done)
-		ticker := time.NewTicker(interval)
-		defer ticker.Stop()
-		for {
-			sampler.look(ports)
+		for pause := min(firstPause, interval); ; pause = min(2*pause, interval) {
 			select {
 			case <-sampler.stop:
 				return
-			case <-ticker.C:
+			case <-time.After(pause):
+				sampler.look(ports, pause)
 			}
 		}
 	}()
 	return sampler
 }
 
-func (r *roundTrips) look(ports map[uint16]bool) {
+func (r *roundTrips) look(ports map[uint16]bool, since time.Duration) {
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
 		sockets, err := netlink.SocketDiagTCPInfo(family)
 		if err != nil {
@@ -44,20 +46,23 @@ func (r *roundTrips) look(ports map[uint16]bool) {
 			if information == nil || connection == nil || connection.State != netlink.TCP_ESTABLISHED || !ports[connection.ID.SourcePort] {
 				continue
 			}
-			nanoseconds := int64(information.Rtt) * int64(time.Microsecond)
-			r.sum += nanoseconds
-			r.count++
-			r.maximum = max(r.maximum, nanoseconds)
+			r.add(time.Duration(information.Rtt)*time.Microsecond, since)
 		}
 	}
+}
+
+func (r *roundTrips) add(roundTrip, since time.Duration) {
+	r.sum += float64(roundTrip.Nanoseconds()) * since.Seconds()
+	r.weight += since.Seconds()
+	r.maximum = max(r.maximum, roundTrip.Nanoseconds())
 }
 
 // end stops sampling; nil twice if no connection was seen.
 func (r *roundTrips) end() (mean, maximum *int64) {
 	close(r.stop)
 	<-r.done
-	if r.count == 0 {
+	if r.weight == 0 {
 		return nil, nil
 	}
-	return pointer(r.sum / r.count), pointer(r.maximum)
+	return pointer(int64(r.sum / r.weight)), pointer(r.maximum)
 }

@@ -125,7 +125,7 @@ func (a *Agent) begin(writer http.ResponseWriter, request *http.Request) {
 		return
 	}
 	if asked.File != "" {
-		resident, err := a.prepare(asked.File, change)
+		resident, err := a.prepare(request.Context(), asked.File, change)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 			refuse(writer, http.StatusNotFound, "FileNotFound", fmt.Sprintf("there is no file %q in the agent's --directory", asked.File))
@@ -149,30 +149,30 @@ func (a *Agent) forget() {
 	}
 }
 
-// changes bring a file into each cache state.
-var changes = map[string]func(*os.File) error{
+// changes bring a file into each cache state; they end when their client is gone, so that the next need not wait.
+var changes = map[string]func(context.Context, *os.File) error{
 	"":        leave,
 	"Natural": leave,
 	"Warm":    warm,
 	"Cold":    cool,
 }
 
-func leave(*os.File) error { return nil }
+func leave(context.Context, *os.File) error { return nil }
 
-func (a *Agent) prepare(name string, change func(*os.File) error) (int64, error) {
+func (a *Agent) prepare(ctx context.Context, name string, change func(context.Context, *os.File) error) (int64, error) {
 	file, err := a.root.Open(name)
 	if err != nil {
 		return 0, err
 	}
 	defer file.Close()
-	if err := change(file); err != nil {
+	if err := change(ctx, file); err != nil {
 		return 0, err
 	}
 	return residentPartsPerMillion(file)
 }
 
 // end answers with what happened since begin.
-func (a *Agent) end(writer http.ResponseWriter, _ *http.Request) {
+func (a *Agent) end(writer http.ResponseWriter, request *http.Request) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if a.current == nil {
@@ -186,7 +186,7 @@ func (a *Agent) end(writer http.ResponseWriter, _ *http.Request) {
 	a.current = nil
 	sample.ResidentBeforePartsPerMillion = ended.resident
 	if ended.file != "" {
-		if resident, err := a.prepare(ended.file, leave); err == nil {
+		if resident, err := a.prepare(request.Context(), ended.file, leave); err == nil {
 			sample.ResidentAfterPartsPerMillion = &resident
 		}
 	}
