@@ -3,7 +3,7 @@
 # Resolves node classes.
 - apiGroups: [tierbench.io]
   resources: [nodeclasses]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 # Says what they resolve to.
 - apiGroups: [tierbench.io]
   resources: [nodeclasses/status]
@@ -11,7 +11,7 @@
 # Finds the nodes of a class, and records what they are.
 - apiGroups: ['']
   resources: [nodes]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 {{- end }}
 {{- define "tierbench.rules.namespaced" -}}
 # Runs benchmarks; patches their finalizer, deletes them when runPolicy.ttlSeconds is over.
@@ -25,7 +25,7 @@
 # Keeps results, within the history.
 - apiGroups: [tierbench.io]
   resources: [benchmarkresults]
-  verbs: [get, list, watch, create, patch, delete]
+  verbs: [list, watch, create, delete]
 # Writes what was measured.
 - apiGroups: [tierbench.io]
   resources: [benchmarkresults/status]
@@ -33,7 +33,7 @@
 # Deploys servers, sees how clients end.
 - apiGroups: ['']
   resources: [pods]
-  verbs: [get, list, watch, create, delete]
+  verbs: [list, watch, create, delete]
 # Reads what clients measured.
 - apiGroups: ['']
   resources: [pods/log]
@@ -41,11 +41,11 @@
 # Gives servers an address.
 - apiGroups: ['']
   resources: [services]
-  verbs: [get, list, create, delete]
+  verbs: [list, create, delete]
 # Gives servers their configuration.
 - apiGroups: ['']
   resources: [configmaps]
-  verbs: [list, create, delete]
+  verbs: [create, delete]
 # Makes credentials; never reads a Secret.
 - apiGroups: ['']
   resources: [secrets]
@@ -53,7 +53,7 @@
 # Gives servers a volume of a storage class.
 - apiGroups: ['']
   resources: [persistentvolumeclaims]
-  verbs: [get, list, create, delete]
+  verbs: [create, delete]
 # Tells what happened, and why.
 - apiGroups: ['']
   resources: [events]
@@ -61,11 +61,11 @@
 # Runs clients.
 - apiGroups: [batch]
   resources: [jobs]
-  verbs: [get, list, watch, create, delete]
+  verbs: [list, watch, create, delete]
 {{- end }}
 {{- define "tierbench.rules.leases" -}}
 # Keeps nodes for one benchmark at a time, across all releases.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  verbs: [get, list, watch, create, update, delete]
+  verbs: [get, list, create, update, delete]
 {{- end }}

@@ -28,6 +28,12 @@ class Cell:
         return sum(result.status.counts.retries for result in self.results)
 
     @property
+    def lost(self) -> int | None:
+        """Messages lost in all counted trials; None where there are no messages."""
+        known = [messages.lost for result in self.results if (messages := result.status.counts.messages) is not None]
+        return sum(known) if known else None
+
+    @property
     def completed(self) -> int:
         """Counted trials that ended with everything asked for."""
         return sum(result.status.counts.completed for result in self.results)

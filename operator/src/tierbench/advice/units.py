@@ -32,7 +32,7 @@ _LADDERS: Final[tuple[tuple[str, tuple[Unit, ...]], ...]] = (
     ("Nanoseconds", _TIME),
     ("BytesPerSecond", _ladder(_DECIMAL, 1000, "B/s")),
     ("BitsPerSecond", _ladder(_DECIMAL, 1000, "bit/s")),
-    ("MessagesPerSecond", _ladder(_DECIMAL, 1000, "msg/s")),
+    ("MessagesPerSecond", (Unit(1, "msg/s"), Unit(1e3, "k msg/s"), Unit(1e6, "M msg/s"))),
     ("PerSecond", _ladder(_DECIMAL, 1000, "/s")),
     ("Bytes", _ladder(_BINARY, 1024, "B")),
     ("PartsPerMillion", (Unit(1e4, "%"),)),

@@ -134,16 +134,25 @@ def verdict(standing: Standing, quantity: str) -> str:
 
 
 def retries(table: Table) -> str:
-    """Where transfers had to be tried again, in one sentence."""
+    """Where something had to be tried again, and whether messages were lost, in a sentence each."""
     measured = [name for name in table.columns if any(table.cell(row, name).measured for row in table.rows)]
     hit = {name: [row for row in table.rows if table.cell(row, name).retries] for name in measured}
     concerned = [name for name in measured if hit[name]]
     if not concerned:
-        return "No retries."
+        return f"No retries.{_losses(table)}"
     total = {name: sum(table.cell(row, name).retries for row in table.rows) for name in concerned}
     places = [f"on {name}, {_spots(table, hit[name])} ({total[name]} in all)" for name in concerned]
     only = " only" if len(concerned) < len(measured) else ""
-    return f"Retries happened{only} {joined(places)}."
+    return f"Retries happened{only} {joined(places)}.{_losses(table)}"
+
+
+def _losses(table: Table) -> str:
+    """Of brokers: whether every message arrived."""
+    lost = {name: sum(table.cell(row, name).lost or 0 for row in table.rows) for name in table.columns}
+    if all(table.cell(row, name).lost is None for row in table.rows for name in table.columns):
+        return ""
+    places = [f"{number} on {name}" for name, number in lost.items() if number]
+    return f" Messages were lost: {joined(places)}." if places else " Every message arrived."
 
 
 def _spots(table: Table, levels: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ class Permission:
 
 
 _CORE: Final = ""
-_READ: Final = ("get", "list", "watch")
+_FOLLOW: Final = ("list", "watch")
 _BENCHMARKS: Final = tuple(model.KIND.plural for model in BENCHMARKS)
 _NODE_CLASSES: Final = NodeClass.KIND.plural
 _RESULTS: Final = BenchmarkResult.KIND.plural
@@ -41,13 +41,13 @@ def _status(*plurals: str) -> tuple[str, ...]:
 
 
 PERMISSIONS: Final = (
-    Permission(GROUP, (_NODE_CLASSES,), _READ, Scope.CLUSTER, "Resolves node classes."),
+    Permission(GROUP, (_NODE_CLASSES,), _FOLLOW, Scope.CLUSTER, "Resolves node classes."),
     Permission(GROUP, _status(_NODE_CLASSES), ("patch",), Scope.CLUSTER, "Says what they resolve to."),
-    Permission(_CORE, ("nodes",), _READ, Scope.CLUSTER, "Finds the nodes of a class, and records what they are."),
+    Permission(_CORE, ("nodes",), _FOLLOW, Scope.CLUSTER, "Finds the nodes of a class, and records what they are."),
     Permission(
         GROUP,
         _BENCHMARKS,
-        (*_READ, "patch", "delete"),
+        ("get", *_FOLLOW, "patch", "delete"),
         Scope.NAMESPACED,
         "Runs benchmarks; patches their finalizer, deletes them when runPolicy.ttlSeconds is over.",
     ),
@@ -55,35 +55,31 @@ PERMISSIONS: Final = (
     Permission(
         GROUP,
         (_RESULTS,),
-        (*_READ, "create", "patch", "delete"),
+        (*_FOLLOW, "create", "delete"),
         Scope.NAMESPACED,
         "Keeps results, within the history.",
     ),
     Permission(GROUP, _status(_RESULTS), ("patch",), Scope.NAMESPACED, "Writes what was measured."),
     Permission(
-        _CORE, ("pods",), (*_READ, "create", "delete"), Scope.NAMESPACED, "Deploys servers, sees how clients end."
+        _CORE, ("pods",), (*_FOLLOW, "create", "delete"), Scope.NAMESPACED, "Deploys servers, sees how clients end."
     ),
     Permission(_CORE, ("pods/log",), ("get",), Scope.NAMESPACED, "Reads what clients measured."),
-    Permission(
-        _CORE, ("services",), ("get", "list", "create", "delete"), Scope.NAMESPACED, "Gives servers an address."
-    ),
-    Permission(
-        _CORE, ("configmaps",), ("list", "create", "delete"), Scope.NAMESPACED, "Gives servers their configuration."
-    ),
+    Permission(_CORE, ("services",), ("list", "create", "delete"), Scope.NAMESPACED, "Gives servers an address."),
+    Permission(_CORE, ("configmaps",), ("create", "delete"), Scope.NAMESPACED, "Gives servers their configuration."),
     Permission(_CORE, ("secrets",), ("create", "delete"), Scope.NAMESPACED, "Makes credentials; never reads a Secret."),
     Permission(
         _CORE,
         ("persistentvolumeclaims",),
-        ("get", "list", "create", "delete"),
+        ("create", "delete"),
         Scope.NAMESPACED,
         "Gives servers a volume of a storage class.",
     ),
     Permission(_CORE, ("events",), ("create",), Scope.NAMESPACED, "Tells what happened, and why."),
-    Permission("batch", ("jobs",), (*_READ, "create", "delete"), Scope.NAMESPACED, "Runs clients."),
+    Permission("batch", ("jobs",), (*_FOLLOW, "create", "delete"), Scope.NAMESPACED, "Runs clients."),
     Permission(
         "coordination.k8s.io",
         ("leases",),
-        (*_READ, "create", "update", "delete"),
+        ("get", "list", "create", "update", "delete"),
         Scope.LEASES,
         "Keeps nodes for one benchmark at a time, across all releases.",
     ),

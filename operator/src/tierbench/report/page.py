@@ -21,7 +21,7 @@ from tierbench.report.evidence import EVIDENCE
 from tierbench.report.figures import Figure, evidence_figures, measured_figure, retries_figure, slowness_figure
 from tierbench.report.notes import CaseNote, case_notes, cautions
 from tierbench.report.svg import marker
-from tierbench.report.tables import NODE_FACTS, TRIAL_HEADINGS, NodeColumn, TrialRow, node_columns, trial_rows
+from tierbench.report.tables import NODE_FACTS, NodeColumn, TrialRow, node_columns, trial_headings, trial_rows
 
 _OPEN_SECTIONS = 3
 
@@ -188,6 +188,11 @@ class Article:
         return trial_rows(self.run)
 
     @property
+    def trial_headings(self) -> tuple[str, ...]:
+        """What the cells of each trial are."""
+        return trial_headings(self.run)
+
+    @property
     def factor_headings(self) -> tuple[str, ...]:
         """The factors that vary, in words."""
         return tuple(
@@ -257,5 +262,5 @@ def render(runs: Sequence[Run], specs: Mapping[tuple[str, str, str], Mapping[str
         for number, run in enumerate(runs, start=1)
     ]
     return environment.get_template("report.html.j2").render(
-        articles=articles, node_facts=NODE_FACTS, trial_headings=TRIAL_HEADINGS, version=version("tierbench")
+        articles=articles, node_facts=NODE_FACTS, version=version("tierbench")
     )

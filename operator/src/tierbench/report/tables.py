@@ -1,12 +1,13 @@
 """The long tables of a report: nodes and trials."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from tierbench.advice.matrix import Run
-from tierbench.advice.units import show, show_level, words
-from tierbench.api.contract import Outcome, ServerSample
+from tierbench.advice.units import DASH, show, show_level, words
+from tierbench.api.contract import Exchange, Outcome, ServerSample
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultTrial
-from tierbench.results.quantities import quantities
+from tierbench.results.quantities import quantities, rate_quantity
 
 
 @dataclass(frozen=True)
@@ -60,35 +61,40 @@ def _facts(node: NodeFacts) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class TrialRow:
-    """A trial as text, cell by cell in the order of TRIAL_HEADINGS, after the levels that vary."""
+    """A trial as text, cell by cell in the order of `trial_headings`, after the levels that vary."""
 
     cells: tuple[str, ...]
     muted: bool
 
 
-TRIAL_HEADINGS = (
-    "Class",
-    "Node",
-    "Trial",
-    "Outcome",
-    "Time",
-    "Throughput",
-    "Retries",
-    "First byte",
-    "Longest stall",
-    "Cached before",
-    "Read from disk",
-    "I/O wait",
-    "Begun",
-)
+_FIRST_HEADINGS: Final = ("Class", "Node", "Trial", "Outcome", "Time", "Throughput", "Retries")
+_TRANSFER_HEADINGS: Final = ("First byte", "Longest stall", "Cached before", "Read from disk", "I/O wait")
+_EXCHANGE_HEADINGS: Final = ("Round trip", "99th percentile", "Received", "Lost", "Late", "Broker's CPU")
+_LAST_HEADINGS: Final = ("Begun",)
+
+
+def trial_headings(run: Run) -> tuple[str, ...]:
+    """What the cells of its trials are, after the levels that vary."""
+    middle = _EXCHANGE_HEADINGS if _exchanges(run) else _TRANSFER_HEADINGS
+    return (*_FIRST_HEADINGS, *middle, *_LAST_HEADINGS)
+
+
+def _exchanges(run: Run) -> bool:
+    return any(trial.exchange is not None for result in run.results for trial in result.status.trials)
 
 
 def trial_rows(run: Run) -> tuple[TrialRow, ...]:
     """Every trial of every case, warm-up ones included."""
     varying = [name for name in run.factors if name not in run.fixed or name == run.row_factor]
+    middle = _exchange_cells if _exchanges(run) else _transfer_cells
     return tuple(
         TrialRow(
-            (*(show_level(name, result.spec.levels.get(name, "")) for name in varying), *_cells(result, trial)),
+            (
+                *(show_level(name, result.spec.levels.get(name, "")) for name in varying),
+                *_first_cells(result, trial),
+                *middle(trial),
+                trial.start_time[11:19],
+            ),
             trial.warmup or trial.outcome is Outcome.FAILED,
         )
         for result in run.results
@@ -96,27 +102,48 @@ def trial_rows(run: Run) -> tuple[TrialRow, ...]:
     )
 
 
-def _cells(result: BenchmarkResult, trial: ResultTrial) -> tuple[str, ...]:
-    transfer, sample = trial.transfer, trial.server or ServerSample()
-    rate = quantities([trial]).get("throughputBytesPerSecond", [None])[0]
-    number = f"w{trial.trial}" if trial.warmup else str(trial.trial)
+def _first_cells(result: BenchmarkResult, trial: ResultTrial) -> tuple[str, ...]:
+    rate = rate_quantity(result.spec.benchmark.kind)
     return (
         result.spec.server.node_class,
         result.spec.server.node,
-        number,
+        f"w{trial.trial}" if trial.warmup else str(trial.trial),
         trial.outcome if trial.failure is None else f"{trial.outcome}: {trial.failure.reason}",
         show("durationNanoseconds", trial.duration_nanoseconds),
-        show("throughputBytesPerSecond", rate),
-        "–" if transfer is None else _retries(transfer.retries, transfer.retry_causes.model_dump(by_alias=True)),
-        "–" if transfer is None else show("firstByteNanoseconds", transfer.first_byte_nanoseconds),
-        "–" if transfer is None else show("longestStallNanoseconds", transfer.longest_stall_nanoseconds),
-        show("residentBeforePartsPerMillion", sample.resident_before_parts_per_million),
-        show("deviceReadBytes", sample.device_read_bytes),
-        show("ioWaitPartsPerMillion", sample.io_wait_parts_per_million),
-        trial.start_time[11:19],
+        show(rate, quantities([trial]).get(rate, [None])[0]),
+        _retries(trial),
     )
 
 
-def _retries(count: int, causes: dict[str, int]) -> str:
+def _transfer_cells(trial: ResultTrial) -> tuple[str, ...]:
+    transfer, sample = trial.transfer, trial.server or ServerSample()
+    return (
+        DASH if transfer is None else show("firstByteNanoseconds", transfer.first_byte_nanoseconds),
+        DASH if transfer is None else show("longestStallNanoseconds", transfer.longest_stall_nanoseconds),
+        show("residentBeforePartsPerMillion", sample.resident_before_parts_per_million),
+        show("deviceReadBytes", sample.device_read_bytes),
+        show("ioWaitPartsPerMillion", sample.io_wait_parts_per_million),
+    )
+
+
+def _exchange_cells(trial: ResultTrial) -> tuple[str, ...]:
+    exchange, spread = trial.exchange or Exchange(), trial.round_trip
+    busy = quantities([trial]).get("brokerCpuPartsPerMillion", [None])[0]
+    return (
+        DASH if spread is None else show("roundTripNanoseconds", spread.mean),
+        DASH if spread is None else show("roundTripP99Nanoseconds", spread.p99),
+        str(exchange.received),
+        str(exchange.lost),
+        str(exchange.late_sends),
+        show("brokerCpuPartsPerMillion", busy),
+    )
+
+
+def _retries(trial: ResultTrial) -> str:
+    if trial.exchange is not None:
+        return str(trial.exchange.retried)
+    if trial.transfer is None:
+        return DASH
+    count, causes = trial.transfer.retries, trial.transfer.retry_causes.model_dump(by_alias=True)
     named = [words(cause).lower() for cause, times in causes.items() if times]
     return f"{count} ({', '.join(named)})" if count and named else str(count)
