@@ -1,0 +1,51 @@
+"""Credentials of one benchmark alone: made anew each time, and good for what they are for."""
+
+import hashlib
+from base64 import b64decode
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from tierbench.kube.credentials import fill
+from tierbench.workloads.access import SERVER_NAME
+from tierbench.workloads.workload import Credentials
+
+MANIFEST = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "server"}}
+
+
+def data(*, certificate: bool = False, account: bool = False) -> dict[str, bytes]:
+    filled = fill(Credentials(MANIFEST, certificate, account))
+    return {key: b64decode(value) for key, value in filled["data"].items()}
+
+
+def test_only_what_is_needed_is_made() -> None:
+    assert set(data()) == {"agent-token"}
+    assert set(data(certificate=True)) == {"agent-token", "ca.crt", "tls.crt", "tls.key"}
+    assert set(data(account=True)) == {"agent-token", "username", "password", "mosquitto-passwords", "payload-key"}
+
+
+def test_nothing_is_made_twice_alike() -> None:
+    one, other = data(certificate=True, account=True), data(certificate=True, account=True)
+    assert [key for key in one if one[key] == other[key]] == ["username"]
+
+
+def test_mosquitto_knows_the_password_by_its_hash() -> None:
+    made = data(account=True)
+    name, _, hashed = made["mosquitto-passwords"].decode().strip().partition(":")
+    kind, iterations, salt, digest = hashed.removeprefix("$").split("$")
+    assert (name.encode(), kind) == (made["username"], "7")
+    again = hashlib.pbkdf2_hmac("sha512", made["password"], b64decode(salt), int(iterations))
+    assert again == b64decode(digest)
+    assert len(made["payload-key"]) == 16
+
+
+def test_the_certificate_is_the_servers_and_the_ca_signed_it() -> None:
+    made = data(certificate=True)
+    ca, certificate = (x509.load_pem_x509_certificate(made[key]) for key in ("ca.crt", "tls.crt"))
+    certificate.verify_directly_issued_by(ca)
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == [SERVER_NAME]
+    key = load_pem_private_key(made["tls.key"], password=None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    assert key.public_key() == certificate.public_key()
