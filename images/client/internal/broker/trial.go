@@ -12,6 +12,13 @@ import (
 	"tierbench.io/client/internal/usage"
 )
 
+// How long parts wait for one another. A pod may have to pull its image, and a load takes as long as it takes: whoever started
+// the parts ends those that wait for one that was lost.
+const (
+	untilStart = 10 * time.Minute
+	untilEnd   = 24 * time.Hour
+)
+
 // runTrial runs one trial and reports it. A part that fails meets the others all the same, so that they need not wait.
 func runTrial(ctx context.Context, options *Options, report Reporter, number int, warmup bool) error {
 	name := fmt.Sprintf("t%d", number)
@@ -36,7 +43,7 @@ func runTrial(ctx context.Context, options *Options, report Reporter, number int
 		trial.Outcome = contract.Failed
 		trial.Failure = asFailure(err)
 	}
-	if err := meet(ctx, options, name+"-end"); err != nil {
+	if err := meet(ctx, options, name+"-end", untilEnd); err != nil {
 		return err
 	}
 	trial.Trial, trial.Warmup = number, warmup
@@ -54,12 +61,10 @@ func asFailure(err error) *contract.Failure {
 	return &contract.Failure{Reason: "ConnectionLost", Message: err.Error() + ": see the broker's log"}
 }
 
-func meet(ctx context.Context, options *Options, name string) error {
+func meet(ctx context.Context, options *Options, name string, patience time.Duration) error {
 	if options.Parts < 2 {
 		return nil
 	}
-	// The others may take as long as their load and what is lost of it.
-	patience := options.Ready + options.Duration + options.Patience + time.Duration(options.Messages)*options.Interval
 	return options.Agent.Meet(ctx, options.Barrier+"-"+name, options.Part, options.Parts, patience)
 }
 
@@ -69,7 +74,7 @@ func measure(ctx context.Context, options *Options, name string) (contract.Trial
 	trial := contract.Trial{Outcome: contract.Completed, StartTime: contract.FormatTime(started)}
 	pairs, err := connectAll(ctx, options, name, started)
 	defer closeAll(pairs)
-	if met := meet(ctx, options, name); err == nil {
+	if met := meet(ctx, options, name, options.Ready+untilStart); err == nil {
 		err = met
 	}
 	begun, cpu := time.Since(started), usage.CPU()
@@ -78,7 +83,7 @@ func measure(ctx context.Context, options *Options, name string) (contract.Trial
 	}
 	if options.Role == Echo {
 		// What the publishers do is over when they come to the end's barrier.
-		if met := meet(ctx, options, name+"-end"); err == nil {
+		if met := meet(ctx, options, name+"-end", untilEnd); err == nil {
 			err = met
 		}
 	}
