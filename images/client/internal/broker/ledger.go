@@ -145,7 +145,7 @@ func (l *ledger) arrive(message []byte, at time.Time) {
 	now, number := at.Sub(l.start), l.read(message)
 	l.progress = now
 	if number >= l.next {
-		l.fail("Corrupt")
+		l.fail(contract.Corrupt)
 		return
 	}
 	one := &l.slots[number&uint64(len(l.slots)-1)]
@@ -198,7 +198,7 @@ func (l *ledger) fail(cause string) {
 func (l *ledger) corrupt() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.fail("Corrupt")
+	l.fail(contract.Corrupt)
 }
 
 // expire gives up all messages under way if none has come for so long; it says whether there is still something to wait for.

@@ -30,7 +30,6 @@ type Options struct {
 	Compression  string
 	Encryption   string
 	Key          []byte
-	Delivery     string
 	InFlight     int           // messages of a publisher under way at once: the pace of a closed loop, the window of an open one
 	Interval     time.Duration // between messages of a publisher; 0 for a closed loop
 	Messages     int64         // of each publisher, or

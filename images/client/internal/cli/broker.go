@@ -135,7 +135,7 @@ func (f *brokerFlags) options() (*broker.Options, error) {
 	return &broker.Options{
 		Driver: driver, Topic: f.topic, First: first, Last: last, Warmup: f.warmup, Pairs: f.pairs, FirstPair: f.firstPair,
 		Role: broker.Role(f.role), Content: content, Compression: f.compression, Encryption: f.encryption, Key: key,
-		Delivery: f.delivery, InFlight: f.underWay(), Interval: f.between(), Messages: f.messages,
+		InFlight: f.underWay(), Interval: f.between(), Messages: f.messages,
 		Duration: time.Duration(f.duration) * time.Second, Patience: time.Duration(f.patience) * time.Millisecond,
 		Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent, Barrier: f.barrier, Part: f.part, Parts: f.parts,
 		Acknowledges: deliveries[f.delivery] > 0,

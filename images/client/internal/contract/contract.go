@@ -113,11 +113,8 @@ type Distributions struct {
 	Acknowledge      *Histogram `json:"acknowledge,omitempty"`
 }
 
-// Causes of an exchange's errors.
-const (
-	Disconnected = "Disconnected"
-	TimedOut     = "TimedOut"
-)
+// Disconnected is a cause of an exchange's errors; another is Corrupt.
+const Disconnected = "Disconnected"
 
 // Exchange is what the publishers and subscribers of one trial did. Sent = Received + Lost.
 type Exchange struct {

@@ -4,7 +4,6 @@ package wire
 import (
 	"net"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,7 +22,6 @@ const (
 // payload, and what was sent again.
 type Counters struct {
 	SentBytes, ReceivedBytes, Retransmits int64
-	RoundTrip                             time.Duration
 }
 
 // Add sums the counters of several connections.
@@ -31,7 +29,6 @@ func (c *Counters) Add(other Counters) {
 	c.SentBytes += other.SentBytes
 	c.ReceivedBytes += other.ReceivedBytes
 	c.Retransmits += other.Retransmits
-	c.RoundTrip = max(c.RoundTrip, other.RoundTrip)
 }
 
 // Read asks the kernel.
@@ -49,7 +46,6 @@ func Read(conn *net.TCPConn) (Counters, error) {
 		SentBytes:     int64(info.Bytes_sent) + int64(info.Segs_out)*segment + syn,
 		ReceivedBytes: int64(info.Bytes_received) + int64(info.Segs_in)*segment + syn,
 		Retransmits:   int64(info.Total_retrans),
-		RoundTrip:     time.Duration(info.Rtt) * time.Microsecond,
 	}, nil
 }
 

@@ -7,7 +7,8 @@ from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.model import Resource
 from tierbench.api.node_class import NodeClass
+from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 
 BENCHMARKS: Final[tuple[type[Benchmark], ...]] = (FileTransferBenchmark, BrokerBenchmark)
-KINDS: Final[tuple[type[Resource], ...]] = (NodeClass, *BENCHMARKS, BenchmarkResult)
+KINDS: Final[tuple[type[Resource], ...]] = (NodeClass, *BENCHMARKS, BenchmarkResult, PlacementAdvice)
