@@ -145,7 +145,7 @@ func (l *ledger) arrive(message []byte, at time.Time) {
 	now, number := at.Sub(l.start), l.read(message)
 	l.progress = now
 	if number >= l.next {
-		l.fail(contract.Corrupt)
+		l.fail(contract.Corrupt, 1)
 		return
 	}
 	one := &l.slots[number&uint64(len(l.slots)-1)]
@@ -185,20 +185,20 @@ func (l *ledger) acknowledge(number uint64) {
 	}
 }
 
-// fail books an error.
-func (l *ledger) fail(cause string) {
+// fail books errors of a cause.
+func (l *ledger) fail(cause string, number int64) {
 	if l.counts.ErrorCauses == nil {
 		l.counts.ErrorCauses = map[string]int64{}
 	}
-	l.counts.Errors++
-	l.counts.ErrorCauses[cause]++
+	l.counts.Errors += number
+	l.counts.ErrorCauses[cause] += number
 }
 
 // corrupt books a message that cannot be read, or is not what was sent.
 func (l *ledger) corrupt() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.fail(contract.Corrupt)
+	l.fail(contract.Corrupt, 1)
 }
 
 // expire gives up all messages under way if none has come for so long; it says whether there is still something to wait for.
@@ -244,6 +244,9 @@ func (l *ledger) close() (contract.Exchange, time.Duration) {
 		l.settle(&l.slots[index])
 	}
 	l.counts.Lost = l.counts.Sent - l.counts.Received
+	if silent := l.counts.Sent - l.counts.Acknowledged; l.answered && silent > 0 {
+		l.fail(contract.TimedOut, silent)
+	}
 	if l.counts.Received == 0 {
 		return l.counts, l.lastSend
 	}

@@ -86,6 +86,16 @@ func TestWhatDoesNotComeIsLostAndFreesTheWindow(t *testing.T) {
 	}
 }
 
+func TestAnAcknowledgementThatNeverComesIsAnError(t *testing.T) {
+	made := newLedger(time.Now(), 100, 10, true)
+	number, _ := made.send(0, never)
+	made.send(0, never)
+	made.acknowledge(number)
+	if counts := settled(t, made); counts.ErrorCauses[contract.TimedOut] != 1 || counts.Errors != 1 {
+		t.Errorf("%+v", counts)
+	}
+}
+
 func TestARoundTripCountsFromTheIntendedTime(t *testing.T) {
 	made := newLedger(time.Now().Add(-time.Second), 100, 10, false)
 	number, _ := made.send(time.Millisecond, 10*time.Millisecond)

@@ -113,8 +113,11 @@ type Distributions struct {
 	Acknowledge      *Histogram `json:"acknowledge,omitempty"`
 }
 
-// Disconnected is a cause of an exchange's errors; another is Corrupt.
-const Disconnected = "Disconnected"
+// Causes of an exchange's errors; another is Corrupt.
+const (
+	Disconnected = "Disconnected"
+	TimedOut     = "TimedOut"
+)
 
 // Exchange is what the publishers and subscribers of one trial did. Sent = Received + Lost.
 type Exchange struct {

@@ -1,67 +1,185 @@
-"""What the trials of a cell say of one quantity, its nodes taken together."""
+"""What the trials of a cell say of one quantity, its nodes taken together.
 
-from collections.abc import Sequence
+Besides the quantities that results have, `duration` and the like with a percentile in their name are read from the
+percentiles over the trials (durationP99Nanoseconds), and RETRIES from the counted trials.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from functools import cached_property
+from math import inf, sqrt
+from statistics import fmean, stdev
+from typing import Final
 
-from tierbench.advice.matrix import Cell, Run
+from tierbench.advice.matrix import Cell, Matrix
 from tierbench.advice.units import title
-from tierbench.api.result import Statistic
-from tierbench.results.quantities import main_quantity, rate_quantity
+from tierbench.api.contract import Outcome
+from tierbench.api.result import BenchmarkResult, Statistic
+from tierbench.results.quantities import main_quantity, quantities as values_of, rate_quantity
+from tierbench.results.statistics import CONFIDENCE, quantile_error, student_quantile
+
+RETRIES: Final = "retriesPerTrialPartsPerMillion"
+_PERCENTILE: Final = re.compile(r"(?P<stem>\w+)(?P<which>P50|P90|P99)(?P<unit>Nanoseconds|[A-Z]\w*PerSecond)")
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Mean, sample standard deviation and 95 % confidence interval, in the quantity's unit."""
+    """A mean in the quantity's unit, and how well it is known.
+
+    `count` trials gave it, with the sample standard deviation `deviation`. `error` is the mean's standard error with
+    `degrees` of freedom, from `size` independent values: nodes if there are several, else trials. What is not known is
+    None.
+    """
 
     count: int
     mean: float
     deviation: float | None
-    low: float | None
-    high: float | None
+    error: float | None
+    degrees: float
+    size: int
+    nodes: int = 1
 
-    def overlaps(self, other: "Estimate") -> bool:
-        """Whether the intervals have a value in common; without an interval nothing can be told apart."""
-        if self.low is None or self.high is None or other.low is None or other.high is None:
-            return True
-        return self.low <= other.high and other.low <= self.high
+    @cached_property
+    def half_width(self) -> float | None:
+        """Half of the 95 % confidence interval of the mean."""
+        if self.error is None:
+            return None
+        return student_quantile((1 + CONFIDENCE) / 2, self.degrees) * self.error if self.error else 0.0
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the interval."""
+        return None if self.half_width is None else self.mean - self.half_width
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of it."""
+        return None if self.half_width is None else self.mean + self.half_width
 
 
 def estimate(cell: Cell, quantity: str) -> Estimate | None:
-    """The estimate of `quantity`, None where nothing is measured.
+    """The estimate of `quantity`, None where nothing is measured."""
+    nodes: dict[str, list[Estimate]] = {}
+    for result in cell.measured:
+        found = reading(result, quantity)
+        if found is not None:
+            nodes.setdefault(result.spec.server.node, []).append(found)
+    return of_class([of_node(readings) for readings in nodes.values()])
 
-    With several nodes, mean and deviation are those of all trials, and the interval spans the intervals of the nodes:
-    trials on one node are no independent evidence about its class.
-    """
-    found = [result.status.statistics[quantity] for result in cell.measured if quantity in result.status.statistics]
-    if not found:
+
+def reading(result: BenchmarkResult, quantity: str) -> Estimate | None:
+    """What one result says of `quantity`."""
+    if quantity == RETRIES:
+        return _retries(result)
+    statistic = result.status.statistics.get(quantity)
+    if statistic is not None:
+        return _of_statistic(statistic)
+    match = _PERCENTILE.fullmatch(quantity)
+    base = "" if match is None else match["stem"] + match["unit"]
+    whole = result.status.statistics.get(base)
+    if match is None or whole is None or not whole.count:
         return None
-    count = sum(item.count for item in found)
+    share = int(match["which"][1:]) / 100
+    values = _values(result, base, good=True)
+    error = quantile_error(sorted(values), share) if len(values) == whole.count else None
+    value = float(getattr(whole, match["which"].lower()))
+    return Estimate(whole.count, value, None, error, max(1, whole.count - 1), whole.count)
+
+
+def _of_statistic(statistic: Statistic) -> Estimate | None:
+    count, deviation = statistic.count, statistic.standard_deviation
     if not count:
         return None
-    mean = sum(item.mean * item.count for item in found) / count
-    lows = [item.confidence_low for item in found if item.confidence_low is not None]
-    highs = [item.confidence_high for item in found if item.confidence_high is not None]
-    sure = len(lows) == len(highs) == len(found)
-    low, high = (min(lows), max(highs)) if sure else (None, None)
-    return Estimate(count, mean, _deviation(found, mean, count), low, high)
+    error = None if deviation is None else deviation / sqrt(count)
+    return Estimate(count, statistic.mean, deviation, error, max(1, count - 1), count)
 
 
-def _deviation(found: Sequence[Statistic], mean: float, count: int) -> float | None:
-    if count == 1 or any(item.standard_deviation is None and item.count > 1 for item in found):
+def _retries(result: BenchmarkResult) -> Estimate | None:
+    counts = result.status.counts
+    trials = counts.completed + counts.failed
+    if not trials:
         return None
-    within = sum((item.standard_deviation or 0) ** 2 * (item.count - 1) for item in found)
-    between = sum(item.count * (item.mean - mean) ** 2 for item in found)
+    values = [1e6 * value for value in _values(result, "retries", good=False)]
+    deviation = stdev(values) if len(values) == trials > 1 else None
+    error = None if deviation is None else deviation / sqrt(trials)
+    return Estimate(trials, 1e6 * counts.retries / trials, deviation, error, max(1, trials - 1), trials)
+
+
+def _values(result: BenchmarkResult, quantity: str, *, good: bool) -> Sequence[float]:
+    """The quantity in each counted trial, or in each good one."""
+    counted = (trial for trial in result.status.trials if not trial.warmup)
+    return quantities as values_of([t for t in counted if not good or t.outcome is Outcome.COMPLETED]).get(quantity, ())
+
+
+def of_node(readings: Sequence[Estimate]) -> Estimate:
+    """Several readings of the same on one node: all their trials together."""
+    if len(readings) == 1:
+        return readings[0]
+    count = sum(item.count for item in readings)
+    mean = sum(item.mean * item.count for item in readings) / count
+    deviation = _deviation(readings, mean, count)
+    error = None if deviation is None else deviation / sqrt(count)
+    return Estimate(count, mean, deviation, error, max(1, count - 1), count)
+
+
+def of_class(nodes: Sequence[Estimate]) -> Estimate | None:
+    """The nodes of a class together. With several, each node is one value: trials on one are no independent evidence
+    about the class, so the error comes from the spread of the nodes' means (an analysis by cluster means; Donner and
+    Klar, Design and Analysis of Cluster Randomization Trials, 2000, section 6.2).
+    """
+    if len(nodes) <= 1:
+        return nodes[0] if nodes else None
+    count, means = sum(node.count for node in nodes), [node.mean for node in nodes]
+    mean = fmean(means)
+    error = stdev(means) / sqrt(len(means))
+    return Estimate(count, mean, _deviation(nodes, mean, count), error, len(nodes) - 1, len(nodes), len(nodes))
+
+
+def _deviation(parts: Sequence[Estimate], mean: float, count: int) -> float | None:
+    if count == 1 or any(item.deviation is None and item.count > 1 for item in parts):
+        return None
+    within = sum((item.deviation or 0) ** 2 * (item.count - 1) for item in parts)
+    between = sum(item.count * (item.mean - mean) ** 2 for item in parts)
     return sqrt((within + between) / (count - 1))
 
 
-def quantities(run: Run) -> tuple[str, ...]:
+def weighted(parts: Iterable[tuple[float, Estimate]]) -> Estimate:
+    """The sum of independent estimates times their weights, with Satterthwaite's degrees of freedom (Biometrics
+    Bulletin 2, 1946)."""
+    known = list(parts)
+    mean = sum(weight * item.mean for weight, item in known)
+    count, size = sum(item.count for _, item in known), min(item.size for _, item in known)
+    if any(item.error is None for _, item in known):
+        return Estimate(count, mean, None, None, 1, size)
+    variances = [((weight * (item.error or 0)) ** 2, item.degrees) for weight, item in known]
+    return Estimate(count, mean, None, sqrt(sum(v for v, _ in variances)), satterthwaite(variances), size)
+
+
+def satterthwaite(variances: Sequence[tuple[float, float]]) -> float:
+    """The degrees of freedom of a sum of variances, each with its own; their least where none varies."""
+    total = sum(variance for variance, _ in variances)
+    if not total:
+        return min((degrees for _, degrees in variances), default=inf)
+    return 1 / sum((variance / total) ** 2 / degrees for variance, degrees in variances)
+
+
+def quantities(results: Matrix) -> tuple[str, ...]:
     """Every quantity that some result has, those first by which its kind is read."""
-    names = {name for result in run.results for name in result.status.statistics}
-    first = (main_quantity(run.benchmark.kind), rate_quantity(run.benchmark.kind))
+    names = {name for result in results.results for name in result.status.statistics}
+    kinds = {result.spec.benchmark.kind: None for result in results.results}
+    first = [name for kind in kinds for name in (main_quantity(kind), rate_quantity(kind))]
     return tuple(sorted(names, key=lambda name: (first.index(name) if name in first else len(first), title(name))))
 
 
 def smaller_is_better(quantity: str) -> bool:
     """Whether a small value is the good one: of all quantities but rates."""
     return not quantity.endswith("PerSecond")
+
+
+def margin(best: float, next_best: float) -> float | None:
+    """How far the best lies from the next, as a share of the latter; None if that is 0."""
+    return abs(next_best - best) / next_best if next_best else None
+
+
+Means = Mapping[str, Estimate]
