@@ -45,20 +45,21 @@ def test_the_newest_run_of_each_benchmark() -> None:
 
 
 def test_nodes_of_a_class_are_taken_together() -> None:
+    """The interval is that of the nodes' means: 12.7 standard errors to each side, with two of them."""
     first, second = [1.0, 1.1, 1.3], [2.0, 2.4]
     results = [
         measured("cloud", "1M", [(time, 0) for time in times], case, node=f"cloud-{case}")
         for case, times in enumerate((first, second), start=1)
     ]
     found = estimate(runs(results)[0].tables[0].cell("1M", "cloud"), TIME)
-    alone = [result.status.statistics[TIME] for result in results]
+    means = [fmean(first), fmean(second)]
     assert found is not None
-    assert found.count == 5
-    assert found.mean == pytest.approx(1e9 * fmean(first + second))
+    assert (found.count, found.nodes, found.degrees) == (5, 2, 1)
+    assert found.mean == pytest.approx(1e9 * fmean(means))
     assert found.deviation == pytest.approx(1e9 * stdev(first + second))
-    assert (found.low, found.high) == (
-        min(each.confidence_low or 0 for each in alone),
-        max(each.confidence_high or 0 for each in alone),
+    half = 12.706 * stdev(means) / 2**0.5
+    assert (found.low, found.high) == pytest.approx(
+        (1e9 * (fmean(means) - half), 1e9 * (fmean(means) + half)), rel=1e-4
     )
 
 

@@ -5,18 +5,19 @@ percentiles over the trials (durationP99Nanoseconds), and RETRIES from the count
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, sqrt
 from statistics import fmean, stdev
 from typing import Final
 
-from tierbench.advice.matrix import Cell, Matrix
+from tierbench.advice.matrix import Cell, Matrix, Table
 from tierbench.advice.units import title
 from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, Statistic
-from tierbench.results.quantities import main_quantity, quantities as values_of, rate_quantity
+from tierbench.results.quantities import main_quantity, rate_quantity
+from tierbench.results.quantities import quantities as values_of
 from tierbench.results.statistics import CONFIDENCE, quantile_error, student_quantile
 
 RETRIES: Final = "retriesPerTrialPartsPerMillion"
@@ -68,6 +69,12 @@ def estimate(cell: Cell, quantity: str) -> Estimate | None:
     return of_class([of_node(readings) for readings in nodes.values()])
 
 
+def means(table: Table, row: str, quantity: str) -> dict[str, Estimate]:
+    """The estimates of the classes measured at one level."""
+    found = ((name, estimate(table.cell(row, name), quantity)) for name in table.columns)
+    return {name: mean for name, mean in found if mean is not None}
+
+
 def reading(result: BenchmarkResult, quantity: str) -> Estimate | None:
     """What one result says of `quantity`."""
     if quantity == RETRIES:
@@ -109,7 +116,7 @@ def _retries(result: BenchmarkResult) -> Estimate | None:
 def _values(result: BenchmarkResult, quantity: str, *, good: bool) -> Sequence[float]:
     """The quantity in each counted trial, or in each good one."""
     counted = (trial for trial in result.status.trials if not trial.warmup)
-    return quantities as values_of([t for t in counted if not good or t.outcome is Outcome.COMPLETED]).get(quantity, ())
+    return values_of([t for t in counted if not good or t.outcome is Outcome.COMPLETED]).get(quantity, ())
 
 
 def of_node(readings: Sequence[Estimate]) -> Estimate:
@@ -118,7 +125,7 @@ def of_node(readings: Sequence[Estimate]) -> Estimate:
         return readings[0]
     count = sum(item.count for item in readings)
     mean = sum(item.mean * item.count for item in readings) / count
-    deviation = _deviation(readings, mean, count)
+    deviation = _deviation(readings)
     error = None if deviation is None else deviation / sqrt(count)
     return Estimate(count, mean, deviation, error, max(1, count - 1), count)
 
@@ -130,15 +137,18 @@ def of_class(nodes: Sequence[Estimate]) -> Estimate | None:
     """
     if len(nodes) <= 1:
         return nodes[0] if nodes else None
-    count, means = sum(node.count for node in nodes), [node.mean for node in nodes]
-    mean = fmean(means)
+    means = [node.mean for node in nodes]
     error = stdev(means) / sqrt(len(means))
-    return Estimate(count, mean, _deviation(nodes, mean, count), error, len(nodes) - 1, len(nodes), len(nodes))
+    count, deviation = sum(node.count for node in nodes), _deviation(nodes)
+    return Estimate(count, fmean(means), deviation, error, len(nodes) - 1, len(nodes), len(nodes))
 
 
-def _deviation(parts: Sequence[Estimate], mean: float, count: int) -> float | None:
+def _deviation(parts: Sequence[Estimate]) -> float | None:
+    """The sample standard deviation of all trials."""
+    count = sum(item.count for item in parts)
     if count == 1 or any(item.deviation is None and item.count > 1 for item in parts):
         return None
+    mean = sum(item.mean * item.count for item in parts) / count
     within = sum((item.deviation or 0) ** 2 * (item.count - 1) for item in parts)
     between = sum(item.count * (item.mean - mean) ** 2 for item in parts)
     return sqrt((within + between) / (count - 1))
@@ -148,6 +158,8 @@ def weighted(parts: Iterable[tuple[float, Estimate]]) -> Estimate:
     """The sum of independent estimates times their weights, with Satterthwaite's degrees of freedom (Biometrics
     Bulletin 2, 1946)."""
     known = list(parts)
+    if len(known) == 1 and known[0][0] == 1:
+        return known[0][1]
     mean = sum(weight * item.mean for weight, item in known)
     count, size = sum(item.count for _, item in known), min(item.size for _, item in known)
     if any(item.error is None for _, item in known):
@@ -180,6 +192,3 @@ def smaller_is_better(quantity: str) -> bool:
 def margin(best: float, next_best: float) -> float | None:
     """How far the best lies from the next, as a share of the latter; None if that is 0."""
     return abs(next_best - best) / next_best if next_best else None
-
-
-Means = Mapping[str, Estimate]

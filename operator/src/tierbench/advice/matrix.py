@@ -63,12 +63,9 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Run:
-    """All results of one run of one benchmark."""
+class Matrix:
+    """Results that are read together."""
 
-    namespace: str
-    benchmark: BenchmarkReference
-    number: int
     results: tuple[BenchmarkResult, ...]
 
     @cached_property
@@ -128,6 +125,15 @@ class Run:
         )
 
 
+@dataclass(frozen=True)
+class Run(Matrix):
+    """All results of one run of one benchmark."""
+
+    namespace: str
+    benchmark: BenchmarkReference
+    number: int
+
+
 def _weight(name: str, levels: Sequence[str]) -> tuple[bool, bool, int, bool]:
     numbers = all(number_of_level(level) is not None for level in levels)
     return len(levels) > 1, numbers, len(levels), is_size(name)
@@ -148,7 +154,7 @@ def runs(results: Iterable[BenchmarkResult]) -> tuple[Run, ...]:
         found.setdefault(key, []).append(result)
     return tuple(
         Run(
-            namespace, BenchmarkReference(kind=kind, name=name), number, tuple(sorted(group, key=lambda r: r.spec.case))
+            tuple(sorted(group, key=lambda r: r.spec.case)), namespace, BenchmarkReference(kind=kind, name=name), number
         )
         for (namespace, kind, name, number), group in sorted(found.items(), key=lambda item: item[0])
     )

@@ -2,6 +2,8 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+from math import log10
 from typing import Final
 
 from tierbench.api.quantity import format_size, parse_size
@@ -35,6 +37,7 @@ _LADDERS: Final[tuple[tuple[str, tuple[Unit, ...]], ...]] = (
     ("MessagesPerSecond", (Unit(1, "msg/s"), Unit(1e3, "k msg/s"), Unit(1e6, "M msg/s"))),
     ("PerSecond", _ladder(_DECIMAL, 1000, "/s")),
     ("Bytes", _ladder(_BINARY, 1024, "B")),
+    ("PerTrialPartsPerMillion", (Unit(1e6, "a trial"),)),
     ("PartsPerMillion", (Unit(1e4, "%"),)),
 )
 
@@ -86,6 +89,13 @@ def _together(quantity: str, first: float, *others: float | None) -> tuple[list[
     return [f"{value / unit.factor:.{decimals}f}" for value in (first, *others) if value is not None], unit.symbol
 
 
+def percent(share: float | None) -> str:
+    """A share as a person reads it: 12 %, 0.4 %; a dash if it is not known."""
+    if share is None:
+        return DASH
+    return f"{100 * share:.0f} %" if 100 * share >= 1 or not share else f"{100 * share:.2g} %"
+
+
 def tick(quantity: str, value: float) -> str:
     """`value` as short as an axis wants it: 10 ms, 1 s."""
     unit = unit_for(quantity, value)
@@ -97,17 +107,18 @@ _TITLES: Final = {
     "firstByteNanoseconds": "Time to the first byte",
     "connectNanoseconds": "Connection",
     "roundTripNanoseconds": "Round trip",
-    "roundTripP50Nanoseconds": "Round trip, median",
-    "roundTripP99Nanoseconds": "Round trip, 99th percentile",
     "sessionNanoseconds": "Whole session",
     "throughputMessagesPerSecond": "Messages a second",
     "wireThroughputBytesPerSecond": "On the wire a second",
+    "retriesPerTrialPartsPerMillion": "Retries",
     "wireBytes": "On the wire",
     "encodedPartsPerMillion": "Left by compression",
     "brokerCpuPartsPerMillion": "CPU of the broker's process",
     "serverDeviceReadBytes": "Read from the server's disk",
 }
-_SUFFIX: Final = re.compile("(?:Bytes|Bits|Messages)?(?:PerSecond)$|Nanoseconds$|Bytes$|PartsPerMillion$")
+_SUFFIX: Final = re.compile(
+    "PerTrialPartsPerMillion$|(?:Bytes|Bits|Messages)?(?:PerSecond)$|Nanoseconds$|Bytes$|PartsPerMillion$"
+)
 
 
 def words(name: str) -> str:
@@ -116,11 +127,18 @@ def words(name: str) -> str:
     return {"tls": "TLS", "file size": "File size"}.get(spaced, spaced[:1].upper() + spaced[1:])
 
 
+_PERCENTILES: Final = {"P50": "median", "P90": "90th percentile", "P99": "99th percentile"}
+
+
 def title(quantity: str) -> str:
     """What a quantity is called."""
+    for name, word in _PERCENTILES.items():
+        if name in quantity:
+            return f"{title(quantity.replace(name, '', 1))}, {word}"
     return _TITLES.get(quantity) or words(_SUFFIX.sub("", quantity) or quantity)
 
 
+@lru_cache(maxsize=4096)
 def number_of_level(level: str) -> float | None:
     """The number that a level is, if it is one."""
     try:
@@ -138,6 +156,15 @@ def show_level(factor: str, level: str) -> str:
     if match is None or not (match[2] or is_size(factor)):
         return text
     return f"{match[1]} {match[2]}B"
+
+
+def show_number(factor: str, number: float, like: str) -> str:
+    """A number between levels, in three digits and with prefixes as the level `like` has them: 152 MB, 3.2."""
+    if not is_size(factor):
+        return f"{number:.3g}"
+    base, prefixes = (1024, _BINARY) if "i" in show_level(factor, like) else (1000, _DECIMAL)
+    unit = next(unit for unit in reversed(_ladder(prefixes, base, "B")) if number >= unit.factor)
+    return f"{number / unit.factor:.{max(0, 2 - int(log10(number / unit.factor)))}f} {unit.symbol}"
 
 
 def is_size(factor: str) -> bool:

@@ -1,10 +1,11 @@
-"""Which class is ahead up to which level, said from the confidence intervals of the measured points alone."""
+"""Which class is ahead up to which level, said of the measured levels alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tierbench.advice.estimate import Estimate, estimate, quantities, smaller_is_better
+from tierbench.advice.compare import Contest, contests
+from tierbench.advice.estimate import margin, means, quantities, smaller_is_better
 from tierbench.advice.matrix import Run, Table
 from tierbench.advice.units import level_in_words
 
@@ -38,25 +39,17 @@ class Stretch:
 
 
 def standings(table: Table, quantity: str) -> tuple[Standing, ...]:
-    """Who is ahead at each level."""
-    return tuple(_standing(table, row, quantity) for row in table.rows)
+    """Who is ahead at each level; what is said of all levels holds together."""
+    found = contests({row: means(table, row, quantity) for row in table.rows}, quantity)
+    return tuple(_standing(row, found[row]) for row in table.rows)
 
 
-def _standing(table: Table, row: str, quantity: str) -> Standing:
-    sign = 1 if smaller_is_better(quantity) else -1
-    known = {name: found for name in table.columns if (found := estimate(table.cell(row, name), quantity)) is not None}
-    ranked = sorted(known, key=lambda name: sign * known[name].mean)
+def _standing(level: str, contest: Contest) -> Standing:
+    ranked, found = contest.ranked, contest.estimates
     if not ranked:
-        return Standing(row, ())
-    best = known[ranked[0]]
-    leaders = tuple(
-        name for name in table.columns if name in known and (name == ranked[0] or best.overlaps(known[name]))
-    )
-    return Standing(row, leaders, ranked[0], _margin(best, [known[name] for name in ranked[1:]]), alone=len(known) == 1)
-
-
-def _margin(best: Estimate, others: Sequence[Estimate]) -> float | None:
-    return abs(others[0].mean - best.mean) / others[0].mean if others and others[0].mean else None
+        return Standing(level, ())
+    lead = margin(found[ranked[0]].mean, found[ranked[1]].mean) if len(ranked) > 1 else None
+    return Standing(level, contest.leaders, ranked[0], lead, alone=len(ranked) == 1)
 
 
 def stretches(found: Sequence[Standing]) -> tuple[Stretch, ...]:
@@ -93,8 +86,11 @@ def answer(table: Table, quantity: str) -> str:
 
 def answer_of_run(run: Run) -> str:
     """The same for all tables of a run: what is held is said where there is more than one."""
-    quantity = next(iter(quantities(run)), "")
-    tables = run.tables
+    return answer_of(run.tables, next(iter(quantities(run)), ""))
+
+
+def answer_of(tables: Sequence[Table], quantity: str) -> str:
+    """The same for several tables."""
     sentences = [(_held(table), answer(table, quantity)) for table in tables]
     return " ".join(sentence if len(tables) == 1 else f"{held}: {sentence}" for held, sentence in sentences)
 

@@ -49,6 +49,22 @@ def percentile(ordered: Sequence[float], share: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
 
 
+def quantile_error(ordered: Sequence[float], share: float) -> float | None:
+    """The standard error of the quantile `share` of values in ascending order; None if there are too few.
+
+    The distribution-free interval between two order statistics (Conover, Practical Nonparametric Statistics, 1999,
+    section 3.2), divided by the normal width of its exact binomial coverage (McKean and Schrader, Communications in
+    Statistics B 13, 1984).
+    """
+    count = len(ordered)
+    half = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * math.sqrt(count * share * (1 - share))
+    below, above = math.ceil(count * share - half), math.ceil(count * share + half)
+    if below < 1 or above > count:
+        return None
+    terms = (math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(below, above))
+    return (ordered[above - 1] - ordered[below - 1]) / (2 * NormalDist().inv_cdf((1 + math.fsum(terms)) / 2))
+
+
 def half_width(standard_deviation: float, count: int) -> float:
     """Half of the confidence interval of a mean: t * s / sqrt(n)."""
     return student_quantile((1 + CONFIDENCE) / 2, count - 1) * standard_deviation / math.sqrt(count)

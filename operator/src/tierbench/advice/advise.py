@@ -1,0 +1,240 @@
+"""The answer to a PlacementAdvice, from the results that are there. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from tierbench.advice.caveats import MISLEADING, caveats, next_measurements
+from tierbench.advice.constraints import percentile_of
+from tierbench.advice.crossover import Crossover, crossovers
+from tierbench.advice.estimate import RETRIES
+from tierbench.advice.matrix import Matrix, Table
+from tierbench.advice.selection import Selection, select
+from tierbench.advice.units import percent, title
+from tierbench.advice.verdicts import Inquiry
+from tierbench.advice.words import answer_of, joined, retries, standings
+from tierbench.advice.workload import items, measure, same
+from tierbench.api.model import Condition
+from tierbench.api.node_class import NodeClass, SelectorOperator
+from tierbench.api.placement_advice import (
+    Confidence,
+    LevelCrossover,
+    NodeAffinity,
+    NodeRequirement,
+    NodeSelectorTerm,
+    Objective,
+    ObjectiveType,
+    PlacementAdviceSpec,
+    PlacementAdviceStatus,
+    RankedClass,
+    RequiredNodes,
+    Verdict,
+)
+from tierbench.api.result import BenchmarkResult, Note
+from tierbench.results.quantities import main_quantity, rate_quantity
+
+ANSWERED: Final = "Answered"
+ORDER_CHANGES: Final = "OrderChanges"
+_STRICT: Final = 0.01
+_LONGEST: Final = 1024
+_MOST_CROSSOVERS: Final = 32
+_HOSTNAME: Final = "kubernetes.io/hostname"
+
+
+def advise(
+    spec: PlacementAdviceSpec,
+    results: Iterable[BenchmarkResult],
+    now: datetime,
+    classes: Sequence[NodeClass] = (),
+) -> PlacementAdviceStatus:
+    """The whole status, `observedGeneration` aside.
+
+    `results` are all that might be meant; those of runs before the newest tell whether runs contradict each other.
+    `classes` give the labels of the affinity; without them it names nodes. Conditions bear `now`.
+    """
+    known = list(results)
+    selection = select(spec, known)
+    if len(selection.kinds) != 1:
+        return _nothing(*_why_nothing(spec, selection, known), now)
+    kind = selection.kinds[0]
+    wanted = items(spec.workload)
+    measured = measure(selection.results, wanted)
+    inquiry = Inquiry(spec, selection, kind, quantity_of(_objective(spec), kind), wanted, measured)
+    tables = _tables(inquiry)
+    found = tuple(
+        crossover
+        for table in tables
+        for crossover in crossovers(table, inquiry.quantity, standings(table, inquiry.quantity))
+    )[:_MOST_CROSSOVERS]
+    best = next((item for item in inquiry.ranking if item.verdict is Verdict.BEST), None)
+    notes = caveats(inquiry)
+    return PlacementAdviceStatus(
+        **_columns(inquiry, best, notes),
+        answer=_answer(inquiry, tables),
+        quantity=inquiry.quantity,
+        ranking=inquiry.ranking,
+        crossovers=tuple(map(_level_crossover, found)),
+        node_affinity=None if best is None else _affinity(inquiry, best.node_class, classes),
+        caveats=notes,
+        next=next_measurements(inquiry, found),
+        conditions=(_answered(inquiry, best, now), _order_changes(tables, found, now)),
+    )
+
+
+def quantity_of(objective: Objective, kind: str) -> str:
+    """What classes are ranked by."""
+    if objective.type is ObjectiveType.PERCENTILE and objective.percentile is not None:
+        return percentile_of(main_quantity(kind), objective.percentile)
+    if objective.type is ObjectiveType.RETRIES:
+        return RETRIES
+    return rate_quantity(kind) if objective.type is ObjectiveType.THROUGHPUT else main_quantity(kind)
+
+
+def _objective(spec: PlacementAdviceSpec) -> Objective:
+    default = ObjectiveType.THROUGHPUT if spec.workload is None else ObjectiveType.MEAN_TIME
+    return spec.objective or Objective(type=default)
+
+
+def _why_nothing(
+    spec: PlacementAdviceSpec, selection: Selection, results: Sequence[BenchmarkResult]
+) -> tuple[str, str]:
+    if selection.kinds:
+        names = joined(selection.kinds)
+        return "DifferentKinds", f"{names} measure different things: name benchmarks of one kind in spec.benchmarks."
+    clients = sorted({result.spec.client.node_class for result in results})
+    there = f"there are some with clients on {joined(clients)}" if clients else "there are none at all"
+    message = f"No result that is asked for has clients on {spec.client_class} ({there}): measure, or ask otherwise."
+    return "NoResults", message
+
+
+def _nothing(reason: str, message: str, now: datetime) -> PlacementAdviceStatus:
+    unknown = _condition(ORDER_CHANGES, False, reason, "Not known.", now)
+    return PlacementAdviceStatus(
+        answer=message, conditions=(_condition(ANSWERED, False, reason, message, now), unknown)
+    )
+
+
+def _tables(inquiry: Inquiry) -> tuple[Table, ...]:
+    """The results along the factor with the most levels; of the others those that the workload names."""
+    every = Matrix(inquiry.selection.results)
+    held: Mapping[str, set[str]] = {}
+    for item in inquiry.wanted:
+        held = {name: {same(level)} | held.get(name, set()) for name, level in item.levels.items()}
+    free = {name: levels for name, levels in held.items() if name != every.row_factor}
+    kept = [
+        result
+        for result in every.results
+        if all(same(result.spec.levels.get(name, "")) in levels for name, levels in free.items())
+    ]
+    return Matrix(tuple(kept)).tables
+
+
+def _columns(inquiry: Inquiry, best: RankedClass | None, notes: Sequence[Note]) -> dict[str, str | Confidence]:
+    if best is None:
+        return {}
+    second = next((name for name in inquiry.contest.ranked if name != best.node_class), "")
+    share = inquiry.margin(best.node_class, second) if second else None
+    return {
+        "best": best.node_class,
+        "runner_up": second,
+        "margin": percent(share) if second else "",
+        "confidence": _confidence(inquiry, best.node_class, second, notes),
+    }
+
+
+def _confidence(inquiry: Inquiry, best: str, second: str, notes: Sequence[Note]) -> Confidence:
+    if any(note.reason in MISLEADING for note in notes):
+        return Confidence.LOW
+    strict = second and all(
+        inquiry.contest.p_between(best, other) <= _STRICT for other in inquiry.compared if other != best
+    )
+    return Confidence.HIGH if strict else Confidence.MODERATE
+
+
+def _answer(inquiry: Inquiry, tables: Sequence[Table]) -> str:
+    """The verdict, who is ahead where, and where retries happened; what does not fit is left out."""
+    text = _verdict(inquiry)
+    parts = [answer_of(tables, inquiry.quantity)] + ([retries(tables[0])] if len(tables) == 1 else [])
+    for part in parts:
+        if len(text) + len(part) < _LONGEST:
+            text = f"{text} {part}"
+    return text[:_LONGEST]
+
+
+def _verdict(inquiry: Inquiry) -> str:
+    ranking = inquiry.ranking
+    of = f"for {inquiry.asked}, by {title(inquiry.quantity).lower()}"
+    best = next((item for item in ranking if item.verdict is Verdict.BEST), None)
+    if best is not None:
+        return f"{best.node_class} is best {of}: {best.message}"
+    if inquiry.obstacle is not None:
+        return f"No class is best {of}: {inquiry.obstacle.message}"
+    tied = [item.node_class for item in ranking if item.verdict is Verdict.TIED]
+    if tied:
+        return f"{joined(tied)} are tied {of}."
+    return f"No class is best {of}: {' '.join(f'{item.node_class}: {item.message}' for item in ranking)}"
+
+
+def _answered(inquiry: Inquiry, best: RankedClass | None, now: datetime) -> Condition:
+    reason = inquiry.ranking[0].reason if inquiry.ranking else "NotMeasured"
+    if best is None and inquiry.ranking[0].verdict is Verdict.INFEASIBLE:
+        reason = "NoneFeasible"
+    return _condition(ANSWERED, best is not None, reason, _verdict(inquiry), now)
+
+
+def _order_changes(tables: Sequence[Table], found: Sequence[Crossover], now: datetime) -> Condition:
+    if found:
+        message = " ".join(_sentence(crossover, len(tables) > 1) for crossover in found)
+        return _condition(ORDER_CHANGES, True, "Crossovers", message[:4096], now)
+    return _condition(ORDER_CHANGES, False, "NoneInRange", "None is shown in the measured range.", now)
+
+
+def _sentence(crossover: Crossover, say_held: bool) -> str:
+    held = ", ".join(f"{name} {level}" for name, level in crossover.held.items())
+    return f"{held}: {crossover}" if say_held and held else str(crossover)
+
+
+def _level_crossover(crossover: Crossover) -> LevelCrossover:
+    return LevelCrossover(
+        factor=crossover.factor,
+        held=dict(crossover.held),
+        lower_level=crossover.lower,
+        upper_level=crossover.upper,
+        ahead_below=crossover.below,
+        ahead_above=crossover.above,
+        estimate=_level(crossover.point),
+        estimate_low=_level(crossover.low),
+        estimate_high=_level(crossover.high),
+    )
+
+
+def _level(number: float | None) -> str | None:
+    """A level in whole units, in hundredths below a thousand."""
+    return None if number is None else f"{number:.0f}" if number >= 1000 else f"{number:.2f}"  # noqa: PLR2004
+
+
+def _affinity(inquiry: Inquiry, name: str, classes: Sequence[NodeClass]) -> NodeAffinity | None:
+    nodes = sorted({result.spec.server.node for result in inquiry.measured.used(name)} - {""})
+    chosen = next((item.spec.node_selector for item in classes if item.metadata.name == name), None)
+    if chosen is not None:
+        requirements = [
+            NodeRequirement(key=key, operator=SelectorOperator.IN, values=(value,))
+            for key, value in chosen.match_labels.items()
+        ] + [NodeRequirement.model_validate(each.model_dump()) for each in chosen.match_expressions]
+    elif nodes:
+        requirements = [NodeRequirement(key=_HOSTNAME, operator=SelectorOperator.IN, values=tuple(nodes))]
+    else:
+        return None
+    term = NodeSelectorTerm(match_expressions=tuple(requirements))
+    return NodeAffinity(required_during_scheduling_ignored_during_execution=RequiredNodes(node_selector_terms=(term,)))
+
+
+def _condition(kind: str, status: bool, reason: str, message: str, now: datetime) -> Condition:
+    return Condition(
+        type=kind,
+        status=str(status),
+        reason=reason,
+        message=message,
+        last_transition_time=now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        observed_generation=0,
+    )

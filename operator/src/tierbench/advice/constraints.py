@@ -1,0 +1,100 @@
+"""Whether a class keeps to what a service asks for, at every level of the workload."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tierbench.advice.estimate import estimate, smaller_is_better
+from tierbench.advice.units import level_in_words, show, title
+from tierbench.advice.words import joined
+from tierbench.advice.workload import Measured, Part
+from tierbench.api.placement_advice import Constraints
+from tierbench.api.quantity import parse_size
+from tierbench.results.quantities import main_quantity
+
+_MILLISECOND = 10**6
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A constraint that does not hold. With `unknown` it was not measured; with `unsure` chance may decide it."""
+
+    reason: str
+    message: str
+    unknown: bool = False
+    unsure: bool = False
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a quantity must not go beyond."""
+
+    reason: str
+    quantity: str
+    value: float
+
+
+def limits(constraints: Constraints, kind: str) -> tuple[Limit, ...]:
+    """The constraints on quantities, for benchmarks of this kind."""
+    main = main_quantity(kind)
+    minimum = constraints.minimum_bytes_per_second
+    every = (
+        ("MeanTooLong", main, constraints.maximum_mean_milliseconds, _MILLISECOND),
+        ("P99TooLong", percentile_of(main, "P99"), constraints.maximum_p99_milliseconds, _MILLISECOND),
+        ("ThroughputTooLow", "throughputBytesPerSecond", None if minimum is None else parse_size(minimum), 1),
+        ("ThroughputTooLow", "throughputMessagesPerSecond", constraints.minimum_messages_per_second, 1),
+    )
+    return tuple(
+        Limit(reason, quantity, value * factor) for reason, quantity, value, factor in every if value is not None
+    )
+
+
+def percentile_of(quantity: str, which: str) -> str:
+    """A quantity's percentile: durationNanoseconds, P99 is durationP99Nanoseconds."""
+    return quantity.replace("Nanoseconds", f"{which}Nanoseconds")
+
+
+def breaches(measured: Measured, name: str, constraints: Constraints, kind: str) -> Iterator[Breach]:
+    """What a class does not keep to, or might not."""
+    yield from _architecture(measured, name, constraints)
+    for part in measured.parts:
+        if not measured.cell(name, part).results:
+            continue
+        for limit in limits(constraints, kind):
+            yield from _beyond(measured, name, part, limit)
+        retries = measured.cell(name, part).retries
+        if constraints.maximum_retries is not None and retries > constraints.maximum_retries:
+            message = (
+                f"{retries} retries{_at(measured, name, part)}; at most {constraints.maximum_retries} are allowed."
+            )
+            yield Breach("TooManyRetries", message)
+
+
+def _architecture(measured: Measured, name: str, constraints: Constraints) -> Iterator[Breach]:
+    known = {result.spec.server.architecture for result in measured.used(name)}
+    excluded = sorted(known - set(constraints.architectures))
+    if constraints.architectures and excluded:
+        wanted = joined(constraints.architectures, "or")
+        yield Breach("ArchitectureExcluded", f"Its nodes are {joined(excluded) or 'unknown'}; {wanted} is asked for.")
+
+
+def _beyond(measured: Measured, name: str, part: Part, limit: Limit) -> Iterator[Breach]:
+    found = estimate(measured.cell(name, part), limit.quantity)
+    what, place = title(limit.quantity), _at(measured, name, part)
+    if found is None:
+        message = f"{what} was not measured{place}, so it is not known whether it keeps to the constraint."
+        yield Breach(limit.reason, message, unknown=True)
+        return
+    less = smaller_is_better(limit.quantity)
+    asked = f"{'at most' if less else 'at least'} {show(limit.quantity, limit.value)}"
+    message = f"{what} is {show(limit.quantity, found.mean)}{place}; {asked} is asked for."
+    sign = 1 if less else -1
+    if sign * (found.mean - limit.value) > 0:
+        yield Breach(limit.reason, message)
+    if found.low is not None and found.high is not None and found.low <= limit.value <= found.high:
+        yield Breach(limit.reason, message, unsure=True)
+
+
+def _at(measured: Measured, name: str, part: Part) -> str:
+    levels = measured.cell(name, part).results[0].spec.levels
+    words = ", ".join(level_in_words(factor, levels[factor]) for factor in sorted(measured.varying))
+    return f" at {words}" if words else ""
