@@ -25,13 +25,20 @@ def choose_results(parser: argparse.ArgumentParser) -> None:
     """The arguments that say which results."""
     parser.add_argument("name", nargs="?", metavar="[KIND/]NAME", help="the benchmark; by default all of the namespace")
     parser.add_argument("--run", type=_positive, dest="number", metavar="N", help="the run; by default the newest")
+    choose_files(parser)
+
+
+def choose_files(parser: argparse.ArgumentParser) -> None:
+    """The argument that says which files."""
     parser.add_argument(
         "--from",
         dest="source",
         type=Path,
         metavar="FILE",
-        help="read `kubectl get results -o json` from a file (- for standard input) instead of a cluster; "
-        "with `kubectl get ftb,results -o json` the benchmark's spec is shown too",
+        action="append",
+        default=[],
+        help="read a file (- for standard input) instead of a cluster, or several: `kubectl get results -o json` or "
+        "-o yaml, with ftb,results the benchmark's spec too; or a .csv of published times",
     )
 
 

@@ -14,7 +14,7 @@ from tierbench.api.benchmark import Benchmark
 from tierbench.api.kinds import BENCHMARKS
 from tierbench.api.model import GROUP, VERSION, Kind
 from tierbench.api.result import BenchmarkResult
-from tierbench.cli.objects import Objects, Reference, parse_items, parse_object
+from tierbench.cli.objects import Objects, Parsed, Reference, parse_items, parse_object
 from tierbench.cli.problem import Problem
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND
 
@@ -88,7 +88,7 @@ class Cluster:
             Problem: there is none of that name, or more than one.
         """
         models = BENCHMARKS if reference.kind is None else (reference.kind,)
-        found = [benchmark for model in models if (benchmark := self._get(model, reference.name)) is not None]
+        found = [benchmark for model in models if (benchmark := self.get(model, reference.name)) is not None]
         if not found:
             kinds = ",".join(model.KIND.plural for model in models)
             raise Problem(
@@ -99,7 +99,12 @@ class Cluster:
             raise Problem(f"{reference.name} names more than one benchmark: write {kinds}")
         return found[0]
 
-    def _get(self, model: type[Benchmark], name: str) -> Benchmark | None:
+    def get(self, model: type[Parsed], name: str) -> Parsed | None:
+        """The object of this name in the namespace, None if there is none.
+
+        Raises:
+            Problem: the API server does not answer, or refuses.
+        """
         with self._explained():
             try:
                 body: Any = self.api.get_namespaced_custom_object(

@@ -1,10 +1,7 @@
 """Objects, as the API server and kubectl give them, become models; and the choice among them."""
 
-import json
-import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
@@ -13,6 +10,8 @@ from tierbench.advice.matrix import Run, newest, runs
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.kinds import BENCHMARKS
 from tierbench.api.model import GROUP, Resource
+from tierbench.api.node_class import NodeClass
+from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.problem import Problem
 
@@ -32,10 +31,24 @@ class Reference:
 
 @dataclass(frozen=True)
 class Objects:
-    """Results, and the specs of benchmarks by kind, namespace and name."""
+    """Results, the specs of benchmarks by kind, namespace and name, questions, and node classes."""
 
     results: tuple[BenchmarkResult, ...]
-    specs: Mapping[tuple[str, str, str], Raw]
+    specs: Mapping[tuple[str, str, str], Raw] = field(default_factory=dict)
+    advices: tuple[PlacementAdvice, ...] = ()
+    classes: tuple[NodeClass, ...] = ()
+
+    @classmethod
+    def together(cls, parts: Sequence["Objects"]) -> "Objects":
+        """All of them; a result that is in several counts once."""
+        results = {
+            (result.metadata.namespace, result.metadata.name, result.metadata.uid): result
+            for part in parts
+            for result in part.results
+        }
+        specs = {key: spec for part in parts for key, spec in part.specs.items()}
+        advices = tuple(advice for part in parts for advice in part.advices)
+        return cls(tuple(results.values()), specs, advices, tuple(each for part in parts for each in part.classes))
 
 
 def parse_reference(text: str) -> Reference:
@@ -57,12 +70,12 @@ def parse_reference(text: str) -> Reference:
 
 
 def parse_items(items: Iterable[Raw], origin: str) -> Objects:
-    """Results and benchmarks; objects of other kinds are passed over.
+    """Objects of our kinds; others are passed over.
 
     Raises:
         Problem: one of them is damaged.
     """
-    results, specs = [], {}
+    results, specs, advices, classes = [], {}, [], []
     for number, item in enumerate(items, start=1):
         if not isinstance(item, Mapping):
             raise Problem(f"{origin}: item {number} is not an object: give what `kubectl get results -o json` prints")
@@ -72,7 +85,11 @@ def parse_items(items: Iterable[Raw], origin: str) -> Objects:
         elif kind in _MODELS:
             metadata = parse_object(_MODELS[kind], item, place).metadata
             specs[kind, metadata.namespace or "default", metadata.name] = item["spec"]
-    return Objects(tuple(results), specs)
+        elif kind == PlacementAdvice.KIND.kind:
+            advices.append(parse_object(PlacementAdvice, item, place))
+        elif kind == NodeClass.KIND.kind:
+            classes.append(parse_object(NodeClass, item, place))
+    return Objects(tuple(results), specs, tuple(advices), tuple(classes))
 
 
 def parse_object(model: type[Parsed], item: Raw, origin: str = "the cluster") -> Parsed:
@@ -92,30 +109,6 @@ def parse_object(model: type[Parsed], item: Raw, origin: str = "the cluster") ->
         raise Problem(f"{what}: {place}: {first['msg']}; use the tierbench version that made it") from None
 
 
-def read_file(path: Path) -> Objects:
-    """Objects from a file of JSON: a List, a bare list, or one object; `-` is standard input.
-
-    Raises:
-        Problem: the file cannot be read, or is not that.
-    """
-    origin = "standard input" if str(path) == "-" else str(path)
-    try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
-        body = json.loads(text)
-    except OSError as error:
-        raise Problem(f"cannot read {origin}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise Problem(f"{origin} is not text: give what `kubectl get results -o json` prints") from None
-    except json.JSONDecodeError as error:
-        raise Problem(
-            f"{origin}, line {error.lineno}: {error.msg}; give what `kubectl get results -o json` prints"
-        ) from None
-    items = body.get("items", [body]) if isinstance(body, dict) else body
-    if not isinstance(items, list):
-        raise Problem(f"{origin} holds no list of objects: give what `kubectl get results -o json` prints")
-    return parse_items(items, origin)
-
-
 def choose(objects: Objects, text: str | None, namespace: str | None, number: int | None) -> Sequence[Run]:
     """The runs that the user asks for: of one benchmark or of all, the newest or a given one.
 
@@ -126,7 +119,7 @@ def choose(objects: Objects, text: str | None, namespace: str | None, number: in
     if not every:
         place = f" in namespace {namespace}" if namespace else ""
         raise Problem(f"there are no results{place} yet: see `kubectl get {_PLURALS} -A` for what runs")
-    chosen = every if text is None else [run for run in every if _names(parse_reference(text), run)]
+    chosen = every if text is None else [run for run in every if names(parse_reference(text), run)]
     if not chosen:
         known = ", ".join(sorted({run.benchmark.name for run in every}))
         raise Problem(f"{text} has no results; these have: {known}")
@@ -139,6 +132,7 @@ def choose(objects: Objects, text: str | None, namespace: str | None, number: in
     return numbered
 
 
-def _names(reference: Reference, run: Run) -> bool:
+def names(reference: Reference, run: Run) -> bool:
+    """Whether a reference means the benchmark of a run."""
     kind = reference.kind
     return run.benchmark.name == reference.name and kind in {None, _MODELS.get(run.benchmark.kind)}

@@ -4,10 +4,10 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What a command says to the shell."""
+    """What a command says to the shell. NO: the benchmark failed, no class is best, or the second is worse."""
 
     ANSWER = 0
-    BENCHMARK_FAILED = 1
+    NO = 1
     UNUSABLE = 2
     INTERRUPTED = 130
 

@@ -44,14 +44,14 @@ class Progress:
         status, wanted = self.benchmark.status, self.benchmark.spec.run_policy.rerun
         if status.run is not None and wanted is not None and wanted != status.run.rerun:
             return None
-        return {Phase.COMPLETE: ExitCode.ANSWER, Phase.FAILED: ExitCode.BENCHMARK_FAILED}.get(status.phase)
+        return {Phase.COMPLETE: ExitCode.ANSWER, Phase.FAILED: ExitCode.NO}.get(status.phase)
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Why it waits, or why it failed."""
         if self.exit_code is ExitCode.ANSWER:
             return ()
-        if self.exit_code is ExitCode.BENCHMARK_FAILED:
+        if self.exit_code is ExitCode.NO:
             return tuple(_say(item) for item in self.benchmark.status.conditions if (item.type, item.status) == FAILED)
         conditions = self.benchmark.status.conditions
         return tuple(_say(item) for item in conditions if _WAITING.get(item.type) == item.status)
@@ -159,7 +159,7 @@ def closing_line(progress: Progress) -> str:
     if progress.deleted:
         return f"{metadata.name} was deleted before it ended: apply it again to measure"
     measured = f"{cases.total - cases.failed} of {cases.total} cases measured"
-    if progress.exit_code is ExitCode.BENCHMARK_FAILED:
+    if progress.exit_code is ExitCode.NO:
         return f"Failed: {measured}; see `kubectl describe {progress.benchmark.KIND.singular} {metadata.name}`"
     hint = f"see `kubectl tierbench results {metadata.name} -n {metadata.namespace or 'default'}`"
     answer = f" {progress.benchmark.status.answer}" if progress.benchmark.status.answer else ""

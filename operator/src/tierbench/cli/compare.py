@@ -1,0 +1,157 @@
+"""`kubectl tierbench compare`: two runs, benchmarks or classes, place by place."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Final
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from tierbench.advice.advise import quantity_of
+from tierbench.advice.comparison import Change, compare
+from tierbench.advice.matrix import Run, newest, runs
+from tierbench.advice.units import level_in_words, percent, show, title
+from tierbench.advice.verdicts import chance
+from tierbench.advice.words import joined
+from tierbench.api.result import BenchmarkResult
+from tierbench.cli.arguments import Subparsers, choose_files, command
+from tierbench.cli.choice import read_objects
+from tierbench.cli.objects import names, parse_reference
+from tierbench.cli.problem import ExitCode, Problem
+from tierbench.cli.question import OBJECTIVES
+
+_WIDE: Final = 200
+_LARGEST: Final = 1000
+
+
+def register(commands: Subparsers) -> None:
+    """Adds the command."""
+    text = (
+        "Compare two runs, benchmarks or node classes wherever both were measured. "
+        "Exit code 0: B is nowhere shown to be worse, 1: it is, 2: there is nothing to compare."
+    )
+    parser = command(commands, "compare", run, text)
+    form = "[KIND/]BENCHMARK[@RUN], by default the newest run; or a node class"
+    parser.add_argument("first", metavar="A", help=form)
+    parser.add_argument("second", metavar="B", help="the same")
+    choose_files(parser)
+    parser.add_argument("--by", choices=OBJECTIVES, default="mean", help="what is compared")
+    parser.add_argument(
+        "--tolerance", type=_percent, default=0.0, metavar="PERCENT", help="how much worse B may be for exit code 0"
+    )
+
+
+def _percent(text: str) -> float:
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        number = -1
+    if not 0 <= number <= _LARGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share: write 5 for 5 %")
+    return number / 100
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    """Prints the differences.
+
+    Raises:
+        Problem: one of the two has no results, or they share no place.
+    """
+    objects, namespace = read_objects(options)
+    every = [each for each in runs(objects.results) if namespace in {None, each.namespace}]
+    first, second = _side(options.first, every), _side(options.second, every)
+    kinds = sorted({result.spec.benchmark.kind for result in (*first, *second)})
+    if len(kinds) > 1:
+        raise Problem(f"{joined(kinds)} measure different things: compare benchmarks of one kind")
+    quantity = quantity_of(OBJECTIVES[options.by], kinds[0])
+    classes = _is_class(options.first, every) and _is_class(options.second, every)
+    changes = compare(first, second, quantity, classes=classes)
+    if not changes:
+        raise Problem(f"{options.first} and {options.second} have no case in common: see `kubectl tierbench results`")
+    _print(options.first, options.second, changes, options.tolerance)
+    return ExitCode.NO if any(change.worse(options.tolerance) for change in changes) else ExitCode.ANSWER
+
+
+def _is_class(text: str, every: Sequence[Run]) -> bool:
+    return not _named(text, every) and any(text in each.classes for each in every)
+
+
+def _named(text: str, every: Sequence[Run]) -> Sequence[Run]:
+    name, at, number = text.partition("@")
+    found = [each for each in every if names(parse_reference(name), each)]
+    return [each for each in found if str(each.number) == number] if at else newest(found)
+
+
+def _side(text: str, every: Sequence[Run]) -> list[BenchmarkResult]:
+    """The results that one of the two names."""
+    if _is_class(text, every):
+        of_newest = [result for each in newest(every) for result in each.results]
+        return [result for result in of_newest if result.spec.server.node_class == text]
+    found = [result for each in _named(text, every) for result in each.results]
+    if not found:
+        known = [f"{each.benchmark.name}@{each.number}" for each in every]
+        classes = dict.fromkeys(name for each in every for name in each.classes)
+        raise Problem(f"{text} has no results; these have: {', '.join([*known, *classes]) or 'none'}")
+    return found
+
+
+def _print(first: str, second: str, changes: Sequence[Change], tolerance: float) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = _WIDE
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("Case", first, second, "Difference (95 %)", "Change", "Chance"):
+        grid.add_column(name, justify="left" if name == "Case" else "right")
+    grid.add_column("B is")
+    varying = _varying(changes)
+    for change in changes:
+        grid.add_row(*_row(change, varying, tolerance))
+    console.print(Text(f"{title(changes[0].quantity)}, B less A; chances are adjusted for {len(changes)} places"), grid)
+    console.print(summary(second, changes, tolerance))
+
+
+def _varying(changes: Sequence[Change]) -> frozenset[str]:
+    """The factors that tell places apart."""
+    found: dict[str, set[str]] = {}
+    for change in changes:
+        for factor, level in change.levels.items():
+            found.setdefault(factor, set()).add(level)
+    return frozenset(factor for factor, levels in found.items() if len(levels) > 1)
+
+
+def _row(change: Change, varying: frozenset[str], tolerance: float) -> Sequence[Text | str]:
+    levels = [level_in_words(factor, level) for factor, level in change.levels.items() if factor in varying]
+    place = f"{change.server} to {change.client}" if change.server else f"to {change.client}"
+    interval, share = change.difference.interval, change.share
+    shown = _signed(change.quantity, -change.difference.value)
+    if interval is not None:
+        shown += f" ({_signed(change.quantity, -interval[1])} to {_signed(change.quantity, -interval[0])})"
+    sign = "+" if share is not None and share > 0 else "−" if share else ""
+    verdict = Text("not told apart", style="dim")
+    if change.worse(tolerance):
+        verdict = Text("worse", style="red")
+    elif change.shown:
+        verdict = Text("worse, within tolerance" if change.worse() else "better", style="green")
+    return [
+        ", ".join([*levels, place]),
+        show(change.quantity, change.first.mean),
+        show(change.quantity, change.second.mean),
+        shown,
+        sign + percent(None if share is None else abs(share)),
+        chance(change.p),
+        verdict,
+    ]
+
+
+def _signed(quantity: str, value: float) -> str:
+    return f"{'−' if value < 0 else '+'}{show(quantity, abs(value))}"
+
+
+def summary(second: str, changes: Sequence[Change], tolerance: float) -> str:
+    """How many places are better, worse, or not told apart."""
+    worse = sum(change.worse(tolerance) for change in changes)
+    better = sum(change.shown and not change.worse() for change in changes)
+    rest = len(changes) - worse - better
+    return f"{second} is worse in {worse} of {len(changes)} places, better in {better}; {rest} are not told apart."
