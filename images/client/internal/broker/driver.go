@@ -27,6 +27,8 @@ type Connection interface {
 	Subscribe(ctx context.Context, topic string, arrived func(message []byte, at time.Time)) error
 	// Publish hands a message over. It must not be changed before it has come back, or been given up.
 	Publish(topic string, number uint64, message []byte) error
+	// Stands says whether the connection is usable at present; one that broke off is made anew meanwhile.
+	Stands() bool
 	Statistics() Statistics
 	Close()
 }

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/pause"
 	"tierbench.io/client/internal/payload"
 )
@@ -95,8 +97,20 @@ func (p *pair) arrived(message []byte, at time.Time) {
 	p.ledger.arrive(plain, at)
 }
 
-// load sends all messages of a trial, in an open loop by the pacer's clock, and waits for what is under way.
+// load makes a trial's load, unless a connection stays broken for longer than the patience.
 func (p *pair) load(ctx context.Context) error {
+	watched, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	go p.watch(watched, fail)
+	err := p.sendAll(watched)
+	if cause := context.Cause(watched); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// sendAll sends all messages, in an open loop by the pacer's clock, and waits for what is under way.
+func (p *pair) sendAll(ctx context.Context) error {
 	pacer, err := p.pacer(ctx)
 	if err != nil {
 		return err
@@ -104,9 +118,6 @@ func (p *pair) load(ctx context.Context) error {
 	if pacer != nil {
 		defer pacer.close()
 	}
-	watch, stop := context.WithCancel(ctx)
-	defer stop()
-	go p.watch(watch)
 	first := p.ledger.now()
 	late := max(p.options.Interval/10, time.Millisecond)
 	for number := int64(0); p.goesOn(number, p.ledger.now()-first); number++ {
@@ -142,11 +153,23 @@ func (p *pair) goesOn(number int64, elapsed time.Duration) bool {
 	return number < p.options.Messages
 }
 
-// watch gives up what does not come back, so that a publisher that waits for credit goes on.
-func (p *pair) watch(ctx context.Context) {
+// watch gives up what does not come back, so that a publisher that waits for credit goes on, and ends a load whose
+// connections stay broken.
+func (p *pair) watch(ctx context.Context, fail context.CancelCauseFunc) {
+	stood := time.Now()
 	for pause.For(ctx, p.options.Patience/8) == nil {
 		p.ledger.expire(p.options.Patience)
+		if p.stands() {
+			stood = time.Now()
+		} else if time.Since(stood) > p.options.Patience {
+			message := fmt.Sprintf("the connection broke off, and none could be made for %v: see the broker's log", p.options.Patience)
+			fail(&contract.Failure{Reason: "BrokerUnreachable", Message: message})
+		}
 	}
+}
+
+func (p *pair) stands() bool {
+	return !slices.ContainsFunc(p.connections, func(one Connection) bool { return !one.Stands() })
 }
 
 func (p *pair) send(intended, late time.Duration) error {

@@ -88,7 +88,7 @@ func probe(ctx context.Context, options *Options, content []byte, patience time.
 	if err != nil {
 		return err
 	}
-	defer connection.Close()
+	defer within(ctx, farewell, connection.Close)
 	arrived := make(chan struct{}, 1)
 	topic := fmt.Sprintf("%s/probe/%d", options.Topic, options.Part)
 	err = connection.Subscribe(limit, topic, func([]byte, time.Time) {

@@ -58,7 +58,7 @@ func asFailure(err error) *contract.Failure {
 	if errors.As(err, &failure) {
 		return failure
 	}
-	return &contract.Failure{Reason: "ConnectionLost", Message: err.Error() + ": see the broker's log"}
+	return &contract.Failure{Reason: "BrokerUnreachable", Message: err.Error() + ": see the broker's log"}
 }
 
 func meet(ctx context.Context, options *Options, name string, patience time.Duration) error {
@@ -73,7 +73,6 @@ func measure(ctx context.Context, options *Options, name string) (contract.Trial
 	started := time.Now()
 	trial := contract.Trial{Outcome: contract.Completed, StartTime: contract.FormatTime(started)}
 	pairs, err := connectAll(ctx, options, name, started)
-	defer closeAll(pairs)
 	if met := meet(ctx, options, name, options.Ready+untilStart); err == nil {
 		err = met
 	}
@@ -91,7 +90,10 @@ func measure(ctx context.Context, options *Options, name string) (contract.Trial
 		CPUNanoseconds:     (usage.CPU() - cpu).Nanoseconds(),
 		CPULimitMillicores: int64(runtime.GOMAXPROCS(0)) * 1000,
 	}
-	closeAll(pairs)
+	closeAll(ctx, pairs)
+	if ctx.Err() != nil {
+		return trial, context.Canceled
+	}
 	summarize(&trial, options, pairs, begun)
 	if err == nil && options.Role != Echo && trial.Exchange.Received == 0 {
 		err = &contract.Failure{Reason: "NothingDelivered", Message: "no message came back: see the broker's log, and what its user may read and write"}
@@ -110,14 +112,14 @@ func connectAll(ctx context.Context, options *Options, name string, started time
 	return pairs, errors.Join(errs...)
 }
 
-func closeAll(pairs []*pair) {
+func closeAll(ctx context.Context, pairs []*pair) {
 	var group sync.WaitGroup
 	for _, one := range pairs {
 		if one != nil {
 			group.Go(one.close)
 		}
 	}
-	group.Wait()
+	within(ctx, farewell, group.Wait)
 }
 
 func loadAll(ctx context.Context, pairs []*pair) error {
@@ -126,7 +128,9 @@ func loadAll(ctx context.Context, pairs []*pair) error {
 	for index, one := range pairs {
 		group.Go(func() { errs[index] = one.load(ctx) })
 	}
-	group.Wait()
+	if !within(ctx, 0, group.Wait) {
+		return ctx.Err()
+	}
 	return errors.Join(errs...)
 }
 

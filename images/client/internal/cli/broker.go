@@ -239,7 +239,8 @@ func (f *brokerFlags) driver() (broker.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mqtt.Driver{Address: address.Host, TLS: config, Username: username, Password: password, QoS: deliveries[f.delivery], Gathers: !f.light()}, nil
+	return &mqtt.Driver{Address: address.Host, TLS: config, Username: username, Password: password, QoS: deliveries[f.delivery],
+		Patience: time.Duration(f.patience) * time.Millisecond, Gathers: !f.light()}, nil
 }
 
 func (f *brokerFlags) key() ([]byte, error) {

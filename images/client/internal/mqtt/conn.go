@@ -2,10 +2,13 @@ package mqtt
 
 import (
 	"bufio"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"tierbench.io/client/internal/wire"
 )
@@ -87,6 +90,22 @@ func (c *conn) Write(bytes []byte) (int, error) {
 	c.queued = append(c.queued, bytes...)
 	c.work.Signal()
 	return len(bytes), nil
+}
+
+// SetWriteDeadline does nothing: limitSilence bounds a write, and costs nothing for each.
+func (c *conn) SetWriteDeadline(time.Time) error { return nil }
+
+// limitSilence ends a connection whose other side has taken nothing for so long.
+func limitSilence(tcp *net.TCPConn, patience time.Duration) error {
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(descriptor uintptr) {
+		failed = unix.SetsockoptInt(int(descriptor), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(patience.Milliseconds()))
+	})
+	return errors.Join(err, failed)
 }
 
 // flush writes in turns whatever has been queued since the last.

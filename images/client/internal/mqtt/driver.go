@@ -33,7 +33,8 @@ type Driver struct {
 	TLS                *tls.Config
 	Username, Password string
 	QoS                byte
-	Gathers            bool // messages that follow closely leave together: for the highest rate, not for the shortest way
+	Patience           time.Duration // for a socket that takes nothing more
+	Gathers            bool          // messages that follow closely leave together: for the highest rate, not for the shortest way
 }
 
 func init() { paho.ERROR = log.New(io.Discard, "", 0) }
@@ -43,27 +44,20 @@ type connection struct {
 	driver *Driver
 	client paho.Client
 	name   string
-	events broker.Events
-	acks   chan pending
-	done   sync.WaitGroup
+	store  *store
 	live   atomic.Pointer[conn]
 
 	mutex      sync.Mutex
 	statistics broker.Statistics
 	dialFailed error
 	connected  bool
-	unanswered int64
-}
-
-type pending struct {
-	number uint64
-	token  paho.Token
+	topic      string
+	arrived    paho.MessageHandler
 }
 
 // Connect makes a client; QoS 1 and 2 keep their session while the connection is lost.
 func (d *Driver) Connect(ctx context.Context, name string, events broker.Events) (broker.Connection, error) {
-	made := &connection{driver: d, name: name, events: events, acks: make(chan pending, 1<<16)}
-	made.statistics.Errors = map[string]int64{}
+	made := newConnection(d, name, events)
 	made.client = paho.NewClient(made.options(d.QoS == 0))
 	started := time.Now()
 	token := made.client.Connect()
@@ -71,7 +65,7 @@ func (d *Driver) Connect(ctx context.Context, name string, events broker.Events)
 	case <-token.Done():
 	case <-ctx.Done():
 		made.client.Disconnect(0)
-		return nil, context.Canceled
+		return nil, fmt.Errorf("%s does not answer: %w", d.Address, ctx.Err())
 	}
 	if err := token.Error(); err != nil {
 		return nil, made.refusal(err)
@@ -79,9 +73,13 @@ func (d *Driver) Connect(ctx context.Context, name string, events broker.Events)
 	made.mutex.Lock()
 	made.statistics.Connect = time.Since(started) - made.statistics.TLS
 	made.mutex.Unlock()
-	made.done.Add(1)
-	go made.awaitAcknowledgements()
 	return made, nil
+}
+
+func newConnection(driver *Driver, name string, events broker.Events) *connection {
+	made := &connection{driver: driver, name: name, store: newStore(events.Acknowledged)}
+	made.statistics.Errors = map[string]int64{}
+	return made
 }
 
 func (c *connection) options(clean bool) *paho.ClientOptions {
@@ -89,8 +87,9 @@ func (c *connection) options(clean bool) *paho.ClientOptions {
 	options.AddBroker("tcp://" + c.driver.Address)
 	options.SetClientID(c.name).SetUsername(c.driver.Username).SetPassword(c.driver.Password)
 	options.SetProtocolVersion(4).SetCleanSession(clean).SetKeepAlive(keepAlive)
-	options.SetConnectTimeout(connectPatience).SetStore(paho.NewMemoryStore())
+	options.SetConnectTimeout(connectPatience).SetStore(c.store)
 	options.SetAutoReconnect(true).SetMaxReconnectInterval(reconnectPause).SetResumeSubs(true)
+	options.SetWriteTimeout(c.driver.Patience) // of Publish too, which waits for the socket
 	options.SetOrderMatters(true).SetMessageChannelDepth(1 << 12)
 	options.SetCustomOpenConnectionFn(c.dial)
 	options.SetConnectionLostHandler(func(paho.Client, error) { c.count(contract.Disconnected) })
@@ -104,15 +103,19 @@ func (c *connection) count(cause string) {
 	c.statistics.Errors[cause]++
 }
 
-// isConnected counts connections made anew, and the messages that are sent again on them.
+// isConnected counts connections made anew, on which it subscribes again: the broker may have forgotten.
 func (c *connection) isConnected() {
 	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if c.connected {
+	again := c.connected
+	if again {
 		c.statistics.Reconnects++
-		c.statistics.Resent += c.unanswered
 	}
 	c.connected = true
+	topic, arrived := c.topic, c.arrived
+	c.mutex.Unlock()
+	if again && arrived != nil {
+		c.client.Subscribe(topic, c.driver.QoS, arrived)
+	}
 }
 
 func (c *connection) dial(*url.URL, paho.ClientOptions) (net.Conn, error) {
@@ -133,6 +136,10 @@ func (c *connection) open() (*conn, error) {
 		return nil, err
 	}
 	tcp := plain.(*net.TCPConn) // Go sets TCP_NODELAY
+	if err := limitSilence(tcp, c.driver.Patience); err != nil {
+		tcp.Close()
+		return nil, err
+	}
 	if c.driver.TLS == nil {
 		return newConn(tcp, tcp, c.driver.Gathers, c.closed), nil
 	}
@@ -161,9 +168,11 @@ func (c *connection) closed(counters wire.Counters) {
 
 // Subscribe asks for the driver's QoS, and for no less.
 func (c *connection) Subscribe(ctx context.Context, topic string, arrived func([]byte, time.Time)) error {
-	token := c.client.Subscribe(topic, c.driver.QoS, func(_ paho.Client, message paho.Message) {
-		arrived(message.Payload(), c.lastRead())
-	})
+	handler := func(_ paho.Client, message paho.Message) { arrived(message.Payload(), c.lastRead()) }
+	c.mutex.Lock()
+	c.topic, c.arrived = topic, handler
+	c.mutex.Unlock()
+	token := c.client.Subscribe(topic, c.driver.QoS, handler)
 	select {
 	case <-token.Done():
 	case <-ctx.Done():
@@ -194,35 +203,22 @@ func (c *connection) lastRead() time.Time {
 
 // Publish hands a message to the client, which keeps it at QoS 1 and 2 until it is acknowledged.
 func (c *connection) Publish(topic string, number uint64, message []byte) error {
-	token := c.client.Publish(topic, c.driver.QoS, false, message)
 	if c.driver.QoS > 0 {
-		c.mutex.Lock()
-		c.unanswered++
-		c.mutex.Unlock()
-		c.acks <- pending{number, token}
+		c.store.expect(number)
 	}
+	c.client.Publish(topic, c.driver.QoS, false, message)
 	return nil
 }
 
-// awaitAcknowledgements takes tokens in the order in which messages were sent, which is that of their answers.
-func (c *connection) awaitAcknowledgements() {
-	defer c.done.Done()
-	for sent := range c.acks {
-		<-sent.token.Done()
-		c.mutex.Lock()
-		c.unanswered--
-		c.mutex.Unlock()
-		if sent.token.Error() == nil && c.events.Acknowledged != nil {
-			c.events.Acknowledged(sent.number)
-		}
-	}
-}
+// Stands says whether the connection is usable at present.
+func (c *connection) Stands() bool { return c.client.IsConnectionOpen() }
 
 // Statistics so far, those of the connection that is open included.
 func (c *connection) Statistics() broker.Statistics {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	now := c.statistics
+	now.Resent = c.store.countResent()
 	if live := c.live.Load(); live != nil {
 		if counters, err := wire.Read(live.tcp); err == nil {
 			now.Wire.Add(counters)
@@ -234,13 +230,11 @@ func (c *connection) Statistics() broker.Statistics {
 // Close ends the client, and the session that the broker keeps for it.
 func (c *connection) Close() {
 	c.client.Disconnect(disconnectGrace)
-	close(c.acks)
-	c.done.Wait()
 	if c.driver.QoS == 0 {
 		return
 	}
 	// A connection of its own: what it costs is not the trial's.
-	cleaner := &connection{driver: c.driver, name: c.name, statistics: broker.Statistics{Errors: map[string]int64{}}}
+	cleaner := newConnection(c.driver, c.name, broker.Events{})
 	last := paho.NewClient(cleaner.options(true).SetAutoReconnect(false))
 	if token := last.Connect(); token.WaitTimeout(connectPatience) && token.Error() == nil {
 		last.Disconnect(disconnectGrace)

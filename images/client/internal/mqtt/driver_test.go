@@ -1,0 +1,117 @@
+package mqtt
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/eclipse/paho.mqtt.golang/packets"
+
+	"tierbench.io/client/internal/broker"
+)
+
+const messages = 200
+
+// silent is a broker that agrees to connections, and acknowledges what `answers` says of the number of a connection.
+type silent struct {
+	listener net.Listener
+	answers  func(connection int) bool
+	came     chan []uint16 // identifiers of a connection's messages, in their order
+}
+
+func startSilent(t *testing.T, answers func(connection int) bool) *silent {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	made := &silent{listener, answers, make(chan []uint16, 16)}
+	go made.serve()
+	return made
+}
+
+func (s *silent) serve() {
+	for number := 0; ; number++ {
+		conn, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		s.came <- s.converse(conn, s.answers(number))
+	}
+}
+
+// converse ends a connection that is not answered when all messages have come.
+func (s *silent) converse(conn net.Conn, answers bool) []uint16 {
+	defer conn.Close()
+	var came []uint16
+	for {
+		read, err := packets.ReadPacket(conn)
+		if err != nil {
+			return came
+		}
+		switch packet := read.(type) {
+		case *packets.ConnectPacket:
+			_ = packets.NewControlPacket(packets.Connack).Write(conn)
+		case *packets.PublishPacket:
+			came = append(came, packet.MessageID)
+			if answers {
+				answer := packets.NewControlPacket(packets.Puback).(*packets.PubackPacket)
+				answer.MessageID = packet.MessageID
+				_ = answer.Write(conn)
+			} else if len(came) == messages {
+				return came
+			}
+		}
+	}
+}
+
+func publishAll(t *testing.T, to *silent, acknowledged func(uint64)) broker.Connection {
+	t.Helper()
+	driver := &Driver{Address: to.listener.Addr().String(), QoS: 1, Patience: 10 * time.Second}
+	connection, err := driver.Connect(context.Background(), "test", broker.Events{Acknowledged: acknowledged})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for number := range uint64(messages) {
+		if err := connection.Publish("topic", number, []byte("message")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return connection
+}
+
+func TestWhatIsSentAgainIsNotYetAcknowledged(t *testing.T) {
+	to := startSilent(t, func(int) bool { return false })
+	numbers := make(chan uint64, 10*messages)
+	connection := publishAll(t, to, func(number uint64) { numbers <- number })
+	<-to.came
+	<-to.came // on a second connection
+	connection.Close()
+	if len(numbers) != 0 {
+		t.Errorf("%d messages are taken for acknowledged", len(numbers))
+	}
+	if resent := connection.Statistics().Resent; resent < messages {
+		t.Errorf("%d messages sent again", resent)
+	}
+}
+
+func TestWhatIsSentAgainKeepsItsOrder(t *testing.T) {
+	to := startSilent(t, func(connection int) bool { return connection > 0 })
+	numbers := make(chan uint64, messages)
+	connection := publishAll(t, to, func(number uint64) { numbers <- number })
+	<-to.came
+	for wanted := range uint64(messages) {
+		if number := <-numbers; number != wanted {
+			t.Fatalf("message %d is acknowledged where %d should be", number, wanted)
+		}
+	}
+	connection.Close()
+	again := <-to.came
+	for index := 1; index < len(again); index++ {
+		if again[index] != again[index-1]+1 {
+			t.Fatalf("%d is sent again after %d", again[index], again[index-1])
+		}
+	}
+}
