@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 from typing import Final
 
 from tierbench.advice.caveats import MISLEADING, caveats, next_measurements
-from tierbench.advice.constraints import percentile_of
+from tierbench.advice.constraints import limits
 from tierbench.advice.crossover import Crossover, crossovers
-from tierbench.advice.estimate import RETRIES
+from tierbench.advice.derived import RETRIES, percentile_of
 from tierbench.advice.matrix import Matrix, Table
 from tierbench.advice.selection import Selection, select
 from tierbench.advice.units import percent, title
 from tierbench.advice.verdicts import Inquiry
-from tierbench.advice.words import answer_of, joined, retries, standings
+from tierbench.advice.words import Standing, joined, retries, said_of_all, standings
 from tierbench.advice.workload import items, measure, same
 from tierbench.api.model import Condition
 from tierbench.api.node_class import NodeClass, SelectorOperator
@@ -40,6 +40,8 @@ _LONGEST: Final = 1024
 _MOST_CROSSOVERS: Final = 32
 _HOSTNAME: Final = "kubernetes.io/hostname"
 
+Tables = Sequence[tuple[Table, Sequence[Standing]]]
+
 
 def advise(
     spec: PlacementAdviceSpec,
@@ -57,15 +59,13 @@ def advise(
     if len(selection.kinds) != 1:
         return _nothing(*_why_nothing(spec, selection, known), now)
     kind = selection.kinds[0]
+    quantity = quantity_of(_objective(spec), kind)
+    selection = selection.with_quantities([quantity, *(limit.quantity for limit in limits(spec.constraints, kind))])
     wanted = items(spec.workload)
-    measured = measure(selection.results, wanted)
-    inquiry = Inquiry(spec, selection, kind, quantity_of(_objective(spec), kind), wanted, measured)
-    tables = _tables(inquiry)
-    found = tuple(
-        crossover
-        for table in tables
-        for crossover in crossovers(table, inquiry.quantity, standings(table, inquiry.quantity))
-    )[:_MOST_CROSSOVERS]
+    inquiry = Inquiry(spec, selection, kind, quantity, wanted, measure(selection.results, wanted))
+    tables = [(table, standings(table, quantity)) for table in _tables(inquiry)]
+    every = [crossover for table, found in tables for crossover in crossovers(table, quantity, found)]
+    found = tuple(every[:_MOST_CROSSOVERS])
     best = next((item for item in inquiry.ranking if item.verdict is Verdict.BEST), None)
     notes = caveats(inquiry)
     return PlacementAdviceStatus(
@@ -151,10 +151,10 @@ def _confidence(inquiry: Inquiry, best: str, second: str, notes: Sequence[Note])
     return Confidence.HIGH if strict else Confidence.MODERATE
 
 
-def _answer(inquiry: Inquiry, tables: Sequence[Table]) -> str:
+def _answer(inquiry: Inquiry, tables: Tables) -> str:
     """The verdict, who is ahead where, and where retries happened; what does not fit is left out."""
     text = _verdict(inquiry)
-    parts = [answer_of(tables, inquiry.quantity)] + ([retries(tables[0])] if len(tables) == 1 else [])
+    parts = [said_of_all(tables), *(retries(table) for table, _ in tables if len(tables) == 1)]
     for part in parts:
         if len(text) + len(part) < _LONGEST:
             text = f"{text} {part}"
@@ -182,7 +182,7 @@ def _answered(inquiry: Inquiry, best: RankedClass | None, now: datetime) -> Cond
     return _condition(ANSWERED, best is not None, reason, _verdict(inquiry), now)
 
 
-def _order_changes(tables: Sequence[Table], found: Sequence[Crossover], now: datetime) -> Condition:
+def _order_changes(tables: Tables, found: Sequence[Crossover], now: datetime) -> Condition:
     if found:
         message = " ".join(_sentence(crossover, len(tables) > 1) for crossover in found)
         return _condition(ORDER_CHANGES, True, "Crossovers", message[:4096], now)

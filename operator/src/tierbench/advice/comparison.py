@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tierbench.advice.compare import SIGNIFICANCE, Difference, adjusted
+from tierbench.advice.derived import with_quantities
 from tierbench.advice.estimate import Estimate, estimate, smaller_is_better
 from tierbench.advice.matrix import Cell
 from tierbench.advice.workload import Levels, same
@@ -55,7 +56,7 @@ def compare(
     first: Iterable[BenchmarkResult], second: Iterable[BenchmarkResult], quantity: str, *, classes: bool = False
 ) -> tuple[Change, ...]:
     """Every place that both have. With `classes` it is two server classes that are compared."""
-    ones, others = _places(first, classes), _places(second, classes)
+    ones, others = _places(first, quantity, classes), _places(second, quantity, classes)
     found: dict[Place, Difference] = {}
     for place in ones:
         one, other = estimate(ones[place], quantity), estimate(others.get(place, Cell(())), quantity)
@@ -69,11 +70,11 @@ def compare(
     )
 
 
-def _places(results: Iterable[BenchmarkResult], classes: bool) -> dict[Place, Cell]:
+def _places(results: Iterable[BenchmarkResult], quantity: str, classes: bool) -> dict[Place, Cell]:
     found: dict[Place, list[BenchmarkResult]] = {}
     for result in results:
         spec = result.spec
         levels = tuple(sorted((name, same(level)) for name, level in spec.levels.items()))
         server = "" if classes else spec.server.node_class
-        found.setdefault((server, spec.client.node_class, levels), []).append(result)
+        found.setdefault((server, spec.client.node_class, levels), []).append(with_quantities(result, [quantity]))
     return {place: Cell(tuple(group)) for place, group in found.items()}

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tierbench.advice.derived import percentile_of
 from tierbench.advice.estimate import estimate, smaller_is_better
 from tierbench.advice.units import level_in_words, show, title
 from tierbench.advice.words import joined
@@ -46,11 +47,6 @@ def limits(constraints: Constraints, kind: str) -> tuple[Limit, ...]:
     return tuple(
         Limit(reason, quantity, value * factor) for reason, quantity, value, factor in every if value is not None
     )
-
-
-def percentile_of(quantity: str, which: str) -> str:
-    """A quantity's percentile: durationNanoseconds, P99 is durationP99Nanoseconds."""
-    return quantity.replace("Nanoseconds", f"{which}Nanoseconds")
 
 
 def breaches(measured: Measured, name: str, constraints: Constraints, kind: str) -> Iterator[Breach]:

@@ -41,7 +41,7 @@ class Crossover:
 
 
 @dataclass(frozen=True)
-class _Ratio:
+class Ratio:
     """The logarithm of the ratio of two means at the logarithm of a level, and its variance by the delta method."""
 
     at: float
@@ -69,11 +69,11 @@ def crossovers(table: Table, quantity: str, standings: Sequence[Standing]) -> tu
 def _crossover(table: Table, quantity: str, before: Standing, after: Standing) -> Crossover:
     below, above = before.leaders[0], after.leaders[0]
     rows = table.rows[table.rows.index(before.level) : table.rows.index(after.level) + 1]
-    point, low, high = _point(list(_ratios(table, rows, quantity, below, above)))
+    point, low, high = even(list(_ratios(table, rows, quantity, below, above)))
     return Crossover(table.factor, table.held, below, above, before.level, after.level, point, low, high)
 
 
-def _point(ratios: Sequence[_Ratio]) -> tuple[float | None, float | None, float | None]:
+def even(ratios: Sequence[Ratio]) -> tuple[float | None, float | None, float | None]:
     """Where the ratio is 1, interpolated between neighbouring levels, and the interval; of several, the middle one."""
     steps = list(pairwise(ratios))
     turns = [(a, b) for a, b in steps if (a.value > 0) != (b.value > 0)]
@@ -86,7 +86,7 @@ def _point(ratios: Sequence[_Ratio]) -> tuple[float | None, float | None, float 
     return exp(point), exp(min(places)), exp(max(places))
 
 
-def _ratios(table: Table, rows: Sequence[str], quantity: str, first: str, second: str) -> Iterator[_Ratio]:
+def _ratios(table: Table, rows: Sequence[str], quantity: str, first: str, second: str) -> Iterator[Ratio]:
     for row in rows:
         found, number = means(table, row, quantity), number_of_level(row)
         one, other = found.get(first), found.get(second)
@@ -94,10 +94,10 @@ def _ratios(table: Table, rows: Sequence[str], quantity: str, first: str, second
             continue
         parts = [((item.error or 0) / item.mean) ** 2 for item in (one, other)]
         degrees = satterthwaite(list(zip(parts, (one.degrees, other.degrees), strict=True)))
-        yield _Ratio(log(number), log(one.mean / other.mean), sum(parts), degrees)
+        yield Ratio(log(number), log(one.mean / other.mean), sum(parts), degrees)
 
 
-def _uncertain(a: _Ratio, b: _Ratio, t: float) -> Iterator[float]:
+def _uncertain(a: Ratio, b: Ratio, t: float) -> Iterator[float]:
     """The ends of where between two levels the interpolated ratio does not differ from 1.
 
     Fieller's theorem (Journal of the Royal Statistical Society B 16, 1954): with u from 0 to 1 between the levels,

@@ -1,27 +1,16 @@
-"""What the trials of a cell say of one quantity, its nodes taken together.
+"""What the trials of a cell say of one quantity, its nodes taken together."""
 
-Besides the quantities that results have, `duration` and the like with a percentile in their name are read from the
-percentiles over the trials (durationP99Nanoseconds), and RETRIES from the counted trials.
-"""
-
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, sqrt
 from statistics import fmean, stdev
-from typing import Final
 
 from tierbench.advice.matrix import Cell, Matrix, Table
 from tierbench.advice.units import title
-from tierbench.api.contract import Outcome
-from tierbench.api.result import BenchmarkResult, Statistic
+from tierbench.api.result import BenchmarkResult
 from tierbench.results.quantities import main_quantity, rate_quantity
-from tierbench.results.quantities import quantities as values_of
-from tierbench.results.statistics import CONFIDENCE, quantile_error, student_quantile
-
-RETRIES: Final = "retriesPerTrialPartsPerMillion"
-_PERCENTILE: Final = re.compile(r"(?P<stem>\w+)(?P<which>P50|P90|P99)(?P<unit>Nanoseconds|[A-Z]\w*PerSecond)")
+from tierbench.results.statistics import CONFIDENCE, student_quantile
 
 
 @dataclass(frozen=True)
@@ -77,46 +66,12 @@ def means(table: Table, row: str, quantity: str) -> dict[str, Estimate]:
 
 def reading(result: BenchmarkResult, quantity: str) -> Estimate | None:
     """What one result says of `quantity`."""
-    if quantity == RETRIES:
-        return _retries(result)
     statistic = result.status.statistics.get(quantity)
-    if statistic is not None:
-        return _of_statistic(statistic)
-    match = _PERCENTILE.fullmatch(quantity)
-    base = "" if match is None else match["stem"] + match["unit"]
-    whole = result.status.statistics.get(base)
-    if match is None or whole is None or not whole.count:
+    if statistic is None or not statistic.count:
         return None
-    share = int(match["which"][1:]) / 100
-    values = _values(result, base, good=True)
-    error = quantile_error(sorted(values), share) if len(values) == whole.count else None
-    value = float(getattr(whole, match["which"].lower()))
-    return Estimate(whole.count, value, None, error, max(1, whole.count - 1), whole.count)
-
-
-def _of_statistic(statistic: Statistic) -> Estimate | None:
     count, deviation = statistic.count, statistic.standard_deviation
-    if not count:
-        return None
     error = None if deviation is None else deviation / sqrt(count)
     return Estimate(count, statistic.mean, deviation, error, max(1, count - 1), count)
-
-
-def _retries(result: BenchmarkResult) -> Estimate | None:
-    counts = result.status.counts
-    trials = counts.completed + counts.failed
-    if not trials:
-        return None
-    values = [1e6 * value for value in _values(result, "retries", good=False)]
-    deviation = stdev(values) if len(values) == trials > 1 else None
-    error = None if deviation is None else deviation / sqrt(trials)
-    return Estimate(trials, 1e6 * counts.retries / trials, deviation, error, max(1, trials - 1), trials)
-
-
-def _values(result: BenchmarkResult, quantity: str, *, good: bool) -> Sequence[float]:
-    """The quantity in each counted trial, or in each good one."""
-    counted = (trial for trial in result.status.trials if not trial.warmup)
-    return values_of([t for t in counted if not good or t.outcome is Outcome.COMPLETED]).get(quantity, ())
 
 
 def of_node(readings: Sequence[Estimate]) -> Estimate:

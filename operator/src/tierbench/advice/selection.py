@@ -1,8 +1,9 @@
 """Which results an advice rests on."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from tierbench.advice.derived import with_quantities
 from tierbench.advice.matrix import Run, runs
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, ResultPhase
@@ -20,10 +21,20 @@ class Selection:
         """Those that the answer rests on."""
         return tuple(result for run in self.current for result in run.results)
 
+    def with_quantities(self, wanted: Sequence[str]) -> "Selection":
+        """The same, each result with these quantities as far as it tells them."""
+        return Selection(_with(self.current, wanted), _with(self.before, wanted))
+
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of their benchmarks."""
         return tuple(sorted({run.benchmark.kind for run in self.current}))
+
+
+def _with(found: Sequence[Run], wanted: Sequence[str]) -> tuple[Run, ...]:
+    return tuple(
+        replace(run, results=tuple(with_quantities(result, wanted) for result in run.results)) for run in found
+    )
 
 
 def select(spec: PlacementAdviceSpec, results: Iterable[BenchmarkResult]) -> Selection:

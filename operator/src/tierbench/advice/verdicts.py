@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from tierbench.advice.compare import Contest, pairs
+from tierbench.advice.compare import Contest, contests, pairs
 from tierbench.advice.constraints import Breach, breaches
 from tierbench.advice.estimate import Estimate, margin
 from tierbench.advice.matrix import Run
@@ -100,7 +100,7 @@ class Inquiry:
     @cached_property
     def contest(self) -> Contest:
         """The comparison."""
-        return self.measured.contest(self.compared, self.quantity)
+        return contests({"": {name: self.estimates[name] for name in self.compared}}, self.quantity)[""]
 
     @cached_property
     def contradictions(self) -> tuple[tuple[str, str], ...]:
@@ -117,9 +117,10 @@ class Inquiry:
     def _comparable_runs(self) -> Iterable[Run]:
         """Runs that measured all that is compared, if there are several."""
         every = (*self.selection.current, *self.selection.before)
+        if len(every) == 1:
+            return ()
         wanted = {part.levels for part in self.measured.parts}
-        whole = [run for run in every if {part.levels for part in measure(run.results, self.wanted).parts} == wanted]
-        return whole if len(every) > 1 else ()
+        return [run for run in every if {part.levels for part in measure(run.results, self.wanted).parts} == wanted]
 
     @cached_property
     def obstacle(self) -> Said | None:

@@ -77,21 +77,26 @@ def joined(parts: Sequence[str], word: str = "and") -> str:
 
 def answer(table: Table, quantity: str) -> str:
     """Who is ahead where, in one sentence."""
+    return said_of(table, standings(table, quantity))
+
+
+def said_of(table: Table, found: Sequence[Standing]) -> str:
+    """The same from the standings of the table."""
     parts = [
-        _say(stretch, where(table, [standing.level for standing in stretch.standings]))
-        for stretch in stretches(standings(table, quantity))
+        _say(stretch, where(table, [standing.level for standing in stretch.standings])) for stretch in stretches(found)
     ]
     return f"{'; '.join(parts)}." if parts else "Nothing is measured yet."
 
 
 def answer_of_run(run: Run) -> str:
-    """The same for all tables of a run: what is held is said where there is more than one."""
-    return answer_of(run.tables, next(iter(quantities(run)), ""))
+    """The same for all tables of a run."""
+    quantity = next(iter(quantities(run)), "")
+    return said_of_all([(table, standings(table, quantity)) for table in run.tables])
 
 
-def answer_of(tables: Sequence[Table], quantity: str) -> str:
-    """The same for several tables."""
-    sentences = [(_held(table), answer(table, quantity)) for table in tables]
+def said_of_all(tables: Sequence[tuple[Table, Sequence[Standing]]]) -> str:
+    """The same for several tables: what is held is said where there is more than one."""
+    sentences = [(_held(table), said_of(table, found)) for table, found in tables]
     return " ".join(sentence if len(tables) == 1 else f"{held}: {sentence}" for held, sentence in sentences)
 
 

@@ -1,0 +1,351 @@
+"""Questions and their answers, and what is said where there is none."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.unit.report.published import LEVELS, measured, published
+from tests.unit.report.test_page import unknown_kind
+from tierbench.advice.advise import advise
+from tierbench.api.node_class import NodeClass
+from tierbench.api.placement_advice import Confidence, PlacementAdviceSpec, PlacementAdviceStatus
+from tierbench.api.result import BenchmarkResult
+
+NOW = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)
+FAST, SLOW = (1.0, 1.01, 0.99, 1.0), (2.0, 2.02, 1.98, 2.0)
+Times = Mapping[tuple[str, str], Sequence[float]]
+
+
+def ask(results: Sequence[BenchmarkResult], classes: Sequence[NodeClass] = (), **spec: Any) -> PlacementAdviceStatus:
+    return advise(PlacementAdviceSpec.model_validate({"clientClass": "user", **spec}), results, NOW, classes)
+
+
+def sizes(*levels: str, **weights: int) -> dict[str, Any]:
+    return {"fileSizes": [{"size": level} for level in levels] + [{"size": s, "weight": w} for s, w in weights.items()]}
+
+
+def nodes(times: Times, run: int = 1, name: str = "files", size: str = "1M") -> list[BenchmarkResult]:
+    """A result for each class and node."""
+    return [
+        measured(server, size, [(time, 0) for time in seconds], case, run, name=name, node=node)
+        for case, ((server, node), seconds) in enumerate(times.items(), start=1)
+    ]
+
+
+def edited(result: BenchmarkResult, **status: Any) -> BenchmarkResult:
+    body = result.to_json()
+    return BenchmarkResult.model_validate(body | {"status": {**body["status"], **status}})
+
+
+def verdicts(status: PlacementAdviceStatus) -> dict[str, tuple[str, str]]:
+    return {item.node_class: (item.verdict.value, item.reason) for item in status.ranking}
+
+
+def answered(status: PlacementAdviceStatus) -> tuple[str, str]:
+    condition = next(item for item in status.conditions if item.type == "Answered")
+    return condition.status, condition.reason
+
+
+def reasons(notes: Sequence[Any]) -> set[str]:
+    return {note.reason for note in notes}
+
+
+ONE_NODE = nodes({("cloud", "cloud-1"): FAST, ("jetson", "jetson-1"): SLOW})
+THREE_NODES = nodes(
+    {
+        ("cloud", "cloud-1"): (1.0, 1.02), ("cloud", "cloud-2"): (1.01, 1.03), ("cloud", "cloud-3"): (0.99, 1.01),
+        ("jetson", "jetson-1"): (2.0, 2.04), ("jetson", "jetson-2"): (2.02, 2.06), ("jetson", "jetson-3"): (1.98, 2.0),
+    }
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("workload", "best", "margin"),
+    [
+        (sizes("1M"), "cloud", "47 %"),
+        (sizes("512M", "2G"), "jetson", "12 %"),
+        (sizes("3G"), "cloud", "14 %"),
+        (sizes("5000M"), "cloud", "16 %"),
+        (sizes(**{"512M": 99, "3G": 1}), "jetson", "12 %"),
+        (sizes(**{"512M": 1, "3G": 9}), "cloud", "14 %"),
+    ],
+)
+def test_the_published_table_by_workload(workload: dict[str, Any], best: str, margin: str) -> None:
+    status = ask(published(), workload=workload)
+    assert (status.best, status.margin, status.quantity) == (best, margin, "durationNanoseconds")
+    assert answered(status) == ("True", "ShownBetter")
+    assert [(item.ahead_below, item.ahead_above) for item in status.crossovers] == [
+        ("cloud", "jetson"),
+        ("jetson", "cloud"),
+    ]
+
+
+def test_the_answer_is_in_words_and_numbers() -> None:
+    status = ask(published(), workload=sizes("512M", "2G"))
+    assert status.answer == (
+        "jetson is best for 512 MB and 2 GB, by transfer time: 12 % ahead of cloud (p = 0.0013). "
+        "cloud is ahead at 1 MB, by 47 %; jetson is ahead from 512 MB to 2 GB, by 12–14 %; "
+        "cloud is ahead from 3 GB on, by 14–16 %. Retries happened only on jetson, from 3 GB on (38 in all)."
+    )
+    best, other = status.ranking
+    assert (best.value, other.value) == (12_108_000_000, 13_819_500_000)
+    assert best.confidence_low is not None and best.confidence_low < 12_108_000_000
+    assert (best.nodes, best.trials, best.retries) == (1, 20, 0)
+    assert best.margin_parts_per_million == other.margin_parts_per_million
+
+
+def test_without_a_workload_throughput_decides() -> None:
+    status = ask(published())
+    assert status.quantity == "throughputBytesPerSecond"
+    assert "NoWorkload" in reasons(status.caveats)
+
+
+@pytest.mark.parametrize(
+    ("objective", "quantity", "best"),
+    [
+        ({"type": "MeanTime"}, "durationNanoseconds", "cloud"),
+        ({"type": "Percentile", "percentile": "P50"}, "durationP50Nanoseconds", "cloud"),
+        ({"type": "Percentile", "percentile": "P99"}, "durationP99Nanoseconds", ""),
+        ({"type": "Throughput"}, "throughputBytesPerSecond", "cloud"),
+        ({"type": "Retries"}, "retriesPerTrialPartsPerMillion", "cloud"),
+    ],
+)
+def test_every_objective(objective: dict[str, str], quantity: str, best: str) -> None:
+    status = ask(published(), workload=sizes("4G"), objective=objective)
+    assert (status.quantity, status.best) == (quantity, best)
+
+
+def test_a_p99_of_ten_trials_is_not_an_answer() -> None:
+    status = ask(published(), workload=sizes("4G"), objective={"type": "Percentile", "percentile": "P99"})
+    assert verdicts(status) == {"cloud": ("NoData", "TooFewTrials"), "jetson": ("NoData", "TooFewTrials")}
+
+
+def test_one_node_a_class_is_said_and_lowers_confidence() -> None:
+    one, three = ask(ONE_NODE, workload=sizes("1M")), ask(THREE_NODES, workload=sizes("1M"))
+    assert (one.best, one.confidence) == ("cloud", Confidence.LOW)
+    assert "OneNode" in reasons(one.caveats)
+    assert "MoreNodes" in reasons(one.next)
+    assert (three.best, three.confidence) == ("cloud", Confidence.HIGH)
+    assert three.caveats == three.next == ()
+
+
+def test_nodes_decide_not_their_trials() -> None:
+    """Trials differ by 1 % on each node, but nodes of a class by more than the classes do."""
+    steady = {
+        ("cloud", "cloud-1"): (1.0, 1.01, 1.0, 0.99), ("cloud", "cloud-2"): (1.6, 1.61, 1.6, 1.59),
+        ("jetson", "jetson-1"): (1.3, 1.31, 1.3, 1.29), ("jetson", "jetson-2"): (1.5, 1.51, 1.5, 1.49),
+    }  # fmt: skip
+    status = ask(nodes(steady), workload=sizes("1M"))
+    assert answered(status) == ("False", "NotToldApart")
+    note = next(note for note in status.caveats if note.reason == "NodesDiffer")
+    assert note.message.startswith("cloud-1 and cloud-2, both cloud, differ by 38 %, more than cloud and jetson do")
+    assert any(note.message.endswith("nodes a class.") for note in status.next)
+
+
+def test_a_tie_says_how_many_trials_would_tell() -> None:
+    close = nodes({("cloud", "c"): (1.0, 1.1, 1.2, 1.1), ("jetson", "j"): (1.05, 1.15, 1.25, 1.15)})
+    status = ask(close, workload=sizes("1M"))
+    assert verdicts(status) == {"cloud": ("Tied", "NotToldApart"), "jetson": ("Tied", "NotToldApart")}
+    assert (status.best, status.node_affinity, status.confidence) == ("", None, Confidence.NONE)
+    note = next(note for note in status.next if note.reason == "MoreTrials")
+    assert note.message.startswith("To tell 5 % between cloud and jetson takes about 42 trials a class.")
+
+
+def test_the_third_class_is_ranked_too() -> None:
+    more = nodes({("cloud", "c2"): FAST, ("jetson", "j2"): SLOW})
+    fourth = [
+        result.model_copy(
+            update={
+                "spec": result.spec.model_copy(
+                    update={"server": result.spec.server.model_copy(update={"node_class": "pi", "node": "pi-1"})}
+                )
+            }
+        )
+        for result in nodes({("jetson", "j"): (4.0, 4.1, 4.05, 4.0)})
+    ]
+    status = ask([*more, *fourth], workload=sizes("1M"))
+    assert [(item.node_class, item.verdict.value) for item in status.ranking] == [
+        ("cloud", "Best"), ("jetson", "Worse"), ("pi", "Worse"),
+    ]  # fmt: skip
+    assert status.runner_up == "jetson"
+
+
+@pytest.mark.parametrize(
+    ("constraints", "size", "wanted"),
+    [
+        ({"maximumRetries": 0}, "3G", {"cloud": ("Best", "OnlyFeasible"), "jetson": ("Infeasible", "TooManyRetries")}),
+        ({"maximumMeanMilliseconds": 5000}, "512M",
+         {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "MeanTooLong")}),
+        ({"maximumP99Milliseconds": 5700}, "512M",
+         {"cloud": ("Best", "OnlyFeasible"), "jetson": ("Infeasible", "P99TooLong")}),
+        ({"minimumBytesPerSecond": "100M"}, "1G",
+         {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "ThroughputTooLow")}),
+        ({"architectures": ["arm64"]}, "1M",
+         {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "ArchitectureExcluded")}),
+        ({"architectures": ["riscv64"]}, "1M",
+         {"cloud": ("Infeasible", "ArchitectureExcluded"), "jetson": ("Infeasible", "ArchitectureExcluded")}),
+        ({"minimumMessagesPerSecond": 5}, "1M",
+         {"cloud": ("NoData", "NotMeasured"), "jetson": ("NoData", "NotMeasured")}),
+    ],
+)  # fmt: skip
+def test_constraints(constraints: dict[str, Any], size: str, wanted: dict[str, tuple[str, str]]) -> None:
+    assert verdicts(ask(published(), workload=sizes(size), constraints=constraints)) == wanted
+
+
+def test_a_constraint_holds_at_every_level_and_says_where_not() -> None:
+    status = ask(published(), workload=sizes("1M", "5G"), constraints={"maximumMeanMilliseconds": 60_000})
+    jetson = next(item for item in status.ranking if item.node_class == "jetson")
+    assert jetson.message == "Transfer time is 66.08 s at 5 GB; at most 60.00 s is asked for."
+    near = ask(published(), workload=sizes("5G"), constraints={"maximumMeanMilliseconds": 66_500})
+    assert "LimitUnsure" in reasons(near.caveats)
+    assert near.confidence is Confidence.LOW
+
+
+def test_none_feasible_is_no_answer() -> None:
+    status = ask(published(), workload=sizes("5G"), constraints={"maximumMeanMilliseconds": 1})
+    assert answered(status) == ("False", "NoneFeasible")
+    assert status.node_affinity is None
+
+
+def contradicting() -> list[BenchmarkResult]:
+    back = nodes({("cloud", "cloud-1"): SLOW, ("jetson", "jetson-1"): FAST}, run=2)
+    return [*ONE_NODE, *back]
+
+
+def of_version(results: Sequence[BenchmarkResult], version: str) -> list[BenchmarkResult]:
+    engine = {"name": "tierbench-client", "version": version, "architecture": "amd64"}
+    return [edited(result, engine=engine) for result in results]
+
+
+SPOILED = [{"reason": "ClientSaturated", "message": "The client used all its CPU."}]
+
+
+@pytest.mark.parametrize(
+    ("results", "reason", "hint"),
+    [
+        ([], "NoResults", "there are none at all"),
+        (ONE_NODE[:1], "OneClassOnly", "measure another"),
+        (nodes({("cloud", "c"): (1.0,), ("jetson", "j"): (9.0,)}), "TooFewTrials", "repeat more often"),
+        ([edited(result, valid=False, invalid=SPOILED) for result in ONE_NODE], "NotValid", "ClientSaturated"),
+        ([*of_version(ONE_NODE[:1], "1"), *of_version(ONE_NODE[1:], "2")], "DifferentVersions", "again"),
+        (contradicting(), "ContradictingRuns", "run again"),
+        (
+            [*ONE_NODE, unknown_kind("BrokerBenchmark", {}, "cloud", 1, {}).model_copy(
+                update={"spec": ONE_NODE[0].spec.model_copy(update={
+                    "benchmark": ONE_NODE[0].spec.benchmark.model_copy(update={"kind": "BrokerBenchmark"})})})],
+            "DifferentKinds", "spec.benchmarks",
+        ),
+        ([edited(result, phase="Failed", reason="NoReadyNode", statistics={}) for result in ONE_NODE],
+         "CasesFailed", "NoReadyNode"),
+    ],
+)  # fmt: skip
+def test_without_evidence_there_is_no_winner(results: list[BenchmarkResult], reason: str, hint: str) -> None:
+    status = ask(results, workload=sizes("1M"))
+    assert answered(status) == ("False", reason)
+    assert (status.best, status.node_affinity, status.confidence) == ("", None, Confidence.NONE)
+    assert hint in status.answer
+    assert not {item.verdict.value for item in status.ranking} & {"Best", "Worse"}
+
+
+def test_a_level_that_was_not_measured_is_not_guessed() -> None:
+    status = ask(published(), workload=sizes("7G"))
+    assert verdicts(status) == {"cloud": ("NoData", "NotMeasured"), "jetson": ("NoData", "NotMeasured")}
+    assert "was not measured at 7 GB" in status.answer
+    assert "NotMeasured" in reasons(status.next)
+
+
+def test_a_class_that_cannot_be_compared_stands_apart() -> None:
+    half = [result for result in published() if result.spec.server.node_class == "cloud" or result.spec.case < 9]
+    status = ask([*half], workload=sizes("1M", "5G"))
+    assert verdicts(status) == {"cloud": ("NoData", "OneClassOnly"), "jetson": ("NoData", "NotMeasured")}
+
+
+def test_spoiled_results_are_a_caveat_while_others_are_valid() -> None:
+    results = published()
+    results[0] = edited(results[0], valid=False, invalid=SPOILED)
+    status = ask(results, workload=sizes("1M", "5G"))
+    assert (status.best, status.confidence) == ("cloud", Confidence.LOW)
+    assert "1 of 4 results may be spoiled: ClientSaturated." in [note.message for note in status.caveats]
+
+
+def test_means_that_a_few_trials_decide_are_pointed_out() -> None:
+    steady, wild = (1.0, 1.01, 1.0, 0.99, 1.0) * 2, (0.9, 0.91, 0.9, 0.9, 5.0, 0.9, 5.0, 0.9, 5.0, 5.0)
+    status = ask(nodes({("cloud", "c"): steady, ("jetson", "j"): wild}), workload=sizes("1M"))
+    assert (status.best, status.confidence) == ("cloud", Confidence.LOW)
+    assert "MediansDisagree" in reasons(status.caveats)
+
+
+def test_the_newest_run_answers_and_one_under_way_does_not() -> None:
+    newest = nodes({("cloud", "cloud-1"): (3.0, 3.01, 3.0), ("jetson", "jetson-1"): (6.0, 6.1, 6.05)}, run=2)
+    assert ask([*ONE_NODE, *newest], workload=sizes("1M")).ranking[0].value == pytest.approx(3_003_333_333)
+    newest[0] = edited(newest[0], phase="Running")
+    assert ask([*ONE_NODE, *newest], workload=sizes("1M")).ranking[0].value == 1_000_000_000
+
+
+def test_results_are_chosen_by_client_benchmark_and_label() -> None:
+    other = nodes({("cloud", "cloud-1"): SLOW, ("jetson", "jetson-1"): FAST}, name="other")
+    labelled = [
+        result.model_copy(update={"metadata": result.metadata.model_copy(update={"labels": {"site": "a"}})})
+        for result in other
+    ]
+    both = [*ONE_NODE, *labelled]
+    assert ask(both, workload=sizes("1M"), benchmarks={"names": ["files"]}).best == "cloud"
+    assert ask(both, workload=sizes("1M"), benchmarks={"matchLabels": {"site": "a"}}).best == "jetson"
+    assert answered(ask(both, workload=sizes("1M"))) == ("False", "ContradictingRuns")
+    elsewhere = ask(both, clientClass="elsewhere")
+    assert "there are some with clients on user" in elsewhere.answer
+
+
+def test_levels_that_are_not_asked_for_count_equally_where_all_classes_have_them() -> None:
+    def tls(server: str, level: str, seconds: float, case: int) -> BenchmarkResult:
+        times = [(seconds, 0), (seconds * 1.01, 0), (seconds * 0.99, 0)]
+        return measured(server, "1M", times, case, levels=LEVELS | {"tls": level})
+
+    results = [tls("cloud", "None", 1, 1), tls("cloud", "TLSv1.3", 3, 2), tls("jetson", "None", 4, 3)]
+    status = ask(results, workload=sizes("1M"))
+    assert [item.value for item in status.ranking] == [1_000_000_000, 4_000_000_000]
+    assert "LevelsLeftOut" in reasons(status.caveats)
+    every = ask([*results, tls("jetson", "TLSv1.3", 5, 4)], workload=sizes("1M"))
+    assert [item.value for item in every.ranking] == [2_000_000_000, 4_500_000_000]
+    named = ask([*results, tls("jetson", "TLSv1.3", 5, 4)], workload={"levels": {"tls": "TLSv1.3"}})
+    assert [item.value for item in named.ranking] == [3_000_000_000, 5_000_000_000]
+
+
+def test_the_affinity_is_that_of_the_class_else_of_its_nodes() -> None:
+    selector = {"matchLabels": {"hw": "pc"}, "matchExpressions": [{"key": "gpu", "operator": "DoesNotExist"}]}
+    cloud = NodeClass.model_validate({"metadata": {"name": "cloud"}, "spec": {"nodeSelector": selector}})
+    found = ask(ONE_NODE, [cloud], workload=sizes("1M")).to_json()["nodeAffinity"]
+    (term,) = found["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert term["matchExpressions"] == [
+        {"key": "hw", "operator": "In", "values": ["pc"]},
+        {"key": "gpu", "operator": "DoesNotExist", "values": []},
+    ]
+    unknown = ask(ONE_NODE, workload=sizes("1M")).node_affinity
+    assert unknown is not None
+    requirement = unknown.required_during_scheduling_ignored_during_execution.node_selector_terms[0].match_expressions[
+        0
+    ]
+    assert (requirement.key, requirement.values) == ("kubernetes.io/hostname", ("cloud-1",))
+
+
+def test_a_kind_that_nothing_here_knows_is_ranked_too() -> None:
+    results = [
+        unknown_kind("WalkBenchmark", {"steps": steps}, server, case, {"durationNanoseconds": mean}).model_copy()
+        for case, (steps, server, mean) in enumerate(
+            [("10", "cloud", 100), ("10", "pi", 200), ("1000", "cloud", 9000), ("1000", "pi", 800)], start=1
+        )
+    ]
+    status = ask(results, clientClass="pi", workload={"levels": {"steps": "1000"}})
+    assert status.best == "pi"
+    (crossover,) = status.crossovers
+    assert (crossover.factor, crossover.lower_level, crossover.upper_level) == ("steps", "10", "1000")
+    assert crossover.estimate is not None and 10 < float(crossover.estimate) < 1000
+
+
+def test_a_status_is_taken_back_and_keeps_its_bounds() -> None:
+    status = ask(published())
+    assert PlacementAdviceStatus.model_validate(status.to_json()) == status
+    messages = [item.message for item in status.ranking] + [note.message for note in (*status.caveats, *status.next)]
+    assert max(map(len, messages)) <= 512
