@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 
@@ -88,7 +87,7 @@ func measure(ctx context.Context, options *Options, name string) (contract.Trial
 	}
 	trial.Client = contract.ClientSample{
 		CPUNanoseconds:     (usage.CPU() - cpu).Nanoseconds(),
-		CPULimitMillicores: int64(runtime.GOMAXPROCS(0)) * 1000,
+		CPULimitMillicores: cpuLimit(ownQuota),
 	}
 	closeAll(ctx, pairs)
 	if ctx.Err() != nil {

@@ -131,8 +131,10 @@ func TestEchoesComeBackFromAnotherPart(t *testing.T) {
 }
 
 func TestARestartedBrokerThatKeepsItsVolumeLosesNothing(t *testing.T) {
+	t.Parallel()
 	for _, delivery := range []string{"AtLeastOnce", "ExactlyOnce"} {
 		t.Run(delivery, func(t *testing.T) {
+			t.Parallel()
 			broker := startMosquitto(t, later, "persistence true")
 			log := filepath.Join(t.TempDir(), "log")
 			var out bytes.Buffer
@@ -163,6 +165,7 @@ func ticks(t *testing.T, pid int) int {
 }
 
 func TestARefusalHasItsReason(t *testing.T) {
+	t.Parallel()
 	usual := startMosquitto(t, later)
 	stranger := startMosquitto(t, later)
 	for name, test := range map[string]struct {
@@ -176,6 +179,7 @@ func TestARefusalHasItsReason(t *testing.T) {
 		"no TLS":      {"TlsVersionRefused", usual.arguments("TLSv1.3", fmt.Sprintf("--url=mqtts://127.0.0.1:%d", usual.port))},
 		"unreachable": {"BrokerUnreachable", usual.arguments("None", "--url=mqtt://127.0.0.1:1", "--ready-milliseconds=300")},
 		"size":        {"PayloadNotDelivered", startMosquitto(t, later, "message_size_limit 500").arguments("None", "--patience-milliseconds=300")},
+		"packet":      {"PayloadNotDelivered", startMosquitto(t, later, "max_packet_size 500").arguments("None", "--patience-milliseconds=300")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, trials, seal := sealed(t, append(test.arguments, "--messages=10", "--in-flight=1")...)
@@ -224,6 +228,7 @@ func TestWrongBrokerArgumentsSayWhatToWrite(t *testing.T) {
 }
 
 func TestATerminationEndsALoad(t *testing.T) {
+	t.Parallel()
 	broker := startMosquitto(t, later)
 	log := filepath.Join(t.TempDir(), "log")
 	var out bytes.Buffer
