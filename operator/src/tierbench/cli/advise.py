@@ -22,7 +22,7 @@ from tierbench.cli.cluster import Cluster
 from tierbench.cli.files import read_files
 from tierbench.cli.objects import Objects
 from tierbench.cli.problem import ExitCode, Problem
-from tierbench.cli.question import asks, choose_question, question
+from tierbench.cli.question import asks, check, choose_question, question
 
 _WIDE: Final = 200
 _STYLES: Final = {
@@ -88,6 +88,8 @@ def _asked(options: argparse.Namespace) -> tuple[Objects, Sequence[PlacementAdvi
     if options.name is not None and not named:
         raise Problem(f"there is no PlacementAdvice {options.name}: see `kubectl get advice`, or leave its name out")
     if named and not asks(options):
+        for each in named:
+            check(each.spec)
         return objects, named
     metadata = Metadata(name="question", namespace=namespace)
     return objects, [PlacementAdvice(metadata=metadata, spec=question(options, objects))]

@@ -5,7 +5,8 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from tierbench.api.placement_advice import Objective, ObjectiveType, Percentile, PlacementAdviceSpec
+from tierbench.api.placement_advice import Objective, ObjectiveType, Percentile, PlacementAdviceSpec, Workload
+from tierbench.api.quantity import parse_size
 from tierbench.cli.objects import Objects
 from tierbench.cli.problem import Problem
 
@@ -68,10 +69,31 @@ def question(options: argparse.Namespace, objects: Objects) -> PlacementAdviceSp
         levels = dict(_pair(text, None) for text in options.level or ())
         body["workload"] = {"fileSizes": [{"size": size, "weight": weight} for size, weight in sizes], "levels": levels}
     try:
-        return PlacementAdviceSpec.model_validate(body)
+        spec = PlacementAdviceSpec.model_validate(body)
     except ValidationError as error:
         first = error.errors()[0]
         raise Problem(f"{'.'.join(map(str, first['loc']))}: {first['msg']}; see --help") from None
+    check(spec)
+    return spec
+
+
+def check(spec: PlacementAdviceSpec) -> None:
+    """Refuses what the API server would have refused, had it been asked.
+
+    Raises:
+        Problem: a size is none, or a percentile is missing.
+    """
+    workload = spec.workload or Workload()
+    sizes = [each.size for each in workload.file_sizes]
+    sizes += [size for size in (workload.payload_size, spec.constraints.minimum_bytes_per_second) if size is not None]
+    try:
+        for size in sizes:
+            parse_size(size)
+    except ValueError as error:
+        raise Problem(str(error)) from None
+    objective = spec.objective
+    if objective and (objective.type is ObjectiveType.PERCENTILE) != (objective.percentile is not None):
+        raise Problem("a percentile goes with type Percentile: write {type: Percentile, percentile: P99}")
 
 
 def _only_client(objects: Objects) -> str:

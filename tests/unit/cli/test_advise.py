@@ -1,0 +1,197 @@
+"""`advise`: the published table and exported objects, offline."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.unit.cli.test_offline import raw, told, write
+from tests.unit.report.published import TABLE, measured, published
+from tierbench.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+HEADER = "node_class,node,file_size,repetition,seconds,retries\n"
+
+
+def answer(capsys: Capture, *arguments: str) -> dict[str, Any]:
+    main(["advise", *arguments, "-o", "json"])
+    status: dict[str, Any] = json.loads(capsys.readouterr().out)["status"]
+    return status
+
+
+def test_the_published_table_gives_the_published_answer(capsys: Capture) -> None:
+    assert main(["advise", "--from", str(TABLE), "--by", "mean"]) == 0
+    text = capsys.readouterr().out
+    assert (
+        "cloud is ahead at 1 MB, by 47 %; edge is ahead from 512 MB to 2 GB, by 12–14 %; "
+        "cloud is ahead from 3 GB on, by 14–16 %. Retries happened only on edge, from 3 GB on (38 in all)."
+    ) in text
+    assert (
+        "Between 1 MB and 512 MB edge comes ahead of cloud, at about 150 MB (95 % interval 55.8 MB to 252 MB)" in text
+    )
+    assert (
+        "Between 2 GB and 3 GB cloud comes ahead of edge, at about 2.40 GB (95 % interval 2.17 GB to 2.54 GB)" in text
+    )
+    assert text.count("comes ahead of cloud, at about") == text.count("comes ahead of edge, at about") == 1
+
+
+def test_without_a_question_the_table_says_the_same_by_throughput(capsys: Capture) -> None:
+    status = answer(capsys, "--from", str(TABLE))
+    places = [(item["lowerLevel"], item["upperLevel"], item["aheadAbove"]) for item in status["crossovers"]]
+    assert places == [("1M", "512M", "edge"), ("2G", "3G", "cloud")]
+    assert "edge is ahead from 512 MB to 2 GB" in status["answer"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "best", "code"),
+    [
+        (["--size", "1M"], "cloud", 0),
+        (["--size", "512M=3", "--size", "2G"], "edge", 0),
+        (["--size", "3G"], "cloud", 0),
+        (["--size", "3G", "--max-retries", "0"], "cloud", 0),
+        (["--size", "512M", "--max-mean", "5000"], "edge", 0),
+        (["--size", "512M", "--min-rate", "1G"], "", 1),
+        (["--size", "3G", "--by", "p99"], "", 1),
+        (["--size", "3G", "--arch", "arm64"], "", 1),
+        (["--size", "7G"], "", 1),
+        (["--benchmark", "other"], "", 2),
+    ],
+)
+def test_a_question_in_arguments_and_its_exit_code(arguments: list[str], best: str, code: int, capsys: Capture) -> None:
+    assert main(["advise", "--from", str(TABLE), *arguments, "-o", "json"]) == code
+    assert json.loads(capsys.readouterr().out)["status"]["best"] == best
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> str:
+    """A file with a PlacementAdvice, as a person writes it."""
+    path = tmp_path / "advice.yaml"
+    spec = {"clientClass": "user", "workload": {"fileSizes": [{"size": "1G"}]}}
+    head = {"apiVersion": "tierbench.io/v1alpha1", "kind": "PlacementAdvice"}
+    small = {"clientClass": "user", "workload": {"fileSizes": [{"size": "1M"}]}}
+    bodies = [
+        {**head, "metadata": {"name": "large"}, "spec": spec},
+        {**head, "metadata": {"name": "small"}, "spec": small},
+    ]
+    path.write_text(yaml.safe_dump_all(bodies))
+    return str(path)
+
+
+def test_a_question_in_a_file_is_answered_from_others(asked: str, tmp_path: Path, capsys: Capture) -> None:
+    results = write(tmp_path / "results.json", published())
+    assert main(["advise", "large", "--from", asked, "--from", results, "-o", "yaml"]) == 0
+    assert yaml.safe_load(capsys.readouterr().out)["status"]["best"] == "jetson"
+    assert main(["advise", "--from", asked, "--from", results, "-o", "json"]) == 0
+    assert [item["status"]["best"] for item in json.loads(capsys.readouterr().out)["items"]] == ["jetson", "cloud"]
+
+
+def test_node_classes_in_a_file_make_the_affinity(asked: str, tmp_path: Path, capsys: Capture) -> None:
+    jetson = {
+        "kind": "NodeClass",
+        "metadata": {"name": "jetson"},
+        "spec": {"nodeSelector": {"matchLabels": {"hw": "j"}}},
+    }
+    path = write(tmp_path / "results.json", published(), jetson)
+    assert "key: hw" in (main(["advise", "large", "--from", asked, "--from", path]), capsys.readouterr().out)[1]
+
+
+def test_yaml_as_kubectl_prints_it_is_read(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "results.yaml"
+    path.write_text(yaml.safe_dump({"kind": "List", "items": [raw(result) for result in published()]}))
+    assert answer(capsys, "--from", str(path), "--size", "1G")["best"] == "jetson"
+
+
+def test_a_result_that_is_in_two_files_counts_once(tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path / "results.json", published())
+    once = answer(capsys, "--from", path, "--size", "1G")
+    twice = answer(capsys, "--from", path, "--from", path, "--size", "1G")
+    assert [item["trials"] for item in twice["ranking"]] == [item["trials"] for item in once["ranking"]] == [10, 10]
+
+
+def test_a_table_can_come_from_standard_input(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(TABLE.read_text()))
+    assert answer(capsys, "--from", "-", "--size", "3G")["best"] == "cloud"
+
+
+def test_an_exported_table_of_objects_gives_the_same_answer(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "objects.json"
+    assert main(["export", "--from", str(TABLE), "--format", "json", "-o", str(path)]) == 0
+    assert answer(capsys, "--from", str(path), "--size", "2G") | {"conditions": 0} == answer(
+        capsys, "--from", str(TABLE), "--size", "2G"
+    ) | {"conditions": 0}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hint"),
+    [
+        ("a.csv", HEADER + "cloud,c,1MB,1,0.03,0\ncloud,c,1MB,2,fast,0\n", "a.csv, line 3: could not convert"),
+        ("a.csv", HEADER + "cloud,c,1QB,1,0.03,0\n", "a.csv, line 2: '1Q' is not a size"),
+        ("a.csv", HEADER + "cloud,c,1MB,1,-1,0\n", "a.csv, line 2: -1 seconds with 0 retries cannot be"),
+        ("a.csv", HEADER + "cloud,c,1MB,1,nan,0\n", "a.csv, line 2: nan seconds"),
+        ("a.csv", HEADER + "cloud,c,1MB,1\n", "a.csv, line 2: no seconds"),
+        ("a.csv", HEADER + "cloud,c,1MB,1,1,0,7\n", "a.csv, line 2: more fields"),
+        ("a.csv", "namespace,kind,benchmark\n", "a.csv, line 1: the columns of a table must be node_class,node"),
+        ("a.csv", HEADER, "there are no results yet"),
+        ("a.json", '{"items": [\n{"kind": \n', "a.json, line 3: Expecting value"),
+        ("a.yaml", "items:\n- kind: BenchmarkResult\n  metadata: {name: a\n", "a.yaml, line 4: "),
+        ("a.yaml", "kind: PlacementAdvice\nmetadata: {name: a}\nspec: {}\n", "PlacementAdvice a: spec.clientClass"),
+        ("a.yaml", "\x00", "a.yaml"),
+    ],
+)
+def test_a_damaged_file_gives_the_line_and_the_reason(
+    name: str, text: str, hint: str, tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    assert main(["advise", "--from", str(path)]) == 2
+    assert hint in told(capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["nobody"], "there is no PlacementAdvice nobody"),
+        (["nobody", "--size", "1M"], "is a question of its own"),
+        (["--size", "1.5M"], "'1.5M' is not a size"),
+        (["--min-rate", "1MB"], "'1MB' is not a size"),
+        (["--size", "1M="], "is not SIZE or SIZE=WEIGHT"),
+        (["--size", "1M=0"], "weight"),
+        (["--level", "tls"], "is not FACTOR=LEVEL"),
+        (["--max-p99", "0"], "maximumP99Milliseconds"),
+    ],
+)
+def test_a_question_that_is_none_is_said_in_one_line(arguments: list[str], hint: str, capsys: Capture) -> None:
+    assert main(["advise", "--from", str(TABLE), *arguments]) == 2
+    assert hint in told(capsys)
+
+
+@pytest.mark.parametrize(
+    ("spec", "hint"),
+    [
+        ({"workload": {"fileSizes": [{"size": "1MB"}]}}, "'1MB' is not a size"),
+        ({"objective": {"type": "Percentile"}}, "a percentile goes with type Percentile"),
+    ],
+)
+def test_a_question_in_a_file_is_held_to_the_rules(
+    spec: dict[str, Any], hint: str, tmp_path: Path, capsys: Capture
+) -> None:
+    advice = {"kind": "PlacementAdvice", "metadata": {"name": "a"}, "spec": {"clientClass": "user", **spec}}
+    assert main(["advise", "a", "--from", write(tmp_path / "results.json", published(), advice)]) == 2
+    assert hint in told(capsys)
+
+
+def test_of_several_clients_one_must_be_chosen(tmp_path: Path, capsys: Capture) -> None:
+    results = [
+        measured(server, "1M", [(time, 0), (time * 1.1, 0)]) for server, time in (("cloud", 1.0), ("jetson", 2.0))
+    ]
+    other = [raw(result) for result in results]
+    for body in other:
+        body["spec"]["client"]["nodeClass"] = "pi"
+        body["metadata"]["name"] += "-pi"
+    path = write(tmp_path / "results.json", results, *other)
+    assert main(["advise", "--from", path]) == 2
+    assert "there are clients on pi, user: say which is meant with --client" in told(capsys)
+    assert answer(capsys, "--from", path, "--client", "pi")["ranking"]

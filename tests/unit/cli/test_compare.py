@@ -1,0 +1,85 @@
+"""`compare`: two classes, benchmarks or runs, offline."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.test_offline import told, write
+from tests.unit.report.published import TABLE, measured
+from tierbench.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+def rows(capsys: Capture) -> dict[str, str]:
+    lines = (" ".join(line.split()) for line in capsys.readouterr().out.splitlines())
+    return {line.split(",")[0].split(" to ")[0]: line for line in lines}
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> str:
+    """Runs 1 and 2 alike, run 3 slower by 10 % on the jetson; another benchmark with a single trial."""
+    times = {1: (1.0, 1.0), 2: (1.001, 1.0), 3: (1.0, 1.1)}
+    results = [
+        measured(server, "1M", [(base * (1 + step / 1000), 0) for step in range(10)], case, run, name="files")
+        for run, bases in times.items()
+        for case, (server, base) in enumerate(zip(("cloud", "jetson"), bases, strict=True), start=1)
+    ]
+    return write(tmp_path / "results.json", [*results, measured("cloud", "1M", [(9.0, 0)], name="other")])
+
+
+def test_classes_level_by_level(capsys: Capture) -> None:
+    assert main(["compare", "cloud", "edge", "--from", str(TABLE)]) == 1
+    found = rows(capsys)
+    assert found["1 MB"].endswith("23.0 ms 43.0 ms +20.0 ms (+7.15 ms to +32.9 ms) +87 % p = 0.012 worse")
+    assert found["2 GB"].endswith("22.11 s 19.47 s −2.64 s (−4.34 s to −935 ms) −12 % p = 0.012 better")
+    assert "edge is worse in 4 of 7 places" in "".join(found)
+
+
+def test_a_class_against_itself_is_no_worse(capsys: Capture) -> None:
+    assert main(["compare", "edge", "edge", "--from", str(TABLE)]) == 0
+    assert "7 are not told apart" in capsys.readouterr().out
+
+
+def test_runs_of_a_benchmark(history: str, capsys: Capture) -> None:
+    assert main(["compare", "files@1", "files@2", "--from", history]) == 0
+    assert main(["compare", "files@2", "files", "--from", history]) == 1
+    found = rows(capsys)
+    assert found["jetson"].endswith("+10 % p < 0.001 worse")
+    assert found["cloud"].endswith("not told apart")
+    assert main(["compare", "files@2", "ftb/files@3", "--tolerance", "15", "--from", history]) == 0
+    assert "worse, within tolerance" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("by", ["mean", "p50", "p90", "p99", "throughput", "retries"])
+def test_by_every_objective(by: str, history: str, capsys: Capture) -> None:
+    wanted = {"mean": 1, "p50": 1, "throughput": 1}.get(by, 0)
+    assert main(["compare", "files@2", "files@3", "--by", by, "--from", history]) == wanted
+
+
+def test_a_single_trial_shows_nothing(history: str, capsys: Capture) -> None:
+    assert main(["compare", "files@2", "other", "--from", history]) == 0
+    assert "p = 1 not told apart" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "hint"),
+    [
+        ("files@2", "files@9", "files@9 has no results; these have: files@1, files@2, files@3, other@1, cloud, jetson"),
+        ("nobody", "files", "nobody has no results"),
+        ("jetson", "other", "have no case in common"),
+        ("Pod/files", "files", "is no kind of benchmark"),
+    ],
+)
+def test_nothing_to_compare_is_said_in_one_line(
+    first: str, second: str, hint: str, history: str, capsys: Capture
+) -> None:
+    assert main(["compare", first, second, "--from", history]) == 2
+    assert hint in told(capsys)
+
+
+def test_a_tolerance_is_a_share(capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", "a", "b", "--tolerance", "-5"])
+    assert ended.value.code == 2
+    assert "--help`" in told(capsys)
