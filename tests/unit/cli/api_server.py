@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 Raw = dict[str, Any]
 HANG_UP = 0
-_PATH = "/apis/tierbench.io/v1alpha1/namespaces/default/"
+_PATH, _NAMESPACE = "/apis/tierbench.io/v1alpha1/", "namespaces/default/"
 
 
 class Store:
@@ -86,7 +86,7 @@ class Handler(BaseHTTPRequestHandler):
         self.store.came(self.path)
         url = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
-        plural, _, name = url.path.removeprefix(_PATH).partition("/")
+        plural, _, name = url.path.removeprefix(_PATH).removeprefix(_NAMESPACE).partition("/")
         if self.store.fault == HANG_UP:
             self.close_connection = True
         elif self.store.fault is not None:

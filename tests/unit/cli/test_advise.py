@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.unit.cli.api_server import api_server
 from tests.unit.cli.test_offline import raw, told, write
 from tests.unit.report.published import TABLE, measured, published
 from tierbench.cli.main import main
@@ -195,3 +196,24 @@ def test_of_several_clients_one_must_be_chosen(tmp_path: Path, capsys: Capture) 
     assert main(["advise", "--from", path]) == 2
     assert "there are clients on pi, user: say which is meant with --client" in told(capsys)
     assert answer(capsys, "--from", path, "--client", "pi")["ranking"]
+
+
+def test_a_question_in_the_cluster_is_answered_from_it(tmp_path: Path, capsys: Capture) -> None:
+    spec = {"clientClass": "user", "workload": {"fileSizes": [{"size": "1G"}]}}
+    jetson = {"metadata": {"name": "jetson"}, "spec": {"nodeSelector": {"matchLabels": {"hw": "nano"}}}}
+    with api_server(tmp_path) as (store, kubeconfig):
+        store.put("placementadvices", {"metadata": {"name": "large", "namespace": "default"}, "spec": spec})
+        store.put("nodeclasses", jetson)
+        for result in published():
+            store.put("benchmarkresults", result.to_json())
+        assert main(["advise", "large", "--kubeconfig", kubeconfig]) == 0
+        text = capsys.readouterr().out
+        assert "jetson is best for 1 GB" in text
+        assert "key: hw" in text
+        assert main(["advise", "other", "--kubeconfig", kubeconfig]) == 2
+        assert "there is no PlacementAdvice other" in told(capsys)
+        assert main(["advise", "--size", "5G", "--kubeconfig", kubeconfig]) == 0
+        assert "cloud is best for 5 GB" in capsys.readouterr().out
+        store.fail(403)
+        assert main(["compare", "cloud", "jetson", "--kubeconfig", kubeconfig]) == 2
+        assert "you may not read this" in told(capsys)

@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -84,7 +85,8 @@ def _asked(options: argparse.Namespace) -> tuple[Objects, Sequence[PlacementAdvi
     else:
         cluster = Cluster.connect(options.kubeconfig, options.context, options.namespace)
         found = None if options.name is None else cluster.get(PlacementAdvice, options.name)
-        objects, namespace, named = cluster.read(None), cluster.namespace, [found] if found is not None else []
+        objects = replace(cluster.read(None), classes=cluster.classes())
+        namespace, named = cluster.namespace, [found] if found is not None else []
     if options.name is not None and not named:
         raise Problem(f"there is no PlacementAdvice {options.name}: see `kubectl get advice`, or leave its name out")
     if named and not asks(options):

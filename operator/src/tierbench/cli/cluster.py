@@ -13,6 +13,7 @@ from yaml import YAMLError
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.kinds import BENCHMARKS
 from tierbench.api.model import GROUP, VERSION, Kind
+from tierbench.api.node_class import NodeClass
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.objects import Objects, Parsed, Reference, parse_items, parse_object
 from tierbench.cli.problem import Problem
@@ -23,6 +24,7 @@ _PAGE: Final = 200
 # The client's own have no types.
 _new_client: Callable[..., ApiClient] = new_client_from_config
 _contexts: Callable[..., tuple[list[dict[str, Any]], dict[str, Any]]] = list_kube_config_contexts
+_FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _HINTS: Final = {
     401: "the API server does not know you: log in again, or check the kubeconfig",
@@ -134,6 +136,19 @@ class Cluster:
         selector = {} if reference is None else {"label_selector": f"{LABEL_BENCHMARK}={reference.name}"}
         items += self.list(BenchmarkResult.KIND, **selector)["items"]
         return parse_items(items, "the cluster")
+
+    def classes(self) -> tuple[NodeClass, ...]:
+        """All node classes; none to those who may not read them, since they belong to no namespace."""
+        with self._explained():
+            try:
+                listing: Any = self.api.list_cluster_custom_object(
+                    GROUP, VERSION, NodeClass.KIND.plural, _request_timeout=TIMEOUTS
+                )
+            except ApiException as error:
+                if error.status == _FORBIDDEN:
+                    return ()
+                raise
+        return tuple(parse_object(NodeClass, item) for item in listing["items"])
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
