@@ -10,6 +10,7 @@ from tierbench.api.file_transfer import FileTransferBenchmark, FileTransferSpec
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import API_VERSION, Kind, Resource
 from tierbench.api.node_class import NodeClass
+from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 
 
@@ -45,6 +46,7 @@ SPECS: dict[type[Resource], Json] = {
         "client": _NODE,
         "trials": 10,
     },
+    PlacementAdvice: {"clientClass": "user"},
 }
 
 

@@ -12,6 +12,7 @@ from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import IMMUTABLE, Resource
 from tierbench.api.node_class import NodeClass
+from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.generate.crd import object_schema, placed_rules
 
@@ -41,7 +42,7 @@ class Row:
         return f"{self.model.KIND.kind} {self.path}={self.value!r}"[:80]
 
 
-FILES, BROKERS, CLASSES = FileTransferBenchmark, BrokerBenchmark, NodeClass
+FILES, BROKERS, CLASSES, ADVICE = FileTransferBenchmark, BrokerBenchmark, NodeClass, PlacementAdvice
 SELECTOR, LABELS = "spec.nodeSelector", "spec.nodeSelector.matchLabels"
 EXPRESSIONS, TOLERATIONS = "spec.nodeSelector.matchExpressions", "spec.tolerations"
 PATH, CLAIM = "spec.storage.hostPath.path", "spec.storage.persistentVolumeClaim.storageClassName"
@@ -61,6 +62,9 @@ NO_CONTENT = "must be Random, Zeros, SensorJSON or Ratio10"
 NO_COMPRESSION = "must be None, Gzip or Zstd, with a level if wanted"
 ONE_PACE = "give exactly one of closedLoop, asFastAsPossible, intervalMilliseconds and messagesPerSecond"
 ONE_LOAD = "give exactly one of messagesPerPublisher and durationSeconds"
+WORKLOAD, OBJECTIVE = "spec.workload", "spec.objective"
+FILES_ASKED, RATE_ASKED = "spec.workload.fileSizes", "spec.constraints.minimumBytesPerSecond"
+MIXED, PERCENTILE = "mixes files and messages", "a percentile goes with type Percentile, and with no other"
 NO_SECRET = "is not the name of a Secret"
 
 
@@ -146,6 +150,19 @@ ROWS = (
     Row(CLASSES, TOLERATIONS, [{"key": "edge", "value": "a b"}], f"{TOLERATIONS}[].value", NO_LABEL_VALUE),
     Row(CLASSES, "spec.accessNetwork", "5g/sa", "spec.accessNetwork", NO_WORD),
     Row(CLASSES, "spec.storage", " ", "spec.storage", NO_WORD),
+    Row(ADVICE, "spec.clientClass", "User", "spec.clientClass", NO_CLASS),
+    Row(ADVICE, WORKLOAD, {}, WORKLOAD, "names no level: give fileSizes, as in [{size: 512Mi}]"),
+    Row(ADVICE, WORKLOAD, {"fileSizes": [{"size": "1M"}], "payloadSize": "1Ki"}, WORKLOAD, MIXED),
+    Row(ADVICE, WORKLOAD, {"fileSizes": [{"size": "1M"}], "delivery": "AtMostOnce"}, WORKLOAD, MIXED),
+    Row(ADVICE, WORKLOAD, {"fileSizes": [{"size": "1M"}], "messagesPerSecond": 5}, WORKLOAD, MIXED),
+    Row(ADVICE, FILES_ASKED, [{"size": "1MB"}], f"{FILES_ASKED}[].size", NO_SIZE),
+    Row(ADVICE, FILES_ASKED, [{"size": "17Ti"}], f"{FILES_ASKED}[].size", "is more than 16Ti"),
+    Row(ADVICE, WORKLOAD, {"payloadSize": "17Ti"}, f"{WORKLOAD}.payloadSize", "is more than 16Ti"),
+    Row(ADVICE, WORKLOAD, {"payloadSize": "1.5Ki"}, f"{WORKLOAD}.payloadSize", NO_SIZE),
+    Row(ADVICE, OBJECTIVE, {"type": "Percentile"}, OBJECTIVE, PERCENTILE),
+    Row(ADVICE, OBJECTIVE, {"type": "MeanTime", "percentile": "P99"}, OBJECTIVE, PERCENTILE),
+    Row(ADVICE, RATE_ASKED, "1MB", RATE_ASKED, NO_SIZE),
+    Row(ADVICE, RATE_ASKED, "17Ti", RATE_ASKED, "is more than 16Ti"),
 )
 
 

@@ -23,6 +23,18 @@ from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import Condition, Resource
 from tierbench.api.node_class import NodeClass, NodeClassStatus, NodeSummary
+from tierbench.api.placement_advice import (
+    Confidence,
+    LevelCrossover,
+    NodeAffinity,
+    NodeRequirement,
+    NodeSelectorTerm,
+    PlacementAdvice,
+    PlacementAdviceStatus,
+    RankedClass,
+    RequiredNodes,
+    Verdict,
+)
 from tierbench.api.result import (
     BenchmarkResult,
     Counts,
@@ -122,6 +134,53 @@ STATUSES: dict[type[Resource], Any] = {
         engine=Engine(name="tierbench-client", version="0.1.0", architecture="arm64"),
         display=Display(case="1Mi", mean="1.24 s", p99="1.31 s", throughput="845 MB/s", valid="ClientSaturated"),
     ),
+    PlacementAdvice: PlacementAdviceStatus(
+        observed_generation=1,
+        best="jetson",
+        runner_up="cloud",
+        margin="12 %",
+        confidence=Confidence.LOW,
+        answer="jetson is best",
+        quantity="durationNanoseconds",
+        ranking=(
+            RankedClass(
+                node_class="jetson",
+                verdict=Verdict.BEST,
+                reason="ShownBetter",
+                message="So.",
+                value=2**62,
+                confidence_low=-1,
+                confidence_high=2**62,
+                margin_parts_per_million=120_000,
+                nodes=1,
+                trials=30,
+                retries=0,
+            ),
+        ),
+        crossovers=(
+            LevelCrossover(
+                factor="fileSize",
+                held={"tls": "None"},
+                lower_level="512Mi",
+                upper_level=2**30,
+                ahead_below="jetson",
+                ahead_above="cloud",
+                estimate=7 * 10**8,
+                estimate_low="600Mi",
+                estimate_high="1Gi",
+            ),
+        ),
+        node_affinity=NodeAffinity(
+            required_during_scheduling_ignored_during_execution=RequiredNodes(
+                node_selector_terms=(
+                    NodeSelectorTerm(match_expressions=(NodeRequirement(key="hw", operator="In", values=("jetson",)),)),
+                )
+            )
+        ),
+        caveats=(Note(reason="OneNode", message="Machines are compared."),),
+        next=(Note(reason="MoreNodes", message="Measure another node."),),
+        conditions=(CONDITION.model_copy(update={"type": "Answered", "reason": "ShownBetter"}),),
+    ),
 }
 BENCHMARK_CELLS: Json = {
     "Phase": "Running",
@@ -147,6 +206,14 @@ CELLS: dict[type[Resource], Json] = {
         "Retries": 7,
         "Valid": "ClientSaturated",
         "Node": "cloud-1",
+    },
+    PlacementAdvice: {
+        "Best": "jetson",
+        "Runner-Up": "cloud",
+        "Margin": "12 %",
+        "Confidence": "Low",
+        "Reason": "ShownBetter",
+        "Answer": "jetson is best",
     },
 }
 
