@@ -30,6 +30,14 @@
 - apiGroups: [tierbench.io]
   resources: [benchmarkresults/status]
   verbs: [patch]
+# Sees what is asked.
+- apiGroups: [tierbench.io]
+  resources: [placementadvices]
+  verbs: [list, watch]
+# Answers.
+- apiGroups: [tierbench.io]
+  resources: [placementadvices/status]
+  verbs: [patch]
 # Deploys servers, sees how clients end.
 - apiGroups: ['']
   resources: [pods]

@@ -7,13 +7,14 @@ from typing import Final
 from tierbench.advice.caveats import MISLEADING, caveats, next_measurements
 from tierbench.advice.constraints import limits
 from tierbench.advice.crossover import Crossover, crossovers
-from tierbench.advice.derived import RETRIES, percentile_of
+from tierbench.advice.derived import RETRIES, percentile_of, with_quantities
 from tierbench.advice.matrix import Matrix, Table
 from tierbench.advice.selection import Selection, select
 from tierbench.advice.units import percent, title
 from tierbench.advice.verdicts import Inquiry
 from tierbench.advice.words import Standing, joined, retries, said_of_all, standings
 from tierbench.advice.workload import items, measure, same
+from tierbench.api.contract import Distributions
 from tierbench.api.model import Condition
 from tierbench.api.node_class import NodeClass, SelectorOperator
 from tierbench.api.placement_advice import (
@@ -60,7 +61,7 @@ def advise(
         return _nothing(*_why_nothing(spec, selection, known), now)
     kind = selection.kinds[0]
     quantity = quantity_of(_objective(spec), kind)
-    selection = selection.with_quantities([quantity, *(limit.quantity for limit in limits(spec.constraints, kind))])
+    selection = selection.with_quantities(_read(spec, kind))
     wanted = items(spec.workload)
     inquiry = Inquiry(spec, selection, kind, quantity, wanted, measure(selection.results, wanted))
     tables = [(table, standings(table, quantity)) for table in _tables(inquiry)]
@@ -79,6 +80,20 @@ def advise(
         next=next_measurements(inquiry, found),
         conditions=(_answered(inquiry, best, now), _order_changes(tables, found, now)),
     )
+
+
+def essence(spec: PlacementAdviceSpec, result: BenchmarkResult) -> BenchmarkResult:
+    """The result with no more than the answer needs, so that ten thousand of them fit into a small operator."""
+    quantities = _read(spec, result.spec.benchmark.kind)
+    status = with_quantities(result, quantities).status
+    kept = {name: status.statistics[name] for name in quantities if name in status.statistics}
+    less = {"trials": (), "distributions": Distributions(), "statistics": kept}
+    return result.model_copy(update={"status": status.model_copy(update=less)})
+
+
+def _read(spec: PlacementAdviceSpec, kind: str) -> tuple[str, ...]:
+    """The quantities that the answer rests on."""
+    return (quantity_of(_objective(spec), kind), *(limit.quantity for limit in limits(spec.constraints, kind)))
 
 
 def quantity_of(objective: Objective, kind: str) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 from tierbench.api.kinds import BENCHMARKS
 from tierbench.api.model import GROUP
 from tierbench.api.node_class import NodeClass
+from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 
 
@@ -34,6 +35,7 @@ _FOLLOW: Final = ("list", "watch")
 _BENCHMARKS: Final = tuple(model.KIND.plural for model in BENCHMARKS)
 _NODE_CLASSES: Final = NodeClass.KIND.plural
 _RESULTS: Final = BenchmarkResult.KIND.plural
+_ADVICES: Final = PlacementAdvice.KIND.plural
 
 
 def _status(*plurals: str) -> tuple[str, ...]:
@@ -60,6 +62,8 @@ PERMISSIONS: Final = (
         "Keeps results, within the history.",
     ),
     Permission(GROUP, _status(_RESULTS), ("patch",), Scope.NAMESPACED, "Writes what was measured."),
+    Permission(GROUP, (_ADVICES,), _FOLLOW, Scope.NAMESPACED, "Sees what is asked."),
+    Permission(GROUP, _status(_ADVICES), ("patch",), Scope.NAMESPACED, "Answers."),
     Permission(
         _CORE, ("pods",), (*_FOLLOW, "create", "delete"), Scope.NAMESPACED, "Deploys servers, sees how clients end."
     ),

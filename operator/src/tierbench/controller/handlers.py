@@ -11,7 +11,9 @@ import kopf
 from tierbench.api.benchmark import BenchmarkStatus
 from tierbench.api.model import GROUP, VERSION, Kind
 from tierbench.api.node_class import NodeClass
+from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
+from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
 from tierbench.controller.loop import Loop
 from tierbench.domain.decide import is_due
@@ -29,10 +31,10 @@ def _due(status: Mapping[str, Any], spec: Mapping[str, Any], meta: Mapping[str, 
     return is_due(known.observed_generation, meta["generation"], known.phase, ttl)
 
 
-def register(registry: kopf.OperatorRegistry, context: Context) -> None:
+def register(registry: kopf.OperatorRegistry, context: Context, advisor: Advisor) -> None:
     """Binds every handler to one operator's context."""
     for kind in KINDS.values():
-        _register_benchmark(registry, context, kind.model.KIND)
+        _register_benchmark(registry, context, advisor, kind.model.KIND)
 
     @kopf.on.login(registry=registry)
     def login(**kwargs: Any) -> kopf.ConnectionInfo | None:
@@ -52,13 +54,19 @@ def register(registry: kopf.OperatorRegistry, context: Context) -> None:
     async def see_class(event: Mapping[str, Any], **_: Any) -> None:
         if context.cluster.see_class(event["object"], deleted=event["type"] == "DELETED"):
             context.classes_changed.set()
+            advisor.look_again()
 
     @kopf.on.event(GROUP, VERSION, BenchmarkResult.KIND.plural, registry=registry)
     async def see_result(event: Mapping[str, Any], **_: Any) -> None:
-        context.results.see(event["object"], deleted=event["type"] == "DELETED")
+        if context.results.see(event["object"], deleted=event["type"] == "DELETED"):
+            advisor.look_again(event["object"]["metadata"]["namespace"])
+
+    @kopf.on.event(GROUP, VERSION, PlacementAdvice.KIND.plural, registry=registry)
+    async def see_advice(event: Mapping[str, Any], **_: Any) -> None:
+        advisor.see(event["object"], deleted=event["type"] == "DELETED")
 
 
-def _register_benchmark(registry: kopf.OperatorRegistry, context: Context, kind: Kind) -> None:
+def _register_benchmark(registry: kopf.OperatorRegistry, context: Context, advisor: Advisor, kind: Kind) -> None:
     resource, plural = benchmarks(kind), kind.plural
 
     @kopf.daemon(GROUP, VERSION, plural, registry=registry, id=f"run-{plural}", when=_due)
@@ -72,7 +80,8 @@ def _register_benchmark(registry: kopf.OperatorRegistry, context: Context, kind:
 
     @kopf.on.event(GROUP, VERSION, plural, registry=registry, id=f"see-{plural}")
     async def see(event: Mapping[str, Any], namespace: str | None, name: str, **_: Any) -> None:
-        context.results.see_benchmark(event["object"], deleted=event["type"] == "DELETED")
+        if context.results.see_benchmark(event["object"], deleted=event["type"] == "DELETED"):
+            advisor.look_again(namespace)
         context.wakeups.ring((kind.kind, namespace or "", name))
 
 

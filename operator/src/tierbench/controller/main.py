@@ -1,7 +1,6 @@
 """tierbench-operator: the program in the operator's pod."""
 
 import asyncio
-import contextlib
 import logging
 import signal
 import sys
@@ -11,6 +10,7 @@ import aiohttp
 import kopf
 
 from tierbench.api.model import GROUP
+from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
 from tierbench.controller.handlers import keep_classes, register
 from tierbench.controller.settings import Settings, SettingsError
@@ -64,8 +64,9 @@ async def operate(settings: Settings) -> None:
         async with serve(settings.http_port, context.results, context.metrics):
             await _load(context, stop)
             registry = kopf.OperatorRegistry()
-            register(registry, context)
-            classes = asyncio.create_task(keep_classes(context))
+            advisor = Advisor(kube, context.results, context.cluster)
+            register(registry, context, advisor)
+            tasks = [asyncio.create_task(keep_classes(context)), asyncio.create_task(advisor.run())]
             try:
                 await kopf.operator(
                     registry=registry,
@@ -76,9 +77,9 @@ async def operate(settings: Settings) -> None:
                     stop_flag=stop,
                 )
             finally:
-                classes.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await classes
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _load(context: Context, stop: asyncio.Event) -> None:

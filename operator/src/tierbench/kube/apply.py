@@ -1,7 +1,6 @@
 """Does what a decision asks for. Every action is safe to do twice."""
 
 import logging
-from datetime import UTC, datetime
 from typing import Any
 
 from tierbench.api.model import API_VERSION
@@ -21,7 +20,6 @@ from tierbench.domain.actions import (
 )
 from tierbench.kube.client import (
     CONFIG_MAPS,
-    EVENTS,
     JOBS,
     PODS,
     RESULTS,
@@ -35,6 +33,7 @@ from tierbench.kube.client import (
     ResourceType,
 )
 from tierbench.kube.credentials import fill
+from tierbench.kube.events import post
 from tierbench.kube.leases import acquire, release
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Manifest
@@ -101,28 +100,4 @@ class Executor:
 
     async def post(self, event: Event) -> None:
         """An event on the benchmark, for `kubectl describe`."""
-        now = datetime.now(UTC)
-        stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-        owner = self._owner
-        reference = {
-            "apiVersion": API_VERSION,
-            "kind": owner.kind,
-            "name": owner.name,
-            "namespace": owner.namespace,
-            "uid": owner.uid,
-        }
-        body = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"generateName": f"{owner.name}.", "namespace": owner.namespace},
-            "involvedObject": reference,
-            "reason": event.reason,
-            "message": event.message[:1024],
-            "type": "Warning" if event.warning else "Normal",
-            "source": {"component": "tierbench"},
-            "reportingComponent": "tierbench.io/operator",
-            "firstTimestamp": stamp,
-            "lastTimestamp": stamp,
-            "count": 1,
-        }
-        await self._kube.create(EVENTS, owner.namespace, body)
+        await post(self._kube, self._owner, event)

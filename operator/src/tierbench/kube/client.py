@@ -66,6 +66,7 @@ JOBS: Final = ResourceType("apis/batch/v1", "jobs")
 LEASES: Final = ResourceType("apis/coordination.k8s.io/v1", "leases")
 NODE_CLASSES: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "nodeclasses")
 RESULTS: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "benchmarkresults")
+ADVICES: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "placementadvices")
 
 TYPES_BY_KIND: Final = {
     "Pod": PODS,

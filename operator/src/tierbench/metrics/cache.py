@@ -21,6 +21,7 @@ _logger = logging.getLogger(__name__)
 class _Ended:
     """An ended result. `measured` is when, in seconds since 1970; None if it failed."""
 
+    uid: str
     run: int
     measured: float | None
     samples: Samples
@@ -38,28 +39,40 @@ class ResultCache:
         """All that there was when the operator started has been seen."""
         self.filled = True
 
-    def see_benchmark(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
-        """Takes in a benchmark of any kind."""
+    def see_benchmark(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
+        """Takes in a benchmark of any kind; whether a run of it has ended that had not."""
         metadata = raw["metadata"]
         key = (raw["kind"], metadata["namespace"], metadata["name"])
+        before = self.newest_ended_run(key)
         if deleted:
             self._benchmarks.pop(key, None)
-            return
-        status = BenchmarkStatus.model_validate(raw.get("status", {}))
-        self._benchmarks[key] = status.model_copy(update={"conditions": (), "answer": ""})
+        else:
+            status = BenchmarkStatus.model_validate(raw.get("status", {}))
+            self._benchmarks[key] = status.model_copy(update={"conditions": (), "answer": ""})
+        return self.newest_ended_run(key) != before
 
-    def see(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
-        """Takes in a result; one that is still growing, or cannot be understood, says nothing."""
+    def newest_ended_run(self, key: BenchmarkKey) -> int:
+        """Its number; 0 if none has ended."""
+        run = self._benchmarks.get(key, BenchmarkStatus()).run
+        if run is None:
+            return 0
+        return run.number if run.completion_time is not None else run.number - 1
+
+    def see(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
+        """Takes in a result, and tells whether one more has ended, or is gone.
+
+        One that is still growing, or cannot be understood, says nothing.
+        """
         metadata, reference = raw["metadata"], raw["spec"]["benchmark"]
         key = (reference["kind"], metadata["namespace"], reference["name"])
         ended = None if deleted else _read(raw)
         results = self._results.setdefault(key, {})
-        if ended is None:
-            results.pop(metadata["name"], None)
-        else:
+        before = results.pop(metadata["name"], None)
+        if ended is not None:
             results[metadata["name"]] = ended
         if not results:
             del self._results[key]
+        return (before and before.uid) != (ended and ended.uid)
 
     def samples(self) -> list[Samples]:
         """What all benchmarks say, and the results of the newest run of each that has ended; no labels twice.
@@ -73,19 +86,11 @@ class ResultCache:
 
     def _all(self) -> Iterator[Samples]:
         for key, status in sorted(self._benchmarks.items(), key=lambda item: item[0]):
-            run = _newest_ended_run(status)
+            run = self.newest_ended_run(key)
             ended = [result for _, result in sorted(self._results.get(key, {}).items(), key=lambda item: item[0])]
             measured = [result.measured for result in ended if result.run <= run and result.measured is not None]
             yield benchmark_samples(*key, status, max(measured, default=None))
             yield from (result.samples for result in ended if result.run == run)
-
-
-def _newest_ended_run(status: BenchmarkStatus) -> int:
-    """Its number; 0 if none has ended."""
-    run = status.run
-    if run is None:
-        return 0
-    return run.number if run.completion_time is not None else run.number - 1
 
 
 def _read(raw: Mapping[str, Any]) -> _Ended | None:
@@ -93,7 +98,7 @@ def _read(raw: Mapping[str, Any]) -> _Ended | None:
         result = BenchmarkResult.model_validate(raw)
         if result.status.phase is ResultPhase.RUNNING:
             return None
-        return _Ended(result.spec.run, _measured(result), result_samples(result))
+        return _Ended(result.metadata.uid, result.spec.run, _measured(result), result_samples(result))
     except (KeyError, ValueError) as error:
         name = f"{raw['metadata']['namespace']}/{raw['metadata']['name']}"
         _logger.warning("BenchmarkResult %s cannot be understood and is left out of the metrics: %s", name, error)

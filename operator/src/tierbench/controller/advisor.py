@@ -1,0 +1,125 @@
+"""Answers every PlacementAdvice anew when something that it rests on has changed."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import aiohttp
+from pydantic import ValidationError
+
+from tierbench.advice.advise import essence
+from tierbench.api.model import API_VERSION
+from tierbench.api.placement_advice import PlacementAdvice
+from tierbench.api.result import BenchmarkResult
+from tierbench.domain.advising import answer, news
+from tierbench.kube.client import ADVICES, RESULTS, ApiError, Kube, NotFoundError
+from tierbench.kube.cluster import ClusterView
+from tierbench.kube.events import post
+from tierbench.metrics.cache import ResultCache
+from tierbench.workloads.names import LABEL_BENCHMARK, Owner
+
+_ERROR_SECONDS: Final = 5.0
+_REST_SECONDS: Final = 0.5
+_REST_SHARE: Final = 10
+"""Times as long as the answers took: with ever so many results, the operator has time for its runs."""
+
+Key = tuple[str, str]
+_logger = logging.getLogger(__name__)
+
+
+class Advisor:
+    """Knows all advices by namespace and name, and which are due. Results are read anew for each answer."""
+
+    def __init__(self, kube: Kube, results: ResultCache, cluster: ClusterView) -> None:
+        self._kube = kube
+        self._results = results
+        self._cluster = cluster
+        self._advices: dict[Key, PlacementAdvice] = {}
+        self._due: set[Key] = set()
+        self._bell = asyncio.Event()
+
+    def see(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
+        """Takes in an advice as a watch shows it."""
+        key = (raw["metadata"]["namespace"], raw["metadata"]["name"])
+        before = self._advices.pop(key, None)
+        if deleted:
+            return
+        try:
+            advice = PlacementAdvice.model_validate(raw)
+        except ValidationError as error:
+            _logger.warning("PlacementAdvice %s/%s cannot be understood: %s", *key, error)
+            return
+        self._advices[key] = advice
+        if before is None or advice.metadata.generation != advice.status.observed_generation:
+            self._ring(key)
+
+    def look_again(self, namespace: str | None = None) -> None:
+        """Something that advices rest on has changed, in a namespace or everywhere."""
+        for key in self._advices:
+            if namespace in {None, key[0]}:
+                self._ring(key)
+
+    def _ring(self, key: Key) -> None:
+        self._due.add(key)
+        self._bell.set()
+
+    async def run(self) -> None:
+        """Answers what is due, for ever."""
+        while True:
+            await self._bell.wait()
+            self._bell.clear()
+            started = time.monotonic()
+            for key in sorted(self._due):
+                self._due.discard(key)
+                await self._answer_or_retry(key)
+            await asyncio.sleep(max(_REST_SECONDS, _REST_SHARE * (time.monotonic() - started)))
+
+    async def _answer_or_retry(self, key: Key) -> None:
+        advice = self._advices.get(key)
+        if advice is None:
+            return
+        try:
+            await self._answer(key, advice)
+        except NotFoundError:
+            _logger.info("PlacementAdvice %s/%s is gone", *key)
+        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+            _logger.warning("PlacementAdvice %s/%s: %s; trying again", *key, error)
+            asyncio.get_running_loop().call_later(_ERROR_SECONDS, self._ring, key)
+
+    async def _answer(self, key: Key, advice: PlacementAdvice) -> None:
+        results = [result async for result in self._read(advice)]
+        classes = tuple(self._cluster.classes.values())
+        status = await asyncio.to_thread(answer, advice, results, classes, datetime.now(UTC))
+        if status == advice.status:
+            return
+        metadata, kind = advice.metadata, PlacementAdvice.KIND.kind
+        head = {"name": metadata.name, "namespace": metadata.namespace}
+        body = {"apiVersion": API_VERSION, "kind": kind, "metadata": head, "status": status.to_json()}
+        await self._kube.apply_status(ADVICES, metadata.namespace, body)
+        self._advices[key] = advice.model_copy(update={"status": status})
+        owner = Owner(kind, *key, metadata.uid)
+        for event in news(advice.status, status):
+            await post(self._kube, owner, event)
+
+    async def _read(self, advice: PlacementAdvice) -> AsyncIterator[BenchmarkResult]:
+        """What it needs of the results that it may mean."""
+        for name in advice.spec.benchmarks.names or (None,):
+            labels = None if name is None else {LABEL_BENCHMARK: name}
+            async for raw in self._kube.each(RESULTS, advice.metadata.namespace, labels):
+                try:
+                    result = BenchmarkResult.model_validate(raw)
+                except ValidationError as error:
+                    _logger.warning("Result %s is left out of advices: %s", raw["metadata"]["name"], error)
+                    continue
+                if not self._yields(result):
+                    yield essence(advice.spec, result)
+                await asyncio.sleep(0)
+
+    def _yields(self, result: BenchmarkResult) -> bool:
+        """Whether its run is under way while an older one can speak for the benchmark."""
+        benchmark = result.spec.benchmark
+        ended = self._results.newest_ended_run((benchmark.kind, result.metadata.namespace or "", benchmark.name))
+        return 0 < ended < result.spec.run

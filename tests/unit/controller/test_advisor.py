@@ -1,0 +1,203 @@
+"""Advices follow what they rest on, say it once, and get over an API server that is away."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from kubernetes.aio.client import ApiClient
+
+from tests.unit.report.published import measured
+from tierbench.controller import advisor as module
+from tierbench.controller.advisor import Advisor
+from tierbench.kube.client import ApiError, Kube, NotFoundError
+from tierbench.kube.cluster import ClusterView
+from tierbench.metrics.cache import ResultCache
+
+FAST, SLOW = (1.0, 1.01, 0.99, 1.0), (2.0, 2.02, 1.98, 2.0)
+
+
+class Server(Kube):
+    """What an API server would hold of one namespace."""
+
+    def __init__(self) -> None:
+        super().__init__(ApiClient())
+        self.results: dict[str, dict[str, Any]] = {}
+        self.statuses: list[dict[str, Any]] = []
+        self.events: list[str] = []
+        self.queries: list[str] = []
+        self.refusals: list[ApiError] = []
+        self.written = asyncio.Event()
+        self.refused = asyncio.Event()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        content_type: str = "application/json",
+    ) -> dict[str, Any]:
+        if self.refusals:
+            self.refused.set()
+            raise self.refusals.pop()
+        if method == "GET":
+            self.queries.append((query or {}).get("labelSelector", ""))
+            return {"items": list(self.results.values()), "metadata": {}}
+        assert body is not None
+        if method == "PATCH":
+            assert path.endswith("/namespaces/default/placementadvices/photos/status"), content_type
+            self.statuses.append(body["status"])
+            self.written.set()
+        else:
+            self.events.append(f"{body['involvedObject']['name']}: {body['reason']}")
+        return {}
+
+    def add(self, node_class: str, times: tuple[float, ...], case: int, run: int = 1) -> dict[str, Any]:
+        result = measured(node_class, "1M", [(time, 0) for time in times], case, run, name="files")
+        raw = result.to_json() | {"kind": "BenchmarkResult"}
+        self.results[raw["metadata"]["name"]] = raw
+        return raw
+
+    async def next_status(self) -> dict[str, Any]:
+        await asyncio.wait_for(self.written.wait(), 10)
+        self.written.clear()
+        return self.statuses[-1]
+
+
+def asked(generation: int = 1, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": "photos", "namespace": "default", "uid": "u", "generation": generation}
+    return {"metadata": metadata, "spec": {"clientClass": "user", **spec}}
+
+
+def ran(number: int, ended: bool) -> dict[str, Any]:
+    run = {"number": number, "startTime": "2026-11-21T00:00:00Z"}
+    if ended:
+        run["completionTime"] = "2026-11-21T01:00:00Z"
+    metadata = {"name": "files", "namespace": "default"}
+    return {"kind": "FileTransferBenchmark", "metadata": metadata, "status": {"run": run}}
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_REST_SECONDS", "_REST_SHARE", "_ERROR_SECONDS"):
+        monkeypatch.setattr(module, name, 0)
+
+
+@asynccontextmanager
+async def advising(server: Server, cache: ResultCache | None = None) -> AsyncIterator[Advisor]:
+    advisor = Advisor(server, cache or ResultCache(), ClusterView())
+    task = asyncio.create_task(advisor.run())
+    try:
+        yield advisor
+    finally:
+        task.cancel()
+
+
+async def test_an_advice_is_answered_when_seen_and_follows_results() -> None:
+    server = Server()
+    server.add("cloud", FAST, 1)
+    async with advising(server) as advisor:
+        advisor.see(asked(), deleted=False)
+        alone = await server.next_status()
+        assert (alone["best"], alone["observedGeneration"]) == ("", 1)
+        server.add("jetson", SLOW, 2)
+        advisor.look_again("elsewhere")
+        advisor.look_again("default")
+        both = await server.next_status()
+    assert (both["best"], both["runnerUp"]) == ("cloud", "jetson")
+    assert server.events == ["photos: BestClassChanged"]
+    assert len(server.statuses) == 2
+
+
+async def test_what_has_not_changed_is_not_written() -> None:
+    server = Server()
+    server.add("cloud", FAST, 1)
+    server.add("jetson", SLOW, 2)
+    async with advising(server) as advisor:
+        advisor.see(asked(), deleted=False)
+        status = await server.next_status()
+        advisor.look_again()
+        advisor.see({**asked(generation=2), "status": status}, deleted=False)
+        assert (await server.next_status())["observedGeneration"] == 2
+    assert [status["observedGeneration"] for status in server.statuses] == [1, 2]
+    assert server.events == ["photos: BestClassChanged"]
+
+
+async def test_transition_times_stay_while_the_answer_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server()
+    server.add("cloud", FAST, 1)
+    known = {"type": "Answered", "status": "False", "reason": "So", "message": "So."}
+    since = {"lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}
+    async with advising(server) as advisor:
+        advisor.see({**asked(generation=2), "status": {"conditions": [known | since]}}, deleted=False)
+        status = await server.next_status()
+    answered, order = status["conditions"]
+    assert (answered["lastTransitionTime"], answered["observedGeneration"]) == ("2026-01-01T00:00:00Z", 2)
+    assert order["lastTransitionTime"] != "2026-01-01T00:00:00Z"
+
+
+async def test_only_the_benchmarks_that_are_named_are_read() -> None:
+    server = Server()
+    async with advising(server) as advisor:
+        advisor.see(asked(benchmarks={"names": ["files", "more"]}), deleted=False)
+        await server.next_status()
+    assert server.queries == ["tierbench.io/benchmark=files", "tierbench.io/benchmark=more"]
+
+
+@pytest.mark.parametrize(("ended", "best"), [(False, "cloud"), (True, "jetson")])
+async def test_a_run_under_way_yields_to_the_one_before(ended: bool, best: str) -> None:
+    server, cache = Server(), ResultCache()
+    cache.see_benchmark(ran(2, ended), deleted=False)
+    for case, (node_class, times) in enumerate((("cloud", FAST), ("jetson", SLOW)), start=1):
+        server.add(node_class, times, case)
+        server.add(node_class, SLOW if times is FAST else FAST, case, run=2)
+    async with advising(server, cache) as advisor:
+        advisor.see(asked(), deleted=False)
+        status = await server.next_status()
+    answered = next(item for item in status["conditions"] if item["type"] == "Answered")
+    if ended:
+        assert answered["reason"] == "ContradictingRuns"
+    else:
+        assert status["best"] == best
+
+
+async def test_an_api_server_that_is_away_is_waited_for() -> None:
+    server = Server()
+    server.add("cloud", FAST, 1)
+    server.refusals = [ApiError(500, "InternalError", "etcd is away")] * 3
+    async with advising(server) as advisor:
+        advisor.see(asked(), deleted=False)
+        assert (await server.next_status())["ranking"]
+    assert not server.refusals
+
+
+async def test_an_advice_that_is_gone_or_damaged_stops_nothing() -> None:
+    server = Server()
+    server.refusals = [NotFoundError(404, "NotFound", "gone")]
+    damaged = {"metadata": {"name": "broken", "namespace": "default"}, "spec": {}}
+    async with advising(server) as advisor:
+        advisor.see(asked(), deleted=False)
+        advisor.see(damaged, deleted=False)
+        await asyncio.wait_for(server.refused.wait(), 10)
+        advisor.see(asked(generation=2), deleted=False)
+        assert (await server.next_status())["observedGeneration"] == 2
+        advisor.see(asked(), deleted=True)
+        advisor.look_again()
+    assert len(server.statuses) == 1
+
+
+def test_only_news_make_advices_due() -> None:
+    cache, server = ResultCache(), Server()
+    raw = server.add("cloud", FAST, 1)
+    assert cache.see(raw, deleted=False)
+    assert not cache.see(raw, deleted=False)
+    again = raw | {"metadata": raw["metadata"] | {"uid": "other"}}
+    assert cache.see(again, deleted=False)
+    assert cache.see(again, deleted=True)
+    assert not cache.see(again | {"status": {}}, deleted=False)
+    assert not cache.see_benchmark(ran(1, ended=False), deleted=False)
+    assert cache.see_benchmark(ran(1, ended=True), deleted=False)
+    assert not cache.see_benchmark(ran(2, ended=False), deleted=False)
