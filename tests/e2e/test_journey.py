@@ -1,11 +1,29 @@
 """From kubectl apply to an answer."""
 
-from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
-from tests.e2e.kubectl import Kubectl
+from typing import Any
+
+from tests.e2e.benchmarks import API_VERSION, Running, assert_every_trial_once, assert_nothing_left, file_transfer
+from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
 
 
+def advised(kubectl: Kubectl, *reasons: str) -> dict[str, Any]:
+    """The status of the advice, once it is answered for one of these reasons."""
+
+    def answered() -> dict[str, Any] | None:
+        status: dict[str, Any] = kubectl.get("placementadvice", "files").get("status", {})
+        found = [item["reason"] for item in status.get("conditions", []) if item["type"] == "Answered"]
+        return status if set(found) & set(reasons) else None
+
+    return wait_for(f"the advice says {' or '.join(reasons)}", answered, 30)
+
+
 def test_two_classes_are_measured_and_compared(kubectl: Kubectl, release: Release) -> None:
+    question = {"clientClass": "user", "workload": {"fileSizes": [{"size": "16Mi"}]}}
+    kubectl.apply(
+        {"apiVersion": API_VERSION, "kind": "PlacementAdvice", "metadata": {"name": "files"}, "spec": question}
+    )
+    advised(kubectl, "NoResults")
     kubectl.apply(
         file_transfer(
             servers={"nodeClasses": ["cloud", "jetson-nano"]}, fileSizes=["1Mi", "16Mi"], access="NodePort", warmup=1
@@ -24,6 +42,12 @@ def test_two_classes_are_measured_and_compared(kubectl: Kubectl, release: Releas
     story = kubectl("describe", "filetransferbenchmark", "files")
     for word in ("RunStarted", "Starting", "CaseMeasured", "AllCasesMeasured"):
         assert word in story
+
+    answer = advised(kubectl, "ShownBetter", "NotToldApart")
+    assert {item["nodeClass"]: item["trials"] for item in answer["ranking"]} == {"cloud": 3, "jetson-nano": 3}
+    assert {note["reason"] for note in answer["caveats"]} >= {"OneNode"}
+    if answer["best"]:
+        assert "BestClassChanged" in kubectl("describe", "placementadvice", "files")
 
     first = running.results[0]
     assert first["spec"]["server"]["architecture"]
