@@ -1,5 +1,6 @@
 """Every CEL rule refuses what it is for, with its message at its place."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +74,20 @@ def external(**fields: Any) -> list[dict[str, Any]]:
     return [{"name": "site", "external": {"address": "broker.example.com:1883", **fields}}]
 
 
+def policy_rows(model: type[Resource]) -> Iterator[Row]:
+    """What every kind of benchmark has."""
+    schedule, zone, rate = (f"spec.runPolicy.{name}" for name in ("schedule", "timeZone", "constraints"))
+    for wrong in ("every night", "0 0 * *", "0 0 * * * *", "0 0 * * $(date)"):
+        yield Row(model, schedule, wrong, schedule, "is not a cron schedule: write minute, hour,")
+    yield Row(
+        model, "spec.runPolicy", {"schedule": "0 0 * * *", "timeZone": "../UTC"}, zone, "is not the name of a time"
+    )
+    yield Row(model, "spec.runPolicy", {"timeZone": "UTC"}, "spec.runPolicy", "timeZone goes with schedule: give both")
+    rate += ".minimumBytesPerSecond"
+    yield Row(model, rate, "1MB", rate, NO_SIZE)
+    yield Row(model, rate, "17Ti", rate, "is more than 16Ti")
+
+
 ROWS = (
     Row(FILES, "metadata.name", "n" * 41, "", "metadata.name is longer than 40 characters: choose a shorter one"),
     Row(FILES, "metadata.name", "files.small", "", "metadata.name has a dot: write a hyphen instead"),
@@ -88,6 +103,8 @@ ROWS = (
     Row(FILES, SIZES, [2**44 + 1], "spec.fileSizes[]", "is more than 16Ti"),
     Row(FILES, SIZES, ["1Ki", 1024], SIZES, "has the same size twice (1Ki and 1024 are the same): name each size once"),
     Row(FILES, SIZES, ["1M", "1000k"], SIZES, "has the same size twice"),
+    *policy_rows(FILES),
+    *policy_rows(BROKERS),
     Row(FILES, "spec.storage", {}, "spec.storage", ONE_STORAGE),
     Row(FILES, "spec.storage", {"emptyDir": {}, "hostPath": {"path": "/files"}}, "spec.storage", ONE_STORAGE),
     Row(FILES, PATH, "files", PATH, BAD_PATH),

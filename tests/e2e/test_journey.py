@@ -1,5 +1,7 @@
 """From kubectl apply to an answer."""
 
+import json
+from datetime import UTC, datetime
 from typing import Any
 
 from tests.e2e.benchmarks import API_VERSION, Running, assert_every_trial_once, assert_nothing_left, file_transfer
@@ -64,15 +66,26 @@ def test_two_classes_are_measured_and_compared(kubectl: Kubectl, release: Releas
     assert any(line.startswith("tierbench_file_transfer_retries") for line in lines)
 
 
-def test_rerun_makes_a_second_run(kubectl: Kubectl) -> None:
-    kubectl.apply(file_transfer(runPolicy={"history": 1}))
+def test_further_runs_are_numbered_planned_and_held_to_what_was_asked(kubectl: Kubectl) -> None:
+    policy = {"history": 1, "constraints": {"maximumMeanMilliseconds": 60000, "maximumRetries": 0}}
+    kubectl.apply(file_transfer(runPolicy=policy))
     running = Running(kubectl)
     running.wait_for_phase("Complete")
-    kubectl("patch", "ftb", "files", "--type=merge", "-p", '{"spec": {"runPolicy": {"rerun": "again"}}}')
+    assert running.condition("Regressed")["reason"] == "NoEarlierRun"
+    kubectl("wait", "ftb/files", "--for=condition=Passed", "--timeout=10s")
+    more = {"rerun": "again", "schedule": "0 0 1 1 *", "constraints": {"maximumMeanMilliseconds": 1}}
+    kubectl("patch", "ftb", "files", "--type=merge", "-p", json.dumps({"spec": {"runPolicy": more}}))
     status = running.wait_for_phase("Complete")
     assert status["run"]["number"] == 2
     assert {result["spec"]["run"] for result in running.results} == {2}
     assert_every_trial_once(running)
+    assert running.condition("Passed")["reason"] == "ConstraintsBroken"
+    assert running.condition("Regressed")["reason"] in {"NotWorse", "WorseThanBefore"}
+    next_year = datetime.now(UTC).year + 1
+    wait_for("the next run is planned", lambda: running.status.get("nextRunTime") == f"{next_year}-01-01T00:00:00Z", 30)
+    story = kubectl("describe", "ftb", "files")
+    assert "ConstraintsMet" in story
+    assert "ConstraintsBroken" in story
 
 
 def test_suspend_and_resume_in_mid_run(kubectl: Kubectl) -> None:

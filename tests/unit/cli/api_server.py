@@ -100,6 +100,18 @@ class Handler(BaseHTTPRequestHandler):
             items = [item for (where, _), item in self.store.objects.items() if where == plural]
             self._answer(200, {"metadata": {"resourceVersion": str(self.store.version)}, "items": items})
 
+    def do_PATCH(self) -> None:
+        self.store.came(f"PATCH {self.path}")
+        plural, _, name = urlsplit(self.path).path.removeprefix(_PATH).removeprefix(_NAMESPACE).partition("/")
+        change = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.store.fault is not None:
+            self._answer(self.store.fault, {"kind": "Status", "reason": "Fault"})
+            return
+        item = self.store.objects[plural, name]
+        policy = item["spec"].get("runPolicy", {}) | change["spec"]["runPolicy"]
+        self.store.put(plural, item | {"spec": item["spec"] | {"runPolicy": policy}})
+        self._answer(200, item)
+
     def _answer(self, status: int, body: Mapping[str, Any]) -> None:
         data = json.dumps(body).encode()
         self.send_response(status)

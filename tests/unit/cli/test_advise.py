@@ -216,4 +216,4 @@ def test_a_question_in_the_cluster_is_answered_from_it(tmp_path: Path, capsys: C
         assert "cloud is best for 5 GB" in capsys.readouterr().out
         store.fail(403)
         assert main(["compare", "cloud", "jetson", "--kubeconfig", kubeconfig]) == 2
-        assert "you may not read this" in told(capsys)
+        assert "you may not do this" in told(capsys)

@@ -146,3 +146,27 @@ def test_an_unusable_kubeconfig_is_one_line(content: str | None, tmp_path: Path,
         path.write_text(content)
     assert main(["results", "--kubeconfig", str(path)]) == 2
     assert "KUBECONFIG" in told(capsys)
+
+
+def test_only_the_cases_that_are_asked_for_are_shown(exported: str, capsys: Capture) -> None:
+    assert main(["results", "--from", exported, "--server", "jetson", "--where", "fileSize=1000000"]) == 0
+    text = capsys.readouterr().out
+    assert "43.00" in text
+    assert "23.00" not in text
+    assert "2 GB" not in text
+
+
+@pytest.mark.parametrize(
+    "filters", [["--server", "edge"], ["--client", "cloud"], ["--where", "fileSize=7M"], ["--where", "size=1M"]]
+)
+def test_filters_that_leave_nothing_say_what_there_is(exported: str, capsys: Capture, filters: list[str]) -> None:
+    assert main(["results", "--from", exported, *filters]) == 2
+    text = told(capsys)
+    assert "no case is as asked for; there are the classes cloud, jetson and user" in text
+    assert "fileSize 1M, 512M" in text
+
+
+def test_a_filter_that_is_none_is_refused(exported: str, capsys: Capture) -> None:
+    with pytest.raises(SystemExit):
+        main(["results", "--from", exported, "--where", "1M"])
+    assert "write FACTOR=LEVEL" in capsys.readouterr().err

@@ -104,3 +104,13 @@ def test_trouble_is_told_once_and_its_end_too() -> None:
 @pytest.mark.parametrize(("seconds", "text"), [(-3, "0 s"), (40, "40 s"), (130, "2 min 10 s"), (3900, "1 h 5 min")])
 def test_time_left(seconds: int, text: str) -> None:
     assert time_left(seconds) == text
+
+
+def test_a_run_that_breaks_its_constraints_has_not_passed() -> None:
+    broken = condition("Passed", "False", "ConstraintsBroken", "cloud to user: Mean duration is 2.00 s.")
+    after = progress("Complete", conditions=[broken])
+    assert after.exit_code == 1
+    assert closing_line(after) == "Not passed: 2 of 2 cases measured; cloud to user: Mean duration is 2.00 s."
+    assert any("ConstraintsBroken" in remark for remark in after.remarks)
+    open_yet = condition("Passed", "False", "Running", "The run is under way.")
+    assert progress("Complete", conditions=[open_yet]).exit_code == 0

@@ -175,6 +175,7 @@ class World:
     printed: list[tuple[str, int]] = field(default_factory=list)
     deleted: bool = False
     uids: int = 0
+    nanoseconds: int = 10**9
 
     @property
     def owner(self) -> Owner:
@@ -206,7 +207,8 @@ class World:
         """Whether the operator has anything to do."""
         status, policy = self.benchmark.status, self.benchmark.spec.run_policy
         generation = self.benchmark.metadata.generation
-        return not self.deleted and is_due(status.observed_generation, generation, status.phase, policy.ttl_seconds)
+        later = policy.ttl_seconds is not None or policy.schedule is not None
+        return not self.deleted and is_due(status.observed_generation, generation, status.phase, later=later)
 
     def pass_(self, *, killed_after: int | None = None) -> Decision:
         """One pass; `killed_after` N writes, the operator is killed."""
@@ -251,7 +253,9 @@ class World:
         log = self.logs.get(pod.uid, "")
         number = first + len(log.splitlines())
         if number <= last:
-            self.logs[pod.uid] = log + trial_line(number, measured=EXCHANGES.get(self.owner.kind))
+            self.logs[pod.uid] = log + trial_line(
+                number, nanoseconds=self.nanoseconds, measured=EXCHANGES.get(self.owner.kind)
+            )
             self.printed.append((pod.name, number))
             self.pods[pod.name] = replace(pod, started=True)
         else:

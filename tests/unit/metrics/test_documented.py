@@ -4,7 +4,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.unit.metrics import test_broker
-from tests.unit.metrics.test_metrics import filled, raw_result
+from tests.unit.metrics.test_metrics import filled, raw_benchmark, raw_result, said
 from tierbench.metrics.family import render
 from tierbench.metrics.operator import OperatorMetrics
 
@@ -19,8 +19,11 @@ def test_every_metric_is_explained_and_nothing_else() -> None:
     statistics |= dict.fromkeys(rest, statistics["durationNanoseconds"])
     metrics = OperatorMetrics()
     metrics.error("Conflict")
+    held, cache = raw_benchmark(), filled(raw)
+    held["status"]["conditions"] = [said("Passed", "True", "So"), said("Regressed", "False", "So")]
+    cache.see_benchmark(held, deleted=False)
     text = (
-        "".join(render([*filled(raw).samples(), *test_broker.filled().samples()]))
+        "".join(render([*cache.samples(), *test_broker.filled().samples()]))
         + generate_latest(metrics.registry).decode()
     )
     names = {

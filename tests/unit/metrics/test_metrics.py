@@ -84,6 +84,11 @@ def filled(raw: dict[str, Any] | None = None) -> ResultCache:
     return cache
 
 
+def said(kind: str, status: str, reason: str) -> dict[str, Any]:
+    when = {"lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}
+    return {"type": kind, "status": status, "reason": reason, "message": "So.", **when}
+
+
 async def test_a_result_as_prometheus_reads_it() -> None:
     found = await samples(filled(raw_result(seconds=1.5)))
     labels = {"benchmark": "demo", "server_class": "jetson", "file_size": str(2**30), "cache_state": "Natural"}
@@ -245,3 +250,17 @@ def test_a_loop_that_is_long_overdue_is_stuck() -> None:
     assert metrics.stuck()
     metrics.forget("b")
     assert not metrics.stuck()
+
+
+@pytest.mark.parametrize(("status", "value"), [("True", 1), ("False", 0)])
+async def test_verdicts_are_exported_once_they_are_known(status: str, value: int) -> None:
+    raw, cache = raw_benchmark(), filled()
+    raw["status"]["conditions"] = [
+        said("Regressed", status, "So"),
+        said("Passed", status, "Running"),
+        said("Complete", status, "So"),
+    ]
+    cache.see_benchmark(raw, deleted=False)
+    found = await samples(cache)
+    assert one(found, "tierbench_benchmark_regressed", benchmark="demo", benchmark_namespace="ns") == value
+    assert not [name for name, _ in found if name == "tierbench_benchmark_passed"]

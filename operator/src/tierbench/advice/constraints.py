@@ -8,6 +8,7 @@ from tierbench.advice.estimate import estimate, smaller_is_better
 from tierbench.advice.units import level_in_words, show, title
 from tierbench.advice.words import joined
 from tierbench.advice.workload import Measured, Part
+from tierbench.api.limits import Limits
 from tierbench.api.placement_advice import Constraints
 from tierbench.api.quantity import parse_size
 from tierbench.results.quantities import main_quantity
@@ -34,7 +35,7 @@ class Limit:
     value: float
 
 
-def limits(constraints: Constraints, kind: str) -> tuple[Limit, ...]:
+def limits(constraints: Limits, kind: str) -> tuple[Limit, ...]:
     """The constraints on quantities, for benchmarks of this kind."""
     main = main_quantity(kind)
     minimum = constraints.minimum_bytes_per_second
@@ -49,9 +50,8 @@ def limits(constraints: Constraints, kind: str) -> tuple[Limit, ...]:
     )
 
 
-def breaches(measured: Measured, name: str, constraints: Constraints, kind: str) -> Iterator[Breach]:
+def breaches(measured: Measured, name: str, constraints: Limits, kind: str) -> Iterator[Breach]:
     """What a class does not keep to, or might not."""
-    yield from _architecture(measured, name, constraints)
     for part in measured.parts:
         if not measured.cell(name, part).results:
             continue
@@ -65,12 +65,13 @@ def breaches(measured: Measured, name: str, constraints: Constraints, kind: str)
             yield Breach("TooManyRetries", message)
 
 
-def _architecture(measured: Measured, name: str, constraints: Constraints) -> Iterator[Breach]:
+def architecture_breaches(measured: Measured, name: str, constraints: Constraints) -> Iterator[Breach]:
+    """Whether a class has nodes of an architecture that the service is not built for."""
     known = {result.spec.server.architecture for result in measured.used(name)}
-    excluded = sorted(known - set(constraints.architectures))
-    if constraints.architectures and excluded:
+    others = sorted(known - set(constraints.architectures))
+    if constraints.architectures and others:
         wanted = joined(constraints.architectures, "or")
-        yield Breach("ArchitectureExcluded", f"Its nodes are {joined(excluded) or 'unknown'}; {wanted} is asked for.")
+        yield Breach("ArchitectureExcluded", f"Its nodes are {joined(others) or 'unknown'}; {wanted} is asked for.")
 
 
 def _beyond(measured: Measured, name: str, part: Part, limit: Limit) -> Iterator[Breach]:

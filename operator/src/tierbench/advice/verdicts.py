@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Final
 
 from tierbench.advice.compare import Contest, contests, pairs
-from tierbench.advice.constraints import Breach, breaches
+from tierbench.advice.constraints import Breach, architecture_breaches, breaches
 from tierbench.advice.estimate import Estimate, margin
 from tierbench.advice.matrix import Run
 from tierbench.advice.selection import Selection
@@ -44,7 +44,11 @@ class Inquiry:
     def breaches(self) -> Mapping[str, tuple[Breach, ...]]:
         """The constraints that a class does not keep to, or might not."""
         return {
-            name: tuple(breaches(self.measured, name, self.spec.constraints, self.kind)) for name in self.measured.cells
+            name: (
+                *architecture_breaches(self.measured, name, self.spec.constraints),
+                *breaches(self.measured, name, self.spec.constraints, self.kind),
+            )
+            for name in self.measured.cells
         }
 
     @cached_property

@@ -5,7 +5,8 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
-from tierbench.api.model import ClassNames, Column, Conditions, Model, Resource, Rule
+from tierbench.api.model import ClassNames, Column, Conditions, Model, Resource, Rule, rules
+from tierbench.api.run_policy import ZONE_OF_SCHEDULE, RunPolicy
 
 _SHORT_NAME = Rule(
     "size(self.metadata.name) <= 40",
@@ -116,25 +117,6 @@ Repetitions = Annotated[
 Warmup = Annotated[int, Field(ge=0, le=5, description="Trials before them that are run, shown and never counted.")]
 
 
-class RunPolicy(Model):
-    """When the benchmark runs and how long it is kept. The one part of a spec that can change."""
-
-    suspend: bool = Field(
-        default=False, description="True stops after what is measured already; false goes on with the next trial."
-    )
-    rerun: str | None = Field(
-        default=None, max_length=63, description="A new value starts a new run once the one under way has ended."
-    )
-    history: int = Field(default=5, ge=1, le=50, description="How many runs are kept, the newest included.")
-    ttl_seconds: int | None = Field(
-        default=None,
-        ge=600,
-        le=31536000,
-        description="The benchmark and its results are deleted this long after it ended. "
-        "At least 600, or no scrape would ever see the results.",
-    )
-
-
 class NodeAssignment(Model):
     """A node chosen for a class at the start of a run, kept until its end."""
 
@@ -190,6 +172,9 @@ class BenchmarkStatus(Model):
     cases: CaseCounts = Field(default=CaseCounts(), description="How the cases of the run stand.")
     current: CurrentCase | None = Field(default=None, description="What is measured at this moment.")
     run: RunStatus | None = Field(default=None, description="The run under way, or the last one.")
+    next_run_time: str | None = Field(
+        default=None, json_schema_extra={"format": "date-time"}, description="When the schedule starts the next run."
+    )
     answer: str = Field(default="", max_length=1024, description="What the newest complete run says, in a sentence.")
     conditions: Conditions = ()
 
@@ -200,6 +185,9 @@ BENCHMARK_COLUMNS = (
     Column("Run", ".status.run.number", "integer"),
     Column("Failed", ".status.cases.failed", "integer", priority=1),
     Column("Now", ".status.current.name", priority=1),
+    Column("Next", ".status.nextRunTime", priority=1, description="When the schedule starts the next run."),
+    Column("Passed", '.status.conditions[?(@.type=="Passed")].status', priority=1),
+    Column("Regressed", '.status.conditions[?(@.type=="Regressed")].status', priority=1),
     Column("Answer", ".status.answer"),
     Column("Age", ".metadata.creationTimestamp", "date"),
 )
@@ -218,7 +206,11 @@ class BenchmarkSpec(Model):
     warmup: Warmup = 0
     order: Order = Order()
     timeouts: Timeouts = Timeouts()
-    run_policy: RunPolicy = Field(default=RunPolicy(), description="When it runs, and how long it is kept: can change.")
+    run_policy: RunPolicy = Field(
+        default=RunPolicy(),
+        json_schema_extra=rules(ZONE_OF_SCHEDULE),
+        description="When it runs, how long it is kept, what it is held to: can change.",
+    )
 
 
 class Benchmark(Resource):

@@ -7,6 +7,7 @@ from pydantic import Field, JsonValue
 
 from tierbench.api.broker import Delivery
 from tierbench.api.contract import Count, Reason
+from tierbench.api.limits import Limits
 from tierbench.api.model import ClassName, Column, Conditions, Kind, Model, Resource, Rule, Size, rules
 from tierbench.api.node_class import SelectorOperator
 from tierbench.api.result import Level, Note
@@ -79,21 +80,9 @@ class Benchmarks(Model):
     )
 
 
-class Constraints(Model):
+class Constraints(Limits):
     """What a class must keep to at each level of the workload, or it is Infeasible."""
 
-    maximum_mean_milliseconds: int | None = Field(default=None, ge=1, le=86400000, description="Of the mean time.")
-    maximum_p99_milliseconds: int | None = Field(
-        default=None,
-        ge=1,
-        le=86400000,
-        description="Of the 99th percentile of the time.",
-    )
-    minimum_bytes_per_second: Size | None = Field(default=None, description="Of the mean throughput.")
-    minimum_messages_per_second: int | None = Field(default=None, ge=1, le=10**9, description="Of it, in messages.")
-    maximum_retries: int | None = Field(
-        default=None, ge=0, le=10**9, description="Of all counted trials of a level together; 0 means none at all."
-    )
     architectures: tuple[Annotated[str, Field(min_length=1, max_length=32)], ...] = Field(
         default=(),
         max_length=8,

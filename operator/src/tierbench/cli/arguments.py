@@ -25,6 +25,16 @@ def choose_results(parser: argparse.ArgumentParser) -> None:
     """The arguments that say which results."""
     parser.add_argument("name", nargs="?", metavar="[KIND/]NAME", help="the benchmark; by default all of the namespace")
     parser.add_argument("--run", type=_positive, dest="number", metavar="N", help="the run; by default the newest")
+    parser.add_argument("--server", metavar="CLASS", help="only cases with servers on this node class")
+    parser.add_argument("--client", metavar="CLASS", help="only cases with clients on this node class")
+    parser.add_argument(
+        "--where",
+        type=_level,
+        metavar="FACTOR=LEVEL",
+        action="append",
+        default=[],
+        help="only cases at this level, as in tls=None; several times for several factors",
+    )
     choose_files(parser)
 
 
@@ -46,3 +56,10 @@ def _positive(text: str) -> int:
     if not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a run: runs count from 1")
     return int(text)
+
+
+def _level(text: str) -> tuple[str, str]:
+    factor, sign, level = text.partition("=")
+    if not (factor and sign and level):
+        raise argparse.ArgumentTypeError(f"{text!r} names no level: write FACTOR=LEVEL, as in fileSize=1Mi")
+    return factor, level

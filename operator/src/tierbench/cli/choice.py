@@ -2,12 +2,17 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tierbench.advice.matrix import Run
+from tierbench.advice.words import joined
+from tierbench.advice.workload import same
+from tierbench.api.result import BenchmarkResult
 from tierbench.cli.cluster import Cluster
 from tierbench.cli.files import read_files
 from tierbench.cli.objects import Objects, choose, parse_reference
+from tierbench.cli.problem import Problem
 
 
 def chosen_runs(options: argparse.Namespace) -> tuple[Sequence[Run], Mapping[tuple[str, str, str], Mapping[str, Any]]]:
@@ -17,7 +22,27 @@ def chosen_runs(options: argparse.Namespace) -> tuple[Sequence[Run], Mapping[tup
         Problem: there is none, or it cannot be read.
     """
     objects, namespace = read_objects(options, options.name)
-    return choose(objects, options.name, namespace, options.number), objects.specs
+    chosen = choose(objects, options.name, namespace, options.number)
+    kept = [
+        replace(each, results=found)
+        for each in chosen
+        if (found := tuple(r for r in each.results if _asked(options, r)))
+    ]
+    if not kept:
+        classes = joined(list(dict.fromkeys(name for each in chosen for name in (*each.classes, *each.clients))))
+        levels = "; ".join(f"{name} {', '.join(all_)}" for each in chosen for name, all_ in each.factors.items())
+        raise Problem(f"no case is as asked for; there are the classes {classes}, and the levels {levels}")
+    return kept, objects.specs
+
+
+def _asked(options: argparse.Namespace, result: BenchmarkResult) -> bool:
+    """Whether a result has the classes and levels that are asked for."""
+    spec = result.spec
+    return (
+        options.server in {None, spec.server.node_class}
+        and options.client in {None, spec.client.node_class}
+        and all(same(spec.levels.get(factor, "")) == same(level) for factor, level in options.where)
+    )
 
 
 def read_objects(options: argparse.Namespace, name: str | None = None) -> tuple[Objects, str | None]:

@@ -1,4 +1,4 @@
-"""Reads objects from the API server."""
+"""Reads objects from the API server, and asks for runs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,13 +28,13 @@ _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _HINTS: Final = {
     401: "the API server does not know you: log in again, or check the kubeconfig",
-    403: "you may not read this: ask for get, list and watch on tierbench.io",
+    403: "you may not do this: ask for get, list and watch on tierbench.io, and for rerun for patch",
     404: "the cluster does not serve tierbench.io: install the chart first",
 }
 
 
 class Cluster:
-    """A namespace of a cluster, read only."""
+    """A namespace of a cluster."""
 
     def __init__(self, api: CustomObjectsApi, namespace: str, address: str) -> None:
         self.api = api
@@ -123,6 +123,23 @@ class Cluster:
                     return None
                 raise
         return parse_object(model, body)
+
+    def patch(self, benchmark: Benchmark, change: dict[str, Any]) -> None:
+        """Changes a benchmark by a merge patch.
+
+        Raises:
+            Problem: the API server does not answer, or refuses.
+        """
+        with self._explained():
+            self.api.patch_namespaced_custom_object(
+                GROUP,
+                VERSION,
+                self.namespace,
+                benchmark.KIND.plural,
+                benchmark.metadata.name,
+                change,
+                _request_timeout=TIMEOUTS,
+            )
 
     def read(self, reference: Reference | None) -> Objects:
         """Results and benchmarks, of one name or all.

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Final, NoReturn
 
-from tierbench.cli import advise, compare, export, report, results, watch
+from tierbench.cli import advise, compare, export, report, rerun, results, watch
 from tierbench.cli.problem import ExitCode, Problem
 
-COMMANDS: Final = (watch, results, advise, compare, report, export)
+COMMANDS: Final = (watch, rerun, results, advise, compare, report, export)
 PROGRAM: Final = "kubectl tierbench"
 
 

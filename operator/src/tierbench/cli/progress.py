@@ -44,7 +44,15 @@ class Progress:
         status, wanted = self.benchmark.status, self.benchmark.spec.run_policy.rerun
         if status.run is not None and wanted is not None and wanted != status.run.rerun:
             return None
-        return {Phase.COMPLETE: ExitCode.ANSWER, Phase.FAILED: ExitCode.NO}.get(status.phase)
+        if status.phase is Phase.COMPLETE and not self.broken:
+            return ExitCode.ANSWER
+        return ExitCode.NO if status.phase in {Phase.COMPLETE, Phase.FAILED} else None
+
+    @property
+    def broken(self) -> tuple[Condition, ...]:
+        """The constraints that the last run did not keep to."""
+        conditions = self.benchmark.status.conditions
+        return tuple(item for item in conditions if (item.type, item.reason) == BROKEN)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -52,12 +60,14 @@ class Progress:
         if self.exit_code is ExitCode.ANSWER:
             return ()
         if self.exit_code is ExitCode.NO:
-            return tuple(_say(item) for item in self.benchmark.status.conditions if (item.type, item.status) == FAILED)
+            failed = (item for item in self.benchmark.status.conditions if (item.type, item.status) == FAILED)
+            return tuple(_say(item) for item in (*failed, *self.broken))
         conditions = self.benchmark.status.conditions
         return tuple(_say(item) for item in conditions if _WAITING.get(item.type) == item.status)
 
 
 FAILED: Final = ("Failed", "True")
+BROKEN: Final = ("Passed", "ConstraintsBroken")
 
 
 def _say(condition: Condition) -> str:
@@ -159,6 +169,8 @@ def closing_line(progress: Progress) -> str:
     if progress.deleted:
         return f"{metadata.name} was deleted before it ended: apply it again to measure"
     measured = f"{cases.total - cases.failed} of {cases.total} cases measured"
+    if progress.broken:
+        return f"Not passed: {measured}; {' '.join(item.message for item in progress.broken)}"
     if progress.exit_code is ExitCode.NO:
         return f"Failed: {measured}; see `kubectl describe {progress.benchmark.KIND.singular} {metadata.name}`"
     hint = f"see `kubectl tierbench results {metadata.name} -n {metadata.namespace or 'default'}`"

@@ -27,8 +27,9 @@ _logger = logging.getLogger(__name__)
 
 def _due(status: Mapping[str, Any], spec: Mapping[str, Any], meta: Mapping[str, Any], **_: Any) -> bool:
     known = BenchmarkStatus.model_validate(dict(status))
-    ttl = spec.get("runPolicy", {}).get("ttlSeconds")
-    return is_due(known.observed_generation, meta["generation"], known.phase, ttl)
+    policy = spec.get("runPolicy", {})
+    later = bool({"ttlSeconds", "schedule"} & {name for name, value in policy.items() if value is not None})
+    return is_due(known.observed_generation, meta["generation"], known.phase, later=later)
 
 
 def register(registry: kopf.OperatorRegistry, context: Context, advisor: Advisor) -> None:

@@ -10,9 +10,10 @@ from tierbench.api.contract import Engine, Outcome
 from tierbench.api.result import ResultPhase, ResultSpec, ResultStatus
 from tierbench.domain import reasons
 from tierbench.domain.actions import AcquireLeases, Action, Create, Decision, DeleteJob, Event, SaveResult
+from tierbench.domain.conditions import Said
 from tierbench.domain.observed import PodLog
 from tierbench.domain.placing import LEASE_MARGIN, refusal_event
-from tierbench.domain.report import Said, case_words, report
+from tierbench.domain.report import case_words, report
 from tierbench.domain.run import Run
 from tierbench.domain.servers import node_problem
 from tierbench.domain.views import JobView, PodView, Problem

@@ -9,15 +9,19 @@ from tierbench.domain.ending import finish, leave, suspend
 from tierbench.domain.observed import Observed
 from tierbench.domain.placing import choose_nodes, hold_nodes, refuse_impossible
 from tierbench.domain.run import Run, run_to_do
+from tierbench.domain.schedule import plan_next, seconds_to_next, warnings
 from tierbench.domain.servers import serve
 from tierbench.domain.views import parse_time
 from tierbench.workloads.workload import RunningServer
 
 
-def is_due(observed_generation: int, generation: int, phase: Phase, ttl_seconds: int | None) -> bool:
-    """Whether a benchmark needs the operator at all: nothing is read or written for one that does not."""
+def is_due(observed_generation: int, generation: int, phase: Phase, *, later: bool) -> bool:
+    """Whether a benchmark needs the operator at all: nothing is read or written for one that does not.
+
+    `later` says that its policy asks for something after the end of a run: the next one, or the end of its time.
+    """
     settled = phase in {Phase.COMPLETE, Phase.FAILED, Phase.SUSPENDED} and observed_generation == generation
-    return not settled or (ttl_seconds is not None and phase is not Phase.SUSPENDED)
+    return not settled or (later and phase is not Phase.SUSPENDED)
 
 
 def decide(observed: Observed, now: datetime) -> Decision:
@@ -40,14 +44,15 @@ def _measure_next(run: Run) -> Decision | None:
 
 
 def _ended(observed: Observed, now: datetime) -> Decision:
-    """Nothing is due but, perhaps, the end of its time to live."""
+    """Nothing is due but, perhaps, the next run or the end of its time to live."""
     left = leave(observed, now)
     if left is not None:
         return left
-    status, ttl = observed.benchmark.status, observed.benchmark.spec.run_policy.ttl_seconds
-    if ttl is None or status.run is None or status.run.completion_time is None:
-        return Decision(status.model_copy(update={"observed_generation": observed.benchmark.metadata.generation}))
-    end = parse_time(status.run.completion_time) + timedelta(seconds=ttl)
+    status, policy = plan_next(observed.benchmark, now), observed.benchmark.spec.run_policy
+    wait, events = seconds_to_next(status, now), warnings(observed.benchmark.status, status)
+    if policy.ttl_seconds is None or status.run is None or status.run.completion_time is None:
+        return Decision(status, events=events, wait_seconds=wait)
+    end = parse_time(status.run.completion_time) + timedelta(seconds=policy.ttl_seconds)
     if now >= end:
         return Decision(status, (DeleteBenchmark(),))
-    return Decision(status, wait_seconds=(end - now).total_seconds())
+    return Decision(status, events=events, wait_seconds=min(wait, (end - now).total_seconds()))

@@ -8,8 +8,10 @@ from tierbench.advice.words import answer_of_run
 from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteJob, DeleteResult, DeleteServer, Event, ReleaseLeases
+from tierbench.domain.conditions import Said, conditions
 from tierbench.domain.observed import Observed
-from tierbench.domain.report import Said, conditions, report
+from tierbench.domain.outcome import outcome
+from tierbench.domain.report import report
 from tierbench.domain.run import Run
 from tierbench.domain.views import PodView, format_time
 from tierbench.workloads.names import ROLE_SERVER
@@ -90,8 +92,11 @@ def finish(run: Run) -> Decision:
         Said(reasons.FAILED, not complete, reason, message),
         Said(reasons.SERVER_READY, False, reason, "The run has ended."),
     )
-    status = report(run, phase, *said).model_copy(update={"remaining_seconds": None, "answer": _answer(run)})
-    events = (Event(reason, message, warning=not complete or counts.failed > 0),)
+    held = outcome(run)
+    status = report(run, phase, *said, *held.said).model_copy(
+        update={"remaining_seconds": None, "answer": _answer(run)}
+    )
+    events = (Event(reason, message, warning=not complete or counts.failed > 0), *held.events)
     return Decision(status, _prune(run), events)
 
 
@@ -101,6 +106,10 @@ def _answer(run: Run) -> str:
 
 
 def _prune(run: Run) -> tuple[Action, ...]:
-    oldest_kept = run.status.number - run.spec.run_policy.history + 1
-    results = run.observed.results
-    return tuple(DeleteResult(name) for name, result in sorted(results.items()) if result.spec.run < oldest_kept)
+    policy, results = run.spec.run_policy, run.observed.results
+    oldest_kept = run.status.number - policy.history + 1
+    return tuple(
+        DeleteResult(name)
+        for name, result in sorted(results.items())
+        if result.spec.run < oldest_kept and result.spec.run != policy.baseline_run
+    )

@@ -6,8 +6,10 @@ from tierbench.api.benchmark import NodeAssignment, Phase
 from tierbench.api.result import ResultStatus
 from tierbench.domain import reasons
 from tierbench.domain.actions import AcquireLeases, Action, Decision, DeleteJob, Event, SaveResult
+from tierbench.domain.conditions import Said
 from tierbench.domain.node_classes import assign
-from tierbench.domain.report import Said, case_words, report
+from tierbench.domain.outcome import begun
+from tierbench.domain.report import case_words, report
 from tierbench.domain.run import Run
 from tierbench.domain.views import Problem, parse_time
 from tierbench.plan import Case
@@ -27,7 +29,7 @@ def choose_nodes(run: Run) -> Decision | None:
     waited = run.now - parse_time(run.status.start_time)
     if lacking and waited < timedelta(seconds=run.spec.timeouts.scheduling_seconds):
         said = Said(reasons.SCHEDULED, False, lacking[0].reason or "", lacking[0].message or "")
-        return Decision(report(run, Phase.PENDING, said, *_run_begins()), wait_seconds=_LOOK_AGAIN_SECONDS)
+        return Decision(report(run, Phase.PENDING, said, *_run_begins(run)), wait_seconds=_LOOK_AGAIN_SECONDS)
     started = Run(run.observed, run.status.model_copy(update={"assignments": chosen}), run.now)
     message = f"Run {run.status.number} of {len(run.cases)} cases on {', '.join(started.needed_nodes) or 'no node'}"
     said = Said(reasons.SCHEDULED, True, reasons.NODES_CHOSEN, message)
@@ -35,15 +37,16 @@ def choose_nodes(run: Run) -> Decision | None:
         said = Said(reasons.SCHEDULED, False, lacking[0].reason or "", lacking[0].message or "")
     events = [Event(reasons.RUN_STARTED, message)]
     events += [Event(item.reason or "", item.message or "", warning=True) for item in lacking]
-    return Decision(report(started, Phase.PENDING, said, *_run_begins()), events=tuple(events), wait_seconds=0)
+    return Decision(report(started, Phase.PENDING, said, *_run_begins(run)), events=tuple(events), wait_seconds=0)
 
 
-def _run_begins() -> tuple[Said, ...]:
+def _run_begins(run: Run) -> tuple[Said, ...]:
     message = "The run is under way."
     return (
         _NOT_SUSPENDED,
         Said(reasons.COMPLETE, False, reasons.RUNNING, message),
         Said(reasons.FAILED, False, reasons.RUNNING, message),
+        *begun(run),
     )
 
 

@@ -1,47 +1,14 @@
 """The status of a benchmark, written from what is observed."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
-
-from tierbench.api.benchmark import Benchmark, BenchmarkStatus, CaseCounts, CurrentCase, Phase
+from tierbench.api.benchmark import BenchmarkStatus, CaseCounts, CurrentCase, Phase
 from tierbench.api.contract import Outcome
-from tierbench.api.model import Condition
 from tierbench.api.result import ResultPhase
+from tierbench.domain.conditions import Said, conditions
 from tierbench.domain.run import Run
-from tierbench.domain.views import format_time
 from tierbench.plan import Case
 from tierbench.results.display import case_words as level_words
 
 _START_SECONDS = 3.0
-
-
-@dataclass(frozen=True)
-class Said:
-    """What is to be said of one condition."""
-
-    type: str
-    status: bool
-    reason: str
-    message: str
-
-
-def conditions(benchmark: Benchmark, said: Iterable[Said], now: datetime) -> tuple[Condition, ...]:
-    """The conditions as they were, with `said` in place; a transition time changes only with its status."""
-    known = {condition.type: condition for condition in benchmark.status.conditions}
-    for item in said:
-        before = known.get(item.type)
-        status = str(item.status)
-        since = before.last_transition_time if before is not None and before.status == status else format_time(now)
-        known[item.type] = Condition(
-            type=item.type,
-            status=status,
-            reason=item.reason,
-            message=item.message,
-            last_transition_time=since,
-            observed_generation=benchmark.metadata.generation,
-        )
-    return tuple(known.values())
 
 
 def report(run: Run, phase: Phase, *said: Said, current: Case | None = None) -> BenchmarkStatus:

@@ -10,6 +10,7 @@ from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhas
 from tierbench.domain import reasons
 from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed
+from tierbench.domain.schedule import is_time
 from tierbench.domain.views import Problem, format_time
 from tierbench.plan import Case, Slot, in_order, plan
 from tierbench.workloads.workload import ServerSite
@@ -22,7 +23,7 @@ def run_to_do(observed: Observed, now: datetime) -> RunStatus | None:
         return RunStatus(number=1, rerun=policy.rerun, start_time=format_time(now))
     if last.completion_time is None:
         return last
-    if policy.rerun is not None and policy.rerun != last.rerun:
+    if (policy.rerun is not None and policy.rerun != last.rerun) or is_time(observed.benchmark, now):
         return RunStatus(number=last.number + 1, rerun=policy.rerun, start_time=format_time(now))
     return None
 

@@ -5,8 +5,9 @@ from datetime import timedelta
 from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Create, CreateCredentials, Decision, DeleteJob, DeleteServer, Event
+from tierbench.domain.conditions import Said
 from tierbench.domain.placing import refuse
-from tierbench.domain.report import Said, report
+from tierbench.domain.report import report
 from tierbench.domain.run import Run
 from tierbench.domain.views import NodeView, PodView, Problem
 from tierbench.plan import Case

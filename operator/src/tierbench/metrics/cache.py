@@ -9,7 +9,7 @@ from typing import Any
 from tierbench.api.benchmark import BenchmarkStatus
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.metrics.family import Samples
-from tierbench.metrics.results import benchmark_samples, result_samples
+from tierbench.metrics.results import VERDICTS, benchmark_samples, result_samples
 
 BenchmarkKey = tuple[str, str, str]
 """Kind, namespace and name of a benchmark."""
@@ -48,7 +48,8 @@ class ResultCache:
             self._benchmarks.pop(key, None)
         else:
             status = BenchmarkStatus.model_validate(raw.get("status", {}))
-            self._benchmarks[key] = status.model_copy(update={"conditions": (), "answer": ""})
+            kept = tuple(condition for condition in status.conditions if condition.type in VERDICTS)
+            self._benchmarks[key] = status.model_copy(update={"conditions": kept, "answer": ""})
         return self.newest_ended_run(key) != before
 
     def newest_ended_run(self, key: BenchmarkKey) -> int:

@@ -16,9 +16,18 @@ LAST_SUCCESS: Final = gauge(
     "tierbench_benchmark_last_success_timestamp_seconds",
     "When a case was last measured, of the runs that have ended.",
 )
+VERDICTS: Final = {
+    "Passed": gauge(
+        "tierbench_benchmark_passed", "1 if the last run kept to runPolicy.constraints, 0 if not; absent without any."
+    ),
+    "Regressed": gauge(
+        "tierbench_benchmark_regressed", "1 if the last run was shown to be worse than an earlier one, 0 if not."
+    ),
+}
 MEASURED: Final = gauge("tierbench_result_measured", "1 if the case was measured, 0 if it failed.")
 VALID: Final = gauge("tierbench_result_valid", "1 if nothing is known that could have spoiled the numbers.")
 INFO: Final = gauge("tierbench_result_info", "What the server's node was, always 1.")
+_RUNNING: Final = "Running"
 _MEANS: Final = {
     "serverIoWaitPartsPerMillion": (
         gauge("tierbench_server_io_wait_ratio", "Share of CPU time that the server's node waited for I/O, mean."),
@@ -116,4 +125,7 @@ def benchmark_samples(
     for state, number in states.items():
         samples.add(CASES, number, {"state": state})
     samples.add(LAST_SUCCESS, last_success)
+    for condition in status.conditions:
+        if condition.type in VERDICTS and condition.reason != _RUNNING:
+            samples.add(VERDICTS[condition.type], int(condition.status == "True"))
     return samples

@@ -1,0 +1,65 @@
+"""`rerun` asks for a run of its own, each time another, and says what comes of it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.api_server import Store, api_server
+from tests.unit.cli.benchmarks import benchmark
+from tierbench.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+FTB = "filetransferbenchmarks"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[Store, str]]:
+    with api_server(tmp_path) as found:
+        yield found
+
+
+def ended() -> dict[str, Any]:
+    raw = benchmark("Complete", 2)
+    raw["status"]["run"]["completionTime"] = "2026-05-04T10:00:00Z"
+    return raw
+
+
+def policy(store: Store) -> dict[str, Any]:
+    found: dict[str, Any] = store.objects[FTB, "file-transfer"]["spec"]["runPolicy"]
+    return found
+
+
+def test_each_rerun_is_another_one(server: tuple[Store, str], capsys: Capture) -> None:
+    store, kubeconfig = server
+    store.put(FTB, ended())
+    assert main(["rerun", "file-transfer", "--kubeconfig", kubeconfig]) == 0
+    first = policy(store)["rerun"]
+    assert "Run 2 of file-transfer starts: see `kubectl tierbench watch" in capsys.readouterr().out
+    assert main(["rerun", "ftb/file-transfer", "--kubeconfig", kubeconfig]) == 0
+    assert policy(store)["rerun"] > first
+
+
+def test_a_run_under_way_ends_first(server: tuple[Store, str], capsys: Capture) -> None:
+    store, kubeconfig = server
+    store.put(FTB, benchmark("Running"))
+    assert main(["rerun", "file-transfer", "--kubeconfig", kubeconfig]) == 0
+    assert "Run 2 of file-transfer starts when run 1 has ended" in capsys.readouterr().out
+
+
+def test_a_suspended_benchmark_is_not_asked(server: tuple[Store, str], capsys: Capture) -> None:
+    store, kubeconfig = server
+    raw = ended()
+    raw["spec"]["runPolicy"] = {"suspend": True}
+    store.put(FTB, raw)
+    assert main(["rerun", "file-transfer", "--kubeconfig", kubeconfig]) == 2
+    assert "file-transfer is suspended: first `kubectl patch" in capsys.readouterr().err
+    assert "rerun" not in policy(store)
+
+
+def test_who_may_not_is_told_what_to_ask_for(server: tuple[Store, str], capsys: Capture) -> None:
+    store, kubeconfig = server
+    store.fail(403)
+    assert main(["rerun", "file-transfer", "--kubeconfig", kubeconfig]) == 2
+    assert "for rerun for patch" in capsys.readouterr().err

@@ -1,0 +1,194 @@
+"""Runs that a schedule starts, and what a run is held to: constraints, the run before it, the baseline."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.unit.domain.world import START, World, benchmark
+from tierbench.api.benchmark import Phase
+from tierbench.domain import reasons
+from tierbench.domain.views import format_time
+
+ENDED = (Phase.COMPLETE, Phase.FAILED)
+
+
+def world(**policy: Any) -> World:
+    """One case of five trials."""
+    return World(
+        benchmark=benchmark(servers={"nodeClasses": ["cloud"]}, fileSizes=["1Mi"], repetitions=5, runPolicy=policy)
+    )
+
+
+def finish(world: World, run: int) -> None:
+    """Passes until this run has ended and what follows is planned."""
+    for _ in range(500):
+        wait = world.pass_().wait_seconds
+        ended = number(world) == run and world.benchmark.status.phase in ENDED
+        if ended and wait > 0 and not world.leases:
+            world.pass_()
+            return
+        if wait > 0:
+            world.step()
+    raise AssertionError(f"run {run} has not ended: {world.benchmark.status}")
+
+
+def condition(world: World, kind: str) -> tuple[str, str]:
+    found = next(item for item in world.benchmark.status.conditions if item.type == kind)
+    return found.status, found.reason
+
+
+def number(world: World) -> int:
+    run = world.benchmark.status.run
+    return 0 if run is None else run.number
+
+
+def test_the_first_run_starts_at_once_and_the_next_at_its_time() -> None:
+    it = world(schedule="30 3 * * *", timeZone="Europe/Berlin")
+    finish(it, 1)
+    assert it.benchmark.status.next_run_time == "2026-01-01T02:30:00Z"
+    assert condition(it, reasons.RECURRING) == ("True", reasons.NEXT_RUN_PLANNED)
+    it.now = datetime(2026, 1, 1, 2, 29, 59, tzinfo=UTC)
+    decision = it.pass_()
+    assert (number(it), decision.wait_seconds) == (1, 1.0)
+    it.now += timedelta(seconds=1)
+    it.pass_()
+    assert number(it) == 2
+    assert it.benchmark.status.next_run_time is None
+    finish(it, 2)
+    assert it.benchmark.status.next_run_time == "2026-01-02T02:30:00Z"
+
+
+def test_of_times_missed_one_is_made_up_for() -> None:
+    it = world(schedule="0 * * * *")
+    finish(it, 1)
+    it.now = START + timedelta(days=3, minutes=10)
+    it.pass_()
+    finish(it, 2)
+    assert it.benchmark.status.next_run_time == format_time(START + timedelta(days=3, hours=1))
+
+
+@pytest.mark.parametrize(("zone", "hour"), [("Europe/Berlin", "01"), ("UTC", "02"), ("America/New_York", "07")])
+def test_a_schedule_is_in_its_own_time_zone(zone: str, hour: str) -> None:
+    it = world(schedule="0 2 * * *", timeZone=zone)
+    finish(it, 1)
+    assert str(it.benchmark.status.next_run_time)[11:13] == hour
+
+
+def test_a_clock_that_is_put_forward_leaves_no_day_out() -> None:
+    it = world(schedule="30 2 * * *", timeZone="Europe/Berlin")
+    it.now = datetime(2026, 3, 28, 12, tzinfo=UTC)
+    finish(it, 1)
+    assert str(it.benchmark.status.next_run_time).startswith("2026-03-29T01:")
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ({"schedule": "61 * * * *"}, reasons.UNUSABLE_SCHEDULE),
+        ({"schedule": "0 0 30 2 *"}, reasons.UNUSABLE_SCHEDULE),
+        ({"schedule": "0 0 * * *", "timeZone": "Mars/Olympus"}, reasons.UNKNOWN_TIME_ZONE),
+    ],
+)
+def test_a_schedule_of_no_use_is_said_once_and_can_be_mended(policy: dict[str, str], reason: str) -> None:
+    it = world(**policy)
+    finish(it, 1)
+    it.pass_()
+    assert condition(it, reasons.RECURRING) == ("False", reason)
+    assert [event.reason for event in it.events].count(reason) == 1
+    it.change_spec(schedule="0 * * * *", time_zone=None)
+    it.pass_()
+    assert condition(it, reasons.RECURRING) == ("True", reasons.NEXT_RUN_PLANNED)
+    it.change_spec(schedule=None)
+    it.pass_()
+    assert it.benchmark.status.next_run_time is None
+    assert reasons.RECURRING not in {item.type for item in it.benchmark.status.conditions}
+    assert not it.due
+
+
+def test_nothing_starts_by_schedule_while_suspended() -> None:
+    it = world(schedule="0 * * * *")
+    finish(it, 1)
+    it.change_spec(suspend=True)
+    it.pass_()
+    it.now += timedelta(hours=5)
+    it.pass_()
+    assert (number(it), it.benchmark.status.phase) == (1, Phase.COMPLETE)
+    it.change_spec(suspend=False)
+    it.pass_()
+    assert number(it) == 1
+    it.now += timedelta(hours=1)
+    it.pass_()
+    assert number(it) == 2
+
+
+def again(it: World, nanoseconds: int) -> None:
+    it.nanoseconds = nanoseconds
+    it.change_spec(rerun=f"{number(it) + 1}")
+    finish(it, number(it) + 1)
+
+
+def test_a_run_is_compared_with_the_one_before() -> None:
+    it = world()
+    finish(it, 1)
+    assert condition(it, reasons.REGRESSED) == ("False", reasons.NO_EARLIER_RUN)
+    again(it, 1_040_000_000)
+    assert condition(it, reasons.REGRESSED) == ("False", reasons.NOT_WORSE)
+    again(it, 1_200_000_000)
+    assert condition(it, reasons.REGRESSED) == ("True", reasons.WORSE_THAN_BEFORE)
+    message = next(item.message for item in it.benchmark.status.conditions if item.type == reasons.REGRESSED)
+    assert "1.20 s instead of 1.04 s in run 2, 15 % worse." in message
+    assert [event.reason for event in it.events if event.warning] == [reasons.WORSE_THAN_BEFORE]
+    again(it, 1_000_000_000)
+    assert condition(it, reasons.REGRESSED) == ("False", reasons.NOT_WORSE)
+
+
+def test_while_a_run_is_under_way_its_verdicts_are_open() -> None:
+    it = world(constraints={"maximumMeanMilliseconds": 1100})
+    finish(it, 1)
+    again(it, 1_200_000_000)
+    assert condition(it, reasons.PASSED) == ("False", reasons.CONSTRAINTS_BROKEN)
+    it.change_spec(rerun="once more")
+    it.pass_()
+    assert condition(it, reasons.REGRESSED) == ("False", reasons.RUNNING)
+    assert condition(it, reasons.PASSED) == ("False", reasons.RUNNING)
+
+
+def test_slow_decline_shows_against_the_baseline_which_is_kept() -> None:
+    it = world(baselineRun=1, history=2)
+    finish(it, 1)
+    for percent in (103, 106, 109):
+        again(it, percent * 10**7)
+    assert condition(it, reasons.REGRESSED) == ("True", reasons.WORSE_THAN_BEFORE)
+    assert {result.spec.run for result in it.results.values()} == {1, 3, 4}
+
+
+def test_a_baseline_that_is_not_kept_is_said() -> None:
+    it = world(baselineRun=7)
+    finish(it, 1)
+    assert condition(it, reasons.REGRESSED) == ("False", reasons.BASELINE_NOT_FOUND)
+    assert reasons.BASELINE_NOT_FOUND in {event.reason for event in it.events if event.warning}
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        ({"maximumMeanMilliseconds": 1000, "maximumRetries": 0}, reasons.CONSTRAINTS_MET),
+        ({"maximumMeanMilliseconds": 999}, reasons.CONSTRAINTS_BROKEN),
+        ({"minimumBytesPerSecond": "1Gi"}, reasons.CONSTRAINTS_BROKEN),
+        ({"minimumMessagesPerSecond": 1}, reasons.CONSTRAINTS_BROKEN),
+    ],
+)
+def test_constraints_give_a_verdict(limits: dict[str, Any], reason: str) -> None:
+    it = world(constraints=limits)
+    finish(it, 1)
+    assert condition(it, reasons.PASSED) == (str(reason == reasons.CONSTRAINTS_MET), reason)
+    assert reason in {event.reason for event in it.events}
+
+
+def test_a_case_that_failed_has_not_passed() -> None:
+    it = world(constraints={"maximumRetries": 0})
+    del it.nodes["c1"]
+    finish(it, 1)
+    assert condition(it, reasons.PASSED) == ("False", reasons.CONSTRAINTS_BROKEN)
+    assert condition(it, reasons.REGRESSED) == ("False", reasons.NO_EARLIER_RUN)
