@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 
 from tests.unit.cli.test_offline import told, write
 from tests.unit.report.published import published
 from tests.unit.results.broker import line, measured, spec
 from tierbench.api.result import BenchmarkResult
+from tierbench.cli import export
 from tierbench.cli.main import main
 
 Capture = pytest.CaptureFixture[str]
@@ -54,3 +56,28 @@ def test_the_papers_tool_knows_brokers_alone(both: str, capsys: Capture) -> None
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert main(["export", "file-transfer", "--from", both, "--format", "perftool"]) == 2
     assert "--format csv" in told(capsys)
+
+
+def as_told(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)
+
+
+def test_parquet_holds_what_csv_does(both: str, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "trials.parquet"
+    assert main(["export", "--from", both, "--format", "parquet", "-o", str(path)]) == 0
+    rows = parquet.read_table(path).to_pylist()
+    assert main(["export", "--from", both]) == 0
+    told_rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [list(row) for row in rows] == [list(row) for row in told_rows]
+    for row, expected in zip(rows, told_rows, strict=True):
+        assert {name: as_told(value) for name, value in row.items()} == expected
+
+
+def test_without_the_library_parquet_says_what_to_install(
+    both: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "find_spec", lambda name: None)
+    assert main(["export", "--from", both, "--format", "parquet"]) == 2
+    assert "pip install 'tierbench[parquet]'" in told(capsys)

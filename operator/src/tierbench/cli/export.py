@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -14,15 +15,26 @@ from tierbench.cli.output import write
 from tierbench.cli.problem import ExitCode, Problem
 from tierbench.results import perftool, table
 
+Results = Sequence[BenchmarkResult]
 
-def _as_objects(results: Sequence[BenchmarkResult]) -> str:
+
+def _as_objects(results: Results) -> str:
     head = {"apiVersion": API_VERSION, "kind": BenchmarkResult.KIND.kind}
     items = [{**head, **result.to_json()} for result in results]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=2) + "\n"
 
 
-FORMATS: Final[Mapping[str, Callable[[Sequence[BenchmarkResult]], str]]] = {
+def _as_parquet(results: Results) -> bytes:
+    if find_spec("pyarrow") is None:
+        raise Problem("parquet needs one more library: `pip install 'tierbench[parquet]'`, or take --format csv")
+    from tierbench.results.parquet import to_parquet  # noqa: PLC0415 (an optional extra)
+
+    return to_parquet(table.trial_table(results))
+
+
+FORMATS: Final[Mapping[str, Callable[[Results], str | bytes]]] = {
     "csv": table.to_csv,
+    "parquet": _as_parquet,
     "json": _as_objects,
     "perftool": perftool.to_json,
     "perftool-tsv": perftool.to_tsv,
@@ -34,17 +46,23 @@ def register(commands: Subparsers) -> None:
     text = "Give results to other programs: a table with a row a trial, objects, or the form of SINETStream's perftool."
     parser = command(commands, "export", run, text)
     choose_results(parser)
-    parser.add_argument("--format", choices=FORMATS, default="csv", help="csv, json, perftool (brokers), perftool-tsv")
+    parser.add_argument(
+        "--format", choices=FORMATS, default="csv", help="csv, parquet, json, perftool (brokers), perftool-tsv"
+    )
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("-"), metavar="FILE", help="where to write it; standard output"
     )
 
 
 def run(options: argparse.Namespace) -> ExitCode:
-    """Writes the results."""
+    """Writes the results.
+
+    Raises:
+        Problem: there is nothing to write, it cannot be written, or a library is missing.
+    """
     runs, _ = chosen_runs(options)
-    text = FORMATS[options.format]([result for each in runs for result in each.results])
-    if not text:
+    content = FORMATS[options.format]([result for each in runs for result in each.results])
+    if not content:
         raise Problem(f"none of these results is a broker's: {options.format} is for brokers, take --format csv")
-    write(text, options.output)
+    write(content, options.output)
     return ExitCode.ANSWER

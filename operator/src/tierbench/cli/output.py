@@ -6,17 +6,20 @@ from pathlib import Path
 from tierbench.cli.problem import Problem
 
 
-def write(text: str, path: Path) -> bool:
-    """Writes to a file, or to standard output if it is `-`; whether it was a file.
+def write(content: str | bytes, path: Path) -> bool:
+    """Writes to a file, or to standard output if it is `-`; whether it was a file. Text is UTF-8.
 
     Raises:
         Problem: it cannot be written.
     """
     if str(path) == "-":
-        sys.stdout.write(text)
+        if isinstance(content, str):
+            sys.stdout.write(content)
+        else:
+            sys.stdout.buffer.write(content)
         return False
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
         raise Problem(f"cannot write {path}: {error.strerror}; name another file with -o") from None
     return True

@@ -3,36 +3,68 @@
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.quantities import quantities
 
-_PLACE = (
-    "namespace", "kind", "benchmark", "run", "case", "serverClass", "serverNode", "clientClass", "clientNode",
-    "trial", "warmup", "outcome", "failure", "startTime",
-)  # fmt: skip
+
+@dataclass(frozen=True)
+class TrialTable:
+    """Columns: where and what, the level of every factor, then every quantity that some trial has; else None."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def trial_table(results: Sequence[BenchmarkResult]) -> TrialTable:
+    """All trials of the results."""
+    factors = sorted({factor for result in results for factor in result.spec.levels})
+    found = [
+        _place(result) | {factor: result.spec.levels.get(factor) for factor in factors} | _trial(result, number)
+        for result in results
+        for number in range(len(result.status.trials))
+    ]
+    columns = tuple(dict.fromkeys(name for row in found for name in row))
+    return TrialTable(columns, tuple(tuple(row.get(name) for name in columns) for row in found))
+
+
+def _place(result: BenchmarkResult) -> dict[str, Any]:
+    spec = result.spec
+    return {
+        "namespace": result.metadata.namespace,
+        "kind": spec.benchmark.kind,
+        "benchmark": spec.benchmark.name,
+        "run": spec.run,
+        "case": spec.case,
+        "serverClass": spec.server.node_class,
+        "serverNode": spec.server.node,
+        "clientClass": spec.client.node_class,
+        "clientNode": spec.client.node,
+    }
+
+
+def _trial(result: BenchmarkResult, number: int) -> dict[str, Any]:
+    trial = result.status.trials[number]
+    return {
+        "trial": trial.trial,
+        "warmup": trial.warmup,
+        "outcome": trial.outcome.value,
+        "failure": None if trial.failure is None else trial.failure.reason,
+        "startTime": trial.start_time,
+        **{name: values[0] for name, values in quantities([trial]).items()},
+    }
 
 
 def to_csv(results: Sequence[BenchmarkResult]) -> str:
-    """Columns: where and what, the level of every factor, then every quantity that some trial has."""
-    factors = sorted({factor for result in results for factor in result.spec.levels})
-    names: dict[str, None] = {}
-    rows = []
-    for result in results:
-        spec = result.spec
-        reference = spec.benchmark
-        for trial in result.status.trials:
-            values = {name: numbers[0] for name, numbers in quantities([trial]).items()}
-            names |= dict.fromkeys(values)
-            failure = "" if trial.failure is None else trial.failure.reason
-            place = (
-                result.metadata.namespace or "", reference.kind, reference.name, spec.run, spec.case,
-                spec.server.node_class, spec.server.node, spec.client.node_class, spec.client.node,
-                trial.trial, str(trial.warmup).lower(), trial.outcome.value, failure, trial.start_time,
-            )  # fmt: skip
-            rows.append((place, [spec.levels.get(factor, "") for factor in factors], values))
-    text = io.StringIO()
+    """The table, with nothing where there is no value."""
+    table, text = trial_table(results), io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*_PLACE, *factors, *names])
-    writer.writerows([*place, *levels, *(values.get(name, "") for name in names)] for place, levels, values in rows)
+    writer.writerow(table.columns)
+    writer.writerows([_text(value) for value in row] for row in table.rows)
     return text.getvalue()
+
+
+def _text(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
