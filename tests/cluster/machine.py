@@ -86,9 +86,14 @@ class Machine:
         run("nsenter", "--target", str(self.pid), "--net", "--", *command)
 
     def start(self, daemon: str, *command: str) -> None:
-        """Start a daemon unless it runs."""
+        """Start a daemon unless it runs. It may have ended when this returns: its log says why."""
         if self.daemon(daemon) is None:
             spawn(self.inside(*command), self._variable(daemon), self.log(daemon), self.cgroups.enter_daemons)
+            wait(lambda: self._started(daemon), f"start of {self.name}/{daemon}", 10)
+
+    def _started(self, daemon: str) -> bool:
+        """Whether the daemon runs, or has ended already."""
+        return self.daemon(daemon) is not None or self._waiter(daemon) is None
 
     def daemon(self, name: str) -> Process | None:
         """The daemon's process, or None when it is not running."""
