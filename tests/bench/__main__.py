@@ -4,7 +4,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.bench import download, mqtt, operator, sizes
+from tests.bench import advice, download, mqtt, operator, scrape, sizes
 from tests.bench.measure import ROOT, Command, report
 
 
@@ -20,6 +20,8 @@ def main() -> None:
                 *mqtt.comparisons(client),
                 *sizes.comparisons(client),
                 *operator.comparisons(),
+                *advice.comparisons(),
+                *scrape.comparisons(),
             ]
         )
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -41,7 +42,7 @@ func serving(t *testing.T, handle http.HandlerFunc, more ...string) []string {
 }
 
 // process starts tierbench-client; its standard output goes to `out`.
-func process(t *testing.T, out *bytes.Buffer, arguments ...string) *exec.Cmd {
+func process(t *testing.T, out io.Writer, arguments ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.Command(os.Args[0], arguments...)
 	command.Env = append(os.Environ(), "TIERBENCH_CLIENT=1")

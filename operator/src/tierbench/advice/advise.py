@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from functools import lru_cache
+from typing import Final, TypeVar
 
 from tierbench.advice.caveats import MISLEADING, caveats, next_measurements
 from tierbench.advice.constraints import limits
@@ -15,7 +16,7 @@ from tierbench.advice.verdicts import Inquiry
 from tierbench.advice.words import Standing, joined, retries, said_of_all, standings
 from tierbench.advice.workload import items, measure, same
 from tierbench.api.contract import Distributions
-from tierbench.api.model import Condition
+from tierbench.api.model import Condition, Model
 from tierbench.api.node_class import NodeClass, SelectorOperator
 from tierbench.api.placement_advice import (
     Confidence,
@@ -31,7 +32,7 @@ from tierbench.api.placement_advice import (
     RequiredNodes,
     Verdict,
 )
-from tierbench.api.result import BenchmarkResult, Note
+from tierbench.api.result import BenchmarkResult, Display, Note
 from tierbench.results.quantities import main_quantity, rate_quantity
 
 ANSWERED: Final = "Answered"
@@ -39,8 +40,11 @@ ORDER_CHANGES: Final = "OrderChanges"
 _STRICT: Final = 0.01
 _LONGEST: Final = 1024
 _MOST_CROSSOVERS: Final = 32
+_NO_DISTRIBUTIONS: Final = Distributions()
+_NO_DISPLAY: Final = Display()
 _HOSTNAME: Final = "kubernetes.io/hostname"
 
+Part = TypeVar("Part", bound=Model)
 Tables = Sequence[tuple[Table, Sequence[Standing]]]
 
 
@@ -85,10 +89,30 @@ def advise(
 def essence(spec: PlacementAdviceSpec, result: BenchmarkResult) -> BenchmarkResult:
     """The result with no more than the answer needs, so that ten thousand of them fit into a small operator."""
     quantities = _read(spec, result.spec.benchmark.kind)
-    status = with_quantities(result, quantities).status
+    asked, status = result.spec, with_quantities(result, quantities).status
     kept = {name: status.statistics[name] for name in quantities if name in status.statistics}
-    less = {"trials": (), "distributions": Distributions(), "statistics": kept}
-    return result.model_copy(update={"status": status.model_copy(update=less)})
+    places = {
+        "benchmark": _shared(asked.benchmark),
+        "server": _shared(asked.server),
+        "client": _shared(asked.client),
+        "service": None,
+    }
+    numbers = {
+        "trials": (),
+        "distributions": _NO_DISTRIBUTIONS,
+        "display": _NO_DISPLAY,
+        "statistics": kept,
+        "engine": None if status.engine is None else _shared(status.engine),
+    }
+    return result.model_copy(
+        update={"spec": asked.model_copy(update=places), "status": status.model_copy(update=numbers)}
+    )
+
+
+@lru_cache(maxsize=4096)
+def _shared(part: Part) -> Part:
+    """One object for all that are equal."""
+    return part
 
 
 def _read(spec: PlacementAdviceSpec, kind: str) -> tuple[str, ...]:
