@@ -1,6 +1,7 @@
 """A real Prometheus that scrapes the operator and answers the queries that people ask."""
 
 import json
+import math
 import subprocess
 import urllib.parse
 import urllib.request
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.dashboards import dashboards
 from tests.e2e.benchmarks import Running, broker, file_transfer
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
@@ -32,20 +34,44 @@ def prometheus(release: Release, tmp_path: Path) -> Iterator[str]:
     process.wait()
 
 
+def ask(prometheus: str, path: str, **parameters: str) -> Any:
+    """What Prometheus' API answers."""
+    with urllib.request.urlopen(
+        f"{prometheus}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=5
+    ) as answer:
+        return json.load(answer)["data"]
+
+
 def query(prometheus: str, expression: str) -> list[dict[str, Any]]:
     """The samples that an instant query gives; none while Prometheus starts."""
-    parameters = urllib.parse.urlencode({"query": expression})
     try:
-        with urllib.request.urlopen(f"{prometheus}/api/v1/query?{parameters}", timeout=5) as response:
-            found: list[dict[str, Any]] = json.load(response)["data"]["result"]
-            return found
+        found: list[dict[str, Any]] = ask(prometheus, "query", query=expression)["result"]
     except OSError:
         return []
+    return found
+
+
+def numbers(prometheus: str, expression: str) -> list[float]:
+    """The values that an instant query gives, as far as they are numbers."""
+    values = [float(sample["value"][1]) for sample in query(prometheus, expression)]
+    return [value for value in values if math.isfinite(value)]
+
+
+def assert_dashboards_show_something(prometheus: str, namespace: str) -> None:
+    """Every query of every panel gives numbers, and every variable has values to choose from."""
+    for dashboard in dashboards():
+        for title, target in dashboard.targets:
+            expression = dashboard.shown(target["expr"], namespace=namespace)
+            wait_for(f"{dashboard.name}, {title}: {expression}", lambda e=expression: numbers(prometheus, e), 30)
+        for name, (series, label) in dashboard.label_queries.items():
+            matching = {"match[]": dashboard.shown(series, namespace=namespace)}
+            assert ask(prometheus, f"label/{label}/values", **matching), f"{dashboard.name}: nothing for {name}"
 
 
 def test_queries_over_a_real_run(kubectl: Kubectl, prometheus: str) -> None:
     both = {"nodeClasses": ["cloud", "jetson-nano"]}
-    kubectl.apply(file_transfer(servers=both, fileSizes=["1Mi", "16Mi"]), broker(servers=both))
+    files = file_transfer(servers=both, fileSizes=["1Mi", "16Mi"], cacheState=["Cold"])
+    kubectl.apply(files, broker(servers=both, tls=["None", "TLSv1.3"]))
     Running(kubectl).wait_for_phase("Complete")
     Running(kubectl, "brokers", "brokerbenchmark").wait_for_phase("Complete")
     mine = f'benchmark_namespace="{kubectl.namespace}"'
@@ -66,11 +92,12 @@ def test_queries_over_a_real_run(kubectl: Kubectl, prometheus: str) -> None:
     bucket = f"tierbench_file_transfer_duration_seconds_bucket{{{mine}}}"
     answered(f"histogram_quantile(0.5, sum by (le, server_class) ({bucket}))", 2)
     answered(f'tierbench_benchmark_phase{{{mine},phase="Complete"}} == 1', 2)
-    received = answered(f"tierbench_broker_messages_received{{{mine}}}", 2)
+    received = answered(f"tierbench_broker_messages_received{{{mine}}}", 4)
     assert {sample["value"][1] for sample in received} == {"100"}
     trips = f"tierbench_broker_round_trip_seconds_bucket{{{mine}}}"
     for sample in answered(f"histogram_quantile(0.9, sum by (le, server_class) ({trips}))", 2):
         assert 0 < float(sample["value"][1]) < 1
+    assert_dashboards_show_something(prometheus, kubectl.namespace)
 
     kubectl("delete", "ftb", "files", "--wait")
     wait_for("no series of a deleted benchmark", lambda: not query(prometheus, mean), 30)

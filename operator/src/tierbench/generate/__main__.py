@@ -10,6 +10,7 @@ from tierbench.api.kinds import KINDS
 from tierbench.generate.chart import crd_template, rules_template
 from tierbench.generate.contract import contract_schema
 from tierbench.generate.crd import crd_yaml
+from tierbench.generate.dashboards import dashboards
 from tierbench.generate.reference import kind_reference, values_reference
 from tierbench.generate.values import values_schema_json, values_yaml
 
@@ -23,8 +24,10 @@ def generated_files() -> dict[str, str]:
     crds = {f"crds/{model.KIND.plural}.yaml": crd_yaml(model) for model in KINDS}
     templates = {f"{_CHART}/templates/crds/{model.KIND.plural}.yaml": crd_template(model) for model in KINDS}
     references = {f"{_REFERENCE}/{model.KIND.plural}.md": kind_reference(model) for model in KINDS}
+    boards = {f"{_CHART}/dashboards/{name}.json": content for name, content in dashboards().items()}
     return {
         **crds,
+        **boards,
         **templates,
         **references,
         f"{_REFERENCE}/values.md": values_reference(),

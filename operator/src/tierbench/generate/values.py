@@ -96,13 +96,42 @@ class ServiceMonitor(Values):
     labels: dict[str, str] = Field(default={}, description="Labels by which your Prometheus selects it.")
 
 
+class PrometheusRule(Values):
+    """A PrometheusRule of the Prometheus operator, with alerts: a benchmark failed or is stuck, the operator is."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Whether to make one. The cluster must know the kind. One release in a cluster is enough.",
+    )
+    labels: dict[str, str] = Field(default={}, description="Labels by which your Prometheus selects it.")
+
+
+class Dashboards(Values):
+    """Grafana dashboards, as ConfigMaps that the usual sidecar of Grafana finds."""
+
+    enabled: bool = Field(
+        default=False, description="Whether to make them. One release in a cluster is enough: they show all."
+    )
+    labels: dict[str, str] = Field(
+        default={"grafana_dashboard": "1"},
+        description="Labels by which the sidecar selects them. The default is that of kube-prometheus-stack.",
+    )
+    annotations: dict[str, str] = Field(
+        default={"grafana_folder": "tierbench"},
+        description="Annotations, such as the one that names the folder in Grafana. A sidecar that was given no "
+        "folderAnnotation puts them into its default folder.",
+    )
+
+
 class Metrics(Values):
-    """How Prometheus finds /metrics."""
+    """How Prometheus finds /metrics, and what it and Grafana make of them."""
 
     annotations: bool = Field(
         default=True, description="Whether the Service bears the prometheus.io/scrape, port and path annotations."
     )
     service_monitor: ServiceMonitor = ServiceMonitor()
+    prometheus_rule: PrometheusRule = PrometheusRule()
+    dashboards: Dashboards = Dashboards()
 
 
 class ChartValues(Values):

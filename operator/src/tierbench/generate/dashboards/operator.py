@@ -1,0 +1,94 @@
+"""The operator itself: what it waits for, how long its passes take, and what goes wrong."""
+
+from typing import Final
+
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from tierbench.generate.dashboards.board import Panels, board, label_variable
+from tierbench.generate.dashboards.panels import bars, number, over_time, query
+from tierbench.generate.dashboards.queries import or_zero
+
+_MINE: Final = 'instance=~"$instance"'
+_INSTANCE: Final = "{{instance}}"
+_QUEUE: Final = f"tierbench_queue_length{{{_MINE}}}"
+_PASSES: Final = "tierbench_reconcile_duration_seconds"
+
+
+def dashboard() -> Dashboard:
+    """The operator's own metrics."""
+    text = "Whether the operator works, and what it works on."
+    instances = label_variable("instance", "Instance", "tierbench_operator_heartbeat_timestamp_seconds")
+    return board("operator", "Operator", text, (instances,), {"Work": _work(), "Process": _process()})
+
+
+def _process_of(metric: str) -> str:
+    """A metric of the operators' processes: their Prometheus jobs are known by what only an operator says."""
+    return f"{metric} and on (job, instance) {_QUEUE}"
+
+
+def _work() -> Panels:
+    passes = f"rate({_PASSES}_bucket{{{_MINE}}}[$__rate_interval])"
+    errors = f"sum by (reason) (rate(tierbench_reconcile_errors_total{{{_MINE}}}[$__rate_interval]))"
+    return (
+        number(
+            "Last pass",
+            "How long ago a pass over a benchmark last ended. While nothing is due there are no passes; while a "
+            "benchmark runs there is one every 30 s at the least.",
+            "s",
+            f"time() - (tierbench_operator_heartbeat_timestamp_seconds{{{_MINE}}} > 0)",
+            _INSTANCE,
+        ),
+        number("Queue", "Benchmarks that wait for nodes on which another one measures.", "short", _QUEUE, _INSTANCE),
+        bars(
+            "Benchmarks",
+            "By phase.",
+            "short",
+            f"sum by (phase) (tierbench_benchmark_phase{{{_MINE}}})",
+            "{{phase}}",
+        ),
+        over_time(
+            "Cases due",
+            "Cases of the runs under way that are not measured yet. A flat line while a benchmark runs: it is stuck.",
+            "short",
+            query(f'sum by (benchmark) (tierbench_benchmark_cases{{{_MINE},state="Due"}})', "{{benchmark}}"),
+        ),
+        over_time(
+            "Passes",
+            "Passes over benchmarks a second: observe, decide, write.",
+            "ops",
+            query(f"sum by (instance) (rate({_PASSES}_count{{{_MINE}}}[$__rate_interval]))", _INSTANCE),
+        ),
+        over_time(
+            "Time of a pass",
+            "Median and 99th percentile. It grows with a slow API server.",
+            "s",
+            query(f"histogram_quantile(0.5, sum by (le) ({passes}))", "median"),
+            query(f"histogram_quantile(0.99, sum by (le) ({passes}))", "99th percentile"),
+        ),
+        over_time(
+            "Passes that ended early",
+            "A second, by reason. A few conflicts are normal; the operator's log has the rest.",
+            "ops",
+            query(or_zero(errors, "reason", "none"), "{{reason}}"),
+        ),
+    )
+
+
+def _process() -> Panels:
+    cpu = "rate(process_cpu_seconds_total[$__rate_interval])"
+    return (
+        over_time("CPU", "Cores that the process uses.", "short", query(_process_of(cpu), _INSTANCE)),
+        over_time(
+            "Memory",
+            "Resident memory of the process. It grows with the number of results.",
+            "bytes",
+            query(_process_of("process_resident_memory_bytes"), _INSTANCE),
+        ),
+        over_time(
+            "Open files",
+            "Files and connections that the process has open, and how many it may have.",
+            "short",
+            query(_process_of("process_open_fds"), "{{instance}}, open"),
+            query(_process_of("process_max_fds"), "{{instance}}, limit"),
+        ),
+    )

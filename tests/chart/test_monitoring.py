@@ -1,0 +1,71 @@
+"""Dashboards and alerts as a release ships them."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import yaml
+
+from tests.chart.helm import Helm, of_kind
+from tests.dashboards import ALERTS, alerts, dashboards
+
+
+def promtool(*arguments: str | Path) -> None:
+    done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_dashboards_and_alerts_come_only_if_asked_for(helm: Helm) -> None:
+    objects = helm.template({})
+    assert of_kind(objects, "ConfigMap") == []
+    assert of_kind(objects, "PrometheusRule") == []
+
+
+def test_a_config_map_for_each_dashboard_as_the_sidecar_expects_it(helm: Helm) -> None:
+    found = of_kind(helm.template({"metrics": {"dashboards": {"enabled": True}}}), "ConfigMap")
+    assert {file: json.loads(text) for item in found for file, text in item["data"].items()} == {
+        f"tierbench-{dashboard.name}.json": dashboard.body for dashboard in dashboards()
+    }
+    assert len({item["metadata"]["name"] for item in found}) == len(found) == len(dashboards())
+    for item in found:
+        assert item["metadata"]["namespace"] == "bench"
+        assert item["metadata"]["labels"]["grafana_dashboard"] == "1"
+        assert item["metadata"]["annotations"] == {"grafana_folder": "tierbench"}
+        assert len(json.dumps(item)) < 2**20
+
+
+def test_labels_and_folder_of_dashboards_can_be_changed(helm: Helm) -> None:
+    changed = {"enabled": True, "labels": {"grafana_dashboard": None, "board": "x"}, "annotations": {"folder": "y"}}
+    for item in of_kind(helm.template({"metrics": {"dashboards": changed}}), "ConfigMap"):
+        assert "grafana_dashboard" not in item["metadata"]["labels"]
+        assert item["metadata"]["labels"]["board"] == "x"
+        assert item["metadata"]["annotations"]["folder"] == "y"
+
+
+def test_alerts_are_the_rules_of_the_file(helm: Helm) -> None:
+    asked = {"metrics": {"prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}}}}
+    (rule,) = of_kind(helm.template(asked), "PrometheusRule")
+    assert rule["spec"] == yaml.safe_load(ALERTS.read_text())
+    assert rule["metadata"]["labels"]["release"] == "prometheus"
+
+
+def test_alerts_are_rules_that_prometheus_takes() -> None:
+    promtool("check", "rules", ALERTS)
+
+
+def test_every_alert_fires_when_it_should_and_only_then() -> None:
+    cases = Path(__file__).parent / "alerts_test.yaml"
+    promtool("test", "rules", cases)
+    tested = {
+        test["alertname"]
+        for case in yaml.safe_load(cases.read_text())["tests"]
+        for test in case["alert_rule_test"]
+        if test.get("exp_alerts")
+    }
+    assert tested == {rule["alert"] for rule in alerts()}
+
+
+def test_every_alert_says_what_to_do() -> None:
+    for rule in alerts():
+        assert rule["annotations"]["summary"].endswith(".")
+        assert len(rule["annotations"]["description"]) > 100

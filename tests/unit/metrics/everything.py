@@ -1,0 +1,24 @@
+"""Every metric that there is, each with some value, as Prometheus reads it."""
+
+from prometheus_client import generate_latest
+
+from tests.unit.metrics import test_broker
+from tests.unit.metrics.test_metrics import filled, raw_benchmark, raw_result, said
+from tierbench.metrics.family import render
+from tierbench.metrics.operator import OperatorMetrics
+
+
+def metrics_text() -> str:
+    """What /metrics says of results of each kind and of the operator."""
+    raw = raw_result()
+    raw["status"]["counts"]["retryCauses"] = {"Stalled": 1}
+    statistics = raw["status"]["statistics"]
+    rest = ("serverIoPressurePartsPerMillion", "serverCpuPartsPerMillion", "tcpRetransmits", "tcpRoundTripNanoseconds")
+    statistics |= dict.fromkeys(rest, statistics["durationNanoseconds"])
+    metrics = OperatorMetrics()
+    metrics.error("Conflict")
+    held, cache = raw_benchmark(), filled(raw)
+    held["status"]["conditions"] = [said("Passed", "True", "So"), said("Regressed", "False", "So")]
+    cache.see_benchmark(held, deleted=False)
+    results = "".join(render([*cache.samples(), *test_broker.filled().samples()]))
+    return results + generate_latest(metrics.registry).decode()
