@@ -6,6 +6,7 @@ import subprocess
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def assert_dashboards_show_something(prometheus: str, namespace: str) -> None:
     for dashboard in dashboards():
         for title, target in dashboard.targets:
             expression = dashboard.shown(target["expr"], namespace=namespace)
-            wait_for(f"{dashboard.name}, {title}: {expression}", lambda e=expression: numbers(prometheus, e), 30)
+            wait_for(f"{dashboard.name}, {title}: {expression}", partial(numbers, prometheus, expression), 30)
         for name, (series, label) in dashboard.label_queries.items():
             matching = {"match[]": dashboard.shown(series, namespace=namespace)}
             assert ask(prometheus, f"label/{label}/values", **matching), f"{dashboard.name}: nothing for {name}"
