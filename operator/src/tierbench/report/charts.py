@@ -32,10 +32,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """The points of one class."""
+    """The points of one class. `curve` is a finer line than that through them: numbers of a level axis, and values."""
 
     name: str
     points: tuple[Point, ...]
+    curve: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,12 @@ class Chart:
 def lines(chart: Chart) -> Markup:
     """A line a class through its means, with confidence intervals and a dot for every trial."""
     places, y, grid = _places(chart), *_vertical(chart)
-    groups = [
-        element("g", *_line(index, series, places, y, _shift(chart, index)), class_=f"series s{index % 6}")
-        for index, series in enumerate(chart.series)
-    ]
+    groups = []
+    for index, series in enumerate(chart.series):
+        shift = _shift(chart, index)
+        dots = [_trials(point, places[point.level] + shift, y) for point in series.points if point.trials]
+        drawn = [*dots, *_path(chart, series, places, y, shift), *_marks(index, series, places, y, shift)]
+        groups.append(element("g", *drawn, class_=f"series s{index % 6}"))
     return _frame(chart, grid, _level_axis(chart, places), *groups)
 
 
@@ -98,10 +101,13 @@ def _frame(chart: Chart, *content: Markup) -> Markup:
 
 def _places(chart: Chart) -> list[float]:
     if chart.numbers is not None and len(chart.levels) > 1:
-        x = logarithmic(min(chart.numbers), max(chart.numbers), LEFT + 18, WIDTH - RIGHT - 18)
-        return [x(number) for number in chart.numbers]
+        return [*map(_level_scale(chart.numbers), chart.numbers)]
     step = (WIDTH - LEFT - RIGHT) / len(chart.levels)
     return [LEFT + step * (index + 0.5) for index in range(len(chart.levels))]
+
+
+def _level_scale(numbers: Sequence[float]) -> Scale:
+    return logarithmic(min(numbers), max(numbers), LEFT + 18, WIDTH - RIGHT - 18)
 
 
 def _shift(chart: Chart, index: int) -> float:
@@ -158,11 +164,17 @@ def _readable(levels: Sequence[str], places: Sequence[float]) -> list[int]:
     return taken
 
 
-def _line(index: int, series: Series, places: Sequence[float], y: Scale, shift: float) -> list[Markup]:
-    drawn = [_trials(point, places[point.level] + shift, y) for point in series.points if point.trials]
-    if len(series.points) > 1:
+def _path(chart: Chart, series: Series, places: Sequence[float], y: Scale, shift: float) -> list[Markup]:
+    if series.curve and chart.numbers is not None:
+        x = _level_scale(chart.numbers)
+        corners = [(x(number), y(value)) for number, value in series.curve]
+    else:
         corners = [(places[point.level] + shift, y(point.value)) for point in series.points]
-        drawn.append(element("path", class_="line", d=path(corners)))
+    return [element("path", class_="line", d=path(corners))] if len(corners) > 1 else []
+
+
+def _marks(index: int, series: Series, places: Sequence[float], y: Scale, shift: float) -> list[Markup]:
+    drawn = []
     for point in series.points:
         x = places[point.level] + shift
         parts = [element("title", f"{series.name}: {point.words}")]

@@ -85,7 +85,9 @@ def slowness_figure(name: str, table: Table, quantity: str) -> Figure | None:
 
 
 def retries_figure(name: str, table: Table) -> Figure | None:
-    """Retries a trial, as bars."""
+    """Retries a trial, as bars; None if there were none at all."""
+    if not any(table.cell(row, column).retries for row in table.rows for column in table.columns):
+        return None
 
     def point(level: int, place: Place) -> Point | None:
         cell = table.cell(*place)

@@ -17,6 +17,8 @@ from tierbench.advice.matrix import CLIENT, Run, Table
 from tierbench.advice.units import level_in_words, show_level, show_with_deviation, title, words
 from tierbench.advice.words import Standing, Stretch, answer, joined, retries, standings, stretches, verdict, where
 from tierbench.api.kinds import BENCHMARKS
+from tierbench.report import distributions
+from tierbench.report.distributions import distribution_figures
 from tierbench.report.evidence import EVIDENCE
 from tierbench.report.figures import Figure, evidence_figures, measured_figure, retries_figure, slowness_figure
 from tierbench.report.notes import CaseNote, case_notes, cautions
@@ -117,6 +119,11 @@ class Section:
         return tuple(figure for figure in found if figure is not None)
 
     @cached_property
+    def distributions(self) -> tuple[Figure, ...]:
+        """How single round trips or downloads are spread."""
+        return distribution_figures(self.name, self.table, distributions.MAIN)
+
+    @cached_property
     def evidence(self) -> tuple[Figure, ...]:
         """What the agent beside the server saw."""
         return evidence_figures(f"{self.name}-evidence", self.table)
@@ -127,7 +134,8 @@ class Section:
         names = [name for name in quantities(self.run) if smaller_is_better(name)]
         rest = [name for name in names if name not in {self.quantity, "retries", *EVIDENCE}]
         found = [measured_figure(f"{self.name}-{name}", self.table, name) for name in rest]
-        return tuple(figure for figure in found if figure is not None)
+        spread = distribution_figures(self.name, self.table, distributions.OTHERS)
+        return (*(figure for figure in found if figure is not None), *spread)
 
 
 @dataclass(frozen=True)

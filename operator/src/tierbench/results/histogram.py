@@ -4,6 +4,7 @@ Bucket i holds values v with 2^((i-1)/64) < v <= 2^(i/64). Merging adds counts, 
 """
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 from itertools import accumulate
@@ -54,11 +55,21 @@ def quantile(histogram: Histogram, share: float) -> float:
     Raises:
         ValueError: the histogram is empty.
     """
+    (found,) = quantiles(histogram, [share])
+    return found
+
+
+def quantiles(histogram: Histogram, shares: Iterable[float]) -> list[float]:
+    """Several quantiles.
+
+    Raises:
+        ValueError: the histogram is empty.
+    """
     if not histogram.count:
         raise ValueError("an empty histogram has no quantiles")
-    wanted = max(1, math.ceil(share * histogram.count - _ROUNDING))
-    running = accumulate(histogram.counts)
-    return next(upper_bound(index) for index, below in zip(histogram.indexes, running, strict=True) if below >= wanted)
+    up_to = list(accumulate(histogram.counts))
+    wanted = (max(1, math.ceil(share * histogram.count - _ROUNDING)) for share in shares)
+    return [upper_bound(histogram.indexes[bisect_left(up_to, number)]) for number in wanted]
 
 
 def count_up_to(histogram: Histogram, bound: float) -> int:

@@ -1,0 +1,44 @@
+"""BenchmarkResults of brokers whose round trips are known."""
+
+from collections.abc import Sequence
+from itertools import product
+
+from tests.unit.results.broker import line, spec
+from tests.unit.results.test_record import NOW
+from tierbench.api.contract import Distributions, TrialLine
+from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
+from tierbench.results import histogram
+from tierbench.results.record import conclude, record
+
+SIZES = ("1Ki", "10Ki", "100Ki")
+CLASSES = ("cloud", "jetson", "raspberry-pi-4")
+TRIALS = 3
+
+
+def measured(server: str, size: str, round_trips: Sequence[int], case: int = 1) -> BenchmarkResult:
+    """A result of trials that each had these round trips, in nanoseconds."""
+    body = spec(TRIALS, payloadSize=size).to_json()
+    wanted = ResultSpec.model_validate(body | {"case": case, "server": {"nodeClass": server, "node": f"{server}-1"}})
+    half = [time // 2 for time in round_trips]
+    spread = Distributions(round_trip=histogram.of(round_trips), acknowledge=histogram.of(half))
+    lines = [_line(number, spread) for number in range(1, TRIALS + 1)]
+    status = conclude(wanted, record(wanted, ResultStatus(), lines, 1), NOW, None)
+    metadata = {"name": f"bb-demo-r1-c{case:03d}", "namespace": "default"}
+    return BenchmarkResult.model_validate({"metadata": metadata, "spec": wanted.to_json(), "status": status.to_json()})
+
+
+def _line(number: int, distributions: Distributions) -> TrialLine:
+    return line(number, wireSentBytes=1_200_000, wireReceivedBytes=1_200_000, encodedBytes=1_024_000).model_copy(
+        update={"distributions": distributions}
+    )
+
+
+def three_classes(messages: int = 1000) -> list[BenchmarkResult]:
+    """Three sizes on three classes; on the last one, 3 % of the messages take 40 ms longer."""
+    results = []
+    for case, (size, (slowness, server)) in enumerate(product(SIZES, enumerate(CLASSES, start=1)), start=1):
+        base = 400_000 * slowness * (1 + SIZES.index(size))
+        late = 40_000_000 if server == CLASSES[-1] else 0
+        times = [round(base / (1.02 - n / messages)) + late * (n % 100 < 3) for n in range(messages)]
+        results.append(measured(server, size, times, case))
+    return results
