@@ -71,7 +71,8 @@ def assert_dashboards_show_something(prometheus: str, namespace: str) -> None:
 
 def test_queries_over_a_real_run(kubectl: Kubectl, prometheus: str) -> None:
     both = {"nodeClasses": ["cloud", "jetson-nano"]}
-    files = file_transfer(servers=both, fileSizes=["1Mi", "16Mi"], cacheState=["Cold"])
+    policy = {"constraints": {"maximumRetries": 1000}}
+    files = file_transfer(servers=both, fileSizes=["1Mi", "16Mi"], cacheState=["Cold"], runPolicy=policy)
     kubectl.apply(files, broker(servers=both, tls=["None", "TLSv1.3"]))
     Running(kubectl).wait_for_phase("Complete")
     Running(kubectl, "brokers", "brokerbenchmark").wait_for_phase("Complete")

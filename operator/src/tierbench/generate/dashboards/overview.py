@@ -43,6 +43,21 @@ def _benchmarks() -> Panels:
             f"sum by (state) ({cases})",
             "{{state}}",
         ),
+        number(
+            "Regressed",
+            "Benchmarks whose last run was shown to be worse than an earlier one: their condition Regressed names the "
+            "cases.",
+            "short",
+            f"sum ({benchmarks('tierbench_benchmark_regressed')}) or vector(0)",
+            "regressed",
+        ),
+        number(
+            "Constraints kept",
+            "Share of the benchmarks with runPolicy.constraints whose last run kept to them.",
+            "percentunit",
+            f"avg ({benchmarks('tierbench_benchmark_passed')})",
+            "passed",
+        ),
         share_bars(
             "Progress",
             "Share of the run's cases that have ended.",
