@@ -16,11 +16,11 @@
 {{- define "tierbench.rules.namespaced" -}}
 # Runs benchmarks; patches their finalizer, deletes them when runPolicy.ttlSeconds is over.
 - apiGroups: [tierbench.io]
-  resources: [filetransferbenchmarks, brokerbenchmarks]
+  resources: [filetransferbenchmarks, brokerbenchmarks, networkbenchmarks]
   verbs: [get, list, watch, patch, delete]
 # Says how they stand.
 - apiGroups: [tierbench.io]
-  resources: [filetransferbenchmarks/status, brokerbenchmarks/status]
+  resources: [filetransferbenchmarks/status, brokerbenchmarks/status, networkbenchmarks/status]
   verbs: [patch]
 # Keeps results, within the history.
 - apiGroups: [tierbench.io]

@@ -15,15 +15,9 @@ const (
 	probePatience = 2 * time.Second
 )
 
-// Reporter is told of every trial.
-type Reporter interface {
-	Started(trial int, warmup bool, at time.Time) error
-	Ended(trial contract.Trial) error
-}
-
 // Run waits until the broker carries messages, then runs warm-up trials and those that options ask for. Trials that fail
 // are reported like others; an error is what ends the series early: a *contract.Failure, or context.Canceled.
-func Run(ctx context.Context, options *Options, report Reporter) error {
+func Run(ctx context.Context, options *Options, report contract.Reporter) error {
 	if err := becomeReady(ctx, options); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ const (
 )
 
 // runTrial runs one trial and reports it. A part that fails meets the others all the same, so that they need not wait.
-func runTrial(ctx context.Context, options *Options, report Reporter, number int, warmup bool) error {
+func runTrial(ctx context.Context, options *Options, report contract.Reporter, number int, warmup bool) error {
 	name := fmt.Sprintf("t%d", number)
 	if warmup {
 		name = fmt.Sprintf("w%d", number)

@@ -15,6 +15,7 @@ import (
 
 	"tierbench.io/client/internal/beside"
 	"tierbench.io/client/internal/broker"
+	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/mqtt"
 	"tierbench.io/client/internal/payload"
 	"tierbench.io/client/internal/tlsconfig"
@@ -105,7 +106,7 @@ func runBroker(ctx context.Context, flags *brokerFlags) error {
 	if flags.light() {
 		runtime.GOMAXPROCS(1)
 	}
-	return flags.run(func(report reporter) error { return broker.Run(ctx, options, report) })
+	return flags.run(broker.NewTextReport(os.Stdout), func(report contract.Reporter) error { return broker.Run(ctx, options, report) })
 }
 
 func (f *brokerFlags) options() (*broker.Options, error) {

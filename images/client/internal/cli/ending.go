@@ -9,11 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/contract"
 )
-
-type reporter = broker.Reporter
 
 // ending is how an engine tells what it measured: as text, or as the contract's lines with a seal.
 type ending struct {
@@ -32,10 +29,10 @@ func (e *ending) check() error {
 	return nil
 }
 
-// run runs a series and tells of it.
-func (e *ending) run(series func(reporter) error) error {
+// run runs a series and tells of it: a person by text, a program by the contract.
+func (e *ending) run(text contract.Reporter, series func(contract.Reporter) error) error {
 	if e.output == "text" {
-		return series(broker.NewTextReport(os.Stdout))
+		return series(text)
 	}
 	printer := contract.NewPrinter(os.Stdout)
 	return e.seal(printer, series(printer))

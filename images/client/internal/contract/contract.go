@@ -55,6 +55,7 @@ type Trial struct {
 	Server              *ServerSample  `json:"server,omitempty"`
 	Transfer            *Transfer      `json:"transfer,omitempty"`
 	Exchange            *Exchange      `json:"exchange,omitempty"`
+	Network             *Network       `json:"network,omitempty"`
 	Distributions       *Distributions `json:"distributions,omitempty"`
 }
 
@@ -111,6 +112,7 @@ type Distributions struct {
 	RoundTrip        *Histogram `json:"roundTrip,omitempty"`
 	RoundTripActual  *Histogram `json:"roundTripActual,omitempty"`
 	Acknowledge      *Histogram `json:"acknowledge,omitempty"`
+	Ping             *Histogram `json:"ping,omitempty"`
 }
 
 // Causes of an exchange's errors; another is Corrupt.
@@ -147,6 +149,36 @@ type Exchange struct {
 	EncryptNanoseconds    int64            `json:"encryptNanoseconds"`
 	DecryptNanoseconds    int64            `json:"decryptNanoseconds"`
 	DecompressNanoseconds int64            `json:"decompressNanoseconds"`
+}
+
+// Network is what the network did in one trial.
+type Network struct {
+	Upload   *Flow   `json:"upload,omitempty"`
+	Download *Flow   `json:"download,omitempty"`
+	Ping     *Echoes `json:"ping,omitempty"`
+}
+
+// Flow is what went one way, all streams together. nil: not of this protocol, or iperf3 does not say.
+type Flow struct {
+	BitsPerSecond     int64  `json:"bitsPerSecond"`
+	ReceivedBytes     int64  `json:"receivedBytes"`
+	SentBytes         int64  `json:"sentBytes"`
+	Retransmits       *int64 `json:"retransmits,omitempty"`
+	Packets           *int64 `json:"packets,omitempty"`
+	LostPackets       *int64 `json:"lostPackets,omitempty"`
+	OutOfOrderPackets *int64 `json:"outOfOrderPackets,omitempty"`
+	JitterNanoseconds *int64 `json:"jitterNanoseconds,omitempty"`
+}
+
+// Echoes is what ping says of its requests; the times are nil if none was answered.
+type Echoes struct {
+	Sent                         int64  `json:"sent"`
+	Received                     int64  `json:"received"`
+	Duplicated                   int64  `json:"duplicated"`
+	MinimumNanoseconds           *int64 `json:"minimumNanoseconds,omitempty"`
+	MeanNanoseconds              *int64 `json:"meanNanoseconds,omitempty"`
+	MaximumNanoseconds           *int64 `json:"maximumNanoseconds,omitempty"`
+	StandardDeviationNanoseconds *int64 `json:"standardDeviationNanoseconds,omitempty"`
 }
 
 // Engine is the program that made the load.

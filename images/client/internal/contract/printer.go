@@ -16,6 +16,12 @@ import (
 // EngineVersion is set when the program is linked.
 var EngineVersion = "dev"
 
+// Reporter is told of every trial.
+type Reporter interface {
+	Started(trial int, warmup bool, at time.Time) error
+	Ended(trial Trial) error
+}
+
 // Printer writes the lines of the contract, one write a line, and the seal that goes with them.
 type Printer struct {
 	mutex  sync.Mutex

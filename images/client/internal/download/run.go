@@ -18,15 +18,9 @@ import (
 
 const digestPatience = 10 * time.Second
 
-// Reporter is told of every trial.
-type Reporter interface {
-	Started(trial int, warmup bool, at time.Time) error
-	Ended(trial contract.Trial) error
-}
-
 // Run runs warm-up trials and then those that options ask for. Trials that fail are reported like others; an error is
 // what ends the whole series early: a *contract.Failure, or context.Canceled.
-func Run(ctx context.Context, options *Options, report Reporter) error {
+func Run(ctx context.Context, options *Options, report contract.Reporter) error {
 	digest, err := expectedDigest(ctx, options)
 	if err != nil {
 		return err
@@ -44,7 +38,7 @@ func Run(ctx context.Context, options *Options, report Reporter) error {
 	return nil
 }
 
-func runTrial(ctx context.Context, options *Options, report Reporter, digest string, number int, warmup bool) error {
+func runTrial(ctx context.Context, options *Options, report contract.Reporter, digest string, number int, warmup bool) error {
 	observed := false
 	if options.Agent != nil {
 		var err error

@@ -160,6 +160,43 @@ class Exchange(Model):
     decompress_nanoseconds: Nanoseconds = Field(default=0, description="Spent in decompression, all messages.")
 
 
+class Flow(Model):
+    """What went one way in a trial, all streams together, as iperf3 says it. UDP's figures are absent with TCP."""
+
+    bits_per_second: Count = Field(default=0, description="Payload that the receiver got, a second.")
+    received_bytes: Count = Field(default=0, description="Payload that the receiver got.")
+    sent_bytes: Count = Field(default=0, description="Payload that the sender gave to its kernel.")
+    retransmits: Count | None = Field(default=None, description="TCP segments that the sender sent again.")
+    packets: Count | None = Field(default=None, description="UDP packets that the sender sent.")
+    lost_packets: Count | None = Field(default=None, description="Of these, those that the receiver did not get.")
+    out_of_order_packets: Count | None = Field(default=None, description="UDP packets received after a later one.")
+    jitter_nanoseconds: Nanoseconds | None = Field(
+        default=None, description="Of UDP, as RFC 3550 smooths it (section 6.4.1), mean of the streams."
+    )
+
+
+class Echoes(Model):
+    """What ping says of the requests of a trial, to three digits as it prints them."""
+
+    sent: Count = Field(default=0, description="Echo requests sent.")
+    received: Count = Field(default=0, description="Of these, those that were answered.")
+    duplicated: Count = Field(default=0, description="Further answers.")
+    minimum_nanoseconds: Nanoseconds | None = Field(default=None, description="The shortest round trip.")
+    mean_nanoseconds: Nanoseconds | None = Field(default=None, description="Their mean.")
+    maximum_nanoseconds: Nanoseconds | None = Field(default=None, description="The longest.")
+    standard_deviation_nanoseconds: Nanoseconds | None = Field(
+        default=None, description="Their standard deviation (of all, divided by n): what ping calls mdev."
+    )
+
+
+class Network(Model):
+    """What the network did in one trial."""
+
+    upload: Flow | None = Field(default=None, description="From client to server.")
+    download: Flow | None = Field(default=None, description="From server to client.")
+    ping: Echoes | None = Field(default=None, description="Echo requests before the load.")
+
+
 class Histogram(Model):
     """A distribution of nanoseconds in sparse exponential buckets.
 
@@ -197,6 +234,7 @@ class Distributions(Model):
     acknowledge: Histogram | None = Field(
         default=None, description="From the time at which a message was sent to the broker's acknowledgement."
     )
+    ping: Histogram | None = Field(default=None, description="Round trip of each echo request that was answered.")
 
 
 class TrialFields(Model):
@@ -209,12 +247,14 @@ class TrialFields(Model):
     start_time: str = Field(json_schema_extra={"format": "date-time"}, description="By the client's clock.")
     duration_nanoseconds: Nanoseconds = Field(
         description="Of a file transfer: from the first connection's start to the slowest download's last byte; "
-        "stalls, waits and retries included. Of an exchange: from the start of the load to the last message received."
+        "stalls, waits and retries included. Of an exchange: from the start of the load to the last message received. "
+        "Of a network: of the load, by the client's clock."
     )
     client: ClientSample = Field(default=ClientSample(), description="What the trial cost the client.")
     server: ServerSample | None = Field(default=None, description="What the agent beside the server saw.")
     transfer: Transfer | None = Field(default=None, description="Of a file transfer: what the downloads did.")
     exchange: Exchange | None = Field(default=None, description="Of a broker: what publishers and subscribers did.")
+    network: Network | None = Field(default=None, description="Of a network: what it carried.")
 
 
 class TrialLine(TrialFields):

@@ -7,6 +7,7 @@ from pydantic import Field, field_serializer
 
 from tierbench.api.contract import Count, Distributions, Engine, Reason, TrialFields
 from tierbench.api.model import Column, Kind, Model, Resource, Rule
+from tierbench.api.trim import Trim
 
 Level = Annotated[str, Field(max_length=63)]
 
@@ -60,6 +61,7 @@ class ResultSpec(Model):
     service: ServiceFacts | None = Field(default=None, description="How it was set up, where that can be chosen.")
     trials: int = Field(ge=1, description="Trials that count, once complete.")
     warmup: int = Field(default=0, ge=0, description="Trials before them that do not.")
+    trim: Trim | None = Field(default=None, description="What is left out of its statistics, if anything is.")
 
 
 class ResultPhase(StrEnum):
@@ -170,7 +172,12 @@ class ResultStatus(Model):
     statistics: dict[str, Statistic] = Field(
         default_factory=dict,
         json_schema_extra={"maxProperties": 32},
-        description="Quantities over the good trials, by name; each name ends with its unit.",
+        description="Quantities over the good trials that were not trimmed, by name; each name ends with its unit.",
+    )
+    untrimmed: dict[str, Statistic] = Field(
+        default_factory=dict,
+        json_schema_extra={"maxProperties": 32},
+        description="The same over all good trials, where some were trimmed.",
     )
     distributions: Distributions = Field(default=Distributions(), description="Merged over the good trials.")
     valid: bool | None = Field(

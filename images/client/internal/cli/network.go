@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/network"
+)
+
+const mostStreams = 128 // iperf3's own limit
+
+type networkFlags struct {
+	ending
+	server, trials, protocol, direction, pingHost, agent, agentTokenFile string
+	warmup, streams, duration, rate, ready, count, interval, size        int
+}
+
+func networkCommand() *cobra.Command {
+	flags := &networkFlags{}
+	command := &cobra.Command{
+		Use:   "network --server HOST:PORT",
+		Short: "Measure a network with iperf3 and ping, trial after trial",
+		Long: `Runs ping and then iperf3 against an iperf3 server, trial after trial, and says what they found. Both programs must be
+installed. Throughput is what the receiver got.`,
+		Example: "  tierbench-client network --server server:5201 --direction Download --duration-seconds 10 --trials 1-10",
+		Args:    cobra.NoArgs,
+		RunE:    func(command *cobra.Command, _ []string) error { return runNetwork(command.Context(), flags) },
+	}
+	flags.add(command.Flags())
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return flags.refuse(fmt.Errorf("%w: see tierbench-client network --help", err))
+	})
+	return command
+}
+
+func (f *networkFlags) add(set *pflag.FlagSet) {
+	set.StringVar(&f.server, "server", "", "the iperf3 server, HOST:PORT")
+	set.StringVar(&f.trials, "trials", "1-1", "numbers of the trials to run, FIRST-LAST")
+	set.IntVar(&f.warmup, "warmup", 0, "trials before them that do not count")
+	set.StringVar(&f.protocol, "protocol", network.TCP, "TCP or UDP")
+	set.StringVar(&f.direction, "direction", network.Upload, "Upload, Download or Both")
+	set.IntVar(&f.streams, "streams", 1, "connections that share the load, in each direction")
+	set.IntVar(&f.duration, "duration-seconds", 10, "how long the load of a trial lasts")
+	set.IntVar(&f.rate, "kilobits-per-second", 0, "of UDP: payload a second of each direction, all streams together")
+	set.IntVar(&f.ready, "ready-milliseconds", 30000, "how long the server may refuse a trial, or be busy, before the trial has failed")
+	set.StringVar(&f.pingHost, "ping-host", "", "where echo requests go (the server's host)")
+	set.IntVar(&f.count, "ping-count", 10, "echo requests before each load; 0 for none")
+	set.IntVar(&f.interval, "ping-interval-milliseconds", 200, "from one to the next")
+	set.IntVar(&f.size, "ping-size", 56, "bytes of payload in each")
+	set.StringVar(&f.agent, "agent", "", "URL of the agent beside the server")
+	set.StringVar(&f.agentTokenFile, "agent-token-file", "", "file with the agent's token")
+	f.ending.add(set)
+}
+
+func runNetwork(ctx context.Context, flags *networkFlags) error {
+	options, err := flags.options()
+	if err != nil {
+		return flags.refuse(err)
+	}
+	return flags.run(network.NewTextReport(os.Stdout), func(report contract.Reporter) error { return network.Run(ctx, options, report) })
+}
+
+func (f *networkFlags) options() (*network.Options, error) {
+	host, port, err := net.SplitHostPort(f.server)
+	if err != nil || host == "" || port == "" {
+		return nil, fmt.Errorf("--server is %q: write HOST:PORT", f.server)
+	}
+	first, last, err := parseRange(f.trials)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(f.check(), f.ending.check()); err != nil {
+		return nil, err
+	}
+	agent, err := connectAgent(f.agent, f.agentTokenFile)
+	if err != nil {
+		return nil, err
+	}
+	pingHost := f.pingHost
+	if pingHost == "" {
+		pingHost = host
+	}
+	return &network.Options{
+		Host: host, Port: port, First: first, Last: last, Warmup: f.warmup, Protocol: f.protocol, Direction: f.direction,
+		Streams: f.streams, Duration: time.Duration(f.duration) * time.Second, BitsPerSecond: int64(f.rate) * 1000,
+		Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent,
+		Ping: network.Ping{Host: pingHost, Count: f.count, Interval: time.Duration(f.interval) * time.Millisecond, Size: f.size},
+	}, nil
+}
+
+func (f *networkFlags) check() error {
+	switch {
+	case f.protocol != network.TCP && f.protocol != network.UDP:
+		return fmt.Errorf("--protocol is %q: write TCP or UDP", f.protocol)
+	case f.direction != network.Upload && f.direction != network.Download && f.direction != network.Both:
+		return fmt.Errorf("--direction is %q: write Upload, Download or Both", f.direction)
+	case f.protocol == network.UDP && f.rate < 1:
+		return errors.New("--protocol UDP needs --kilobits-per-second: it does not find the network's rate by itself")
+	case f.streams < 1 || f.streams > mostStreams:
+		return fmt.Errorf("--streams is %d: write 1 to %d", f.streams, mostStreams)
+	case f.duration < 1, f.interval < 1, f.size < 1:
+		return errors.New("--duration-seconds, --ping-interval-milliseconds and --ping-size must be at least 1")
+	case f.warmup < 0, f.ready < 0, f.count < 0:
+		return errors.New("--warmup, --ready-milliseconds and --ping-count cannot be negative")
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package network
+
+import (
+	"strings"
+
+	"tierbench.io/client/internal/contract"
+)
+
+// Reasons. For the first three a trial may begin again: the server may still be starting, or be busy with a client that was lost.
+const (
+	serverBusy     = "ServerBusy"
+	refused        = "ConnectionRefused"
+	unreachable    = "ServerUnreachable"
+	connectionLost = "ConnectionLost"
+)
+
+// iperf3Failures are what iperf3 says, what that means, and what to do. The first that fits counts.
+var iperf3Failures = []struct{ said, reason, advice string }{
+	{"server is busy", serverBusy, "the iperf3 server runs another client's test: it should end by itself; see who else uses this server"},
+	{"unable to connect to server: Connection refused", refused, "nobody listens at the server's address: see the server pod's log"},
+	{"unable to connect to server", unreachable, "see the server's address, its port, and network policies"},
+	{"control socket has closed", connectionLost, "the server ended in mid-trial, or the network broke: see the server pod's log"},
+	{"server has terminated", connectionLost, "the server ended in mid-trial: see the server pod's log"},
+	{"stream socket: ", connectionLost, "the server ended in mid-trial, or the network broke: see the server pod's log"},
+}
+
+// On UDP no answer comes to the first packet: it, or the answer, was dropped on the way.
+const noAnswer = "unable to read from stream socket"
+
+func iperf3Failure(said, protocol string) *contract.Failure {
+	if protocol == UDP && strings.Contains(said, noAnswer) {
+		advice := "TCP gets through and UDP does not: see firewalls and network policies between the nodes, or take UDP out of spec.protocols"
+		return &contract.Failure{Reason: "UDPBlocked", Message: said + ": " + advice}
+	}
+	for _, known := range iperf3Failures {
+		if strings.Contains(said, known.said) {
+			return &contract.Failure{Reason: known.reason, Message: said + ": " + known.advice}
+		}
+	}
+	return &contract.Failure{Reason: "Iperf3Failed", Message: said}
+}
+
+// mayPass is whether a trial that failed for this reason may begin again.
+func mayPass(failure *contract.Failure) bool {
+	return failure.Reason == serverBusy || failure.Reason == refused || failure.Reason == unreachable
+}

@@ -1,0 +1,136 @@
+package network
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"tierbench.io/client/internal/contract"
+)
+
+const (
+	connecting = 5 * time.Second
+	// Beyond the load: iperf3 gives a UDP stream half a minute to be answered, and exchanges its figures at the end.
+	lingering = time.Minute
+)
+
+// iperf3Report is what iperf3 --json prints, as far as it is read.
+type iperf3Report struct {
+	Error string `json:"error"`
+	End   struct {
+		Sent            *iperf3Sum `json:"sum_sent"`
+		Received        *iperf3Sum `json:"sum_received"`
+		ReverseSent     *iperf3Sum `json:"sum_sent_bidir_reverse"`
+		ReverseReceived *iperf3Sum `json:"sum_received_bidir_reverse"`
+		Streams         []struct {
+			UDP *struct {
+				OutOfOrder int64 `json:"out_of_order"`
+				Sender     bool  `json:"sender"`
+			} `json:"udp"`
+		} `json:"streams"`
+	} `json:"end"`
+}
+
+// iperf3Sum is one side's view of one direction, all streams together.
+type iperf3Sum struct {
+	BitsPerSecond      float64  `json:"bits_per_second"`
+	Bytes              int64    `json:"bytes"`
+	Retransmits        *int64   `json:"retransmits"`
+	JitterMilliseconds *float64 `json:"jitter_ms"`
+	LostPackets        *int64   `json:"lost_packets"`
+	Packets            *int64   `json:"packets"`
+}
+
+// transmit makes the load of one trial. An error is a *contract.Failure or context.Canceled.
+func transmit(ctx context.Context, options *Options) (upload, download *contract.Flow, err error) {
+	written, complaint, err := run(ctx, options.Duration+lingering, "iperf3", iperf3Arguments(options)...)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, nil, &contract.Failure{Reason: "Stalled", Message: fmt.Sprintf("iperf3 did not end within %v of its load: did the network break?", lingering)}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return readIperf3(written, complaint, options.Direction, options.Protocol)
+}
+
+func iperf3Arguments(options *Options) []string {
+	arguments := []string{
+		"--client", options.Host, "--port", options.Port, "--json",
+		"--time", strconv.FormatInt(int64(options.Duration.Seconds()), 10),
+		"--parallel", strconv.Itoa(options.Streams),
+		"--connect-timeout", strconv.FormatInt(connecting.Milliseconds(), 10),
+	}
+	if options.Protocol == UDP {
+		arguments = append(arguments, "--udp", "--bitrate", strconv.FormatInt(options.BitsPerSecond/int64(options.Streams), 10))
+	}
+	switch options.Direction {
+	case Download:
+		return append(arguments, "--reverse")
+	case Both:
+		return append(arguments, "--bidir")
+	}
+	return arguments
+}
+
+func readIperf3(written, complaint []byte, direction, protocol string) (upload, download *contract.Flow, err error) {
+	var report iperf3Report
+	if err := json.Unmarshal(written, &report); err != nil {
+		return nil, nil, &contract.Failure{Reason: "Iperf3Failed", Message: fmt.Sprintf("iperf3 printed no JSON (%v): %s", err, complaint)}
+	}
+	if report.Error != "" {
+		return nil, nil, iperf3Failure(report.Error, protocol)
+	}
+	end := report.End
+	forward, reverse := flow(end.Sent, end.Received, protocol), flow(end.ReverseSent, end.ReverseReceived, protocol)
+	if forward == nil || (direction == Both && reverse == nil) {
+		return nil, nil, &contract.Failure{Reason: "Iperf3Failed", Message: "iperf3 ended without its sums: is it a version that this client knows (3.7 or newer)?"}
+	}
+	if direction == Download {
+		forward, reverse = nil, forward
+	}
+	for _, stream := range end.Streams {
+		if stream.UDP == nil {
+			continue
+		}
+		way := forward
+		if direction == Download || (direction == Both && !stream.UDP.Sender) {
+			way = reverse
+		}
+		*way.OutOfOrderPackets += stream.UDP.OutOfOrder
+	}
+	return forward, reverse, nil
+}
+
+// flow of one direction: throughput is what the receiver got, retransmits are what the sender counted.
+func flow(sent, received *iperf3Sum, protocol string) *contract.Flow {
+	if sent == nil || received == nil {
+		return nil
+	}
+	flow := &contract.Flow{BitsPerSecond: int64(math.Round(received.BitsPerSecond)), ReceivedBytes: received.Bytes, SentBytes: sent.Bytes}
+	if protocol == TCP {
+		flow.Retransmits = counted(sent.Retransmits)
+		return flow
+	}
+	flow.Packets, flow.LostPackets, flow.OutOfOrderPackets = counted(received.Packets), counted(received.LostPackets), new(int64)
+	if received.JitterMilliseconds != nil {
+		flow.JitterNanoseconds = nanoseconds(*received.JitterMilliseconds)
+	}
+	return flow
+}
+
+// counted leaves out what iperf3 says is unknown: -1.
+func counted(value *int64) *int64 {
+	if value == nil || *value < 0 {
+		return nil
+	}
+	return value
+}
+
+func nanoseconds(milliseconds float64) *int64 {
+	value := int64(math.Round(milliseconds * float64(time.Millisecond)))
+	return &value
+}

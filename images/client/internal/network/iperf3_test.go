@@ -1,0 +1,89 @@
+package network
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"tierbench.io/client/internal/contract"
+)
+
+// captured is what iperf3 3.12 printed on loopback; where both ways were alike, some figures were made to differ.
+func captured(t *testing.T, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func is(pointer *int64, value int64) bool { return pointer != nil && *pointer == value }
+
+func TestThroughputIsWhatTheReceiverGot(t *testing.T) {
+	upload, download, err := readIperf3(captured(t, "tcp-upload.json"), nil, Upload, TCP)
+	if err != nil || download != nil {
+		t.Fatalf("%+v, %v", download, err)
+	}
+	if upload.BitsPerSecond != 201286133 || upload.ReceivedBytes != 25165824 || !is(upload.Retransmits, 0) || upload.Packets != nil {
+		t.Errorf("%+v", upload)
+	}
+}
+
+func TestADownloadIsNotTakenForAnUpload(t *testing.T) {
+	upload, download, err := readIperf3(captured(t, "tcp-download.json"), nil, Download, TCP)
+	if err != nil || upload != nil || download.BitsPerSecond != 100653633 {
+		t.Errorf("%+v, %+v, %v", upload, download, err)
+	}
+	if download.Retransmits != nil {
+		t.Errorf("%d retransmits, of a sender that does not know", *download.Retransmits)
+	}
+}
+
+func TestBothWaysAreKeptApart(t *testing.T) {
+	upload, download, err := readIperf3(captured(t, "tcp-both.json"), nil, Both, TCP)
+	if err != nil || upload.BitsPerSecond != 100600019 || download.BitsPerSecond != 50000000 || !is(upload.Retransmits, 3) || !is(download.Retransmits, 9) {
+		t.Errorf("%+v, %+v, %v", upload, download, err)
+	}
+	upload, download, err = readIperf3(captured(t, "udp-both.json"), nil, Both, UDP)
+	if err != nil || upload.Retransmits != nil {
+		t.Fatalf("%+v, %v", upload, err)
+	}
+	if !is(upload.LostPackets, 5) || !is(upload.Packets, 78) || !is(upload.OutOfOrderPackets, 3) || !is(upload.JitterNanoseconds, 1_250_000) {
+		t.Errorf("%+v", upload)
+	}
+	if !is(download.LostPackets, 7) || !is(download.Packets, 80) || !is(download.OutOfOrderPackets, 4) || !is(download.JitterNanoseconds, 2_500_000) {
+		t.Errorf("%+v", download)
+	}
+}
+
+func TestWhatIperf3SaysHasAReason(t *testing.T) {
+	for said, reason := range map[string]string{
+		"the server is busy running a test. try again later":                  "ServerBusy",
+		"unable to connect to server: Connection refused":                     "ConnectionRefused",
+		"unable to connect to server: Network is unreachable":                 "ServerUnreachable",
+		"control socket has closed unexpectedly":                              "ConnectionLost",
+		"unable to read from stream socket: Resource temporarily unavailable": "UDPBlocked",
+		"interrupt - the client has terminated":                               "Iperf3Failed",
+	} {
+		_, _, err := readIperf3([]byte(`{"end":{},"error":"`+said+`"}`), nil, Upload, UDP)
+		failure, is := err.(*contract.Failure)
+		if !is || failure.Reason != reason {
+			t.Errorf("%s: %v", said, err)
+		}
+	}
+	for _, written := range []string{"", `{"end":{}}`} {
+		_, _, err := readIperf3([]byte(written), []byte("no such option"), Upload, TCP)
+		if failure, is := err.(*contract.Failure); !is || failure.Reason != "Iperf3Failed" {
+			t.Errorf("%q: %v", written, err)
+		}
+	}
+}
+
+func TestTheRateOfUDPIsThatOfAllStreams(t *testing.T) {
+	arguments := iperf3Arguments(&Options{Protocol: UDP, Streams: 4, BitsPerSecond: 10_000_000})
+	if at := slices.Index(arguments, "--bitrate"); at < 0 || arguments[at+1] != "2500000" {
+		t.Errorf("%v", arguments)
+	}
+}

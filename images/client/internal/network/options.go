@@ -1,0 +1,45 @@
+// Package network measures a network with iperf3 and ping, trial after trial.
+package network
+
+import (
+	"time"
+
+	"tierbench.io/client/internal/beside"
+)
+
+// Directions of the load, as the client sees them.
+const (
+	Upload   = "Upload"
+	Download = "Download"
+	Both     = "Both"
+)
+
+// Protocols of the load.
+const (
+	TCP = "TCP"
+	UDP = "UDP"
+)
+
+// Options of a series of trials.
+type Options struct {
+	Host          string // of the iperf3 server
+	Port          string
+	First, Last   int // trials, counted from 1
+	Warmup        int
+	Protocol      string
+	Direction     string
+	Streams       int // of each direction
+	Duration      time.Duration
+	BitsPerSecond int64         // of UDP, each direction, all streams together
+	Ready         time.Duration // how long the server may refuse a trial, or be busy
+	Ping          Ping
+	Agent         *beside.Agent // nil for none
+}
+
+// Ping is what is asked of ping before each trial's load.
+type Ping struct {
+	Host     string
+	Count    int // 0 for none
+	Interval time.Duration
+	Size     int
+}

@@ -1,0 +1,85 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"tierbench.io/client/internal/contract"
+)
+
+const answering = 10 * time.Second // that the last request may wait for its answer
+
+var (
+	echoLine    = regexp.MustCompile(`^\d+ bytes from .* time=(\d+(?:\.\d+)?) ms( \(DUP!\))?$`)
+	countsLine  = regexp.MustCompile(`^(\d+) packets transmitted, (\d+) received`)
+	summaryLine = regexp.MustCompile(`^rtt min/avg/max/mdev = (\d+\.\d+)/(\d+\.\d+)/(\d+\.\d+)/(\d+\.\d+) ms`)
+)
+
+// ping sends echo requests and reads what ping prints: every answer, and the summary.
+func ping(ctx context.Context, options *Ping) (*contract.Echoes, *contract.Histogram, error) {
+	if options.Count == 0 {
+		return nil, nil, nil
+	}
+	seconds := strconv.FormatFloat(options.Interval.Seconds(), 'f', -1, 64)
+	limit := time.Duration(options.Count)*options.Interval + 2*answering
+	written, complaint, err := run(ctx, limit, "ping", "-n", "-c", strconv.Itoa(options.Count), "-i", seconds, "-s", strconv.Itoa(options.Size), options.Host)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, nil, &contract.Failure{Reason: "PingFailed", Message: fmt.Sprintf("ping did not end within %v", limit)}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	echoes, histogram := readPing(string(written))
+	if echoes == nil {
+		return nil, nil, pingFailure(string(complaint))
+	}
+	return echoes, histogram, nil
+}
+
+// readPing gives nil if there is no summary.
+func readPing(text string) (*contract.Echoes, *contract.Histogram) {
+	var echoes *contract.Echoes
+	times, duplicated := []int64{}, int64(0)
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if found := echoLine.FindStringSubmatch(line); found != nil {
+			if found[2] != "" {
+				duplicated++
+				continue
+			}
+			times = append(times, *milliseconds(found[1]))
+		}
+		if found := countsLine.FindStringSubmatch(line); found != nil {
+			echoes = &contract.Echoes{Sent: int64(number(found[1])), Received: int64(number(found[2])), Duplicated: duplicated}
+		}
+		if found := summaryLine.FindStringSubmatch(line); found != nil && echoes != nil {
+			echoes.MinimumNanoseconds, echoes.MeanNanoseconds = milliseconds(found[1]), milliseconds(found[2])
+			echoes.MaximumNanoseconds, echoes.StandardDeviationNanoseconds = milliseconds(found[3]), milliseconds(found[4])
+		}
+	}
+	if len(times) == 0 {
+		return echoes, nil
+	}
+	return echoes, contract.NewHistogram(times)
+}
+
+// number that an expression has matched, so that it is one.
+func number(digits string) float64 {
+	value, _ := strconv.ParseFloat(digits, 64)
+	return value
+}
+
+func milliseconds(digits string) *int64 { return nanoseconds(number(digits)) }
+
+func pingFailure(complaint string) *contract.Failure {
+	if strings.Contains(complaint, "Operation not permitted") || strings.Contains(complaint, "Permission denied") {
+		return &contract.Failure{Reason: "PingNotPermitted", Message: complaint + ": allow the sysctl net.ipv4.ping_group_range to pods of this " +
+			"namespace (it is a safe one), or the capability NET_RAW to ping on the node, or set spec.ping.count to 0"}
+	}
+	return &contract.Failure{Reason: "PingFailed", Message: strings.ReplaceAll(complaint, "\n", "; ")}
+}

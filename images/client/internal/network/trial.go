@@ -1,0 +1,85 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/pause"
+	"tierbench.io/client/internal/usage"
+)
+
+const retryPause = 500 * time.Millisecond // before a trial begins again that the server did not take
+
+// Run runs warm-up trials and then those that options ask for. Trials that fail are reported like others; an error is
+// what ends the whole series early: a *contract.Failure, or context.Canceled.
+func Run(ctx context.Context, options *Options, report contract.Reporter) error {
+	for number := 1; number <= options.Warmup; number++ {
+		if err := runTrial(ctx, options, report, number, true); err != nil {
+			return err
+		}
+	}
+	for number := options.First; number <= options.Last; number++ {
+		if err := runTrial(ctx, options, report, number, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func runTrial(ctx context.Context, options *Options, report contract.Reporter, number int, warmup bool) error {
+	if err := report.Started(number, warmup, time.Now()); err != nil {
+		return err
+	}
+	echoes, histogram, err := ping(ctx, &options.Ping)
+	if err != nil {
+		return err
+	}
+	observed := false
+	if options.Agent != nil {
+		if observed, err = options.Agent.Begin(ctx, "", ""); err != nil {
+			return err
+		}
+	}
+	trial, err := load(ctx, options)
+	if err != nil {
+		return err
+	}
+	trial.Trial, trial.Warmup, trial.Network.Ping = number, warmup, echoes
+	if histogram != nil {
+		trial.Distributions = &contract.Distributions{Ping: histogram}
+	}
+	if observed {
+		trial.Server = options.Agent.End(ctx)
+	}
+	return report.Ended(trial)
+}
+
+// load makes the load of one trial; what the server refuses is tried again while it may become ready.
+func load(ctx context.Context, options *Options) (contract.Trial, error) {
+	for deadline := time.Now().Add(options.Ready); ; {
+		started, cpu := time.Now(), usage.ProgramsCPU()
+		upload, download, err := transmit(ctx, options)
+		var failure *contract.Failure
+		switch {
+		case err != nil && !errors.As(err, &failure):
+			return contract.Trial{}, err
+		case failure != nil && mayPass(failure) && time.Now().Before(deadline):
+			if err := pause.For(ctx, retryPause); err != nil {
+				return contract.Trial{}, context.Canceled
+			}
+			continue
+		}
+		trial := contract.Trial{
+			Outcome: contract.Completed, Failure: failure, StartTime: contract.FormatTime(started),
+			DurationNanoseconds: time.Since(started).Nanoseconds(),
+			Client:              contract.ClientSample{CPUNanoseconds: (usage.ProgramsCPU() - cpu).Nanoseconds()},
+			Network:             &contract.Network{Upload: upload, Download: download},
+		}
+		if failure != nil {
+			trial.Outcome = contract.Failed
+		}
+		return trial, nil
+	}
+}

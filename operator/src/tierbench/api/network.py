@@ -1,0 +1,115 @@
+"""NetworkBenchmark: how fast does the network between two classes of node carry data, and how far apart are they?"""
+
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from pydantic import Field, JsonValue
+
+from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, BenchmarkSpec
+from tierbench.api.model import Kind, Model, Rule
+from tierbench.api.trim import FITTING_TRIM, Trim
+
+
+class Protocol(StrEnum):
+    """What carries the load."""
+
+    TCP = "TCP"
+    UDP = "UDP"
+
+
+class Direction(StrEnum):
+    """Which way the load goes, as the client sees it."""
+
+    UPLOAD = "Upload"
+    DOWNLOAD = "Download"
+    BOTH = "Both"
+
+
+class Udp(Model):
+    """How UDP is sent: unlike TCP it does not find the network's rate by itself."""
+
+    kilobits_per_second: int = Field(
+        ge=10,
+        le=400_000_000,
+        description="Payload a second of each direction, all streams together. What the network does not carry of it "
+        "is lost, and counted.",
+    )
+
+
+class Ping(Model):
+    """Echo requests before the load of each trial, while nothing else is on the way."""
+
+    count: int = Field(default=10, ge=0, le=1000, description="How many; 0 for none.")
+    interval_milliseconds: int = Field(default=200, ge=2, le=60000, description="From one to the next.")
+    size: int = Field(default=56, ge=16, le=65000, description="Bytes of payload in each, as ping counts them.")
+
+
+_UDP_RATE = Rule(
+    "!self.protocols.exists(p, p == 'UDP') || has(self.udp)",
+    "UDP needs a rate to send at: write, for example, udp: {kilobitsPerSecond: 10000}",
+)
+_TIME = "self.durationSeconds + self.ping.count * self.ping.intervalMilliseconds / 1000"
+_FITTING_TIME = Rule(
+    f"{_TIME} + 10 <= self.timeouts.trialSeconds",
+    "a trial takes longer than timeouts.trialSeconds: raise it to 10 more than load and ping take together",
+)
+_CASES = (
+    "size(self.protocols) * size(self.directions) * size(self.streams)"
+    " * size(self.servers.nodeClasses) * self.servers.nodesPerClass * size(self.clients.nodeClasses)"
+)
+_BOUNDED_MATRIX = Rule(
+    f"{_CASES} <= {MAXIMUM_CASES}",
+    f"the matrix has more than {MAXIMUM_CASES} cases: take levels out, or make several benchmarks",
+    f"'the matrix has %d cases, at most {MAXIMUM_CASES} are allowed: "
+    f"take levels out, or make several benchmarks'.format([{_CASES}])",
+)
+_SET: dict[str, JsonValue] = {"x-kubernetes-list-type": "set"}
+
+
+class NetworkSpec(BenchmarkSpec):
+    """Data of these kinds, between each server class and each client class."""
+
+    protocols: tuple[Protocol, ...] = Field(
+        default=(Protocol.TCP,),
+        min_length=1,
+        max_length=2,
+        json_schema_extra=_SET,
+        description="What carries the load (a factor).",
+    )
+    directions: tuple[Direction, ...] = Field(
+        default=(Direction.UPLOAD, Direction.DOWNLOAD),
+        min_length=1,
+        max_length=3,
+        json_schema_extra=_SET,
+        description="Upload from client to server, Download, or Both at once (a factor).",
+    )
+    streams: tuple[Annotated[int, Field(ge=1, le=64)], ...] = Field(
+        default=(1,),
+        min_length=1,
+        max_length=8,
+        json_schema_extra=_SET,
+        description="Connections that share the load, in each direction (a factor).",
+    )
+    duration_seconds: int = Field(default=10, ge=1, le=3600, description="How long the load of a trial lasts.")
+    udp: Udp | None = Field(default=None, description="Needed for UDP.")
+    ping: Ping = Field(default=Ping(), description="Echo requests before the load of each trial.")
+    trim: Trim = Field(default=Trim(), description="Trials that are left out of the statistics; by their throughput.")
+    access: Access = Field(default=Access.POD_IP, description="The path from client to server.")
+
+
+class NetworkBenchmark(Benchmark):
+    """How fast does the network between two classes of node carry data, and how far apart are they?"""
+
+    KIND: ClassVar[Kind] = Kind(
+        kind="NetworkBenchmark",
+        plural="networkbenchmarks",
+        singular="networkbenchmark",
+        short_names=("nb",),
+        namespaced=True,
+        columns=BENCHMARK_COLUMNS,
+        description="NetworkBenchmark measures the network between classes of node with iperf3 and ping: "
+        "throughput, loss, jitter and round trip.",
+    )
+    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_UDP_RATE, FITTING_TRIM, _FITTING_TIME, _BOUNDED_MATRIX)
+
+    spec: NetworkSpec
