@@ -9,6 +9,7 @@ from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark, FileTransferSpec
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import API_VERSION, Kind, Resource
+from tierbench.api.network import NetworkBenchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
@@ -36,6 +37,7 @@ SPECS: dict[type[Resource], Json] = {
     NodeClass: {"nodeSelector": {"matchLabels": {"hw": "cloud"}}},
     FileTransferBenchmark: {**_PLACEMENT, "fileSizes": ["1Mi"]},
     BrokerBenchmark: {**_PLACEMENT, "brokers": [{"name": "mosquitto", "mosquitto": {}}]},
+    NetworkBenchmark: _PLACEMENT,
     AnnotatedBenchmark: {**_PLACEMENT, "fileSizes": ["1Mi"]},
     BenchmarkResult: {
         "benchmark": {"kind": "FileTransferBenchmark", "name": "files"},

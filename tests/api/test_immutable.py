@@ -41,6 +41,13 @@ OTHER_VALUES: dict[str, Any] = {
     "load": {"durationSeconds": 5},
     "patienceMilliseconds": 500,
     "readySeconds": 5,
+    "protocols": ["UDP"],
+    "directions": ["Both"],
+    "streams": [2],
+    "durationSeconds": 5,
+    "udp": {"kilobitsPerSecond": 1000},
+    "ping": {"count": 3},
+    "trim": {"lowest": 1},
 }
 FIELDS = [(model, field) for model in BENCHMARKS for field in object_schema(model)["properties"]["spec"]["properties"]]
 SEALED = "a result that is Measured or Failed cannot be changed: delete it, or start a new run"

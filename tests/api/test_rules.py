@@ -12,6 +12,7 @@ from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import IMMUTABLE, Resource
+from tierbench.api.network import NetworkBenchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
@@ -24,6 +25,8 @@ IN_ITS_OWN_TEST = {
     (BrokerBenchmark, "spec", "the matrix has more than 1000 cases"),
     (BrokerBenchmark, "spec", "servers cannot be changed once created"),
     (BrokerBenchmark, "spec", "an external broker has one address"),
+    (NetworkBenchmark, "spec", "the matrix has more than 1000 cases"),
+    (NetworkBenchmark, "spec", "udp cannot be changed once created"),
     (BenchmarkResult, "", "a result that is Measured or Failed cannot be changed"),
     (BenchmarkResult, "spec", "the spec of a result cannot be changed"),
 }
@@ -43,7 +46,8 @@ class Row:
         return f"{self.model.KIND.kind} {self.path}={self.value!r}"[:80]
 
 
-FILES, BROKERS, CLASSES, ADVICE = FileTransferBenchmark, BrokerBenchmark, NodeClass, PlacementAdvice
+FILES, BROKERS, NETWORKS = FileTransferBenchmark, BrokerBenchmark, NetworkBenchmark
+CLASSES, ADVICE = NodeClass, PlacementAdvice
 SELECTOR, LABELS = "spec.nodeSelector", "spec.nodeSelector.matchLabels"
 EXPRESSIONS, TOLERATIONS = "spec.nodeSelector.matchExpressions", "spec.tolerations"
 PATH, CLAIM = "spec.storage.hostPath.path", "spec.storage.persistentVolumeClaim.storageClassName"
@@ -140,6 +144,13 @@ ROWS = (
     Row(BROKERS, "spec.compression", ["Gzip:10"], "spec.compression[]", NO_COMPRESSION),
     Row(BROKERS, "spec.pacing", {"closedLoop": {}, "messagesPerSecond": 5}, "spec.pacing", ONE_PACE),
     Row(BROKERS, "spec.load", {"messagesPerPublisher": 5, "durationSeconds": 5}, "spec.load", ONE_LOAD),
+    Row(NETWORKS, "metadata.name", "n" * 41, "", "metadata.name is longer than 40 characters: choose a shorter one"),
+    Row(NETWORKS, "metadata.name", "wifi.home", "", "metadata.name has a dot: write a hyphen instead"),
+    Row(NETWORKS, "spec.servers.nodeClasses", ["Cloud"], "spec.servers.nodeClasses[]", NO_CLASS),
+    Row(NETWORKS, "spec.clients.nodeClasses", ["user-"], "spec.clients.nodeClasses[]", NO_CLASS),
+    Row(NETWORKS, "spec.protocols", ["TCP", "UDP"], "spec", "UDP needs a rate to send at: write, for example, udp:"),
+    Row(NETWORKS, "spec.trim", {"lowest": 5, "highest": 5}, "spec", "trim leaves no trial: raise repetitions above"),
+    Row(NETWORKS, "spec.durationSeconds", 1789, "spec", "a trial takes longer than timeouts.trialSeconds: raise it"),
     Row(CLASSES, "metadata.name", "jetson.nano", "", "metadata.name has a dot or more than 63 characters"),
     Row(CLASSES, "metadata.name", "n" * 64, "", "metadata.name has a dot or more than 63 characters"),
     Row(CLASSES, SELECTOR, {}, SELECTOR, "names no label, so every node would be of the class"),
@@ -213,6 +224,15 @@ def test_too_many_broker_cases_are_refused_with_their_number(server: ApiServer, 
         create(
             server, BROKERS, changed(body, "spec.compression", [f"Gzip:{level}" for level in range(1, 5)] + ["None"])
         )
+
+
+def test_too_many_network_cases_are_refused_with_their_number(server: ApiServer, name: str) -> None:
+    body = changed(smallest(NETWORKS, name), "spec.streams", list(range(1, 9)))
+    body = changed(body, "spec.directions", ["Upload", "Download", "Both"])
+    body = changed(body, "spec.servers.nodeClasses", ["a", "b", "c"])
+    create(server, NETWORKS, changed(body, "spec.servers.nodesPerClass", 13))
+    with pytest.raises(RefusedError, match="the matrix has 1008 cases, at most 1000 are allowed: take levels out"):
+        create(server, NETWORKS, changed(body, "spec.servers.nodesPerClass", 14))
 
 
 def test_an_external_broker_has_one_level_of_tls(server: ApiServer, name: str) -> None:

@@ -22,6 +22,7 @@ from tierbench.api.contract import (
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import Condition, Resource
+from tierbench.api.network import NetworkBenchmark
 from tierbench.api.node_class import NodeClass, NodeClassStatus, NodeSummary
 from tierbench.api.placement_advice import (
     Confidence,
@@ -117,6 +118,7 @@ STATUSES: dict[type[Resource], Any] = {
     ),
     FileTransferBenchmark: BENCHMARK_STATUS,
     BrokerBenchmark: BENCHMARK_STATUS,
+    NetworkBenchmark: BENCHMARK_STATUS,
     BenchmarkResult: ResultStatus(
         phase=ResultPhase.MEASURED,
         reason="So",
@@ -194,6 +196,7 @@ CELLS: dict[type[Resource], Json] = {
     NodeClass: {"Nodes": 2, "Ready": 1, "Arch": "amd64,arm64", "CPU": "4", "Memory": "3.8 to 16 GiB"},
     FileTransferBenchmark: BENCHMARK_CELLS,
     BrokerBenchmark: BENCHMARK_CELLS,
+    NetworkBenchmark: BENCHMARK_CELLS,
     BenchmarkResult: {
         "Benchmark": "files",
         "Run": 1,

@@ -16,7 +16,7 @@ from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, ServerSite
 
 _TAG = "ghcr.io/tierbench/{}:dev".format
-_IMAGES = Images(client=_TAG("client"), nginx=_TAG("nginx"), mosquitto=_TAG("mosquitto"), paho=_TAG("paho"))
+_IMAGES = Images(**{name: _TAG(name) for name in ("client", "nginx", "mosquitto", "paho", "network")})
 _SECONDS = 60
 
 

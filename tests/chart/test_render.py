@@ -168,6 +168,7 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
         "TIERBENCH_NGINX_IMAGE": "ghcr.io/tierbench/nginx:0.1.0",
         "TIERBENCH_MOSQUITTO_IMAGE": "ghcr.io/tierbench/mosquitto:0.1.0",
         "TIERBENCH_PAHO_IMAGE": "ghcr.io/tierbench/paho:0.1.0",
+        "TIERBENCH_NETWORK_IMAGE": "ghcr.io/tierbench/network:0.1.0",
         "TIERBENCH_IMAGE_PULL_SECRETS": "",
         "TIERBENCH_LOG_LEVEL": "info",
     }

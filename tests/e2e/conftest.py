@@ -60,5 +60,5 @@ def kubectl(release: Release, environment: dict[str, str], request: pytest.Fixtu
     kubectl = Kubectl(environment, namespace)
     kubectl("create", "namespace", namespace)
     yield kubectl
-    kubectl("delete", "filetransferbenchmarks,brokerbenchmarks", "--all", "--wait")
+    kubectl("delete", "filetransferbenchmarks,brokerbenchmarks,networkbenchmarks", "--all", "--wait")
     subprocess.run(["kubectl", "delete", "namespace", namespace, "--wait=false"], env=environment, check=True)

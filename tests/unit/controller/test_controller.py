@@ -13,6 +13,7 @@ ENVIRONMENT = {
     "TIERBENCH_NGINX_IMAGE": "nginx:1",
     "TIERBENCH_MOSQUITTO_IMAGE": "mosquitto:1",
     "TIERBENCH_PAHO_IMAGE": "paho:1",
+    "TIERBENCH_NETWORK_IMAGE": "network:1",
     "TIERBENCH_WATCH_NAMESPACES": "a, b",
 }
 A, B, C = (("FileTransferBenchmark", "ns", name) for name in "abc")

@@ -11,6 +11,7 @@ from typing import Any
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.api.network import NetworkBenchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain.actions import (
@@ -45,7 +46,7 @@ from tierbench.workloads.workload import Images
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = Owner("FileTransferBenchmark", "default", "demo", "uid-1")
-IMAGES = Images(client="client:1", nginx="nginx:1", mosquitto="mosquitto:1", paho="paho:1")
+IMAGES = Images(client="client:1", nginx="nginx:1", mosquitto="mosquitto:1", paho="paho:1", network="network:1")
 MAXIMUM_PASSES = 2000
 
 
@@ -86,13 +87,16 @@ def benchmark(**spec: Any) -> FileTransferBenchmark:
     return FileTransferBenchmark.model_validate({"metadata": metadata, "spec": body})
 
 
-EXCHANGES: dict[str, dict[str, Any]] = {
+MEASURED: dict[str, dict[str, Any]] = {
     "BrokerBenchmark": {
         "exchange": {"pairs": 2, "sent": 200, "received": 198, "lost": 2, "connectNanoseconds": 1000},
         "distributions": {
             "roundTrip": {"schema": 6, "count": 198, "sumNanoseconds": 198_000, "indexes": [638], "counts": [198]}
         },
-    }
+    },
+    "NetworkBenchmark": {
+        "network": {"upload": {"bitsPerSecond": 90_000_000, "receivedBytes": 11_250_000, "sentBytes": 11_300_000}}
+    },
 }
 
 
@@ -110,6 +114,18 @@ def broker_benchmark(**spec: Any) -> BrokerBenchmark:
     given = {name: value for name, value in body.items() if value is not None}
     metadata = {"name": "demo", "namespace": "default", "uid": "uid-1", "generation": 1}
     return BrokerBenchmark.model_validate({"metadata": metadata, "spec": given})
+
+
+def network_benchmark(**spec: Any) -> NetworkBenchmark:
+    """iperf3 on two classes, both ways."""
+    body = {
+        "servers": {"nodeClasses": ["cloud", "jetson"]},
+        "clients": {"nodeClasses": ["user"]},
+        "repetitions": 3,
+        **spec,
+    }
+    metadata = {"name": "demo", "namespace": "default", "uid": "uid-1", "generation": 1}
+    return NetworkBenchmark.model_validate({"metadata": metadata, "spec": body})
 
 
 def trial_line(
@@ -254,7 +270,7 @@ class World:
         number = first + len(log.splitlines())
         if number <= last:
             self.logs[pod.uid] = log + trial_line(
-                number, nanoseconds=self.nanoseconds, measured=EXCHANGES.get(self.owner.kind)
+                number, nanoseconds=self.nanoseconds, measured=MEASURED.get(self.owner.kind)
             )
             self.printed.append((pod.name, number))
             self.pods[pod.name] = replace(pod, started=True)

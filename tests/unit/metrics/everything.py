@@ -2,7 +2,7 @@
 
 from prometheus_client import generate_latest
 
-from tests.unit.metrics import test_broker
+from tests.unit.metrics import test_broker, test_network
 from tests.unit.metrics.test_metrics import filled, raw_benchmark, raw_result, said
 from tierbench.metrics.family import render
 from tierbench.metrics.operator import OperatorMetrics
@@ -20,5 +20,5 @@ def metrics_text() -> str:
     held, cache = raw_benchmark(), filled(raw)
     held["status"]["conditions"] = [said("Passed", "True", "So"), said("Regressed", "False", "So")]
     cache.see_benchmark(held, deleted=False)
-    results = "".join(render([*cache.samples(), *test_broker.filled().samples()]))
+    results = "".join(render([*cache.samples(), *test_broker.filled().samples(), *test_network.filled().samples()]))
     return results + generate_latest(metrics.registry).decode()

@@ -33,7 +33,7 @@ from tierbench.api.placement_advice import (
     Verdict,
 )
 from tierbench.api.result import BenchmarkResult, Display, Note
-from tierbench.results.quantities import main_quantity, rate_quantity
+from tierbench.results.quantities import rate_quantity, time_quantity
 
 ANSWERED: Final = "Answered"
 ORDER_CHANGES: Final = "OrderChanges"
@@ -123,10 +123,10 @@ def _read(spec: PlacementAdviceSpec, kind: str) -> tuple[str, ...]:
 def quantity_of(objective: Objective, kind: str) -> str:
     """What classes are ranked by."""
     if objective.type is ObjectiveType.PERCENTILE and objective.percentile is not None:
-        return percentile_of(main_quantity(kind), objective.percentile)
+        return percentile_of(time_quantity(kind), objective.percentile)
     if objective.type is ObjectiveType.RETRIES:
         return RETRIES
-    return rate_quantity(kind) if objective.type is ObjectiveType.THROUGHPUT else main_quantity(kind)
+    return rate_quantity(kind) if objective.type is ObjectiveType.THROUGHPUT else time_quantity(kind)
 
 
 def _objective(spec: PlacementAdviceSpec) -> Objective:

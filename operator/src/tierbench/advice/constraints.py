@@ -11,7 +11,7 @@ from tierbench.advice.workload import Measured, Part
 from tierbench.api.limits import Limits
 from tierbench.api.placement_advice import Constraints
 from tierbench.api.quantity import parse_size
-from tierbench.results.quantities import main_quantity
+from tierbench.results.quantities import time_quantity
 
 _MILLISECOND = 10**6
 
@@ -37,11 +37,11 @@ class Limit:
 
 def limits(constraints: Limits, kind: str) -> tuple[Limit, ...]:
     """The constraints on quantities, for benchmarks of this kind."""
-    main = main_quantity(kind)
+    time = time_quantity(kind)
     minimum = constraints.minimum_bytes_per_second
     every = (
-        ("MeanTooLong", main, constraints.maximum_mean_milliseconds, _MILLISECOND),
-        ("P99TooLong", percentile_of(main, "P99"), constraints.maximum_p99_milliseconds, _MILLISECOND),
+        ("MeanTooLong", time, constraints.maximum_mean_milliseconds, _MILLISECOND),
+        ("P99TooLong", percentile_of(time, "P99"), constraints.maximum_p99_milliseconds, _MILLISECOND),
         ("ThroughputTooLow", "throughputBytesPerSecond", None if minimum is None else parse_size(minimum), 1),
         ("ThroughputTooLow", "throughputMessagesPerSecond", constraints.minimum_messages_per_second, 1),
     )

@@ -114,6 +114,14 @@ _TITLES: Final = {
     "wireBytes": "On the wire",
     "encodedPartsPerMillion": "Left by compression",
     "brokerCpuPartsPerMillion": "CPU of the broker's process",
+    "throughputBitsPerSecond": "Throughput",
+    "uploadBitsPerSecond": "Upload",
+    "downloadBitsPerSecond": "Download",
+    "retransmits": "TCP segments sent again",
+    "lostPartsPerMillion": "UDP packets lost",
+    "pingNanoseconds": "Ping",
+    "pingLostPartsPerMillion": "Echo requests not answered",
+    "iperf3CpuPartsPerMillion": "CPU of the iperf3 server",
     "serverDeviceReadBytes": "Read from the server's disk",
 }
 _SUFFIX: Final = re.compile(

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from tierbench.api.model import ClassNames, Column, Conditions, Model, Resource, Rule, rules
 from tierbench.api.run_policy import ZONE_OF_SCHEDULE, RunPolicy
+from tierbench.api.trim import Trim
 
 _SHORT_NAME = Rule(
     "size(self.metadata.name) <= 40",
@@ -211,6 +212,11 @@ class BenchmarkSpec(Model):
         json_schema_extra=rules(ZONE_OF_SCHEDULE),
         description="When it runs, how long it is kept, what it is held to: can change.",
     )
+
+    @property
+    def trimmed(self) -> Trim | None:
+        """What is left out of the statistics, where anything is."""
+        return None
 
 
 class Benchmark(Resource):

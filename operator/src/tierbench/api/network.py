@@ -96,6 +96,11 @@ class NetworkSpec(BenchmarkSpec):
     trim: Trim = Field(default=Trim(), description="Trials that are left out of the statistics; by their throughput.")
     access: Access = Field(default=Access.POD_IP, description="The path from client to server.")
 
+    @property
+    def trimmed(self) -> Trim | None:
+        """Nothing, unless it was asked for."""
+        return self.trim if self.trim != Trim() else None
+
 
 class NetworkBenchmark(Benchmark):
     """How fast does the network between two classes of node carry data, and how far apart are they?"""

@@ -153,7 +153,9 @@ class ResultTrial(TrialFields):
     """A trial that is kept."""
 
     attempt: int = Field(default=1, ge=1, description="Which client of the case ran it.")
-    round_trip: Spread | None = Field(default=None, description="Of brokers: the trial's round trips.")
+    round_trip: Spread | None = Field(
+        default=None, description="The trial's round trips: of messages through a broker, or of echo requests."
+    )
 
 
 class ResultStatus(Model):

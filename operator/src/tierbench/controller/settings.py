@@ -51,6 +51,7 @@ class Settings:
                 nginx=needed("TIERBENCH_NGINX_IMAGE"),
                 mosquitto=needed("TIERBENCH_MOSQUITTO_IMAGE"),
                 paho=needed("TIERBENCH_PAHO_IMAGE"),
+                network=needed("TIERBENCH_NETWORK_IMAGE"),
                 pull_secrets=words("TIERBENCH_IMAGE_PULL_SECRETS"),
             ),
             http_port=int(port),

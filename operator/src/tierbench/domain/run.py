@@ -162,4 +162,5 @@ class Run:
             service=self.observed.workload.service(case.server),
             trials=self.spec.repetitions,
             warmup=self.spec.warmup,
+            trim=self.spec.trimmed,
         )

@@ -165,6 +165,11 @@ class ChartValues(Values):
         description="The client of brokers with clients.engine: Paho. "
         "If its image is empty, ghcr.io/tierbench/paho in the version of the chart.",
     )
+    network: Image = Field(
+        default=Image(),
+        description="iperf3 and ping, servers and clients. "
+        "If its image is empty, ghcr.io/tierbench/network in the version of the chart.",
+    )
     image_pull_secrets: list[Annotated[str, Field(min_length=1, max_length=253)]] = Field(
         default=[],
         max_length=16,

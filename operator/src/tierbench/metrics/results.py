@@ -5,10 +5,14 @@ from typing import Final
 
 from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.result import BenchmarkResult, ResultPhase
-from tierbench.metrics import broker, file_transfer
+from tierbench.metrics import broker, file_transfer, network
 from tierbench.metrics.family import Samples, gauge
 
-KINDS: Final[dict[str, ModuleType]] = {"FileTransferBenchmark": file_transfer, "BrokerBenchmark": broker}
+KINDS: Final[dict[str, ModuleType]] = {
+    "FileTransferBenchmark": file_transfer,
+    "BrokerBenchmark": broker,
+    "NetworkBenchmark": network,
+}
 
 PHASE: Final = gauge("tierbench_benchmark_phase", "1 for the phase that the benchmark is in, 0 for the others.")
 CASES: Final = gauge("tierbench_benchmark_cases", "Cases of the run under way, or of the last one, by state.")
@@ -26,7 +30,7 @@ VERDICTS: Final = {
 }
 MEASURED: Final = gauge("tierbench_result_measured", "1 if the case was measured, 0 if it failed.")
 VALID: Final = gauge("tierbench_result_valid", "1 if nothing is known that could have spoiled the numbers.")
-INFO: Final = gauge("tierbench_result_info", "What the server's node was, always 1.")
+INFO: Final = gauge("tierbench_result_info", "What the nodes were, always 1.")
 _RUNNING: Final = "Running"
 _MEANS: Final = {
     "serverIoWaitPartsPerMillion": (
@@ -103,6 +107,7 @@ def _info(samples: Samples, result: BenchmarkResult) -> None:
         "architecture": server.architecture,
         "kernel": server.kernel,
         "access_network": server.access_network,
+        "client_access_network": result.spec.client.access_network,
         "storage": server.storage,
     }
     samples.add(INFO, 1, facts)

@@ -1,5 +1,6 @@
 """The long tables of a report: nodes and trials."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -70,23 +71,20 @@ class TrialRow:
 _FIRST_HEADINGS: Final = ("Class", "Node", "Trial", "Outcome", "Time", "Throughput", "Retries")
 _TRANSFER_HEADINGS: Final = ("First byte", "Longest stall", "Cached before", "Read from disk", "I/O wait")
 _EXCHANGE_HEADINGS: Final = ("Round trip", "99th percentile", "Received", "Lost", "Late", "Broker's CPU")
+_NETWORK_HEADINGS: Final = ("Sent again", "Packets lost", "Jitter", "Ping", "Ping lost", "iperf3's CPU")
 _LAST_HEADINGS: Final = ("Begun",)
 
 
 def trial_headings(run: Run) -> tuple[str, ...]:
     """What the cells of its trials are, after the levels that vary."""
-    middle = _EXCHANGE_HEADINGS if _exchanges(run) else _TRANSFER_HEADINGS
-    return (*_FIRST_HEADINGS, *middle, *_LAST_HEADINGS)
-
-
-def _exchanges(run: Run) -> bool:
-    return any(trial.exchange is not None for result in run.results for trial in result.status.trials)
+    headings, _ = _MIDDLES.get(run.benchmark.kind, (_TRANSFER_HEADINGS, _transfer_cells))
+    return (*_FIRST_HEADINGS, *headings, *_LAST_HEADINGS)
 
 
 def trial_rows(run: Run) -> tuple[TrialRow, ...]:
     """Every trial of every case, warm-up ones included."""
     varying = [name for name in run.factors if name not in run.fixed or name == run.row_factor]
-    middle = _exchange_cells if _exchanges(run) else _transfer_cells
+    _, middle = _MIDDLES.get(run.benchmark.kind, (_TRANSFER_HEADINGS, _transfer_cells))
     return tuple(
         TrialRow(
             (
@@ -137,6 +135,21 @@ def _exchange_cells(trial: ResultTrial) -> tuple[str, ...]:
         str(exchange.late_sends),
         show("brokerCpuPartsPerMillion", busy),
     )
+
+
+def _network_cells(trial: ResultTrial) -> tuple[str, ...]:
+    values = quantities([trial])
+    names = (
+        "retransmits", "lostPartsPerMillion", "jitterNanoseconds", "pingNanoseconds", "pingLostPartsPerMillion",
+        "iperf3CpuPartsPerMillion",
+    )  # fmt: skip
+    return tuple(show(name, values.get(name, [None])[0]) for name in names)
+
+
+_MIDDLES: Final[dict[str, tuple[tuple[str, ...], Callable[[ResultTrial], tuple[str, ...]]]]] = {
+    "BrokerBenchmark": (_EXCHANGE_HEADINGS, _exchange_cells),
+    "NetworkBenchmark": (_NETWORK_HEADINGS, _network_cells),
+}
 
 
 def _retries(trial: ResultTrial) -> str:

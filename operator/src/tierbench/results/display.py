@@ -12,11 +12,13 @@ USUAL_LEVELS: Final = {
     "encryption": "None",
     "compression": "None",
     "pairs": "1",
+    "streams": "1",
 }
 _SIZES: Final = ("fileSize", "payloadSize")
-_COUNTS: Final = ("concurrency", "pairs")
+_COUNTS: Final = ("concurrency", "pairs", "streams")
 _TIMES: Final = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
 _BYTE_RATES: Final = ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s"))
+_BIT_RATES: Final = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s"))
 _MESSAGE_RATES: Final = ((1e6, "M msg/s"), (1e3, "k msg/s"), (1, "msg/s"))
 _DIGITS: Final = 3
 
@@ -31,11 +33,16 @@ def byte_rate(bytes_per_second: float) -> str:
     return _scaled(bytes_per_second, _BYTE_RATES)
 
 
+def bit_rate(bits_per_second: float) -> str:
+    """94.1 Mbit/s: three significant digits."""
+    return _scaled(bits_per_second, _BIT_RATES)
+
+
 def rate(quantity: str, per_second: float) -> str:
     """A rate in the unit that the quantity's name ends with: 84.0 MB/s, 12.3 k msg/s."""
     if quantity.endswith("MessagesPerSecond"):
         return _scaled(per_second, _MESSAGE_RATES)
-    return byte_rate(per_second)
+    return bit_rate(per_second) if quantity.endswith("BitsPerSecond") else byte_rate(per_second)
 
 
 def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from tierbench.api.contract import Engine, Exchange, Histogram, Outcome, TrialFields, TrialLine
+from tierbench.api.contract import Distributions, Engine, Exchange, Histogram, Outcome, TrialFields, TrialLine
 from tierbench.api.result import (
     Counts,
     Display,
@@ -18,8 +18,9 @@ from tierbench.api.result import (
 )
 from tierbench.results import display, histogram
 from tierbench.results.parts import merge_distributions
-from tierbench.results.quantities import main_quantity, quantities, rate_quantity
+from tierbench.results.quantities import main_quantity, quantities, rate_quantity, time_quantity
 from tierbench.results.statistics import describe
+from tierbench.results.trimming import describe_trimmed, kept
 from tierbench.results.validity import facts, invalid
 
 
@@ -32,7 +33,7 @@ def record(spec: ResultSpec, status: ResultStatus, lines: Iterable[TrialLine], a
             continue
         known.add(_key(line))
         fields = {name: getattr(line, name) for name in TrialFields.model_fields}
-        trials.append(ResultTrial(**fields, attempt=attempt, round_trip=_spread(line.distributions.round_trip)))
+        trials.append(ResultTrial(**fields, attempt=attempt, round_trip=_spread(_round_trips(line.distributions))))
         if line.outcome is Outcome.COMPLETED and not line.warmup:
             distributions = merge_distributions((distributions, line.distributions))
     if len(trials) == len(status.trials):
@@ -45,11 +46,16 @@ def _key(trial: TrialFields) -> tuple[bool, int]:
     return trial.warmup, trial.trial
 
 
-def _spread(round_trips: Histogram | None) -> Spread | None:
-    if round_trips is None or not round_trips.count:
+def _round_trips(distributions: Distributions) -> Histogram | None:
+    """Of messages, or of echo requests."""
+    return distributions.round_trip or distributions.ping
+
+
+def _spread(found: Histogram | None) -> Spread | None:
+    if found is None or not found.count:
         return None
-    p50, p90, p99 = (round(histogram.quantile(round_trips, share)) for share in (0.5, 0.9, 0.99))
-    return Spread(mean=round(round_trips.sum_nanoseconds / round_trips.count), p50=p50, p90=p90, p99=p99)
+    p50, p90, p99 = (round(histogram.quantile(found, share)) for share in (0.5, 0.9, 0.99))
+    return Spread(mean=round(found.sum_nanoseconds / found.count), p50=p50, p90=p90, p99=p99)
 
 
 def _counted(trials: Iterable[ResultTrial]) -> list[ResultTrial]:
@@ -61,16 +67,20 @@ def _good(trials: Iterable[ResultTrial]) -> list[ResultTrial]:
 
 
 def _summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
-    good = _good(status.trials)
-    values = quantities(good)
-    statistics = {name: describe(numbers) for name, numbers in values.items()}
+    good, main = _good(status.trials), main_quantity(spec.benchmark.kind)
+    staying = kept(good, spec.trim, main)
+    statistics, untrimmed = _statistics(staying), {}
+    if spec.trim is not None and len(staying) < len(good):
+        untrimmed = _statistics(good)
+        statistics[main] = describe_trimmed(quantities(good)[main], spec.trim)
     status = status.model_copy(
-        update={
-            "counts": _counts(status.trials),
-            "statistics": statistics,
-        }
+        update={"counts": _counts(status.trials), "statistics": statistics, "untrimmed": untrimmed}
     )
     return status.model_copy(update={"display": _display(spec, status, "")})
+
+
+def _statistics(trials: Sequence[ResultTrial]) -> dict[str, Statistic]:
+    return {name: describe(numbers) for name, numbers in quantities(trials).items()}
 
 
 def _counts(trials: Sequence[ResultTrial]) -> Counts:
@@ -98,20 +108,20 @@ def _messages(exchanges: Sequence[Exchange]) -> MessageCounts:
 
 def _display(spec: ResultSpec, status: ResultStatus, valid: str) -> Display:
     kind, statistics = spec.benchmark.kind, status.statistics
-    main, rate = statistics.get(main_quantity(kind)), statistics.get(rate_quantity(kind))
+    time, rate = statistics.get(time_quantity(kind)), statistics.get(rate_quantity(kind))
     return Display(
         case=display.case_words(spec.levels),
-        mean="" if main is None else display.duration(main.mean),
-        p99="" if main is None else display.duration(_p99(status, main)),
+        mean="" if time is None else display.duration(time.mean),
+        p99="" if time is None else display.duration(_p99(status, time)),
         throughput="" if rate is None else display.rate(rate_quantity(kind), rate.mean),
         valid=valid,
     )
 
 
-def _p99(status: ResultStatus, main: Statistic) -> float:
-    """Of all messages where there is a distribution of them, else of the trials."""
-    round_trips = status.distributions.round_trip
-    return main.p99 if round_trips is None else histogram.quantile(round_trips, 0.99)
+def _p99(status: ResultStatus, time: Statistic) -> float:
+    """Of all round trips where there is a distribution of them, else of the trials."""
+    found = _round_trips(status.distributions)
+    return time.p99 if found is None else histogram.quantile(found, 0.99)
 
 
 def due(spec: ResultSpec, status: ResultStatus) -> tuple[int, ...]:

@@ -7,6 +7,8 @@ from tierbench.api.contract import ServerSample
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import Note, ResultSpec, ResultTrial, Statistic
 from tierbench.results.delivery import broker_facts, broker_invalid
+from tierbench.results.quantities import main_quantity
+from tierbench.results.transmission import network_facts, network_invalid
 
 SATURATED_CORE_SHARE: Final = 0.9
 WARM_PARTS_PER_MILLION: Final = 990_000
@@ -52,7 +54,7 @@ def facts(spec: ResultSpec, good: Sequence[ResultTrial], interruptions: int) -> 
     if bound:
         message = f"In {bound} of {len(good)} trials most bytes came from the disk, and the node waited for it."
         notes.append(Note(reason="IOBound", message=message))
-    notes += broker_facts(good)
+    notes += [*broker_facts(good), *network_facts(good)]
     if interruptions:
         message = f"The client was lost {interruptions} time(s); a new one went on with the trial that was missing."
         notes.append(Note(reason="Resumed", message=message))
@@ -63,7 +65,7 @@ def invalid(
     spec: ResultSpec, counted: Sequence[ResultTrial], good: Sequence[ResultTrial], main: Statistic | None
 ) -> tuple[Note, ...]:
     """What could have spoiled the numbers; `main` is the quantity that the kind is read by."""
-    notes = [*_incomplete(spec, counted, good), *_cache(spec, good), *broker_invalid(good)]
+    notes = [*_incomplete(spec, counted, good), *_cache(spec, good), *broker_invalid(good), *network_invalid(good)]
     saturated = sum(map(_client_saturated, good))
     if saturated:
         message = f"In {saturated} of {len(good)} trials the client used all its CPU: it may be what was measured."
@@ -71,7 +73,7 @@ def invalid(
     if good and all(trial.server is None for trial in good):
         message = "The agent beside the server gave no sample: disk, cache and CPU of the server's node are unknown."
         notes.append(Note(reason="ServerNotObserved", message=message))
-    if main is not None and _wide(main):
+    if main is not None and _wide(main, main_quantity(spec.benchmark.kind)):
         share = 100 * (main.standard_deviation or 0) / main.mean
         message = f"The standard deviation is {share:.0f} % of the mean: repeat more often, or look for other load."
         notes.append(Note(reason="SpreadTooWide", message=message))
@@ -110,7 +112,8 @@ def _client_saturated(trial: ResultTrial) -> bool:
     return trial.client.cpu_nanoseconds >= SATURATED_CORE_SHARE * cores * trial.duration_nanoseconds
 
 
-def _wide(main: Statistic) -> bool:
-    """A spread of a few milliseconds is the noise of any machine, whatever share of a short transfer it is."""
+def _wide(main: Statistic, quantity: str) -> bool:
+    """A spread of a few milliseconds is the noise of any machine, whatever share of a short time it is."""
     spread = main.standard_deviation or 0
-    return spread > NARROW_NANOSECONDS and spread > WIDE_VARIATION * main.mean
+    narrow = NARROW_NANOSECONDS if quantity.endswith("Nanoseconds") else 0
+    return spread > narrow and spread > WIDE_VARIATION * main.mean

@@ -1,6 +1,6 @@
 """The path from clients to a server: Services, and the address that they give."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tierbench.api.benchmark import Access
@@ -9,8 +9,14 @@ from tierbench.workloads.workload import Manifest, RunningServer
 SERVER_NAME: Final = "server.tierbench.internal"
 
 
-def service(metadata: Manifest, labels: Mapping[str, str], ports: Mapping[str, int], service_type: str) -> Manifest:
-    """A Service for the server pod with these labels.
+def service(
+    metadata: Manifest,
+    labels: Mapping[str, str],
+    ports: Mapping[str, int],
+    service_type: str,
+    protocols: Sequence[str] = ("TCP",),
+) -> Manifest:
+    """A Service for the server pod with these labels. A port has the same number, of the node too, in each protocol.
 
     A server whose disk stalls may miss a readiness probe: it must stay reachable, the stall is what is measured.
     """
@@ -23,18 +29,31 @@ def service(metadata: Manifest, labels: Mapping[str, str], ports: Mapping[str, i
             "type": service_type,
             "publishNotReadyAddresses": True,
             "selector": {**owner_labels, **labels},
-            "ports": [{"name": name, "port": port, "targetPort": port} for name, port in ports.items()],
+            "ports": [
+                {"name": _port_name(name, protocol), "port": port, "targetPort": port, "protocol": protocol}
+                for name, port in ports.items()
+                for protocol in protocols
+            ],
         },
     }
 
 
+def _port_name(name: str, protocol: str) -> str:
+    return name if protocol == "TCP" else f"{name}-{protocol.lower()}"
+
+
 def access_services(
-    metadata: Manifest, labels: Mapping[str, str], access: Access, ports: Mapping[str, int]
+    metadata: Manifest,
+    labels: Mapping[str, str],
+    access: Access,
+    ports: Mapping[str, int],
+    protocols: Sequence[str] = ("TCP",),
 ) -> tuple[Manifest, ...]:
     """The Service that `access` asks for, if it asks for one."""
     if access not in (Access.CLUSTER_IP, Access.NODE_PORT):
         return ()
-    return (service(metadata, labels, ports, "NodePort" if access is Access.NODE_PORT else "ClusterIP"),)
+    service_type = "NodePort" if access is Access.NODE_PORT else "ClusterIP"
+    return (service(metadata, labels, ports, service_type, protocols),)
 
 
 def address(access: Access, server: RunningServer, port_name: str, port: int) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from tierbench.plan import Case
 from tierbench.workloads.agent import CREDENTIALS_MOUNT
 from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_ROLE, LABEL_RUN, ROLE_CLIENT, Owner
-from tierbench.workloads.pods import POD_SECURITY, RESTRICTED, placement, pod_basics
+from tierbench.workloads.pods import POD_SECURITY, RESTRICTED, ScratchDirectory, placement, pod_basics
 from tierbench.workloads.workload import ClientSite, Images, Manifest
 
 
@@ -18,6 +18,8 @@ def client_job(
     image: str,
     arguments: Sequence[str],
     credentials: Sequence[dict[str, Any]],
+    sysctls: Sequence[dict[str, str]] = (),
+    scratch: Sequence[ScratchDirectory] = (),
 ) -> Manifest:
     """The Job; `credentials` are the sources of a projected volume. The operator goes on with the next trial itself."""
     labels = {
@@ -34,7 +36,7 @@ def client_job(
         "args": list(arguments),
         "resources": {"requests": {"cpu": "50m", "memory": "32Mi"}},
         "securityContext": RESTRICTED,
-        "volumeMounts": [CREDENTIALS_MOUNT],
+        "volumeMounts": [CREDENTIALS_MOUNT, *(directory.mount for directory in scratch)],
     }
     volume = {"name": "credentials", "projected": {"sources": list(credentials), "defaultMode": 0o440}}
     return {
@@ -50,9 +52,9 @@ def client_job(
                     **pod_basics(images.pull_secrets),
                     **placement(site.node, site.node_class),
                     "restartPolicy": "Never",
-                    "securityContext": POD_SECURITY,
+                    "securityContext": {**POD_SECURITY, **({"sysctls": list(sysctls)} if sysctls else {})},
                     "containers": [container],
-                    "volumes": [volume],
+                    "volumes": [volume, *(directory.volume for directory in scratch)],
                 },
             },
         },

@@ -7,9 +7,11 @@ from typing import Any, Final
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.api.network import NetworkBenchmark
 from tierbench.workloads.broker import BrokerWorkload
 from tierbench.workloads.file_transfer import FileTransfer
 from tierbench.workloads.names import Owner
+from tierbench.workloads.network import NetworkWorkload
 from tierbench.workloads.workload import Images, Workload
 
 
@@ -29,4 +31,5 @@ class BenchmarkKind:
 KINDS: Final[Mapping[str, BenchmarkKind]] = {
     FileTransferBenchmark.KIND.kind: BenchmarkKind(FileTransferBenchmark, FileTransfer),
     BrokerBenchmark.KIND.kind: BenchmarkKind(BrokerBenchmark, BrokerWorkload),
+    NetworkBenchmark.KIND.kind: BenchmarkKind(NetworkBenchmark, NetworkWorkload),
 }

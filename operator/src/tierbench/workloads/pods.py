@@ -1,6 +1,7 @@
 """What all pods of a benchmark share: least rights, and the one node that they are pinned to."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tierbench.api.node_class import NodeClassSpec
@@ -23,6 +24,25 @@ POD_SECURITY: Final[dict[str, Any]] = {
     "fsGroupChangePolicy": "OnRootMismatch",
     "seccompProfile": {"type": "RuntimeDefault"},
 }
+
+
+@dataclass(frozen=True)
+class ScratchDirectory:
+    """A directory in memory that a container may write to: no disk is in what is measured."""
+
+    name: str
+    path: str
+    limit: str
+
+    @property
+    def mount(self) -> dict[str, Any]:
+        """For its container."""
+        return {"name": self.name, "mountPath": self.path}
+
+    @property
+    def volume(self) -> dict[str, Any]:
+        """For its pod."""
+        return {"name": self.name, "emptyDir": {"medium": "Memory", "sizeLimit": self.limit}}
 
 
 def placement(node: str, node_class: NodeClassSpec) -> dict[str, Any]:

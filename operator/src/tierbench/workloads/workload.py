@@ -20,6 +20,7 @@ class Images:
     nginx: str
     mosquitto: str
     paho: str
+    network: str
     pull_secrets: tuple[str, ...] = ()
 
 

@@ -5,9 +5,13 @@ from types import ModuleType
 from typing import Final
 
 from tierbench.api.result import ResultTrial
-from tierbench.results.quantities import broker, file_transfer
+from tierbench.results.quantities import broker, file_transfer, network
 
-_KINDS: Final[dict[str, ModuleType]] = {"FileTransferBenchmark": file_transfer, "BrokerBenchmark": broker}
+_KINDS: Final[dict[str, ModuleType]] = {
+    "FileTransferBenchmark": file_transfer,
+    "BrokerBenchmark": broker,
+    "NetworkBenchmark": network,
+}
 
 
 def quantities(trials: Sequence[ResultTrial]) -> dict[str, list[float]]:
@@ -22,12 +26,18 @@ def quantities(trials: Sequence[ResultTrial]) -> dict[str, list[float]]:
 
 
 def main_quantity(kind: str) -> str:
-    """What a kind of benchmark is read by first: a time, less is better."""
+    """What a kind of benchmark is read by first, and classes are compared by."""
     name: str = _KINDS.get(kind, file_transfer).MAIN
     return name
 
 
+def time_quantity(kind: str) -> str:
+    """The time that it is read by: less is better."""
+    name: str = _KINDS.get(kind, file_transfer).TIME
+    return name
+
+
 def rate_quantity(kind: str) -> str:
-    """What it is read by next: a rate, more is better."""
+    """The rate that it is read by: more is better."""
     name: str = _KINDS.get(kind, file_transfer).RATE
     return name

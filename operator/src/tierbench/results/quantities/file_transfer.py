@@ -6,6 +6,7 @@ from tierbench.api.contract import ServerSample
 from tierbench.api.result import ResultTrial
 
 MAIN: Final = "durationNanoseconds"
+TIME: Final = MAIN
 RATE: Final = "throughputBytesPerSecond"
 
 

@@ -1,0 +1,85 @@
+"""Metrics of networks."""
+
+from typing import Final
+
+from tierbench.api.result import BenchmarkResult
+from tierbench.metrics.family import Family, Labels, Samples, gauge, label_text
+from tierbench.results import histogram
+
+_PREFIX: Final = "tierbench_network"
+# Powers of two of a second, 61 µs to 16 s.
+_BOUNDS: Final = tuple(2.0**exponent for exponent in range(-14, 5))
+_BOUNDS_NANOSECONDS: Final = tuple(round(bound * 1e9) for bound in _BOUNDS)
+_BUCKETS: Final = tuple("," + label_text({"le": bound}) for bound in (*map(repr, _BOUNDS), "+Inf"))
+
+PING: Final = Family(
+    f"{_PREFIX}_ping_seconds", "histogram", "Round trip of each answered echo request of the good trials."
+)
+UNTRIMMED: Final = gauge(
+    f"{_PREFIX}_untrimmed_throughput_bits_per_second",
+    "Payload a second that receivers got, mean of all good trials, where some were trimmed.",
+)
+_MEANS: Final = {
+    "throughputBitsPerSecond": (
+        gauge(
+            f"{_PREFIX}_throughput_bits_per_second", "Payload a second that receivers got, both ways together, mean."
+        ),
+        1,
+    ),
+    "uploadBitsPerSecond": (
+        gauge(f"{_PREFIX}_upload_bits_per_second", "Of this, from client to server, where both ways were used, mean."),
+        1,
+    ),
+    "downloadBitsPerSecond": (
+        gauge(f"{_PREFIX}_download_bits_per_second", "Of this, from server to client, likewise."),
+        1,
+    ),
+    "retransmits": (gauge(f"{_PREFIX}_tcp_retransmits", "TCP segments that senders sent again in a trial, mean."), 1),
+    "lostPartsPerMillion": (gauge(f"{_PREFIX}_udp_lost_ratio", "Share of UDP packets that were lost, mean."), 1e6),
+    "jitterNanoseconds": (gauge(f"{_PREFIX}_udp_jitter_seconds", "Jitter of UDP (RFC 3550), mean."), 1e9),
+    "pingNanoseconds": (gauge(f"{_PREFIX}_ping_mean_seconds", "Round trip of echo requests, mean."), 1e9),
+    "pingMinimumNanoseconds": (
+        gauge(f"{_PREFIX}_ping_minimum_seconds", "Shortest round trip of a trial's echo requests, mean."),
+        1e9,
+    ),
+    "pingMaximumNanoseconds": (
+        gauge(f"{_PREFIX}_ping_maximum_seconds", "Longest round trip of a trial's echo requests, mean."),
+        1e9,
+    ),
+    "pingStandardDeviationNanoseconds": (
+        gauge(f"{_PREFIX}_ping_stddev_seconds", "Standard deviation of a trial's echo requests, mean."),
+        1e9,
+    ),
+    "pingLostPartsPerMillion": (
+        gauge(f"{_PREFIX}_ping_lost_ratio", "Share of echo requests that were not answered, mean."),
+        1e6,
+    ),
+    "iperf3CpuPartsPerMillion": (
+        gauge(f"{_PREFIX}_server_process_cpu_ratio", "CPU of the iperf3 server, as a share of one core, mean."),
+        1e6,
+    ),
+}
+
+
+def labels(result: BenchmarkResult) -> Labels:
+    """The levels of the case as labels.
+
+    Raises:
+        KeyError: the result has no such level.
+    """
+    levels = result.spec.levels
+    return {name: levels[name] for name in ("protocol", "direction", "streams")}
+
+
+def add(samples: Samples, result: BenchmarkResult) -> None:
+    """Everything that only networks say."""
+    status = result.status
+    echoes = status.distributions.ping
+    if echoes is not None:
+        up_to = [histogram.count_up_to(echoes, bound) for bound in _BOUNDS_NANOSECONDS]
+        samples.add_histogram(PING, _BUCKETS, [*up_to, echoes.count], echoes.sum_nanoseconds / 1e9)
+    for quantity, (family, divisor) in _MEANS.items():
+        value = status.statistics.get(quantity)
+        samples.add(family, None if value is None else value.mean / divisor)
+    untrimmed = status.untrimmed.get("throughputBitsPerSecond")
+    samples.add(UNTRIMMED, None if untrimmed is None else untrimmed.mean)

@@ -1,0 +1,78 @@
+"""The iperf3 server: a process and a port for each client that may measure at once, the agent beside them."""
+
+from typing import Any, Final
+
+from tierbench.api.benchmark import Access
+from tierbench.api.network import NetworkSpec, Protocol
+from tierbench.workloads.access import access_services
+from tierbench.workloads.agent import agent_container, agent_service
+from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
+from tierbench.workloads.pods import (
+    POD_SECURITY,
+    RESTRICTED,
+    SERVER_READY_PERIOD_SECONDS,
+    ScratchDirectory,
+    placement,
+    pod_basics,
+)
+from tierbench.workloads.workload import Images, Manifest, ServerSite
+
+PROCESS: Final = "iperf3"
+PORT_NAME: Final = "iperf3"
+PORT: Final = 5201
+# Where iperf3 keeps what it sends.
+TMP: Final = ScratchDirectory("tmp", "/tmp", "64Mi")  # noqa: S108 (the container's own)
+
+
+def iperf3_manifests(owner: Owner, spec: NetworkSpec, images: Images, site: ServerSite) -> tuple[Manifest, ...]:
+    """Services, and last the pod."""
+    labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
+    metadata = owner.metadata(site.name, labels)
+    return (
+        *access_services(metadata, labels, spec.access, {PORT_NAME: PORT}, tuple(Protocol)),
+        agent_service(owner, site, labels),
+        _pod(metadata, spec, images, site),
+    )
+
+
+def _pod(metadata: Manifest, spec: NetworkSpec, images: Images, site: ServerSite) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {
+            **pod_basics(images.pull_secrets),
+            **placement(site.node, site.node_class),
+            **({"hostNetwork": True} if spec.access is Access.HOST_NETWORK else {}),
+            # The agent tells what CPU the servers' processes take.
+            "shareProcessNamespace": True,
+            "restartPolicy": "Always",
+            "securityContext": POD_SECURITY,
+            "containers": [
+                _iperf3(images),
+                agent_container(images, [PORT], ["--directory=", "--process", PROCESS], ()),
+            ],
+            "volumes": [
+                {"name": "credentials", "secret": {"secretName": site.name, "defaultMode": 0o440}},
+                TMP.volume,
+            ],
+        },
+    }
+
+
+def _iperf3(images: Images) -> dict[str, Any]:
+    return {
+        "name": PROCESS,
+        "image": images.network,
+        "command": ["iperf3", "--server", "--port", str(PORT)],
+        "ports": [{"name": PORT_NAME, "containerPort": PORT}],
+        # Only until it has started: to iperf3 a probe is a client that leaves.
+        "startupProbe": {
+            "tcpSocket": {"port": PORT},
+            "periodSeconds": SERVER_READY_PERIOD_SECONDS,
+            "failureThreshold": 60,
+        },
+        "resources": {"requests": {"cpu": "50m", "memory": "32Mi"}},
+        "securityContext": RESTRICTED,
+        "volumeMounts": [TMP.mount],
+    }

@@ -1,0 +1,67 @@
+"""NetworkBenchmark as a workload."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from tierbench.api.network import NetworkSpec
+from tierbench.api.result import ServiceFacts
+from tierbench.plan import Case, Factor, Slot, slots
+from tierbench.workloads.iperf3 import PROCESS, iperf3_manifests
+from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
+from tierbench.workloads.transmission import transmission_job
+from tierbench.workloads.workload import ClientSite, Credentials, Images, Manifest, Part, RunningServer, ServerSite
+
+_START_SECONDS: Final = 120
+
+
+@dataclass(frozen=True)
+class NetworkWorkload:
+    """iperf3 servers on the server's node, iperf3 and ping on the clients'."""
+
+    owner: Owner
+    spec: NetworkSpec
+    images: Images
+
+    def slots(self) -> tuple[Slot, ...]:
+        """One server pod a node."""
+        return slots(self.spec)
+
+    def factors(self) -> tuple[Factor, ...]:
+        """Protocol, direction, streams."""
+        return (
+            Factor("protocol", tuple(level.value for level in self.spec.protocols)),
+            Factor("direction", tuple(level.value for level in self.spec.directions)),
+            Factor("streams", tuple(str(number) for number in self.spec.streams)),
+        )
+
+    def parts(self, case: Case) -> tuple[Part, ...]:
+        """One pod."""
+        return (Part(0, case.client_class),)
+
+    def service(self, slot: Slot) -> ServiceFacts | None:
+        """Which image iperf3 and ping are from."""
+        return ServiceFacts(name=PROCESS, image=self.images.network)
+
+    def credentials(self, site: ServerSite) -> Credentials:
+        """The agent's token."""
+        metadata = self.owner.metadata(site.name, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
+        manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
+        return Credentials(manifest, certificate=False)
+
+    def server(self, site: ServerSite) -> tuple[Manifest, ...]:
+        """iperf3, and the agent beside it."""
+        return iperf3_manifests(self.owner, self.spec, self.images, site)
+
+    def client(self, site: ClientSite, case: Case, server: RunningServer) -> Manifest:
+        """The Job that runs ping and iperf3."""
+        return transmission_job(self.owner, self.spec, self.images, site, case, server)
+
+    def deadline_seconds(self, trials: int) -> int:
+        """Trials, warm-up ones included, times the time that one may take, and the start of a pod."""
+        return (trials + self.spec.warmup) * self.spec.timeouts.trial_seconds + _START_SECONDS
+
+    def weight(self, case: Case) -> float:
+        """Seconds of load and ping: the same in every case."""
+        spec = self.spec
+        trial = spec.duration_seconds + spec.ping.count * spec.ping.interval_milliseconds / 1000
+        return (spec.repetitions + spec.warmup) * trial

@@ -1,0 +1,55 @@
+"""Results of networks, as their clients' lines make them."""
+
+import json
+from typing import Any
+
+from tests.unit.domain.world import trial_line
+from tests.unit.results.test_record import NOW
+from tierbench.api.contract import TrialLine
+from tierbench.api.result import ResultSpec, ResultStatus
+from tierbench.results import histogram
+from tierbench.results.record import conclude, record
+
+ECHOES = (900_000, 1_000_000, 4_000_000)
+
+
+def spec(trials: int = 3, trim: dict[str, int] | None = None, **levels: str) -> ResultSpec:
+    """A case of one TCP upload."""
+    body = {
+        "benchmark": {"kind": "NetworkBenchmark", "name": "demo"},
+        "run": 1,
+        "case": 1,
+        "levels": {"protocol": "TCP", "direction": "Upload", "streams": "1", **levels},
+        "server": {"nodeClass": "cloud", "node": "c1", "accessNetwork": "ethernet"},
+        "client": {"nodeClass": "raspberry-pi-4", "node": "p1", "accessNetwork": "5g-sa"},
+        "service": {"name": "iperf3", "image": "network:1"},
+        "trials": trials,
+        "trim": trim,
+    }
+    return ResultSpec.model_validate(body)
+
+
+def flow(megabits: float = 90, **fields: Any) -> dict[str, Any]:
+    """What went one way in ten seconds."""
+    sent = round(megabits * 1.25e6)
+    return {"bitsPerSecond": round(megabits * 1e6), "receivedBytes": sent, "sentBytes": sent, **fields}
+
+
+def line(number: int, *, answered: int = 3, cpu: int = 10**8, server_cpu: int = 10**9, **flows: Any) -> TrialLine:
+    """A trial of ten seconds, 90 Mbit/s up unless `flows` say otherwise, after three echo requests."""
+    body = json.loads(trial_line(number, nanoseconds=10**10, measured={}))
+    body["client"] = {"cpuNanoseconds": cpu}
+    body["server"] = {"processCpuNanoseconds": server_cpu, "cpuPartsPerMillion": 50_000, "roundTripNanoseconds": 10**6}
+    ping: dict[str, int] = {"sent": 3, "received": answered}
+    if answered:
+        ping |= {"minimumNanoseconds": 900_000, "meanNanoseconds": 1_967_000, "maximumNanoseconds": 4_000_000}
+        ping |= {"standardDeviationNanoseconds": 1_438_000}
+        body["distributions"] = {"ping": histogram.of(ECHOES[:answered]).to_json()}
+    body["network"] = {**(flows or {"upload": flow(retransmits=5)}), "ping": ping}
+    return TrialLine.model_validate(body)
+
+
+def measured(*lines: TrialLine, trim: dict[str, int] | None = None, **levels: str) -> ResultStatus:
+    """The result that these lines make."""
+    wanted = spec(len(lines), trim, **levels)
+    return conclude(wanted, record(wanted, ResultStatus(), lines, 1), NOW, None)

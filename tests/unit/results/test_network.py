@@ -1,0 +1,74 @@
+"""Throughput, losses and round trips of a network, and what is said beside them."""
+
+import pytest
+
+from tests.unit.results.network import flow, line, measured
+from tierbench.api.result import ResultStatus
+
+
+def mean(status: ResultStatus, quantity: str) -> int:
+    return status.statistics[quantity].mean
+
+
+def reasons(status: ResultStatus) -> list[str]:
+    return [note.reason for note in (*status.invalid, *status.facts)]
+
+
+def test_tcp_in_the_units_that_names_end_with() -> None:
+    status = measured(line(1), line(2, upload=flow(92, retransmits=1)), line(3))
+    assert mean(status, "throughputBitsPerSecond") == pytest.approx(90.67e6, rel=1e-4)
+    assert mean(status, "retransmits") == round(11 / 3)
+    assert mean(status, "pingNanoseconds") == 1_967_000
+    assert mean(status, "pingMaximumNanoseconds") == 4_000_000
+    assert mean(status, "pingStandardDeviationNanoseconds") == 1_438_000
+    assert mean(status, "pingP50Nanoseconds") == pytest.approx(1_000_000, rel=0.011)
+    assert mean(status, "iperf3CpuPartsPerMillion") == 100_000
+    assert not {"lostPartsPerMillion", "jitterNanoseconds", "uploadBitsPerSecond"} & set(status.statistics)
+    assert status.valid is True
+    assert status.distributions.ping is not None
+    assert status.distributions.ping.count == 9
+
+
+def test_what_kubectl_shows() -> None:
+    display = measured(line(1), streams="4").display
+    assert (display.case, display.mean, display.throughput) == ("TCP Upload x4", "1.97 ms", "90.0 Mbit/s")
+    assert display.p99 == "4.02 ms"
+
+
+def test_both_ways_add_up_and_are_kept_apart() -> None:
+    status = measured(line(1, upload=flow(40, retransmits=2), download=flow(50, retransmits=3)), direction="Both")
+    found = {name: mean(status, f"{name}BitsPerSecond") for name in ("throughput", "upload", "download")}
+    assert found == {"throughput": 90_000_000, "upload": 40_000_000, "download": 50_000_000}
+    assert mean(status, "retransmits") == 5
+
+
+def test_udp_losses_are_a_figure_and_a_fact() -> None:
+    udp = flow(9, packets=1000, lostPackets=100, outOfOrderPackets=3, jitterNanoseconds=250_000)
+    status = measured(line(1, download=udp), protocol="UDP", direction="Download")
+    assert mean(status, "lostPartsPerMillion") == 100_000
+    assert mean(status, "outOfOrderPackets") == 3
+    assert mean(status, "jitterNanoseconds") == 250_000
+    assert "retransmits" not in status.statistics
+    assert status.valid is True
+    assert reasons(status) == ["PacketsLost"]
+
+
+def test_unanswered_echo_requests_leave_the_load_as_it_is() -> None:
+    status = measured(line(1, answered=0), line(2, answered=0))
+    assert mean(status, "pingLostPartsPerMillion") == 1_000_000
+    assert "pingNanoseconds" not in status.statistics
+    assert (status.display.mean, status.display.throughput) == ("", "90.0 Mbit/s")
+    assert reasons(status) == ["PingLost"]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "server_cpu", "reason"),
+    [(9 * 10**9, 0, "ClientSaturated"), (0, 9 * 10**9, "ServerSaturated"), (8 * 10**9, 8 * 10**9, None)],
+)
+def test_a_full_cpu_may_be_what_was_measured(cpu: int, server_cpu: int, reason: str | None) -> None:
+    assert reasons(measured(line(1, cpu=cpu, server_cpu=server_cpu))) == ([] if reason is None else [reason])
+
+
+def test_a_spread_is_wide_by_its_share_whatever_the_unit() -> None:
+    slow = [line(number, upload=flow(megabits / 1000)) for number, megabits in enumerate((1, 2, 4), start=1)]
+    assert reasons(measured(*slow)) == ["SpreadTooWide"]

@@ -1,0 +1,56 @@
+"""Trials that are left out as agreed upon, and an interval that does not pretend that they had never been."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.unit.results.network import flow, line, measured
+from tierbench.api.result import ResultStatus
+from tierbench.api.trim import Trim
+from tierbench.results.trimming import describe_trimmed
+
+RATES = (80, 100, 10, 90, 95, 300, 85)
+
+
+def result(rates: Sequence[float] = RATES, **trim: int) -> ResultStatus:
+    lines = [line(number, upload=flow(rate, retransmits=number)) for number, rate in enumerate(rates, start=1)]
+    return measured(*lines, trim=trim)
+
+
+def test_lowest_and_highest_are_left_out_and_kept_apart() -> None:
+    status = result(lowest=1, highest=1)
+    trimmed, whole = (group["throughputBitsPerSecond"] for group in (status.statistics, status.untrimmed))
+    assert (trimmed.count, trimmed.mean, trimmed.minimum, trimmed.maximum) == (5, 90_000_000, 80_000_000, 100_000_000)
+    assert (whole.count, whole.minimum, whole.maximum) == (7, 10_000_000, 300_000_000)
+    assert len(status.trials) == 7
+    assert status.valid is True
+
+
+def test_the_other_quantities_are_those_of_the_same_trials() -> None:
+    retransmits = result(lowest=1, highest=1).statistics["retransmits"]
+    assert (retransmits.count, retransmits.minimum, retransmits.maximum) == (5, 1, 7)
+    assert retransmits.mean == round((1 + 2 + 4 + 5 + 7) / 5)
+
+
+def test_ends_are_trimmed_each_by_its_own_number() -> None:
+    assert result(lowest=2).statistics["throughputBitsPerSecond"].minimum == 85_000_000
+    assert result(lowest=2).statistics["throughputBitsPerSecond"].maximum == 300_000_000
+
+
+def test_nothing_is_trimmed_where_too_few_trials_were_good() -> None:
+    status = result((80, 90), lowest=1, highest=1)
+    assert status.statistics["throughputBitsPerSecond"].count == 2
+    assert status.untrimmed == {}
+
+
+def test_without_trim_there_is_one_figure() -> None:
+    assert result().untrimmed == {}
+
+
+def test_the_interval_is_that_of_a_trimmed_mean() -> None:
+    """By hand: Winsorized 4 4 5 6 7 8 8, mean 6, squares 4+4+1+0+1+4+4 = 18; error sqrt(18/20); t(4) = 2.776."""
+    values = [value * 1000 for value in (1, 4, 5, 6, 7, 8, 50)]
+    found = describe_trimmed(values, Trim(lowest=1, highest=1))
+    assert found.mean == 6000
+    assert found.confidence_high == pytest.approx(6000 + 2.776445 * 1000 * (18 / 20) ** 0.5, abs=1)
+    assert found.confidence_low == 12000 - (found.confidence_high or 0)

@@ -1,0 +1,98 @@
+"""What a NetworkBenchmark deploys: least rights, the same port for TCP and UDP, and ping where something answers."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.domain.world import IMAGES, OWNER, network_benchmark
+from tests.unit.workloads.test_broker import arguments
+from tests.unit.workloads.test_file_transfer import CLASS
+from tierbench.plan import plan
+from tierbench.workloads.network import NetworkWorkload
+from tierbench.workloads.workload import ClientSite, Manifest, RunningServer, ServerSite
+
+NODE_PORTS = {
+    "metadata": {"name": "nb-demo-r1-s1", "namespace": "default"},
+    "spec": {"ports": [{"name": "iperf3", "nodePort": 30123}, {"name": "iperf3-udp", "nodePort": 30123}]},
+}
+
+
+def workload(**spec: Any) -> NetworkWorkload:
+    return NetworkWorkload(OWNER, network_benchmark(**spec).spec, IMAGES)
+
+
+def site_of(given: NetworkWorkload) -> ServerSite:
+    return ServerSite("nb-demo-r1-s1", 1, 0, given.slots()[0], "j1", CLASS)
+
+
+def server(**spec: Any) -> dict[str, list[Manifest]]:
+    given = workload(**spec)
+    found: dict[str, list[Manifest]] = {}
+    for manifest in given.server(site_of(given)):
+        found.setdefault(manifest["kind"], []).append(manifest)
+    return found
+
+
+def job(**spec: Any) -> Manifest:
+    given = workload(**spec)
+    case = plan(given.spec, given.slots(), given.factors())[0]
+    running = RunningServer(site_of(given), "10.0.0.5", "192.0.2.7", NODE_PORTS, {"spec": {"clusterIP": "10.96.0.9"}})
+    (part,) = given.parts(case)
+    return given.client(ClientSite("job", 1, 2, part, "u1", CLASS, (2, 3), 600), case, running)
+
+
+def pods(**spec: Any) -> list[Manifest]:
+    return [server(**spec)["Pod"][0]["spec"], job(**spec)["spec"]["template"]["spec"]]
+
+
+def test_every_container_has_the_least_rights_and_writes_to_memory_alone() -> None:
+    for pod in pods():
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert [volume["emptyDir"]["medium"] for volume in pod["volumes"] if "emptyDir" in volume] == ["Memory"]
+        for container in pod["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+
+
+def test_ping_is_allowed_to_the_pods_group_alone_and_only_where_it_runs() -> None:
+    allowed = [{"name": "net.ipv4.ping_group_range", "value": "65532 65532"}]
+    assert job()["spec"]["template"]["spec"]["securityContext"]["sysctls"] == allowed
+    assert "sysctls" not in job(ping={"count": 0})["spec"]["template"]["spec"]["securityContext"]
+
+
+@pytest.mark.parametrize(
+    ("access", "address", "ping"),
+    [
+        ("PodIP", "10.0.0.5:5201", "10.0.0.5"),
+        ("ClusterIP", "nb-demo-r1-s1.default.svc:5201", "10.0.0.5"),
+        ("NodePort", "192.0.2.7:30123", "192.0.2.7"),
+        ("HostNetwork", "192.0.2.7:5201", "192.0.2.7"),
+    ],
+)
+def test_load_and_ping_go_where_somebody_answers(access: str, address: str, ping: str) -> None:
+    given = arguments(job(access=access))
+    assert (given["server"], given["ping-host"]) == (address, ping)
+
+
+def test_one_port_carries_tcp_and_udp() -> None:
+    """iperf3 talks TCP to the port that it sends UDP to."""
+    (service,) = (item for item in server(access="NodePort")["Service"] if item["spec"]["type"] == "NodePort")
+    assert [(port["port"], port["protocol"]) for port in service["spec"]["ports"]] == [(5201, "TCP"), (5201, "UDP")]
+    assert len({port["name"] for port in service["spec"]["ports"]}) == 2
+    assert len(server()["Service"]) == 1
+
+
+def test_the_levels_reach_the_engine() -> None:
+    udp = {"kilobitsPerSecond": 20_000}
+    given = arguments(job(protocols=["UDP"], directions=["Both"], streams=[4], udp=udp, durationSeconds=7, warmup=1))
+    expected = {
+        "protocol": "UDP", "direction": "Both", "streams": "4", "kilobits-per-second": "20000", "duration-seconds": "7",
+        "trials": "2-3", "warmup": "1", "ping-count": "10",
+    }  # fmt: skip
+    assert {name: given[name] for name in expected} == expected
+    assert "kilobits-per-second" not in arguments(job())
