@@ -16,7 +16,7 @@ from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, ServerSite
 
 _TAG = "ghcr.io/tierbench/{}:dev".format
-_IMAGES = Images(**{name: _TAG(name) for name in ("client", "nginx", "mosquitto", "paho", "network")})
+_IMAGES = Images(_TAG("client"), _TAG("nginx"), _TAG("mosquitto"), _TAG("paho"), _TAG("network"))
 _SECONDS = 60
 
 

@@ -11,10 +11,14 @@ TRIM = {"lowest": 1, "highest": 0}
 
 def raw_results() -> list[dict[str, Any]]:
     """Results of TCP both ways, and of UDP, as the API server gives them."""
-    ways = {"upload": flow(40, retransmits=2), "download": flow(50, retransmits=3)}
-    udp = flow(9, packets=1000, lostPackets=100, outOfOrderPackets=3, jitterNanoseconds=250_000)
-    found = []
-    for levels, flows in (({"direction": "Both"}, ways), ({"protocol": "UDP"}, {"upload": udp})):
+    ways: dict[str, Any] = {"upload": flow(40, retransmits=2), "download": flow(50, retransmits=3)}
+    udp: dict[str, Any] = flow(9, packets=1000, lostPackets=100, outOfOrderPackets=3, jitterNanoseconds=250_000)
+    found: list[dict[str, Any]] = []
+    cases: tuple[tuple[dict[str, str], dict[str, Any]], ...] = (
+        ({"direction": "Both"}, ways),
+        ({"protocol": "UDP"}, {"upload": udp}),
+    )
+    for levels, flows in cases:
         status = measured(line(1, **flows), line(2, **flows), trim=TRIM, **levels)
         metadata = {"name": f"nb-demo-r1-c00{len(found)}", "namespace": "ns"}
         found.append({"metadata": metadata, "spec": spec(2, TRIM, **levels).to_json(), "status": status.to_json()})
