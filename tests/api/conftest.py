@@ -3,9 +3,10 @@ from itertools import count
 
 import pytest
 
-from tests.api.objects import MODELS, crd_path
+from tests.api.objects import crd_path
 from tests.api.server import ApiServer, Json, api_server
 from tests.cluster.processes import wait
+from tierbench.api.kinds import KINDS
 from tierbench.generate.crd import custom_resource_definition
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -20,9 +21,9 @@ def is_established(crd: Json) -> bool:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """An API server that knows all kinds."""
     with api_server(tmp_path_factory.mktemp("apiserver")) as running:
-        for model in MODELS:
+        for model in KINDS:
             running.request("POST", _CRDS, custom_resource_definition(model))
-        wait(lambda: all(is_established(running.request("GET", crd_path(model))) for model in MODELS), "CRDs", 10)
+        wait(lambda: all(is_established(running.request("GET", crd_path(model))) for model in KINDS), "CRDs", 10)
         yield running
 
 

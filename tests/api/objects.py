@@ -2,34 +2,17 @@
 
 import copy
 import re
-from typing import Any, ClassVar
+from typing import Any
 
 from tests.api.server import ApiServer, Json
 from tierbench.api.broker import BrokerBenchmark
-from tierbench.api.file_transfer import FileTransferBenchmark, FileTransferSpec
-from tierbench.api.kinds import KINDS
-from tierbench.api.model import API_VERSION, Kind, Resource
+from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.api.model import API_VERSION, Resource
 from tierbench.api.network import NetworkBenchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 
-
-class AnnotatedSpec(FileTransferSpec):
-    """Files."""
-
-    note: str | None = None
-
-
-class AnnotatedBenchmark(FileTransferBenchmark):
-    """A benchmark with a field that may be absent, as no kind has one yet."""
-
-    KIND: ClassVar[Kind] = Kind("AnnotatedBenchmark", "annotateds", "annotated", (), True, (), "For tests.")
-
-    spec: AnnotatedSpec
-
-
-MODELS: tuple[type[Resource], ...] = (*KINDS, AnnotatedBenchmark)
 
 _PLACEMENT: Json = {"servers": {"nodeClasses": ["cloud"]}, "clients": {"nodeClasses": ["user"]}}
 _NODE: Json = {"nodeClass": "cloud", "node": "cloud-1"}
@@ -38,7 +21,6 @@ SPECS: dict[type[Resource], Json] = {
     FileTransferBenchmark: {**_PLACEMENT, "fileSizes": ["1Mi"]},
     BrokerBenchmark: {**_PLACEMENT, "brokers": [{"name": "mosquitto", "mosquitto": {}}]},
     NetworkBenchmark: _PLACEMENT,
-    AnnotatedBenchmark: {**_PLACEMENT, "fileSizes": ["1Mi"]},
     BenchmarkResult: {
         "benchmark": {"kind": "FileTransferBenchmark", "name": "files"},
         "run": 1,

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from tests.api.objects import AnnotatedBenchmark, changed, create, item, smallest
+from tests.api.objects import changed, create, item, smallest
 from tests.api.server import ApiServer, Json, RefusedError
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.kinds import BENCHMARKS
 from tierbench.api.model import IMMUTABLE, Resource
+from tierbench.api.network import NetworkBenchmark
 from tierbench.api.result import BenchmarkResult
 from tierbench.generate.crd import object_schema
 
@@ -26,7 +27,7 @@ OTHER_VALUES: dict[str, Any] = {
     "concurrency": [2],
     "cacheState": ["Cold"],
     "tls": ["TLSv1.3"],
-    "access": "PodIP",
+    "access": "NodePort",
     "retry": {"attempts": 3},
     "storage": {"hostPath": {"path": "/files"}},
     "verifyDigest": True,
@@ -45,10 +46,11 @@ OTHER_VALUES: dict[str, Any] = {
     "directions": ["Both"],
     "streams": [2],
     "durationSeconds": 5,
-    "udp": {"kilobitsPerSecond": 1000},
     "ping": {"count": 3},
     "trim": {"lowest": 1},
 }
+OPTIONAL = "udp"
+SLOW, FAST = {"kilobitsPerSecond": 1000}, {"kilobitsPerSecond": 2000}
 FIELDS = [(model, field) for model in BENCHMARKS for field in object_schema(model)["properties"]["spec"]["properties"]]
 SEALED = "a result that is Measured or Failed cannot be changed: delete it, or start a new run"
 
@@ -58,7 +60,7 @@ def update(server: ApiServer, model: type[Resource], body: Json, subresource: st
     return server.request("PUT", path, body)
 
 
-@pytest.mark.parametrize(("model", "field"), [row for row in FIELDS if row[1] != "runPolicy"])
+@pytest.mark.parametrize(("model", "field"), [row for row in FIELDS if row[1] not in {"runPolicy", OPTIONAL}])
 def test_field_of_a_benchmark_cannot_change(server: ApiServer, name: str, model: type[Resource], field: str) -> None:
     created = create(server, model, smallest(model, name))
     with pytest.raises(RefusedError) as refused:
@@ -75,14 +77,14 @@ def test_run_policy_can_change(server: ApiServer, name: str, model: type[Resourc
     assert updated["metadata"]["generation"] == 2
 
 
-@pytest.mark.parametrize(("before", "after"), [("a", "b"), (None, "b"), ("a", None)])
+@pytest.mark.parametrize(("before", "after"), [(SLOW, FAST), (None, FAST), (SLOW, None)])
 def test_optional_field_can_neither_change_nor_come_nor_go(
-    server: ApiServer, name: str, before: str | None, after: str | None
+    server: ApiServer, name: str, before: Json | None, after: Json | None
 ) -> None:
-    body = smallest(AnnotatedBenchmark, name)
-    created = create(server, AnnotatedBenchmark, body if before is None else changed(body, "spec.note", before))
+    body = smallest(NetworkBenchmark, name)
+    created = create(server, NetworkBenchmark, body if before is None else changed(body, f"spec.{OPTIONAL}", before))
     with pytest.raises(RefusedError, match="cannot be changed once created"):
-        update(server, AnnotatedBenchmark, changed(created, "spec.note", after))
+        update(server, NetworkBenchmark, changed(created, f"spec.{OPTIONAL}", after))
 
 
 def test_spec_of_a_result_cannot_change(server: ApiServer, name: str) -> None:

@@ -109,6 +109,7 @@ ROWS = (
     Row(FILES, SIZES, ["1M", "1000k"], SIZES, "has the same size twice"),
     *policy_rows(FILES),
     *policy_rows(BROKERS),
+    *policy_rows(NETWORKS),
     Row(FILES, "spec.storage", {}, "spec.storage", ONE_STORAGE),
     Row(FILES, "spec.storage", {"emptyDir": {}, "hostPath": {"path": "/files"}}, "spec.storage", ONE_STORAGE),
     Row(FILES, PATH, "files", PATH, BAD_PATH),

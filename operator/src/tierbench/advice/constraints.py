@@ -14,6 +14,7 @@ from tierbench.api.quantity import parse_size
 from tierbench.results.quantities import time_quantity
 
 _MILLISECOND = 10**6
+_BITS: Final = 8
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,12 @@ def limits(constraints: Limits, kind: str) -> tuple[Limit, ...]:
     """The constraints on quantities, for benchmarks of this kind."""
     time = time_quantity(kind)
     minimum = constraints.minimum_bytes_per_second
+    rate = None if minimum is None else parse_size(minimum)
     every = (
         ("MeanTooLong", time, constraints.maximum_mean_milliseconds, _MILLISECOND),
         ("P99TooLong", percentile_of(time, "P99"), constraints.maximum_p99_milliseconds, _MILLISECOND),
-        ("ThroughputTooLow", "throughputBytesPerSecond", None if minimum is None else parse_size(minimum), 1),
+        ("ThroughputTooLow", "throughputBytesPerSecond", rate, 1),
+        ("ThroughputTooLow", "throughputBitsPerSecond", rate, _BITS),
         ("ThroughputTooLow", "throughputMessagesPerSecond", constraints.minimum_messages_per_second, 1),
     )
     return tuple(
