@@ -46,6 +46,21 @@ def broker(name: str = "brokers", **spec: Any) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": "BrokerBenchmark", "metadata": {"name": name}, "spec": given}
 
 
+def network(name: str = "networks", **spec: Any) -> dict[str, Any]:
+    """A second of iperf3 from the user's node to the cloud-like one, after a few echo requests, unless the spec says
+    otherwise."""
+    body = {
+        "servers": {"nodeClasses": ["cloud"]},
+        "clients": {"nodeClasses": ["user"]},
+        "durationSeconds": 1,
+        "ping": {"count": 5, "intervalMilliseconds": 10},
+        "repetitions": 2,
+        "timeouts": {"schedulingSeconds": 20},
+        **spec,
+    }
+    return {"apiVersion": API_VERSION, "kind": "NetworkBenchmark", "metadata": {"name": name}, "spec": body}
+
+
 @dataclass(frozen=True)
 class Running:
     """A benchmark in the cluster."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from tierbench.advice.derived import percentile_of
 from tierbench.advice.estimate import estimate, smaller_is_better
@@ -13,7 +14,7 @@ from tierbench.api.placement_advice import Constraints
 from tierbench.api.quantity import parse_size
 from tierbench.results.quantities import time_quantity
 
-_MILLISECOND = 10**6
+_MILLISECOND: Final = 10**6
 _BITS: Final = 8
 
 
