@@ -13,7 +13,6 @@ from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 
-
 _PLACEMENT: Json = {"servers": {"nodeClasses": ["cloud"]}, "clients": {"nodeClasses": ["user"]}}
 _NODE: Json = {"nodeClass": "cloud", "node": "cloud-1"}
 SPECS: dict[type[Resource], Json] = {

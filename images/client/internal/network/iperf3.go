@@ -37,6 +37,7 @@ type iperf3Report struct {
 
 // iperf3Sum is one side's view of one direction, all streams together.
 type iperf3Sum struct {
+	Seconds            float64  `json:"seconds"`
 	BitsPerSecond      float64  `json:"bits_per_second"`
 	Bytes              int64    `json:"bytes"`
 	Retransmits        *int64   `json:"retransmits"`
@@ -45,14 +46,20 @@ type iperf3Sum struct {
 	Packets            *int64   `json:"packets"`
 }
 
+// traffic is what iperf3 moved; took is how long its senders sent.
+type traffic struct {
+	upload, download *contract.Flow
+	took             time.Duration
+}
+
 // transmit makes the load of one trial. An error is a *contract.Failure or context.Canceled.
-func transmit(ctx context.Context, options *Options) (upload, download *contract.Flow, err error) {
+func transmit(ctx context.Context, options *Options) (traffic, error) {
 	written, complaint, err := run(ctx, options.Duration+lingering, "iperf3", iperf3Arguments(options)...)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, nil, &contract.Failure{Reason: "Stalled", Message: fmt.Sprintf("iperf3 did not end within %v of its load: did the network break?", lingering)}
+		return traffic{}, &contract.Failure{Reason: "Stalled", Message: fmt.Sprintf("iperf3 did not end within %v of its load: did the network break?", lingering)}
 	}
 	if err != nil {
-		return nil, nil, err
+		return traffic{}, err
 	}
 	return readIperf3(written, complaint, options.Direction, options.Protocol)
 }
@@ -76,18 +83,18 @@ func iperf3Arguments(options *Options) []string {
 	return arguments
 }
 
-func readIperf3(written, complaint []byte, direction, protocol string) (upload, download *contract.Flow, err error) {
+func readIperf3(written, complaint []byte, direction, protocol string) (traffic, error) {
 	var report iperf3Report
 	if err := json.Unmarshal(written, &report); err != nil {
-		return nil, nil, &contract.Failure{Reason: "Iperf3Failed", Message: fmt.Sprintf("iperf3 printed no JSON (%v): %s", err, complaint)}
+		return traffic{}, &contract.Failure{Reason: "Iperf3Failed", Message: fmt.Sprintf("iperf3 printed no JSON (%v): %s", err, complaint)}
 	}
 	if report.Error != "" {
-		return nil, nil, iperf3Failure(report.Error, protocol)
+		return traffic{}, iperf3Failure(report.Error, protocol)
 	}
 	end := report.End
 	forward, reverse := flow(end.Sent, end.Received, protocol), flow(end.ReverseSent, end.ReverseReceived, protocol)
 	if forward == nil || (direction == Both && reverse == nil) {
-		return nil, nil, &contract.Failure{Reason: "Iperf3Failed", Message: "iperf3 ended without its sums: is it a version that this client knows (3.7 or newer)?"}
+		return traffic{}, &contract.Failure{Reason: "Iperf3Failed", Message: "iperf3 ended without its sums: is it a version that this client knows (3.7 or newer)?"}
 	}
 	if direction == Download {
 		forward, reverse = nil, forward
@@ -102,7 +109,7 @@ func readIperf3(written, complaint []byte, direction, protocol string) (upload, 
 		}
 		*way.OutOfOrderPackets += stream.UDP.OutOfOrder
 	}
-	return forward, reverse, nil
+	return traffic{forward, reverse, time.Duration(end.Sent.Seconds * float64(time.Second))}, nil
 }
 
 // flow of one direction: throughput is what the receiver got, retransmits are what the sender counted.

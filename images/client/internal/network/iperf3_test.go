@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"tierbench.io/client/internal/contract"
 )
@@ -22,17 +23,19 @@ func captured(t *testing.T, name string) []byte {
 func is(pointer *int64, value int64) bool { return pointer != nil && *pointer == value }
 
 func TestThroughputIsWhatTheReceiverGot(t *testing.T) {
-	upload, download, err := readIperf3(captured(t, "tcp-upload.json"), nil, Upload, TCP)
+	seen, err := readIperf3(captured(t, "tcp-upload.json"), nil, Upload, TCP)
+	upload, download := seen.upload, seen.download
 	if err != nil || download != nil {
 		t.Fatalf("%+v, %v", download, err)
 	}
-	if upload.BitsPerSecond != 201286133 || upload.ReceivedBytes != 25165824 || !is(upload.Retransmits, 0) || upload.Packets != nil {
+	if seen.took != 1000149*time.Microsecond || upload.BitsPerSecond != 201286133 || upload.ReceivedBytes != 25165824 || !is(upload.Retransmits, 0) || upload.Packets != nil {
 		t.Errorf("%+v", upload)
 	}
 }
 
 func TestADownloadIsNotTakenForAnUpload(t *testing.T) {
-	upload, download, err := readIperf3(captured(t, "tcp-download.json"), nil, Download, TCP)
+	seen, err := readIperf3(captured(t, "tcp-download.json"), nil, Download, TCP)
+	upload, download := seen.upload, seen.download
 	if err != nil || upload != nil || download.BitsPerSecond != 100653633 {
 		t.Errorf("%+v, %+v, %v", upload, download, err)
 	}
@@ -42,11 +45,13 @@ func TestADownloadIsNotTakenForAnUpload(t *testing.T) {
 }
 
 func TestBothWaysAreKeptApart(t *testing.T) {
-	upload, download, err := readIperf3(captured(t, "tcp-both.json"), nil, Both, TCP)
+	seen, err := readIperf3(captured(t, "tcp-both.json"), nil, Both, TCP)
+	upload, download := seen.upload, seen.download
 	if err != nil || upload.BitsPerSecond != 100600019 || download.BitsPerSecond != 50000000 || !is(upload.Retransmits, 3) || !is(download.Retransmits, 9) {
 		t.Errorf("%+v, %+v, %v", upload, download, err)
 	}
-	upload, download, err = readIperf3(captured(t, "udp-both.json"), nil, Both, UDP)
+	seen, err = readIperf3(captured(t, "udp-both.json"), nil, Both, UDP)
+	upload, download = seen.upload, seen.download
 	if err != nil || upload.Retransmits != nil {
 		t.Fatalf("%+v, %v", upload, err)
 	}
@@ -67,14 +72,14 @@ func TestWhatIperf3SaysHasAReason(t *testing.T) {
 		"unable to read from stream socket: Resource temporarily unavailable": "UDPBlocked",
 		"interrupt - the client has terminated":                               "Iperf3Failed",
 	} {
-		_, _, err := readIperf3([]byte(`{"end":{},"error":"`+said+`"}`), nil, Upload, UDP)
+		_, err := readIperf3([]byte(`{"end":{},"error":"`+said+`"}`), nil, Upload, UDP)
 		failure, is := err.(*contract.Failure)
 		if !is || failure.Reason != reason {
 			t.Errorf("%s: %v", said, err)
 		}
 	}
 	for _, written := range []string{"", `{"end":{}}`} {
-		_, _, err := readIperf3([]byte(written), []byte("no such option"), Upload, TCP)
+		_, err := readIperf3([]byte(written), []byte("no such option"), Upload, TCP)
 		if failure, is := err.(*contract.Failure); !is || failure.Reason != "Iperf3Failed" {
 			t.Errorf("%q: %v", written, err)
 		}

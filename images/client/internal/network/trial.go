@@ -60,7 +60,7 @@ func runTrial(ctx context.Context, options *Options, report contract.Reporter, n
 func load(ctx context.Context, options *Options) (contract.Trial, error) {
 	for deadline := time.Now().Add(options.Ready); ; {
 		started, cpu := time.Now(), usage.ProgramsCPU()
-		upload, download, err := transmit(ctx, options)
+		seen, err := transmit(ctx, options)
 		var failure *contract.Failure
 		switch {
 		case err != nil && !errors.As(err, &failure):
@@ -72,13 +72,12 @@ func load(ctx context.Context, options *Options) (contract.Trial, error) {
 			continue
 		}
 		trial := contract.Trial{
-			Outcome: contract.Completed, Failure: failure, StartTime: contract.FormatTime(started),
-			DurationNanoseconds: time.Since(started).Nanoseconds(),
-			Client:              contract.ClientSample{CPUNanoseconds: (usage.ProgramsCPU() - cpu).Nanoseconds()},
-			Network:             &contract.Network{Upload: upload, Download: download},
+			Outcome: contract.Completed, StartTime: contract.FormatTime(started), DurationNanoseconds: seen.took.Nanoseconds(),
+			Client:  contract.ClientSample{CPUNanoseconds: (usage.ProgramsCPU() - cpu).Nanoseconds()},
+			Network: &contract.Network{Upload: seen.upload, Download: seen.download},
 		}
 		if failure != nil {
-			trial.Outcome = contract.Failed
+			trial.Outcome, trial.Failure, trial.DurationNanoseconds = contract.Failed, failure, time.Since(started).Nanoseconds()
 		}
 		return trial, nil
 	}

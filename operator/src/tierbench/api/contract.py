@@ -248,7 +248,7 @@ class TrialFields(Model):
     duration_nanoseconds: Nanoseconds = Field(
         description="Of a file transfer: from the first connection's start to the slowest download's last byte; "
         "stalls, waits and retries included. Of an exchange: from the start of the load to the last message received. "
-        "Of a network: of the load, by the client's clock."
+        "Of a network: how long the sender sent."
     )
     client: ClientSample = Field(default=ClientSample(), description="What the trial cost the client.")
     server: ServerSample | None = Field(default=None, description="What the agent beside the server saw.")
