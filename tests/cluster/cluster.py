@@ -169,6 +169,16 @@ class Cluster:
         with self._lock(self.name):
             stalls.switch(on, self._control_plane_machine, self.nodes)
 
+    @contextmanager
+    def link(self, name: str, rate: str) -> Iterator[None]:
+        """A node's link at another rate each way, as tc writes it (100mbit), while the context lasts."""
+        one = self.node(name)
+        network.shape(self._control_plane_machine, one.machine, one.index, rate)
+        try:
+            yield
+        finally:
+            network.shape(self._control_plane_machine, one.machine, one.index, one.profile.link)
+
     def pod_processes(self, namespace: str, pod: str) -> list[Process]:
         """Every process of a running pod, by its pid on the host; the pod's own programs and the pause process."""
         found = json.loads(self.kubectl("get", "pod", "-n", namespace, pod, "-o", "json"))

@@ -43,9 +43,17 @@ def connect_node(
     control_plane.network("ip", "route", "replace", addresses.node_pods(index), "via", address)
     node.run("sysctl", "-qw", "net.ipv4.ip_forward=1")
     if link:
-        shape = ["root", "tbf", "rate", link, "burst", "256kb", "latency", "50ms"]
-        node.network("tc", "qdisc", "add", "dev", "eth0", *shape)
-        control_plane.network("tc", "qdisc", "add", "dev", port, *shape)
+        shape(control_plane, node, index, link)
+
+
+def shape(control_plane: Machine, node: Machine, index: int, link: str | None) -> None:
+    """Give the link of node `index` a rate each way, as tc writes it; None takes it away."""
+    for machine, device in ((node, "eth0"), (control_plane, f"node{index}")):
+        if link:
+            rate = ["root", "tbf", "rate", link, "burst", "256kb", "latency", "50ms"]
+            machine.network("tc", "qdisc", "replace", "dev", device, *rate)
+        else:
+            machine.network("tc", "qdisc", "delete", "dev", device, "root")
 
 
 def disconnect_host(addresses: Addresses, cluster: str) -> None:
