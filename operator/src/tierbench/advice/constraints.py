@@ -12,7 +12,7 @@ from tierbench.advice.workload import Measured, Part
 from tierbench.api.limits import Limits
 from tierbench.api.placement_advice import Constraints
 from tierbench.api.quantity import parse_size
-from tierbench.results.quantities import time_quantity
+from tierbench.results.quantities import rate_quantity, time_quantity
 
 _MILLISECOND: Final = 10**6
 _BITS: Final = 8
@@ -41,12 +41,12 @@ def limits(constraints: Limits, kind: str) -> tuple[Limit, ...]:
     """The constraints on quantities, for benchmarks of this kind."""
     time = time_quantity(kind)
     minimum = constraints.minimum_bytes_per_second
-    rate = None if minimum is None else parse_size(minimum)
+    in_bits = rate_quantity(kind).endswith("BitsPerSecond")
+    rate, factor = ("throughputBitsPerSecond", _BITS) if in_bits else ("throughputBytesPerSecond", 1)
     every = (
         ("MeanTooLong", time, constraints.maximum_mean_milliseconds, _MILLISECOND),
         ("P99TooLong", percentile_of(time, "P99"), constraints.maximum_p99_milliseconds, _MILLISECOND),
-        ("ThroughputTooLow", "throughputBytesPerSecond", rate, 1),
-        ("ThroughputTooLow", "throughputBitsPerSecond", rate, _BITS),
+        ("ThroughputTooLow", rate, None if minimum is None else parse_size(minimum), factor),
         ("ThroughputTooLow", "throughputMessagesPerSecond", constraints.minimum_messages_per_second, 1),
     )
     return tuple(
