@@ -9,10 +9,13 @@ import pytest
 from tests.unit.report.published import LEVELS, measured, published
 from tests.unit.report.test_page import unknown_kind
 from tierbench.advice.advise import advise
+from tierbench.advice.constraints import limits
+from tierbench.api.limits import Limits
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import Confidence, PlacementAdviceSpec, PlacementAdviceStatus
 from tierbench.api.result import BenchmarkResult
 
+MEGABYTE = Limits(minimum_bytes_per_second="1M")
 NOW = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)
 FAST, SLOW = (1.0, 1.01, 0.99, 1.0), (2.0, 2.02, 1.98, 2.0)
 Times = Mapping[tuple[str, str], Sequence[float]]
@@ -349,3 +352,15 @@ def test_a_status_is_taken_back_and_keeps_its_bounds() -> None:
     assert PlacementAdviceStatus.model_validate(status.to_json()) == status
     messages = [item.message for item in status.ranking] + [note.message for note in (*status.caveats, *status.next)]
     assert max(map(len, messages)) <= 512
+
+
+@pytest.mark.parametrize(
+    ("kind", "quantity", "value"),
+    [
+        ("FileTransferBenchmark", "throughputBytesPerSecond", 1_000_000),
+        ("NetworkBenchmark", "throughputBitsPerSecond", 8_000_000),
+    ],
+)
+def test_a_least_throughput_is_held_in_the_unit_of_the_kind(kind: str, quantity: str, value: float) -> None:
+    (limit,) = limits(MEGABYTE, kind)
+    assert (limit.quantity, limit.value) == (quantity, value)

@@ -42,11 +42,11 @@ def limits(constraints: Limits, kind: str) -> tuple[Limit, ...]:
     time = time_quantity(kind)
     minimum = constraints.minimum_bytes_per_second
     in_bits = rate_quantity(kind).endswith("BitsPerSecond")
-    rate, factor = ("throughputBitsPerSecond", _BITS) if in_bits else ("throughputBytesPerSecond", 1)
+    rate, unit = ("throughputBitsPerSecond", _BITS) if in_bits else ("throughputBytesPerSecond", 1)
     every = (
         ("MeanTooLong", time, constraints.maximum_mean_milliseconds, _MILLISECOND),
         ("P99TooLong", percentile_of(time, "P99"), constraints.maximum_p99_milliseconds, _MILLISECOND),
-        ("ThroughputTooLow", rate, None if minimum is None else parse_size(minimum), factor),
+        ("ThroughputTooLow", rate, None if minimum is None else parse_size(minimum), unit),
         ("ThroughputTooLow", "throughputMessagesPerSecond", constraints.minimum_messages_per_second, 1),
     )
     return tuple(
