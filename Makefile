@@ -17,7 +17,7 @@ help: ## Show what there is
 
 setup: $(VENV)/installed ## Install everything that the other targets need (Debian packages need root)
 
-$(VENV)/installed: operator/pyproject.toml operator/constraints.txt
+$(VENV)/installed: operator/pyproject.toml operator/constraints.txt tools/setup
 	tools/setup
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --constraint operator/constraints.txt --editable 'operator[operator,dev]'

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.dashboards import dashboards
-from tests.e2e.benchmarks import Running, broker, file_transfer
+from tests.e2e.benchmarks import Running, broker, file_transfer, network
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
 from tests.ports import free_ports
@@ -73,9 +73,17 @@ def test_queries_over_a_real_run(kubectl: Kubectl, prometheus: str) -> None:
     both = {"nodeClasses": ["cloud", "jetson-nano"]}
     policy = {"constraints": {"maximumRetries": 1000}}
     files = file_transfer(servers=both, fileSizes=["1Mi", "16Mi"], cacheState=["Cold"], runPolicy=policy)
-    kubectl.apply(files, broker(servers=both, tls=["None", "TLSv1.3"]))
+    networks = network(
+        protocols=["TCP", "UDP"],
+        directions=["Both"],
+        udp={"kilobitsPerSecond": 1000},
+        repetitions=3,
+        trim={"lowest": 1, "highest": 1},
+    )
+    kubectl.apply(files, broker(servers=both, tls=["None", "TLSv1.3"]), networks)
     Running(kubectl).wait_for_phase("Complete")
     Running(kubectl, "brokers", "brokerbenchmark").wait_for_phase("Complete")
+    Running(kubectl, "networks", "networkbenchmark").wait_for_phase("Complete")
     mine = f'benchmark_namespace="{kubectl.namespace}"'
 
     def answered(expression: str, series: int) -> list[dict[str, Any]]:
@@ -93,7 +101,7 @@ def test_queries_over_a_real_run(kubectl: Kubectl, prometheus: str) -> None:
     answered(f"tierbench_file_transfer_io_bound_trials{{{mine}}}", 4)
     bucket = f"tierbench_file_transfer_duration_seconds_bucket{{{mine}}}"
     answered(f"histogram_quantile(0.5, sum by (le, server_class) ({bucket}))", 2)
-    answered(f'tierbench_benchmark_phase{{{mine},phase="Complete"}} == 1', 2)
+    answered(f'tierbench_benchmark_phase{{{mine},phase="Complete"}} == 1', 3)
     received = answered(f"tierbench_broker_messages_received{{{mine}}}", 4)
     assert {sample["value"][1] for sample in received} == {"100"}
     trips = f"tierbench_broker_round_trip_seconds_bucket{{{mine}}}"

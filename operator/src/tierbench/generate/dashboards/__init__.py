@@ -5,9 +5,9 @@ from typing import Final
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
-from tierbench.generate.dashboards import brokers, file_transfers, operator, overview
+from tierbench.generate.dashboards import brokers, file_transfers, networks, operator, overview
 
-_DASHBOARDS: Final[tuple[ModuleType, ...]] = (overview, file_transfers, brokers, operator)
+_DASHBOARDS: Final[tuple[ModuleType, ...]] = (overview, file_transfers, brokers, networks, operator)
 
 
 def dashboards() -> dict[str, str]:
