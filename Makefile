@@ -53,7 +53,7 @@ test-chart: setup ## The Helm chart
 	$(VENV)/bin/pytest tests/chart
 
 test-cluster: cluster images ## A real cluster, faults included
-	$(VENV)/bin/pytest --durations=15 tests/cluster tests/e2e
+	tools/test-cluster
 
 images: setup ## Build the images, and load them into the built-in cluster if it is up
 	python3 -m images.build
