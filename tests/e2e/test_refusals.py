@@ -51,3 +51,12 @@ def test_unknown_storage_class(kubectl: Kubectl) -> None:
     kubectl.apply(file_transfer(storage=storage, timeouts={"schedulingSeconds": 10}))
     reason, _ = _only_failure(Running(kubectl))
     assert reason == "Unschedulable"
+
+
+def test_a_namespace_that_forbids_what_the_spec_asks_for(kubectl: Kubectl) -> None:
+    kubectl("label", "namespace", kubectl.namespace, "pod-security.kubernetes.io/enforce=baseline")
+    kubectl.apply(file_transfer(timeouts={"schedulingSeconds": 5}))
+    reason, message = _only_failure(Running(kubectl))
+    assert reason == "RefusedByApiServer"
+    assert 'violates PodSecurity "baseline' in message
+    assert "hostPath" in message

@@ -12,6 +12,7 @@ from tests.unit.domain.world import START, World, benchmark, node, seal
 from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
+from tierbench.domain.observed import Refusal
 from tierbench.domain.views import LeaseView, Problem, Termination
 from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
 
@@ -280,3 +281,23 @@ def test_server_node_that_goes_away_fails_its_cases_after_a_while() -> None:
     assert {result.spec.server.node_class for result in failed} <= {"cloud"}
     jetson = [result for result in world.results.values() if result.spec.server.node_class == "jetson"]
     assert all(result.status.phase is ResultPhase.MEASURED for result in jetson)
+
+
+def test_what_the_api_server_refuses_for_long_fails_its_cases_and_no_other() -> None:
+    world = World()
+    world.pass_()
+    world.pass_()
+    world.refusal = Refusal(world.now, 'pods "x" is forbidden: violates PodSecurity "baseline"')
+    world.now += timedelta(seconds=59)
+    world.pass_()
+    assert not world.results
+    world.now += timedelta(seconds=2)
+    world.pass_()
+    world.refusal = None
+    world.run()
+    failed = [name for name, result in world.results.items() if result.status.phase is ResultPhase.FAILED]
+    assert failed == ["ft-demo-r1-c001", "ft-demo-r1-c002"]
+    assert world.results[failed[0]].status.reason == reasons.REFUSED
+    assert "violates PodSecurity" in world.results[failed[0]].status.message
+    assert condition(world, reasons.COMPLETE) == ("True", reasons.SOME_CASES_FAILED)
+    assert nothing_left(world)

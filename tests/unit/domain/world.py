@@ -29,7 +29,7 @@ from tierbench.domain.actions import (
     SaveResult,
 )
 from tierbench.domain.decide import decide, is_due
-from tierbench.domain.observed import Observed, PodLog
+from tierbench.domain.observed import Observed, PodLog, Refusal
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, Termination
 from tierbench.workloads.kinds import KINDS
 from tierbench.workloads.names import (
@@ -192,6 +192,7 @@ class World:
     deleted: bool = False
     uids: int = 0
     nanoseconds: int = 10**9
+    refusal: Refusal | None = None
 
     @property
     def owner(self) -> Owner:
@@ -216,6 +217,7 @@ class World:
                 for pod in self.pods.values()
                 if pod.role == ROLE_CLIENT
             },
+            refusal=self.refusal,
         )
 
     @property

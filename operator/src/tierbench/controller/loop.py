@@ -13,10 +13,10 @@ import kopf
 from tierbench.api.benchmark import Phase
 from tierbench.api.model import API_VERSION
 from tierbench.controller.context import Context
-from tierbench.domain.actions import Decision, ReleaseLeases
+from tierbench.domain.actions import Action, Create, CreateCredentials, Decision, ReleaseLeases
 from tierbench.domain.decide import decide
 from tierbench.domain.ending import leave
-from tierbench.domain.observed import Observed
+from tierbench.domain.observed import Observed, Refusal
 from tierbench.domain.run import Run
 from tierbench.kube.apply import Executor
 from tierbench.kube.client import ApiError, ConflictError, NotFoundError, ResourceType
@@ -26,6 +26,7 @@ from tierbench.kube.observe import observe
 from tierbench.workloads.kinds import KINDS
 from tierbench.workloads.names import Owner
 
+_REFUSED: Final = frozenset({403, 422})
 _SOON_SECONDS: Final = 1.0
 _ERROR_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
 _logger = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ class Loop:
         self._key = (owner.kind, owner.namespace, owner.name)
         self._bell = context.wakeups.bell(self._key)
         self._logs = LogFollower(context.kube, owner.namespace, self._bell.set)
+        self._refusal: Refusal | None = None
 
     async def run(self, stop: kopf.DaemonStopped) -> None:
         """Passes until nothing is due or `stop` is set; errors of the API server are waited out."""
@@ -95,7 +97,8 @@ class Loop:
         await self._write(observed, decision)
         self._enqueue(observed, decision)
         for action in decision.actions:
-            await executor.carry_out(action)
+            await self._carry_out(executor, action)
+        self._refusal = None
         if any(isinstance(action, ReleaseLeases) for action in decision.actions):
             self._context.wakeups.ring_all()
         for event in decision.events:
@@ -103,13 +106,23 @@ class Loop:
         self._context.metrics.passed(time.monotonic() - started)
         return decision.wait_seconds
 
+    async def _carry_out(self, executor: Executor, action: Action) -> None:
+        """One action. What the API server does not let be created is remembered: if that lasts, its cases fail."""
+        try:
+            await executor.carry_out(action)
+        except ApiError as error:
+            if isinstance(action, (Create, CreateCredentials)) and error.status in _REFUSED:
+                since = datetime.now(UTC) if self._refusal is None else self._refusal.since
+                self._refusal = Refusal(since, error.message)
+            raise
+
     async def _observe(self) -> Observed:
         context, owner = self._context, self._owner
         raw = await context.kube.get(self._resource, owner.namespace, owner.name)
         benchmark, workload = KINDS[owner.kind].bind(raw, owner, context.settings.images)
         lease_namespace, ahead = context.settings.lease_namespace, context.queue.ahead(self._key)
         return await observe(
-            context.kube, benchmark, owner, workload, context.cluster, self._logs, lease_namespace, ahead
+            context.kube, benchmark, owner, workload, context.cluster, self._logs, lease_namespace, ahead, self._refusal
         )
 
     def _executor(self, observed: Observed) -> Executor:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from tierbench.api.benchmark import Benchmark
@@ -21,6 +22,14 @@ class PodLog:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """The API server has not let something be created since a time, for this reason of its own."""
+
+    since: datetime
+    message: str
+
+
+@dataclass(frozen=True)
 class Observed:
     """One benchmark, everything that belongs to it, and everything that it depends on, at one moment."""
 
@@ -36,6 +45,7 @@ class Observed:
     results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
     logs: Mapping[str, PodLog] = field(default_factory=dict)
     ahead: tuple[str, ...] = ()
+    refusal: Refusal | None = None
 
     @property
     def holder(self) -> str:

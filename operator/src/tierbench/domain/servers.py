@@ -20,6 +20,9 @@ def serve(run: Run, case: Case) -> RunningServer | Decision:
     site = run.site(case.server)
     if isinstance(site, Problem):
         return _give_up(run, case, site, None)
+    refused = _refused(run)
+    if refused is not None:
+        return _give_up(run, case, refused, site)
     strays = _strays(run, site)
     pod = next((pod for pod in run.observed.pods if pod.role == ROLE_SERVER and pod.name == site.name), None)
     if pod is None or strays:
@@ -33,6 +36,15 @@ def serve(run: Run, case: Case) -> RunningServer | Decision:
         said = Said(reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} starts on {site.node}.")
         return Decision(report(run, Phase.RUNNING, said, current=case), wait_seconds=_patience(run, pod))
     return RunningServer(site, pod.pod_ip, pod.host_ip, services.get(site.name, {}), agent)
+
+
+def _refused(run: Run) -> Problem | None:
+    """What the API server has not let be created for too long, as a quota or a policy of the namespace forbids it."""
+    refusal, patience = run.observed.refusal, timedelta(seconds=run.spec.timeouts.scheduling_seconds)
+    if refusal is None or run.now - refusal.since <= patience:
+        return None
+    hint = "See the quotas and the pod-security labels of the namespace, or ask for other storage or access."
+    return Problem(reasons.REFUSED, f"{refusal.message}. {hint}")
 
 
 def _start(run: Run, case: Case, site: ServerSite, strays: tuple[Action, ...]) -> Decision:

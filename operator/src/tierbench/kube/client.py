@@ -32,6 +32,7 @@ class ApiError(Exception):
         super().__init__(f"{status} {reason}: {message}")
         self.status = status
         self.reason = reason
+        self.message = message
 
 
 class NotFoundError(ApiError):

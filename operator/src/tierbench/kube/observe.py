@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.result import BenchmarkResult
-from tierbench.domain.observed import Observed
+from tierbench.domain.observed import Observed, Refusal
 from tierbench.domain.views import job_view, lease_view, pod_view
 from tierbench.kube.client import JOBS, LEASES, PODS, RESULTS, SERVICES, Kube
 from tierbench.kube.cluster import ClusterView
@@ -29,6 +29,7 @@ async def observe(
     logs: LogFollower,
     lease_namespace: str,
     ahead: tuple[str, ...],
+    refusal: Refusal | None,
 ) -> Observed:
     """Children, results and Leases as the API server has them now, and what the clients have printed."""
     namespace, labels = owner.namespace, owner.selector
@@ -53,6 +54,7 @@ async def observe(
         results=_results(raw_results),
         logs=await logs.read(pod for pod in pods if pod.role == ROLE_CLIENT),
         ahead=ahead,
+        refusal=refusal,
     )
 
 
