@@ -4,7 +4,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.bench import advice, download, mqtt, operator, scrape, sizes
+from tests.bench import advice, download, mqtt, operator, report_page, scrape, sizes
 from tests.bench.measure import ROOT, Command, report
 
 
@@ -19,6 +19,7 @@ def main() -> None:
                 *download.comparisons(client),
                 *mqtt.comparisons(client),
                 *sizes.comparisons(client),
+                *report_page.comparisons(),
                 *operator.comparisons(),
                 *advice.comparisons(),
                 *scrape.comparisons(),

@@ -1,6 +1,6 @@
 """BenchmarkResults of brokers whose round trips are known."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 from tests.unit.results.broker import line, spec
@@ -15,9 +15,11 @@ CLASSES = ("cloud", "jetson", "raspberry-pi-4")
 TRIALS = 3
 
 
-def measured(server: str, size: str, round_trips: Sequence[int], case: int = 1) -> BenchmarkResult:
+def measured(
+    server: str, size: str, round_trips: Sequence[int], case: int = 1, levels: Mapping[str, str] | None = None
+) -> BenchmarkResult:
     """A result of trials that each had these round trips, in nanoseconds."""
-    body = spec(TRIALS, payloadSize=size).to_json()
+    body = spec(TRIALS, payloadSize=size, **(levels or {})).to_json()
     wanted = ResultSpec.model_validate(body | {"case": case, "server": {"nodeClass": server, "node": f"{server}-1"}})
     half = [time // 2 for time in round_trips]
     spread = Distributions(round_trip=histogram.of(round_trips), acknowledge=histogram.of(half))

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 from xml.etree import ElementTree
 
-from tests.unit.report.published import measured, published
+from tests.unit.report.published import LEVELS, measured, published
 from tierbench.advice.matrix import newest, runs
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.page import render
@@ -216,3 +216,21 @@ def test_a_thousand_results_take_under_ten_seconds_and_ten_megabytes() -> None:
     html = page(results)
     assert time.monotonic() - begin < 10
     assert len(html.encode()) < 10_000_000
+
+
+def test_a_page_of_many_combinations_shows_the_main_plots_of_each() -> None:
+    sizes, numbers, states = (
+        ("1M", "512M", "1G", "2G", "3G", "4G", "5G"),
+        "123456",
+        ("Natural", "Warm", "Cold", "A", "B"),
+    )
+    times = [(5.0, 0), (5.1, 0), (5.2, 0)]
+    places = product(("cloud", "jetson"), sizes, numbers, states)
+    results = [
+        measured(server, size, times, case, levels={**LEVELS, "concurrency": number, "cacheState": state})
+        for case, (server, size, number, state) in enumerate(places, start=1)
+    ]
+    html = page(results)
+    assert html.count("Other plots are left out") == 6
+    assert html.count("<h4>Transfer time by file size and class</h4>") == 30
+    assert html.count("<h4>How much longer than the fastest class</h4>") == 24

@@ -59,6 +59,11 @@ class Chart:
         """Whether there is nothing to draw."""
         return not any(series.points for series in self.series)
 
+    @property
+    def zero(self) -> bool:
+        """Whether there is nothing to see: all values are 0."""
+        return not any(point.value for series in self.series for point in series.points)
+
 
 def lines(chart: Chart) -> Markup:
     """A line a class through its means, with confidence intervals and a dot for every trial."""

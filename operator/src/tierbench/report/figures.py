@@ -86,8 +86,6 @@ def slowness_figure(name: str, table: Table, quantity: str) -> Figure | None:
 
 def retries_figure(name: str, table: Table) -> Figure | None:
     """Retries a trial, as bars; None if there were none at all."""
-    if not any(table.cell(row, column).retries for row in table.rows for column in table.columns):
-        return None
 
     def point(level: int, place: Place) -> Point | None:
         cell = table.cell(*place)
@@ -100,7 +98,8 @@ def retries_figure(name: str, table: Table) -> Figure | None:
             text += f" ({', '.join(f'{count} {words(cause).lower()}' for cause, count in causes.items())})"
         return Point(level, cell.retries / trials, text)
 
-    return _bars(name, table, "retries", "Retries a trial", "", point)
+    figure = _bars(name, table, "retries", "Retries a trial", "", point)
+    return None if figure is None or figure.chart.zero else figure
 
 
 def evidence_figures(prefix: str, table: Table) -> tuple[Figure, ...]:

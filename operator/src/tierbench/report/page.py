@@ -26,17 +26,19 @@ from tierbench.report.svg import marker
 from tierbench.report.tables import NODE_FACTS, NodeColumn, TrialRow, node_columns, trial_headings, trial_rows
 
 _OPEN_SECTIONS = 3
+_FULL_SECTIONS = 24
 
 
 @dataclass(frozen=True)
 class Section:
-    """One table of a run: its answer, its numbers, its plots."""
+    """One table of a run: its answer, its numbers, its plots; all of them if it is `full`, else the main ones."""
 
     run: Run
     table: Table
     name: str
     quantity: str
     open: bool
+    full: bool
 
     @property
     def heading(self) -> str:
@@ -109,9 +111,14 @@ class Section:
     def figures(self) -> tuple[Figure, ...]:
         """The main quantity, rates and retries."""
         note = "Both axes are logarithmic."
+        main = measured_figure(
+            f"{self.name}-main", self.table, self.quantity, note, log=smaller_is_better(self.quantity)
+        )
+        if not self.full:
+            return () if main is None else (main,)
         rates = [name for name in quantities(self.run) if not smaller_is_better(name) and name != self.quantity]
         found = [
-            measured_figure(f"{self.name}-main", self.table, self.quantity, note, log=smaller_is_better(self.quantity)),
+            main,
             slowness_figure(f"{self.name}-slowness", self.table, self.quantity) if len(self.run.classes) > 1 else None,
             *(measured_figure(f"{self.name}-{name}", self.table, name) for name in rates),
             retries_figure(f"{self.name}-retries", self.table),
@@ -126,16 +133,18 @@ class Section:
     @cached_property
     def evidence(self) -> tuple[Figure, ...]:
         """What the agent beside the server saw."""
-        return evidence_figures(f"{self.name}-evidence", self.table)
+        return evidence_figures(f"{self.name}-evidence", self.table) if self.full else ()
 
     @cached_property
     def others(self) -> tuple[Figure, ...]:
-        """Every other quantity that the results hold."""
+        """Every other quantity that the results hold, as far as it is not 0 throughout."""
+        if not self.full:
+            return ()
         names = [name for name in quantities(self.run) if smaller_is_better(name)]
         rest = [name for name in names if name not in {self.quantity, "retries", *EVIDENCE}]
         found = [measured_figure(f"{self.name}-{name}", self.table, name) for name in rest]
         spread = distribution_figures(self.name, self.table, distributions.OTHERS)
-        return (*(figure for figure in found if figure is not None), *spread)
+        return (*(figure for figure in found if figure is not None and not figure.chart.zero), *spread)
 
 
 @dataclass(frozen=True)
@@ -166,7 +175,14 @@ class Article:
     def sections(self) -> tuple[Section, ...]:
         """A section a table."""
         return tuple(
-            Section(self.run, table, f"b{self.number}t{index}", self.quantity, index < _OPEN_SECTIONS)
+            Section(
+                self.run,
+                table,
+                f"b{self.number}t{index}",
+                self.quantity,
+                open=index < _OPEN_SECTIONS,
+                full=index < _FULL_SECTIONS,
+            )
             for index, table in enumerate(self.run.tables)
         )
 
