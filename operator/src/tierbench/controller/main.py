@@ -15,6 +15,7 @@ from tierbench.controller.context import Context
 from tierbench.controller.handlers import keep_classes, register
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.kube.client import RESULTS, ApiError, benchmarks, connect
+from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.server import serve
 from tierbench.workloads.kinds import KINDS
 from tierbench.workloads.names import LABEL_KIND
@@ -59,8 +60,9 @@ async def operate(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with connect() as kube:
-        context = Context(kube, settings)
+    metrics = OperatorMetrics()
+    async with connect(metrics.api_answered) as kube:
+        context = Context(kube, settings, metrics=metrics)
         async with serve(settings.http_port, context.results, context.metrics):
             await _load(context, stop)
             registry = kopf.OperatorRegistry()

@@ -13,6 +13,8 @@ from kubernetes.aio.client import ApiClient, Configuration
 
 from tierbench.api.model import GROUP, VERSION, Kind
 
+Answered = Callable[[str, int], None]
+
 FIELD_MANAGER: Final = "tierbench"
 _CONNECTIONS: Final = 256
 _REQUESTS_AT_ONCE: Final = 16
@@ -90,10 +92,14 @@ def selector(labels: Mapping[str, str]) -> str:
 
 
 class Kube:
-    """A connection to one API server. Errors of transport are those of aiohttp; refusals are ApiError."""
+    """A connection to one API server. Errors of transport are those of aiohttp; refusals are ApiError.
 
-    def __init__(self, client: ApiClient) -> None:
+    `answered` is told of each answer: the method of the request, and the HTTP status.
+    """
+
+    def __init__(self, client: ApiClient, answered: Answered = lambda method, status: None) -> None:
         self._client = client
+        self._answered = answered
         # A TLS connection needs 300 KiB here: a hundred benchmarks that look at once must share a few.
         self._free = asyncio.Semaphore(_REQUESTS_AT_ONCE)
 
@@ -204,6 +210,7 @@ class Kube:
         )
         answer = await self._client.call_api(*request, _request_timeout=timeout)
         response: aiohttp.ClientResponse = answer.response
+        self._answered(method, response.status)
         return response
 
 
@@ -218,7 +225,7 @@ def _error(status: int, data: bytes) -> ApiError:
 
 
 @asynccontextmanager
-async def connect() -> AsyncIterator[Kube]:
+async def connect(answered: Answered) -> AsyncIterator[Kube]:
     """The cluster that this pod runs in, else the one that the kubeconfig points at."""
     configuration = Configuration()
     try:
@@ -227,4 +234,4 @@ async def connect() -> AsyncIterator[Kube]:
         await load_kube_config(client_configuration=configuration)
     configuration.connection_pool_maxsize = _CONNECTIONS
     async with ApiClient(configuration) as client:
-        yield Kube(client)
+        yield Kube(client, answered)

@@ -24,6 +24,12 @@ class OperatorMetrics:
         self._errors = Counter(
             "tierbench_reconcile_errors", "Passes that ended early, by reason.", ["reason"], registry=self.registry
         )
+        self._requests = Counter(
+            "tierbench_api_requests",
+            "Answers of the API server to the operator, watches apart.",
+            ["method", "code"],
+            registry=self.registry,
+        )
         self._queue = Gauge("tierbench_queue_length", "Benchmarks that wait for nodes.", registry=self.registry)
         self._heartbeat = Gauge(
             "tierbench_operator_heartbeat_timestamp_seconds", "When a pass last ended.", registry=self.registry
@@ -38,6 +44,10 @@ class OperatorMetrics:
     def error(self, reason: str) -> None:
         """A pass has ended early."""
         self._errors.labels(reason or "Unknown").inc()
+
+    def api_answered(self, method: str, status: int) -> None:
+        """The API server has answered a request."""
+        self._requests.labels(method, str(status)).inc()
 
     def queue_length(self, length: int) -> None:
         """So many benchmarks wait."""

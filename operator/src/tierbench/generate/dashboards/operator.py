@@ -10,6 +10,7 @@ from tierbench.generate.dashboards.queries import or_zero
 
 _MINE: Final = 'instance=~"$instance"'
 _INSTANCE: Final = "{{instance}}"
+_ANSWER: Final = "{{method}} {{code}}"
 _QUEUE: Final = f"tierbench_queue_length{{{_MINE}}}"
 _PASSES: Final = "tierbench_reconcile_duration_seconds"
 
@@ -70,6 +71,13 @@ def _work() -> Panels:
             "A second, by reason. A few conflicts are normal; the operator's log has the rest.",
             "ops",
             query(or_zero(errors, "reason", "none"), "{{reason}}"),
+        ),
+        over_time(
+            "Requests to the API server",
+            "Answers a second, by method and HTTP status; watches are not among them. 404 and 409 are part of normal "
+            "work, 403 is a missing right, 429 and 5xx are an API server in trouble.",
+            "reqps",
+            query(f"sum by (method, code) (rate(tierbench_api_requests_total{{{_MINE}}}[$__rate_interval]))", _ANSWER),
         ),
     )
 
