@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from grafana_foundation_sdk.models import units
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.dashboards import Dashboard, alerts, dashboards, variables_in
@@ -18,6 +19,7 @@ MATCHER = re.compile(r'(\w+)(?:=~|!~|!=|=)"')
 GROUPING = re.compile(r"\b(?:by|without|on|ignoring) \(([^)]*)\)")
 LEGEND_LABEL = re.compile(r"\{\{(\w+)\}\}")
 OF_TARGETS = {"instance", "job"}
+UNITS = {value for name, value in vars(units).items() if not name.startswith("_") and isinstance(value, str)}
 
 each_dashboard = pytest.mark.parametrize("dashboard", dashboards(), ids=lambda dashboard: dashboard.name)
 
@@ -85,7 +87,7 @@ def test_every_panel_says_what_it_shows_and_in_which_unit(dashboard: Dashboard) 
     for panel in dashboard.panels:
         assert panel["title"]
         assert panel["description"].endswith(".")
-        assert panel["fieldConfig"]["defaults"]["unit"]
+        assert panel["fieldConfig"]["defaults"]["unit"] in UNITS
         assert panel["datasource"]["uid"] == "${datasource}"
 
 

@@ -11,6 +11,9 @@ from tierbench.generate.dashboards.queries import benchmarks, mean, multiple_of_
 _BY_BENCHMARK: Final = "benchmark_namespace, benchmark"
 _BENCHMARK: Final = "{{benchmark_namespace}}/{{benchmark}}"
 _CLASS: Final = "{{server_class}}"
+_NODE_FACTS: Final = (
+    "server_class, server_node, architecture, kernel, access_network, storage, client_access_network, benchmark, run"
+)
 _MULTIPLE: Final = (
     "1 is the fastest. Mean over all levels that were measured; the dashboard of the kind tells them apart, and a "
     "PlacementAdvice says whether a difference is more than chance."
@@ -104,9 +107,8 @@ def _classes() -> Panels:
         ),
         facts(
             "Nodes",
-            "What the nodes that hosted servers were when they were measured.",
-            "count by (server_class, server_node, architecture, kernel, access_network, storage, benchmark, run) "
-            f"({results('tierbench_result_info')})",
+            "What the nodes that hosted servers were when they were measured, and the access network of the clients.",
+            f"count by ({_NODE_FACTS}) ({results('tierbench_result_info')})",
             "Results",
         ),
     )
