@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.unit.report.brokers import measured, three_classes
 from tests.unit.report.test_page import outline, page, plots
 from tierbench.advice.matrix import newest, runs
+from tierbench.api.contract import Distributions
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.distributions import MAIN, OTHERS, distribution_figures
 from tierbench.report.figures import Figure
@@ -36,6 +37,10 @@ def test_a_plot_for_each_size_and_a_line_for_each_class() -> None:
         assert [series.name for series in figure.chart.series] == ["cloud", "jetson", "raspberry-pi-4"]
         assert figure.svg.count('class="line"') == 3
     assert len(figures(three_classes(), OTHERS)) == 3
+
+
+def test_every_distribution_that_results_hold_has_a_name() -> None:
+    assert set(MAIN) | set(OTHERS) == set(Distributions.model_fields)
 
 
 def test_few_messages_have_no_percentiles() -> None:

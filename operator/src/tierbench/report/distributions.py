@@ -11,7 +11,11 @@ from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure
 from tierbench.results import histogram
 
-MAIN: Final = {"round_trip": "Round trip", "download_duration": "Time of a single download"}
+MAIN: Final = {
+    "round_trip": "Round trip",
+    "ping": "Round trip of an echo request",
+    "download_duration": "Time of a single download",
+}
 OTHERS: Final = {
     "round_trip_actual": "Round trip from the actual send time",
     "acknowledge": "Time to the acknowledgement",
