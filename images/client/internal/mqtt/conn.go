@@ -2,14 +2,12 @@ package mqtt
 
 import (
 	"bufio"
-	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"tierbench.io/client/internal/link"
 	"tierbench.io/client/internal/wire"
 )
 
@@ -39,10 +37,11 @@ type conn struct {
 	done   chan struct{} // everything was written
 }
 
-// newConn wraps a connection over tcp; closed is told its counters when it ends.
-func newConn(over net.Conn, tcp *net.TCPConn, gathers bool, closed func(wire.Counters)) *conn {
+// newConn wraps a connection; closed is told its counters when it ends.
+func newConn(over *link.Link, gathers bool, closed func(wire.Counters)) *conn {
 	made := &conn{
-		Conn: over, gathers: gathers, tcp: tcp, reader: bufio.NewReaderSize(over, readBuffer), closed: closed, done: make(chan struct{}),
+		Conn: over.Conn, gathers: gathers, tcp: over.TCP, reader: bufio.NewReaderSize(over.Conn, readBuffer), closed: closed,
+		done: make(chan struct{}),
 	}
 	made.work, made.room = sync.NewCond(&made.mutex), sync.NewCond(&made.mutex)
 	if gathers {
@@ -92,21 +91,8 @@ func (c *conn) Write(bytes []byte) (int, error) {
 	return len(bytes), nil
 }
 
-// SetWriteDeadline does nothing: limitSilence bounds a write, and costs nothing for each.
+// SetWriteDeadline does nothing: the link's patience bounds a write, and costs nothing for each.
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
-
-// limitSilence ends a connection whose other side has taken nothing for so long.
-func limitSilence(tcp *net.TCPConn, patience time.Duration) error {
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = raw.Control(func(descriptor uintptr) {
-		failed = unix.SetsockoptInt(int(descriptor), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(patience.Milliseconds()))
-	})
-	return errors.Join(err, failed)
-}
 
 // flush writes in turns whatever has been queued since the last.
 func (c *conn) flush() {

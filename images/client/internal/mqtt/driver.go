@@ -17,6 +17,7 @@ import (
 
 	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/link"
 	"tierbench.io/client/internal/wire"
 )
 
@@ -131,32 +132,16 @@ func (c *connection) dial(*url.URL, paho.ClientOptions) (net.Conn, error) {
 }
 
 func (c *connection) open() (*conn, error) {
-	plain, err := net.DialTimeout("tcp", c.driver.Address, connectPatience)
+	made, err := link.Open(context.Background(), c.driver.Address, c.driver.TLS, c.driver.Patience)
 	if err != nil {
-		return nil, err
-	}
-	tcp := plain.(*net.TCPConn) // Go sets TCP_NODELAY
-	if err := limitSilence(tcp, c.driver.Patience); err != nil {
-		tcp.Close()
-		return nil, err
-	}
-	if c.driver.TLS == nil {
-		return newConn(tcp, tcp, c.driver.Gathers, c.closed), nil
-	}
-	started := time.Now()
-	secured := tls.Client(tcp, c.driver.TLS)
-	limit, cancel := context.WithTimeout(context.Background(), connectPatience)
-	defer cancel()
-	if err := secured.HandshakeContext(limit); err != nil {
-		tcp.Close()
 		return nil, err
 	}
 	c.mutex.Lock()
 	if !c.connected {
-		c.statistics.TLS = time.Since(started)
+		c.statistics.TLS = made.Handshake
 	}
 	c.mutex.Unlock()
-	return newConn(secured, tcp, c.driver.Gathers, c.closed), nil
+	return newConn(made, c.driver.Gathers, c.closed), nil
 }
 
 func (c *connection) closed(counters wire.Counters) {
@@ -200,6 +185,9 @@ func (c *connection) lastRead() time.Time {
 	}
 	return time.Now()
 }
+
+// Prepare has nothing to do: a connection is ready for every topic.
+func (c *connection) Prepare(context.Context, string) error { return nil }
 
 // Publish hands a message to the client, which keeps it at QoS 1 and 2 until it is acknowledged.
 func (c *connection) Publish(topic string, number uint64, message []byte) error {

@@ -1,0 +1,50 @@
+package link
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+
+	"tierbench.io/client/internal/contract"
+)
+
+// Refusal names why a connection did not come about: a *contract.Failure if another try cannot mend it, else err.
+func Refusal(err error, secured bool) error {
+	var expired x509.CertificateInvalidError
+	var unverified *tls.CertificateVerificationError
+	var alert tls.AlertError
+	switch {
+	case errors.As(err, &expired) && expired.Reason == x509.Expired:
+		return Failure("CertificateExpired", "the broker's certificate is not valid now: renew it, and see this node's clock", err)
+	case errors.As(err, &unverified):
+		return Failure("CertificateUnknown", "ca.crt is not the CA of the broker's certificate, or that bears another name", err)
+	case errors.As(err, &alert), isVersion(err):
+		return Failure("TlsVersionRefused", "the broker does not take this version of TLS: choose another", err)
+	case secured && wasCut(err):
+		return Failure("TlsVersionRefused", "the broker ends the TLS handshake: does it speak TLS, in this version, on this port?", err)
+	}
+	return err
+}
+
+// Failure is one with what caused it.
+func Failure(reason, hint string, err error) error {
+	return &contract.Failure{Reason: reason, Message: fmt.Sprintf("%s (%v)", hint, err)}
+}
+
+func isVersion(err error) bool {
+	var header tls.RecordHeaderError
+	return errors.As(err, &header) || strings.Contains(err.Error(), "protocol version")
+}
+
+func wasCut(err error) bool {
+	var network net.Error
+	timedOut := errors.As(err, &network) && network.Timeout() || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
+	return !timedOut && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET))
+}
