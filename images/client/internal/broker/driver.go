@@ -25,6 +25,8 @@ type Connection interface {
 	// Subscribe returns once the broker has agreed; messages are valid until arrived returns. They came at `at`: when
 	// they were read from the socket, if nothing else waited there.
 	Subscribe(ctx context.Context, topic string, arrived func(message []byte, at time.Time)) error
+	// Prepare returns once messages to a topic can leave without any more ado.
+	Prepare(ctx context.Context, topic string) error
 	// Publish hands a message over. It must not be changed before it has come back, or been given up.
 	Publish(topic string, number uint64, message []byte) error
 	// Stands says whether the connection is usable at present; one that broke off is made anew meanwhile.
@@ -39,6 +41,8 @@ type Statistics struct {
 	TLS        time.Duration
 	Reconnects int64
 	Resent     int64 // messages
+	Batches    int64 // of messages that the broker took together
+	BatchBytes int64 // of all batches
 	Errors     map[string]int64
 	Wire       wire.Counters
 }

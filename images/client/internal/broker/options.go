@@ -40,4 +40,5 @@ type Options struct {
 	Barrier      string
 	Part, Parts  int
 	Acknowledges bool // whether the delivery has acknowledgements
+	Warms        bool // whether the broker is slow at first
 }

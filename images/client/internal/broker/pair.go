@@ -59,8 +59,10 @@ func connect(ctx context.Context, options *Options, number int, trial string, st
 	if err := subscriber.Subscribe(ctx, back, made.arrived); err != nil {
 		return made, err
 	}
-	made.publisher, err = made.open(ctx, name+"-p", Events{Acknowledged: made.ledger.acknowledge})
-	return made, err
+	if made.publisher, err = made.open(ctx, name+"-p", Events{Acknowledged: made.ledger.acknowledge}); err != nil {
+		return made, err
+	}
+	return made, made.publisher.Prepare(ctx, made.topic)
 }
 
 func (p *pair) open(ctx context.Context, name string, events Events) (Connection, error) {
@@ -75,6 +77,9 @@ func (p *pair) open(ctx context.Context, name string, events Events) (Connection
 func (p *pair) echo(ctx context.Context, name string) error {
 	connection, err := p.open(ctx, name+"-e", Events{})
 	if err != nil {
+		return err
+	}
+	if err := connection.Prepare(ctx, p.topic+"/echo"); err != nil {
 		return err
 	}
 	var number uint64

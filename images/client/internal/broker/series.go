@@ -15,11 +15,14 @@ const (
 	probePatience = 2 * time.Second
 )
 
-// Run waits until the broker carries messages, then runs warm-up trials and those that options ask for. Trials that fail
+// Run waits until the broker carries messages, and is warm, then runs warm-up trials and those that options ask for. Trials that fail
 // are reported like others; an error is what ends the series early: a *contract.Failure, or context.Canceled.
 func Run(ctx context.Context, options *Options, report contract.Reporter) error {
 	if err := becomeReady(ctx, options); err != nil {
 		return err
+	}
+	if options.Warms {
+		warm(ctx, options)
 	}
 	for number := 1; number <= options.Warmup; number++ {
 		if err := runTrial(ctx, options, report, number, true); err != nil {

@@ -194,6 +194,8 @@ func addCosts(total *contract.Exchange, one *pair) {
 func addConnection(total *contract.Exchange, statistics Statistics) {
 	total.Reconnects += statistics.Reconnects
 	total.Retried += statistics.Resent
+	total.Batches += statistics.Batches
+	total.BatchBytes += statistics.BatchBytes
 	total.WireSentBytes += statistics.Wire.SentBytes
 	total.WireReceivedBytes += statistics.Wire.ReceivedBytes
 	total.TCPRetransmits += statistics.Wire.Retransmits

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"runtime"
 	"strings"
@@ -16,9 +15,8 @@ import (
 	"tierbench.io/client/internal/beside"
 	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/mqtt"
+	"tierbench.io/client/internal/kafka"
 	"tierbench.io/client/internal/payload"
-	"tierbench.io/client/internal/tlsconfig"
 )
 
 const (
@@ -26,6 +24,9 @@ const (
 	lightPerSecond = 5000
 	lightInFlight  = 4
 	lightBytes     = 16 << 10
+	mostPartitions = 256
+	mostLinger     = 60_000
+	mostBatch      = 16 << 20
 )
 
 var deliveries = map[string]byte{"AtMostOnce": 0, "AtLeastOnce": 1, "ExactlyOnce": 2}
@@ -38,6 +39,8 @@ type brokerFlags struct {
 	size, warmup, pairs, firstPair, inFlight, interval, rate, window              int
 	messages                                                                      int64
 	duration, patience, ready, part, parts                                        int
+	codec                                                                         string
+	partitions, linger, batch                                                     int
 	seed                                                                          uint64
 	fast                                                                          bool
 }
@@ -45,7 +48,7 @@ type brokerFlags struct {
 func brokerCommand() *cobra.Command {
 	flags := &brokerFlags{}
 	command := &cobra.Command{
-		Use:   "broker --url mqtt://HOST:PORT",
+		Use:   "broker --url mqtt://HOST:PORT|kafka://HOST:PORT",
 		Short: "Publish and receive through a broker, trial after trial, and measure each",
 		Long: `Publishes messages to a broker and receives them again, trial after trial, and counts what becomes of each. A round
 trip counts from the time at which a message was meant to be sent. Whatever the pace, no publisher has more messages
@@ -62,12 +65,12 @@ under way than its window.`,
 }
 
 func (f *brokerFlags) add(set *pflag.FlagSet) {
-	set.StringVar(&f.url, "url", "", "the broker, mqtt://HOST:PORT or mqtts://HOST:PORT")
+	set.StringVar(&f.url, "url", "", "the broker: mqtt, mqtts, kafka or kafkas://HOST:PORT")
 	set.StringVar(&f.usernameFile, "username-file", "", "file with the user's name")
 	set.StringVar(&f.passwordFile, "password-file", "", "file with the password")
 	set.StringVar(&f.tls, "tls", "None", "None, TLSv1.2 or TLSv1.3: exactly this version")
 	set.StringVar(&f.caFile, "ca-file", "", "trust this CA instead of the system's")
-	set.StringVar(&f.serverName, "server-name", "", "name that the broker's certificate must bear (the URL's host)")
+	set.StringVar(&f.serverName, "server-name", "", "name that the broker's certificate must bear, and that Kafka advertises itself by (the URL's host)")
 	set.StringVar(&f.topic, "topic", "tierbench", "what all topics begin with")
 	set.StringVar(&f.trials, "trials", "1-1", "numbers of the trials to run, FIRST-LAST")
 	set.IntVar(&f.warmup, "warmup", 0, "trials before them that do not count")
@@ -77,7 +80,7 @@ func (f *brokerFlags) add(set *pflag.FlagSet) {
 	set.IntVar(&f.size, "size", 1024, "bytes of a message, before compression and encryption")
 	set.StringVar(&f.content, "content", "Random", "Random, Zeros, SensorJSON or Ratio10 … Ratio90")
 	set.Uint64Var(&f.seed, "seed", 1, "of the content")
-	set.StringVar(&f.delivery, "delivery", "AtMostOnce", "AtMostOnce, AtLeastOnce or ExactlyOnce: QoS 0, 1 or 2")
+	set.StringVar(&f.delivery, "delivery", "AtMostOnce", "AtMostOnce, AtLeastOnce or ExactlyOnce: QoS 0, 1 or 2; acks 0, acks all or transactions")
 	set.StringVar(&f.compression, "compression", "None", "None, Gzip or Zstd, with a level if wanted: Zstd:19")
 	set.StringVar(&f.encryption, "encryption", "None", "None or AES128GCM")
 	set.StringVar(&f.keyFile, "key-file", "", "file with the 16 bytes of the key")
@@ -90,6 +93,10 @@ func (f *brokerFlags) add(set *pflag.FlagSet) {
 	set.IntVar(&f.duration, "duration-seconds", 0, "or how long a trial's load lasts")
 	set.IntVar(&f.patience, "patience-milliseconds", 10000, "messages under way are lost when none has come for so long")
 	set.IntVar(&f.ready, "ready-milliseconds", 60000, "how long the broker, and other parts, may take to be ready")
+	set.StringVar(&f.codec, "codec", "None", "Kafka's own compression of batches: None, Gzip, Snappy, Lz4 or Zstd")
+	set.IntVar(&f.partitions, "partitions", 1, "of each of Kafka's topics")
+	set.IntVar(&f.linger, "linger-milliseconds", 0, "how long Kafka's batches wait for more messages")
+	set.IntVar(&f.batch, "batch-bytes", 1<<20, "of Kafka's largest batches")
 	set.StringVar(&f.agent, "agent", "", "URL of the agent beside the broker")
 	set.StringVar(&f.agentTokenFile, "agent-token-file", "", "file with the agent's token")
 	set.StringVar(&f.barrier, "barrier", "", "name of the barrier at which parts meet")
@@ -139,7 +146,7 @@ func (f *brokerFlags) options() (*broker.Options, error) {
 		InFlight: f.underWay(), Interval: f.between(), Messages: f.messages,
 		Duration: time.Duration(f.duration) * time.Second, Patience: time.Duration(f.patience) * time.Millisecond,
 		Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent, Barrier: f.barrier, Part: f.part, Parts: f.parts,
-		Acknowledges: deliveries[f.delivery] > 0,
+		Acknowledges: deliveries[f.delivery] > 0, Warms: strings.HasPrefix(f.url, kafkaScheme),
 	}, nil
 }
 
@@ -158,7 +165,9 @@ func (f *brokerFlags) light() bool {
 	return perSecond*f.pairs <= lightPerSecond && f.isPlain()
 }
 
-func (f *brokerFlags) isPlain() bool { return f.compression == "None" && f.size <= lightBytes }
+func (f *brokerFlags) isPlain() bool {
+	return f.compression == "None" && f.codec == "None" && f.size <= lightBytes
+}
 
 func (f *brokerFlags) underWay() int {
 	if f.inFlight > 0 {
@@ -196,6 +205,10 @@ func (f *brokerFlags) checkNumbers() error {
 		return errors.New("--patience-milliseconds must be at least 1, and nothing may be negative")
 	case f.parts < 1 || f.part < 0 || f.part >= f.parts:
 		return fmt.Errorf("--part is %d of --parts %d: parts count from 0", f.part, f.parts)
+	case f.partitions < 1 || f.partitions > mostPartitions:
+		return fmt.Errorf("--partitions is %d: write 1 to %d", f.partitions, mostPartitions)
+	case f.linger < 0 || f.linger > mostLinger || f.batch < 1 || f.batch > mostBatch:
+		return fmt.Errorf("--linger-milliseconds must be from 0 to %d, --batch-bytes from 1 to %d", mostLinger, mostBatch)
 	}
 	return nil
 }
@@ -207,6 +220,8 @@ func (f *brokerFlags) checkWords() error {
 		return fmt.Errorf("--delivery is %q: write AtMostOnce, AtLeastOnce or ExactlyOnce", f.delivery)
 	case f.role != string(broker.Both) && f.role != string(broker.Publisher) && f.role != string(broker.Echo):
 		return fmt.Errorf("--role is %q: write Both, Publisher or Echo", f.role)
+	case !kafka.HasCodec(f.codec):
+		return fmt.Errorf("--codec is %q: write None, Gzip, Snappy, Lz4 or Zstd", f.codec)
 	case f.parts > 1 && (f.agent == "" || f.barrier == ""):
 		return errors.New("--parts above 1 needs --agent and --barrier, where they meet")
 	case f.role == string(broker.Echo) && f.parts < 2:
@@ -214,34 +229,6 @@ func (f *brokerFlags) checkWords() error {
 	}
 	_, err := payload.NewCodec(f.compression, "None", nil)
 	return err
-}
-
-func (f *brokerFlags) driver() (broker.Driver, error) {
-	address, err := url.Parse(f.url)
-	if err != nil || address.Port() == "" || (address.Scheme != "mqtt" && address.Scheme != "mqtts") {
-		return nil, fmt.Errorf("--url is %q: write mqtt://HOST:PORT or mqtts://HOST:PORT", f.url)
-	}
-	if (address.Scheme == "mqtts") != (f.tls != "None") {
-		return nil, fmt.Errorf("--url begins with %s and --tls is %s: mqtts needs TLSv1.2 or TLSv1.3, mqtt needs None", address.Scheme, f.tls)
-	}
-	name := f.serverName
-	if name == "" {
-		name = address.Hostname()
-	}
-	config, err := tlsconfig.New(f.tls, f.caFile, name)
-	if err != nil {
-		return nil, err
-	}
-	username, err := wordIn("username-file", f.usernameFile)
-	if err != nil {
-		return nil, err
-	}
-	password, err := wordIn("password-file", f.passwordFile)
-	if err != nil {
-		return nil, err
-	}
-	return &mqtt.Driver{Address: address.Host, TLS: config, Username: username, Password: password, QoS: deliveries[f.delivery],
-		Patience: time.Duration(f.patience) * time.Millisecond, Gathers: !f.light()}, nil
 }
 
 func (f *brokerFlags) key() ([]byte, error) {

@@ -136,6 +136,8 @@ type Exchange struct {
 	Errors                int64            `json:"errors"`
 	ErrorCauses           map[string]int64 `json:"errorCauses"`
 	LateSends             int64            `json:"lateSends"`
+	Batches               int64            `json:"batches"`
+	BatchBytes            int64            `json:"batchBytes"`
 	SentBytes             int64            `json:"sentBytes"`
 	ReceivedBytes         int64            `json:"receivedBytes"`
 	EncodedBytes          int64            `json:"encodedBytes"`

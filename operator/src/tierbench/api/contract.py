@@ -137,6 +137,10 @@ class Exchange(Model):
     late_sends: Count = Field(
         default=0, description="Messages sent later than intended, by more than a tenth of the interval, or 1 ms."
     )
+    batches: Count = Field(
+        default=0, description="Of a broker that takes messages in batches: those that it took, of all publishers."
+    )
+    batch_bytes: Count = Field(default=0, description="Bytes of their messages, after the broker's own codec.")
     sent_bytes: Count = Field(default=0, description="Payload sent, before compression and encryption.")
     received_bytes: Count = Field(default=0, description="Payload received, after decryption and decompression.")
     encoded_bytes: Count = Field(default=0, description="Payload sent, after compression and encryption.")

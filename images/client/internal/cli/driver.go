@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"tierbench.io/client/internal/broker"
+	"tierbench.io/client/internal/kafka"
+	"tierbench.io/client/internal/mqtt"
+	"tierbench.io/client/internal/tlsconfig"
+)
+
+const kafkaScheme = "kafka"
+
+// schemes of --url, and whether each is with TLS.
+var schemes = map[string]bool{"mqtt": false, "mqtts": true, kafkaScheme: false, kafkaScheme + "s": true}
+
+// driver is the one that --url asks for.
+func (f *brokerFlags) driver() (broker.Driver, error) {
+	address, err := url.Parse(f.url)
+	if err != nil {
+		return nil, fmt.Errorf("--url: %w", err)
+	}
+	secured, known := schemes[address.Scheme]
+	switch {
+	case !known || address.Port() == "":
+		return nil, fmt.Errorf("--url is %q: write mqtt://HOST:PORT or kafka://HOST:PORT, with TLS mqtts:// or kafkas://", f.url)
+	case secured != (f.tls != "None"):
+		return nil, fmt.Errorf("--url begins with %s and --tls is %s: mqtts and kafkas need TLSv1.2 or TLSv1.3, mqtt and kafka None", address.Scheme, f.tls)
+	}
+	name := f.serverName
+	if name == "" {
+		name = address.Hostname()
+	}
+	config, err := tlsconfig.New(f.tls, f.caFile, name)
+	if err != nil {
+		return nil, err
+	}
+	username, err := wordIn("username-file", f.usernameFile)
+	if err != nil {
+		return nil, err
+	}
+	password, err := wordIn("password-file", f.passwordFile)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(address.Scheme, kafkaScheme) {
+		return f.kafka(address.Host, config, username, password), nil
+	}
+	return f.mqtt(address.Host, config, username, password), nil
+}
+
+func (f *brokerFlags) mqtt(address string, config *tls.Config, username, password string) broker.Driver {
+	return &mqtt.Driver{
+		Address: address, TLS: config, Username: username, Password: password, QoS: deliveries[f.delivery],
+		Patience: f.patienceFor(), Gathers: !f.light(),
+	}
+}
+
+func (f *brokerFlags) kafka(address string, config *tls.Config, username, password string) broker.Driver {
+	return &kafka.Driver{
+		Address: address, ServerName: f.serverName, TLS: config, Username: username, Password: password, Delivery: f.delivery,
+		Codec: f.codec, Partitions: int32(f.partitions), Linger: time.Duration(f.linger) * time.Millisecond,
+		BatchBytes: int32(f.batch), MessageBytes: int32(f.size), Patience: f.patienceFor(),
+	}
+}
+
+func (f *brokerFlags) patienceFor() time.Duration {
+	return time.Duration(f.patience) * time.Millisecond
+}

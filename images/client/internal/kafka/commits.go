@@ -1,0 +1,112 @@
+package kafka
+
+import (
+	"context"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tierbench.io/client/internal/pause"
+)
+
+// commits sends in transactions: each holds what came while the one before was committed.
+type commits struct {
+	client *kgo.Client
+	cancel context.CancelFunc
+	ended  chan struct{}
+
+	mutex   sync.Mutex
+	waiting []entry
+	wake    chan struct{}
+}
+
+type entry struct {
+	record   *kgo.Record
+	answered func(error)
+}
+
+func startCommits(of *connection) *commits {
+	ctx, cancel := context.WithCancel(context.Background())
+	made := &commits{client: of.client, cancel: cancel, ended: make(chan struct{}), wake: make(chan struct{}, 1)}
+	go made.run(ctx)
+	return made
+}
+
+func (c *commits) stop() {
+	c.cancel()
+	<-c.ended
+}
+
+func (c *commits) add(record *kgo.Record, answered func(error)) {
+	c.mutex.Lock()
+	c.waiting = append(c.waiting, entry{record, answered})
+	c.mutex.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (c *commits) take() []entry {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	taken := c.waiting
+	c.waiting = nil
+	return taken
+}
+
+func (c *commits) run(ctx context.Context) {
+	defer close(c.ended)
+	for {
+		select {
+		case <-c.wake:
+		case <-ctx.Done():
+			return
+		}
+		for taken := c.take(); len(taken) > 0; taken = c.take() {
+			if c.persist(ctx, taken) != nil {
+				return
+			}
+			for _, one := range taken {
+				one.answered(nil)
+			}
+		}
+	}
+}
+
+// persist commits the entries in one transaction, tried until it succeeds.
+func (c *commits) persist(ctx context.Context, entries []entry) error {
+	for {
+		if err := c.commit(ctx, entries); err == nil {
+			return nil
+		}
+		if err := pause.For(ctx, retryPause); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *commits) commit(ctx context.Context, entries []entry) error {
+	if err := c.client.BeginTransaction(); err != nil {
+		return err
+	}
+	results := make(chan error, len(entries))
+	for _, one := range entries {
+		again := &kgo.Record{Topic: one.record.Topic, Value: one.record.Value}
+		c.client.Produce(ctx, again, func(_ *kgo.Record, err error) { results <- err })
+	}
+	err := c.client.Flush(ctx)
+	for range entries {
+		if err == nil {
+			err = <-results
+		}
+	}
+	if err == nil {
+		err = c.client.EndTransaction(ctx, kgo.TryCommit)
+	}
+	if err != nil && ctx.Err() == nil {
+		_ = c.client.AbortBufferedRecords(ctx)
+		_ = c.client.EndTransaction(ctx, kgo.TryAbort)
+	}
+	return err
+}

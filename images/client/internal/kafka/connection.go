@@ -1,0 +1,163 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tierbench.io/client/internal/broker"
+	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/link"
+	"tierbench.io/client/internal/wire"
+)
+
+// connection is one client, whatever number of TCP connections it has.
+type connection struct {
+	driver    *Driver
+	client    *kgo.Client
+	events    broker.Events
+	commits   *commits // of ExactlyOnce alone
+	published atomic.Int64
+	written   atomic.Int64 // records, those sent again included
+	fetches   chan struct{}
+
+	mutex      sync.Mutex
+	statistics broker.Statistics
+	open       map[*conn]struct{}
+	standing   int // of these, those that messages go by
+	connected  bool
+	lost       bool // the last of them broke off
+	closing    bool
+	failed     error  // of the last attempt to connect
+	topic      string // that it reads
+}
+
+func newConnection(driver *Driver, events broker.Events) *connection {
+	made := &connection{driver: driver, events: events, fetches: make(chan struct{}, 1), open: map[*conn]struct{}{}}
+	made.statistics.Errors = map[string]int64{}
+	return made
+}
+
+func (c *connection) fail(err error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.failed = err
+}
+
+func (c *connection) opened(one *conn) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.open[one] = struct{}{}
+	if !c.connected {
+		c.statistics.TLS = one.Handshake
+	}
+}
+
+// ended reads the kernel's counters before they are gone.
+func (c *connection) ended(one *conn) {
+	counters, err := wire.Read(one.TCP)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if err == nil {
+		c.statistics.Wire.Add(counters)
+	}
+	delete(c.open, one)
+	if !one.stands.Load() {
+		return
+	}
+	if c.standing--; c.standing == 0 && !c.closing {
+		c.lost = true
+		c.statistics.Errors[contract.Disconnected]++
+	}
+}
+
+// OnBrokerConnect hears of every connection, once the broker has agreed to it or refused.
+func (c *connection) OnBrokerConnect(_ kgo.BrokerMetadata, took time.Duration, over net.Conn, err error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if err != nil {
+		c.failed = err
+		return
+	}
+	if one, ours := over.(*conn); ours && !c.connected {
+		c.connected, c.statistics.Connect = true, took-one.Handshake
+	}
+}
+
+// carries hears of a connection that messages go by: others, that only led to it, say nothing of whether it stands.
+func (c *connection) carries() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.lost {
+		c.lost = false
+		c.statistics.Reconnects++
+	}
+	c.standing++
+}
+
+// OnProduceBatchWritten counts what the broker has taken.
+func (c *connection) OnProduceBatchWritten(_ kgo.BrokerMetadata, _ string, _ int32, batch kgo.ProduceBatchMetrics) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.statistics.Batches++
+	c.statistics.BatchBytes += int64(batch.CompressedBytes)
+}
+
+// refusal names why a connection did not come about: a *contract.Failure if another try cannot mend it.
+func (c *connection) refusal(err error) error {
+	c.mutex.Lock()
+	if c.failed != nil {
+		err = c.failed
+	}
+	c.mutex.Unlock()
+	if errors.Is(err, kerr.SaslAuthenticationFailed) || errors.Is(err, kerr.UnsupportedSaslMechanism) {
+		return link.Failure("CredentialsRefused", "the broker refuses user and password by SCRAM-SHA-512: are they those that it knows?", err)
+	}
+	return link.Refusal(err, c.driver.TLS != nil)
+}
+
+// Stands says whether a connection is open that messages go by.
+func (c *connection) Stands() bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.standing > 0
+}
+
+// Statistics so far, those of the connections that are open included.
+func (c *connection) Statistics() broker.Statistics {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	now := c.statistics
+	now.Resent = max(0, c.written.Load()-c.published.Load())
+	for one := range c.open {
+		if counters, err := wire.Read(one.TCP); err == nil {
+			now.Wire.Add(counters)
+		}
+	}
+	return now
+}
+
+// Close ends the client, and the topic that it read.
+func (c *connection) Close() {
+	if c.commits != nil {
+		c.commits.stop()
+	}
+	c.mutex.Lock()
+	topic := c.topic
+	c.mutex.Unlock()
+	if topic != "" && c.Stands() {
+		limit, cancel := context.WithTimeout(context.Background(), c.driver.Patience)
+		defer cancel()
+		c.remove(limit, topic)
+	}
+	c.mutex.Lock()
+	c.closing = true
+	c.mutex.Unlock()
+	c.client.Close()
+}

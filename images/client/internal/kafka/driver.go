@@ -1,0 +1,122 @@
+// Package kafka is the broker's driver for Apache Kafka, on franz-go.
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"tierbench.io/client/internal/broker"
+	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/link"
+)
+
+// Deliveries.
+const (
+	AtMostOnce  = "AtMostOnce"
+	AtLeastOnce = "AtLeastOnce"
+	ExactlyOnce = "ExactlyOnce"
+)
+
+const (
+	retryPause     = 200 * time.Millisecond
+	fetchWait      = 500 * time.Millisecond
+	longestIdle    = 15 * time.Minute // that franz-go allows
+	mostUnderWay   = 1 << 17          // records, more than any window
+	inFlight       = 5                // requests
+	batchOverhead  = 1 << 10          // bytes of a batch beyond the message that it holds
+	largestRequest = 100 << 20
+)
+
+var codecs = map[string]kgo.CompressionCodec{
+	"None": kgo.NoCompression(), "Gzip": kgo.GzipCompression(), "Snappy": kgo.SnappyCompression(),
+	"Lz4": kgo.Lz4Compression(), "Zstd": kgo.ZstdCompression(),
+}
+
+// HasCodec says whether there is such a codec.
+func HasCodec(name string) bool {
+	_, known := codecs[name]
+	return known
+}
+
+// Driver speaks with one Kafka cluster.
+type Driver struct {
+	Address            string // HOST:PORT of a broker
+	ServerName         string // a broker that advertises this name is the one at Address
+	TLS                *tls.Config
+	Username, Password string
+	Delivery           string
+	Codec              string
+	Partitions         int32
+	Linger             time.Duration
+	BatchBytes         int32         // of the largest batch, if no message is larger
+	MessageBytes       int32         // of the largest message
+	Patience           time.Duration // for a broker that does not answer
+}
+
+// Connect makes a client with connections of its own, and sees that the broker answers it.
+func (d *Driver) Connect(ctx context.Context, name string, events broker.Events) (broker.Connection, error) {
+	made := newConnection(d, events)
+	options := append(d.options(name), kgo.Dialer(made.dial), kgo.WithHooks(made))
+	var err error
+	if made.client, err = kgo.NewClient(options...); err != nil {
+		return nil, &contract.Failure{Reason: "InvalidArguments", Message: err.Error()}
+	}
+	if err := made.client.Ping(ctx); err != nil {
+		made.client.Close()
+		return nil, made.refusal(err)
+	}
+	if d.Delivery == ExactlyOnce {
+		made.commits = startCommits(made)
+	}
+	return made, nil
+}
+
+func (d *Driver) options(name string) []kgo.Opt {
+	options := []kgo.Opt{
+		kgo.ClientID(name), kgo.SeedBrokers(d.Address), kgo.DisableClientMetrics(), kgo.ConnIdleTimeout(longestIdle),
+		kgo.RequestTimeoutOverhead(d.Patience), kgo.ProduceRequestTimeout(d.Patience),
+		kgo.RetryBackoffFn(func(int) time.Duration { return retryPause }), kgo.MetadataMinAge(retryPause), kgo.AlwaysRetryEOF(),
+		kgo.UnknownTopicRetries(-1), kgo.ProducerBatchCompression(codecs[d.Codec]), kgo.ProducerLinger(d.Linger),
+		kgo.ProducerBatchMaxBytes(max(d.BatchBytes, batchOf(d.MessageBytes))), kgo.MaxBufferedRecords(mostUnderWay),
+		kgo.BrokerMaxReadBytes(largestRequest), kgo.FetchMaxWait(fetchWait), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+	}
+	if d.Username != "" {
+		options = append(options, kgo.SASL(scram.Auth{User: d.Username, Pass: d.Password}.AsSha512Mechanism()))
+	}
+	switch d.Delivery {
+	case AtMostOnce:
+		return append(options, kgo.RequiredAcks(kgo.NoAck()), kgo.DisableIdempotentWrite())
+	case AtLeastOnce:
+		return append(options, kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(inFlight))
+	}
+	return append(options, kgo.TransactionalID(name))
+}
+
+// dial opens a connection that counts. The one broker that is known by the server's name is where it was said to be,
+// whatever port and address it takes itself to have.
+func (c *connection) dial(ctx context.Context, _, advertised string) (net.Conn, error) {
+	address := advertised
+	if host, _, err := net.SplitHostPort(advertised); err == nil && host == c.driver.ServerName {
+		address = c.driver.Address
+	}
+	over, err := link.Open(ctx, address, c.driver.TLS, c.driver.Patience)
+	if err != nil {
+		c.fail(err)
+		return nil, err
+	}
+	made := &conn{Link: over, owner: c}
+	c.opened(made)
+	return made, nil
+}
+
+// batchOf is what a batch of one message may have: compression makes random bytes more, and encryption, and the batch itself.
+func batchOf(message int32) int32 { return message + message>>8 + 1<<10 }
+
+// topicName is what Kafka allows.
+func topicName(topic string) string { return strings.ReplaceAll(topic, "/", ".") }

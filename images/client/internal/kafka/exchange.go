@@ -1,0 +1,93 @@
+package kafka
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Subscribe reads a topic from its present end, all partitions of it, without a group. It returns once the broker is asked
+// for messages.
+func (c *connection) Subscribe(ctx context.Context, topic string, arrived func([]byte, time.Time)) error {
+	name := topicName(topic)
+	c.mutex.Lock()
+	c.topic = name
+	c.mutex.Unlock()
+	if err := c.ensure(ctx, name); err != nil {
+		return err
+	}
+	from, err := c.ends(ctx, name)
+	if err != nil {
+		return err
+	}
+	c.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{name: from})
+	go c.poll(arrived)
+	select {
+	case <-c.fetches:
+		return nil
+	case <-ctx.Done():
+		return context.Canceled
+	}
+}
+
+// asked hears that the broker is asked for messages.
+func (c *connection) asked() {
+	select {
+	case c.fetches <- struct{}{}:
+	default:
+	}
+}
+
+// poll gives messages on until the client is closed. A record without a value only prepares.
+func (c *connection) poll(arrived func([]byte, time.Time)) {
+	for {
+		fetches := c.client.PollFetches(context.Background())
+		if fetches.IsClientClosed() {
+			return
+		}
+		at := time.Now()
+		fetches.EachRecord(func(record *kgo.Record) {
+			if len(record.Value) > 0 {
+				arrived(record.Value, at)
+			}
+		})
+	}
+}
+
+// Prepare sends a record without a value and waits for its answer: then the topic is known, the connection stands, and the
+// broker knows the producer.
+func (c *connection) Prepare(ctx context.Context, topic string) error {
+	name := topicName(topic)
+	if err := c.ensure(ctx, name); err != nil {
+		return err
+	}
+	answered := make(chan error, 1)
+	c.send(&kgo.Record{Topic: name}, func(err error) { answered <- err })
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		return context.Canceled
+	}
+}
+
+// Publish hands a message to the client, which keeps it until it is acknowledged.
+func (c *connection) Publish(topic string, number uint64, message []byte) error {
+	c.send(&kgo.Record{Topic: topicName(topic), Value: message}, func(err error) {
+		if err == nil && c.events.Acknowledged != nil && c.driver.Delivery != AtMostOnce {
+			c.events.Acknowledged(number)
+		}
+	})
+	return nil
+}
+
+// send tells when the broker has answered, or at once where it does not answer.
+func (c *connection) send(record *kgo.Record, answered func(error)) {
+	c.published.Add(1)
+	if c.commits != nil {
+		c.commits.add(record, answered)
+		return
+	}
+	c.client.Produce(context.Background(), record, func(_ *kgo.Record, err error) { answered(err) })
+}

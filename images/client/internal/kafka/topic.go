@@ -1,0 +1,120 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/link"
+	"tierbench.io/client/internal/pause"
+)
+
+const (
+	anyReplication = -1 // the broker's default
+	latest         = -1 // instead of a time
+	readOperation  = 1 << 3
+	writeOperation = 1 << 4
+)
+
+// ensure makes a topic unless it is there, and waits until each of its partitions has a leader.
+func (c *connection) ensure(ctx context.Context, topic string) error {
+	if err := c.create(ctx, topic); err != nil {
+		return err
+	}
+	for {
+		ready, err := c.described(ctx, topic)
+		if ready || err != nil {
+			return err
+		}
+		if err := pause.For(ctx, retryPause); err != nil {
+			return context.Canceled
+		}
+	}
+}
+
+func (c *connection) create(ctx context.Context, topic string) error {
+	wanted := kmsg.NewCreateTopicsRequestTopic()
+	wanted.Topic, wanted.NumPartitions, wanted.ReplicationFactor = topic, c.driver.Partitions, anyReplication
+	request := kmsg.NewPtrCreateTopicsRequest()
+	request.Topics = append(request.Topics, wanted)
+	response, err := request.RequestWith(ctx, c.client)
+	if err != nil {
+		return err
+	}
+	switch err := kerr.ErrorForCode(response.Topics[0].ErrorCode); {
+	case err == nil, errors.Is(err, kerr.TopicAlreadyExists):
+		return nil
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+		return link.Failure("NotAuthorized", fmt.Sprintf("the broker does not let this user make the topic %s: allow Create on topics with this prefix", topic), err)
+	case errors.Is(err, kerr.PolicyViolation), errors.Is(err, kerr.InvalidPartitions):
+		return link.Failure("TopicRefused", fmt.Sprintf("the broker refuses a topic with %d partitions", c.driver.Partitions), err)
+	default:
+		return err
+	}
+}
+
+// described says whether every partition of a topic has a leader; an error, whether this user may not use it.
+func (c *connection) described(ctx context.Context, topic string) (bool, error) {
+	wanted := kmsg.NewMetadataRequestTopic()
+	wanted.Topic = kmsg.StringPtr(topic)
+	request := kmsg.NewPtrMetadataRequest()
+	request.Topics, request.IncludeTopicAuthorizedOperations = append(request.Topics, wanted), true
+	response, err := request.RequestWith(ctx, c.client)
+	if err != nil {
+		return false, err
+	}
+	found := response.Topics[0]
+	if found.ErrorCode != 0 || len(found.Partitions) == 0 {
+		return false, nil
+	}
+	for _, partition := range found.Partitions {
+		if partition.ErrorCode != 0 {
+			return false, nil
+		}
+	}
+	const needed = readOperation | writeOperation
+	if found.AuthorizedOperations&needed != needed {
+		message := fmt.Sprintf("the broker does not let this user read and write the topic %s: allow both on topics with this prefix", topic)
+		return false, &contract.Failure{Reason: "NotAuthorized", Message: message}
+	}
+	return true, nil
+}
+
+// ends are where the next messages of each partition will be.
+func (c *connection) ends(ctx context.Context, topic string) (map[int32]kgo.Offset, error) {
+	wanted := kmsg.NewListOffsetsRequestTopic()
+	wanted.Topic = topic
+	for number := range c.driver.Partitions {
+		partition := kmsg.NewListOffsetsRequestTopicPartition()
+		partition.Partition, partition.Timestamp = number, latest
+		wanted.Partitions = append(wanted.Partitions, partition)
+	}
+	request := kmsg.NewPtrListOffsetsRequest()
+	request.Topics = append(request.Topics, wanted)
+	response, err := request.RequestWith(ctx, c.client)
+	if err != nil {
+		return nil, err
+	}
+	found := map[int32]kgo.Offset{}
+	for _, partition := range response.Topics[0].Partitions {
+		if err := kerr.ErrorForCode(partition.ErrorCode); err != nil {
+			return nil, err
+		}
+		found[partition.Partition] = kgo.NewOffset().At(partition.Offset)
+	}
+	return found, nil
+}
+
+// remove asks for the end of a topic; a broker that does not follow keeps an empty name.
+func (c *connection) remove(ctx context.Context, topic string) {
+	wanted := kmsg.NewDeleteTopicsRequestTopic()
+	wanted.Topic = kmsg.StringPtr(topic)
+	request := kmsg.NewPtrDeleteTopicsRequest()
+	request.TopicNames, request.Topics = []string{topic}, append(request.Topics, wanted)
+	_, _ = request.RequestWith(ctx, c.client)
+}
