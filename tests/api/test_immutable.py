@@ -37,6 +37,7 @@ OTHER_VALUES: dict[str, Any] = {
     "encryption": ["AES128GCM"],
     "compression": ["Gzip"],
     "pairs": [2],
+    "kafka": {"partitions": [2]},
     "pacing": {"asFastAsPossible": {}},
     "window": 16,
     "load": {"durationSeconds": 5},

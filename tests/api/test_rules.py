@@ -25,6 +25,7 @@ IN_ITS_OWN_TEST = {
     (BrokerBenchmark, "spec", "the matrix has more than 1000 cases"),
     (BrokerBenchmark, "spec", "servers cannot be changed once created"),
     (BrokerBenchmark, "spec", "an external broker has one address"),
+    (BrokerBenchmark, "spec", "clients.engine: Paho speaks MQTT alone"),
     (NetworkBenchmark, "spec", "the matrix has more than 1000 cases"),
     (NetworkBenchmark, "spec", "udp cannot be changed once created"),
     (BenchmarkResult, "", "a result that is Measured or Failed cannot be changed"),
@@ -62,7 +63,7 @@ ONE_STORAGE = "give exactly one of hostPath, emptyDir and persistentVolumeClaim"
 NO_CLASS_OF_STORAGE = "is not the name of a StorageClass"
 BAD_PATH = "is not an absolute path"
 PAYLOAD_SIZES = "spec.payload.sizes"
-ONE_BROKER = "give each broker exactly one of mosquitto and external"
+ONE_BROKER = "give each broker exactly one of mosquitto, kafka and external"
 NO_CONTENT = "must be Random, Zeros, SensorJSON or Ratio10"
 NO_COMPRESSION = "must be None, Gzip or Zstd, with a level if wanted"
 ONE_PACE = "give exactly one of closedLoop, asFastAsPossible, intervalMilliseconds and messagesPerSecond"
@@ -70,12 +71,18 @@ ONE_LOAD = "give exactly one of messagesPerPublisher and durationSeconds"
 WORKLOAD, OBJECTIVE = "spec.workload", "spec.objective"
 FILES_ASKED, RATE_ASKED = "spec.workload.fileSizes", "spec.constraints.minimumBytesPerSecond"
 MIXED, PERCENTILE = "mixes files and messages", "a percentile goes with type Percentile, and with no other"
+HEAP, BATCH_SIZES = "spec.brokers[].kafka.heap", "spec.kafka.batchSizes"
 NO_SECRET = "is not the name of a Secret"
 
 
 def external(**fields: Any) -> list[dict[str, Any]]:
     """An external broker, at an address that is one unless `fields` say otherwise."""
     return [{"name": "site", "external": {"address": "broker.example.com:1883", **fields}}]
+
+
+def kafka(**fields: Any) -> list[dict[str, Any]]:
+    """A Kafka of ours."""
+    return [{"name": "kafka", "kafka": fields}]
 
 
 def policy_rows(model: type[Resource]) -> Iterator[Row]:
@@ -135,6 +142,13 @@ ROWS = (
         "spec.brokers[].external.secretRef.name",
         NO_SECRET,
     ),
+    Row(BROKERS, "spec.brokers", kafka(heap="1.5Gi"), HEAP, NO_SIZE),
+    Row(BROKERS, "spec.brokers", kafka(heap="17Ti"), HEAP, "is more than 16Ti"),
+    Row(BROKERS, "spec.brokers", kafka(heap="64Mi"), "spec.brokers", "kafka.heap must be from 96Mi to 64Gi"),
+    Row(BROKERS, BATCH_SIZES, ["1.5Ki"], f"{BATCH_SIZES}[]", NO_SIZE),
+    Row(BROKERS, BATCH_SIZES, ["17Ti"], f"{BATCH_SIZES}[]", "is more than 16Ti"),
+    Row(BROKERS, BATCH_SIZES, ["17Mi"], BATCH_SIZES, "each size must be at most 16Mi"),
+    Row(BROKERS, BATCH_SIZES, ["1Mi", "1024Ki"], BATCH_SIZES, "has the same size twice"),
     Row(BROKERS, "spec.servers", None, "spec", "spec.servers is missing: name the node classes that host the broker"),
     Row(BROKERS, PAYLOAD_SIZES, ["1.5Ki"], f"{PAYLOAD_SIZES}[]", NO_SIZE),
     Row(BROKERS, PAYLOAD_SIZES, ["17Ti"], f"{PAYLOAD_SIZES}[]", "is more than 16Ti"),
@@ -241,6 +255,24 @@ def test_an_external_broker_has_one_level_of_tls(server: ApiServer, name: str) -
     create(server, BROKERS, changed(changed(body, "spec.servers", None), "metadata.name", f"{name}-good"))
     with pytest.raises(RefusedError, match="an external broker has one address: give one level of tls"):
         create(server, BROKERS, changed(body, "spec.tls", ["None", "TLSv1.3"]))
+
+
+@pytest.mark.parametrize("broker", [kafka(), external(protocol="Kafka")])
+def test_paho_does_not_speak_to_kafka(server: ApiServer, name: str, broker: list[dict[str, Any]]) -> None:
+    body = changed(smallest(BROKERS, name), "spec.clients.engine", "Paho")
+    create(server, BROKERS, changed(body, "metadata.name", f"{name}-good"))
+    with pytest.raises(RefusedError, match=r"clients\.engine: Paho speaks MQTT alone: write Native"):
+        create(server, BROKERS, changed(body, "spec.brokers", broker))
+
+
+def test_kafkas_factors_make_cases_of_kafka_alone(server: ApiServer, name: str) -> None:
+    body = changed(smallest(BROKERS, name), PAYLOAD_SIZES, list(range(100, 110)))
+    body = changed(body, "spec.kafka", {"codecs": ["None", "Lz4", "Zstd"], "partitions": list(range(1, 9))})
+    create(server, BROKERS, changed(body, "spec.pairs", [1, 2, 3, 4]))
+    body = changed(body, "spec.brokers", [*kafka(), {"name": "mosquitto", "mosquitto": {}}])
+    create(server, BROKERS, changed(changed(body, "spec.pairs", [1, 2, 3, 4]), "metadata.name", f"{name}-both"))
+    with pytest.raises(RefusedError, match="the matrix has 1250 cases, at most 1000 are allowed"):
+        create(server, BROKERS, changed(body, "spec.pairs", [1, 2, 3, 4, 5]))
 
 
 def test_every_rule_has_a_row() -> None:

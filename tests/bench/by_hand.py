@@ -16,14 +16,21 @@ from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, ServerSite
 
 _TAG = "ghcr.io/tierbench/{}:dev".format
-_IMAGES = Images(_TAG("client"), _TAG("nginx"), _TAG("mosquitto"), _TAG("paho"), _TAG("network"))
+_IMAGES = Images(
+    client=_TAG("client"),
+    nginx=_TAG("nginx"),
+    mosquitto=_TAG("mosquitto"),
+    kafka=_TAG("kafka"),
+    paho=_TAG("paho"),
+    network=_TAG("network"),
+)
 _SECONDS = 60
 
 
 def run_by_hand(kubectl: Kubectl, spec: FileTransferSpec, nodes: dict[str, str]) -> float:
     """Seconds from the first object created to the end of the last client; `nodes` by class, one each."""
     workload = FileTransfer(Owner("FileTransferBenchmark", kubectl.namespace, "by-hand", ""), spec, _IMAGES)
-    cases = plan(spec, workload.slots(), workload.factors())
+    cases = plan(spec, workload.slots(), workload.factors)
     classes = {name: NodeClassSpec.model_validate(node_class(name, hw=name)["spec"]) for name in nodes}
     slot = cases[0].server
     site = ServerSite("by-hand", 1, 0, slot, nodes[slot.node_class], classes[slot.node_class])

@@ -167,6 +167,7 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
         "TIERBENCH_CLIENT_IMAGE": "ghcr.io/tierbench/client:0.1.0",
         "TIERBENCH_NGINX_IMAGE": "ghcr.io/tierbench/nginx:0.1.0",
         "TIERBENCH_MOSQUITTO_IMAGE": "ghcr.io/tierbench/mosquitto:0.1.0",
+        "TIERBENCH_KAFKA_IMAGE": "ghcr.io/tierbench/kafka:0.1.0",
         "TIERBENCH_PAHO_IMAGE": "ghcr.io/tierbench/paho:0.1.0",
         "TIERBENCH_NETWORK_IMAGE": "ghcr.io/tierbench/network:0.1.0",
         "TIERBENCH_IMAGE_PULL_SECRETS": "",

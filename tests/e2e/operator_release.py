@@ -10,7 +10,7 @@ from tests.cluster import Cluster
 from tests.e2e.kubectl import Kubectl, wait_for
 
 CHART = Path(__file__).parents[2] / "charts" / "tierbench"
-IMAGES = ("operator", "client", "nginx", "mosquitto", "paho", "network")
+IMAGES = ("operator", "client", "nginx", "mosquitto", "kafka", "paho", "network")
 
 
 def pids(cluster: Cluster, namespace: str, pod: str, program: str) -> list[int]:

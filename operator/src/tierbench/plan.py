@@ -1,6 +1,6 @@
 """The plan of a benchmark: its spec becomes cases, numbered the same way in every run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from random import Random
@@ -56,14 +56,20 @@ def slots(spec: BenchmarkSpec) -> tuple[Slot, ...]:
     )
 
 
-def plan(spec: BenchmarkSpec, places: Sequence[Slot], factors: Sequence[Factor]) -> tuple[Case, ...]:
-    """All cases in the order of the spec; the last factor varies fastest."""
-    names = [factor.name for factor in factors]
-    combinations = product(places, spec.clients.node_classes, product(*(factor.levels for factor in factors)))
-    return tuple(
-        Case(number, slot, client_class, dict(slot.levels) | dict(zip(names, levels, strict=True)))
-        for number, (slot, client_class, levels) in enumerate(combinations, start=1)
+def plan(spec: BenchmarkSpec, places: Sequence[Slot], factors: Callable[[Slot], Sequence[Factor]]) -> tuple[Case, ...]:
+    """All cases in the order of the spec; the last factor varies fastest. `factors` are those of a place's server."""
+    combinations = (
+        (slot, client_class, dict(slot.levels) | levels)
+        for slot, client_class in product(places, spec.clients.node_classes)
+        for levels in _levels(factors(slot))
     )
+    return tuple(Case(number, *combination) for number, combination in enumerate(combinations, start=1))
+
+
+def _levels(factors: Sequence[Factor]) -> Iterator[dict[str, str]]:
+    names = [factor.name for factor in factors]
+    for levels in product(*(factor.levels for factor in factors)):
+        yield dict(zip(names, levels, strict=True))
 
 
 def in_order(cases: Sequence[Case], order: Order) -> tuple[Case, ...]:

@@ -12,6 +12,7 @@ ENVIRONMENT = {
     "TIERBENCH_CLIENT_IMAGE": "client:1",
     "TIERBENCH_NGINX_IMAGE": "nginx:1",
     "TIERBENCH_MOSQUITTO_IMAGE": "mosquitto:1",
+    "TIERBENCH_KAFKA_IMAGE": "kafka:1",
     "TIERBENCH_PAHO_IMAGE": "paho:1",
     "TIERBENCH_NETWORK_IMAGE": "network:1",
     "TIERBENCH_WATCH_NAMESPACES": "a, b",

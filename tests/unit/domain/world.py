@@ -46,7 +46,9 @@ from tierbench.workloads.workload import Images
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = Owner("FileTransferBenchmark", "default", "demo", "uid-1")
-IMAGES = Images(client="client:1", nginx="nginx:1", mosquitto="mosquitto:1", paho="paho:1", network="network:1")
+IMAGES = Images(
+    client="client:1", nginx="nginx:1", mosquitto="mosquitto:1", kafka="kafka:1", paho="paho:1", network="network:1"
+)
 MAXIMUM_PASSES = 2000
 
 
@@ -65,6 +67,7 @@ def node(name: str, hardware: str, *, ready: bool = True) -> NodeView:
         runtime="containerd",
         cpu_millicores=4000,
         memory_bytes=4 * 2**30,
+        storage_bytes=32 * 2**30,
     )
 
 

@@ -22,7 +22,8 @@ def data(*, certificate: bool = False, account: bool = False) -> dict[str, bytes
 def test_only_what_is_needed_is_made() -> None:
     assert set(data()) == {"agent-token"}
     assert set(data(certificate=True)) == {"agent-token", "ca.crt", "tls.crt", "tls.key"}
-    assert set(data(account=True)) == {"agent-token", "username", "password", "mosquitto-passwords", "payload-key"}
+    account = {"username", "password", "mosquitto-passwords", "kafka-account", "payload-key"}
+    assert set(data(account=True)) == {"agent-token", *account}
 
 
 def test_nothing_is_made_twice_alike() -> None:
@@ -38,6 +39,11 @@ def test_mosquitto_knows_the_password_by_its_hash() -> None:
     again = hashlib.pbkdf2_hmac("sha512", made["password"], b64decode(salt), int(iterations))
     assert again == b64decode(digest)
     assert len(made["payload-key"]) == 16
+
+
+def test_kafka_is_told_the_same_account() -> None:
+    made = {key: value.decode(errors="replace") for key, value in data(account=True).items()}
+    assert made["kafka-account"] == f"SCRAM-SHA-512=[name={made['username']},password={made['password']}]"
 
 
 def test_the_certificate_is_the_servers_and_the_ca_signed_it() -> None:

@@ -2,16 +2,21 @@
 
 from typing import Any
 
+import pytest
+
 from tests.unit.metrics.test_metrics import one, samples
 from tests.unit.results.broker import line, measured, spec
 from tierbench.metrics.cache import ResultCache
 
+KAFKA = {"broker": "kafka", "codec": "Lz4", "partitions": "4", "lingerMilliseconds": "5", "batchSize": "16Ki"}
 
-def raw_result() -> dict[str, Any]:
+
+def raw_result(case: int = 1, **levels: str) -> dict[str, Any]:
     """A result as the API server gives it."""
-    status = measured(line(1), line(2, received=990, lost=10, tlsNanoseconds=2_000_000))
-    metadata = {"name": "bb-demo-r1-c001", "namespace": "ns"}
-    return {"metadata": metadata, "spec": spec(2).to_json(), "status": status.to_json()}
+    batches = {"batches": 10, "batchBytes": 500_000} if levels else {}
+    status = measured(line(1, **batches), line(2, received=990, lost=10, tlsNanoseconds=2_000_000, **batches))
+    metadata = {"name": f"bb-demo-r1-c{case:03d}", "namespace": "ns"}
+    return {"metadata": metadata, "spec": spec(2, **levels).to_json(), "status": status.to_json()}
 
 
 def filled() -> ResultCache:
@@ -22,6 +27,7 @@ def filled() -> ResultCache:
     head = {"kind": "BrokerBenchmark", "metadata": {"name": "demo", "namespace": "ns"}}
     cache.see_benchmark({**head, "status": status}, deleted=False)
     cache.see(raw_result(), deleted=False)
+    cache.see(raw_result(2, **KAFKA), deleted=False)
     return cache
 
 
@@ -35,3 +41,12 @@ async def test_a_broker_as_prometheus_reads_it() -> None:
     assert one(found, "tierbench_broker_round_trip_seconds_bucket", le="0.000244140625", **labels) == 2
     assert one(found, "tierbench_broker_tls_handshake_seconds", **labels) == 0.001
     assert one(found, "tierbench_broker_cpu_ratio", **labels) == 0.1
+
+
+async def test_kafka_as_prometheus_reads_it() -> None:
+    found = await samples(filled())
+    labels = {"broker": "kafka", "codec": "Lz4", "partitions": "4", "linger_milliseconds": "5", "batch_size": "16384"}
+    assert one(found, "tierbench_broker_messages_sent", **labels) == 2000
+    assert one(found, "tierbench_broker_batch_messages", **labels) == 100
+    assert one(found, "tierbench_broker_batch_bytes", **labels) == 50_000
+    assert one(found, "tierbench_broker_acknowledge_mean_seconds", **labels) == pytest.approx(0.0002)

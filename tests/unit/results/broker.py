@@ -10,6 +10,7 @@ from tierbench.api.result import ResultSpec, ResultStatus
 from tierbench.results import histogram
 from tierbench.results.record import conclude, record
 
+ACKNOWLEDGEMENTS = (100_000, 300_000)
 ROUND_TRIPS = (200_000, 250_000, 300_000, 4_000_000)
 
 
@@ -44,7 +45,10 @@ def line(number: int, *, nanoseconds: int = 10**9, cpu: int = 10**7, limit: int 
     body["client"] = {"cpuNanoseconds": cpu, "cpuLimitMillicores": limit}
     body["server"] = {"processCpuNanoseconds": nanoseconds // 10, "cpuPartsPerMillion": 100_000}
     body["exchange"] = {**fields, "acknowledged": 1000, "sessionNanoseconds": nanoseconds + 10**8, **exchange}
-    body["distributions"] = {"roundTrip": histogram.of(ROUND_TRIPS).to_json()}
+    body["distributions"] = {
+        "roundTrip": histogram.of(ROUND_TRIPS).to_json(),
+        "acknowledge": histogram.of(ACKNOWLEDGEMENTS).to_json(),
+    }
     return TrialLine.model_validate(body)
 
 

@@ -19,6 +19,18 @@ def test_reads_well() -> None:
     assert display.p99.startswith("4.0")
 
 
+def test_kafkas_levels_read_well() -> None:
+    levels = {"broker": "kafka", "codec": "Lz4", "partitions": "4", "lingerMilliseconds": "5", "batchSize": "16Ki"}
+    shown = measured(line(1), **levels).display.case
+    assert shown == "kafka 1Ki AtLeastOnce Lz4 4 partitions linger 5 ms batches of 16Ki"
+
+
+def test_batches_have_a_size() -> None:
+    statistics = measured(line(1, batches=10, batchBytes=1_030_000), broker="kafka").statistics
+    assert (statistics["batchMessages"].mean, statistics["batchBytes"].mean) == (100, 103_000)
+    assert "batchMessages" not in measured(line(1)).statistics
+
+
 def test_counts_reconcile() -> None:
     messages = measured(line(1), line(2, received=990, lost=10)).counts.messages
     assert messages is not None

@@ -9,7 +9,7 @@ from tests.unit.workloads.test_file_transfer import CLASS
 from tierbench.plan import Case, plan
 from tierbench.workloads.broker import BrokerWorkload
 from tierbench.workloads.exchange import share
-from tierbench.workloads.workload import ClientSite, Manifest, Role, RunningServer, ServerSite
+from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, Role, RunningServer, ServerSite
 
 EXTERNAL = [{"name": "site", "external": {"address": "broker.example.com:8883", "secretRef": {"name": "site"}}}]
 
@@ -23,7 +23,7 @@ def site_of(given: BrokerWorkload) -> ServerSite:
 
 
 def cases(given: BrokerWorkload) -> tuple[Case, ...]:
-    return plan(given.spec, given.slots(), given.factors())
+    return plan(given.spec, given.slots(), given.factors)
 
 
 def jobs(given: BrokerWorkload, case: Case | None = None) -> list[Manifest]:
@@ -75,7 +75,7 @@ def test_mosquitto_is_configured_on_purpose() -> None:
     assert {"allow_anonymous false", "set_tcp_nodelay true", "max_queued_messages 0", "persistence true"} <= set(lines)
     assert "message_size_limit 500" in lines
     assert lines.index("listener 1883") < lines.index("listener 8883")
-    facts = given.service(given.slots()[0])
+    facts = given.service(given.slots()[0], NodeSize())
     assert facts is not None
     assert all(f"{name} {value}" in lines for name, value in facts.settings.items())
 

@@ -37,7 +37,7 @@ def workload(**spec: Any) -> FileTransfer:
 
 
 def first_case(given: FileTransfer) -> Case:
-    return plan(given.spec, given.slots(), given.factors())[0]
+    return plan(given.spec, given.slots(), given.factors)[0]
 
 
 def job(given: FileTransfer, case: Case | None = None) -> Manifest:

@@ -35,7 +35,7 @@ def server(**spec: Any) -> dict[str, list[Manifest]]:
 
 def job(**spec: Any) -> Manifest:
     given = workload(**spec)
-    case = plan(given.spec, given.slots(), given.factors())[0]
+    case = plan(given.spec, given.slots(), given.factors)[0]
     running = RunningServer(site_of(given), "10.0.0.5", "192.0.2.7", NODE_PORTS, {"spec": {"clusterIP": "10.96.0.9"}})
     (part,) = given.parts(case)
     return given.client(ClientSite("job", 1, 2, part, "u1", CLASS, (2, 3), 600), case, running)

@@ -65,6 +65,31 @@ class Mosquitto(Model):
     )
 
 
+class KafkaProvider(StrEnum):
+    """Who brings Kafka up."""
+
+    STANDALONE = "Standalone"
+
+
+class Kafka(Model):
+    """Apache Kafka, deployed on each server class: one broker that is its own controller."""
+
+    provider: KafkaProvider = Field(
+        default=KafkaProvider.STANDALONE, description="Standalone: tierbench itself; nothing has to be installed."
+    )
+    heap: Size | None = Field(
+        default=None,
+        description="The broker's Java heap. Without it a quarter of the node's memory, at least 128Mi, at most 1Gi.",
+    )
+
+
+class Protocol(StrEnum):
+    """How a broker is spoken to."""
+
+    MQTT = "MQTT"
+    KAFKA = "Kafka"
+
+
 class SecretReference(Model):
     """A Secret in the benchmark's namespace."""
 
@@ -92,6 +117,11 @@ class External(Model):
             )
         ),
     )
+    protocol: Protocol = Field(
+        default=Protocol.MQTT,
+        description="MQTT, or Kafka: then the address is a bootstrap broker's, and the Secret's user is known by "
+        "SCRAM-SHA-512 and may create, read, write and delete topics that begin with tierbench.",
+    )
     secret_ref: SecretReference | None = Field(default=None, description="Credentials, and the CA for TLS.")
 
 
@@ -107,7 +137,69 @@ class Broker(Model):
         ),
     )
     mosquitto: Mosquitto | None = Field(default=None, description="Eclipse Mosquitto, deployed on each server class.")
-    external: External | None = Field(default=None, description="A broker that is there already, spoken to by MQTT.")
+    kafka: Kafka | None = Field(default=None, description="Apache Kafka, deployed on each server class.")
+    external: External | None = Field(default=None, description="A broker that is there already.")
+
+    @property
+    def protocol(self) -> Protocol:
+        """How it is spoken to."""
+        if self.external is not None:
+            return self.external.protocol
+        return Protocol.MQTT if self.kafka is None else Protocol.KAFKA
+
+
+class Codec(StrEnum):
+    """Kafka's own compression, of whole batches."""
+
+    NONE = "None"
+    GZIP = "Gzip"
+    SNAPPY = "Snappy"
+    LZ4 = "Lz4"
+    ZSTD = "Zstd"
+
+
+class KafkaFactors(Model):
+    """How Kafka's brokers are used: factors of theirs alone."""
+
+    codecs: tuple[Codec, ...] = Field(
+        default=(Codec.NONE,),
+        min_length=1,
+        max_length=5,
+        json_schema_extra={"x-kubernetes-list-type": "set"},
+        description="Kafka's own compression of batches, apart from that of payloads: None, Gzip, Snappy, Lz4, Zstd "
+        "(a factor).",
+    )
+    partitions: tuple[Annotated[int, Field(ge=1, le=256)], ...] = Field(
+        default=(1,),
+        min_length=1,
+        max_length=8,
+        json_schema_extra={"x-kubernetes-list-type": "set"},
+        description="Partitions of each pair's topic (a factor).",
+    )
+    linger_milliseconds: tuple[Annotated[int, Field(ge=0, le=60000)], ...] = Field(
+        default=(0,),
+        min_length=1,
+        max_length=8,
+        json_schema_extra={"x-kubernetes-list-type": "set"},
+        description="How long a batch waits for more messages (a factor).",
+    )
+    batch_sizes: tuple[Size, ...] = Field(
+        default=("1Mi",),
+        min_length=1,
+        max_length=8,
+        description="Bytes of the largest batch: 1 to 16Mi; a larger message is a batch of its own (a factor).",
+        json_schema_extra=rules(
+            Rule(
+                "self.all(a, !isQuantity(string(a)) || quantity(string(a)).compareTo(quantity('16Mi')) <= 0)",
+                "each size must be at most 16Mi",
+            ),
+            Rule(
+                "!self.all(a, isQuantity(string(a)))"
+                " || self.all(a, self.exists_one(b, quantity(string(a)).compareTo(quantity(string(b))) == 0))",
+                "has the same size twice (1Mi and 1024Ki are the same): name each size once",
+            ),
+        ),
+    )
 
 
 class Payload(Model):
@@ -212,8 +304,14 @@ class BrokerClients(Clients):
 
 
 _ONE_KIND = Rule(
-    "self.all(b, [has(b.mosquitto), has(b.external)].filter(x, x).size() == 1)",
-    "give each broker exactly one of mosquitto and external, for example {name: mosquitto, mosquitto: {}}",
+    "self.all(b, [has(b.mosquitto), has(b.kafka), has(b.external)].filter(x, x).size() == 1)",
+    "give each broker exactly one of mosquitto, kafka and external, for example {name: mosquitto, mosquitto: {}}",
+)
+_HEAP = Rule(
+    "self.all(b, !has(b.kafka) || !has(b.kafka.heap) || !isQuantity(string(b.kafka.heap))"
+    " || (quantity(string(b.kafka.heap)).compareTo(quantity('96Mi')) >= 0"
+    " && quantity(string(b.kafka.heap)).compareTo(quantity('64Gi')) <= 0))",
+    "kafka.heap must be from 96Mi to 64Gi: with less a broker does not start",
 )
 _ONE_PACE = Rule(
     "[has(self.closedLoop), has(self.asFastAsPossible), has(self.intervalMilliseconds), has(self.messagesPerSecond)]"
@@ -237,12 +335,24 @@ _SPREAD = Rule(
     "self.pairs.all(p, p >= self.clients.pods)",
     "clients.pods is more than the smallest of pairs: each pod needs a pair of its own",
 )
-_NODES = (
-    "(has(self.servers) ? size(self.servers.nodeClasses) * self.servers.nodesPerClass : 0)"
-    " * size(self.brokers.filter(b, !has(b.external)))"
+_KAFKA = "(has(b.kafka) || (has(b.external) && b.external.protocol == 'Kafka'))"
+_PAHO = Rule(
+    f"self.clients.engine != 'Paho' || !self.brokers.exists(b, {_KAFKA})",
+    "clients.engine: Paho speaks MQTT alone: write Native, or measure Kafka in another benchmark",
+)
+_NODES = "(has(self.servers) ? size(self.servers.nodeClasses) * self.servers.nodesPerClass : 0)"
+_KAFKA_CASES = (
+    "size(self.kafka.codecs) * size(self.kafka.partitions)"
+    " * size(self.kafka.lingerMilliseconds) * size(self.kafka.batchSizes)"
+)
+_PLACES = (
+    f"{_NODES} * size(self.brokers.filter(b, has(b.mosquitto)))"
+    f" + {_NODES} * size(self.brokers.filter(b, has(b.kafka))) * {_KAFKA_CASES}"
+    " + size(self.brokers.filter(b, has(b.external) && b.external.protocol == 'MQTT'))"
+    f" + size(self.brokers.filter(b, has(b.external) && b.external.protocol == 'Kafka')) * {_KAFKA_CASES}"
 )
 _CASES = (
-    f"({_NODES} + size(self.brokers.filter(b, has(b.external)))) * size(self.clients.nodeClasses)"
+    f"({_PLACES}) * size(self.clients.nodeClasses)"
     " * size(self.payload.sizes) * size(self.payload.contents) * size(self.delivery) * size(self.tls)"
     " * size(self.encryption) * size(self.compression) * size(self.pairs)"
 )
@@ -265,7 +375,7 @@ class BrokerSpec(BenchmarkSpec):
         min_length=1,
         max_length=8,
         description="The brokers (a factor).",
-        json_schema_extra={**_BY_NAME, **rules(_ONE_KIND)},
+        json_schema_extra={**_BY_NAME, **rules(_ONE_KIND, _HEAP)},
     )
     servers: Servers = Field(
         default=NO_SERVERS,
@@ -279,7 +389,8 @@ class BrokerSpec(BenchmarkSpec):
         min_length=1,
         max_length=3,
         json_schema_extra=_SET,
-        description="AtMostOnce, AtLeastOnce, ExactlyOnce: QoS 0, 1 and 2 of MQTT (a factor).",
+        description="AtMostOnce, AtLeastOnce, ExactlyOnce: QoS 0, 1 and 2 of MQTT; acks=0, acks=all and transactions "
+        "of Kafka (a factor).",
     )
     tls: tuple[Tls, ...] = Field(
         default=(Tls.NONE,),
@@ -323,6 +434,7 @@ class BrokerSpec(BenchmarkSpec):
         json_schema_extra=_SET,
         description="Publishers, each with a subscriber of its own (a factor).",
     )
+    kafka: KafkaFactors = Field(default=KafkaFactors(), description="How Kafka's brokers are used.")
     pacing: Pacing = Field(
         default=Pacing(closed_loop=ClosedLoop()),
         json_schema_extra=rules(_ONE_PACE),
@@ -368,6 +480,6 @@ class BrokerBenchmark(Benchmark):
         description="BrokerBenchmark measures how fast and how surely message brokers deliver from each class of node: "
         "which broker, on which class, up to which load?",
     )
-    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_SERVERS_GIVEN, _EXTERNAL_TLS, _SPREAD, _BOUNDED_MATRIX)
+    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_SERVERS_GIVEN, _EXTERNAL_TLS, _SPREAD, _PAHO, _BOUNDED_MATRIX)
 
     spec: BrokerSpec

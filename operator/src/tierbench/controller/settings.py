@@ -50,6 +50,7 @@ class Settings:
                 client=needed("TIERBENCH_CLIENT_IMAGE"),
                 nginx=needed("TIERBENCH_NGINX_IMAGE"),
                 mosquitto=needed("TIERBENCH_MOSQUITTO_IMAGE"),
+                kafka=needed("TIERBENCH_KAFKA_IMAGE"),
                 paho=needed("TIERBENCH_PAHO_IMAGE"),
                 network=needed("TIERBENCH_NETWORK_IMAGE"),
                 pull_secrets=words("TIERBENCH_IMAGE_PULL_SECRETS"),

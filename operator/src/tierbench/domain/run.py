@@ -13,7 +13,7 @@ from tierbench.domain.observed import Observed
 from tierbench.domain.schedule import is_time
 from tierbench.domain.views import Problem, format_time
 from tierbench.plan import Case, Slot, in_order, plan
-from tierbench.workloads.workload import ServerSite
+from tierbench.workloads.workload import NodeSize, ServerSite
 
 
 def run_to_do(observed: Observed, now: datetime) -> RunStatus | None:
@@ -45,7 +45,7 @@ class Run:
     def cases(self) -> tuple[Case, ...]:
         """All cases, in the order in which they run."""
         workload = self.observed.workload
-        return in_order(plan(self.spec, workload.slots(), workload.factors()), self.spec.order)
+        return in_order(plan(self.spec, workload.slots(), workload.factors), self.spec.order)
 
     @cached_property
     def due(self) -> tuple[Case, ...]:
@@ -142,7 +142,12 @@ class Run:
             return Problem(reasons.NODE_CLASS_NOT_FOUND, f"NodeClass {class_name} was deleted during the run.")
         index = self.observed.workload.slots().index(slot)
         name = self.observed.owner.server(self.status.number, index)
-        return ServerSite(name, self.status.number, index, slot, node, node_class.spec)
+        return ServerSite(name, self.status.number, index, slot, node, node_class.spec, self._size(node))
+
+    def _size(self, node: str) -> NodeSize:
+        """What the node has; nothing is known of one that has left."""
+        found = self.observed.nodes.get(node)
+        return NodeSize() if found is None else NodeSize(found.memory_bytes, found.storage_bytes)
 
     def result_spec(self, case: Case) -> ResultSpec:
         """Which case of which run this is, and on which nodes."""
@@ -159,7 +164,7 @@ class Run:
                 server_class, classes.get(server_class), None if case.server.external else nodes.get(str(server))
             ),
             client=facts(client_class, classes.get(client_class), nodes.get(client)),
-            service=self.observed.workload.service(case.server),
+            service=self.observed.workload.service(case.server, self._size(str(server))),
             trials=self.spec.repetitions,
             warmup=self.spec.warmup,
             trim=self.spec.trimmed,

@@ -38,6 +38,7 @@ class NodeView:
     runtime: str
     cpu_millicores: int
     memory_bytes: int
+    storage_bytes: int
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ def node_view(raw: Raw) -> NodeView:
         runtime=info.get("containerRuntimeVersion", ""),
         cpu_millicores=round(parse_quantity(capacity.get("cpu", "0")) * 1000),
         memory_bytes=round(parse_quantity(capacity.get("memory", "0"))),
+        storage_bytes=round(parse_quantity(capacity.get("ephemeral-storage", "0"))),
     )
 
 

@@ -160,6 +160,11 @@ class ChartValues(Values):
         description="The MQTT broker. If its image is empty, ghcr.io/tierbench/mosquitto in the version of the chart; "
         "an official one does as well, as in docker.io/library/eclipse-mosquitto:2.0.",
     )
+    kafka: Image = Field(
+        default=Image(),
+        description="Apache Kafka. If its image is empty, ghcr.io/tierbench/kafka in the version of the chart; "
+        "an official one does as well, as in docker.io/apache/kafka:4.3.1.",
+    )
     paho: Image = Field(
         default=Image(),
         description="The client of brokers with clients.engine: Paho. "

@@ -22,7 +22,8 @@ _ITERATIONS = 101
 
 def fill(credentials: Credentials) -> Manifest:
     """The Secret, filled anew: an agent token; with `certificate` a CA and a server certificate that it signed; with
-    `account` a user with a password, as clear text and as Mosquitto keeps it, and a key for payloads."""
+    `account` a user with a password, as clear text, as Mosquitto keeps it and as Kafka takes it, and a key for
+    payloads."""
     data = {"agent-token": secrets.token_urlsafe(32).encode()}
     if credentials.account:
         data |= _account()
@@ -37,6 +38,7 @@ def _account() -> dict[str, bytes]:
         "username": _USERNAME.encode(),
         "password": password,
         "mosquitto-passwords": f"{_USERNAME}:{_mosquitto_hash(password)}\n".encode(),
+        "kafka-account": f"SCRAM-SHA-512=[name={_USERNAME},password={password.decode()}]".encode(),
         "payload-key": secrets.token_bytes(_PAYLOAD_KEY_BYTES),
     }
 

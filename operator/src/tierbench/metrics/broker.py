@@ -1,5 +1,6 @@
 """Metrics of brokers."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from tierbench.api.quantity import parse_size
@@ -40,6 +41,11 @@ _MEANS: Final = {
         1e9,
     ),
     "tlsNanoseconds": (gauge(f"{_PREFIX}_tls_handshake_seconds", "TLS handshake of a connection, mean."), 1e9),
+    "batchMessages": (
+        gauge(f"{_PREFIX}_batch_messages", "Messages of a batch, mean; of brokers that have batches."),
+        1,
+    ),
+    "batchBytes": (gauge(f"{_PREFIX}_batch_bytes", "Bytes of a batch after the broker's own codec, mean."), 1),
     "encodedPartsPerMillion": (
         gauge(f"{_PREFIX}_encoded_ratio", "Payload after compression and encryption, as a share of it before, mean."),
         1e6,
@@ -49,6 +55,10 @@ _MEANS: Final = {
         1e6,
     ),
 }
+ACKNOWLEDGE: Final = gauge(
+    f"{_PREFIX}_acknowledge_mean_seconds",
+    "From the time at which a message was sent to the broker's acknowledgement, mean of the good trials.",
+)
 _COUNTS: Final = {
     "sent": gauge(f"{_PREFIX}_messages_sent", "Messages sent in all counted trials."),
     "received": gauge(f"{_PREFIX}_messages_received", "Of these, those that were received."),
@@ -79,6 +89,19 @@ def labels(result: BenchmarkResult) -> Labels:
         "encryption": levels["encryption"],
         "compression": levels["compression"],
         "pairs": levels["pairs"],
+        **_kafka(levels),
+    }
+
+
+def _kafka(levels: Mapping[str, str]) -> Labels:
+    """Of Kafka's own factors; without one, as with other brokers, there is no label."""
+    if "codec" not in levels:
+        return {}
+    return {
+        "codec": levels["codec"],
+        "partitions": levels["partitions"],
+        "linger_milliseconds": levels["lingerMilliseconds"],
+        "batch_size": str(parse_size(levels["batchSize"])),
     }
 
 
@@ -89,6 +112,9 @@ def add(samples: Samples, result: BenchmarkResult) -> None:
     if round_trips is not None:
         up_to = [histogram.count_up_to(round_trips, bound) for bound in _BOUNDS_NANOSECONDS]
         samples.add_histogram(ROUND_TRIP, _BUCKETS, [*up_to, round_trips.count], round_trips.sum_nanoseconds / 1e9)
+    acknowledged = status.distributions.acknowledge
+    if acknowledged is not None and acknowledged.count:
+        samples.add(ACKNOWLEDGE, acknowledged.sum_nanoseconds / acknowledged.count / 1e9)
     for quantity, (family, divisor) in _MEANS.items():
         value = status.statistics.get(quantity)
         samples.add(family, None if value is None else value.mean / divisor)

@@ -13,9 +13,20 @@ USUAL_LEVELS: Final = {
     "compression": "None",
     "pairs": "1",
     "streams": "1",
+    "codec": "None",
+    "partitions": "1",
+    "lingerMilliseconds": "0",
+    "batchSize": "1Mi",
 }
 _SIZES: Final = ("fileSize", "payloadSize")
-_COUNTS: Final = ("concurrency", "pairs", "streams")
+_WORDS: Final = {
+    "concurrency": "x{}",
+    "pairs": "x{}",
+    "streams": "x{}",
+    "partitions": "{} partitions",
+    "lingerMilliseconds": "linger {} ms",
+    "batchSize": "batches of {}",
+}
 _TIMES: Final = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
 _BYTE_RATES: Final = ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s"))
 _BIT_RATES: Final = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s"))
@@ -63,5 +74,5 @@ def case_words(levels: Mapping[str, str]) -> str:
     for name, level in levels.items():
         if name in {"broker", "access", *_SIZES} or USUAL_LEVELS.get(name) == level:
             continue
-        words.append(f"x{level}" if name in _COUNTS else level)
+        words.append(_WORDS.get(name, "{}").format(level))
     return " ".join(words)

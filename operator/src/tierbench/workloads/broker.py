@@ -4,15 +4,26 @@ from dataclasses import dataclass
 from typing import Final
 
 from tierbench.api.benchmark import Tls
-from tierbench.api.broker import Broker, BrokerSpec
+from tierbench.api.broker import Broker, BrokerSpec, Protocol
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
 from tierbench.plan import EXTERNAL, Case, Factor, Slot, slots
+from tierbench.workloads.broker_server import broker_manifests
 from tierbench.workloads.exchange import broker_job, parts
 from tierbench.workloads.external import external_manifests
-from tierbench.workloads.mosquitto import mosquitto_manifests, settings
+from tierbench.workloads.kafka import kafka_factors, kafka_server, kafka_settings
+from tierbench.workloads.mosquitto import mosquitto_server, settings
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
-from tierbench.workloads.workload import ClientSite, Credentials, Images, Manifest, Part, RunningServer, ServerSite
+from tierbench.workloads.workload import (
+    ClientSite,
+    Credentials,
+    Images,
+    Manifest,
+    NodeSize,
+    Part,
+    RunningServer,
+    ServerSite,
+)
 
 BROKER: Final = "broker"
 _START_SECONDS: Final = 120
@@ -37,9 +48,10 @@ class BrokerWorkload:
             *(Slot(EXTERNAL, 0, ((BROKER, name),)) for name in external),
         )
 
-    def factors(self) -> tuple[Factor, ...]:
+    def factors(self, slot: Slot) -> tuple[Factor, ...]:
         """All but the broker, which comes with the slot."""
         spec = self.spec
+        kafka = self._broker(slot).protocol is Protocol.KAFKA
         return (
             Factor("payloadSize", spec.payload.sizes),
             Factor("content", spec.payload.contents),
@@ -47,32 +59,41 @@ class BrokerWorkload:
             Factor("tls", tuple(level.value for level in spec.tls)),
             Factor("encryption", tuple(level.value for level in spec.encryption)),
             Factor("compression", spec.compression),
-            Factor("pairs", tuple(str(number) for number in spec.pairs)),
+            Factor("pairs", tuple(map(str, spec.pairs))),
+            *(kafka_factors(spec.kafka) if kafka else ()),
         )
 
     def parts(self, case: Case) -> tuple[Part, ...]:
         """The clients' pods."""
         return parts(self.spec, case)
 
-    def service(self, slot: Slot) -> ServiceFacts | None:
+    def service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
         """Which broker, and its settings."""
         broker = self._broker(slot)
-        if broker.mosquitto is None:
-            return ServiceFacts(name=broker.name)
-        return ServiceFacts(name=broker.name, image=self.images.mosquitto, settings=settings(broker.mosquitto))
+        if broker.mosquitto is not None:
+            return ServiceFacts(name=broker.name, image=self.images.mosquitto, settings=settings(broker.mosquitto))
+        if broker.kafka is not None:
+            return ServiceFacts(
+                name=broker.name, image=self.images.kafka, settings=kafka_settings(broker.kafka, self.spec, size)
+            )
+        return ServiceFacts(name=broker.name)
 
     def credentials(self, site: ServerSite) -> Credentials:
         """The agent's token, an account, a key for payloads, and certificates if any case uses TLS."""
         metadata = self.owner.metadata(site.name, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
         manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
-        return Credentials(manifest, certificate=any(level is not Tls.NONE for level in self.spec.tls), account=True)
+        return Credentials(manifest, certificate=self._uses_tls(), account=True)
 
     def server(self, site: ServerSite) -> tuple[Manifest, ...]:
         """The broker, and the agent beside it."""
-        mosquitto = self._broker(site.slot).mosquitto
-        if mosquitto is None:
+        broker, tls = self._broker(site.slot), self._uses_tls()
+        if broker.mosquitto is not None:
+            server = mosquitto_server(broker.mosquitto, self.images.mosquitto, tls)
+        elif broker.kafka is not None:
+            server = kafka_server(broker.kafka, self.spec, self.images.kafka, site, tls)
+        else:
             return external_manifests(self.owner, self.images, site)
-        return mosquitto_manifests(self.owner, self.spec, mosquitto, self.images, site)
+        return broker_manifests(self.owner, self.spec, self.images, site, server)
 
     def client(self, site: ClientSite, case: Case, server: RunningServer) -> Manifest:
         """The Job of one part."""
@@ -96,6 +117,9 @@ class BrokerWorkload:
             return repetitions * messages / pacing.messages_per_second
         size = parse_size(case.levels["payloadSize"]) + _BYTES_PER_MESSAGE_OVERHEAD
         return float(repetitions * messages * int(case.levels["pairs"]) * size)
+
+    def _uses_tls(self) -> bool:
+        return any(level is not Tls.NONE for level in self.spec.tls)
 
     def _broker(self, slot: Slot) -> Broker:
         name = dict(slot.levels)[BROKER]

@@ -3,19 +3,21 @@
 from typing import Any, Final
 
 from tierbench.api.benchmark import Tls
-from tierbench.api.broker import Broker, BrokerSpec, EngineType, Load, Pacing
+from tierbench.api.broker import Broker, BrokerSpec, EngineType, Load, Pacing, Protocol
 from tierbench.api.quantity import parse_size
 from tierbench.plan import Case
+from tierbench.workloads import kafka, mosquitto
 from tierbench.workloads.access import SERVER_NAME, address
 from tierbench.workloads.agent import CA_FILE, CREDENTIALS, TOKEN_FILE, agent_url
 from tierbench.workloads.client_job import client_job, secret_items
-from tierbench.workloads.mosquitto import PORTS
+from tierbench.workloads.kafka import BATCH_SIZE, CODEC, LINGER, PARTITIONS
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import ClientSite, Images, Manifest, Part, Role, RunningServer
 
 KEY_FILE: Final = f"{CREDENTIALS}/payload-key"
 USERNAME_FILE: Final = f"{CREDENTIALS}/username"
 PASSWORD_FILE: Final = f"{CREDENTIALS}/password"
+_PORTS: Final = {**mosquitto.PORTS, **kafka.PORTS}
 _ROLES: Final = {Role.WHOLE: "Both", Role.SENDER: "Publisher", Role.ECHO: "Echo"}
 
 
@@ -68,10 +70,14 @@ def arguments(spec: BrokerSpec, broker: Broker, case: Case, site: ClientSite, se
         "output": "json",
         "termination-log": "/dev/termination-log",
     }
+    if broker.protocol is Protocol.KAFKA:
+        options |= _kafka(case)
     if _has_account(broker):
         options |= {"username-file": USERNAME_FILE, "password-file": PASSWORD_FILE}
     if tls is not Tls.NONE:
-        options |= {"ca-file": CA_FILE} | ({} if broker.external else {"server-name": SERVER_NAME})
+        options |= {"ca-file": CA_FILE}
+    if broker.external is None and (tls is not Tls.NONE or broker.protocol is Protocol.KAFKA):
+        options |= {"server-name": SERVER_NAME}
     flags = [f"--{name}={value}" for name, value in options.items()]
     return ["broker", *flags, *(["--as-fast-as-possible"] if spec.pacing.as_fast_as_possible is not None else [])]
 
@@ -81,10 +87,19 @@ def _has_account(broker: Broker) -> bool:
 
 
 def _url(spec: BrokerSpec, broker: Broker, server: RunningServer, tls: Tls) -> str:
-    name = "mqtt" if tls is Tls.NONE else "mqtts"
+    name = broker.protocol.lower() + ("" if tls is Tls.NONE else "s")
     if broker.external is not None:
         return f"{name}://{broker.external.address}"
-    return f"{name}://{address(spec.access, server, name, PORTS[name])}"
+    return f"{name}://{address(spec.access, server, name, _PORTS[name])}"
+
+
+def _kafka(case: Case) -> dict[str, Any]:
+    return {
+        "codec": case.levels[CODEC],
+        "partitions": case.levels[PARTITIONS],
+        "linger-milliseconds": case.levels[LINGER],
+        "batch-bytes": parse_size(case.levels[BATCH_SIZE]),
+    }
 
 
 def _pacing(pacing: Pacing) -> dict[str, int]:

@@ -11,7 +11,16 @@ from tierbench.plan import Case, Factor, Slot, slots
 from tierbench.workloads.download import download_job
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
 from tierbench.workloads.nginx import server_manifests
-from tierbench.workloads.workload import ClientSite, Credentials, Images, Manifest, Part, RunningServer, ServerSite
+from tierbench.workloads.workload import (
+    ClientSite,
+    Credentials,
+    Images,
+    Manifest,
+    NodeSize,
+    Part,
+    RunningServer,
+    ServerSite,
+)
 
 _BYTES_PER_TRIAL_OVERHEAD: Final = 32 * 2**20
 _START_SECONDS: Final = 120
@@ -29,7 +38,7 @@ class FileTransfer:
         """One nginx a node."""
         return slots(self.spec)
 
-    def factors(self) -> tuple[Factor, ...]:
+    def factors(self, slot: Slot) -> tuple[Factor, ...]:
         """File size, concurrency, cache state, TLS."""
         return (
             Factor("fileSize", self.spec.file_sizes),
@@ -42,7 +51,7 @@ class FileTransfer:
         """One pod."""
         return (Part(0, case.client_class),)
 
-    def service(self, slot: Slot) -> ServiceFacts | None:
+    def service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
         """nginx has no settings to choose."""
         return None
 

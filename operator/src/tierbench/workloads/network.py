@@ -9,7 +9,16 @@ from tierbench.plan import Case, Factor, Slot, slots
 from tierbench.workloads.iperf3 import PROCESS, iperf3_manifests
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
 from tierbench.workloads.transmission import transmission_job
-from tierbench.workloads.workload import ClientSite, Credentials, Images, Manifest, Part, RunningServer, ServerSite
+from tierbench.workloads.workload import (
+    ClientSite,
+    Credentials,
+    Images,
+    Manifest,
+    NodeSize,
+    Part,
+    RunningServer,
+    ServerSite,
+)
 
 _START_SECONDS: Final = 120
 
@@ -26,7 +35,7 @@ class NetworkWorkload:
         """One server pod a node."""
         return slots(self.spec)
 
-    def factors(self) -> tuple[Factor, ...]:
+    def factors(self, slot: Slot) -> tuple[Factor, ...]:
         """Protocol, direction, streams."""
         return (
             Factor("protocol", tuple(level.value for level in self.spec.protocols)),
@@ -38,7 +47,7 @@ class NetworkWorkload:
         """One pod."""
         return (Part(0, case.client_class),)
 
-    def service(self, slot: Slot) -> ServiceFacts | None:
+    def service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
         """Which image iperf3 and ping are from."""
         return ServiceFacts(name=PROCESS, image=self.images.network)
 

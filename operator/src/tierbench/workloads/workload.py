@@ -19,9 +19,18 @@ class Images:
     client: str
     nginx: str
     mosquitto: str
+    kafka: str
     paho: str
     network: str
     pull_secrets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NodeSize:
+    """What a server's node has; 0 where it is not known."""
+
+    memory_bytes: int = 0
+    storage_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,7 @@ class ServerSite:
     slot: Slot
     node: str
     node_class: NodeClassSpec
+    size: NodeSize = NodeSize()
 
 
 @dataclass(frozen=True)
@@ -96,13 +106,13 @@ class Workload(Protocol):
     def slots(self) -> tuple[Slot, ...]:
         """Where its servers stand, in the order of the spec."""
 
-    def factors(self) -> tuple[Factor, ...]:
-        """What it varies, in the order of the spec."""
+    def factors(self, slot: Slot) -> tuple[Factor, ...]:
+        """What it varies with the server of a slot, in the order of the spec."""
 
     def parts(self, case: Case) -> tuple[Part, ...]:
         """The pods of the case's client."""
 
-    def service(self, slot: Slot) -> ServiceFacts | None:
+    def service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
         """What is kept of a server's making with each result."""
 
     def credentials(self, site: ServerSite) -> Credentials:

@@ -35,6 +35,8 @@ def of(trial: ResultTrial) -> dict[str, float | None]:
         "encryptNanoseconds": exchange.encrypt_nanoseconds,
         "decryptNanoseconds": exchange.decrypt_nanoseconds,
         "decompressNanoseconds": exchange.decompress_nanoseconds,
+        "batchMessages": _mean(exchange.sent, exchange.batches),
+        "batchBytes": _mean(exchange.batch_bytes, exchange.batches),
         "encodedPartsPerMillion": _share(exchange.encoded_bytes, exchange.sent_bytes),
         "clientCpuPartsPerMillion": _share(trial.client.cpu_nanoseconds, trial.duration_nanoseconds),
         "brokerCpuPartsPerMillion": None
@@ -44,6 +46,10 @@ def of(trial: ResultTrial) -> dict[str, float | None]:
         "tcpRetransmits": sample.tcp_retransmits,
         "clientTcpRetransmits": exchange.tcp_retransmits,
     }
+
+
+def _mean(total: int, number: int) -> float | None:
+    return total / number if number else None
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -1,0 +1,110 @@
+"""A broker of ours on a node: its objects, whichever broker it is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tierbench.api.benchmark import Access
+from tierbench.api.broker import BrokerSpec
+from tierbench.workloads.access import access_services
+from tierbench.workloads.agent import CREDENTIALS_MOUNT, agent_container, agent_service
+from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
+from tierbench.workloads.pods import POD_SECURITY, RESTRICTED, SERVER_READY_PERIOD_SECONDS, placement, pod_basics
+from tierbench.workloads.workload import Images, Manifest, ServerSite
+
+CONFIGURATION: Final = "/etc/tierbench"
+DATA: Final = "/data"
+START_SECONDS: Final = 600
+_MOUNTS: Final = (
+    {"name": "config", "mountPath": CONFIGURATION, "readOnly": True},
+    CREDENTIALS_MOUNT,
+    {"name": "data", "mountPath": DATA},
+)
+
+
+@dataclass(frozen=True)
+class BrokerServer:
+    """What is particular to a broker: `process` is its program's name, `files` its configuration at CONFIGURATION."""
+
+    name: str
+    image: str
+    command: tuple[str, ...]
+    process: str
+    ports: Mapping[str, int]
+    files: Mapping[str, str]
+    requests: Mapping[str, str]
+    before: tuple[Manifest, ...] = ()
+    data: Mapping[str, str] | None = None
+    volumes: tuple[str, ...] = ()
+    """Further paths that it writes to."""
+
+    @property
+    def mounts(self) -> tuple[Manifest, ...]:
+        """Configuration, credentials, data, and what else it writes to."""
+        return (*_MOUNTS, *({"name": _volume(path), "mountPath": path} for path in self.volumes))
+
+
+def _volume(path: str) -> str:
+    return path.strip("/")
+
+
+def broker_manifests(
+    owner: Owner, spec: BrokerSpec, images: Images, site: ServerSite, broker: BrokerServer
+) -> tuple[Manifest, ...]:
+    """ConfigMap, Services, and last the pod."""
+    labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
+    metadata = owner.metadata(site.name, labels)
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(broker.files)}
+    return (
+        config_map,
+        *access_services(metadata, labels, spec.access, broker.ports),
+        agent_service(owner, site, labels),
+        _pod(metadata, spec, images, site, broker),
+    )
+
+
+def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite, broker: BrokerServer) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {
+            **pod_basics(images.pull_secrets),
+            **placement(site.node, site.node_class),
+            **({"hostNetwork": True} if spec.access is Access.HOST_NETWORK else {}),
+            # The agent tells what CPU the broker's process takes.
+            "shareProcessNamespace": True,
+            "restartPolicy": "Always",
+            "securityContext": POD_SECURITY,
+            "initContainers": [_restricted(broker, container) for container in broker.before],
+            "containers": [
+                _restricted(broker, _container(broker)),
+                agent_container(images, broker.ports.values(), ["--directory=", "--process", broker.process], ()),
+            ],
+            "volumes": [
+                {"name": "config", "configMap": {"name": site.name}},
+                {"name": "credentials", "secret": {"secretName": site.name, "defaultMode": 0o440}},
+                {"name": "data", "emptyDir": dict(broker.data or {})},
+                *({"name": _volume(path), "emptyDir": {}} for path in broker.volumes),
+            ],
+        },
+    }
+
+
+def _restricted(broker: BrokerServer, container: Manifest) -> Manifest:
+    return {**container, "image": broker.image, "securityContext": RESTRICTED, "volumeMounts": list(broker.mounts)}
+
+
+def _container(broker: BrokerServer) -> Manifest:
+    return {
+        "name": broker.name,
+        "command": list(broker.command),
+        "ports": [{"name": name, "containerPort": port} for name, port in broker.ports.items()],
+        # Only until it has started: a probe is a connection, and those that count are the clients'.
+        "startupProbe": {
+            "tcpSocket": {"port": next(iter(broker.ports.values()))},
+            "periodSeconds": SERVER_READY_PERIOD_SECONDS,
+            "failureThreshold": START_SECONDS,
+        },
+        "resources": {"requests": dict(broker.requests)},
+    }

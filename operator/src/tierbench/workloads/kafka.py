@@ -1,0 +1,180 @@
+"""Apache Kafka on a node: one broker that is its own controller, sized by the node, its configuration whole."""
+
+from typing import Any, Final
+
+from tierbench.api.broker import BrokerSpec, Kafka, KafkaFactors
+from tierbench.api.quantity import format_size, parse_size
+from tierbench.plan import Factor
+from tierbench.workloads.access import SERVER_NAME
+from tierbench.workloads.agent import CREDENTIALS
+from tierbench.workloads.broker_server import CONFIGURATION, DATA, BrokerServer
+from tierbench.workloads.workload import NodeSize, ServerSite
+
+PORTS: Final = {"kafka": 9092, "kafkas": 9093}
+CODEC: Final = "codec"
+PARTITIONS: Final = "partitions"
+LINGER: Final = "lingerMilliseconds"
+BATCH_SIZE: Final = "batchSize"
+
+_INTERNAL_PORT: Final = 9094
+_CONTROLLER_PORT: Final = 9095
+_CLUSTER_ID: Final = "dGllcmJlbmNoLWthZmthMQ"
+_MEBIBYTE: Final = 2**20
+_LEAST_HEAP: Final = 128 * _MEBIBYTE
+_MOST_HEAP: Final = 1024 * _MEBIBYTE
+_LEAST_STORAGE: Final = 1024 * _MEBIBYTE
+_MOST_STORAGE: Final = 16 * 1024 * _MEBIBYTE
+_NODE_SHARE: Final = 4
+_SEGMENT: Final = 64 * _MEBIBYTE
+_LARGEST_BATCH: Final = 17 * _MEBIBYTE
+_TMP: Final = "/tmp"  # noqa: S108 (a volume of the pod's own: native codecs are unpacked there)
+
+# As Kafka's own scripts start it; a broker without memory ends, so that it is seen.
+_JAVA: Final = (
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExitOnOutOfMemoryError",
+    f"-Dlog4j2.configurationFile={CONFIGURATION}/log4j2.properties",
+    "-cp",
+    "/opt/kafka/libs/*",
+)
+_LOGGING: Final = """\
+appender.console.type=Console
+appender.console.name=console
+appender.console.layout.type=PatternLayout
+appender.console.layout.pattern=%d{ISO8601} %p %c{1}: %m%n
+rootLogger.level=warn
+rootLogger.appenderRef.console.ref=console
+"""
+_PROTOCOLS: Final = {
+    "KAFKA": "SASL_PLAINTEXT",
+    "KAFKAS": "SASL_SSL",
+    "INTERNAL": "PLAINTEXT",
+    "CONTROLLER": "PLAINTEXT",
+}
+_SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+_TLS: Final = {
+    "config.providers": "files",
+    "config.providers.files.class": "org.apache.kafka.common.config.provider.DirectoryConfigProvider",
+    "listener.name.kafkas.ssl.keystore.type": "PEM",
+    "listener.name.kafkas.ssl.keystore.key": f"${{files:{CREDENTIALS}:tls.key}}",
+    "listener.name.kafkas.ssl.keystore.certificate.chain": f"${{files:{CREDENTIALS}:tls.crt}}",
+    "listener.name.kafkas.ssl.enabled.protocols": "TLSv1.2,TLSv1.3",
+}
+
+
+def kafka_factors(factors: KafkaFactors) -> tuple[Factor, ...]:
+    """What only Kafka's clients can choose."""
+    return (
+        Factor(CODEC, tuple(level.value for level in factors.codecs)),
+        Factor(PARTITIONS, tuple(map(str, factors.partitions))),
+        Factor(LINGER, tuple(map(str, factors.linger_milliseconds))),
+        Factor(BATCH_SIZE, factors.batch_sizes),
+    )
+
+
+def kafka_settings(kafka: Kafka, spec: BrokerSpec, size: NodeSize) -> dict[str, str]:
+    """What is set on purpose: heap and storage, and the rest by the names of server.properties.
+
+    A log keeps twice what may be under way, for its messages are read at once: the node's disk is not to fill.
+    Socket buffers are the kernel's to choose, or a long way would be slow for one broker and not for another. A broker
+    that was killed is not let in again before its session is over: 9 s would be most of the clients' patience.
+    """
+    return {
+        "heap": format_size(_heap(kafka, size)),
+        "storage": format_size(_storage(size)),
+        "log.segment.bytes": str(_SEGMENT),
+        "log.retention.bytes": str(_retention(spec)),
+        "log.retention.check.interval.ms": "1000",
+        "log.segment.delete.delay.ms": "1000",
+        "log.cleaner.dedupe.buffer.size": str(16 * _MEBIBYTE),
+        "message.max.bytes": str(_LARGEST_BATCH),
+        "socket.send.buffer.bytes": "-1",
+        "socket.receive.buffer.bytes": "-1",
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "1000",
+        "auto.create.topics.enable": "false",
+        "offsets.topic.num.partitions": "1",
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.num.partitions": "4",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+    }
+
+
+def _heap(kafka: Kafka, size: NodeSize) -> int:
+    if kafka.heap is not None:
+        return parse_size(kafka.heap)
+    return _share(size.memory_bytes, _LEAST_HEAP, _MOST_HEAP)
+
+
+def _storage(size: NodeSize) -> int:
+    return _share(size.storage_bytes, _LEAST_STORAGE, _MOST_STORAGE)
+
+
+def _retention(spec: BrokerSpec) -> int:
+    return 2 * max(_SEGMENT, spec.window * max(map(parse_size, spec.payload.sizes)))
+
+
+def _share(whole: int, least: int, most: int) -> int:
+    """In whole MiB."""
+    return min(most, max(least, whole // _NODE_SHARE)) // _MEBIBYTE * _MEBIBYTE
+
+
+def _properties(kafka: Kafka, spec: BrokerSpec, size: NodeSize, tls: bool) -> str:
+    """server.properties, whole.
+
+    Clients know the one broker by SERVER_NAME, and reach it at the address that `access` gives. What the broker says to
+    itself stays on loopback.
+    """
+    ports = PORTS if tls else {"kafka": PORTS["kafka"]}
+    loopback = {"INTERNAL": _INTERNAL_PORT, "CONTROLLER": _CONTROLLER_PORT}
+    listeners = [f"{name.upper()}://:{port}" for name, port in ports.items()]
+    internal = [f"{name}://127.0.0.1:{port}" for name, port in loopback.items()]
+    advertised = [f"{name.upper()}://{SERVER_NAME}:{port}" for name, port in ports.items()]
+    set_on_purpose = kafka_settings(kafka, spec, size)
+    properties = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@127.0.0.1:{_CONTROLLER_PORT}",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "INTERNAL",
+        "listeners": ",".join([*listeners, *internal]),
+        "advertised.listeners": ",".join([*advertised, internal[0]]),
+        "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in _PROTOCOLS.items()),
+        "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        **{f"listener.name.{name}.scram-sha-512.sasl.jaas.config": _SCRAM for name in ports},
+        **(_TLS if tls else {}),
+        "log.dirs": f"{DATA}/kafka",
+        **{name: value for name, value in set_on_purpose.items() if "." in name},
+    }
+    return "".join(f"{name}={value}\n" for name, value in properties.items())
+
+
+def kafka_server(kafka: Kafka, spec: BrokerSpec, image: str, site: ServerSite, tls: bool) -> BrokerServer:
+    """Kafka as it is deployed: its storage is formatted, with the clients' account, before it starts."""
+    heap = _heap(kafka, site.size) // _MEBIBYTE
+    properties = f"{CONFIGURATION}/server.properties"
+    return BrokerServer(
+        name="kafka",
+        image=image,
+        command=("java", f"-Xms{heap}m", f"-Xmx{heap}m", *_JAVA, "kafka.Kafka", properties),
+        process="java",
+        ports=PORTS,
+        files={"server.properties": _properties(kafka, spec, site.size, tls), "log4j2.properties": _LOGGING},
+        requests={"cpu": "50m", "memory": "128Mi"},
+        before=(_format(site.name, properties),),
+        data={"sizeLimit": format_size(_storage(site.size))},
+        volumes=(_TMP,),
+    )
+
+
+def _format(secret: str, properties: str) -> dict[str, Any]:
+    words = ["--ignore-formatted", "--cluster-id", _CLUSTER_ID, "--config", properties, "--add-scram", "$(ACCOUNT)"]
+    return {
+        "name": "format",
+        "command": ["java", "-Xmx64m", "-XX:+UseSerialGC", *_JAVA[-3:], "kafka.tools.StorageTool", "format", *words],
+        "env": [{"name": "ACCOUNT", "valueFrom": {"secretKeyRef": {"name": secret, "key": "kafka-account"}}}],
+    }

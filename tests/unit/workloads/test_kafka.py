@@ -1,0 +1,139 @@
+"""Kafka as a BrokerBenchmark deploys it: sized by its node, with its own account, and its factors its own alone."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.domain.world import broker_benchmark
+from tests.unit.workloads.test_broker import arguments, cases, jobs, secret_keys, workload
+from tests.unit.workloads.test_file_transfer import CLASS
+from tierbench.workloads.broker import BrokerWorkload
+from tierbench.workloads.kafka import kafka_settings
+from tierbench.workloads.workload import Manifest, NodeSize, ServerSite
+
+MEBIBYTE = 2**20
+GIBIBYTE = 2**30
+UNKNOWN = NodeSize()
+KAFKA = {"name": "kafka", "kafka": {}}
+MOSQUITTO = {"name": "mosquitto", "mosquitto": {}}
+EXTERNAL = {
+    "name": "site",
+    "external": {"address": "kafka.example.com:9093", "protocol": "Kafka", "secretRef": {"name": "site"}},
+}
+
+
+def server(given: BrokerWorkload, size: NodeSize = UNKNOWN) -> tuple[dict[str, str], Manifest]:
+    """The configuration's files, and the pod's spec."""
+    site = ServerSite("bb-demo-r1-s1", 1, 0, given.slots()[0], "j1", CLASS, size)
+    manifests = {item["kind"]: item for item in given.server(site)}
+    return manifests["ConfigMap"]["data"], manifests["Pod"]["spec"]
+
+
+def properties(files: dict[str, str]) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in files["server.properties"].splitlines())
+
+
+@pytest.mark.parametrize(
+    ("memory", "heap"),
+    [(0, "128Mi"), (384 * MEBIBYTE, "128Mi"), (2000 * MEBIBYTE, "500Mi"), (64 * GIBIBYTE, "1Gi")],
+)
+def test_the_heap_follows_the_nodes_memory_and_is_recorded(memory: int, heap: str) -> None:
+    given, size = workload(brokers=[KAFKA]), NodeSize(memory, 8 * GIBIBYTE)
+    _, pod = server(given, size)
+    mebibytes = {"128Mi": 128, "500Mi": 500, "1Gi": 1024}[heap]
+    assert {f"-Xms{mebibytes}m", f"-Xmx{mebibytes}m"} <= set(pod["containers"][0]["command"])
+    facts = given.service(given.slots()[0], size)
+    assert facts is not None
+    assert (facts.image, facts.settings["heap"], facts.settings["storage"]) == ("kafka:1", heap, "2Gi")
+    assert {"name": "data", "emptyDir": {"sizeLimit": "2Gi"}} in pod["volumes"]
+
+
+def test_a_heap_that_is_asked_for_is_taken() -> None:
+    _, pod = server(workload(brokers=[{"name": "kafka", "kafka": {"heap": "300Mi"}}]))
+    assert "-Xmx300m" in pod["containers"][0]["command"]
+
+
+def test_what_is_recorded_is_what_is_set() -> None:
+    given = workload(brokers=[KAFKA])
+    facts = given.service(given.slots()[0], NodeSize())
+    assert facts is not None
+    assert {name: value for name, value in facts.settings.items() if "." in name}.items() <= properties(
+        server(given)[0]
+    ).items()
+
+
+def test_a_log_keeps_more_than_may_be_under_way() -> None:
+    spec = broker_benchmark(brokers=[KAFKA], payload={"sizes": ["1Ki", "1Mi"]}, window=1000).spec
+    broker = spec.brokers[0].kafka
+    assert broker is not None
+    assert kafka_settings(broker, spec, NodeSize())["log.retention.bytes"] == str(2 * 1000 * MEBIBYTE)
+
+
+def test_everybody_from_outside_needs_the_account() -> None:
+    """What listens beyond loopback asks for it; with TLS or without."""
+    files, pod = server(workload(brokers=[KAFKA], tls=["None", "TLSv1.3"]))
+    given = properties(files)
+    protocols = dict(item.split(":") for item in given["listener.security.protocol.map"].split(","))
+    open_ones = [item.split("://") for item in given["listeners"].split(",") if "127.0.0.1" not in item]
+    assert [(protocols[name], address) for name, address in open_ones] == [
+        ("SASL_PLAINTEXT", ":9092"),
+        ("SASL_SSL", ":9093"),
+    ]
+    (account,) = pod["initContainers"][0]["env"]
+    assert account["valueFrom"]["secretKeyRef"] == {"name": "bb-demo-r1-s1", "key": "kafka-account"}
+
+
+def test_without_tls_there_is_no_second_listener() -> None:
+    assert ":9093" not in properties(server(workload(brokers=[KAFKA]))[0])["listeners"]
+
+
+def test_every_container_has_the_least_rights() -> None:
+    _, pod = server(workload(brokers=[KAFKA]))
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    for container in (*pod["initContainers"], *pod["containers"]):
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+
+
+def test_kafkas_factors_are_kafkas_alone() -> None:
+    factors = {"codecs": ["None", "Lz4"], "partitions": [1, 4], "lingerMilliseconds": [5], "batchSizes": ["16Ki"]}
+    given = workload(brokers=[MOSQUITTO, KAFKA], kafka=factors, payload={"sizes": ["1Ki"]})
+    by_broker: dict[str, list[dict[str, str]]] = {"mosquitto": [], "kafka": []}
+    for case in cases(given):
+        by_broker[case.levels["broker"]].append(dict(case.levels))
+    assert [len(levels) for levels in by_broker.values()] == [2, 8]
+    assert not any("codec" in levels for levels in by_broker["mosquitto"])
+    assert [case.number for case in cases(given)] == list(range(1, 11))
+    last = arguments(jobs(given, cases(given)[-1])[0])
+    assert (last["codec"], last["partitions"], last["linger-milliseconds"], last["batch-bytes"]) == (
+        "Lz4",
+        "4",
+        "5",
+        "16384",
+    )
+
+
+@pytest.mark.parametrize(("tls", "url"), [("None", "kafka://"), ("TLSv1.3", "kafkas://")])
+def test_a_client_knows_the_one_broker_by_its_name(tls: str, url: str) -> None:
+    given = workload(brokers=[KAFKA], tls=[tls], access="PodIP")
+    words = arguments(jobs(given)[0])
+    assert words["url"] == f"{url}10.0.0.5:{9092 if tls == 'None' else 9093}"
+    advertised = properties(server(given)[0])["advertised.listeners"]
+    assert f"://{words['server-name']}:" in advertised
+
+
+def test_an_external_kafka_is_met_with_the_users_account() -> None:
+    given = workload(brokers=[EXTERNAL], servers=None, tls=["TLSv1.3"])
+    (job, _) = jobs(given)
+    assert arguments(job)["url"] == "kafkas://kafka.example.com:9093"
+    assert "server-name" not in arguments(job)
+    assert arguments(job)["codec"] == "None"
+    assert secret_keys(job)["site"] == {"username", "password", "ca.crt"}
+
+
+def test_engine_arguments_of_mqtt_name_nothing_of_kafka() -> None:
+    words: dict[str, Any] = arguments(jobs(workload(brokers=[MOSQUITTO]))[0])
+    assert not {"codec", "partitions", "linger-milliseconds", "batch-bytes", "server-name"} & set(words)
