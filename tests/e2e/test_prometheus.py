@@ -80,9 +80,11 @@ def test_queries_over_a_real_run(kubectl: Kubectl, prometheus: str) -> None:
         repetitions=3,
         trim={"lowest": 1, "highest": 1},
     )
-    kubectl.apply(files, broker(servers=both, tls=["None", "TLSv1.3"]), networks)
+    kafka = broker("kafka", brokers=[{"name": "kafka", "kafka": {}}], delivery=["AtLeastOnce"])
+    kubectl.apply(files, broker(servers=both, tls=["None", "TLSv1.3"]), kafka, networks)
     Running(kubectl).wait_for_phase("Complete")
     Running(kubectl, "brokers", "brokerbenchmark").wait_for_phase("Complete")
+    Running(kubectl, "kafka", "brokerbenchmark").wait_for_phase("Complete")
     Running(kubectl, "networks", "networkbenchmark").wait_for_phase("Complete")
     mine = f'benchmark_namespace="{kubectl.namespace}"'
 
@@ -101,8 +103,8 @@ def test_queries_over_a_real_run(kubectl: Kubectl, prometheus: str) -> None:
     answered(f"tierbench_file_transfer_io_bound_trials{{{mine}}}", 4)
     bucket = f"tierbench_file_transfer_duration_seconds_bucket{{{mine}}}"
     answered(f"histogram_quantile(0.5, sum by (le, server_class) ({bucket}))", 2)
-    answered(f'tierbench_benchmark_phase{{{mine},phase="Complete"}} == 1', 3)
-    received = answered(f"tierbench_broker_messages_received{{{mine}}}", 4)
+    answered(f'tierbench_benchmark_phase{{{mine},phase="Complete"}} == 1', 4)
+    received = answered(f"tierbench_broker_messages_received{{{mine}}}", 5)
     assert {sample["value"][1] for sample in received} == {"100"}
     trips = f"tierbench_broker_round_trip_seconds_bucket{{{mine}}}"
     for sample in answered(f"histogram_quantile(0.9, sum by (le, server_class) ({trips}))", 2):

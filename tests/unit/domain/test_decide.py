@@ -59,7 +59,7 @@ def test_settled_benchmark_is_not_looked_at() -> None:
     assert world.due
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_killed_at_any_write_everything_is_counted_once(data: st.DataObject) -> None:
     world = World()
@@ -75,7 +75,7 @@ def test_killed_at_any_write_everything_is_counted_once(data: st.DataObject) -> 
     assert nothing_left(world)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_pods_killed_at_any_time_lose_no_trial(data: st.DataObject) -> None:
     world = World()

@@ -218,7 +218,7 @@ async def test_deleting_a_benchmark_ends_its_series() -> None:
     assert not [key for key in await samples(cache) if dict(key[1]).get("benchmark")]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     st.sets(
         st.tuples(st.sampled_from(["1Mi", "1Gi", "1G"]), st.sampled_from(["1", "4"]), st.sampled_from(["Cold", "Warm"]))

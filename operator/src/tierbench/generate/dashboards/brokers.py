@@ -152,6 +152,24 @@ def _costs() -> Panels:
             query(_mean("server_class", "connect_seconds"), _CLASS),
         ),
         over_time(
+            "Acknowledgement",
+            "From handing a message over to the broker's acknowledgement, mean; empty where none is asked for.",
+            "s",
+            query(_mean("server_class, broker", "acknowledge_mean_seconds"), "{{server_class}}, {{broker}}"),
+        ),
+        over_time(
+            "Messages in a batch",
+            "Of Kafka: sent together, mean.",
+            "short",
+            query(_mean("server_class, broker", "batch_messages"), "{{server_class}}, {{broker}}"),
+        ),
+        over_time(
+            "Bytes of a batch",
+            "Of Kafka: as sent, after its own compression, mean.",
+            "bytes",
+            query(_mean("server_class, broker", "batch_bytes"), "{{server_class}}, {{broker}}"),
+        ),
+        over_time(
             "TLS handshake",
             "Of a connection, mean; empty if no case uses TLS.",
             "s",
