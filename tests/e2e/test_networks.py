@@ -1,5 +1,7 @@
 """Networks on a real cluster: the shaped rate is found, both protocols go both ways, and what is blocked says so."""
 
+import os
+import signal
 import subprocess
 from typing import Any
 
@@ -7,7 +9,8 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running, assert_nothing_left, network
-from tests.e2e.kubectl import Kubectl
+from tests.e2e.kubectl import Kubectl, wait_for
+from tests.e2e.operator_release import pids
 
 # Of a 1500-byte packet in an Ethernet frame: without IPv4, TCP and timestamps.
 PAYLOAD_SHARE = 1448 / 1514
@@ -68,3 +71,47 @@ def test_udp_that_is_blocked_fails_its_cases_and_no_other(kubectl: Kubectl, clus
         subprocess.run(node.inside("iptables", "-D", *rule), check=True)
     assert tcp["status"]["phase"] == "Measured"
     assert (udp["status"]["phase"], udp["status"]["reason"]) == ("Failed", "UDPBlocked")
+
+
+def at_once(**spec: Any) -> dict[str, Any]:
+    """Two clients on links of their own rates, the server where there is room for both."""
+    clients = {"nodeClasses": ["cloud", "jetson-nano"], "simultaneous": True}
+    return {"servers": {"nodeClasses": ["user"]}, "clients": clients, "directions": ["Upload"], **spec}
+
+
+def test_clients_at_once_share_by_their_links(kubectl: Kubectl, cluster: Cluster) -> None:
+    with cluster.link("cloud-1", "50mbit"), cluster.link("jetson-1", "100mbit"):
+        (result,) = run(kubectl, **at_once(durationSeconds=3))
+    status = result["status"]
+    assert [client["node"] for client in result["spec"]["clients"]] == ["cloud-1", "jetson-1"]
+    for client, link in ((1, 50e6), (2, 100e6)):
+        assert mean(result, f"client{client}BitsPerSecond") == pytest.approx(link * PAYLOAD_SHARE, rel=0.03)
+    assert mean(result, "throughputBitsPerSecond") == pytest.approx(150e6 * PAYLOAD_SHARE, rel=0.03)
+    assert mean(result, "fairnessPartsPerMillion") == pytest.approx(900_000, rel=0.01)
+    assert all(trial["network"]["overlapPartsPerMillion"] >= 950_000 for trial in status["trials"]), status["trials"]
+    (fact,) = [fact for fact in status["facts"] if fact["reason"] == "UnevenShares"]
+    assert "jetson-1" in fact["message"]
+
+
+def test_a_client_that_dies_leaves_the_others_figures(kubectl: Kubectl, cluster: Cluster) -> None:
+    kubectl.apply(network(**at_once(durationSeconds=4)))
+    running = Running(kubectl, "networks", "networkbenchmark")
+
+    def second() -> str | None:
+        selector = "tierbench.io/role=client,tierbench.io/part=1"
+        names = [pod["metadata"]["name"] for pod in kubectl.list("pods", "-l", selector)]
+        return next((name for name in names if "TrialStarted" in kubectl("logs", name)), None)
+
+    pod = wait_for("the second client is in its trial", second)
+    for pid in pids(cluster, kubectl.namespace, pod, "tierbench-client"):
+        os.kill(pid, signal.SIGKILL)
+    running.wait_for_phase("Complete")
+    (result,) = running.results
+    marked, whole = result["status"]["trials"]
+    assert (marked["outcome"], marked["failure"]["reason"]) == ("Failed", "ClientLost")
+    kept, lost = marked["network"]["shares"]
+    assert kept["bitsPerSecond"] > 0
+    assert lost["failure"]["reason"] == "ClientLost"
+    assert (whole["outcome"], len(whole["network"]["shares"])) == ("Completed", 2)
+    assert result["status"]["counts"]["interruptions"] == 1
+    assert_nothing_left(running)

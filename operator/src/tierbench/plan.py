@@ -60,7 +60,7 @@ def plan(spec: BenchmarkSpec, places: Sequence[Slot], factors: Callable[[Slot], 
     """All cases in the order of the spec; the last factor varies fastest. `factors` are those of a place's server."""
     combinations = (
         (slot, client_class, dict(slot.levels) | levels)
-        for slot, client_class in product(places, spec.clients.node_classes)
+        for slot, client_class in product(places, spec.clients.in_turn)
         for levels in _levels(factors(slot))
     )
     return tuple(Case(number, *combination) for number, combination in enumerate(combinations, start=1))

@@ -9,11 +9,11 @@ from tests.unit.workloads.test_broker import arguments
 from tests.unit.workloads.test_file_transfer import CLASS
 from tierbench.plan import plan
 from tierbench.workloads.network import NetworkWorkload
-from tierbench.workloads.workload import ClientSite, Manifest, RunningServer, ServerSite
+from tierbench.workloads.workload import ClientSite, Manifest, Role, RunningServer, ServerSite
 
 NODE_PORTS = {
     "metadata": {"name": "nb-demo-r1-s1", "namespace": "default"},
-    "spec": {"ports": [{"name": "iperf3", "nodePort": 30123}, {"name": "iperf3-udp", "nodePort": 30123}]},
+    "spec": {"ports": [{"name": "iperf3-1", "nodePort": 30123}, {"name": "iperf3-1-udp", "nodePort": 30123}]},
 }
 
 
@@ -33,12 +33,17 @@ def server(**spec: Any) -> dict[str, list[Manifest]]:
     return found
 
 
-def job(**spec: Any) -> Manifest:
+def jobs(**spec: Any) -> list[Manifest]:
     given = workload(**spec)
     case = plan(given.spec, given.slots(), given.factors)[0]
     running = RunningServer(site_of(given), "10.0.0.5", "192.0.2.7", NODE_PORTS, {"spec": {"clusterIP": "10.96.0.9"}})
-    (part,) = given.parts(case)
-    return given.client(ClientSite("job", 1, 2, part, "u1", CLASS, (2, 3), 600), case, running)
+    sites = [ClientSite(f"job-{part.index}", 1, 2, part, "u1", CLASS, (2, 3), 600) for part in given.parts(case)]
+    return [given.client(site, case, running) for site in sites]
+
+
+def job(**spec: Any) -> Manifest:
+    (only,) = jobs(**spec)
+    return only
 
 
 def pods(**spec: Any) -> list[Manifest]:
@@ -96,3 +101,25 @@ def test_the_levels_reach_the_engine() -> None:
     }  # fmt: skip
     assert {name: given[name] for name in expected} == expected
     assert "kilobits-per-second" not in arguments(job())
+
+
+def test_clients_at_once_have_a_server_and_a_port_each_and_meet() -> None:
+    clients = {"nodeClasses": ["user", "jetson"], "simultaneous": True, "nodesPerClass": 2}
+    given = workload(clients=clients)
+    (case, *_) = plan(given.spec, given.slots(), given.factors())
+    assert len(plan(given.spec, given.slots(), given.factors())) == 4
+    parts = [(part.node_class, part.role) for part in given.parts(case)]
+    assert parts == [(name, Role.SHARE) for name in ("user", "user", "jetson", "jetson")]
+    words = [arguments(one) for one in jobs(clients=clients)]
+    assert [one["server"] for one in words] == [f"10.0.0.5:{port}" for port in range(5201, 5205)]
+    assert [(one["part"], one["parts"]) for one in words] == [(str(part), "4") for part in range(4)]
+    assert {one["barrier"] for one in words} == {"r1-c1-a2"}
+    containers = server(clients=clients)["Pod"][0]["spec"]["containers"]
+    assert [one["command"][-1] for one in containers[:-1]] == ["5201", "5202", "5203", "5204"]
+    assert containers[-1]["args"][containers[-1]["args"].index("--ports") + 1] == "5201,5202,5203,5204"
+
+
+def test_clients_in_turn_are_cases_of_their_own() -> None:
+    given = workload(clients={"nodeClasses": ["user", "jetson"]})
+    cases = plan(given.spec, given.slots(), given.factors())
+    assert [case.client_class for case in cases[:4]] == ["user", "user", "jetson", "jetson"]

@@ -19,8 +19,8 @@ const mostStreams = 128 // iperf3's own limit
 
 type networkFlags struct {
 	ending
-	server, trials, protocol, direction, pingHost, agent, agentTokenFile string
-	warmup, streams, duration, rate, ready, count, interval, size        int
+	server, trials, protocol, direction, pingHost, agent, agentTokenFile, barrier string
+	warmup, streams, duration, rate, ready, count, interval, size, part, parts    int
 }
 
 func networkCommand() *cobra.Command {
@@ -57,6 +57,9 @@ func (f *networkFlags) add(set *pflag.FlagSet) {
 	set.IntVar(&f.size, "ping-size", 56, "bytes of payload in each")
 	set.StringVar(&f.agent, "agent", "", "URL of the agent beside the server")
 	set.StringVar(&f.agentTokenFile, "agent-token-file", "", "file with the agent's token")
+	set.StringVar(&f.barrier, "barrier", "", "name of the barrier at which clients meet that measure at once")
+	set.IntVar(&f.part, "part", 0, "number of this client among them, from 0")
+	set.IntVar(&f.parts, "parts", 1, "how many there are")
 	f.ending.add(set)
 }
 
@@ -92,6 +95,7 @@ func (f *networkFlags) options() (*network.Options, error) {
 		Host: host, Port: port, First: first, Last: last, Warmup: f.warmup, Protocol: f.protocol, Direction: f.direction,
 		Streams: f.streams, Duration: time.Duration(f.duration) * time.Second, BitsPerSecond: int64(f.rate) * 1000,
 		Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent,
+		Barrier: f.barrier, Part: f.part, Parts: f.parts,
 		Ping: network.Ping{Host: pingHost, Count: f.count, Interval: time.Duration(f.interval) * time.Millisecond, Size: f.size},
 	}, nil
 }
@@ -108,6 +112,10 @@ func (f *networkFlags) check() error {
 		return fmt.Errorf("--streams is %d: write 1 to %d", f.streams, mostStreams)
 	case f.duration < 1, f.interval < 1, f.size < 1:
 		return errors.New("--duration-seconds, --ping-interval-milliseconds and --ping-size must be at least 1")
+	case f.parts < 1 || f.part < 0 || f.part >= f.parts:
+		return fmt.Errorf("--part is %d of --parts %d: parts count from 0", f.part, f.parts)
+	case f.parts > 1 && (f.agent == "" || f.barrier == ""):
+		return errors.New("--parts above 1 needs --agent and --barrier, where they meet")
 	case f.warmup < 0, f.ready < 0, f.count < 0:
 		return errors.New("--warmup, --ready-milliseconds and --ping-count cannot be negative")
 	}

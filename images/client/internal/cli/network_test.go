@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -131,6 +132,47 @@ func TestTheAgentTellsOfTheServersSide(t *testing.T) {
 	}
 }
 
+// TestClientsBeginTogether starts one long after the other; each has a server of its own, and both end together.
+func TestClientsBeginTogether(t *testing.T) {
+	t.Parallel()
+	beside, err := agent.New(agent.Options{Token: "secret", Interval: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listening := httptest.NewServer(beside.Handler())
+	t.Cleanup(listening.Close)
+	token := filepath.Join(t.TempDir(), "token")
+	write(t, token, "secret")
+	common := []string{"--agent=" + listening.URL, "--agent-token-file=" + token, "--barrier=b", "--parts=2", "--trials=1-2", "--output=json"}
+	var outs [2]bytes.Buffer
+	var clients [2]*exec.Cmd
+	for part := range clients {
+		arguments := startIperf3(t).arguments(append(common, fmt.Sprintf("--part=%d", part), fmt.Sprintf("--ping-count=%d", 1+50*part))...)
+		clients[part] = process(t, &outs[part], append(arguments, "--termination-log="+filepath.Join(t.TempDir(), "log"))...)
+	}
+	var starts [2][2]time.Time
+	for part, client := range clients {
+		if code := exitCode(t, client); code != 0 {
+			t.Fatalf("part %d: exit code %d", part, code)
+		}
+		for line := range bytes.Lines(outs[part].Bytes()) {
+			var trial contract.Trial
+			if err := json.Unmarshal(line, &trial); err != nil || trial.Record != "Trial" {
+				continue
+			}
+			if after := trial.Network.StartNanoseconds; after == nil || *after > int64(time.Second) {
+				t.Errorf("part %d: %+v", part, trial.Network)
+			}
+			starts[part][trial.Trial-1], _ = time.Parse(time.RFC3339Nano, trial.StartTime)
+		}
+	}
+	for trial := range 2 {
+		if apart := starts[0][trial].Sub(starts[1][trial]).Abs(); apart > 100*time.Millisecond || starts[0][trial].IsZero() {
+			t.Errorf("trial %d: %v apart", trial+1, apart)
+		}
+	}
+}
+
 func TestABusyServerIsWaitedForAndThenAReason(t *testing.T) {
 	t.Parallel()
 	server := startIperf3(t)
@@ -234,6 +276,7 @@ func TestNetworkArgumentsAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	for _, arguments := range [][]string{
 		{"--server=here"}, {"--server=h:1", "--protocol=SCTP"}, {"--server=h:1", "--direction=Sideways"}, {"--server=h:1", "--protocol=UDP"},
 		{"--server=h:1", "--streams=0"}, {"--server=h:1", "--duration-seconds=0"}, {"--server=h:1", "--ping-count=-1"}, {"--server=h:1", "--trials=0-1"},
+		{"--server=h:1", "--parts=2"}, {"--server=h:1", "--part=1"},
 	} {
 		code, trials, seal := sealed(t, append([]string{"network"}, arguments...)...)
 		if code == 0 || len(trials) != 0 || seal.Failure == nil || seal.Failure.Reason != "InvalidArguments" {

@@ -155,9 +155,10 @@ type Exchange struct {
 
 // Network is what the network did in one trial.
 type Network struct {
-	Upload   *Flow   `json:"upload,omitempty"`
-	Download *Flow   `json:"download,omitempty"`
-	Ping     *Echoes `json:"ping,omitempty"`
+	Upload           *Flow   `json:"upload,omitempty"`
+	Download         *Flow   `json:"download,omitempty"`
+	Ping             *Echoes `json:"ping,omitempty"`
+	StartNanoseconds *int64  `json:"startNanoseconds,omitempty"` // from the clients' common start
 }
 
 // Flow is what went one way, all streams together. nil: not of this protocol, or iperf3 does not say.

@@ -34,6 +34,8 @@ type Options struct {
 	Ready         time.Duration // how long the server may refuse a trial, or be busy
 	Ping          Ping
 	Agent         *beside.Agent // nil for none
+	Barrier       string        // names where clients meet that measure at once
+	Part, Parts   int           // which of them this one is, from 0, and how many there are
 }
 
 // Ping is what is asked of ping before each trial's load.

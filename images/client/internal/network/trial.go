@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"tierbench.io/client/internal/contract"
@@ -10,7 +11,12 @@ import (
 	"tierbench.io/client/internal/usage"
 )
 
-const retryPause = 500 * time.Millisecond // before a trial begins again that the server did not take
+const (
+	retryPause = 500 * time.Millisecond // before a trial begins again that the server did not take
+	// How long clients wait for one another: a pod may have to pull its image. Whoever started them ends those that
+	// wait for one that was lost.
+	untilStart = 10 * time.Minute
+)
 
 // Run runs warm-up trials and then those that options ask for. Trials that fail are reported like others; an error is
 // what ends the whole series early: a *contract.Failure, or context.Canceled.
@@ -29,20 +35,24 @@ func Run(ctx context.Context, options *Options, report contract.Reporter) error 
 }
 
 func runTrial(ctx context.Context, options *Options, report contract.Reporter, number int, warmup bool) error {
-	if err := report.Started(number, warmup, time.Now()); err != nil {
-		return err
-	}
 	echoes, histogram, err := ping(ctx, &options.Ping)
 	if err != nil {
 		return err
 	}
 	observed := false
-	if options.Agent != nil {
+	if options.Agent != nil && options.Part == 0 {
 		if observed, err = options.Agent.Begin(ctx, "", ""); err != nil {
 			return err
 		}
 	}
-	trial, err := load(ctx, options)
+	if err := meet(ctx, options, number, warmup); err != nil {
+		return err
+	}
+	together := time.Now()
+	if err := report.Started(number, warmup, together); err != nil {
+		return err
+	}
+	trial, err := load(ctx, options, together)
 	if err != nil {
 		return err
 	}
@@ -56,8 +66,22 @@ func runTrial(ctx context.Context, options *Options, report contract.Reporter, n
 	return report.Ended(trial)
 }
 
-// load makes the load of one trial; what the server refuses is tried again while it may become ready.
-func load(ctx context.Context, options *Options) (contract.Trial, error) {
+// meet waits for the other clients, so that all begin at once. Nobody waits at the end: what was measured beside a client
+// that was lost is told all the same.
+func meet(ctx context.Context, options *Options, number int, warmup bool) error {
+	if options.Parts < 2 {
+		return nil
+	}
+	name := fmt.Sprintf("%s-t%d", options.Barrier, number)
+	if warmup {
+		name = fmt.Sprintf("%s-w%d", options.Barrier, number)
+	}
+	return options.Agent.Meet(ctx, name, options.Part, options.Parts, untilStart)
+}
+
+// load makes the load of one trial; what the server refuses is tried again while it may become ready. Clients that measure
+// at once tell how long after their common start theirs began.
+func load(ctx context.Context, options *Options, together time.Time) (contract.Trial, error) {
 	for deadline := time.Now().Add(options.Ready); ; {
 		started, cpu := time.Now(), usage.ProgramsCPU()
 		seen, err := transmit(ctx, options)
@@ -75,6 +99,10 @@ func load(ctx context.Context, options *Options) (contract.Trial, error) {
 			Outcome: contract.Completed, StartTime: contract.FormatTime(started), DurationNanoseconds: seen.took.Nanoseconds(),
 			Client:  contract.ClientSample{CPUNanoseconds: (usage.ProgramsCPU() - cpu).Nanoseconds()},
 			Network: &contract.Network{Upload: seen.upload, Download: seen.download},
+		}
+		if options.Parts > 1 {
+			after := started.Sub(together).Nanoseconds()
+			trial.Network.StartNanoseconds = &after
 		}
 		if failure != nil {
 			trial.Outcome, trial.Failure, trial.DurationNanoseconds = contract.Failed, failure, time.Since(started).Nanoseconds()

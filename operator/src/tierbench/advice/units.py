@@ -117,6 +117,7 @@ _TITLES: Final = {
     "throughputBitsPerSecond": "Throughput",
     "uploadBitsPerSecond": "Upload",
     "downloadBitsPerSecond": "Download",
+    "fairnessPartsPerMillion": "Fairness (Jain's index)",
     "retransmits": "TCP segments sent again",
     "lostPartsPerMillion": "UDP packets lost",
     "pingNanoseconds": "Ping",

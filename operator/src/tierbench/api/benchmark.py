@@ -82,6 +82,11 @@ class Clients(Model):
 
     node_classes: ClassNames = Field(description="The node classes that use the service, each in turn.")
 
+    @property
+    def in_turn(self) -> tuple[str, ...]:
+        """The classes that cases of their own begin with."""
+        return self.node_classes
+
 
 class Order(Model):
     """In which order cases run. All cases of one server node stay together."""

@@ -193,12 +193,31 @@ class Echoes(Model):
     )
 
 
+class ClientShare(Model):
+    """What one of several clients that measured at once got."""
+
+    client: int = Field(ge=0, le=15, description="Its place among the clients, from 0.")
+    bits_per_second: Count = Field(default=0, description="Payload that its receivers got, both ways together.")
+    retransmits: Count | None = Field(default=None, description="TCP segments that were sent again.")
+    lost_packets: Count | None = Field(default=None, description="UDP packets that were lost.")
+    failure: Failure | None = Field(default=None, description="Why it has no figures, if it has none.")
+
+
 class Network(Model):
     """What the network did in one trial."""
 
     upload: Flow | None = Field(default=None, description="From client to server.")
     download: Flow | None = Field(default=None, description="From server to client.")
     ping: Echoes | None = Field(default=None, description="Echo requests before the load.")
+    start_nanoseconds: Nanoseconds | None = Field(
+        default=None, description="Of one of several clients: from their common start to the start of its load."
+    )
+    shares: tuple[ClientShare, ...] = Field(
+        default=(), max_length=16, description="Of several clients together: what each got. No client prints it."
+    )
+    overlap_parts_per_million: PartsPerMillion | None = Field(
+        default=None, description="Of several clients together: the share of the longest load in which all sent."
+    )
 
 
 class Histogram(Model):

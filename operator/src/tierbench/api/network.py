@@ -1,13 +1,15 @@
 """NetworkBenchmark: how fast does the network between two classes of node carry data, and how far apart are they?"""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final
 
 from pydantic import Field, JsonValue
 
-from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, BenchmarkSpec
-from tierbench.api.model import Kind, Model, Rule
+from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, BenchmarkSpec, Clients
+from tierbench.api.model import ClassNames, Kind, Model, Rule, rules
 from tierbench.api.trim import FITTING_TRIM, Trim
+
+MAXIMUM_CLIENTS: Final = 16
 
 
 class Protocol(StrEnum):
@@ -44,6 +46,31 @@ class Ping(Model):
     size: int = Field(default=56, ge=16, le=65000, description="Bytes of payload in each, as ping counts them.")
 
 
+class NetworkClients(Clients):
+    """Where the other ends are."""
+
+    node_classes: ClassNames = Field(description="Their node classes: each in turn, or all at once.")
+    simultaneous: bool = Field(
+        default=False, description="Whether all of them measure at once, each from a node of its own."
+    )
+    nodes_per_class: int = Field(
+        default=1, ge=1, le=16, description="If so, how many nodes of each class take part, a client on each."
+    )
+
+    @property
+    def in_turn(self) -> tuple[str, ...]:
+        """All together are one case, which bears the name of the first."""
+        return self.node_classes[:1] if self.simultaneous else self.node_classes
+
+
+_TOGETHER = Rule(
+    "self.simultaneous || self.nodesPerClass == 1",
+    "nodesPerClass is how many nodes of each class measure at once: set simultaneous: true, or leave it out",
+)
+_BOUNDED_CLIENTS = Rule(
+    f"size(self.nodeClasses) * self.nodesPerClass <= {MAXIMUM_CLIENTS}",
+    f"more than {MAXIMUM_CLIENTS} clients would measure at once: name fewer classes, or lower nodesPerClass",
+)
 _UDP_RATE = Rule(
     "!self.protocols.exists(p, p == 'UDP') || has(self.udp)",
     "UDP needs a rate to send at: write, for example, udp: {kilobitsPerSecond: 10000}",
@@ -55,7 +82,8 @@ _FITTING_TIME = Rule(
 )
 _CASES = (
     "size(self.protocols) * size(self.directions) * size(self.streams)"
-    " * size(self.servers.nodeClasses) * self.servers.nodesPerClass * size(self.clients.nodeClasses)"
+    " * size(self.servers.nodeClasses) * self.servers.nodesPerClass"
+    " * (self.clients.simultaneous ? 1 : size(self.clients.nodeClasses))"
 )
 _BOUNDED_MATRIX = Rule(
     f"{_CASES} <= {MAXIMUM_CASES}",
@@ -69,6 +97,9 @@ _SET: dict[str, JsonValue] = {"x-kubernetes-list-type": "set"}
 class NetworkSpec(BenchmarkSpec):
     """Data of these kinds, between each server class and each client class."""
 
+    clients: NetworkClients = Field(
+        json_schema_extra=rules(_TOGETHER, _BOUNDED_CLIENTS), description="Where the other ends are."
+    )
     protocols: tuple[Protocol, ...] = Field(
         default=(Protocol.TCP,),
         min_length=1,

@@ -58,6 +58,9 @@ class ResultSpec(Model):
     )
     server: NodeFacts = Field(description="Where the service ran.")
     client: NodeFacts = Field(description="Where its user ran; of several nodes, the first.")
+    clients: tuple[NodeFacts, ...] = Field(
+        default=(), max_length=16, description="Where each client ran, of several that measure at once."
+    )
     service: ServiceFacts | None = Field(default=None, description="How it was set up, where that can be chosen.")
     trials: int = Field(ge=1, description="Trials that count, once complete.")
     warmup: int = Field(default=0, ge=0, description="Trials before them that do not.")
@@ -173,12 +176,12 @@ class ResultStatus(Model):
     counts: Counts = Field(default=Counts(), description="What happened, over all counted trials.")
     statistics: dict[str, Statistic] = Field(
         default_factory=dict,
-        json_schema_extra={"maxProperties": 32},
+        json_schema_extra={"maxProperties": 64},
         description="Quantities over the good trials that were not trimmed, by name; each name ends with its unit.",
     )
     untrimmed: dict[str, Statistic] = Field(
         default_factory=dict,
-        json_schema_extra={"maxProperties": 32},
+        json_schema_extra={"maxProperties": 64},
         description="The same over all good trials, where some were trimmed.",
     )
     distributions: Distributions = Field(default=Distributions(), description="Merged over the good trials.")

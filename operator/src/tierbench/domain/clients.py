@@ -84,7 +84,7 @@ def measure(run: Run, case: Case, server: RunningServer) -> Decision:
         return _wait(at, 1.0)
     over = _over(at)
     if over is not None:
-        return _ended(at, *over)
+        return _wait(at, 1.0) if _others_measure(at) else _ended(at, *over)
     problem = next((found for _, pod in at.client if (found := _problem(at, pod)) is not None), None)
     return _give_up(at, problem) if problem is not None else _wait(at, 30.0)
 
@@ -102,6 +102,15 @@ def _over(at: _Measurement) -> tuple[JobView, PodView | None] | None:
     return (job, pod) if all(pod is not None and pod.terminated is not None for _, pod in at.client) else None
 
 
+def _others_measure(at: _Measurement) -> bool:
+    """Whether a client is in mid-trial that measured beside one that was lost: what it gets is kept."""
+    if at.parts[0].role is not Role.SHARE:
+        return False
+    alive = [pod for _, pod in at.client if pod is not None and pod.terminated is None and not pod.deleting]
+    outputs = [parse_output(_log(at.run, pod).text) for pod in alive]
+    return any(output.begun > len(output.trials) for output in outputs)
+
+
 def _fold(run: Run, case: Case, server: RunningServer) -> _Measurement:
     """Adds to the result every trial that all parts of a client have printed; none is counted twice."""
     result = run.result(case)
@@ -110,10 +119,20 @@ def _fold(run: Run, case: Case, server: RunningServer) -> _Measurement:
     parts = run.observed.workload.parts(case)
     pods = _client_pods(run, case)
     for attempt in sorted({pod.attempt for pod in pods}):
-        texts = {pod.part: _log(run, pod).text for pod in pods if pod.attempt == attempt}
-        outputs = [PartOutput(parse_output(texts.get(part.index, "")).trials, part.role is Role.ECHO) for part in parts]
+        mine = {pod.part: pod for pod in pods if pod.attempt == attempt}
+        outputs = [_part_output(run, part, mine.get(part.index)) for part in parts]
         status = record(spec, status, merge_parts(outputs), attempt)
     return _Measurement(run, case, server, spec, None if result is None else result.status, status)
+
+
+def _part_output(run: Run, part: Part, pod: PodView | None) -> PartOutput:
+    """What a part has printed. One that measures beside others is lost once it is known that it prints no more."""
+    if pod is None:
+        return PartOutput((), part.role is Role.ECHO)
+    log = _log(run, pod)
+    failed = pod.terminated is not None and pod.terminated.exit_code != 0 and log.complete
+    lost = part.role is Role.SHARE and failed
+    return PartOutput(parse_output(log.text).trials, part.role is Role.ECHO, lost)
 
 
 def _client_pods(run: Run, case: Case) -> list[PodView]:

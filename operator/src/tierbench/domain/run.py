@@ -6,14 +6,14 @@ from datetime import datetime
 from functools import cached_property
 
 from tierbench.api.benchmark import BenchmarkSpec, Colocation, NodeAssignment, RunStatus
-from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase, ResultSpec
+from tierbench.api.result import BenchmarkReference, BenchmarkResult, NodeFacts, ResultPhase, ResultSpec
 from tierbench.domain import reasons
 from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed
 from tierbench.domain.schedule import is_time
 from tierbench.domain.views import Problem, format_time
 from tierbench.plan import Case, Slot, in_order, plan
-from tierbench.workloads.workload import NodeSize, ServerSite
+from tierbench.workloads.workload import NodeSize, Role, ServerSite
 
 
 def run_to_do(observed: Observed, now: datetime) -> RunStatus | None:
@@ -85,11 +85,15 @@ class Run:
             return server
         found: dict[str, tuple[str, ...]] = {}
         nodes = []
-        for part in self.observed.workload.parts(case):
+        parts = self.observed.workload.parts(case)
+        for part in parts:
             if part.node_class not in found:
                 choices = self._choices(case, part.node_class, server)
                 if isinstance(choices, Problem):
                     return choices
+                sharing = sum(other.role is Role.SHARE and other.node_class == part.node_class for other in parts)
+                if sharing > len(choices):
+                    return _too_few(part.node_class, sharing, len(choices))
                 found[part.node_class] = choices
             choices = found[part.node_class]
             nodes.append(choices[part.index % len(choices)])
@@ -164,8 +168,28 @@ class Run:
                 server_class, classes.get(server_class), None if case.server.external else nodes.get(str(server))
             ),
             client=facts(client_class, classes.get(client_class), nodes.get(client)),
+            clients=self._sharing(case, clients),
             service=self.observed.workload.service(case.server, self._size(str(server))),
             trials=self.spec.repetitions,
             warmup=self.spec.warmup,
             trim=self.spec.trimmed,
         )
+
+    def _sharing(self, case: Case, nodes: tuple[str, ...] | Problem) -> tuple[NodeFacts, ...]:
+        """The clients that measure at once, in the order of their parts."""
+        parts = self.observed.workload.parts(case)
+        if isinstance(nodes, Problem) or parts[0].role is not Role.SHARE:
+            return ()
+        classes, known = self.observed.classes, self.observed.nodes
+        return tuple(
+            facts(part.node_class, classes.get(part.node_class), known.get(node))
+            for part, node in zip(parts, nodes, strict=True)
+        )
+
+
+def _too_few(node_class: str, clients: int, nodes: int) -> Problem:
+    message = (
+        f"{clients} clients of class {node_class} are to measure at once, each on a node of its own, and only {nodes} "
+        "can be used: add nodes to the class, or lower spec.clients.nodesPerClass."
+    )
+    return Problem(reasons.TOO_FEW_NODES, message)

@@ -19,6 +19,10 @@ UNTRIMMED: Final = gauge(
     f"{_PREFIX}_untrimmed_throughput_bits_per_second",
     "Payload a second that receivers got, mean of all good trials, where some were trimmed.",
 )
+CLIENT: Final = gauge(
+    f"{_PREFIX}_client_throughput_bits_per_second",
+    "Payload a second that one of several clients got that measured at once, mean.",
+)
 _MEANS: Final = {
     "throughputBitsPerSecond": (
         gauge(
@@ -33,6 +37,10 @@ _MEANS: Final = {
     "downloadBitsPerSecond": (
         gauge(f"{_PREFIX}_download_bits_per_second", "Of this, from server to client, likewise."),
         1,
+    ),
+    "fairnessPartsPerMillion": (
+        gauge(f"{_PREFIX}_fairness_ratio", "Jain's index of clients that measured at once: 1 for even shares, mean."),
+        1e6,
     ),
     "retransmits": (gauge(f"{_PREFIX}_tcp_retransmits", "TCP segments that senders sent again in a trial, mean."), 1),
     "lostPartsPerMillion": (gauge(f"{_PREFIX}_udp_lost_ratio", "Share of UDP packets that were lost, mean."), 1e6),
@@ -81,5 +89,9 @@ def add(samples: Samples, result: BenchmarkResult) -> None:
     for quantity, (family, divisor) in _MEANS.items():
         value = status.statistics.get(quantity)
         samples.add(family, None if value is None else value.mean / divisor)
+    for number, node in enumerate(result.spec.clients, start=1):
+        value = status.statistics.get(f"client{number}BitsPerSecond")
+        more = {"client": str(number), "share_class": node.node_class, "share_node": node.node}
+        samples.add(CLIENT, None if value is None else value.mean, more)
     untrimmed = status.untrimmed.get("throughputBitsPerSecond")
     samples.add(UNTRIMMED, None if untrimmed is None else untrimmed.mean)

@@ -12,10 +12,14 @@ from tierbench.api.contract import CONTRACT_VERSION, Seal, TrialLine
 
 @dataclass(frozen=True)
 class Output:
-    """The trials in a log, in the order in which they were printed. `problems` says what could not be read."""
+    """The trials in a log, in the order in which they were printed, and how many have begun.
+
+    `problems` says what could not be read.
+    """
 
     trials: tuple[TrialLine, ...]
     problems: tuple[str, ...] = ()
+    begun: int = 0
 
 
 class SealState(StrEnum):
@@ -43,8 +47,10 @@ def parse_output(text: str) -> Output:
     """
     trials: list[TrialLine] = []
     problems: list[str] = []
+    begun = 0
     for number, line in enumerate(_whole_lines(text), start=1):
         body = _json(line)
+        begun += body is not None and body.get("record") == "TrialStarted"
         if body is None or body.get("record") != "Trial":
             continue
         if body.get("contract") != CONTRACT_VERSION:
@@ -57,7 +63,7 @@ def parse_output(text: str) -> Output:
         except ValidationError as error:
             where = ".".join(str(part) for part in error.errors()[0]["loc"])
             problems.append(f"line {number}: {where}: {error.errors()[0]['msg']}")
-    return Output(tuple(trials), tuple(problems))
+    return Output(tuple(trials), tuple(problems), begun)
 
 
 def _whole_lines(text: str) -> list[str]:

@@ -14,6 +14,7 @@ from tierbench.api.contract import (
     TrialLine,
 )
 from tierbench.results import histogram
+from tierbench.results.shares import lost_client, merge_networks
 
 _MEANS: Final = ("connect_nanoseconds", "tls_nanoseconds")
 _COSTS: Final = (
@@ -24,21 +25,33 @@ _COSTS: Final = (
 
 @dataclass(frozen=True)
 class PartOutput:
-    """The trials that a part has printed. An echo's costs count; its messages are those that the senders count."""
+    """The trials that a part has printed. An echo's costs count; its messages are those that the senders count.
+
+    A part that is `lost` prints no more, and the others are kept without it.
+    """
 
     trials: Sequence[TrialLine]
     echo: bool = False
+    lost: bool = False
 
 
 def merge_parts(parts: Sequence[PartOutput]) -> tuple[TrialLine, ...]:
-    """The trials that all parts have printed, in the order of the first."""
+    """The trials that all parts have printed but those that are lost, in the order of the first."""
     if len(parts) == 1:
         return tuple(parts[0].trials)
     lines = [{(line.warmup, line.trial): line for line in part.trials} for part in parts]
-    together = [key for key in lines[0] if all(key in known for known in lines)]
-    return tuple(
-        _merge([(known[key], part.echo) for known, part in zip(lines, parts, strict=True)]) for key in together
-    )
+    waited_for = [known for known, part in zip(lines, parts, strict=True) if not part.lost]
+    together = [key for key in (waited_for[0] if waited_for else ()) if all(key in known for known in waited_for)]
+    return tuple(_together([known.get(key) for known in lines], parts) for key in together)
+
+
+def _together(lines: Sequence[TrialLine | None], parts: Sequence[PartOutput]) -> TrialLine:
+    merged = _merge([(line, part.echo) for line, part in zip(lines, parts, strict=True) if line is not None])
+    if merged.network is None:
+        return merged
+    failure = lost_client(lines) or merged.failure
+    outcome = Outcome.COMPLETED if failure is None else Outcome.FAILED
+    return merged.model_copy(update={"network": merge_networks(lines), "outcome": outcome, "failure": failure})
 
 
 def _merge(lines: Sequence[tuple[TrialLine, bool]]) -> TrialLine:

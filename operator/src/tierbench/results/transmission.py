@@ -1,17 +1,22 @@
 """What could have spoiled the numbers of a network's case, and what explains them."""
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Final
 
 from tierbench.api.contract import Flow
-from tierbench.api.result import Note, ResultTrial
+from tierbench.api.result import Note, ResultSpec, ResultTrial
+from tierbench.results.display import bit_rate
+from tierbench.results.shares import fairness
 
 SATURATED_CORE_SHARE: Final = 0.9
+EVEN_FAIRNESS: Final = 0.95
+TOGETHER_PARTS_PER_MILLION: Final = 950_000
 
 
-def network_facts(good: Sequence[ResultTrial]) -> list[Note]:
-    """What explains the numbers and spoils nothing: what was lost."""
-    notes = []
+def network_facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
+    """What explains the numbers and spoils nothing: what was lost, and who took the bandwidth."""
+    notes = _taken(spec, good)
     flows = [flow for trial in good for flow in _flows(trial)]
     lost = sum(flow.lost_packets or 0 for flow in flows)
     if lost:
@@ -26,13 +31,46 @@ def network_facts(good: Sequence[ResultTrial]) -> list[Note]:
     return notes
 
 
-def network_invalid(good: Sequence[ResultTrial]) -> list[Note]:
-    """What could have spoiled the numbers: a server that was the limit. Of clients the same is said for every kind."""
-    saturated = sum(map(_server_saturated, good))
-    if not saturated:
+def _taken(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
+    """Who took most, where the shares were not even."""
+    trials = [trial.network.shares for trial in good if trial.network is not None and trial.network.shares]
+    if not trials:
         return []
-    message = f"In {saturated} of {len(good)} trials the iperf3 server used all of a CPU: it may be what was measured."
-    return [Note(reason="ServerSaturated", message=message)]
+    rates = [fmean(share.bits_per_second for share in shares) for shares in zip(*trials, strict=True)]
+    total, most = sum(rates), max(range(len(rates)), key=rates.__getitem__)
+    if not total or fairness(rates) >= EVEN_FAIRNESS:
+        return []
+    node = spec.clients[most] if most < len(spec.clients) else spec.client
+    message = (
+        f"Client {most + 1} ({node.node}, {node.node_class}) took {100 * rates[most] / total:.0f} % of "
+        f"{bit_rate(total)}; even shares are {100 / len(rates):.0f} %."
+    )
+    return [Note(reason="UnevenShares", message=message)]
+
+
+def network_invalid(good: Sequence[ResultTrial]) -> list[Note]:
+    """What could have spoiled the numbers: a server that was the limit, clients that were not at once what they were to
+    be. That a client was the limit is said for every kind."""
+    notes = []
+    saturated = sum(map(_server_saturated, good))
+    if saturated:
+        message = (
+            f"In {saturated} of {len(good)} trials an iperf3 server used all of a CPU: it may be what was measured."
+        )
+        notes.append(Note(reason="ServerSaturated", message=message))
+    overlaps = [
+        trial.network.overlap_parts_per_million
+        for trial in good
+        if trial.network is not None and trial.network.overlap_parts_per_million is not None
+    ]
+    apart = [overlap for overlap in overlaps if overlap < TOGETHER_PARTS_PER_MILLION]
+    if apart:
+        message = (
+            f"In {len(apart)} of {len(good)} trials clients sent together for less than 95 % of the time, "
+            f"in the worst for {min(apart) / 1e4:.0f} %."
+        )
+        notes.append(Note(reason="NotSimultaneous", message=message))
+    return notes
 
 
 def _flows(trial: ResultTrial) -> list[Flow]:

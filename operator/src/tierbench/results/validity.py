@@ -54,7 +54,7 @@ def facts(spec: ResultSpec, good: Sequence[ResultTrial], interruptions: int) -> 
     if bound:
         message = f"In {bound} of {len(good)} trials most bytes came from the disk, and the node waited for it."
         notes.append(Note(reason="IOBound", message=message))
-    notes += [*broker_facts(good), *network_facts(good)]
+    notes += [*broker_facts(good), *network_facts(spec, good)]
     if interruptions:
         message = f"The client was lost {interruptions} time(s); a new one went on with the trial that was missing."
         notes.append(Note(reason="Resumed", message=message))

@@ -1,5 +1,6 @@
 """The iperf3 server: a process and a port for each client that may measure at once, the agent beside them."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from tierbench.api.benchmark import Access
@@ -18,24 +19,35 @@ from tierbench.workloads.pods import (
 from tierbench.workloads.workload import Images, Manifest, ServerSite
 
 PROCESS: Final = "iperf3"
-PORT_NAME: Final = "iperf3"
-PORT: Final = 5201
+_FIRST_PORT: Final = 5201
 # Where iperf3 keeps what it sends.
 TMP: Final = ScratchDirectory("tmp", "/tmp", "64Mi")  # noqa: S108 (the container's own)
 
 
+def port_name(part: int) -> str:
+    """The name of the port, and of the container, that serves a part of the client."""
+    return f"{PROCESS}-{part + 1}"
+
+
+def port(part: int) -> int:
+    """Its number."""
+    return _FIRST_PORT + part
+
+
 def iperf3_manifests(owner: Owner, spec: NetworkSpec, images: Images, site: ServerSite) -> tuple[Manifest, ...]:
     """Services, and last the pod."""
+    parts = range(len(spec.clients.node_classes) * spec.clients.nodes_per_class if spec.clients.simultaneous else 1)
+    ports = {port_name(part): port(part) for part in parts}
     labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
     metadata = owner.metadata(site.name, labels)
     return (
-        *access_services(metadata, labels, spec.access, {PORT_NAME: PORT}, tuple(Protocol)),
+        *access_services(metadata, labels, spec.access, ports, tuple(Protocol)),
         agent_service(owner, site, labels),
-        _pod(metadata, spec, images, site),
+        _pod(metadata, spec, images, site, ports),
     )
 
 
-def _pod(metadata: Manifest, spec: NetworkSpec, images: Images, site: ServerSite) -> Manifest:
+def _pod(metadata: Manifest, spec: NetworkSpec, images: Images, site: ServerSite, ports: Mapping[str, int]) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -49,8 +61,8 @@ def _pod(metadata: Manifest, spec: NetworkSpec, images: Images, site: ServerSite
             "restartPolicy": "Always",
             "securityContext": POD_SECURITY,
             "containers": [
-                _iperf3(images),
-                agent_container(images, [PORT], ["--directory=", "--process", PROCESS], ()),
+                *(_iperf3(images, name, number) for name, number in ports.items()),
+                agent_container(images, ports.values(), ["--directory=", "--process", PROCESS], ()),
             ],
             "volumes": [
                 {"name": "credentials", "secret": {"secretName": site.name, "defaultMode": 0o440}},
@@ -60,15 +72,15 @@ def _pod(metadata: Manifest, spec: NetworkSpec, images: Images, site: ServerSite
     }
 
 
-def _iperf3(images: Images) -> dict[str, Any]:
+def _iperf3(images: Images, name: str, number: int) -> dict[str, Any]:
     return {
-        "name": PROCESS,
+        "name": name,
         "image": images.network,
-        "command": ["iperf3", "--server", "--port", str(PORT)],
-        "ports": [{"name": PORT_NAME, "containerPort": PORT}],
+        "command": ["iperf3", "--server", "--port", str(number)],
+        "ports": [{"name": name, "containerPort": number}],
         # Only until it has started: to iperf3 a probe is a client that leaves.
         "startupProbe": {
-            "tcpSocket": {"port": PORT},
+            "tcpSocket": {"port": number},
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
             "failureThreshold": 60,
         },

@@ -16,6 +16,7 @@ from tierbench.workloads.workload import (
     Manifest,
     NodeSize,
     Part,
+    Role,
     RunningServer,
     ServerSite,
 )
@@ -44,8 +45,12 @@ class NetworkWorkload:
         )
 
     def parts(self, case: Case) -> tuple[Part, ...]:
-        """One pod."""
-        return (Part(0, case.client_class),)
+        """One pod, or one on each node that measures at once."""
+        clients = self.spec.clients
+        if not clients.simultaneous:
+            return (Part(0, case.client_class),)
+        classes = [name for name in clients.node_classes for _ in range(clients.nodes_per_class)]
+        return tuple(Part(index, name, Role.SHARE) for index, name in enumerate(classes))
 
     def service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
         """Which image iperf3 and ping are from."""
@@ -63,7 +68,7 @@ class NetworkWorkload:
 
     def client(self, site: ClientSite, case: Case, server: RunningServer) -> Manifest:
         """The Job that runs ping and iperf3."""
-        return transmission_job(self.owner, self.spec, self.images, site, case, server)
+        return transmission_job(self.owner, self.spec, self.images, len(self.parts(case)), site, case, server)
 
     def deadline_seconds(self, trials: int) -> int:
         """Trials, warm-up ones included, times the time that one may take, and the start of a pod."""

@@ -8,7 +8,7 @@ from tierbench.plan import Case
 from tierbench.workloads.access import address
 from tierbench.workloads.agent import TOKEN_FILE, agent_url
 from tierbench.workloads.client_job import client_job, secret_items
-from tierbench.workloads.iperf3 import PORT, PORT_NAME, TMP
+from tierbench.workloads.iperf3 import TMP, port, port_name
 from tierbench.workloads.names import Owner
 from tierbench.workloads.pods import NONROOT
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer
@@ -17,10 +17,11 @@ from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningSe
 PING_SYSCTL: Final = {"name": "net.ipv4.ping_group_range", "value": f"{NONROOT} {NONROOT}"}
 
 
-def arguments(spec: NetworkSpec, case: Case, site: ClientSite, server: RunningServer) -> list[str]:
-    """The command line of the engine."""
+def arguments(spec: NetworkSpec, case: Case, parts: int, site: ClientSite, server: RunningServer) -> list[str]:
+    """The command line of the engine of one of so many parts."""
+    part = site.part.index
     options: dict[str, Any] = {
-        "server": address(spec.access, server, PORT_NAME, PORT),
+        "server": address(spec.access, server, port_name(part), port(part)),
         "trials": f"{site.trials[0]}-{site.trials[-1]}",
         "warmup": spec.warmup,
         "protocol": case.levels["protocol"],
@@ -33,6 +34,9 @@ def arguments(spec: NetworkSpec, case: Case, site: ClientSite, server: RunningSe
         "ping-size": spec.ping.size,
         "agent": agent_url(server),
         "agent-token-file": TOKEN_FILE,
+        "barrier": f"r{site.run}-c{case.number}-a{site.attempt}",
+        "part": part,
+        "parts": parts,
         "output": "json",
         "termination-log": "/dev/termination-log",
     }
@@ -47,16 +51,22 @@ def _ping_host(access: Access, server: RunningServer) -> str:
 
 
 def transmission_job(
-    owner: Owner, spec: NetworkSpec, images: Images, site: ClientSite, case: Case, server: RunningServer
+    owner: Owner,
+    spec: NetworkSpec,
+    images: Images,
+    parts: int,
+    site: ClientSite,
+    case: Case,
+    server: RunningServer,
 ) -> Manifest:
-    """The Job of one part."""
+    """The Job of one of so many parts."""
     return client_job(
         owner,
         images,
         site,
         case,
         images.network,
-        arguments(spec, case, site, server),
+        arguments(spec, case, parts, site, server),
         (secret_items(server.site.name, "agent-token"),),
         sysctls=(PING_SYSCTL,) if spec.ping.count else (),
         scratch=(TMP,),

@@ -58,11 +58,12 @@ class RunningServer:
 
 
 class Role(StrEnum):
-    """What a part of the client does."""
+    """What a part of the client does. A share measures beside the others, and is kept though one of them is lost."""
 
     WHOLE = "Whole"
     SENDER = "Sender"
     ECHO = "Echo"
+    SHARE = "Share"
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """What one trial of a network gives."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Final
 
-from tierbench.api.contract import Echoes, Flow, ServerSample
+from tierbench.api.contract import ClientShare, Echoes, Flow, ServerSample
 from tierbench.api.result import ResultTrial
+from tierbench.results.shares import fairness
 
 MAIN: Final = "throughputBitsPerSecond"
 TIME: Final = "pingNanoseconds"
@@ -21,6 +22,7 @@ def of(trial: ResultTrial) -> dict[str, float | None]:
     return {
         "throughputBitsPerSecond": sum(flow.bits_per_second for flow in flows) if flows else None,
         **_each_way(network.upload, network.download),
+        **_each_client(network.shares),
         "retransmits": _sum(flow.retransmits for flow in flows),
         "lostPartsPerMillion": _share(_sum(f.lost_packets for f in flows), _sum(f.packets for f in flows)),
         "outOfOrderPackets": _sum(flow.out_of_order_packets for flow in flows),
@@ -38,6 +40,15 @@ def _each_way(upload: Flow | None, download: Flow | None) -> dict[str, float | N
     if upload is None or download is None:
         return {}
     return {"uploadBitsPerSecond": upload.bits_per_second, "downloadBitsPerSecond": download.bits_per_second}
+
+
+def _each_client(shares: Sequence[ClientShare]) -> dict[str, float | None]:
+    """Where several measured at once: Jain's index, and what each got, counted from 1."""
+    rates = [share.bits_per_second for share in shares]
+    if not any(rates):
+        return {}
+    each = {f"client{share.client + 1}BitsPerSecond": float(share.bits_per_second) for share in shares}
+    return {"fairnessPartsPerMillion": 1e6 * fairness(rates), **each}
 
 
 def _echoes(echoes: Echoes, trial: ResultTrial) -> dict[str, float | None]:

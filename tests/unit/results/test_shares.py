@@ -1,0 +1,111 @@
+"""Clients that measured at once: their sum, how even it was, and what is kept when one of them is lost."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.results.network import flow, line, spec
+from tests.unit.results.test_record import NOW
+from tierbench.api.contract import Network, Outcome, TrialLine
+from tierbench.api.result import NodeFacts, ResultStatus
+from tierbench.results.parts import PartOutput, merge_parts
+from tierbench.results.record import conclude, record
+from tierbench.results.shares import fairness
+
+NODES = tuple(NodeFacts(node_class=name, node=f"{name}-1") for name in ("pi", "jetson", "phone"))
+
+
+def shared(number: int, megabits: float, start: int = 0, **flows: Any) -> TrialLine:
+    """One client's ten seconds, begun so many milliseconds after the common start."""
+    one = line(number, **(flows or {"upload": flow(megabits, retransmits=1)}))
+    assert one.network is not None
+    network = one.network.model_copy(update={"start_nanoseconds": start * 10**6})
+    return one.model_copy(update={"network": network})
+
+
+def together(*clients: list[TrialLine], lost: int | None = None) -> tuple[TrialLine, ...]:
+    return merge_parts([PartOutput(trials, lost=index == lost) for index, trials in enumerate(clients)])
+
+
+def network(merged: TrialLine) -> Network:
+    assert merged.network is not None
+    return merged.network
+
+
+def measured(*clients: list[TrialLine], lost: int | None = None) -> ResultStatus:
+    wanted = spec(len(clients[0])).model_copy(update={"clients": NODES})
+    return conclude(wanted, record(wanted, ResultStatus(), together(*clients, lost=lost), 1), NOW, None)
+
+
+def test_what_each_got_adds_up() -> None:
+    (merged,) = together([shared(1, 60)], [shared(1, 30)], [shared(1, 10)])
+    found = network(merged)
+    assert found.upload is not None
+    assert (found.upload.bits_per_second, found.upload.retransmits) == (100_000_000, 3)
+    assert [share.bits_per_second for share in found.shares] == [60_000_000, 30_000_000, 10_000_000]
+    assert found.download is None
+    assert merged.outcome is Outcome.COMPLETED
+    assert merged.distributions.ping is not None
+    assert merged.distributions.ping.count == 9
+
+
+def test_all_echo_requests_are_as_if_one_ping_had_sent_them() -> None:
+    """Means 1 and 3 with standard deviation 1 each, as many of both: mean 2, variance 1 + 1."""
+    ping = {"sent": 3, "received": 3, "minimumNanoseconds": 1, "maximumNanoseconds": 9}
+    parts = []
+    for mean in (1000, 3000):
+        echoes = ping | {"meanNanoseconds": mean, "standardDeviationNanoseconds": 1000}
+        body = line(1).to_json()
+        body["network"]["ping"] = echoes
+        parts.append([TrialLine.model_validate(body)])
+    found = network(together(*parts)[0]).ping
+    assert found is not None
+    assert (found.sent, found.mean_nanoseconds, found.standard_deviation_nanoseconds) == (6, 2000, 1414)
+
+
+@pytest.mark.parametrize(
+    ("rates", "index"),
+    [((5, 5, 5), 1), ((9, 0, 0), 1 / 3), ((60, 30, 10), 100**2 / (3 * (3600 + 900 + 100)))],
+)
+def test_jains_index(rates: tuple[float, ...], index: float) -> None:
+    assert fairness(rates) == pytest.approx(index)
+
+
+def test_who_took_the_bandwidth_is_said() -> None:
+    status = measured([shared(1, 60)], [shared(1, 30)], [shared(1, 10)])
+    assert status.statistics["fairnessPartsPerMillion"].mean == pytest.approx(724_638)
+    assert [status.statistics[f"client{number}BitsPerSecond"].mean for number in (1, 2, 3)] == [60e6, 30e6, 10e6]
+    (note,) = status.facts
+    assert note.reason == "UnevenShares"
+    assert note.message.startswith("Client 1 (pi-1, pi) took 60 % of 100 Mbit/s")
+    assert measured([shared(1, 33)], [shared(1, 33)], [shared(1, 34)]).facts == ()
+
+
+@pytest.mark.parametrize(
+    ("start", "overlap", "valid"), [(0, 1_000_000, True), (500, 950_000, True), (600, 940_000, False)]
+)
+def test_clients_that_were_not_at_once_are_not_valid(start: int, overlap: int, valid: bool) -> None:
+    clients = [shared(1, 50)], [shared(1, 50, start)], [shared(1, 50)]
+    status = measured(*clients)
+    assert status.trials[0].network is not None
+    assert status.trials[0].network.overlap_parts_per_million == overlap
+    assert status.valid is valid
+    assert [note.reason for note in status.invalid] == ([] if valid else ["NotSimultaneous"])
+
+
+def test_what_was_measured_beside_a_lost_client_is_kept_and_marked() -> None:
+    clients = [shared(1, 60), shared(2, 70)], [shared(1, 30)], [shared(1, 10), shared(2, 20)]
+    assert len(together(*clients)) == 1
+    first, second = together(*clients, lost=1)
+    assert first.outcome is Outcome.COMPLETED
+    assert (second.outcome, second.failure and second.failure.reason) == (Outcome.FAILED, "ClientLost")
+    kept = network(second)
+    assert [share.bits_per_second for share in kept.shares] == [70_000_000, 0, 20_000_000]
+    assert [share.failure is not None for share in kept.shares] == [False, True, False]
+    status = measured(*clients, lost=1)
+    assert status.statistics["throughputBitsPerSecond"].count == 1
+    assert [note.reason for note in status.invalid] == ["TrialsFailed"]
+
+
+def test_nothing_is_made_of_clients_that_are_all_lost() -> None:
+    assert merge_parts([PartOutput([shared(1, 1)], lost=True), PartOutput([], lost=True)]) == ()
