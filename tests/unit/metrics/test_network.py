@@ -3,26 +3,37 @@
 from typing import Any
 
 from tests.unit.metrics.test_metrics import one, samples
-from tests.unit.results.network import flow, line, measured, spec
+from tests.unit.results.network import flow, line, spec
+from tests.unit.results.test_record import NOW
+from tests.unit.results.test_shares import NODES, shared
+from tierbench.api.contract import TrialLine
+from tierbench.api.result import ResultStatus
 from tierbench.metrics.cache import ResultCache
+from tierbench.results.parts import PartOutput, merge_parts
+from tierbench.results.record import conclude, record
 
 TRIM = {"lowest": 1, "highest": 0}
 
 
+def raw_result(*trials: tuple[TrialLine, ...], **levels: str) -> dict[str, Any]:
+    """A result of these trials, each of a line a client, as the API server gives it."""
+    parts = [PartOutput(lines) for lines in zip(*trials, strict=True)]
+    nodes = NODES if len(parts) > 1 else ()
+    wanted = spec(len(trials), TRIM, **levels).model_copy(update={"clients": nodes})
+    status = conclude(wanted, record(wanted, ResultStatus(), merge_parts(parts), 1), NOW, None)
+    name = "-".join(levels.values()).lower()
+    return {"metadata": {"name": name, "namespace": "ns"}, "spec": wanted.to_json(), "status": status.to_json()}
+
+
 def raw_results() -> list[dict[str, Any]]:
-    """Results of TCP both ways, and of UDP, as the API server gives them."""
+    """TCP both ways, UDP, and clients at once."""
     ways: dict[str, Any] = {"upload": flow(40, retransmits=2), "download": flow(50, retransmits=3)}
     udp: dict[str, Any] = flow(9, packets=1000, lostPackets=100, outOfOrderPackets=3, jitterNanoseconds=250_000)
-    found: list[dict[str, Any]] = []
-    cases: tuple[tuple[dict[str, str], dict[str, Any]], ...] = (
-        ({"direction": "Both"}, ways),
-        ({"protocol": "UDP"}, {"upload": udp}),
-    )
-    for levels, flows in cases:
-        status = measured(line(1, **flows), line(2, **flows), trim=TRIM, **levels)
-        metadata = {"name": f"nb-demo-r1-c00{len(found)}", "namespace": "ns"}
-        found.append({"metadata": metadata, "spec": spec(2, TRIM, **levels).to_json(), "status": status.to_json()})
-    return found
+    return [
+        raw_result((line(1, **ways),), (line(2, **ways),), direction="Both"),
+        raw_result((line(1, upload=udp),), (line(2, upload=udp),), protocol="UDP"),
+        raw_result(*((shared(number, 60), shared(number, 30), shared(number, 10)) for number in (1, 2)), streams="4"),
+    ]
 
 
 def filled() -> ResultCache:
@@ -53,3 +64,7 @@ async def test_a_network_as_prometheus_reads_it() -> None:
     assert one(found, "tierbench_network_udp_jitter_seconds", **udp) == 0.00025
     networks = {"access_network": "ethernet", "client_access_network": "5g-sa"}
     assert one(found, "tierbench_result_info", **networks, **tcp) == 1
+    several = {"streams": "4"}
+    assert one(found, "tierbench_network_fairness_ratio", **several) == 0.724638
+    second = {"client": "2", "share_class": "jetson", "share_node": "jetson-1"}
+    assert one(found, "tierbench_network_client_throughput_bits_per_second", **second, **several) == 30e6
