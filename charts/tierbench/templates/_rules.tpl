@@ -28,8 +28,12 @@
   verbs: [list, watch, create, delete]
 # Writes what was measured.
 - apiGroups: [tierbench.io]
-  resources: [benchmarkresults/status]
+  resources: [benchmarkresults/status, benchmarktraces/status]
   verbs: [patch]
+# Keeps traces; never reads one.
+- apiGroups: [tierbench.io]
+  resources: [benchmarktraces]
+  verbs: [create, delete]
 # Sees what is asked.
 - apiGroups: [tierbench.io]
   resources: [placementadvices]

@@ -13,7 +13,9 @@ import (
 	"sync"
 	"time"
 
+	"tierbench.io/client/internal/beside"
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/tcptrace"
 )
 
 // Options of an agent.
@@ -32,6 +34,8 @@ type trial struct {
 	resident   *int64
 	file       string
 	roundTrips *roundTrips
+	recorder   *tcptrace.Recorder // nil: TCP is not traced
+	senders    int
 }
 
 // Agent answers a client's begin and end of each trial.
@@ -96,8 +100,10 @@ func (a *Agent) authorized(next http.HandlerFunc) http.HandlerFunc {
 }
 
 type beginning struct {
-	File       string `json:"file"`
-	CacheState string `json:"cacheState"`
+	File              string `json:"file"`
+	CacheState        string `json:"cacheState"`
+	TraceMilliseconds int64  `json:"traceMilliseconds"`
+	Senders           int    `json:"senders"`
 }
 
 // begin brings the file into the state asked for and starts sampling. A trial that was never ended is forgotten.
@@ -138,6 +144,10 @@ func (a *Agent) begin(writer http.ResponseWriter, request *http.Request) {
 	}
 	started.before = a.look()
 	started.roundTrips = sampleRoundTrips(a.options.Ports, a.options.Interval)
+	if asked.TraceMilliseconds > 0 {
+		interval := time.Duration(asked.TraceMilliseconds) * time.Millisecond
+		started.recorder, started.senders = tcptrace.Start(tcptrace.Ports{Local: a.options.Ports}, interval), asked.Senders
+	}
 	a.current = started
 	answer(writer, map[string]*int64{"residentPartsPerMillion": started.resident})
 }
@@ -145,6 +155,7 @@ func (a *Agent) begin(writer http.ResponseWriter, request *http.Request) {
 func (a *Agent) forget() {
 	if a.current != nil {
 		a.current.roundTrips.end()
+		a.current.traced()
 		a.current = nil
 	}
 }
@@ -190,7 +201,20 @@ func (a *Agent) end(writer http.ResponseWriter, request *http.Request) {
 			sample.ResidentAfterPartsPerMillion = &resident
 		}
 	}
-	answer(writer, sample)
+	activity, trace := ended.traced()
+	answer(writer, beside.Ending{ServerSample: sample, TCP: activity, Trace: trace})
+}
+
+// traced ends the tracing of TCP: what it did, and its trace as text.
+func (t *trial) traced() (*contract.TCPActivity, string) {
+	if t.recorder == nil {
+		return nil, ""
+	}
+	activity, trace := t.recorder.End(t.senders)
+	if trace == nil {
+		return nil, ""
+	}
+	return activity, trace.Encode()
 }
 
 func answer(writer http.ResponseWriter, body any) {

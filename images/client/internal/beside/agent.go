@@ -42,11 +42,20 @@ func New(url, token string) *Agent {
 // Begin asks for the file's cache state and starts sampling. False: the agent, known before, does not answer now. The
 // first time it must: a *contract.Failure says why it did not.
 func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error) {
-	body := map[string]string{"file": file, "cacheState": cacheState}
 	limit := a.Patience
 	if cacheState != "Natural" {
 		limit = agentCaching
 	}
+	return a.begin(ctx, limit, map[string]any{"file": file, "cacheState": cacheState})
+}
+
+// BeginTracing starts sampling without a file, and with an interval above 0 the sampling of TCP, of the connections that
+// send most, as many as there are senders.
+func (a *Agent) BeginTracing(ctx context.Context, interval time.Duration, senders int) (bool, error) {
+	return a.begin(ctx, a.Patience, map[string]any{"traceMilliseconds": interval.Milliseconds(), "senders": senders})
+}
+
+func (a *Agent) begin(ctx context.Context, limit time.Duration, body any) (bool, error) {
 	err := a.persist(ctx, "begin", limit, body, nil)
 	var refused *contract.Failure
 	switch {
@@ -64,13 +73,29 @@ func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error
 	return false, nil
 }
 
+// Ending is what the agent saw of a trial.
+type Ending struct {
+	contract.ServerSample
+	TCP   *contract.TCPActivity `json:"tcp,omitempty"`
+	Trace string                `json:"trace,omitempty"`
+}
+
 // End stops sampling; nil if the agent does not answer: that never spoils a trial.
 func (a *Agent) End(ctx context.Context) *contract.ServerSample {
-	sample := &contract.ServerSample{}
-	if err := a.persist(ctx, "end", a.Grace, nil, sample); err != nil {
+	ending := a.EndTracing(ctx)
+	if ending == nil {
 		return nil
 	}
-	return sample
+	return &ending.ServerSample
+}
+
+// EndTracing is the same, with what TCP did if that was asked for.
+func (a *Agent) EndTracing(ctx context.Context) *Ending {
+	ending := &Ending{}
+	if err := a.persist(ctx, "end", a.Grace, nil, ending); err != nil {
+		return nil
+	}
+	return ending
 }
 
 // Meet waits until all parts have come to a barrier, or patience is at an end. The agent may have been restarted

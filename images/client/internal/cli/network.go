@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ type networkFlags struct {
 	ending
 	server, trials, protocol, direction, pingHost, agent, agentTokenFile, barrier string
 	warmup, streams, duration, rate, ready, count, interval, size, part, parts    int
+	trace                                                                         int
 }
 
 func networkCommand() *cobra.Command {
@@ -60,6 +62,7 @@ func (f *networkFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.barrier, "barrier", "", "name of the barrier at which clients meet that measure at once")
 	set.IntVar(&f.part, "part", 0, "number of this client among them, from 0")
 	set.IntVar(&f.parts, "parts", 1, "how many there are")
+	set.IntVar(&f.trace, "trace-milliseconds", 0, "time between samples of TCP at the sending side; 0 for no trace")
 	f.ending.add(set)
 }
 
@@ -72,8 +75,9 @@ func runNetwork(ctx context.Context, flags *networkFlags) error {
 }
 
 func (f *networkFlags) options() (*network.Options, error) {
-	host, port, err := net.SplitHostPort(f.server)
-	if err != nil || host == "" || port == "" {
+	host, digits, err := net.SplitHostPort(f.server)
+	port, noPort := strconv.ParseUint(digits, 10, 16)
+	if err != nil || host == "" || noPort != nil {
 		return nil, fmt.Errorf("--server is %q: write HOST:PORT", f.server)
 	}
 	first, last, err := parseRange(f.trials)
@@ -92,10 +96,10 @@ func (f *networkFlags) options() (*network.Options, error) {
 		pingHost = host
 	}
 	return &network.Options{
-		Host: host, Port: port, First: first, Last: last, Warmup: f.warmup, Protocol: f.protocol, Direction: f.direction,
+		Host: host, Port: uint16(port), First: first, Last: last, Warmup: f.warmup, Protocol: f.protocol, Direction: f.direction,
 		Streams: f.streams, Duration: time.Duration(f.duration) * time.Second, BitsPerSecond: int64(f.rate) * 1000,
 		Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent,
-		Barrier: f.barrier, Part: f.part, Parts: f.parts,
+		TraceInterval: time.Duration(f.trace) * time.Millisecond, Barrier: f.barrier, Part: f.part, Parts: f.parts,
 		Ping: network.Ping{Host: pingHost, Count: f.count, Interval: time.Duration(f.interval) * time.Millisecond, Size: f.size},
 	}, nil
 }
@@ -116,8 +120,8 @@ func (f *networkFlags) check() error {
 		return fmt.Errorf("--part is %d of --parts %d: parts count from 0", f.part, f.parts)
 	case f.parts > 1 && (f.agent == "" || f.barrier == ""):
 		return errors.New("--parts above 1 needs --agent and --barrier, where they meet")
-	case f.warmup < 0, f.ready < 0, f.count < 0:
-		return errors.New("--warmup, --ready-milliseconds and --ping-count cannot be negative")
+	case f.warmup < 0, f.ready < 0, f.count < 0, f.trace < 0:
+		return errors.New("--warmup, --ready-milliseconds, --ping-count and --trace-milliseconds cannot be negative")
 	}
 	return nil
 }

@@ -63,6 +63,20 @@ func (s *iperf3) arguments(more ...string) []string {
 	return append([]string{"network", "--server=" + s.address(), "--duration-seconds=1", "--ping-count=3", "--ping-interval-milliseconds=10"}, more...)
 }
 
+// observed are the same with an agent beside it.
+func (s *iperf3) observed(t *testing.T) []string {
+	t.Helper()
+	beside, err := agent.New(agent.Options{Token: "secret", Process: "iperf3", Ports: map[uint16]bool{uint16(s.port): true}, Interval: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listening := httptest.NewServer(beside.Handler())
+	t.Cleanup(listening.Close)
+	token := filepath.Join(t.TempDir(), "token")
+	write(t, token, "secret")
+	return s.arguments("--agent="+listening.URL, "--agent-token-file="+token)
+}
+
 // transmitting starts `network` with a load that has begun when it returns; `ended` gives what it said.
 func transmitting(t *testing.T, server *iperf3, more ...string) (client *exec.Cmd, ended func() (int, []contract.Trial, contract.Seal)) {
 	t.Helper()
@@ -111,18 +125,35 @@ func TestEveryWayAndProtocolGivesItsFigures(t *testing.T) {
 	}
 }
 
+func TestBothSidesAreTracedWhereTheySend(t *testing.T) {
+	t.Parallel()
+	for direction, sides := range map[string]string{"Upload": "Client", "Download": "Server", "Both": "Client Server"} {
+		server := startIperf3(t)
+		_, trials, _ := sealed(t, append(server.observed(t), "--direction="+direction, "--streams=2", "--trace-milliseconds=20")...)
+		found := []string{}
+		for _, trace := range trials[0].Traces {
+			found = append(found, trace.Side)
+		}
+		if strings.Join(found, " ") != sides {
+			t.Errorf("%s: traces of %v", direction, found)
+		}
+		for way, flow := range map[string]*contract.Flow{"Upload": trials[0].Network.Upload, "Download": trials[0].Network.Download} {
+			if flow != nil && (flow.TCP == nil || flow.TCP.Samples < 20 || flow.TCP.StatesPartsPerMillion["Open"] == 0) {
+				t.Errorf("%s: %s %+v", direction, way, flow.TCP)
+			}
+		}
+	}
+	server := startIperf3(t)
+	_, trials, _ := sealed(t, append(server.observed(t), "--protocol=UDP", "--kilobits-per-second=1000", "--trace-milliseconds=20")...)
+	if len(trials[0].Traces) != 0 || trials[0].Network.Upload.TCP != nil {
+		t.Errorf("UDP: %+v", trials[0])
+	}
+}
+
 func TestTheAgentTellsOfTheServersSide(t *testing.T) {
 	t.Parallel()
 	server := startIperf3(t)
-	beside, err := agent.New(agent.Options{Token: "secret", Process: "iperf3", Ports: map[uint16]bool{uint16(server.port): true}, Interval: 10 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listening := httptest.NewServer(beside.Handler())
-	t.Cleanup(listening.Close)
-	token := filepath.Join(t.TempDir(), "token")
-	write(t, token, "secret")
-	_, trials, _ := sealed(t, server.arguments("--direction=Download", "--agent="+listening.URL, "--agent-token-file="+token)...)
+	_, trials, _ := sealed(t, append(server.observed(t), "--direction=Download")...)
 	trial := trials[0]
 	if sample := trial.Server; sample == nil || sample.RoundTripNanoseconds == nil || sample.ProcessCPUNanoseconds == nil || *sample.ProcessCPUNanoseconds == 0 {
 		t.Errorf("%+v", sample)

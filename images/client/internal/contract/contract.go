@@ -57,6 +57,19 @@ type Trial struct {
 	Exchange            *Exchange      `json:"exchange,omitempty"`
 	Network             *Network       `json:"network,omitempty"`
 	Distributions       *Distributions `json:"distributions,omitempty"`
+	Traces              []Trace        `json:"traces,omitempty"`
+}
+
+// Sides of a trace.
+const (
+	ClientSide = "Client"
+	ServerSide = "Server"
+)
+
+// Trace is TCP over time at the side that sent: JSON, gzip, base64.
+type Trace struct {
+	Side string `json:"side"`
+	Data string `json:"data"`
 }
 
 // ClientSample is what a trial cost the client.
@@ -163,14 +176,23 @@ type Network struct {
 
 // Flow is what went one way, all streams together. nil: not of this protocol, or iperf3 does not say.
 type Flow struct {
-	BitsPerSecond     int64  `json:"bitsPerSecond"`
-	ReceivedBytes     int64  `json:"receivedBytes"`
-	SentBytes         int64  `json:"sentBytes"`
-	Retransmits       *int64 `json:"retransmits,omitempty"`
-	Packets           *int64 `json:"packets,omitempty"`
-	LostPackets       *int64 `json:"lostPackets,omitempty"`
-	OutOfOrderPackets *int64 `json:"outOfOrderPackets,omitempty"`
-	JitterNanoseconds *int64 `json:"jitterNanoseconds,omitempty"`
+	BitsPerSecond     int64        `json:"bitsPerSecond"`
+	ReceivedBytes     int64        `json:"receivedBytes"`
+	SentBytes         int64        `json:"sentBytes"`
+	Retransmits       *int64       `json:"retransmits,omitempty"`
+	Packets           *int64       `json:"packets,omitempty"`
+	LostPackets       *int64       `json:"lostPackets,omitempty"`
+	OutOfOrderPackets *int64       `json:"outOfOrderPackets,omitempty"`
+	JitterNanoseconds *int64       `json:"jitterNanoseconds,omitempty"`
+	TCP               *TCPActivity `json:"tcp,omitempty"`
+}
+
+// TCPActivity is what TCP did at the side that sent: the time in each congestion state, estimated from samples, and exact
+// counts of events.
+type TCPActivity struct {
+	Samples               int64            `json:"samples"`
+	StatesPartsPerMillion map[string]int64 `json:"statesPartsPerMillion"`
+	Events                map[string]int64 `json:"events"`
 }
 
 // Echoes is what ping says of its requests; the times are nil if none was answered.

@@ -23,7 +23,7 @@ const (
 // Options of a series of trials.
 type Options struct {
 	Host          string // of the iperf3 server
-	Port          string
+	Port          uint16
 	First, Last   int // trials, counted from 1
 	Warmup        int
 	Protocol      string
@@ -33,6 +33,7 @@ type Options struct {
 	BitsPerSecond int64         // of UDP, each direction, all streams together
 	Ready         time.Duration // how long the server may refuse a trial, or be busy
 	Ping          Ping
+	TraceInterval time.Duration // between samples of TCP at the sending side; 0 for no trace
 	Agent         *beside.Agent // nil for none
 	Barrier       string        // names where clients meet that measure at once
 	Part, Parts   int           // which of them this one is, from 0, and how many there are
@@ -44,4 +45,14 @@ type Ping struct {
 	Count    int // 0 for none
 	Interval time.Duration
 	Size     int
+}
+
+func (o *Options) traces() bool { return o.TraceInterval > 0 && o.Protocol == TCP }
+
+// serverTrace is the interval at which the agent is to sample TCP; 0 where the server does not send.
+func (o *Options) serverTrace() time.Duration {
+	if !o.traces() || o.Direction == Upload {
+		return 0
+	}
+	return o.TraceInterval
 }

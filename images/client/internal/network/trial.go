@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"tierbench.io/client/internal/beside"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/pause"
+	"tierbench.io/client/internal/tcptrace"
 	"tierbench.io/client/internal/usage"
 )
 
@@ -41,7 +43,7 @@ func runTrial(ctx context.Context, options *Options, report contract.Reporter, n
 	}
 	observed := false
 	if options.Agent != nil && options.Part == 0 {
-		if observed, err = options.Agent.Begin(ctx, "", ""); err != nil {
+		if observed, err = options.Agent.BeginTracing(ctx, options.serverTrace(), options.Streams*options.Parts); err != nil {
 			return err
 		}
 	}
@@ -61,9 +63,21 @@ func runTrial(ctx context.Context, options *Options, report contract.Reporter, n
 		trial.Distributions = &contract.Distributions{Ping: histogram}
 	}
 	if observed {
-		trial.Server = options.Agent.End(ctx)
+		observe(&trial, options.Agent.EndTracing(ctx))
 	}
 	return report.Ended(trial)
+}
+
+// observe adds what the agent beside the server saw.
+func observe(trial *contract.Trial, ending *beside.Ending) {
+	if ending == nil {
+		return
+	}
+	trial.Server = &ending.ServerSample
+	if ending.TCP != nil && trial.Network.Download != nil {
+		trial.Network.Download.TCP = ending.TCP
+		trial.Traces = append(trial.Traces, contract.Trace{Side: contract.ServerSide, Data: ending.Trace})
+	}
 }
 
 // meet waits for the other clients, so that all begin at once. Nobody waits at the end: what was measured beside a client
@@ -84,7 +98,9 @@ func meet(ctx context.Context, options *Options, number int, warmup bool) error 
 func load(ctx context.Context, options *Options, together time.Time) (contract.Trial, error) {
 	for deadline := time.Now().Add(options.Ready); ; {
 		started, cpu := time.Now(), usage.ProgramsCPU()
+		watched := watch(options)
 		seen, err := transmit(ctx, options)
+		activity, traces := watched()
 		var failure *contract.Failure
 		switch {
 		case err != nil && !errors.As(err, &failure):
@@ -98,7 +114,10 @@ func load(ctx context.Context, options *Options, together time.Time) (contract.T
 		trial := contract.Trial{
 			Outcome: contract.Completed, StartTime: contract.FormatTime(started), DurationNanoseconds: seen.took.Nanoseconds(),
 			Client:  contract.ClientSample{CPUNanoseconds: (usage.ProgramsCPU() - cpu).Nanoseconds()},
-			Network: &contract.Network{Upload: seen.upload, Download: seen.download},
+			Network: &contract.Network{Upload: seen.upload, Download: seen.download}, Traces: traces,
+		}
+		if seen.upload != nil {
+			seen.upload.TCP = activity
 		}
 		if options.Parts > 1 {
 			after := started.Sub(together).Nanoseconds()
@@ -108,5 +127,20 @@ func load(ctx context.Context, options *Options, together time.Time) (contract.T
 			trial.Outcome, trial.Failure, trial.DurationNanoseconds = contract.Failed, failure, time.Since(started).Nanoseconds()
 		}
 		return trial, nil
+	}
+}
+
+// watch samples TCP at this side while it sends, if that is asked for; what it gives ends it.
+func watch(options *Options) func() (*contract.TCPActivity, []contract.Trace) {
+	if !options.traces() || options.Direction == Download {
+		return func() (*contract.TCPActivity, []contract.Trace) { return nil, nil }
+	}
+	recorder := tcptrace.Start(tcptrace.Ports{Remote: map[uint16]bool{options.Port: true}}, options.TraceInterval)
+	return func() (*contract.TCPActivity, []contract.Trace) {
+		activity, trace := recorder.End(options.Streams)
+		if trace == nil {
+			return nil, nil
+		}
+		return activity, []contract.Trace{{Side: contract.ClientSide, Data: trace.Encode()}}
 	}
 }

@@ -119,6 +119,7 @@ _TITLES: Final = {
     "downloadBitsPerSecond": "Download",
     "fairnessPartsPerMillion": "Fairness (Jain's index)",
     "retransmits": "TCP segments sent again",
+    "tcpNotOpenPartsPerMillion": "TCP not in state Open",
     "lostPartsPerMillion": "UDP packets lost",
     "pingNanoseconds": "Ping",
     "pingLostPartsPerMillion": "Echo requests not answered",

@@ -164,6 +164,22 @@ class Exchange(Model):
     decompress_nanoseconds: Nanoseconds = Field(default=0, description="Spent in decompression, all messages.")
 
 
+class TcpActivity(Model):
+    """What TCP did at the side that sent. The time in a state is an estimate from samples; events are counted."""
+
+    samples: Count = Field(default=0, description="Samples of all connections.")
+    states_parts_per_million: dict[Annotated[str, Field(max_length=16)], PartsPerMillion] = Field(
+        default_factory=dict,
+        json_schema_extra={"maxProperties": 5},
+        description="Share of the samples in each state of congestion control: Open, Disorder, CWR, Recovery, Loss.",
+    )
+    events: dict[Annotated[str, Field(max_length=32)], Count] = Field(
+        default_factory=dict,
+        json_schema_extra={"maxProperties": 16},
+        description="Counters of TcpExt in the sender's network namespace, by the kernel's names; zeros left out.",
+    )
+
+
 class Flow(Model):
     """What went one way in a trial, all streams together, as iperf3 says it. UDP's figures are absent with TCP."""
 
@@ -177,6 +193,7 @@ class Flow(Model):
     jitter_nanoseconds: Nanoseconds | None = Field(
         default=None, description="Of UDP, as RFC 3550 smooths it (section 6.4.1), mean of the streams."
     )
+    tcp: TcpActivity | None = Field(default=None, description="What TCP did at the sender, where that was traced.")
 
 
 class Echoes(Model):
@@ -280,12 +297,21 @@ class TrialFields(Model):
     network: Network | None = Field(default=None, description="Of a network: what it carried.")
 
 
+class Trace(Model):
+    """TCP over time at one side that sent: JSON of a list for each figure of each connection, gzip, base64."""
+
+    side: Literal["Client", "Server"] = Field(description="Which side it is of.")
+    client: int = Field(default=0, ge=0, le=15, description="Of several clients which, from 0.")
+    data: str = Field(max_length=262144, description="The samples.")
+
+
 class TrialLine(TrialFields):
     """A trial, as the client prints it when it has ended."""
 
     contract: Literal[1]
     record: Literal["Trial"]
     distributions: Distributions = Field(default=Distributions(), description="Distributions within the trial.")
+    traces: tuple[Trace, ...] = Field(default=(), max_length=32, description="TCP over time, where that was traced.")
 
 
 class TrialStartedLine(Model):

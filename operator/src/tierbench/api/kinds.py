@@ -10,6 +10,7 @@ from tierbench.api.network import NetworkBenchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
+from tierbench.api.trace import BenchmarkTrace
 
 BENCHMARKS: Final[tuple[type[Benchmark], ...]] = (FileTransferBenchmark, BrokerBenchmark, NetworkBenchmark)
-KINDS: Final[tuple[type[Resource], ...]] = (NodeClass, *BENCHMARKS, BenchmarkResult, PlacementAdvice)
+KINDS: Final[tuple[type[Resource], ...]] = (NodeClass, *BENCHMARKS, BenchmarkResult, BenchmarkTrace, PlacementAdvice)

@@ -124,6 +124,13 @@ class NetworkSpec(BenchmarkSpec):
     duration_seconds: int = Field(default=10, ge=1, le=3600, description="How long the load of a trial lasts.")
     udp: Udp | None = Field(default=None, description="Needed for UDP.")
     ping: Ping = Field(default=Ping(), description="Echo requests before the load of each trial.")
+    trace_interval_milliseconds: int = Field(
+        default=100,
+        ge=0,
+        le=60000,
+        description="Of TCP: the time between samples of the sender's connections (congestion window, round trip, "
+        "congestion state …), kept as a BenchmarkTrace; 0 for none.",
+    )
     trim: Trim = Field(default=Trim(), description="Trials that are left out of the statistics; by their throughput.")
     access: Access = Field(default=Access.POD_IP, description="The path from client to server.")
 

@@ -9,6 +9,7 @@ from tierbench.api.model import GROUP
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
+from tierbench.api.trace import BenchmarkTrace
 
 
 class Scope(StrEnum):
@@ -35,6 +36,7 @@ _FOLLOW: Final = ("list", "watch")
 _BENCHMARKS: Final = tuple(model.KIND.plural for model in BENCHMARKS)
 _NODE_CLASSES: Final = NodeClass.KIND.plural
 _RESULTS: Final = BenchmarkResult.KIND.plural
+_TRACES: Final = BenchmarkTrace.KIND.plural
 _ADVICES: Final = PlacementAdvice.KIND.plural
 
 
@@ -61,7 +63,8 @@ PERMISSIONS: Final = (
         Scope.NAMESPACED,
         "Keeps results, within the history.",
     ),
-    Permission(GROUP, _status(_RESULTS), ("patch",), Scope.NAMESPACED, "Writes what was measured."),
+    Permission(GROUP, _status(_RESULTS, _TRACES), ("patch",), Scope.NAMESPACED, "Writes what was measured."),
+    Permission(GROUP, (_TRACES,), ("create", "delete"), Scope.NAMESPACED, "Keeps traces; never reads one."),
     Permission(GROUP, (_ADVICES,), _FOLLOW, Scope.NAMESPACED, "Sees what is asked."),
     Permission(GROUP, _status(_ADVICES), ("patch",), Scope.NAMESPACED, "Answers."),
     Permission(

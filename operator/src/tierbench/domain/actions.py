@@ -5,6 +5,7 @@ from datetime import datetime
 
 from tierbench.api.benchmark import BenchmarkStatus
 from tierbench.api.result import ResultSpec, ResultStatus
+from tierbench.api.trace import TraceSpec, TraceStatus
 from tierbench.workloads.workload import Credentials, Manifest
 
 
@@ -61,8 +62,17 @@ class SaveResult:
 
 
 @dataclass(frozen=True)
+class SaveTrace:
+    """Create the trace of a case if it is not there, and write its status."""
+
+    name: str
+    spec: TraceSpec
+    status: TraceStatus
+
+
+@dataclass(frozen=True)
 class DeleteResult:
-    """Delete a result of a run that is no longer kept."""
+    """Delete a result of a run that is no longer kept, and its trace."""
 
     name: str
 
@@ -80,6 +90,7 @@ Action = (
     | DeleteServer
     | DeleteJob
     | SaveResult
+    | SaveTrace
     | DeleteResult
     | DeleteBenchmark
 )

@@ -6,10 +6,11 @@ from datetime import timedelta
 from typing import Final
 
 from tierbench.api.benchmark import Phase
-from tierbench.api.contract import Engine, Outcome
+from tierbench.api.contract import Engine, Outcome, TrialLine
 from tierbench.api.result import ResultPhase, ResultSpec, ResultStatus
+from tierbench.api.trace import TraceSpec
 from tierbench.domain import reasons
-from tierbench.domain.actions import AcquireLeases, Action, Create, Decision, DeleteJob, Event, SaveResult
+from tierbench.domain.actions import AcquireLeases, Action, Create, Decision, DeleteJob, Event, SaveResult, SaveTrace
 from tierbench.domain.conditions import Said
 from tierbench.domain.observed import PodLog
 from tierbench.domain.placing import LEASE_MARGIN, refusal_event
@@ -21,6 +22,7 @@ from tierbench.plan import Case
 from tierbench.results.output import SealState, check_seal, parse_output
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.record import conclude, due, fail, record
+from tierbench.results.traces import collect
 from tierbench.workloads.names import ROLE_CLIENT
 from tierbench.workloads.workload import ClientSite, Part, Role, RunningServer
 
@@ -37,6 +39,7 @@ class _Measurement:
     spec: ResultSpec
     before: ResultStatus | None
     status: ResultStatus
+    lines: tuple[TrialLine, ...] = ()
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -67,6 +70,14 @@ class _Measurement:
         if self.status == self.before:
             return ()
         return (SaveResult(self.run.result_name(self.case), self.spec, self.status),)
+
+    def save_trace(self) -> tuple[Action, ...]:
+        """Writes what TCP did over time, where that was traced."""
+        traced = collect(self.lines)
+        if not traced.traces:
+            return ()
+        spec = TraceSpec(benchmark=self.spec.benchmark, run=self.spec.run, case=self.spec.case)
+        return (SaveTrace(self.run.result_name(self.case), spec, traced),)
 
     def said(self) -> Said:
         """That the server is ready."""
@@ -118,11 +129,15 @@ def _fold(run: Run, case: Case, server: RunningServer) -> _Measurement:
     status = ResultStatus() if result is None else result.status
     parts = run.observed.workload.parts(case)
     pods = _client_pods(run, case)
+    lines: list[TrialLine] = []
     for attempt in sorted({pod.attempt for pod in pods}):
         mine = {pod.part: pod for pod in pods if pod.attempt == attempt}
         outputs = [_part_output(run, part, mine.get(part.index)) for part in parts]
-        status = record(spec, status, merge_parts(outputs), attempt)
-    return _Measurement(run, case, server, spec, None if result is None else result.status, status)
+        merged = merge_parts(outputs)
+        lines += merged
+        status = record(spec, status, merged, attempt)
+    before = None if result is None else result.status
+    return _Measurement(run, case, server, spec, before, status, tuple(lines))
 
 
 def _part_output(run: Run, part: Part, pod: PodView | None) -> PartOutput:
@@ -243,7 +258,7 @@ def _conclude(at: _Measurement, strays: tuple[Action, ...] = ()) -> Decision:
     """Ends the case with what was measured. The Job goes only once that is written."""
     run, case = at.run, at.case
     final = conclude(at.spec, at.status, run.now, _engine(at))
-    actions = (SaveResult(run.result_name(case), at.spec, final), *strays, *_delete_jobs(at))
+    actions = (*at.save_trace(), SaveResult(run.result_name(case), at.spec, final), *strays, *_delete_jobs(at))
     measured = final.phase is ResultPhase.MEASURED
     display = final.display
     words = f"mean {display.mean}, {display.throughput}, {final.counts.retries} retries" if measured else final.message
@@ -283,6 +298,6 @@ def _give_up(at: _Measurement, problem: Problem) -> Decision:
         final = conclude(at.spec, at.status, run.now, _engine(at))
     else:
         final = fail(at.spec, at.status, run.now, problem.reason, problem.message)
-    actions = (SaveResult(run.result_name(case), at.spec, final), *_delete_jobs(at))
+    actions = (*at.save_trace(), SaveResult(run.result_name(case), at.spec, final), *_delete_jobs(at))
     event = refusal_event(case, problem)
     return Decision(report(run, Phase.RUNNING, at.said(), current=case), actions, (event,), wait_seconds=0)

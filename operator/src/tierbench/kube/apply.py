@@ -5,6 +5,7 @@ from typing import Any
 
 from tierbench.api.model import API_VERSION
 from tierbench.api.result import BenchmarkResult
+from tierbench.api.trace import BenchmarkTrace
 from tierbench.domain.actions import (
     AcquireLeases,
     Action,
@@ -17,6 +18,7 @@ from tierbench.domain.actions import (
     Event,
     ReleaseLeases,
     SaveResult,
+    SaveTrace,
 )
 from tierbench.kube.client import (
     CONFIG_MAPS,
@@ -25,6 +27,7 @@ from tierbench.kube.client import (
     RESULTS,
     SECRETS,
     SERVICES,
+    TRACES,
     TYPES_BY_KIND,
     VOLUME_CLAIMS,
     ConflictError,
@@ -69,8 +72,11 @@ class Executor:
             case DeleteJob(name):
                 await kube.delete(JOBS, namespace, name)
             case SaveResult():
-                await self._save(action)
+                await self._save(RESULTS, BenchmarkResult.KIND.kind, action)
+            case SaveTrace():
+                await self._save(TRACES, BenchmarkTrace.KIND.kind, action)
             case DeleteResult(name):
+                await kube.delete(TRACES, namespace, name)
                 await kube.delete(RESULTS, namespace, name)
             case DeleteBenchmark():
                 await kube.delete(self._resource, namespace, self._owner.name)
@@ -86,17 +92,17 @@ class Executor:
             await self._kube.delete(kind, self._owner.namespace, name)
         await self._kube.delete(SERVICES, self._owner.namespace, f"{name}-agent")
 
-    async def _save(self, action: SaveResult) -> None:
-        head: dict[str, Any] = {"apiVersion": API_VERSION, "kind": BenchmarkResult.KIND.kind}
+    async def _save(self, resource: ResourceType, kind: str, action: SaveResult | SaveTrace) -> None:
+        head: dict[str, Any] = {"apiVersion": API_VERSION, "kind": kind}
         namespace = self._owner.namespace
         name = {"name": action.name, "namespace": namespace}
         status = {**head, "metadata": name, "status": action.status.to_json()}
         try:
-            await self._kube.apply_status(RESULTS, namespace, status)
+            await self._kube.apply_status(resource, namespace, status)
         except NotFoundError:
             metadata = self._owner.metadata(action.name, {})
-            await self._kube.create(RESULTS, namespace, {**head, "metadata": metadata, "spec": action.spec.to_json()})
-            await self._kube.apply_status(RESULTS, namespace, status)
+            await self._kube.create(resource, namespace, {**head, "metadata": metadata, "spec": action.spec.to_json()})
+            await self._kube.apply_status(resource, namespace, status)
 
     async def post(self, event: Event) -> None:
         """An event on the benchmark, for `kubectl describe`."""

@@ -69,6 +69,7 @@ JOBS: Final = ResourceType("apis/batch/v1", "jobs")
 LEASES: Final = ResourceType("apis/coordination.k8s.io/v1", "leases")
 NODE_CLASSES: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "nodeclasses")
 RESULTS: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "benchmarkresults")
+TRACES: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "benchmarktraces")
 ADVICES: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "placementadvices")
 
 TYPES_BY_KIND: Final = {

@@ -43,6 +43,10 @@ _MEANS: Final = {
         1e6,
     ),
     "retransmits": (gauge(f"{_PREFIX}_tcp_retransmits", "TCP segments that senders sent again in a trial, mean."), 1),
+    "tcpNotOpenPartsPerMillion": (
+        gauge(f"{_PREFIX}_tcp_not_open_ratio", "Share of samples in which TCP's congestion state was not Open, mean."),
+        1e6,
+    ),
     "lostPartsPerMillion": (gauge(f"{_PREFIX}_udp_lost_ratio", "Share of UDP packets that were lost, mean."), 1e6),
     "jitterNanoseconds": (gauge(f"{_PREFIX}_udp_jitter_seconds", "Jitter of UDP (RFC 3550), mean."), 1e9),
     "pingNanoseconds": (gauge(f"{_PREFIX}_ping_mean_seconds", "Round trip of echo requests, mean."), 1e9),

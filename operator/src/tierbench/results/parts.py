@@ -14,7 +14,7 @@ from tierbench.api.contract import (
     TrialLine,
 )
 from tierbench.results import histogram
-from tierbench.results.shares import lost_client, merge_networks
+from tierbench.results.shares import lost_client, merge_networks, merge_traces
 
 _MEANS: Final = ("connect_nanoseconds", "tls_nanoseconds")
 _COSTS: Final = (
@@ -51,7 +51,14 @@ def _together(lines: Sequence[TrialLine | None], parts: Sequence[PartOutput]) ->
         return merged
     failure = lost_client(lines) or merged.failure
     outcome = Outcome.COMPLETED if failure is None else Outcome.FAILED
-    return merged.model_copy(update={"network": merge_networks(lines), "outcome": outcome, "failure": failure})
+    return merged.model_copy(
+        update={
+            "network": merge_networks(lines),
+            "traces": merge_traces(lines),
+            "outcome": outcome,
+            "failure": failure,
+        }
+    )
 
 
 def _merge(lines: Sequence[tuple[TrialLine, bool]]) -> TrialLine:

@@ -1,10 +1,11 @@
 """Clients that measured at once: what they got together, and each of it."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 
-from tierbench.api.contract import ClientShare, Echoes, Failure, Flow, Network, TrialLine
+from tierbench.api.contract import ClientShare, Echoes, Failure, Flow, Network, TcpActivity, Trace, TrialLine
 
 CLIENT_LOST = "ClientLost"
 
@@ -28,6 +29,16 @@ def merge_networks(lines: Sequence[TrialLine | None]) -> Network:
         ping=_pool([network.ping for network in networks if network.ping is not None]),
         shares=tuple(_share(client, line) for client, line in enumerate(lines)),
         overlap_parts_per_million=_overlap(known),
+    )
+
+
+def merge_traces(lines: Sequence[TrialLine | None]) -> tuple[Trace, ...]:
+    """The clients' traces, each with its client's number. The server's has all clients in it, by their ports."""
+    return tuple(
+        trace.model_copy(update={"client": client})
+        for client, line in enumerate(lines)
+        if line is not None
+        for trace in line.traces
     )
 
 
@@ -74,8 +85,25 @@ def _add(flows: Sequence[Flow]) -> Flow | None:
     if not flows:
         return None
     jitters = [flow.jitter_nanoseconds for flow in flows if flow.jitter_nanoseconds is not None]
-    sums = {name: _sum([getattr(flow, name) for flow in flows]) for name in Flow.model_fields}
-    return Flow(**(sums | {"jitter_nanoseconds": round(fmean(jitters)) if jitters else None}))
+    sums = {name: _sum([getattr(flow, name) for flow in flows]) for name in Flow.model_fields if name != "tcp"}
+    activities = [flow.tcp for flow in flows if flow.tcp is not None]
+    jitter = round(fmean(jitters)) if jitters else None
+    return Flow(**(sums | {"jitter_nanoseconds": jitter}), tcp=_all_activity(activities))
+
+
+def _all_activity(activities: Sequence[TcpActivity]) -> TcpActivity | None:
+    """All samples and all events together."""
+    samples = sum(activity.samples for activity in activities)
+    if not samples:
+        return None
+    states: dict[str, float] = {}
+    events: Counter[str] = Counter()
+    for activity in activities:
+        events.update(activity.events)
+        for name, share in activity.states_parts_per_million.items():
+            states[name] = states.get(name, 0) + share * activity.samples / samples
+    rounded = {name: round(share) for name, share in states.items()}
+    return TcpActivity(samples=samples, states_parts_per_million=rounded, events=dict(events))
 
 
 def _pool(many: Sequence[Echoes]) -> Echoes | None:

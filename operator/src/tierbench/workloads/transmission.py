@@ -32,6 +32,7 @@ def arguments(spec: NetworkSpec, case: Case, parts: int, site: ClientSite, serve
         "ping-count": spec.ping.count,
         "ping-interval-milliseconds": spec.ping.interval_milliseconds,
         "ping-size": spec.ping.size,
+        "trace-milliseconds": spec.trace_interval_milliseconds,
         "agent": agent_url(server),
         "agent-token-file": TOKEN_FILE,
         "barrier": f"r{site.run}-c{case.number}-a{site.attempt}",

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Final
 
-from tierbench.api.contract import ClientShare, Echoes, Flow, ServerSample
+from tierbench.api.contract import ClientShare, Echoes, Flow, ServerSample, TcpActivity
 from tierbench.api.result import ResultTrial
 from tierbench.results.shares import fairness
 
@@ -24,6 +24,7 @@ def of(trial: ResultTrial) -> dict[str, float | None]:
         **_each_way(network.upload, network.download),
         **_each_client(network.shares),
         "retransmits": _sum(flow.retransmits for flow in flows),
+        **_states([flow.tcp for flow in flows if flow.tcp is not None]),
         "lostPartsPerMillion": _share(_sum(f.lost_packets for f in flows), _sum(f.packets for f in flows)),
         "outOfOrderPackets": _sum(flow.out_of_order_packets for flow in flows),
         "jitterNanoseconds": _mean(flow.jitter_nanoseconds for flow in flows),
@@ -49,6 +50,15 @@ def _each_client(shares: Sequence[ClientShare]) -> dict[str, float | None]:
         return {}
     each = {f"client{share.client + 1}BitsPerSecond": float(share.bits_per_second) for share in shares}
     return {"fairnessPartsPerMillion": 1e6 * fairness(rates), **each}
+
+
+def _states(activities: Sequence[TcpActivity]) -> dict[str, float | None]:
+    """The share of samples in which TCP had lost something, or was told of congestion: all states but Open."""
+    samples = sum(activity.samples for activity in activities)
+    if not samples:
+        return {}
+    is_open = sum(activity.states_parts_per_million.get("Open", 0) * activity.samples for activity in activities)
+    return {"tcpNotOpenPartsPerMillion": 1e6 - is_open / samples}
 
 
 def _echoes(echoes: Echoes, trial: ResultTrial) -> dict[str, float | None]:

@@ -1,0 +1,147 @@
+// Package tcptrace watches what TCP does at the sending side: the kernel's own figures of each connection over time, by
+// inet_diag in this network namespace, and its exact counts of events.
+package tcptrace
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"tierbench.io/client/internal/contract"
+)
+
+const (
+	mostSamples     = 1024 // of a connection; beyond it every second one goes, and the interval doubles
+	mostConnections = 8    // that a trace tells of: those that sent most
+	noThreshold     = 0x7fffffff
+	partsPerMillion = 1_000_000
+)
+
+// states of congestion control, as tcp(7) numbers them.
+var states = []string{"Open", "Disorder", "CWR", "Recovery", "Loss"}
+
+// Ports chooses the connections of a server: by the local port where it runs, by the remote one where its client does.
+type Ports struct {
+	Local, Remote map[uint16]bool
+}
+
+func (p Ports) choose(local, remote uint16) bool { return p.Local[local] || p.Remote[remote] }
+
+// connection that was seen, by the number that the kernel gives it.
+type connection struct {
+	port    uint16 // of the server
+	sent    uint64
+	samples []sample
+}
+
+type sample struct {
+	at   time.Duration
+	info netlink.TCPInfo
+}
+
+// Recorder samples while a trial runs.
+type Recorder struct {
+	ports      Ports
+	interval   time.Duration
+	begun      time.Time
+	events     map[string]int64
+	seen       map[[2]uint32]*connection
+	stop, done chan struct{}
+}
+
+// Start samples every interval until End.
+func Start(ports Ports, interval time.Duration) *Recorder {
+	recorder := &Recorder{
+		ports: ports, interval: interval, begun: time.Now(), events: readEvents(), seen: map[[2]uint32]*connection{},
+		stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	go recorder.run()
+	return recorder
+}
+
+func (r *Recorder) run() {
+	defer close(r.done)
+	timer := time.NewTimer(r.interval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-timer.C:
+		}
+		if r.look(time.Since(r.begun)) {
+			r.thin()
+		}
+		timer.Reset(r.interval)
+	}
+}
+
+// look takes a sample of every connection; true if one has as many as may be kept.
+func (r *Recorder) look(at time.Duration) (full bool) {
+	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
+		sockets, err := netlink.SocketDiagTCPInfo(family)
+		if err != nil {
+			continue // a kernel without inet_diag tells nothing
+		}
+		for _, socket := range sockets {
+			information, known := socket.TCPInfo, socket.InetDiagMsg
+			if information == nil || known == nil || !r.ports.choose(known.ID.SourcePort, known.ID.DestinationPort) {
+				continue
+			}
+			one := r.seen[known.ID.Cookie]
+			if one == nil {
+				one = &connection{port: known.ID.SourcePort}
+				if r.ports.Remote[known.ID.DestinationPort] {
+					one.port = known.ID.DestinationPort
+				}
+				r.seen[known.ID.Cookie] = one
+			}
+			one.sent = max(one.sent, information.Bytes_acked)
+			one.samples = append(one.samples, sample{at, *information})
+			full = full || len(one.samples) == mostSamples
+		}
+	}
+	return full
+}
+
+// thin leaves out every second sample, and takes half as many from now on.
+func (r *Recorder) thin() {
+	r.interval *= 2
+	for _, one := range r.seen {
+		kept := one.samples[:0]
+		for index := 0; index < len(one.samples); index += 2 {
+			kept = append(kept, one.samples[index])
+		}
+		one.samples = kept
+	}
+}
+
+// End stops sampling, and tells of the connections that sent most, as many as carried the load: what else was there
+// (iperf3's own control connection, and those that only received) is left out. nil twice if there were none.
+func (r *Recorder) End(senders int) (*contract.TCPActivity, *Trace) {
+	close(r.stop)
+	<-r.done
+	connections := slices.SortedFunc(maps.Values(r.seen), func(one, other *connection) int { return cmp.Compare(other.sent, one.sent) })
+	connections = connections[:min(senders, len(connections))]
+	if len(connections) == 0 {
+		return nil, nil
+	}
+	activity := &contract.TCPActivity{StatesPartsPerMillion: map[string]int64{}, Events: eventsSince(r.events)}
+	counts := map[string]int64{}
+	for _, one := range connections {
+		activity.Samples += int64(len(one.samples))
+		for _, sample := range one.samples {
+			counts[stateName(sample.info.Ca_state)]++
+		}
+	}
+	for name, count := range counts {
+		activity.StatesPartsPerMillion[name] = count * partsPerMillion / activity.Samples
+	}
+	return activity, newTrace(r.interval, connections[:min(mostConnections, len(connections))])
+}
+
+func stateName(number uint8) string { return states[min(int(number), len(states)-1)] }

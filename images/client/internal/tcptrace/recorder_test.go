@@ -1,0 +1,171 @@
+package tcptrace
+
+import (
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"tierbench.io/client/internal/usage"
+)
+
+// connected gives both ends of a connection on loopback, and the server's port.
+func connected(t *testing.T) (client, server net.Conn, port uint16) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	client, err = net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err = listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close(); server.Close() })
+	return client, server, uint16(listener.Addr().(*net.TCPAddr).Port)
+}
+
+// send sends as fast as it goes.
+func send(t *testing.T, from, to net.Conn, during time.Duration) {
+	t.Helper()
+	go func() { _, _ = io.Copy(io.Discard, to) }()
+	chunk := make([]byte, 64<<10)
+	for end := time.Now().Add(during); time.Now().Before(end); {
+		if _, err := from.Write(chunk); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTheSenderIsTracedAndNobodyElse(t *testing.T) {
+	client, server, port := connected(t)
+	idle, _, _ := connected(t)
+	for side, ports := range map[string]Ports{"client": {Remote: map[uint16]bool{port: true}}, "server": {Local: map[uint16]bool{port: true}}} {
+		recorder := Start(ports, 5*time.Millisecond)
+		if side == "client" {
+			send(t, client, server, 200*time.Millisecond)
+		} else {
+			send(t, server, client, 200*time.Millisecond)
+		}
+		activity, trace := recorder.End(1)
+		if activity == nil || activity.Samples < 10 || len(trace.Connections) != 1 {
+			t.Fatalf("%s: %+v, %+v", side, activity, trace)
+		}
+		total := int64(0)
+		for _, share := range activity.StatesPartsPerMillion {
+			total += share
+		}
+		if total < 999_990 || total > 1_000_000 {
+			t.Errorf("%s: the states add up to %d", side, total)
+		}
+		row := trace.Connections[0]
+		last := len(row.Milliseconds) - 1
+		if row.Port != int64(port) || row.CongestionWindowBytes[last] == 0 || row.RoundTripMicroseconds[last] == 0 || int64(last+1) != activity.Samples {
+			t.Errorf("%s: %+v", side, row)
+		}
+	}
+	idle.Close()
+}
+
+func TestATraceIsTextThatCanBeReadAgain(t *testing.T) {
+	client, server, port := connected(t)
+	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, 5*time.Millisecond)
+	send(t, client, server, 50*time.Millisecond)
+	_, trace := recorder.End(1)
+	unpacked, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(trace.Encode())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Trace
+	if err := json.NewDecoder(unpacked).Decode(&again); err != nil {
+		t.Fatal(err)
+	}
+	if len(again.Connections) != 1 || len(again.Connections[0].State) != len(trace.Connections[0].State) {
+		t.Errorf("%+v", again)
+	}
+}
+
+func TestALongTraceIsThinnedNotCut(t *testing.T) {
+	alone(t)
+	_, _, port := connected(t)
+	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, time.Hour)
+	for number := range 3 * mostSamples {
+		if recorder.look(time.Duration(number) * time.Millisecond) {
+			recorder.thin()
+		}
+	}
+	_, trace := recorder.End(1)
+	times := trace.Connections[0].Milliseconds
+	if len(times) >= mostSamples || len(times) < mostSamples/2 || times[0] != 0 || times[len(times)-1] < 3*mostSamples-8 {
+		t.Errorf("%d samples from %d to %d ms", len(times), times[0], times[len(times)-1])
+	}
+	if trace.IntervalMilliseconds <= time.Hour.Milliseconds() {
+		t.Errorf("the interval is still %d ms", trace.IntervalMilliseconds)
+	}
+}
+
+func TestWithoutConnectionsThereIsNoTrace(t *testing.T) {
+	if activity, trace := Start(Ports{}, time.Millisecond).End(1); activity != nil || trace != nil {
+		t.Errorf("%+v, %+v", activity, trace)
+	}
+}
+
+// TestSamplingCostsUnderTwoPercentOfACore looks, as a pod does, at a network namespace without others' sockets.
+func TestSamplingCostsUnderTwoPercentOfACore(t *testing.T) {
+	alone(t)
+	ports := Ports{Remote: map[uint16]bool{}}
+	for range 8 {
+		_, _, port := connected(t)
+		ports.Remote[port] = true
+	}
+	recorder := Start(ports, time.Hour)
+	const looks = 200
+	before := usage.CPU()
+	for number := range looks {
+		recorder.look(time.Duration(number))
+	}
+	each := (usage.CPU() - before) / looks
+	t.Logf("%v a sample: %.2f %% of a core at 100 ms", each, float64(each)/float64(time.Millisecond))
+	if each > 2*time.Millisecond {
+		t.Errorf("a sample costs %v", each)
+	}
+	if activity, _ := recorder.End(8); activity.Samples != 8*looks {
+		t.Errorf("%d samples", activity.Samples)
+	}
+}
+
+// alone moves this test's thread into a network namespace of its own; the thread ends with the test.
+func alone(t *testing.T) {
+	t.Helper()
+	runtime.LockOSThread()
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Skipf("only root has network namespaces: %v", err)
+	}
+	loopback, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.LinkSetUp(loopback)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEventsAreReadByTheirNames(t *testing.T) {
+	text := "TcpExt: SyncookiesSent TCPFastRetrans TCPTimeouts\nTcpExt: 0 7 3\nIpExt: InNoRoutes\nIpExt: 5\n"
+	found := parseEvents(text)
+	if found["TCPFastRetrans"] != 7 || found["TCPTimeouts"] != 3 || found["InNoRoutes"] != 0 {
+		t.Errorf("%v", found)
+	}
+}

@@ -1,0 +1,69 @@
+package tcptrace
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// Trace is TCP over time: a list for each figure, all of one connection as long as its times.
+type Trace struct {
+	IntervalMilliseconds int64        `json:"intervalMilliseconds"`
+	Connections          []Connection `json:"connections"`
+}
+
+// Connection of a trace. A threshold of 0 is one that was not set yet: slow start.
+type Connection struct {
+	Port                          int64   `json:"port"`
+	Milliseconds                  []int64 `json:"milliseconds"`
+	CongestionWindowBytes         []int64 `json:"congestionWindowBytes"`
+	SlowStartThresholdBytes       []int64 `json:"slowStartThresholdBytes"`
+	RoundTripMicroseconds         []int64 `json:"roundTripMicroseconds"`
+	RoundTripVarianceMicroseconds []int64 `json:"roundTripVarianceMicroseconds"`
+	Retransmits                   []int64 `json:"retransmits"`
+	DeliveryBitsPerSecond         []int64 `json:"deliveryBitsPerSecond"`
+	State                         []int64 `json:"state"`
+}
+
+func newTrace(interval time.Duration, connections []*connection) *Trace {
+	trace := &Trace{IntervalMilliseconds: interval.Milliseconds()}
+	for _, one := range connections {
+		row := Connection{Port: int64(one.port)}
+		for _, sample := range one.samples {
+			row.add(sample)
+		}
+		trace.Connections = append(trace.Connections, row)
+	}
+	slices.SortStableFunc(trace.Connections, func(one, other Connection) int { return int(one.Port - other.Port) })
+	return trace
+}
+
+func (c *Connection) add(sample sample) {
+	info := sample.info
+	segment := int64(info.Snd_mss)
+	threshold := int64(info.Snd_ssthresh) * segment
+	if info.Snd_ssthresh >= noThreshold {
+		threshold = 0
+	}
+	c.Milliseconds = append(c.Milliseconds, sample.at.Milliseconds())
+	c.CongestionWindowBytes = append(c.CongestionWindowBytes, int64(info.Snd_cwnd)*segment)
+	c.SlowStartThresholdBytes = append(c.SlowStartThresholdBytes, threshold)
+	c.RoundTripMicroseconds = append(c.RoundTripMicroseconds, int64(info.Rtt))
+	c.RoundTripVarianceMicroseconds = append(c.RoundTripVarianceMicroseconds, int64(info.Rttvar))
+	c.Retransmits = append(c.Retransmits, int64(info.Total_retrans))
+	c.DeliveryBitsPerSecond = append(c.DeliveryBitsPerSecond, int64(info.Delivery_rate)*8)
+	c.State = append(c.State, int64(min(int(info.Ca_state), len(states)-1)))
+}
+
+// Encode gives the trace as text: JSON, gzip, base64.
+func (t *Trace) Encode() string {
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	// Neither numbers nor memory give an error.
+	_ = json.NewEncoder(writer).Encode(t)
+	_ = writer.Close()
+	return base64.StdEncoding.EncodeToString(packed.Bytes())
+}
