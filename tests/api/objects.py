@@ -12,6 +12,7 @@ from tierbench.api.network import NetworkBenchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
+from tierbench.api.trace import BenchmarkTrace
 
 _PLACEMENT: Json = {"servers": {"nodeClasses": ["cloud"]}, "clients": {"nodeClasses": ["user"]}}
 _NODE: Json = {"nodeClass": "cloud", "node": "cloud-1"}
@@ -29,6 +30,7 @@ SPECS: dict[type[Resource], Json] = {
         "client": _NODE,
         "trials": 10,
     },
+    BenchmarkTrace: {"benchmark": {"kind": "NetworkBenchmark", "name": "networks"}, "run": 1, "case": 1},
     PlacementAdvice: {"clientClass": "user"},
 }
 

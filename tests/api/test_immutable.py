@@ -49,6 +49,7 @@ OTHER_VALUES: dict[str, Any] = {
     "durationSeconds": 5,
     "ping": {"count": 3},
     "trim": {"lowest": 1},
+    "traceIntervalMilliseconds": 0,
 }
 OPTIONAL = "udp"
 SLOW, FAST = {"kilobitsPerSecond": 1000}, {"kilobitsPerSecond": 2000}

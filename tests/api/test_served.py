@@ -46,6 +46,7 @@ from tierbench.api.result import (
     ResultTrial,
     Statistic,
 )
+from tierbench.api.trace import BenchmarkTrace, TraceStatus, TrialTrace
 
 pytestmark = pytest.mark.apiserver
 
@@ -136,6 +137,9 @@ STATUSES: dict[type[Resource], Any] = {
         engine=Engine(name="tierbench-client", version="0.1.0", architecture="arm64"),
         display=Display(case="1Mi", mean="1.24 s", p99="1.31 s", throughput="845 MB/s", valid="ClientSaturated"),
     ),
+    BenchmarkTrace: TraceStatus(
+        trials=1, left_out=1, traces=(TrialTrace(trial=1, warmup=False, side="Client", client=2, data="H4s="),)
+    ),
     PlacementAdvice: PlacementAdviceStatus(
         observed_generation=1,
         best="jetson",
@@ -210,6 +214,7 @@ CELLS: dict[type[Resource], Json] = {
         "Valid": "ClientSaturated",
         "Node": "cloud-1",
     },
+    BenchmarkTrace: {"Benchmark": "networks", "Run": 1, "Trials": 1},
     PlacementAdvice: {
         "Best": "jetson",
         "Runner-Up": "cloud",

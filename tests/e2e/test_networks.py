@@ -47,6 +47,11 @@ def test_tcp_finds_the_rate_of_the_link_each_way(kubectl: Kubectl, cluster: Clus
         assert ("upload" in trial["network"]) == (result["spec"]["levels"]["direction"] == "Upload")
         assert flow["receivedBytes"] <= flow["sentBytes"]
         assert trial["server"]["processCpuNanoseconds"] > 0
+        assert flow["tcp"]["samples"] >= 4 * 15
+        assert sum(flow["tcp"]["statesPartsPerMillion"].values()) == pytest.approx(1e6, abs=10)
+        trace = kubectl.get("benchmarktrace", result["metadata"]["name"])
+        side = "Client" if "upload" in trial["network"] else "Server"
+        assert [(one["trial"], one["side"]) for one in trace["status"]["traces"]] == [(1, side), (2, side), (3, side)]
 
 
 def test_udp_both_ways_at_once_by_the_nodes_port(kubectl: Kubectl) -> None:

@@ -12,6 +12,7 @@ from tierbench.metrics.cache import ResultCache
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.record import conclude, record
 
+TCP = {"samples": 10, "statesPartsPerMillion": {"Open": 750_000, "Loss": 250_000}, "events": {"TCPTimeouts": 2}}
 TRIM = {"lowest": 1, "highest": 0}
 
 
@@ -27,7 +28,7 @@ def raw_result(*trials: tuple[TrialLine, ...], **levels: str) -> dict[str, Any]:
 
 def raw_results() -> list[dict[str, Any]]:
     """TCP both ways, UDP, and clients at once."""
-    ways: dict[str, Any] = {"upload": flow(40, retransmits=2), "download": flow(50, retransmits=3)}
+    ways: dict[str, Any] = {"upload": flow(40, retransmits=2, tcp=TCP), "download": flow(50, retransmits=3)}
     udp: dict[str, Any] = flow(9, packets=1000, lostPackets=100, outOfOrderPackets=3, jitterNanoseconds=250_000)
     return [
         raw_result((line(1, **ways),), (line(2, **ways),), direction="Both"),
@@ -55,6 +56,7 @@ async def test_a_network_as_prometheus_reads_it() -> None:
     assert one(found, "tierbench_network_untrimmed_throughput_bits_per_second", **tcp) == 90e6
     assert one(found, "tierbench_network_download_bits_per_second", **tcp) == 50e6
     assert one(found, "tierbench_network_tcp_retransmits", **tcp) == 5
+    assert one(found, "tierbench_network_tcp_not_open_ratio", **tcp) == 0.25
     assert one(found, "tierbench_network_ping_seconds_count", **tcp) == 6
     assert one(found, "tierbench_network_ping_seconds_bucket", le="0.001953125", **tcp) == 4
     assert one(found, "tierbench_network_ping_lost_ratio", **tcp) == 0

@@ -1,6 +1,8 @@
 """Results of networks, as their clients' lines make them."""
 
+import gzip
 import json
+from base64 import b64encode
 from typing import Any
 
 from tests.unit.domain.world import trial_line
@@ -9,6 +11,8 @@ from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultSpec, ResultStatus
 from tierbench.results import histogram
 from tierbench.results.record import conclude, record
+
+STATES = {"Open": 900_000, "Recovery": 100_000}
 
 ECHOES = (900_000, 1_000_000, 4_000_000)
 
@@ -47,6 +51,31 @@ def line(number: int, *, answered: int = 3, cpu: int = 10**8, server_cpu: int = 
         body["distributions"] = {"ping": histogram.of(ECHOES[:answered]).to_json()}
     body["network"] = {**(flows or {"upload": flow(retransmits=5)}), "ping": ping}
     return TrialLine.model_validate(body)
+
+
+def trace(**columns: list[int]) -> dict[str, Any]:
+    """A connection of four samples, 100 ms apart, that recovers at the third, as a client packs it."""
+    row: dict[str, Any] = {
+        "port": 5201,
+        "milliseconds": [100, 200, 300, 400],
+        "congestionWindowBytes": [14480, 28960, 43440, 57920],
+        "slowStartThresholdBytes": [0, 0, 0, 28960],
+        "roundTripMicroseconds": [250, 500, 750, 1000],
+        "roundTripVarianceMicroseconds": [50, 50, 50, 50],
+        "retransmits": [0, 0, 1, 1],
+        "deliveryBitsPerSecond": [9, 9, 9, 9],
+        "state": [0, 0, 3, 0],
+        **columns,
+    }
+    body = json.dumps({"intervalMilliseconds": 100, "connections": [row]})
+    return {"side": "Client", "data": b64encode(gzip.compress(body.encode())).decode()}
+
+
+def traced(number: int, *traces: dict[str, Any]) -> TrialLine:
+    """A trial with TCP's figures of the sender, and with traces."""
+    tcp = {"samples": 100, "statesPartsPerMillion": STATES, "events": {"TCPFastRetrans": 3}}
+    body = line(number, upload=flow(tcp=tcp)).to_json()
+    return TrialLine.model_validate(body | {"traces": list(traces)})
 
 
 def measured(*lines: TrialLine, trim: dict[str, int] | None = None, **levels: str) -> ResultStatus:

@@ -9,10 +9,12 @@ from tierbench.advice.matrix import Run
 from tierbench.advice.words import joined
 from tierbench.advice.workload import same
 from tierbench.api.result import BenchmarkResult
+from tierbench.api.trace import BenchmarkTrace
 from tierbench.cli.cluster import Cluster
 from tierbench.cli.files import read_files
 from tierbench.cli.objects import Objects, choose, parse_reference
 from tierbench.cli.problem import Problem
+from tierbench.report.timeline import Traces
 
 
 def chosen_runs(options: argparse.Namespace) -> tuple[Sequence[Run], Mapping[tuple[str, str, str], Mapping[str, Any]]]:
@@ -22,6 +24,37 @@ def chosen_runs(options: argparse.Namespace) -> tuple[Sequence[Run], Mapping[tup
         Problem: there is none, or it cannot be read.
     """
     objects, namespace = read_objects(options, options.name)
+    return _kept(options, objects, namespace), objects.specs
+
+
+def chosen_with_traces(
+    options: argparse.Namespace,
+) -> tuple[Sequence[Run], Mapping[tuple[str, str, str], Mapping[str, Any]], Traces]:
+    """The same, with the traces of their cases: from a cluster, each is asked for by its name.
+
+    Raises:
+        Problem: there is no run, or something cannot be read.
+    """
+    objects, namespace = read_objects(options, options.name)
+    runs = _kept(options, objects, namespace)
+    traces = objects.traces
+    traced = [result for run in runs for result in run.results if _traced(result)]
+    if traced and not options.source:
+        cluster = Cluster.connect(options.kubeconfig, options.context, options.namespace)
+        found = (cluster.get(BenchmarkTrace, result.metadata.name) for result in traced)
+        traces = tuple(trace for trace in found if trace is not None)
+    return runs, objects.specs, {(t.metadata.namespace or "default", t.metadata.name): t for t in traces}
+
+
+def _traced(result: BenchmarkResult) -> bool:
+    """Whether there is a trace of the case, or was."""
+    networks = [trial.network for trial in result.status.trials if trial.network is not None]
+    flows = (flow for network in networks for flow in (network.upload, network.download) if flow is not None)
+    return any(flow.tcp is not None for flow in flows)
+
+
+def _kept(options: argparse.Namespace, objects: Objects, namespace: str | None) -> Sequence[Run]:
+    """The runs, with the results that are asked for."""
     chosen = choose(objects, options.name, namespace, options.number)
     kept = [
         replace(each, results=found)
@@ -32,7 +65,7 @@ def chosen_runs(options: argparse.Namespace) -> tuple[Sequence[Run], Mapping[tup
         classes = joined(list(dict.fromkeys(name for each in chosen for name in (*each.classes, *each.clients))))
         levels = "; ".join(f"{name} {', '.join(all_)}" for each in chosen for name, all_ in each.factors.items())
         raise Problem(f"no case is as asked for; there are the classes {classes}, and the levels {levels}")
-    return kept, objects.specs
+    return kept
 
 
 def _asked(options: argparse.Namespace, result: BenchmarkResult) -> bool:

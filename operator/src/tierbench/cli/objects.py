@@ -13,6 +13,7 @@ from tierbench.api.model import GROUP, Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
+from tierbench.api.trace import BenchmarkTrace
 from tierbench.cli.problem import Problem
 
 Raw = Mapping[str, Any]
@@ -37,6 +38,7 @@ class Objects:
     specs: Mapping[tuple[str, str, str], Raw] = field(default_factory=dict)
     advices: tuple[PlacementAdvice, ...] = ()
     classes: tuple[NodeClass, ...] = ()
+    traces: tuple[BenchmarkTrace, ...] = ()
 
     @classmethod
     def together(cls, parts: Sequence["Objects"]) -> "Objects":
@@ -48,7 +50,10 @@ class Objects:
         }
         specs = {key: spec for part in parts for key, spec in part.specs.items()}
         advices = tuple(advice for part in parts for advice in part.advices)
-        return cls(tuple(results.values()), specs, advices, tuple(each for part in parts for each in part.classes))
+        classes = tuple(each for part in parts for each in part.classes)
+        return cls(
+            tuple(results.values()), specs, advices, classes, tuple(one for part in parts for one in part.traces)
+        )
 
 
 def parse_reference(text: str) -> Reference:
@@ -75,7 +80,7 @@ def parse_items(items: Iterable[Raw], origin: str) -> Objects:
     Raises:
         Problem: one of them is damaged.
     """
-    results, specs, advices, classes = [], {}, [], []
+    results, specs, advices, classes, traces = [], {}, [], [], []
     for number, item in enumerate(items, start=1):
         if not isinstance(item, Mapping):
             raise Problem(f"{origin}: item {number} is not an object: give what `kubectl get results -o json` prints")
@@ -89,7 +94,9 @@ def parse_items(items: Iterable[Raw], origin: str) -> Objects:
             advices.append(parse_object(PlacementAdvice, item, place))
         elif kind == NodeClass.KIND.kind:
             classes.append(parse_object(NodeClass, item, place))
-    return Objects(tuple(results), specs, tuple(advices), tuple(classes))
+        elif kind == BenchmarkTrace.KIND.kind:
+            traces.append(parse_object(BenchmarkTrace, item, place))
+    return Objects(tuple(results), specs, tuple(advices), tuple(classes), tuple(traces))
 
 
 def parse_object(model: type[Parsed], item: Raw, origin: str = "the cluster") -> Parsed:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from tierbench.cli.arguments import Subparsers, choose_results, command
-from tierbench.cli.choice import chosen_runs
+from tierbench.cli.choice import chosen_with_traces
 from tierbench.cli.output import write
 from tierbench.cli.problem import ExitCode
 from tierbench.report.page import render
@@ -27,8 +27,8 @@ def register(commands: Subparsers) -> None:
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Writes the report."""
-    runs, specs = chosen_runs(options)
-    page = render(runs, specs)
+    runs, specs, traces = chosen_with_traces(options)
+    page = render(runs, specs, traces)
     if write(page, options.output):
         print(f"{options.output}: {sum(len(each.results) for each in runs)} results, {len(page) // 1000} kB")
     return ExitCode.ANSWER

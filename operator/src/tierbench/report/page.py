@@ -24,6 +24,7 @@ from tierbench.report.figures import Figure, evidence_figures, measured_figure, 
 from tierbench.report.notes import CaseNote, case_notes, cautions
 from tierbench.report.svg import marker
 from tierbench.report.tables import NODE_FACTS, NodeColumn, TrialRow, node_columns, trial_headings, trial_rows
+from tierbench.report.timeline import Timeline, Traces, timelines
 
 _OPEN_SECTIONS = 3
 _FULL_SECTIONS = 24
@@ -154,6 +155,7 @@ class Article:
     run: Run
     number: int
     spec: Mapping[str, Any] | None
+    traces: Traces
 
     @property
     def question(self) -> str:
@@ -200,6 +202,11 @@ class Article:
     def case_notes(self) -> tuple[CaseNote, ...]:
         """What is known of single cases."""
         return case_notes(self.run)
+
+    @cached_property
+    def timelines(self) -> tuple[Timeline, ...]:
+        """TCP over time, where it was traced."""
+        return timelines(self.run, self.traces, f"b{self.number}tcp")
 
     @property
     def nodes(self) -> tuple[NodeColumn, ...]:
@@ -271,7 +278,9 @@ def highlighted(sentence: str, classes: Sequence[str]) -> Markup:
     return Markup(sub(r"(\d) (?=[^\d\s])", "\\1\u00a0", marked))  # noqa: S704 (escaped above)
 
 
-def render(runs: Sequence[Run], specs: Mapping[tuple[str, str, str], Mapping[str, Any]]) -> str:
+def render(
+    runs: Sequence[Run], specs: Mapping[tuple[str, str, str], Mapping[str, Any]], traces: Traces | None = None
+) -> str:
     """The page of these runs. `specs` holds benchmarks' specs by kind, namespace and name, as far as they are known."""
     environment = Environment(
         loader=PackageLoader("tierbench.report"),
@@ -282,7 +291,7 @@ def render(runs: Sequence[Run], specs: Mapping[tuple[str, str, str], Mapping[str
     )
     environment.globals["marker"] = marker
     articles = [
-        Article(run, number, specs.get((run.benchmark.kind, run.namespace, run.benchmark.name)))
+        Article(run, number, specs.get((run.benchmark.kind, run.namespace, run.benchmark.name)), traces or {})
         for number, run in enumerate(runs, start=1)
     ]
     return environment.get_template("report.html.j2").render(

@@ -1,5 +1,6 @@
 """Traces of a case: collected from its clients' lines within bounds, and read again."""
 
+import binascii
 import gzip
 import json
 import zlib
@@ -58,7 +59,7 @@ def connections(trace: TrialTrace) -> tuple[Connection, ...]:
         with gzip.GzipFile(fileobj=BytesIO(b64decode(trace.data, validate=True))) as packed:
             body = json.loads(packed.read(_MOST_UNPACKED))
         return tuple(_connection(row) for row in body["connections"] or ())
-    except (OSError, EOFError, zlib.error, KeyError, TypeError) as error:
+    except (OSError, EOFError, zlib.error, binascii.Error, json.JSONDecodeError, KeyError, TypeError) as error:
         raise ValueError(f"the trace of trial {trace.trial} cannot be read: {error}") from error
 
 

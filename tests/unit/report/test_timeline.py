@@ -1,0 +1,77 @@
+"""TCP over time, drawn: a line a sender, and the states that it was in."""
+
+from xml.etree import ElementTree
+
+from tests.unit.results.network import spec, trace, traced
+from tests.unit.results.test_record import NOW
+from tests.unit.results.test_shares import NODES
+from tierbench.advice.matrix import runs
+from tierbench.api.model import Metadata
+from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultStatus
+from tierbench.api.trace import BenchmarkTrace, TraceSpec, TraceStatus
+from tierbench.report.page import render
+from tierbench.report.timeline import Timeline, timelines
+from tierbench.results.parts import PartOutput, merge_parts
+from tierbench.results.record import conclude, record
+from tierbench.results.traces import collect
+
+METADATA = Metadata(name="nb-demo-r1-c001", namespace="default")
+
+
+def case(clients: int = 1) -> tuple[BenchmarkResult, BenchmarkTrace]:
+    """A result of two trials, and its trace."""
+    parts = [PartOutput([traced(1, trace()), traced(2, trace())]) for _ in range(clients)]
+    lines = merge_parts(parts)
+    wanted = spec(2).model_copy(update={"clients": NODES[:clients] if clients > 1 else ()})
+    status = conclude(wanted, record(wanted, ResultStatus(), lines, 1), NOW, None)
+    reference = TraceSpec(benchmark=BenchmarkReference(kind="NetworkBenchmark", name="demo"), run=1, case=1)
+    kept = BenchmarkTrace(metadata=METADATA, spec=reference, status=collect(lines))
+    return BenchmarkResult(metadata=METADATA, spec=wanted, status=status), kept
+
+
+def drawn(result: BenchmarkResult, kept: BenchmarkTrace) -> tuple[Timeline, ...]:
+    (run,) = runs([result])
+    return timelines(run, {("default", METADATA.name): kept}, "t")
+
+
+def test_the_first_trial_is_drawn_with_window_round_trip_and_state() -> None:
+    (found,) = drawn(*case())
+    assert found.heading.endswith("cloud to raspberry-pi-4, trial 1")
+    assert [line.name for line in found.lines] == ["p1"]
+    assert [drawing.title for drawing in found.drawings] == [
+        "Congestion window",
+        "Smoothed round trip",
+        "Congestion state",
+    ]
+    for drawing in found.drawings:
+        ElementTree.fromstring(drawing.svg)
+
+
+def test_states_are_stretches_of_time() -> None:
+    (found,) = drawn(*case())
+    titles = [title.text for title in ElementTree.fromstring(found.drawings[2].svg).iter("title")]
+    assert titles[1:] == ["p1: Open, 0.1 to 0.3 s", "p1: Recovery, 0.3 to 0.4 s", "p1: Open, 0.4 to 0.4 s"]
+
+
+def test_of_several_clients_each_is_a_line_of_its_name() -> None:
+    (found,) = drawn(*case(3))
+    assert [line.name for line in found.lines] == ["pi-1", "jetson-1", "phone-1"]
+    paths = [path for path in ElementTree.fromstring(found.drawings[0].svg).iter("path") if path.get("class") == "line"]
+    assert len(paths) == 3
+
+
+def test_the_page_shows_what_there_is_and_nothing_where_there_is_none() -> None:
+    result, kept = case()
+    several = runs([result])
+    page = render(several, {}, {("default", METADATA.name): kept})
+    assert "TCP over time" in page
+    assert "TCP over time" not in render(several, {})
+
+
+def test_a_damaged_trace_says_so() -> None:
+    result, kept = case()
+    damaged = kept.status.traces[0].model_copy(update={"data": "####"})
+    broken = kept.model_copy(update={"status": TraceStatus(trials=1, traces=(damaged,))})
+    (found,) = drawn(result, broken)
+    assert "trial 1" in found.heading
+    assert found.drawings == ()

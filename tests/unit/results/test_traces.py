@@ -1,0 +1,61 @@
+"""TCP over time: what is kept of it, within bounds, and what is read from it again."""
+
+import random
+from base64 import b64encode
+
+import pytest
+
+from tests.unit.results.network import line, measured, trace, traced
+from tierbench.api.trace import MAXIMUM_BYTES, TrialTrace
+from tierbench.results.parts import PartOutput, merge_parts
+from tierbench.results.traces import collect, connections
+
+
+def test_a_trace_is_read_as_it_was_sampled() -> None:
+    (one,) = collect([traced(1, trace())]).traces
+    (connection,) = connections(one)
+    assert (one.trial, one.side, connection.port) == (1, "Client", 5201)
+    assert connection.milliseconds == (100, 200, 300, 400)
+    assert connection.congestion_window_bytes == (14480, 28960, 43440, 57920)
+    assert connection.round_trip_microseconds == (250, 500, 750, 1000)
+    assert connection.states == (0, 0, 3, 0)
+
+
+def test_traces_that_have_no_room_are_counted() -> None:
+    noise = random.Random(1).randbytes(MAXIMUM_BYTES // 5)
+    large = {"side": "Client", "data": b64encode(noise).decode()}
+    status = collect([traced(number, large) for number in (2, 1, 3, 4)])
+    assert ([one.trial for one in status.traces], status.trials, status.left_out) == ([1, 2, 3], 3, 1)
+    assert sum(len(one.data) for one in status.traces) <= MAXIMUM_BYTES
+
+
+def test_trials_without_a_trace_take_no_room() -> None:
+    assert collect([traced(1), traced(2, trace())]).trials == 1
+
+
+@pytest.mark.parametrize("data", ["", "####", "H4sI", b64encode(b"not packed").decode()])
+def test_a_damaged_trace_is_an_error(data: str) -> None:
+    with pytest.raises(ValueError, match="trial 7"):
+        connections(TrialTrace(trial=7, side="Client", data=data))
+
+
+def test_lists_of_different_lengths_are_an_error() -> None:
+    with pytest.raises(ValueError, match="differ in length"):
+        connections(TrialTrace(trial=1, **trace(state=[0, 0])))
+
+
+def test_of_several_clients_each_trace_bears_its_number() -> None:
+    (merged,) = merge_parts([PartOutput([traced(1, trace())]), PartOutput([traced(1, trace())])])
+    assert [one.client for one in merged.traces] == [0, 1]
+    assert merged.network is not None
+    assert merged.network.upload is not None
+    tcp = merged.network.upload.tcp
+    assert tcp is not None
+    assert (tcp.samples, tcp.events) == (200, {"TCPFastRetrans": 6})
+    assert tcp.states_parts_per_million == {"Open": 900_000, "Recovery": 100_000}
+
+
+def test_the_time_outside_open_is_a_quantity() -> None:
+    status = measured(traced(1, trace()))
+    assert status.statistics["tcpNotOpenPartsPerMillion"].mean == 100_000
+    assert "tcpNotOpenPartsPerMillion" not in measured(line(1)).statistics
