@@ -17,7 +17,7 @@ _LEVELS: Final = 'protocol=~"$protocol",direction=~"$direction"'
 def dashboard() -> Dashboard:
     """Results of NetworkBenchmarks."""
     text = "What the network between classes of node carries, and what it costs on the way."
-    rows = {"Rates": _rates(), "Losses": _losses(), "Echo requests": _echoes()}
+    rows = {"Rates": _rates(), "Clients at once": _shares(), "Losses": _losses(), "Echo requests": _echoes()}
     carried = results(f"{_PREFIX}_throughput_bits_per_second")
     variables = (
         *result_variables("NetworkBenchmark"),
@@ -64,6 +64,24 @@ def _rates() -> Panels:
     )
 
 
+def _shares() -> Panels:
+    return (
+        bars(
+            "What each of several clients got",
+            "Payload a second of each client that measured at once with others, mean of the good trials.",
+            "bps",
+            _mean("share_class, share_node, client", "client_throughput_bits_per_second"),
+            "{{client}} {{share_node}} ({{share_class}})",
+        ),
+        share_bars(
+            "How even the shares were",
+            "Jain's index: 100 % where all clients got the same, and 1/n where one of n got everything.",
+            _mean(_CLASSES, "fairness_ratio"),
+            _PATH,
+        ),
+    )
+
+
 def _losses() -> Panels:
     return (
         bars(
@@ -71,6 +89,13 @@ def _losses() -> Panels:
             "By the senders, in a trial, mean.",
             "short",
             _mean(_CLASSES, "tcp_retransmits"),
+            _PATH,
+        ),
+        share_bars(
+            "TCP not in state Open",
+            "Share of samples in which the sender's congestion control was in another state: it had lost something, "
+            "or was slowed down.",
+            _mean(_CLASSES, "tcp_not_open_ratio"),
             _PATH,
         ),
         bars("UDP packets lost", "Share of those sent, mean.", "percentunit", _mean(_CLASSES, "udp_lost_ratio"), _PATH),
