@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.unit.results.network import flow, line, measured, spec
 from tierbench.advice.compare import Difference, adjusted, contests
-from tierbench.advice.estimate import Estimate, of_class, of_node, satterthwaite, weighted
+from tierbench.advice.estimate import Estimate, of_class, of_node, reading, satterthwaite, weighted
+from tierbench.api.model import Metadata
+from tierbench.api.result import BenchmarkResult
 
 TIME, RATE = "durationNanoseconds", "throughputBytesPerSecond"
 SAMPLES = st.lists(st.floats(1, 1e6), min_size=2, max_size=12).filter(lambda values: stdev(values) > 1e-3)
@@ -111,3 +114,18 @@ def test_a_workload_adds_up() -> None:
     assert found.error == pytest.approx(sqrt(sum(variance for variance, _ in variances)))
     assert found.degrees == pytest.approx(satterthwaite(variances))
     assert weighted([(0.5, sample([1.0])), (0.5, sample([2.0, 3.0]))]).error is None
+
+
+def test_a_trimmed_mean_is_known_as_well_as_its_interval_says() -> None:
+    """What was left out is missing in the deviation: by that alone it would look better known."""
+    trim = {"lowest": 1, "highest": 1}
+    lines = [line(number, upload=flow(rate)) for number, rate in enumerate((10, 88, 89, 90, 91, 92, 300), start=1)]
+    result = BenchmarkResult(metadata=Metadata(name="r"), spec=spec(7, trim), status=measured(*lines, trim=trim))
+    found = reading(result, "throughputBitsPerSecond")
+    statistic = result.status.statistics["throughputBitsPerSecond"]
+    assert found is not None
+    assert statistic.confidence_high is not None
+    assert found.high == pytest.approx(statistic.confidence_high, abs=2)
+    assert found.deviation is not None
+    assert found.error is not None
+    assert found.error > 1.3 * found.deviation / 5**0.5
