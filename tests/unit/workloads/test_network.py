@@ -106,8 +106,8 @@ def test_the_levels_reach_the_engine() -> None:
 def test_clients_at_once_have_a_server_and_a_port_each_and_meet() -> None:
     clients = {"nodeClasses": ["user", "jetson"], "simultaneous": True, "nodesPerClass": 2}
     given = workload(clients=clients)
-    (case, *_) = plan(given.spec, given.slots(), given.factors())
-    assert len(plan(given.spec, given.slots(), given.factors())) == 4
+    (case, *_) = plan(given.spec, given.slots(), given.factors)
+    assert len(plan(given.spec, given.slots(), given.factors)) == 4
     parts = [(part.node_class, part.role) for part in given.parts(case)]
     assert parts == [(name, Role.SHARE) for name in ("user", "user", "jetson", "jetson")]
     words = [arguments(one) for one in jobs(clients=clients)]
@@ -121,5 +121,5 @@ def test_clients_at_once_have_a_server_and_a_port_each_and_meet() -> None:
 
 def test_clients_in_turn_are_cases_of_their_own() -> None:
     given = workload(clients={"nodeClasses": ["user", "jetson"]})
-    cases = plan(given.spec, given.slots(), given.factors())
+    cases = plan(given.spec, given.slots(), given.factors)
     assert [case.client_class for case in cases[:4]] == ["user", "user", "jetson", "jetson"]
