@@ -60,7 +60,7 @@ func TestTheSenderIsTracedAndNobodyElse(t *testing.T) {
 			send(t, server, client, 200*time.Millisecond)
 		}
 		activity, trace := recorder.End(1)
-		if activity == nil || activity.Samples < 10 || len(trace.Connections) != 1 {
+		if activity == nil || activity.Samples < 2 || len(trace.Connections) != 1 {
 			t.Fatalf("%s: %+v, %+v", side, activity, trace)
 		}
 		total := int64(0)
@@ -82,7 +82,7 @@ func TestTheSenderIsTracedAndNobodyElse(t *testing.T) {
 func TestATraceIsTextThatCanBeReadAgain(t *testing.T) {
 	client, server, port := connected(t)
 	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, 5*time.Millisecond)
-	send(t, client, server, 50*time.Millisecond)
+	send(t, client, server, 200*time.Millisecond)
 	_, trace := recorder.End(1)
 	unpacked, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(trace.Encode())))
 	if err != nil {
