@@ -17,24 +17,37 @@ import (
 	"tierbench.io/client/internal/usage"
 )
 
-// connected gives both ends of a connection on loopback, and the server's port.
-func connected(t *testing.T) (client, server net.Conn, port uint16) {
+// pair is both ends of a connection.
+type pair struct{ client, server net.Conn }
+
+// connections to one server on loopback, and its port.
+func connections(t *testing.T, count int) (pairs []pair, port uint16) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	client, err = net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
+	for range count {
+		client, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := listener.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { client.Close(); server.Close() })
+		pairs = append(pairs, pair{client, server})
 	}
-	server, err = listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close(); server.Close() })
-	return client, server, uint16(listener.Addr().(*net.TCPAddr).Port)
+	return pairs, uint16(listener.Addr().(*net.TCPAddr).Port)
+}
+
+// connected is a single one.
+func connected(t *testing.T) (client, server net.Conn, port uint16) {
+	t.Helper()
+	pairs, port := connections(t, 1)
+	return pairs[0].client, pairs[0].server, port
 }
 
 // send sends as fast as it goes.
@@ -49,15 +62,18 @@ func send(t *testing.T, from, to net.Conn, during time.Duration) {
 	}
 }
 
+// TestTheSenderIsTracedAndNobodyElse has an idle connection to the same port, as iperf3's control connection is.
 func TestTheSenderIsTracedAndNobodyElse(t *testing.T) {
-	client, server, port := connected(t)
-	idle, _, _ := connected(t)
-	for side, ports := range map[string]Ports{"client": {Remote: map[uint16]bool{port: true}}, "server": {Local: map[uint16]bool{port: true}}} {
-		recorder := Start(ports, 5*time.Millisecond)
+	for side, ports := range map[string]func(uint16) Ports{
+		"client": func(port uint16) Ports { return Ports{Remote: map[uint16]bool{port: true}} },
+		"server": func(port uint16) Ports { return Ports{Local: map[uint16]bool{port: true}} },
+	} {
+		pairs, port := connections(t, 2)
+		recorder := Start(ports(port), 5*time.Millisecond)
 		if side == "client" {
-			send(t, client, server, 200*time.Millisecond)
+			send(t, pairs[1].client, pairs[1].server, 200*time.Millisecond)
 		} else {
-			send(t, server, client, 200*time.Millisecond)
+			send(t, pairs[1].server, pairs[1].client, 200*time.Millisecond)
 		}
 		activity, trace := recorder.End(1)
 		if activity == nil || activity.Samples < 2 || len(trace.Connections) != 1 {
@@ -75,8 +91,10 @@ func TestTheSenderIsTracedAndNobodyElse(t *testing.T) {
 		if row.Port != int64(port) || row.CongestionWindowBytes[last] == 0 || row.RoundTripMicroseconds[last] == 0 || int64(last+1) != activity.Samples {
 			t.Errorf("%s: %+v", side, row)
 		}
+		if row.DeliveryBitsPerSecond[last] == 0 {
+			t.Errorf("%s: the idle connection was taken for the sender", side)
+		}
 	}
-	idle.Close()
 }
 
 func TestATraceIsTextThatCanBeReadAgain(t *testing.T) {
