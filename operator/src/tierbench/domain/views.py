@@ -8,7 +8,15 @@ from typing import Any
 
 from tierbench.api.quantity import parse_quantity
 from tierbench.domain import reasons
-from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_ROLE, LABEL_RUN, LABEL_SLOT
+from tierbench.workloads.names import (
+    LABEL_ATTEMPT,
+    LABEL_CASE,
+    LABEL_PART,
+    LABEL_ROLE,
+    LABEL_RUN,
+    LABEL_SLOT,
+    ROLE_SERVER,
+)
 
 Raw = Mapping[str, Any]
 
@@ -152,7 +160,7 @@ def pod_view(raw: Raw) -> PodView:
         started=any(_started(container) for container in containers),
         ready=ready,
         deleting="deletionTimestamp" in metadata,
-        problem=_problem(status),
+        problem=_problem(status) or (_out_of_memory(containers) if labels[LABEL_ROLE] == ROLE_SERVER else None),
         terminated=_termination(status, containers),
     )
 
@@ -210,6 +218,19 @@ def _container_problem(container: Raw) -> Problem | None:
         return said or Problem(
             reasons.CRASH_LOOP, f"container {name} ends with exit code {last['exitCode']} again and again"
         )
+    return None
+
+
+def _out_of_memory(containers: Sequence[Raw]) -> Problem | None:
+    """A server that was killed for want of memory, or ended for it. It may be up again, without what it remembered."""
+    for container in containers:
+        for state in (container.get("lastState", {}), container.get("state", {})):
+            ended = state.get("terminated", {})
+            if ended.get("reason") == "OOMKilled" or "java.lang.OutOfMemoryError" in ended.get("message", ""):
+                message = (
+                    f"container {container['name']} ran out of memory: lower what it needs, or leave this class out"
+                )
+                return Problem(reasons.OUT_OF_MEMORY, message)
     return None
 
 

@@ -99,6 +99,7 @@ def _container(broker: BrokerServer) -> Manifest:
     return {
         "name": broker.name,
         "command": list(broker.command),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "ports": [{"name": name, "containerPort": port} for name, port in broker.ports.items()],
         # Only until it has started: a probe is a connection, and those that count are the clients'.
         "startupProbe": {
