@@ -4,7 +4,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.bench import advice, download, mqtt, network, operator, report_page, scrape, sizes
+from tests.bench import advice, download, kafka, mqtt, network, operator, report_page, scrape, sizes
 from tests.bench.measure import ROOT, Command, report
 
 
@@ -18,6 +18,7 @@ def main() -> None:
             [
                 *download.comparisons(client),
                 *mqtt.comparisons(client),
+                *kafka.comparisons(client),
                 *network.comparisons(client),
                 *sizes.comparisons(client),
                 *report_page.comparisons(),

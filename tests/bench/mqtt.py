@@ -69,10 +69,11 @@ def _theirs(peer: Path, port: int, qos: int, messages: int, rate: int) -> Comman
 
 
 def _compare(name: str, unit: str, pairs: list[tuple[Usage, Usage]], value: Callable[[Run], float]) -> Comparison:
-    return compare(name, unit, PEER, pairs, lambda usage: value(_run(usage)))
+    return compare(name, unit, PEER, pairs, lambda usage: value(of_usage(usage)))
 
 
-def _run(usage: Usage) -> Run:
+def of_usage(usage: Usage) -> Run:
+    """What a run printed as its last line: a trial of ours, or a peer's own."""
     said = json.loads(usage.printed.splitlines()[-1])
     if "record" in said:
         return _our_run(said)

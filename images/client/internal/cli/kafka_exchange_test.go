@@ -18,6 +18,7 @@ func TestKafka(t *testing.T) {
 	t.Parallel()
 	broker := startKafka(t)
 	t.Run("every delivery counts every message", func(t *testing.T) { kafkaCounts(t, broker) })
+	t.Run("known by its own address", func(t *testing.T) { kafkaOpen(t, broker) })
 	t.Run("sizes from two bytes on", func(t *testing.T) { kafkaSizes(t, broker) })
 	t.Run("batches", func(t *testing.T) { kafkaBatches(t, broker) })
 	t.Run("codecs", func(t *testing.T) { kafkaCodecs(t, broker) })
@@ -57,6 +58,14 @@ func kafkaCounts(t *testing.T, broker *kafkaBroker) {
 				t.Errorf("%+v", exchange)
 			}
 		})
+	}
+}
+
+// kafkaOpen is as a cluster of somebody else's: without an account, and where it says that it is.
+func kafkaOpen(t *testing.T, broker *kafkaBroker) {
+	url := fmt.Sprintf("--url=kafka://127.0.0.1:%d", broker.openPort)
+	if trial := measured(t, "broker", url, "--messages=20", "--in-flight=1")[0]; trial.Exchange.Received != 20 {
+		t.Errorf("%+v", trial.Exchange)
 	}
 }
 

@@ -17,10 +17,10 @@ const kafkaConfig = `process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:%[2]d
 controller.listener.names=CONTROLLER
-inter.broker.listener.name=INTERNAL
-listeners=PLAIN://127.0.0.1:%[3]d,SECURED://127.0.0.1:%[4]d,INTERNAL://127.0.0.1:%[5]d,CONTROLLER://127.0.0.1:%[2]d
-advertised.listeners=PLAIN://broker:1,SECURED://broker:2,INTERNAL://127.0.0.1:%[5]d
-listener.security.protocol.map=PLAIN:SASL_PLAINTEXT,SECURED:SASL_SSL,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT
+inter.broker.listener.name=OPEN
+listeners=PLAIN://127.0.0.1:%[3]d,SECURED://127.0.0.1:%[4]d,OPEN://127.0.0.1:%[5]d,CONTROLLER://127.0.0.1:%[2]d
+advertised.listeners=PLAIN://broker:1,SECURED://broker:2,OPEN://127.0.0.1:%[5]d
+listener.security.protocol.map=PLAIN:SASL_PLAINTEXT,SECURED:SASL_SSL,OPEN:PLAINTEXT,CONTROLLER:PLAINTEXT
 sasl.enabled.mechanisms=SCRAM-SHA-512
 listener.name.plain.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.secured.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
@@ -53,20 +53,21 @@ var jars = sync.OnceValues(func() (string, error) {
 type kafkaBroker struct {
 	folder        string
 	port, tlsPort int
+	openPort      int // where it asks for no account, and is known by its own address
 	process       *exec.Cmd
 	ended         chan struct{}
 }
 
 func startKafka(t *testing.T, more ...string) *kafkaBroker {
 	t.Helper()
-	made := &kafkaBroker{folder: t.TempDir(), port: freePort(t), tlsPort: freePort(t)}
+	made := &kafkaBroker{folder: t.TempDir(), port: freePort(t), tlsPort: freePort(t), openPort: freePort(t)}
 	writeCertificates(t, made.folder, later)
 	write(t, filepath.Join(made.folder, "tls.pem"), string(read(t, made.folder+"/tls.pkcs8"))+string(read(t, made.folder+"/tls.crt")))
 	write(t, filepath.Join(made.folder, "username"), "user")
 	write(t, filepath.Join(made.folder, "password"), "right\n")
 	write(t, filepath.Join(made.folder, "wrong"), "wrong")
 	write(t, filepath.Join(made.folder, "key"), "0123456789abcdef")
-	config := fmt.Sprintf(kafkaConfig, made.folder, freePort(t), made.port, made.tlsPort, freePort(t)) + strings.Join(more, "\n")
+	config := fmt.Sprintf(kafkaConfig, made.folder, freePort(t), made.port, made.tlsPort, made.openPort) + strings.Join(more, "\n")
 	write(t, filepath.Join(made.folder, "server.properties"), config)
 	format := made.java(t, "kafka.tools.StorageTool", "format", "--cluster-id=dGllcmJlbmNoLWthZmthMQ",
 		"--config="+made.folder+"/server.properties", "--add-scram=SCRAM-SHA-512=[name=user,password=right]")

@@ -1,0 +1,42 @@
+"""Records of 1 KiB through one local Kafka, produced and consumed in one process, against confluent-kafka."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.bench.kafka_broker import broker
+from tests.bench.measure import Command, Comparison, Usage, compare, in_turn
+from tests.bench.mqtt import Run, of_usage
+
+PEER = "confluent-kafka"
+SIZE, WINDOW = 1024, 4096
+MESSAGES, RATE, RATE_SECONDS = 300_000, 500, 4
+
+
+def comparisons(client: Path) -> list[Comparison]:
+    """Rate and CPU as fast as possible, and the round trip at a modest rate without a linger."""
+    with broker() as address:
+        fast = in_turn(_ours(client, address, MESSAGES, 0), _theirs(address, MESSAGES, 0))
+        modest = RATE * RATE_SECONDS
+        steady = in_turn(_ours(client, address, modest, RATE), _theirs(address, modest, RATE))
+    name = "Kafka acks=all, 1 KiB"
+    return [
+        _compare(f"{name}, rate", "records/s", fast, lambda run: run.messages_per_second),
+        _compare(f"{name}, CPU", "us/record", fast, lambda run: run.cpu_microseconds),
+        _compare(f"{name}, {RATE}/s, round trip", "us", steady, lambda run: run.median_microseconds),
+        _compare(f"{name}, {RATE}/s, CPU", "us/record", steady, lambda run: run.cpu_microseconds),
+    ]
+
+
+def _ours(client: Path, address: str, messages: int, rate: int) -> Command:
+    pace = f"--messages-per-second={rate}" if rate else "--as-fast-as-possible"
+    load = f"--messages={messages} --window={WINDOW} --size={SIZE} --delivery=AtLeastOnce --linger-milliseconds=0"
+    return [client, *f"broker --url=kafka://{address} --topic=bench {load} {pace} --output=json".split()]
+
+
+def _theirs(address: str, messages: int, rate: int) -> Command:
+    return [sys.executable, *f"-m tests.bench.kafka_peer {address} {messages} {WINDOW} {rate}".split()]
+
+
+def _compare(name: str, unit: str, pairs: list[tuple[Usage, Usage]], value: Callable[[Run], float]) -> Comparison:
+    return compare(name, unit, PEER, pairs, lambda usage: value(of_usage(usage)))
