@@ -10,7 +10,8 @@ import (
 const (
 	warmRound  = 250 * time.Millisecond
 	warmRounds = 20
-	warmGain   = 0.95 // of the round before: less is not worth another
+	warmGain   = 0.95 // of the best round's median: less is no gain
+	warmVain   = 3    // rounds without a gain, after which there is none to come
 )
 
 // warm lets one pair exchange messages until their round trip no longer falls: the first that a cold broker carries take
@@ -18,13 +19,16 @@ const (
 func warm(ctx context.Context, options *Options) {
 	one := *options
 	one.Role, one.InFlight, one.Interval, one.Messages, one.Duration = Both, 1, 0, 0, warmRound
-	before := int64(math.MaxInt64)
-	for round := range warmRounds {
+	best, vain := int64(math.MaxInt64), 0
+	for round := 0; round < warmRounds && vain < warmVain; round++ {
 		median, err := warmOnce(ctx, &one, round)
-		if err != nil || float64(median) > warmGain*float64(before) {
+		if err != nil {
 			return
 		}
-		before = median
+		vain++
+		if float64(median) < warmGain*float64(best) {
+			best, vain = median, 0
+		}
 	}
 }
 
