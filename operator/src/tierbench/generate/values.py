@@ -163,7 +163,7 @@ class ChartValues(Values):
     kafka: Image = Field(
         default=Image(),
         description="Apache Kafka. If its image is empty, ghcr.io/tierbench/kafka in the version of the chart; "
-        "an official one does as well, as in docker.io/apache/kafka:4.3.1.",
+        "an official one is laid out alike, as in docker.io/apache/kafka:4.3.1.",
     )
     paho: Image = Field(
         default=Image(),
