@@ -157,7 +157,7 @@ func loadingKafka(t *testing.T, broker *kafkaBroker, arguments ...string) (clien
 func kafkaKilled(t *testing.T, broker *kafkaBroker) {
 	for _, delivery := range []string{"AtMostOnce", "AtLeastOnce", "ExactlyOnce"} {
 		t.Run(delivery, func(t *testing.T) {
-			_, ended := loadingKafka(t, broker, "--delivery="+delivery, "--as-fast-as-possible", "--duration-seconds=6", "--window=64")
+			_, ended := loadingKafka(t, broker, "--delivery="+delivery, "--as-fast-as-possible", "--duration-seconds=6", "--window=64", "--patience-milliseconds=60000")
 			broker.kill(t)
 			broker.start(t)
 			code, trials, _ := ended()
