@@ -127,6 +127,7 @@ def test_wire_bytes_agree_with_a_capture_at_the_broker(kubectl: Kubectl, cluster
     pod = running.wait_for_pod("server")["metadata"]["name"]
     with capturing(pids(cluster, kubectl.namespace, pod, "mosquitto")[0], 8883) as captured:
         running.wait_for_phase("Complete")
+    assert not captured.dropped, "packets that the capture missed"
     exchange = running.results[0]["status"]["trials"][0]["exchange"]
     trial = sum(size for _, size in captured.connections.most_common(2))
     assert exchange["wireSentBytes"] + exchange["wireReceivedBytes"] == pytest.approx(trial, rel=0.002)

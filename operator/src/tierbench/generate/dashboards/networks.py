@@ -10,6 +10,7 @@ from tierbench.generate.dashboards.queries import mean, quantile, results
 
 _PREFIX: Final = "tierbench_network"
 _CLASSES: Final = "server_class, client_class"
+_SHARE: Final = "share_class, share_node, client"
 _PATH: Final = "{{client_class}} to {{server_class}}"
 _LEVELS: Final = 'protocol=~"$protocol",direction=~"$direction"'
 
@@ -70,7 +71,7 @@ def _shares() -> Panels:
             "What each of several clients got",
             "Payload a second of each client that measured at once with others, mean of the good trials.",
             "bps",
-            _mean("share_class, share_node, client", "client_throughput_bits_per_second"),
+            mean(_SHARE, f"{_PREFIX}_client_throughput_bits_per_second", _LEVELS, parts=_SHARE),
             "{{client}} {{share_node}} ({{share_class}})",
         ),
         share_bars(

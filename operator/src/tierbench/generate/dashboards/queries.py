@@ -16,14 +16,15 @@ def results(metric: str, more: str = "") -> str:
     return f"{metric}{{{_joined(_BENCHMARK, _CLASSES, more)}}}"
 
 
-def measured(metric: str, more: str = "") -> str:
-    """The same, without results that are not valid if those are not wanted."""
-    return f"({results(metric, more)} and {results('tierbench_result_valid')} >= $validity)"
+def measured(metric: str, more: str = "", parts: str = "") -> str:
+    """The same, without results that are not valid if those are not wanted; `parts` are labels within a result."""
+    which = f"and ignoring ({parts})" if parts else "and"
+    return f"({results(metric, more)} {which} {results('tierbench_result_valid')} >= $validity)"
 
 
-def mean(by: str, metric: str, more: str = "") -> str:
+def mean(by: str, metric: str, more: str = "", parts: str = "") -> str:
     """The mean of a metric by these labels; nodes of one class count alike."""
-    return f"avg by ({by}) {measured(metric, more)}"
+    return f"avg by ({by}) {measured(metric, more, parts)}"
 
 
 def total(by: str, metric: str, more: str = "") -> str:
