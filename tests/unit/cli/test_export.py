@@ -67,7 +67,7 @@ def as_told(value: Any) -> str:
 def test_parquet_holds_what_csv_does(both: str, tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "trials.parquet"
     assert main(["export", "--from", both, "--format", "parquet", "-o", str(path)]) == 0
-    rows = parquet.read_table(path).to_pylist()
+    rows = parquet.read_table(path, use_threads=False, pre_buffer=False).to_pylist()
     assert main(["export", "--from", both]) == 0
     told_rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [list(row) for row in rows] == [list(row) for row in told_rows]
