@@ -113,7 +113,7 @@ func runBroker(ctx context.Context, flags *brokerFlags) error {
 	if flags.light() {
 		runtime.GOMAXPROCS(1)
 	}
-	return flags.run(broker.NewTextReport(os.Stdout), func(report contract.Reporter) error { return broker.Run(ctx, options, report) })
+	return flags.run(contract.NewTextReport(os.Stdout, broker.Words), func(report contract.Reporter) error { return broker.Run(ctx, options, report) })
 }
 
 func (f *brokerFlags) options() (*broker.Options, error) {

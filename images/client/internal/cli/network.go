@@ -71,7 +71,7 @@ func runNetwork(ctx context.Context, flags *networkFlags) error {
 	if err != nil {
 		return flags.refuse(err)
 	}
-	return flags.run(network.NewTextReport(os.Stdout), func(report contract.Reporter) error { return network.Run(ctx, options, report) })
+	return flags.run(contract.NewTextReport(os.Stdout, network.Words), func(report contract.Reporter) error { return network.Run(ctx, options, report) })
 }
 
 func (f *networkFlags) options() (*network.Options, error) {

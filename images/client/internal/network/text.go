@@ -2,32 +2,14 @@ package network
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"tierbench.io/client/internal/contract"
 )
 
-// TextReport tells a person about trials as they end.
-type TextReport struct{ out io.Writer }
-
-// NewTextReport writes lines to out.
-func NewTextReport(out io.Writer) *TextReport { return &TextReport{out} }
-
-// Started says nothing.
-func (r *TextReport) Started(int, bool, time.Time) error { return nil }
-
-// Ended says what the network carried.
-func (r *TextReport) Ended(trial contract.Trial) error {
-	kind := "trial"
-	if trial.Warmup {
-		kind = "warm-up"
-	}
-	if trial.Failure != nil {
-		_, err := fmt.Fprintf(r.out, "%s %d failed: %s: %s\n", kind, trial.Trial, trial.Failure.Reason, trial.Failure.Message)
-		return err
-	}
+// Words say what the network carried.
+func Words(trial contract.Trial) string {
 	said := []string{}
 	for _, way := range []struct {
 		name string
@@ -40,8 +22,7 @@ func (r *TextReport) Ended(trial contract.Trial) error {
 	if echoes := trial.Network.Ping; echoes != nil {
 		said = append(said, pingWords(echoes))
 	}
-	_, err := fmt.Fprintf(r.out, "%s %d: %s\n", kind, trial.Trial, strings.Join(said, "; "))
-	return err
+	return strings.Join(said, "; ")
 }
 
 func flowWords(flow *contract.Flow) string {

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from tierbench.api.benchmark import Tls
-from tierbench.api.broker import Broker, BrokerSpec, Protocol
+from tierbench.api.broker import BrokerSpec
+from tierbench.api.broker_server import Broker, Protocol
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
 from tierbench.plan import EXTERNAL, Case, Factor, Slot, slots

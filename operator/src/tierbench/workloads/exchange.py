@@ -3,7 +3,8 @@
 from typing import Any, Final
 
 from tierbench.api.benchmark import Tls
-from tierbench.api.broker import Broker, BrokerSpec, EngineType, Load, Pacing, Protocol
+from tierbench.api.broker import BrokerSpec, EngineType, Load, Pacing
+from tierbench.api.broker_server import Broker, Protocol
 from tierbench.api.quantity import parse_size
 from tierbench.plan import Case
 from tierbench.workloads import kafka, mosquitto

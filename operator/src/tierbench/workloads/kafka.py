@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from tierbench.api.broker import BrokerSpec, Kafka, KafkaFactors
+from tierbench.api.broker import BrokerSpec
+from tierbench.api.broker_server import Kafka, KafkaFactors
 from tierbench.api.quantity import format_size, parse_size
 from tierbench.plan import Factor
 from tierbench.workloads.access import SERVER_NAME

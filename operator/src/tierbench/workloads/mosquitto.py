@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tierbench.api.broker import Mosquitto
+from tierbench.api.broker_server import Mosquitto
 from tierbench.workloads.agent import CREDENTIALS
 from tierbench.workloads.broker_server import CONFIGURATION, DATA, BrokerServer
 

@@ -1,0 +1,184 @@
+"""The message brokers that a BrokerBenchmark measures, and how each is set up."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from tierbench.api.model import Model, Rule, Size, matching, rules
+
+
+class Mosquitto(Model):
+    """Eclipse Mosquitto, deployed on each server class."""
+
+    persistence: bool = Field(
+        default=False,
+        description="Whether it keeps sessions and messages on the node's disk, in a volume that comes and goes with "
+        "the server pod.",
+    )
+    max_inflight_messages: int = Field(
+        default=0,
+        ge=0,
+        le=65535,
+        description="Messages of QoS 1 and 2 under way to one client at once; 0 for no limit but the client's window.",
+    )
+    max_queued_messages: int = Field(
+        default=0,
+        ge=0,
+        le=10_000_000,
+        description="Messages kept for one client beyond those under way; 0 for no limit. What is beyond it is lost.",
+    )
+    message_size_limit: int = Field(
+        default=0, ge=0, le=268_435_455, description="Bytes of the largest payload that it takes; 0 for no limit."
+    )
+
+
+class KafkaProvider(StrEnum):
+    """Who brings Kafka up."""
+
+    STANDALONE = "Standalone"
+
+
+class Kafka(Model):
+    """Apache Kafka, deployed on each server class: one broker that is its own controller."""
+
+    provider: KafkaProvider = Field(
+        default=KafkaProvider.STANDALONE, description="Standalone: tierbench itself; nothing has to be installed."
+    )
+    heap: Size | None = Field(
+        default=None,
+        description="The broker's Java heap. Without it a quarter of the node's memory, at least 128Mi, at most 1Gi.",
+    )
+
+
+class Protocol(StrEnum):
+    """How a broker is spoken to."""
+
+    MQTT = "MQTT"
+    KAFKA = "Kafka"
+
+
+class SecretReference(Model):
+    """A Secret in the benchmark's namespace."""
+
+    name: str = Field(
+        min_length=1,
+        max_length=253,
+        description="Its name. Keys: username and password, if the broker asks for them; ca.crt for TLS.",
+        json_schema_extra=rules(
+            matching(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", "is not the name of a Secret: see `kubectl get secrets`")
+        ),
+    )
+
+
+class External(Model):
+    """A broker that is there already: it is driven, and neither deployed nor observed."""
+
+    address: str = Field(
+        min_length=3,
+        max_length=280,
+        description="Host and port as the clients reach it.",
+        json_schema_extra=rules(
+            matching(
+                r"^([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\]):[1-9][0-9]{0,4}$",
+                "is not an address: write host and port, as in broker.example.com:1883 or [2001:db8::1]:1883",
+            )
+        ),
+    )
+    protocol: Protocol = Field(
+        default=Protocol.MQTT,
+        description="MQTT, or Kafka: then the address is a bootstrap broker's, and the Secret's user is known by "
+        "SCRAM-SHA-512 and may create, read, write and delete topics that begin with tierbench.",
+    )
+    secret_ref: SecretReference | None = Field(default=None, description="Credentials, and the CA for TLS.")
+
+
+class Broker(Model):
+    """A broker: exactly one of the kinds below."""
+
+    name: str = Field(
+        min_length=1,
+        max_length=20,
+        description="What it is called in results and metrics.",
+        json_schema_extra=rules(
+            matching(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "must be lower-case letters, digits and hyphens")
+        ),
+    )
+    mosquitto: Mosquitto | None = Field(default=None, description="Eclipse Mosquitto, deployed on each server class.")
+    kafka: Kafka | None = Field(default=None, description="Apache Kafka, deployed on each server class.")
+    external: External | None = Field(default=None, description="A broker that is there already.")
+
+    @property
+    def protocol(self) -> Protocol:
+        """How it is spoken to."""
+        if self.external is not None:
+            return self.external.protocol
+        return Protocol.MQTT if self.kafka is None else Protocol.KAFKA
+
+
+class Codec(StrEnum):
+    """Kafka's own compression, of whole batches."""
+
+    NONE = "None"
+    GZIP = "Gzip"
+    SNAPPY = "Snappy"
+    LZ4 = "Lz4"
+    ZSTD = "Zstd"
+
+
+class KafkaFactors(Model):
+    """How Kafka's brokers are used: factors of theirs alone."""
+
+    codecs: tuple[Codec, ...] = Field(
+        default=(Codec.NONE,),
+        min_length=1,
+        max_length=5,
+        json_schema_extra={"x-kubernetes-list-type": "set"},
+        description="Kafka's own compression of batches, apart from that of payloads: None, Gzip, Snappy, Lz4, Zstd "
+        "(a factor).",
+    )
+    partitions: tuple[Annotated[int, Field(ge=1, le=256)], ...] = Field(
+        default=(1,),
+        min_length=1,
+        max_length=8,
+        json_schema_extra={"x-kubernetes-list-type": "set"},
+        description="Partitions of each pair's topic (a factor).",
+    )
+    linger_milliseconds: tuple[Annotated[int, Field(ge=0, le=60000)], ...] = Field(
+        default=(0,),
+        min_length=1,
+        max_length=8,
+        json_schema_extra={"x-kubernetes-list-type": "set"},
+        description="How long a batch waits for more messages (a factor).",
+    )
+    batch_sizes: tuple[Size, ...] = Field(
+        default=("1Mi",),
+        min_length=1,
+        max_length=8,
+        description="Bytes of the largest batch: 1 to 16Mi; a larger message is a batch of its own (a factor).",
+        json_schema_extra=rules(
+            Rule(
+                "self.all(a, !isQuantity(string(a)) || quantity(string(a)).compareTo(quantity('16Mi')) <= 0)",
+                "each size must be at most 16Mi",
+            ),
+            Rule(
+                "!self.all(a, isQuantity(string(a)))"
+                " || self.all(a, self.exists_one(b, quantity(string(a)).compareTo(quantity(string(b))) == 0))",
+                "has the same size twice (1Mi and 1024Ki are the same): name each size once",
+            ),
+        ),
+    )
+
+
+BROKER_RULES = (
+    Rule(
+        "self.all(b, [has(b.mosquitto), has(b.kafka), has(b.external)].filter(x, x).size() == 1)",
+        "give each broker exactly one of mosquitto, kafka and external, for example {name: mosquitto, mosquitto: {}}",
+    ),
+    Rule(
+        "self.all(b, !has(b.kafka) || !has(b.kafka.heap) || !isQuantity(string(b.kafka.heap))"
+        " || (quantity(string(b.kafka.heap)).compareTo(quantity('96Mi')) >= 0"
+        " && quantity(string(b.kafka.heap)).compareTo(quantity('64Gi')) <= 0))",
+        "kafka.heap must be from 96Mi to 64Gi: with less a broker does not start",
+    ),
+)
