@@ -1,5 +1,6 @@
 """Benchmarks for tests, and what is to be true of each when it has ended."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,6 +107,21 @@ class Running:
             return next((pod for pod in pods if not running or pod["status"]["phase"] == "Running"), None)
 
         return wait_for(f"a {role} pod of {self.name}", found, seconds)
+
+    def wait_for_trial(self, trial: int = 1, *, seconds: float = 120) -> None:
+        """Returns while this trial, or one after it, is under way in every client pod."""
+        label = f"tierbench.io/benchmark={self.name},tierbench.io/role=client"
+
+        def began(pod: str) -> bool:
+            lines = self.kubectl("logs", pod).splitlines()
+            started = [json.loads(line) for line in lines if '"TrialStarted"' in line and line.endswith("}")]
+            return any(record["trial"] >= trial for record in started if not record["warmup"])
+
+        def all_began() -> bool:
+            pods = self.kubectl("get", "pods", "-l", label, "-o", "name").split()
+            return bool(pods) and all(began(pod) for pod in pods)
+
+        wait_for(f"trial {trial} of {self.name}", all_began, seconds)
 
     def condition(self, kind: str) -> dict[str, Any]:
         """One condition."""

@@ -44,7 +44,7 @@ def test_client_pod_killed(kubectl: Kubectl) -> None:
     kubectl.apply(file_transfer(fileSizes=["256Mi"], repetitions=4))
     running = Running(kubectl)
     pod = running.wait_for_pod("client")
-    wait_for("a first trial", lambda: (running.status.get("current") or {}).get("trials", 0) >= 1)
+    running.wait_for_trial(2)
     kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force")
     running.wait_for_phase("Complete")
     assert_every_trial_once(running, 4)
@@ -58,7 +58,7 @@ def test_client_pod_killed(kubectl: Kubectl) -> None:
 def test_server_pod_killed_in_mid_transfer(kubectl: Kubectl) -> None:
     kubectl.apply(file_transfer(fileSizes=["512Mi"], repetitions=2, access="ClusterIP"))
     running = Running(kubectl)
-    running.wait_for_pod("client")
+    running.wait_for_trial()
     pod = running.wait_for_pod("server")
     kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force")
     running.wait_for_phase("Complete", seconds=180)
@@ -160,7 +160,7 @@ def test_nginx_stopped_for_longer_than_the_read_timeout(kubectl: Kubectl, cluste
         file_transfer(fileSizes=["1Gi"], repetitions=1, retry={"readTimeoutMilliseconds": 500, "waitMilliseconds": 100})
     )
     running = Running(kubectl)
-    running.wait_for_pod("client")
+    running.wait_for_trial()
     server = running.wait_for_pod("server")["metadata"]["name"]
     workers = pids(cluster, kubectl.namespace, server, "nginx")
     assert workers

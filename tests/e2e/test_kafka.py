@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, broker
-from tests.e2e.kubectl import Kubectl, wait_for
+from tests.e2e.kubectl import Kubectl
 from tests.e2e.operator_release import pids
 
 KAFKA: dict[str, Any] = {"name": "kafka", "kafka": {}}
@@ -29,15 +29,9 @@ def measure(kubectl: Kubectl, **spec: Any) -> Running:
 def loaded_broker(running: Running, cluster: Cluster) -> int:
     """The process of a Kafka that is in mid-trial."""
     pod = running.wait_for_pod("server")["metadata"]["name"]
-    wait_for("a trial", lambda: any("TrialStarted" in log for log in _logs(running)), 120)
+    running.wait_for_trial()
     found = pids(cluster, running.kubectl.namespace, pod, "java")
     return next(pid for pid in found if Path(f"/proc/{pid}/comm").read_text().strip() == "java")
-
-
-def _logs(running: Running) -> list[str]:
-    label = f"tierbench.io/benchmark={running.name},tierbench.io/role=client"
-    names = running.kubectl("get", "pods", "-l", label, "-o", "name").split()
-    return [running.kubectl("logs", name) for name in names]
 
 
 def test_both_brokers_in_one_table(kubectl: Kubectl) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running, assert_nothing_left, network
-from tests.e2e.kubectl import Kubectl, wait_for
+from tests.e2e.kubectl import Kubectl
 from tests.e2e.operator_release import pids
 
 # Of a 1500-byte packet in an Ethernet frame: without IPv4, TCP and timestamps.
@@ -101,14 +101,9 @@ def test_clients_at_once_share_by_their_links(kubectl: Kubectl, cluster: Cluster
 def test_a_client_that_dies_leaves_the_others_figures(kubectl: Kubectl, cluster: Cluster) -> None:
     kubectl.apply(network(**at_once(durationSeconds=4)))
     running = Running(kubectl, "networks", "networkbenchmark")
-
-    def second() -> str | None:
-        selector = "tierbench.io/role=client,tierbench.io/part=1"
-        names = [pod["metadata"]["name"] for pod in kubectl.list("pods", "-l", selector)]
-        return next((name for name in names if "TrialStarted" in kubectl("logs", name)), None)
-
-    pod = wait_for("the second client is in its trial", second)
-    for pid in pids(cluster, kubectl.namespace, pod, "tierbench-client"):
+    running.wait_for_trial()
+    (pod,) = kubectl.list("pods", "-l", "tierbench.io/role=client,tierbench.io/part=1")
+    for pid in pids(cluster, kubectl.namespace, pod["metadata"]["name"], "tierbench-client"):
         os.kill(pid, signal.SIGKILL)
     running.wait_for_phase("Complete")
     (result,) = running.results

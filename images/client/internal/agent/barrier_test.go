@@ -76,10 +76,10 @@ func TestTheServersProcessIsFoundByItsName(t *testing.T) {
 	}
 	comm := string(name[:len(name)-1])
 	before := *processTime(comm)
-	for started := time.Now(); time.Since(started) < 50*time.Millisecond; {
+	for started := time.Now(); time.Since(started) < 2*time.Millisecond; {
 	}
-	if spent := *processTime(comm) - before; spent < 20*time.Millisecond || spent > time.Second {
-		t.Errorf("%v of CPU after 50 ms of work", spent)
+	if spent := *processTime(comm) - before; spent < time.Millisecond || spent > time.Second {
+		t.Errorf("%v of CPU after 2 ms of work", spent)
 	}
 	if processTime("no such process") != nil || processTime("") != nil {
 		t.Error("a process that is not there was found")
