@@ -2,13 +2,14 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.bench.server import await_port
+from tests.ports import free_ports
 
 START_SECONDS = 10
 
@@ -30,28 +31,14 @@ def broker() -> Iterator[int]:
     """The port on 127.0.0.1 where it answers."""
     if shutil.which("mosquitto") is None:
         raise SystemExit("bench: mosquitto is missing: apt-get install mosquitto")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
+    (port,) = free_ports(1)
     with tempfile.TemporaryDirectory() as folder:
         configuration = Path(folder) / "mosquitto.conf"
         configuration.write_text(CONFIGURATION.format(user="user root" if os.geteuid() == 0 else "", port=port))
         process = subprocess.Popen(["mosquitto", "-c", configuration])
         try:
-            _await(process, port)
+            await_port("Mosquitto", process, port, START_SECONDS)
             yield port
         finally:
             process.terminate()
             process.wait()
-
-
-def _await(process: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError as error:
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"bench: Mosquitto does not answer on port {port}: {error}: see above") from error
-            time.sleep(0.02)
-        else:
-            return

@@ -2,16 +2,15 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.measure import ROOT, Command
+from tests.bench.server import await_port
 from tests.ports import free_ports
 
 START_SECONDS = 10
@@ -69,7 +68,8 @@ def serving(client: Path, size: int) -> Iterator[Server]:
         )
         process = subprocess.Popen(["nginx", "-e", "stderr", "-c", configuration])
         try:
-            _await(process, ports)
+            for port in ports:
+                await_port("nginx", process, port, START_SECONDS)
             file = f"{size}.bin"
             yield Server(f"http://127.0.0.1:{ports[0]}/{file}", f"https://127.0.0.1:{ports[1]}/{file}", certificate)
         finally:
@@ -90,16 +90,3 @@ def _make_certificate(folder: Path) -> Path:
     files: Command = ["-keyout", folder / "tls.key", "-out", certificate]
     subprocess.run(["openssl", "req", "-x509", *kind, *name, *files], check=True, stderr=subprocess.DEVNULL)
     return certificate
-
-
-def _await(process: subprocess.Popen[bytes], ports: list[int]) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    for port in ports:
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                break
-            except OSError as error:
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise SystemExit(f"bench: nginx does not answer on port {port}: {error}: see above") from error
-                time.sleep(0.02)
