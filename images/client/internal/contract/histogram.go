@@ -36,24 +36,23 @@ func NewHistogram(values []int64) *Histogram {
 	return histogram
 }
 
+// bounds are the upper bounds of the first buckets, 2^(i/64): those of the others are theirs, doubled again and again.
+var bounds = func() [bucketsPerDoubling]float64 {
+	var made [bucketsPerDoubling]float64
+	for index := range made {
+		made[index] = math.Exp2(float64(index) / bucketsPerDoubling)
+	}
+	return made
+}()
+
 // BucketIndex is the bucket of a value; values below 1 count as 1.
 func BucketIndex(value int64) int {
 	if value <= 1 {
 		return 0
 	}
-	index := int(math.Ceil(math.Log2(float64(value)) * bucketsPerDoubling))
-	if upperBound(index-1) >= float64(value) {
-		return index - 1
-	}
-	if upperBound(index) < float64(value) {
-		return index + 1
-	}
-	return index
-}
-
-func upperBound(index int) float64 {
-	whole := index / bucketsPerDoubling
-	return math.Ldexp(math.Pow(2, float64(index%bucketsPerDoubling)/bucketsPerDoubling), whole)
+	fraction, exponent := math.Frexp(float64(value))
+	within, _ := slices.BinarySearch(bounds[:], 2*fraction)
+	return (exponent-1)*bucketsPerDoubling + within
 }
 
 // Quantile is the upper bound of the bucket in which it lies, in nanoseconds; 0 of an empty histogram.
@@ -64,7 +63,8 @@ func (h *Histogram) Quantile(share float64) int64 {
 	wanted := max(1, int64(math.Ceil(share*float64(h.Count))))
 	for position, count := range h.Counts {
 		if wanted -= count; wanted <= 0 {
-			return int64(upperBound(h.Indexes[position]))
+			index := h.Indexes[position]
+			return int64(math.Ldexp(bounds[index%bucketsPerDoubling], index/bucketsPerDoubling))
 		}
 	}
 	return 0

@@ -11,8 +11,9 @@ func TestAValueLiesInItsBucket(t *testing.T) {
 	for range 100_000 {
 		value := rand.Int64N(1<<rand.IntN(50)+1) + 2
 		index := BucketIndex(value)
-		if upperBound(index) < float64(value) || upperBound(index-1) >= float64(value) {
-			t.Fatalf("%d is not in bucket %d (%g, %g]", value, index, upperBound(index-1), upperBound(index))
+		below, above := math.Exp2(float64(index-1)/64), math.Exp2(float64(index)/64)
+		if above < float64(value) || below >= float64(value) {
+			t.Fatalf("%d is not in bucket %d (%g, %g]", value, index, below, above)
 		}
 	}
 }
