@@ -3,6 +3,7 @@ package mqtt
 import (
 	"bufio"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,6 +59,7 @@ func (c *conn) Read(into []byte) (int, error) {
 	}
 	number, err := c.reader.Read(into)
 	c.read.Store(time.Since(base).Nanoseconds())
+	runtime.Gosched() // read the other sockets before making use of this one: an answer must not delay a message
 	return number, err
 }
 
