@@ -29,6 +29,7 @@ class Server(Kube):
         self.queries: list[str] = []
         self.refusals: list[ApiError] = []
         self.written = asyncio.Event()
+        self.read = asyncio.Event()
         self.refused = asyncio.Event()
 
     async def request(
@@ -45,6 +46,7 @@ class Server(Kube):
             raise self.refusals.pop()
         if method == "GET":
             self.queries.append((query or {}).get("labelSelector", ""))
+            self.read.set()
             return {"items": list(self.results.values()), "metadata": {}}
         assert body is not None
         if method == "PATCH":
@@ -119,14 +121,16 @@ async def test_what_has_not_changed_is_not_written() -> None:
     async with advising(server) as advisor:
         advisor.see(asked(), deleted=False)
         status = await server.next_status()
+        server.read.clear()
         advisor.look_again()
+        await asyncio.wait_for(server.read.wait(), 10)
         advisor.see({**asked(generation=2), "status": status}, deleted=False)
         assert (await server.next_status())["observedGeneration"] == 2
     assert [status["observedGeneration"] for status in server.statuses] == [1, 2]
     assert server.events == ["photos: BestClassChanged"]
 
 
-async def test_transition_times_stay_while_the_answer_does(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_transition_times_stay_while_the_answer_does() -> None:
     server = Server()
     server.add("cloud", FAST, 1)
     known = {"type": "Answered", "status": "False", "reason": "So", "message": "So."}
