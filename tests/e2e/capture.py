@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 _ALL_PROTOCOLS = 3
@@ -27,7 +28,12 @@ class Captured:
 
     port: int
     connections: Counter[int] = field(default_factory=Counter)
+    began: dict[int, datetime] = field(default_factory=dict)
     dropped: int = 0
+
+    def begun_between(self, start: datetime, end: datetime) -> int:
+        """Bytes of the connections that were made in this time."""
+        return sum(size for port, size in self.connections.items() if start <= self.began[port] <= end)
 
     def take(self, frame: bytes) -> None:
         """Counts a frame of the port with its Ethernet header, and no checksum, as the clients count.
@@ -42,7 +48,9 @@ class Captured:
             headers = tcp + 4 * (frame[tcp + 12] >> 4)
             payload = _ETHERNET + int.from_bytes(frame[_ETHERNET + 2 : _ETHERNET + 4]) - headers
             segments = max(1, -(-payload // _SEGMENT))
-            self.connections[ports[0] if ports[1] == self.port else ports[1]] += payload + segments * headers
+            other = ports[0] if ports[1] == self.port else ports[1]
+            self.began.setdefault(other, datetime.now(UTC))
+            self.connections[other] += payload + segments * headers
 
 
 @contextmanager

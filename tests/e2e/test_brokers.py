@@ -1,5 +1,6 @@
 """Brokers on a real cluster: every factor, counts that reconcile, bytes that a capture agrees with."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running, assert_nothing_left, broker
 from tests.e2e.capture import capturing
-from tests.e2e.kubectl import Kubectl
+from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import pids
 
 
@@ -119,15 +120,21 @@ def _program(engine: str) -> str:
     return {"Native": "client", "Paho": "paho"}[engine]
 
 
-def test_wire_bytes_agree_with_a_capture_at_the_broker(kubectl: Kubectl, cluster: Cluster) -> None:
-    """Both legs, headers and all. The two largest connections are the trial's."""
+@pytest.mark.parametrize(("kind", "process", "port"), [("mosquitto", "mosquitto", 8883), ("kafka", "java", 9093)])
+def test_wire_bytes_agree_with_a_capture_at_the_broker(
+    kubectl: Kubectl, cluster: Cluster, kind: str, process: str, port: int
+) -> None:
+    """Both legs, headers and all, of every connection that the trial made."""
     spec: dict[str, Any] = {"payload": {"sizes": [1400]}, "load": {"messagesPerPublisher": 400}, "repetitions": 1}
-    kubectl.apply(broker(**spec, tls=["TLSv1.3"], access="PodIP"))
+    kubectl.apply(broker(**spec, brokers=[{"name": kind, kind: {}}], tls=["TLSv1.3"], access="PodIP"))
     running = Running(kubectl, "brokers", "brokerbenchmark")
     pod = running.wait_for_pod("server")["metadata"]["name"]
-    with capturing(pids(cluster, kubectl.namespace, pod, "mosquitto")[0], 8883) as captured:
+    server = wait_for("the broker's process", lambda: pids(cluster, kubectl.namespace, pod, process))
+    with capturing(server[0], port) as captured:
         running.wait_for_phase("Complete")
     assert not captured.dropped, "packets that the capture missed"
-    exchange = running.results[0]["status"]["trials"][0]["exchange"]
-    trial = sum(size for _, size in captured.connections.most_common(2))
-    assert exchange["wireSentBytes"] + exchange["wireReceivedBytes"] == pytest.approx(trial, rel=0.002)
+    trial = running.results[0]["status"]["trials"][0]
+    start = datetime.fromisoformat(trial["startTime"])
+    passed = captured.begun_between(start, start + timedelta(microseconds=trial["durationNanoseconds"] / 1000))
+    counted = trial["exchange"]["wireSentBytes"] + trial["exchange"]["wireReceivedBytes"]
+    assert counted == pytest.approx(passed, rel=0.002)
