@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/contract"
 )
 
 // Role of this program's pairs.
@@ -19,10 +20,10 @@ const (
 
 // Options of a series of trials.
 type Options struct {
+	contract.Series
+
 	Driver       Driver
 	Topic        string // what all topics begin with
-	First, Last  int    // numbers of the trials to run
-	Warmup       int    // trials before them that do not count
 	Pairs        int
 	FirstPair    int
 	Role         Role

@@ -24,17 +24,9 @@ func Run(ctx context.Context, options *Options, report contract.Reporter) error 
 	if options.Warms {
 		warm(ctx, options)
 	}
-	for number := 1; number <= options.Warmup; number++ {
-		if err := runTrial(ctx, options, report, number, true); err != nil {
-			return err
-		}
-	}
-	for number := options.First; number <= options.Last; number++ {
-		if err := runTrial(ctx, options, report, number, false); err != nil {
-			return err
-		}
-	}
-	return nil
+	return options.Each(func(number int, warmup bool) error {
+		return runTrial(ctx, options, report, number, warmup)
+	})
 }
 
 // becomeReady waits until a small message makes the round trip, then lets one of the payload's size make it.

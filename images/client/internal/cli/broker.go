@@ -147,7 +147,7 @@ func (f *brokerFlags) options() (*broker.Options, error) {
 		return nil, err
 	}
 	return &broker.Options{
-		Driver: driver, Topic: f.topic, First: first, Last: last, Warmup: f.warmup, Pairs: f.pairs, FirstPair: f.firstPair,
+		Driver: driver, Topic: f.topic, Series: contract.Series{Warmup: f.warmup, First: first, Last: last}, Pairs: f.pairs, FirstPair: f.firstPair,
 		Role: broker.Role(f.role), Content: content, Compression: f.compression, Encryption: f.encryption, Key: key,
 		InFlight: f.underWay(), Interval: f.between(), Messages: f.messages,
 		Duration: time.Duration(f.duration) * time.Second, Patience: time.Duration(f.patience) * time.Millisecond,

@@ -99,7 +99,7 @@ func (f *downloadFlags) options() (*download.Options, error) {
 		return nil, err
 	}
 	return &download.Options{
-		URL: address, Size: f.size, First: first, Last: last, Warmup: f.warmup, Concurrency: f.concurrency,
+		URL: address, Size: f.size, Series: contract.Series{Warmup: f.warmup, First: first, Last: last}, Concurrency: f.concurrency,
 		ReadTimeout: time.Duration(f.readTimeout) * time.Millisecond, Attempts: f.attempts,
 		Wait: time.Duration(f.wait) * time.Millisecond, VerifyDigest: f.verifyDigest, TLS: config,
 		CacheState: f.cacheState, Agent: agent,

@@ -96,7 +96,7 @@ func (f *networkFlags) options() (*network.Options, error) {
 		pingHost = host
 	}
 	return &network.Options{
-		Host: host, Port: uint16(port), First: first, Last: last, Warmup: f.warmup, Protocol: f.protocol, Direction: f.direction,
+		Host: host, Port: uint16(port), Series: contract.Series{Warmup: f.warmup, First: first, Last: last}, Protocol: f.protocol, Direction: f.direction,
 		Streams: f.streams, Duration: time.Duration(f.duration) * time.Second, BitsPerSecond: int64(f.rate) * 1000,
 		Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent,
 		TraceInterval: time.Duration(f.trace) * time.Millisecond, Barrier: f.barrier, Part: f.part, Parts: f.parts,

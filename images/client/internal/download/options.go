@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/contract"
 )
 
 // Options of a series of downloads.
 type Options struct {
+	contract.Series
+
 	URL          *url.URL
 	Size         int64         // bytes that the file must have
-	First, Last  int           // numbers of the trials to run
-	Warmup       int           // trials before them that do not count
 	Concurrency  int           // downloads at the same time
 	ReadTimeout  time.Duration // a wait for data longer than this is a retry
 	Attempts     int           // connections that a download may use

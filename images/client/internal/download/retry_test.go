@@ -75,7 +75,7 @@ func TestARefusedConnectionIsRetriedUntilAttemptsAreUsedUp(t *testing.T) {
 	}
 	listener.Close()
 	options := &Options{
-		URL: &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: "/file.bin"}, Size: size, First: 1, Last: 2,
+		URL: &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: "/file.bin"}, Size: size, Series: contract.Series{First: 1, Last: 2},
 		Concurrency: 1, ReadTimeout: time.Second, Attempts: 3, Wait: 20 * time.Millisecond,
 	}
 	trials := run(t, options)
@@ -94,7 +94,7 @@ func TestARefusedConnectionIsRetriedUntilAttemptsAreUsedUp(t *testing.T) {
 func TestAConnectionThatIsNotAnsweredIsUnreachable(t *testing.T) {
 	address := silent(t)
 	options := &Options{
-		URL: &url.URL{Scheme: "http", Host: address, Path: "/file.bin"}, Size: size, First: 1, Last: 1,
+		URL: &url.URL{Scheme: "http", Host: address, Path: "/file.bin"}, Size: size, Series: contract.Series{First: 1, Last: 1},
 		Concurrency: 1, ReadTimeout: 100 * time.Millisecond, Attempts: 2,
 	}
 	trial := run(t, options)[0]

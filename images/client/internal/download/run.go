@@ -25,17 +25,9 @@ func Run(ctx context.Context, options *Options, report contract.Reporter) error 
 	if err != nil {
 		return err
 	}
-	for number := 1; number <= options.Warmup; number++ {
-		if err := runTrial(ctx, options, report, digest, number, true); err != nil {
-			return err
-		}
-	}
-	for number := options.First; number <= options.Last; number++ {
-		if err := runTrial(ctx, options, report, digest, number, false); err != nil {
-			return err
-		}
-	}
-	return nil
+	return options.Each(func(number int, warmup bool) error {
+		return runTrial(ctx, options, report, digest, number, warmup)
+	})
 }
 
 func runTrial(ctx context.Context, options *Options, report contract.Reporter, digest string, number int, warmup bool) error {

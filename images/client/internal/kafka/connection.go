@@ -122,11 +122,13 @@ func (c *connection) refusal(err error) error {
 	return link.Refusal(err, c.driver.TLS != nil)
 }
 
-// Stands says whether a connection is open that messages go by.
+// Stands says whether a connection is open that messages go by. A producer that has nothing to send makes none anew, and misses
+// none: what it had sent without acknowledgement may have been lost, and nothing more may be under way.
 func (c *connection) Stands() bool {
 	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.standing > 0
+	standing, reads := c.standing > 0, c.topic != ""
+	c.mutex.Unlock()
+	return standing || !reads && c.client.BufferedProduceRecords() == 0
 }
 
 // Statistics so far, those of the connections that are open included.

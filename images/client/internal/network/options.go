@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/contract"
 )
 
 // Directions of the load, as the client sees them.
@@ -22,10 +23,10 @@ const (
 
 // Options of a series of trials.
 type Options struct {
+	contract.Series
+
 	Host          string // of the iperf3 server
 	Port          uint16
-	First, Last   int // trials, counted from 1
-	Warmup        int
 	Protocol      string
 	Direction     string
 	Streams       int // of each direction

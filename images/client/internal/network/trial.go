@@ -23,17 +23,9 @@ const (
 // Run runs warm-up trials and then those that options ask for. Trials that fail are reported like others; an error is
 // what ends the whole series early: a *contract.Failure, or context.Canceled.
 func Run(ctx context.Context, options *Options, report contract.Reporter) error {
-	for number := 1; number <= options.Warmup; number++ {
-		if err := runTrial(ctx, options, report, number, true); err != nil {
-			return err
-		}
-	}
-	for number := options.First; number <= options.Last; number++ {
-		if err := runTrial(ctx, options, report, number, false); err != nil {
-			return err
-		}
-	}
-	return nil
+	return options.Each(func(number int, warmup bool) error {
+		return runTrial(ctx, options, report, number, warmup)
+	})
 }
 
 func runTrial(ctx context.Context, options *Options, report contract.Reporter, number int, warmup bool) error {

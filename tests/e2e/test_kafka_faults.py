@@ -1,0 +1,88 @@
+"""A Kafka that is killed, has no memory, or refuses: what is said of it, and what is counted."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from tests.cluster import Cluster
+from tests.e2e.benchmarks import Running, assert_nothing_left, broker
+from tests.e2e.external_kafka import external_kafka
+from tests.e2e.kubectl import Kubectl
+from tests.e2e.operator_release import pids
+
+LONG: dict[str, Any] = {
+    "brokers": [{"name": "kafka", "kafka": {}}],
+    "delivery": ["AtLeastOnce"],
+    "pacing": {"messagesPerSecond": 100},
+    "load": {"durationSeconds": 12},
+    "repetitions": 1,
+}
+
+
+def measure(kubectl: Kubectl, name: str = "brokers", **spec: Any) -> Running:
+    kubectl.apply(broker(name, **spec))
+    return Running(kubectl, name, "brokerbenchmark")
+
+
+def loaded_broker(running: Running, cluster: Cluster) -> int:
+    """The process of a Kafka that is in mid-trial."""
+    pod = running.wait_for_pod("server")["metadata"]["name"]
+    running.wait_for_trial()
+    found = pids(cluster, running.kubectl.namespace, pod, "java")
+    return next(pid for pid in found if Path(f"/proc/{pid}/comm").read_text().strip() == "java")
+
+
+def test_killed_kafka_loses_nothing_that_it_acknowledged(kubectl: Kubectl, cluster: Cluster) -> None:
+    running = measure(kubectl, **LONG)
+    os.kill(loaded_broker(running, cluster), signal.SIGKILL)
+    running.wait_for_phase("Complete", seconds=120)
+    messages = running.results[0]["status"]["counts"]["messages"]
+    assert messages["reconnects"] >= 2
+    assert messages["sent"] == messages["received"] + messages["lost"]
+    assert messages["acknowledgedLost"] == 0
+    assert_nothing_left(running)
+
+
+def test_kafka_without_memory_is_named(kubectl: Kubectl, cluster: Cluster) -> None:
+    """Its heap is touched bit by bit, and the kernel kills it for what the node does not have."""
+    running = measure(kubectl, **{**LONG, "pacing": {"asFastAsPossible": {}}, "load": {"durationSeconds": 60}})
+    _hold_memory(loaded_broker(running, cluster))
+    running.wait_for_phase("Failed", seconds=120)
+    status = running.results[0]["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "OutOfMemory")
+    assert "container kafka" in status["message"]
+    assert_nothing_left(running)
+
+
+def _hold_memory(pid: int) -> None:
+    """No more than the process has now, by whichever control groups there are."""
+    groups = [line.split(":", 2)[1:] for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()]
+    path = next(path for controllers, path in groups if controllers in ("memory", ""))
+    folders = (Path(f"/sys/fs/cgroup/memory{path}"), Path(f"/sys/fs/cgroup{path}"))
+    folder = next(folder for folder in folders if folder.is_dir())
+    names = {"memory.limit_in_bytes": "memory.usage_in_bytes", "memory.max": "memory.current"}
+    limit, usage = next(item for item in names.items() if (folder / item[0]).exists())
+    used = int((folder / usage).read_text())
+    (folder / limit).write_text(str(used + 2**20))
+
+
+def test_external_kafka_and_whom_it_does_not_trust(kubectl: Kubectl) -> None:
+    """One user may do everything there, one nothing, and one has a wrong password."""
+    address = external_kafka(kubectl, users=("trusted", "stranger"), trusted="trusted")
+    accounts = {"trusted": "trusted", "stranger": "stranger", "forger": "trusted"}
+    for name, user in accounts.items():
+        data = {"username": user, "password": "wrong" if name == "forger" else user}
+        kubectl.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
+    ends = {name: _ended(kubectl, name, address) for name in accounts}
+    reasons = {name: running.results[0]["status"].get("reason", "") for name, running in ends.items()}
+    assert reasons == {"trusted": "", "stranger": "NotAuthorized", "forger": "CredentialsRefused"}
+    assert ends["trusted"].results[0]["status"]["counts"]["messages"]["received"] == 100
+
+
+def _ended(kubectl: Kubectl, name: str, address: str) -> Running:
+    external = {"address": address, "protocol": "Kafka", "secretRef": {"name": name}}
+    running = measure(kubectl, name, brokers=[{"name": "site", "external": external}], servers=None, readySeconds=5)
+    running.wait_for_phase("Complete", "Failed", seconds=120)
+    assert_nothing_left(running)
+    return running
