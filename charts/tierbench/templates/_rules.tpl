@@ -70,6 +70,14 @@
 - apiGroups: ['']
   resources: [events]
   verbs: [create]
+# Has Strimzi bring up Kafka, where a benchmark asks for it.
+- apiGroups: [kafka.strimzi.io]
+  resources: [kafkas, kafkanodepools, kafkatopics, kafkausers]
+  verbs: [list, create, delete]
+# Lets go a topic whose operator is gone, which would block its namespace.
+- apiGroups: [kafka.strimzi.io]
+  resources: [kafkatopics]
+  verbs: [patch]
 # Runs clients.
 - apiGroups: [batch]
   resources: [jobs]

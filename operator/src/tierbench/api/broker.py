@@ -169,6 +169,15 @@ _PAHO = Rule(
     f"self.clients.engine != 'Paho' || !self.brokers.exists(b, {_KAFKA})",
     "clients.engine: Paho speaks MQTT alone: write Native, or measure Kafka in another benchmark",
 )
+_STRIMZI = "self.brokers.exists(b, has(b.kafka) && b.kafka.provider == 'Strimzi')"
+_STRIMZI_HOST_NETWORK = Rule(
+    f"self.access != 'HostNetwork' || !{_STRIMZI}",
+    "access: HostNetwork is not to be had of Strimzi: write ClusterIP, PodIP or NodePort, or provider: Standalone",
+)
+_STRIMZI_NODE_PORT = Rule(
+    f"self.access != 'NodePort' || self.tls.all(t, t == 'None') || !{_STRIMZI}",
+    "Strimzi's certificates do not name nodes: with access: NodePort write tls: [None], or ClusterIP or PodIP with TLS",
+)
 _NODES = "(has(self.servers) ? size(self.servers.nodeClasses) * self.servers.nodesPerClass : 0)"
 _KAFKA_CASES = (
     "size(self.kafka.codecs) * size(self.kafka.partitions)"
@@ -309,6 +318,14 @@ class BrokerBenchmark(Benchmark):
         description="BrokerBenchmark measures how fast and how surely message brokers deliver from each class of node: "
         "which broker, on which class, up to which load?",
     )
-    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_SERVERS_GIVEN, _EXTERNAL_TLS, _SPREAD, _PAHO, _BOUNDED_MATRIX)
+    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (
+        _SERVERS_GIVEN,
+        _EXTERNAL_TLS,
+        _SPREAD,
+        _PAHO,
+        _STRIMZI_HOST_NETWORK,
+        _STRIMZI_NODE_PORT,
+        _BOUNDED_MATRIX,
+    )
 
     spec: BrokerSpec

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from tierbench.api.model import Model, Rule, Size, matching, rules
+from tierbench.api.strimzi import Strimzi
 
 
 class Mosquitto(Model):
@@ -37,18 +38,22 @@ class KafkaProvider(StrEnum):
     """Who brings Kafka up."""
 
     STANDALONE = "Standalone"
+    STRIMZI = "Strimzi"
 
 
 class Kafka(Model):
     """Apache Kafka, deployed on each server class: one broker that is its own controller."""
 
     provider: KafkaProvider = Field(
-        default=KafkaProvider.STANDALONE, description="Standalone: tierbench itself; nothing has to be installed."
+        default=KafkaProvider.STANDALONE,
+        description="Standalone: tierbench itself; nothing has to be installed. Strimzi: the Strimzi operator, which "
+        "has to watch the benchmark's namespace.",
     )
     heap: Size | None = Field(
         default=None,
         description="The broker's Java heap. Without it a quarter of the node's memory, at least 128Mi, at most 1Gi.",
     )
+    strimzi: Strimzi | None = Field(default=None, description="With provider: Strimzi alone: how it is to do so.")
 
 
 class Protocol(StrEnum):
@@ -107,6 +112,11 @@ class Broker(Model):
     mosquitto: Mosquitto | None = Field(default=None, description="Eclipse Mosquitto, deployed on each server class.")
     kafka: Kafka | None = Field(default=None, description="Apache Kafka, deployed on each server class.")
     external: External | None = Field(default=None, description="A broker that is there already.")
+
+    @property
+    def by_strimzi(self) -> bool:
+        """Whether Strimzi brings it up."""
+        return self.kafka is not None and self.kafka.provider is KafkaProvider.STRIMZI
 
     @property
     def protocol(self) -> Protocol:
@@ -180,5 +190,17 @@ BROKER_RULES = (
         " || (quantity(string(b.kafka.heap)).compareTo(quantity('96Mi')) >= 0"
         " && quantity(string(b.kafka.heap)).compareTo(quantity('64Gi')) <= 0))",
         "kafka.heap must be from 96Mi to 64Gi: with less a broker does not start",
+    ),
+    Rule(
+        "self.all(b, !has(b.kafka) || !has(b.kafka.strimzi) || b.kafka.provider == 'Strimzi')",
+        "kafka.strimzi is for provider: Strimzi alone: write that beside it, or take kafka.strimzi out",
+    ),
+    Rule(
+        "self.all(b, !has(b.kafka) || !has(b.kafka.heap) || !has(b.kafka.strimzi)"
+        " || !has(b.kafka.strimzi.resources.limits.memory) || !isQuantity(string(b.kafka.heap))"
+        " || !isQuantity(string(b.kafka.strimzi.resources.limits.memory))"
+        " || quantity(string(b.kafka.heap))"
+        ".compareTo(quantity(string(b.kafka.strimzi.resources.limits.memory))) < 0)",
+        "kafka.heap does not fit into kafka.strimzi.resources.limits.memory: Java needs about 200Mi beside its heap",
     ),
 )

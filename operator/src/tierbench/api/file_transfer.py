@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, JsonValue
 
 from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, BenchmarkSpec, Tls
-from tierbench.api.model import Kind, Model, Rule, Size, matching, rules
+from tierbench.api.model import Kind, Model, Rule, Size, StorageClassName, matching, rules
 
 
 class CacheState(StrEnum):
@@ -48,17 +48,7 @@ class EmptyDir(Model):
 class VolumeClaim(Model):
     """A volume of a storage class, made for each server and deleted with it."""
 
-    storage_class_name: str = Field(
-        min_length=1,
-        max_length=253,
-        description="The StorageClass, as `kubectl get storageclasses` lists it.",
-        json_schema_extra=rules(
-            matching(
-                r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
-                "is not the name of a StorageClass: see `kubectl get storageclasses`",
-            )
-        ),
-    )
+    storage_class_name: StorageClassName
 
 
 class Storage(Model):

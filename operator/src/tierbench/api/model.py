@@ -144,6 +144,21 @@ ClassNames = Annotated[
     Field(min_length=1, max_length=8, json_schema_extra={"x-kubernetes-list-type": "set"}),
 ]
 
+StorageClassName = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=253,
+        description="The StorageClass, as `kubectl get storageclasses` lists it.",
+        json_schema_extra=rules(
+            matching(
+                r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
+                "is not the name of a StorageClass: see `kubectl get storageclasses`",
+            )
+        ),
+    ),
+]
+
 QUANTITY_PATTERN: Final = r"^[1-9][0-9]{0,14}(k|M|G|T|Ki|Mi|Gi|Ti)?$"
 
 Size = Annotated[

@@ -82,6 +82,20 @@ PERMISSIONS: Final = (
         "Gives servers a volume of a storage class.",
     ),
     Permission(_CORE, ("events",), ("create",), Scope.NAMESPACED, "Tells what happened, and why."),
+    Permission(
+        "kafka.strimzi.io",
+        ("kafkas", "kafkanodepools", "kafkatopics", "kafkausers"),
+        ("list", "create", "delete"),
+        Scope.NAMESPACED,
+        "Has Strimzi bring up Kafka, where a benchmark asks for it.",
+    ),
+    Permission(
+        "kafka.strimzi.io",
+        ("kafkatopics",),
+        ("patch",),
+        Scope.NAMESPACED,
+        "Lets go a topic whose operator is gone, which would block its namespace.",
+    ),
     Permission("batch", ("jobs",), (*_FOLLOW, "create", "delete"), Scope.NAMESPACED, "Runs clients."),
     Permission(
         "coordination.k8s.io",

@@ -39,7 +39,7 @@ class ServiceFacts(Model):
     """How the service under test was set up."""
 
     name: str = Field(max_length=63, description="What the benchmark calls it.")
-    image: str = Field(default="", max_length=255, description="Its image; empty if it is external.")
+    image: str = Field(default="", max_length=255, description="Its image; empty if tierbench does not choose it.")
     settings: dict[str, Annotated[str, Field(max_length=63)]] = Field(
         default_factory=dict,
         json_schema_extra={"maxProperties": 32},

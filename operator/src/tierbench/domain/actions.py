@@ -46,6 +46,24 @@ class DeleteServer:
 
 
 @dataclass(frozen=True)
+class DeleteStrimziObject:
+    """Delete one of Strimzi's objects."""
+
+    api_version: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class DropFinalizers:
+    """Let go one of Strimzi's objects that is being deleted, though nobody has done what it waits for."""
+
+    api_version: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
 class DeleteJob:
     """Delete a client Job and its pod."""
 
@@ -88,6 +106,8 @@ Action = (
     | Create
     | CreateCredentials
     | DeleteServer
+    | DeleteStrimziObject
+    | DropFinalizers
     | DeleteJob
     | SaveResult
     | SaveTrace

@@ -9,11 +9,12 @@ from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteJob, DeleteResult, DeleteServer, Event, ReleaseLeases
 from tierbench.domain.conditions import Said, conditions
-from tierbench.domain.observed import Observed
+from tierbench.domain.observed import Observed, out_of_reach
 from tierbench.domain.outcome import outcome
 from tierbench.domain.report import report
 from tierbench.domain.run import Run
-from tierbench.domain.views import PodView, format_time
+from tierbench.domain.strimzi_server import retire
+from tierbench.domain.views import format_time
 from tierbench.workloads.names import ROLE_SERVER
 
 _MAXIMUM_ANSWER: Final = 1024
@@ -30,17 +31,13 @@ def clear(observed: Observed) -> tuple[Action, ...]:
 def leave(observed: Observed, now: datetime) -> Decision | None:
     """Clears the nodes, waits until they are clear, then gives them back. None when all that is done."""
     status = observed.benchmark.status
-    actions = clear(observed)
-    if actions or observed.jobs or any(not _out_of_reach(observed, pod) for pod in observed.pods):
+    actions = (*clear(observed), *retire(observed, now))
+    if observed.strimzi.objects:
+        return Decision(status, actions, wait_seconds=1)
+    if actions or observed.jobs or any(not out_of_reach(observed, pod) for pod in observed.pods):
         return Decision(status, actions, wait_seconds=5)
     held = tuple(node for node, lease in sorted(observed.leases.items()) if lease.holder == observed.holder)
     return Decision(status, (ReleaseLeases(held),), wait_seconds=0) if held else None
-
-
-def _out_of_reach(observed: Observed, pod: PodView) -> bool:
-    """Whether a pod cannot go before its node is back; then the node's kubelet removes it first of all."""
-    node = observed.nodes.get(pod.node)
-    return pod.deleting and (node is None or not node.ready)
 
 
 def suspend(observed: Observed, now: datetime) -> Decision:

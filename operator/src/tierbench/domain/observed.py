@@ -8,6 +8,7 @@ from typing import Any
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.result import BenchmarkResult
+from tierbench.domain.strimzi import StrimziView
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Workload
@@ -42,6 +43,7 @@ class Observed:
     pods: tuple[PodView, ...] = ()
     jobs: tuple[JobView, ...] = ()
     services: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    strimzi: StrimziView = field(default_factory=StrimziView)
     results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
     logs: Mapping[str, PodLog] = field(default_factory=dict)
     ahead: tuple[str, ...] = ()
@@ -51,3 +53,9 @@ class Observed:
     def holder(self) -> str:
         """The identity that this benchmark takes Leases with."""
         return f"{self.owner.namespace}/{self.owner.name}/{self.owner.uid}"
+
+
+def out_of_reach(observed: Observed, pod: PodView) -> bool:
+    """Whether a pod cannot go before its node is back; then the node's kubelet removes it first of all."""
+    node = observed.nodes.get(pod.node)
+    return pod.deleting and (node is None or not node.ready)

@@ -40,6 +40,13 @@ STARTING: Final = "Starting"
 READY: Final = "Ready"
 SERVER_NOT_READY: Final = "ServerNotReady"
 
+# Strimzi
+STRIMZI_NOT_FOUND: Final = "StrimziNotFound"
+STRIMZI_TOO_OLD: Final = "StrimziTooOld"
+STRIMZI_NOT_WATCHING: Final = "StrimziNotWatching"
+STRIMZI_REFUSED: Final = "StrimziRefused"
+NO_IMAGE_FOR_ARCHITECTURE: Final = "NoImageForArchitecture"
+
 # Clients
 CLIENT_LOST: Final = "ClientLost"
 CLIENT_UNREADABLE: Final = "ClientUnreadable"

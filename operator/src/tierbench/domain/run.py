@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cached_property
 
 from tierbench.api.benchmark import BenchmarkSpec, Colocation, NodeAssignment, RunStatus
-from tierbench.api.result import BenchmarkReference, BenchmarkResult, NodeFacts, ResultPhase, ResultSpec
+from tierbench.api.result import BenchmarkReference, BenchmarkResult, NodeFacts, ResultPhase, ResultSpec, ServiceFacts
 from tierbench.domain import reasons
 from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed
@@ -146,7 +146,17 @@ class Run:
             return Problem(reasons.NODE_CLASS_NOT_FOUND, f"NodeClass {class_name} was deleted during the run.")
         index = self.observed.workload.slots().index(slot)
         name = self.observed.owner.server(self.status.number, index)
-        return ServerSite(name, self.status.number, index, slot, node, node_class.spec, self._size(node))
+        return ServerSite(
+            name=name,
+            run=self.status.number,
+            slot_index=index,
+            slot=slot,
+            node=node,
+            node_class=node_class.spec,
+            size=self._size(node),
+            measured=self.needed_nodes,
+            strimzi=self.observed.strimzi.version,
+        )
 
     def _size(self, node: str) -> NodeSize:
         """What the node has; nothing is known of one that has left."""
@@ -169,11 +179,20 @@ class Run:
             ),
             client=facts(client_class, classes.get(client_class), nodes.get(client)),
             clients=self._sharing(case, clients),
-            service=self.observed.workload.service(case.server, self._size(str(server))),
+            service=self._service(case.server, self._size(str(server))),
             trials=self.spec.repetitions,
             warmup=self.spec.warmup,
             trim=self.spec.trimmed,
         )
+
+    def _service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
+        """How the server was made, with what only Strimzi knows of it."""
+        facts = self.observed.workload.service(slot, size)
+        known = self.observed.strimzi.of(self.status.number, self.observed.workload.slots().index(slot))
+        versions = {name: version for item in known for name, version in item.versions.items()}
+        if facts is None or not versions:
+            return facts
+        return facts.model_copy(update={"settings": {**facts.settings, **versions}})
 
     def _sharing(self, case: Case, nodes: tuple[str, ...] | Problem) -> tuple[NodeFacts, ...]:
         """The clients that measure at once, in the order of their parts."""

@@ -1,9 +1,10 @@
 """The server of the case that is next: brought up, watched while it becomes ready, given up with a reason."""
 
 from datetime import timedelta
+from typing import Final
 
 from tierbench.api.benchmark import Phase
-from tierbench.domain import reasons
+from tierbench.domain import reasons, strimzi_server
 from tierbench.domain.actions import Action, Create, CreateCredentials, Decision, DeleteJob, DeleteServer, Event
 from tierbench.domain.conditions import Said
 from tierbench.domain.placing import refuse
@@ -14,20 +15,24 @@ from tierbench.plan import Case
 from tierbench.workloads.names import ROLE_SERVER
 from tierbench.workloads.workload import RunningServer, ServerSite
 
+_STRIMZI_SECONDS: Final = 2.0  # nothing wakes the loop when Strimzi says something
+
 
 def serve(run: Run, case: Case) -> RunningServer | Decision:
     """The server that `case` needs if it is ready, else what to do until it is."""
     site = run.site(case.server)
     if isinstance(site, Problem):
         return _give_up(run, case, site, None)
-    refused = _refused(run)
+    refused = _refused(run) or strimzi_server.obstacle(run, site)
     if refused is not None:
         return _give_up(run, case, refused, site)
     strays = _strays(run, site)
+    if strimzi_server.is_shared(run, site):
+        return _wait_for_others(run, case, site, strays)
     pod = next((pod for pod in run.observed.pods if pod.role == ROLE_SERVER and pod.name == site.name), None)
-    if pod is None or strays:
+    if pod is None or strays or strimzi_server.is_incomplete(run, site):
         return _start(run, case, site, strays)
-    problem = _problem(run, pod, site)
+    problem = _problem(run, pod, site) or strimzi_server.problem(run, site)
     if problem is not None:
         return _give_up(run, case, problem, site)
     services = run.observed.services
@@ -35,7 +40,21 @@ def serve(run: Run, case: Case) -> RunningServer | Decision:
     if pod.deleting or not pod.ready or agent is None:
         said = Said(reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} starts on {site.node}.")
         return Decision(report(run, Phase.RUNNING, said, current=case), wait_seconds=_patience(run, pod))
-    return RunningServer(site, pod.pod_ip, pod.host_ip, services.get(site.name, {}), agent)
+    lacking = strimzi_server.lacking(run, site)
+    if lacking:
+        message = f"Strimzi starts Kafka on {site.node}; not ready yet: {', '.join(lacking)}."
+        said = Said(reasons.SERVER_READY, False, reasons.STARTING, message)
+        return Decision(report(run, Phase.RUNNING, said, current=case), wait_seconds=_STRIMZI_SECONDS)
+    listeners = strimzi_server.listeners(run, site)
+    return RunningServer(site, pod.pod_ip, pod.host_ip, services.get(site.name, {}), agent, listeners)
+
+
+def _wait_for_others(run: Run, case: Case, site: ServerSite, strays: tuple[Action, ...]) -> Decision:
+    """Until Strimzi has taken down the server before: two at once would measure each other."""
+    message = f"{site.name} waits until Strimzi has taken down the server before it."
+    said = Said(reasons.SERVER_READY, False, reasons.STARTING, message)
+    actions = (*strays, *strimzi_server.retire(run.observed, run.now, keep=site))
+    return Decision(report(run, Phase.RUNNING, said, current=case), actions, wait_seconds=_STRIMZI_SECONDS)
 
 
 def _refused(run: Run) -> Problem | None:

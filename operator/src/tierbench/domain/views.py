@@ -16,8 +16,10 @@ from tierbench.workloads.names import (
     LABEL_RUN,
     LABEL_SLOT,
     ROLE_SERVER,
+    ROLE_STRIMZI,
 )
 
+_SERVERS = frozenset({ROLE_SERVER, ROLE_STRIMZI})
 Raw = Mapping[str, Any]
 
 
@@ -160,7 +162,7 @@ def pod_view(raw: Raw) -> PodView:
         started=any(_started(container) for container in containers),
         ready=ready,
         deleting="deletionTimestamp" in metadata,
-        problem=_problem(status) or (_out_of_memory(containers) if labels[LABEL_ROLE] == ROLE_SERVER else None),
+        problem=_problem(status) or (_out_of_memory(containers) if labels[LABEL_ROLE] in _SERVERS else None),
         terminated=_termination(status, containers),
     )
 

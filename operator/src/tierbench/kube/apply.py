@@ -15,6 +15,8 @@ from tierbench.domain.actions import (
     DeleteJob,
     DeleteResult,
     DeleteServer,
+    DeleteStrimziObject,
+    DropFinalizers,
     Event,
     ReleaseLeases,
     SaveResult,
@@ -28,12 +30,13 @@ from tierbench.kube.client import (
     SECRETS,
     SERVICES,
     TRACES,
-    TYPES_BY_KIND,
     VOLUME_CLAIMS,
+    ApiError,
     ConflictError,
     Kube,
     NotFoundError,
     ResourceType,
+    type_of,
 )
 from tierbench.kube.credentials import fill
 from tierbench.kube.events import post
@@ -54,7 +57,7 @@ class Executor:
         self._holder = holder
         self._lease_namespace = lease_namespace
 
-    async def carry_out(self, action: Action) -> None:
+    async def carry_out(self, action: Action) -> None:  # noqa: PLR0912 (one branch an action)
         """One action. Raises NodeTakenError, ConflictError or ApiError; then the rest must wait for the next pass."""
         kube, namespace = self._kube, self._owner.namespace
         match action:
@@ -69,6 +72,10 @@ class Executor:
                 await self._create(fill(credentials))
             case DeleteServer(name):
                 await self._delete_server(name)
+            case DeleteStrimziObject(api_version, kind, name):
+                await kube.delete(type_of(api_version, kind), namespace, name)
+            case DropFinalizers(api_version, kind, name):
+                await kube.drop_finalizers(type_of(api_version, kind), namespace, name)
             case DeleteJob(name):
                 await kube.delete(JOBS, namespace, name)
             case SaveResult():
@@ -83,7 +90,11 @@ class Executor:
 
     async def _create(self, manifest: Manifest) -> None:
         try:
-            await self._kube.create(TYPES_BY_KIND[manifest["kind"]], self._owner.namespace, manifest)
+            kind = type_of(manifest["apiVersion"], manifest["kind"])
+            await self._kube.create(kind, self._owner.namespace, manifest)
+        except NotFoundError as error:
+            # The type or the namespace, not the benchmark: whose loop would end.
+            raise ApiError(error.status, error.reason, error.message) from error
         except ConflictError:
             _logger.debug("%s %s exists already", manifest["kind"], manifest["metadata"]["name"])
 

@@ -72,14 +72,23 @@ RESULTS: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "benchmarkresults")
 TRACES: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "benchmarktraces")
 ADVICES: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "placementadvices")
 
-TYPES_BY_KIND: Final = {
-    "Pod": PODS,
-    "Service": SERVICES,
-    "ConfigMap": CONFIG_MAPS,
-    "Secret": SECRETS,
-    "PersistentVolumeClaim": VOLUME_CLAIMS,
-    "Job": JOBS,
+_PLURALS: Final = {
+    "Pod": "pods",
+    "Service": "services",
+    "ConfigMap": "configmaps",
+    "Secret": "secrets",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
+    "Job": "jobs",
+    "Kafka": "kafkas",
+    "KafkaNodePool": "kafkanodepools",
+    "KafkaTopic": "kafkatopics",
+    "KafkaUser": "kafkausers",
 }
+
+
+def type_of(api_version: str, kind: str) -> ResourceType:
+    """Where objects of a kind are served."""
+    return ResourceType(f"{'apis' if '/' in api_version else 'api'}/{api_version}", _PLURALS[kind])
 
 
 def benchmarks(kind: Kind) -> ResourceType:
@@ -169,6 +178,15 @@ class Kube:
         body = {"propagationPolicy": "Background", **(options or {})}
         try:
             await self.request("DELETE", kind.path(namespace, name), body=body)
+        except NotFoundError:
+            return
+
+    async def drop_finalizers(self, kind: ResourceType, namespace: str, name: str) -> None:
+        """Takes all finalizers off an object, unless it is gone already."""
+        body = {"metadata": {"finalizers": None}}
+        path, patch = kind.path(namespace, name), "application/merge-patch+json"
+        try:
+            await self.request("PATCH", path, query={"fieldManager": FIELD_MANAGER}, body=body, content_type=patch)
         except NotFoundError:
             return
 

@@ -14,7 +14,6 @@ from tierbench.workloads.access import SERVER_NAME
 from tierbench.workloads.workload import Credentials, Manifest
 
 _LIFETIME = timedelta(days=30)
-_USERNAME = "tierbench"
 _PAYLOAD_KEY_BYTES = 16
 _SALT_BYTES = 12
 _ITERATIONS = 101
@@ -26,19 +25,19 @@ def fill(credentials: Credentials) -> Manifest:
     payloads."""
     data = {"agent-token": secrets.token_urlsafe(32).encode()}
     if credentials.account:
-        data |= _account()
+        data |= _account(credentials.username)
     if credentials.certificate:
         data |= _certificates()
     return {**credentials.manifest, "data": {key: b64encode(value).decode() for key, value in data.items()}}
 
 
-def _account() -> dict[str, bytes]:
+def _account(username: str) -> dict[str, bytes]:
     password = secrets.token_urlsafe(24).encode()
     return {
-        "username": _USERNAME.encode(),
+        "username": username.encode(),
         "password": password,
-        "mosquitto-passwords": f"{_USERNAME}:{_mosquitto_hash(password)}\n".encode(),
-        "kafka-account": f"SCRAM-SHA-512=[name={_USERNAME},password={password.decode()}]".encode(),
+        "mosquitto-passwords": f"{username}:{_mosquitto_hash(password)}\n".encode(),
+        "kafka-account": f"SCRAM-SHA-512=[name={username},password={password.decode()}]".encode(),
         "payload-key": secrets.token_bytes(_PAYLOAD_KEY_BYTES),
     }
 

@@ -10,11 +10,14 @@ from pydantic import ValidationError
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.observed import Observed, Refusal
+from tierbench.domain.strimzi import StrimziView
 from tierbench.domain.views import job_view, lease_view, pod_view
 from tierbench.kube.client import JOBS, LEASES, PODS, RESULTS, SERVICES, Kube
 from tierbench.kube.cluster import ClusterView
 from tierbench.kube.logs import LogFollower
+from tierbench.kube.strimzi import see_strimzi
 from tierbench.workloads.names import LABEL_ROLE, ROLE_CLIENT, ROLE_SERVER, Owner
+from tierbench.workloads.strimzi import uses_strimzi
 from tierbench.workloads.workload import Workload
 
 _logger = logging.getLogger(__name__)
@@ -50,6 +53,7 @@ async def observe(
         leases={lease.node: lease for lease in map(lease_view, raw_leases)},
         pods=pods,
         jobs=tuple(map(job_view, raw_jobs)),
+        strimzi=await see_strimzi(kube, owner) if uses_strimzi(benchmark.spec) else StrimziView(),
         services={raw["metadata"]["name"]: raw for raw in raw_services},
         results=_results(raw_results),
         logs=await logs.read(pod for pod in pods if pod.role == ROLE_CLIENT),

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tierbench.workloads.access import service
-from tierbench.workloads.names import Owner
-from tierbench.workloads.pods import RESTRICTED, SERVER_READY_PERIOD_SECONDS
+from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
+from tierbench.workloads.pods import POD_SECURITY, RESTRICTED, SERVER_READY_PERIOD_SECONDS, placement, pod_basics
 from tierbench.workloads.workload import Images, Manifest, RunningServer, ServerSite
 
 AGENT_PORT: Final = 8090
@@ -44,3 +44,23 @@ def agent_container(
         "securityContext": RESTRICTED,
         "volumeMounts": [*mounts, CREDENTIALS_MOUNT],
     }
+
+
+def agent_manifests(owner: Owner, images: Images, site: ServerSite) -> tuple[Manifest, ...]:
+    """The agent in a pod of its own, where the server is not in a pod of ours: clients meet at it, and it tells of the
+    node."""
+    labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": owner.metadata(site.name, labels),
+        "spec": {
+            **pod_basics(images.pull_secrets),
+            **placement(site.node, site.node_class),
+            "restartPolicy": "Always",
+            "securityContext": POD_SECURITY,
+            "containers": [agent_container(images, (), ["--directory="], ())],
+            "volumes": [{"name": "credentials", "secret": {"secretName": site.name, "defaultMode": 0o440}}],
+        },
+    }
+    return (agent_service(owner, site, labels), pod)

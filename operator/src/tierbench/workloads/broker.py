@@ -9,12 +9,13 @@ from tierbench.api.broker_server import Broker, Protocol
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
 from tierbench.plan import EXTERNAL, Case, Factor, Slot, slots
-from tierbench.workloads.broker_server import broker_manifests
+from tierbench.workloads.agent import agent_manifests
+from tierbench.workloads.broker_server import BROKER, broker_manifests, broker_of
 from tierbench.workloads.exchange import broker_job, parts
-from tierbench.workloads.external import external_manifests
 from tierbench.workloads.kafka import kafka_factors, kafka_server, kafka_settings
 from tierbench.workloads.mosquitto import mosquitto_server, settings
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
+from tierbench.workloads.strimzi import strimzi_manifests, strimzi_names, strimzi_settings
 from tierbench.workloads.workload import (
     ClientSite,
     Credentials,
@@ -26,7 +27,6 @@ from tierbench.workloads.workload import (
     ServerSite,
 )
 
-BROKER: Final = "broker"
 _START_SECONDS: Final = 120
 _BYTES_PER_MESSAGE_OVERHEAD: Final = 4096
 
@@ -73,6 +73,8 @@ class BrokerWorkload:
         broker = self._broker(slot)
         if broker.mosquitto is not None:
             return ServiceFacts(name=broker.name, image=self.images.mosquitto, settings=settings(broker.mosquitto))
+        if broker.kafka is not None and broker.by_strimzi:
+            return ServiceFacts(name=broker.name, settings=strimzi_settings(broker.kafka, self.spec, size))
         if broker.kafka is not None:
             return ServiceFacts(
                 name=broker.name, image=self.images.kafka, settings=kafka_settings(broker.kafka, self.spec, size)
@@ -80,9 +82,15 @@ class BrokerWorkload:
         return ServiceFacts(name=broker.name)
 
     def credentials(self, site: ServerSite) -> Credentials:
-        """The agent's token, an account, a key for payloads, and certificates if any case uses TLS."""
+        """The agent's token, an account, a key for payloads, and certificates if any case uses TLS.
+
+        Strimzi makes its own certificates, and the user's name is that of an object.
+        """
         metadata = self.owner.metadata(site.name, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
         manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
+        if self._broker(site.slot).by_strimzi:
+            user = strimzi_names(self.owner, site.run, site.slot_index).kafka
+            return Credentials(manifest, certificate=False, account=True, username=user)
         return Credentials(manifest, certificate=self._uses_tls(), account=True)
 
     def server(self, site: ServerSite) -> tuple[Manifest, ...]:
@@ -90,10 +98,13 @@ class BrokerWorkload:
         broker, tls = self._broker(site.slot), self._uses_tls()
         if broker.mosquitto is not None:
             server = mosquitto_server(broker.mosquitto, self.images.mosquitto, tls)
+        elif broker.kafka is not None and broker.by_strimzi:
+            kafka = strimzi_manifests(self.owner, self.spec, broker.kafka, site, tls)
+            return (*kafka, *agent_manifests(self.owner, self.images, site))
         elif broker.kafka is not None:
             server = kafka_server(broker.kafka, self.spec, self.images.kafka, site, tls)
         else:
-            return external_manifests(self.owner, self.images, site)
+            return agent_manifests(self.owner, self.images, site)
         return broker_manifests(self.owner, self.spec, self.images, site, server)
 
     def client(self, site: ClientSite, case: Case, server: RunningServer) -> Manifest:
@@ -123,5 +134,4 @@ class BrokerWorkload:
         return any(level is not Tls.NONE for level in self.spec.tls)
 
     def _broker(self, slot: Slot) -> Broker:
-        name = dict(slot.levels)[BROKER]
-        return next(broker for broker in self.spec.brokers if broker.name == name)
+        return broker_of(self.spec, slot)

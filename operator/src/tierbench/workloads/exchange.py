@@ -13,7 +13,8 @@ from tierbench.workloads.agent import CA_FILE, CREDENTIALS, TOKEN_FILE, agent_ur
 from tierbench.workloads.client_job import client_job, secret_items
 from tierbench.workloads.kafka import BATCH_SIZE, CODEC, LINGER, PARTITIONS
 from tierbench.workloads.names import Owner
-from tierbench.workloads.workload import ClientSite, Images, Manifest, Part, Role, RunningServer
+from tierbench.workloads.strimzi import listener_of, strimzi_names
+from tierbench.workloads.workload import ClientSite, Images, Manifest, Part, Role, RunningServer, ServerSite
 
 KEY_FILE: Final = f"{CREDENTIALS}/payload-key"
 USERNAME_FILE: Final = f"{CREDENTIALS}/username"
@@ -77,7 +78,7 @@ def arguments(spec: BrokerSpec, broker: Broker, case: Case, site: ClientSite, se
         options |= {"username-file": USERNAME_FILE, "password-file": PASSWORD_FILE}
     if tls is not Tls.NONE:
         options |= {"ca-file": CA_FILE}
-    if broker.external is None and (tls is not Tls.NONE or broker.protocol is Protocol.KAFKA):
+    if broker.external is None and not broker.by_strimzi and (tls is not Tls.NONE or broker.protocol is Protocol.KAFKA):
         options |= {"server-name": SERVER_NAME}
     flags = [f"--{name}={value}" for name, value in options.items()]
     return ["broker", *flags, *(["--as-fast-as-possible"] if spec.pacing.as_fast_as_possible is not None else [])]
@@ -91,6 +92,8 @@ def _url(spec: BrokerSpec, broker: Broker, server: RunningServer, tls: Tls) -> s
     name = broker.protocol.lower() + ("" if tls is Tls.NONE else "s")
     if broker.external is not None:
         return f"{name}://{broker.external.address}"
+    if broker.by_strimzi:
+        return f"{name}://{server.listeners[listener_of(tls is not Tls.NONE)]}"
     return f"{name}://{address(spec.access, server, name, _PORTS[name])}"
 
 
@@ -128,15 +131,20 @@ def broker_job(
 ) -> Manifest:
     """The Job of one part."""
     image = images.paho if spec.clients.engine is EngineType.PAHO else images.client
-    credentials = _credentials(broker, server.site.name, Tls(case.levels["tls"]))
+    credentials = _credentials(owner, broker, server.site, Tls(case.levels["tls"]))
     return client_job(owner, images, site, case, image, arguments(spec, broker, case, site, server), credentials)
 
 
-def _credentials(broker: Broker, secret: str, tls: Tls) -> tuple[dict[str, Any], ...]:
-    """Of our own brokers all from one Secret; of an external one the account and the CA from the user's."""
+def _credentials(owner: Owner, broker: Broker, site: ServerSite, tls: Tls) -> tuple[dict[str, Any], ...]:
+    """Of our own brokers all from one Secret; the CA from Strimzi's where that made it; of an external broker the
+    account and the CA from the user's."""
     ca = () if tls is Tls.NONE else ("ca.crt",)
+    secret, account = site.name, ("username", "password")
+    ours = ("agent-token", "payload-key")
+    if broker.by_strimzi:
+        theirs = strimzi_names(owner, site.run, site.slot_index).authority
+        return (secret_items(secret, *ours, *account), *((secret_items(theirs, *ca),) if ca else ()))
     if broker.external is None:
-        return (secret_items(secret, "agent-token", "payload-key", "username", "password", *ca),)
-    ours = secret_items(secret, "agent-token", "payload-key")
-    theirs = broker.external.secret_ref
-    return (ours,) if theirs is None else (ours, secret_items(theirs.name, "username", "password", *ca))
+        return (secret_items(secret, *ours, *account, *ca),)
+    users = broker.external.secret_ref
+    return (secret_items(secret, *ours), *(() if users is None else (secret_items(users.name, *account, *ca),)))

@@ -84,8 +84,8 @@ def kafka_settings(kafka: Kafka, spec: BrokerSpec, size: NodeSize) -> dict[str, 
     that was killed is not let in again before its session is over: 9 s would be most of the clients' patience.
     """
     return {
-        "heap": format_size(_heap(kafka, size)),
-        "storage": format_size(_storage(size)),
+        "heap": format_size(heap_size(kafka, size)),
+        "storage": format_size(storage_size(size)),
         "log.segment.bytes": str(_SEGMENT),
         "log.retention.bytes": str(_retention(spec)),
         "log.retention.check.interval.ms": "1000",
@@ -105,13 +105,15 @@ def kafka_settings(kafka: Kafka, spec: BrokerSpec, size: NodeSize) -> dict[str, 
     }
 
 
-def _heap(kafka: Kafka, size: NodeSize) -> int:
+def heap_size(kafka: Kafka, size: NodeSize) -> int:
+    """Bytes of the Java heap."""
     if kafka.heap is not None:
         return parse_size(kafka.heap)
     return _share(size.memory_bytes, _LEAST_HEAP, _MOST_HEAP)
 
 
-def _storage(size: NodeSize) -> int:
+def storage_size(size: NodeSize) -> int:
+    """Bytes that the log may take."""
     return _share(size.storage_bytes, _LEAST_STORAGE, _MOST_STORAGE)
 
 
@@ -156,7 +158,7 @@ def _properties(kafka: Kafka, spec: BrokerSpec, size: NodeSize, tls: bool) -> st
 
 def kafka_server(kafka: Kafka, spec: BrokerSpec, image: str, site: ServerSite, tls: bool) -> BrokerServer:
     """Kafka as it is deployed: its storage is formatted, with the clients' account, before it starts."""
-    heap = _heap(kafka, site.size) // _MEBIBYTE
+    heap = heap_size(kafka, site.size) // _MEBIBYTE
     properties = f"{CONFIGURATION}/server.properties"
     return BrokerServer(
         name="kafka",
@@ -167,7 +169,7 @@ def kafka_server(kafka: Kafka, spec: BrokerSpec, image: str, site: ServerSite, t
         files={"server.properties": _properties(kafka, spec, site.size, tls), "log4j2.properties": _LOGGING},
         requests={"cpu": "50m", "memory": "128Mi"},
         before=(_format(site.name, properties),),
-        data={"sizeLimit": format_size(_storage(site.size))},
+        data={"sizeLimit": format_size(storage_size(site.size))},
         volumes=(_TMP,),
     )
 

@@ -18,6 +18,7 @@ LABEL_ATTEMPT: Final = f"{GROUP}/attempt"
 LABEL_PART: Final = f"{GROUP}/part"
 ROLE_SERVER: Final = "server"
 ROLE_CLIENT: Final = "client"
+ROLE_STRIMZI: Final = "strimzi"
 
 PREFIXES: Final[Mapping[str, str]] = {"FileTransferBenchmark": "ft", "BrokerBenchmark": "bb", "NetworkBenchmark": "nb"}
 

@@ -1,7 +1,7 @@
 """What a kind of benchmark gives to the controller: its factors, its server, its client."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -35,7 +35,10 @@ class NodeSize:
 
 @dataclass(frozen=True)
 class ServerSite:
-    """Where a server is deployed. `name` is that of its pod and of all that belongs to it."""
+    """Where a server is deployed. `name` is that of its pod and of all that belongs to it.
+
+    `measured` are all nodes that the run measures on, `strimzi` is the version of Strimzi's API that there is.
+    """
 
     name: str
     run: int
@@ -44,17 +47,21 @@ class ServerSite:
     node: str
     node_class: NodeClassSpec
     size: NodeSize = NodeSize()
+    measured: tuple[str, ...] = ()
+    strimzi: str = ""
 
 
 @dataclass(frozen=True)
 class RunningServer:
-    """A server that is ready: its addresses. `service` and `agent` are the objects as the API server has them."""
+    """A server that is ready: its addresses. `service` and `agent` are the objects as the API server has them;
+    `listeners` are host:port by the name of a listener, where somebody else says what they are."""
 
     site: ServerSite
     pod_ip: str
     host_ip: str
     service: Mapping[str, Any]
     agent: Mapping[str, Any]
+    listeners: Mapping[str, str] = field(default_factory=dict)
 
 
 class Role(StrEnum):
@@ -99,6 +106,7 @@ class Credentials:
     manifest: Manifest
     certificate: bool
     account: bool = False
+    username: str = "tierbench"
 
 
 class Workload(Protocol):

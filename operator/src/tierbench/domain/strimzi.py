@@ -1,0 +1,103 @@
+"""What Strimzi says of its objects, reduced to what a decision needs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from tierbench.domain import reasons
+from tierbench.domain.views import Problem, parse_time
+from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
+
+Raw = Mapping[str, Any]
+
+_CREATING: Final = "Creating"
+_LASTING: Final = frozenset(
+    {"InvalidConfigurationException", "InvalidResourceException", "UnsupportedKafkaVersionException"}
+)
+_LONGEST_MESSAGE: Final = 600
+
+
+@dataclass(frozen=True)
+class StrimziObject:
+    """A KafkaNodePool, Kafka, KafkaUser or KafkaTopic. `answered` says whether it bears any status."""
+
+    kind: str
+    name: str
+    run: int
+    slot: int
+    created: datetime
+    deleted: datetime | None = None
+    answered: bool = False
+    ready: bool = False
+    refusal: Problem | None = None
+    refused_since: datetime | None = None
+    listeners: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StrimziView:
+    """Strimzi as the API server knows it: not at all, without a version that will do, or with the objects of a
+    benchmark."""
+
+    installed: bool = False
+    version: str = ""
+    objects: tuple[StrimziObject, ...] = ()
+
+    def of(self, run: int, slot: int) -> tuple[StrimziObject, ...]:
+        """The objects of one server."""
+        return tuple(item for item in self.objects if (item.run, item.slot) == (run, slot))
+
+
+def strimzi_object(kind: str, raw: Raw) -> StrimziObject:
+    """One of Strimzi's objects that bears the labels of `workloads.names`."""
+    metadata, status = raw["metadata"], raw.get("status", {})
+    labels, deleted = metadata["labels"], metadata.get("deletionTimestamp")
+    conditions = status.get("conditions", ())
+    current = status.get("observedGeneration") == metadata.get("generation")
+    refused = _refused(conditions) if current else None
+    return StrimziObject(
+        kind=kind,
+        name=metadata["name"],
+        run=int(labels[LABEL_RUN]),
+        slot=int(labels[LABEL_SLOT]),
+        created=parse_time(metadata["creationTimestamp"]),
+        deleted=None if deleted is None else parse_time(deleted),
+        answered=bool(status),
+        ready=current and any((item["type"], item["status"]) == ("Ready", "True") for item in conditions),
+        refusal=None if refused is None else _problem(kind, metadata["name"], refused),
+        refused_since=None if refused is None else _since(refused),
+        listeners=_listeners(status),
+        versions=_versions(status),
+    )
+
+
+def _refused(conditions: Iterable[Raw]) -> Raw | None:
+    """The condition that says no. Kafka says NotReady, and a topic that Ready is False."""
+    no = {("NotReady", "True"), ("Ready", "False")}
+    found = (item for item in conditions if (item["type"], item["status"]) in no)
+    return next((item for item in found if item.get("reason") != _CREATING), None)
+
+
+def _problem(kind: str, name: str, condition: Raw) -> Problem:
+    reason = condition.get("reason", "")
+    said = f"{kind} {name}: {reason}: {condition.get('message', '')}"[:_LONGEST_MESSAGE]
+    message = f"{said} (see `kubectl describe {kind.lower()}`, and correct spec.brokers[].kafka)"
+    return Problem(reasons.STRIMZI_REFUSED, message, transient=reason not in _LASTING)
+
+
+def _since(condition: Raw) -> datetime | None:
+    since = condition.get("lastTransitionTime")
+    return None if since is None else parse_time(since)
+
+
+def _listeners(status: Raw) -> dict[str, str]:
+    """host:port of each listener: of several, which are of one broker, the first."""
+    found = {item.get("name", ""): item.get("bootstrapServers", "") for item in status.get("listeners", ())}
+    return {name: servers.split(",")[0] for name, servers in found.items() if servers}
+
+
+def _versions(status: Raw) -> dict[str, str]:
+    names = {"kafkaVersion": "kafkaVersion", "strimziVersion": "operatorLastSuccessfulVersion"}
+    return {name: status[field] for name, field in names.items() if status.get(field)}
