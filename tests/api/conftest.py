@@ -9,7 +9,7 @@ from tests.cluster.processes import wait
 from tierbench.api.kinds import KINDS
 from tierbench.generate.crd import custom_resource_definition
 
-_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def is_established(crd: Json) -> bool:
@@ -22,7 +22,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """An API server that knows all kinds."""
     with api_server(tmp_path_factory.mktemp("apiserver")) as running:
         for model in KINDS:
-            running.request("POST", _CRDS, custom_resource_definition(model))
+            running.request("POST", CRDS, custom_resource_definition(model))
         wait(lambda: all(is_established(running.request("GET", crd_path(model))) for model in KINDS), "CRDs", 10)
         yield running
 

@@ -65,7 +65,7 @@ class ApiServer:
                 found: Json = json.load(answer)
                 return found
         except HTTPError as error:
-            raise RefusedError(error.code, json.load(error)) from error
+            raise RefusedError(error.code, _status(error.read())) from error
 
     def is_ready(self) -> bool:
         """Whether it serves, and has made what every cluster has."""
@@ -77,6 +77,12 @@ class ApiServer:
 
     def _tls(self) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=self.folder / "pki" / "ca.crt")
+
+
+def _status(answer: bytes) -> Json:
+    """What a refusal says: an object, or a line of text for a path that is not served."""
+    found: Json = json.loads(answer) if answer.startswith(b"{") else {"message": answer.decode().strip()}
+    return found
 
 
 @contextmanager

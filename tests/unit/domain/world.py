@@ -259,7 +259,7 @@ class World:
                 del self.pods[pod.name]
             elif pod.role == ROLE_SERVER:
                 self.pods[pod.name] = replace(pod, ready=True, started=True)
-            elif pod.terminated is None:
+            elif pod.role == ROLE_CLIENT and pod.terminated is None:
                 self._print_next(pod)
         for job in list(self.jobs.values()):
             if job.deleting:

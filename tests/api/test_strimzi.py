@@ -1,0 +1,191 @@
+"""What is asked of Strimzi, and read of it, with its own definitions of three generations in a real API server."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from kubernetes.aio.client import ApiClient, Configuration
+
+from tests.api.conftest import CRDS
+from tests.api.server import ApiServer, Json, RefusedError, api_server
+from tests.cluster.processes import wait
+from tests.strimzi.crds import BETWEEN, NEW, OLD, Generation, crds
+from tests.unit.domain.strimzi_world import strimzi_benchmark
+from tests.unit.domain.world import IMAGES
+from tierbench.api.node_class import NodeClassSpec
+from tierbench.domain.actions import Create, DeleteStrimziObject, DropFinalizers
+from tierbench.domain.strimzi import StrimziView
+from tierbench.kube.apply import Executor
+from tierbench.kube.client import Kube, benchmarks, type_of
+from tierbench.kube.strimzi import see_strimzi
+from tierbench.workloads.broker import BrokerWorkload
+from tierbench.workloads.names import Owner
+from tierbench.workloads.strimzi import GROUP, KINDS
+from tierbench.workloads.workload import Manifest, NodeSize, ServerSite
+
+pytestmark = pytest.mark.apiserver
+
+PREFERRED = {NEW: "v1", BETWEEN: "v1", OLD: "v1beta2"}
+CLASS = NodeClassSpec.model_validate(
+    {
+        "nodeSelector": {"matchLabels": {"hw": "jetson"}, "matchExpressions": [{"key": "gpu", "operator": "Exists"}]},
+        "tolerations": [{"key": "edge", "operator": "Exists", "effect": "NoSchedule"}],
+    }
+)
+EVERYTHING: Json = {
+    "version": "4.1.0",
+    "resources": {"requests": {"cpu": "500m", "memory": "768Mi"}, "limits": {"cpu": 2, "memory": "1Gi"}},
+    "persistentVolumeClaim": {"storageClassName": "fast", "size": "10Gi"},
+}
+SPECS: list[Json] = [
+    {},
+    {"access": "PodIP", "tls": ["None", "TLSv1.3"]},
+    {"access": "NodePort"},
+    {"brokers": [{"name": "kafka", "kafka": {"provider": "Strimzi", "heap": "300Mi", "strimzi": EVERYTHING}}]},
+]
+
+
+@pytest.fixture(scope="module", params=[NEW, BETWEEN, OLD], ids=str)
+def generation(request: pytest.FixtureRequest) -> Generation:
+    found: Generation = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def strimzi(generation: Generation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """An API server that knows Strimzi's kinds as a release of that generation defines them."""
+    with api_server(tmp_path_factory.mktemp("strimzi")) as running:
+        for crd in crds(generation):
+            running.request("POST", f"{CRDS}?fieldValidation=Strict", crd)
+        version = PREFERRED[generation]
+        wait(lambda: {type_of(GROUP, kind).plural for kind in KINDS} <= served(running, version), "Strimzi's kinds", 30)
+        yield running
+
+
+def served(server: ApiServer, version: str) -> set[str]:
+    """The plurals that an API server has of a version."""
+    try:
+        return {item["name"] for item in server.request("GET", f"/apis/{GROUP}/{version}")["resources"]}
+    except RefusedError:
+        return set()
+
+
+@pytest.fixture
+async def kube(strimzi: ApiServer) -> AsyncIterator[Kube]:
+    async with connected(strimzi) as client:
+        yield Kube(client)
+
+
+def connected(server: ApiServer) -> ApiClient:
+    configuration = Configuration(host=server.url, api_key={"BearerToken": f"Bearer {server.token}"})
+    configuration.ssl_ca_cert = str(server.folder / "pki" / "ca.crt")
+    return ApiClient(configuration)
+
+
+@pytest.fixture
+def owner(name: str) -> Owner:
+    return Owner("BrokerBenchmark", "default", name, f"uid-{name}")
+
+
+def manifests(owner: Owner, version: str, **spec: Any) -> list[Manifest]:
+    """Strimzi's objects of a server; clients use TLS or not."""
+    given = BrokerWorkload(owner, strimzi_benchmark(**spec).spec, IMAGES)
+    slot, size = given.slots()[0], NodeSize(4 * 2**30, 32 * 2**30)
+    site = ServerSite(owner.server(1, 0), 1, 0, slot, "j1", CLASS, size, measured=("j1", "u1"), strimzi=version)
+    return [item for item in given.server(site) if item["kind"] in KINDS]
+
+
+async def create(kube: Kube, owner: Owner, made: list[Manifest]) -> None:
+    executor = Executor(kube, owner, benchmarks(strimzi_benchmark().KIND), "holder", "default")
+    await executor.carry_out(Create(tuple(made)))
+
+
+@pytest.mark.parametrize("spec", SPECS)
+async def test_every_field_is_one_that_strimzi_has(
+    generation: Generation, kube: Kube, owner: Owner, spec: Json
+) -> None:
+    """In each version that it serves the API server refuses any other, and keeps each as it was sent."""
+    for version in generation.versions.split(","):
+        mine = replace(owner, uid=f"{owner.uid}-{version}")
+        made = manifests(mine, version, **spec)
+        await create(kube, mine, made)
+        for manifest in made:
+            name, kind = manifest["metadata"]["name"], type_of(f"{GROUP}/{version}", manifest["kind"])
+            assert (await kube.get(kind, "default", name))["spec"] == manifest["spec"]
+
+
+async def test_the_newest_version_that_is_served_is_used(generation: Generation, kube: Kube, owner: Owner) -> None:
+    assert (await see_strimzi(kube, owner)).version == PREFERRED[generation]
+
+
+async def test_what_strimzi_says_is_read(generation: Generation, strimzi: ApiServer, kube: Kube, owner: Owner) -> None:
+    version = PREFERRED[generation]
+    made = {manifest["kind"]: manifest["metadata"]["name"] for manifest in manifests(owner, version)}
+    await create(kube, owner, manifests(owner, version))
+    before = (await see_strimzi(kube, owner)).objects
+    assert {item.kind for item in before} == set(KINDS)
+    assert not any(item.answered or item.ready or item.refusal for item in before)
+    answer(strimzi, version, made["Kafka"], 0, condition("NotReady", "True", "Creating"))
+    (kafka,) = [item for item in (await see_strimzi(kube, owner)).objects if item.kind == "Kafka"]
+    assert (kafka.answered, kafka.ready, kafka.refusal) == (True, False, None)
+    refused = condition("NotReady", "True", "UnsupportedKafkaVersionException", "Version 9.9.9 is not supported")
+    answer(strimzi, version, made["Kafka"], 1, refused)
+    (kafka,) = [item for item in (await see_strimzi(kube, owner)).objects if item.kind == "Kafka"]
+    assert kafka.refusal is not None
+    assert "UnsupportedKafkaVersionException: Version 9.9.9" in kafka.refusal.message
+    ready = [condition("Warning", "True", "KafkaStorage"), condition("Ready", "True")]
+    answer(strimzi, version, made["Kafka"], 1, *ready)
+    (kafka,) = [item for item in (await see_strimzi(kube, owner)).objects if item.kind == "Kafka"]
+    assert (kafka.ready, kafka.refusal, kafka.listeners) == (
+        True,
+        None,
+        {"plain": "x-kafka-bootstrap.default.svc:9092"},
+    )
+    assert kafka.versions == {"kafkaVersion": "4.1.0", "strimziVersion": "0.51.0"}
+
+
+def condition(kind: str, status: str, reason: str | None = None, message: str = "") -> Json:
+    said = {} if reason is None else {"reason": reason, "message": message}
+    return {"type": kind, "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z", **said}
+
+
+def answer(server: ApiServer, version: str, name: str, generation: int, *conditions: Json) -> None:
+    """As Strimzi's operator writes it."""
+    listeners = [{"name": "plain", "bootstrapServers": "x-kafka-bootstrap.default.svc:9092"}]
+    versions = {"kafkaVersion": "4.1.0", "operatorLastSuccessfulVersion": "0.51.0"}
+    status = {"observedGeneration": generation, "conditions": list(conditions), "listeners": listeners, **versions}
+    path = f"/apis/{GROUP}/{version}/namespaces/default/kafkas/{name}/status?fieldValidation=Strict"
+    patch = {"Content-Type": "application/merge-patch+json"}
+    server.request("PATCH", path, {"status": status}, patch)
+
+
+async def test_a_topic_that_hangs_is_let_go(
+    generation: Generation, strimzi: ApiServer, kube: Kube, owner: Owner
+) -> None:
+    api_version = f"{GROUP}/{PREFERRED[generation]}"
+    (topic,) = [item for item in manifests(owner, PREFERRED[generation]) if item["kind"] == "KafkaTopic"]
+    topic["metadata"]["finalizers"] = ["strimzi.io/topic-operator"]
+    name = topic["metadata"]["name"]
+    await create(kube, owner, [topic])
+    executor = Executor(kube, owner, benchmarks(strimzi_benchmark().KIND), "holder", "default")
+    for _ in range(2):
+        await executor.carry_out(DeleteStrimziObject(api_version, "KafkaTopic", name))
+    (hung,) = (await see_strimzi(kube, owner)).objects
+    assert hung.deleted is not None
+    for _ in range(2):
+        await executor.carry_out(DropFinalizers(api_version, "KafkaTopic", name))
+    assert (await see_strimzi(kube, owner)).objects == ()
+
+
+async def test_without_strimzi_there_is_nothing_to_see(server: ApiServer, owner: Owner) -> None:
+    async with connected(server) as client:
+        assert await see_strimzi(Kube(client), owner) == StrimziView()
+
+
+async def test_strimzi_without_node_pools_is_too_old(generation: Generation, strimzi: ApiServer, kube: Kube) -> None:
+    """The last test of a generation: its API server is not the same after it."""
+    strimzi.request("DELETE", f"{CRDS}/kafkanodepools.{GROUP}")
+    owner = Owner("BrokerBenchmark", "default", "old", "uid-old")
+    wait(lambda: "kafkanodepools" not in served(strimzi, PREFERRED[generation]), "the end of node pools", 30)
+    assert await see_strimzi(kube, owner) == StrimziView(installed=True)

@@ -1,0 +1,114 @@
+"""The world in memory with a Strimzi in it: it answers for its objects a step at a time, and its pods follow them."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.unit.domain.world import World, broker_benchmark
+from tierbench.api.broker import BrokerBenchmark
+from tierbench.domain.actions import Action, Create, DeleteStrimziObject, DropFinalizers
+from tierbench.domain.observed import Observed
+from tierbench.domain.strimzi import StrimziObject, StrimziView
+from tierbench.domain.views import PodView
+from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT, ROLE_STRIMZI
+from tierbench.workloads.strimzi import KINDS, strimzi_names
+
+LISTENERS = {"plain": "kafka.default.svc:9092", "tls": "kafka.default.svc:9093"}
+VERSIONS = {"kafkaVersion": "4.3.1", "strimziVersion": "1.2.0"}
+Key = tuple[str, str]
+
+
+def strimzi_benchmark(**spec: Any) -> BrokerBenchmark:
+    """One Kafka by Strimzi on two classes, unless the spec says otherwise."""
+    brokers = [{"name": "kafka", "kafka": {"provider": "Strimzi"}}]
+    return broker_benchmark(**{"brokers": brokers, "payload": {"sizes": ["1Ki"]}, **spec})
+
+
+@dataclass
+class StrimziWorld(World):
+    """`watching` is False where Strimzi answers for nothing, `finalizers` True where its topics bear some."""
+
+    benchmark: Any = field(default_factory=strimzi_benchmark)
+    strimzi: StrimziView = field(default_factory=lambda: StrimziView(True, "v1"))
+    objects: dict[Key, StrimziObject] = field(default_factory=dict)
+    watching: bool = True
+    finalizers: bool = False
+    made: list[Key] = field(default_factory=list)
+    gone: list[Key] = field(default_factory=list)
+
+    def observe(self) -> Observed:
+        """What a pass sees now."""
+        return replace(super().observe(), strimzi=replace(self.strimzi, objects=tuple(self.objects.values())))
+
+    def step(self) -> None:
+        """Strimzi goes on by one step before the rest does."""
+        super().step()
+        for key, item in list(self.objects.items()):
+            if item.deleted is not None and not (item.kind == "KafkaTopic" and self._hangs()):
+                self._remove(key)
+            elif item.deleted is None and self.watching:
+                self.objects[key] = self._answer(item)
+        self._pods()
+
+    def broker(self, slot: int = 0) -> PodView:
+        """The broker's pod of a slot's server in the first run."""
+        return self.pods[strimzi_names(self.owner, 1, slot).pod]
+
+    def _hangs(self) -> bool:
+        """A topic with a finalizer, whose operator went with its Kafka."""
+        return self.finalizers and not any(kind == "Kafka" for kind, _ in self.objects)
+
+    def _remove(self, key: Key) -> None:
+        del self.objects[key]
+        self.gone.append(key)
+
+    def _answer(self, item: StrimziObject) -> StrimziObject:
+        """Kafka is ready once its pod is, users and topics after it."""
+        if item.refusal is not None:
+            return item
+        kafkas = {name: self.objects[kind, name] for kind, name in self.objects if kind == "Kafka"}
+        if item.kind == "Kafka":
+            pod = self.pods.get(strimzi_names(self.owner, item.run, item.slot).pod)
+            ready = pod is not None and pod.ready
+            return replace(item, answered=True, ready=ready, listeners=LISTENERS if ready else {}, versions=VERSIONS)
+        ready = item.name in kafkas and kafkas[item.name].ready  # a pool, of another name, says nothing
+        return replace(item, answered=ready, ready=ready)
+
+    def _pods(self) -> None:
+        """A broker's pod for each Kafka that has a pool, and none without."""
+        wanted = {}
+        for (kind, _), item in self.objects.items():
+            names = strimzi_names(self.owner, item.run, item.slot)
+            if kind == "Kafka" and self.watching and ("KafkaNodePool", names.pool) in self.objects:
+                wanted[names.pod] = item
+        for name, pod in list(self.pods.items()):
+            if pod.role == ROLE_STRIMZI and name not in wanted:
+                self.pods[name] = replace(pod, deleting=True)
+            elif pod.role == ROLE_STRIMZI and pod.problem is None:
+                self.pods[name] = replace(pod, ready=True, started=True)
+        for name, item in wanted.items():
+            if name not in self.pods:
+                node = "c1" if item.slot == 0 else "j1"
+                self.pods[name] = replace(self._pod(name, ROLE_STRIMZI, item.run, slot=item.slot), node=node)
+
+    def _carry_out(self, action: Action) -> None:
+        match action:
+            case DeleteStrimziObject(_, kind, name):
+                if (kind, name) in self.objects:
+                    self.objects[kind, name] = replace(self.objects[kind, name], deleted=self.now)
+            case DropFinalizers(_, kind, name):
+                if (kind, name) in self.objects:
+                    self._remove((kind, name))
+            case Create(manifests):
+                for manifest in manifests:
+                    if manifest["kind"] in KINDS:
+                        self._create_object(manifest)
+                super()._carry_out(action)
+            case _:
+                super()._carry_out(action)
+
+    def _create_object(self, manifest: dict[str, Any]) -> None:
+        key, labels = (manifest["kind"], manifest["metadata"]["name"]), manifest["metadata"]["labels"]
+        if key not in self.objects:
+            run, slot = int(labels[LABEL_RUN]), int(labels[LABEL_SLOT])
+            self.objects[key] = StrimziObject(*key, run=run, slot=slot, created=self.now)
+            self.made.append(key)

@@ -1,0 +1,253 @@
+"""A Kafka that Strimzi brings up, in a world in memory: to its end, refused, and with the operator killed at will."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.domain.strimzi_world import VERSIONS, StrimziWorld, strimzi_benchmark
+from tests.unit.domain.world import World, node
+from tierbench.api.benchmark import Phase
+from tierbench.api.result import ResultPhase
+from tierbench.domain import reasons
+from tierbench.domain.actions import Create
+from tierbench.domain.strimzi import StrimziView
+from tierbench.domain.views import Problem
+
+MOSQUITTO = {"name": "mosquitto", "mosquitto": {}}
+STRIMZI = {"name": "kafka", "kafka": {"provider": "Strimzi"}}
+KINDS = ["Kafka", "KafkaNodePool", "KafkaTopic", "KafkaUser"]
+
+
+def trials(world: World) -> list[tuple[str, int]]:
+    return sorted((name, trial.trial) for name, item in world.results.items() for trial in item.status.trials)
+
+
+def every_trial_once(cases: int = 2) -> list[tuple[str, int]]:
+    return [(f"bb-demo-r1-c{case:03d}", trial) for case in range(1, cases + 1) for trial in (1, 2, 3)]
+
+
+def assert_nothing_left(world: StrimziWorld) -> None:
+    assert not (world.pods or world.jobs or world.services or world.secrets or world.leases or world.objects)
+
+
+def step_until(world: StrimziWorld, reached: Callable[[StrimziWorld], bool]) -> None:
+    for _ in range(300):
+        if reached(world):
+            return
+        if world.pass_().wait_seconds > 0:
+            world.step()
+    raise AssertionError(world.benchmark.status)
+
+
+def is_measuring(world: StrimziWorld) -> bool:
+    return bool(world.printed)
+
+
+def all_answer(world: StrimziWorld) -> bool:
+    kinds = {kind for (kind, _), item in world.objects.items() if item.ready}
+    return kinds == {"Kafka", "KafkaTopic", "KafkaUser"}
+
+
+def has_broker(world: StrimziWorld) -> bool:
+    return any(pod.role == "strimzi" for pod in world.pods.values())
+
+
+def failures(world: World) -> set[str]:
+    return {str(item.status.reason) for item in world.results.values()}
+
+
+def test_runs_to_its_end_one_kafka_at_a_time() -> None:
+    world = StrimziWorld()
+    world.run()
+    assert world.benchmark.status.phase is Phase.COMPLETE
+    assert trials(world) == every_trial_once()
+    assert sorted(kind for kind, _ in world.made) == sorted(2 * KINDS)
+    assert len({name for _, name in world.made}) == 4, "a name was used for two servers"
+    assert world.gone[:4] == [key for key in world.gone if key in world.made[:4]], (
+        "the second came before the first went"
+    )
+    assert_nothing_left(world)
+
+
+def test_versions_are_kept_with_the_result() -> None:
+    world = StrimziWorld()
+    world.run()
+    service = next(iter(world.results.values())).spec.service
+    assert service is not None
+    assert VERSIONS.items() <= service.settings.items()
+    assert {"heap", "storage", "log.segment.bytes"} <= set(service.settings)
+
+
+def test_nothing_is_measured_before_all_is_ready() -> None:
+    """Kafka, its user, its topic, and the broker's pod, each held back in turn."""
+    for kind in ("Kafka", "KafkaUser", "KafkaTopic"):
+        world = StrimziWorld()
+        step_until(world, all_answer)
+        key = next(key for key in world.objects if key[0] == kind)
+        world.objects[key] = replace(world.objects[key], ready=False)
+        decision = world.pass_()
+        assert not any(isinstance(action, Create) for action in decision.actions), kind
+        assert kind in _server_ready(world)
+    world = StrimziWorld()
+    step_until(world, all_answer)
+    world.pods[world.broker().name] = replace(world.broker(), ready=False)
+    assert world.broker().name in _server_ready(world)
+
+
+def _server_ready(world: World) -> str:
+    world.pass_()
+    return next(item.message for item in world.benchmark.status.conditions if item.type == reasons.SERVER_READY)
+
+
+@pytest.mark.parametrize("finalizers", [False, True])
+def test_topics_go_while_their_operator_lives_and_pools_last(finalizers: bool) -> None:
+    world = StrimziWorld(finalizers=finalizers)
+    world.run()
+    kinds = [kind for kind, _ in world.gone[:4]]
+    assert kinds[0] == "KafkaTopic"
+    assert kinds[-1] == "KafkaNodePool"
+    assert_nothing_left(world)
+
+
+def test_a_topic_whose_operator_is_gone_is_let_go() -> None:
+    """Somebody deletes the Kafka: its topic, with a finalizer, would hang for ever, and its namespace with it."""
+    world = StrimziWorld(finalizers=True)
+    step_until(world, is_measuring)
+    for key in [key for key in world.objects if key[0] == "Kafka"]:
+        del world.objects[key]
+    world.watching = False
+    world.change_spec(suspend=True)
+    world.run()
+    assert world.benchmark.status.phase is Phase.SUSPENDED
+    assert_nothing_left(world)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_killed_at_any_write_nothing_is_left_or_made_twice(data: st.DataObject) -> None:
+    world = StrimziWorld(finalizers=data.draw(st.booleans()))
+    for _ in range(600):
+        if not world.due:
+            break
+        wait = world.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 6)))).wait_seconds
+        if wait > 0 or data.draw(st.booleans()):
+            world.step()
+    world.run()
+    assert trials(world) == every_trial_once()
+    assert len(world.printed) == len(set(world.printed))
+    assert len(world.made) == len(set(world.made)) == 8, "one of Strimzi's objects was made twice"
+    assert_nothing_left(world)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_suspended_at_any_time_nothing_is_left(data: st.DataObject) -> None:
+    world = StrimziWorld()
+    for _ in range(data.draw(st.integers(0, 40))):
+        if world.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 6)))).wait_seconds > 0:
+            world.step()
+    if not world.due:
+        return
+    world.change_spec(suspend=True)
+    world.run()
+    assert_nothing_left(world)
+
+
+def test_no_strimzi() -> None:
+    world = StrimziWorld(strimzi=StrimziView())
+    world.run()
+    assert world.benchmark.status.phase is Phase.FAILED
+    assert failures(world) == {reasons.STRIMZI_NOT_FOUND}
+    assert world.made == []
+    assert_nothing_left(world)
+
+
+def test_strimzi_that_is_too_old() -> None:
+    world = StrimziWorld(strimzi=StrimziView(installed=True))
+    world.run()
+    assert failures(world) == {reasons.STRIMZI_TOO_OLD}
+    assert world.made == []
+
+
+def test_strimzi_that_does_not_watch_the_namespace() -> None:
+    world = StrimziWorld(watching=False)
+    world.run()
+    assert failures(world) == {reasons.STRIMZI_NOT_WATCHING}
+    assert "default" in str(next(iter(world.results.values())).status.message)
+    assert_nothing_left(world)
+
+
+def test_no_image_for_the_nodes_architecture_costs_only_its_cases() -> None:
+    world = StrimziWorld()
+    world.nodes["j1"] = replace(node("j1", "jetson"), architecture="arm")
+    world.run()
+    phases = [(item.status.phase, item.status.reason) for _, item in sorted(world.results.items())]
+    assert phases == [(ResultPhase.MEASURED, ""), (ResultPhase.FAILED, reasons.NO_IMAGE_FOR_ARCHITECTURE)]
+
+
+@pytest.mark.parametrize(("transient", "seconds"), [(False, 5), (True, 60)])
+def test_what_strimzi_refuses_is_said_in_its_words(transient: bool, seconds: int) -> None:
+    """What a correction alone can mend at once; what may pass by itself after the scheduling time."""
+    world = StrimziWorld()
+    step_until(world, has_broker)
+    key = next(key for key in world.objects if key[0] == "Kafka")
+    refusal = Problem(reasons.STRIMZI_REFUSED, "Kafka x: InvalidResourceException: no such option", transient)
+    world.objects[key] = replace(world.objects[key], ready=False, refusal=refusal, refused_since=world.now)
+    since = world.now
+    step_until(world, lambda world: bool(world.results))
+    assert timedelta(seconds=seconds - 5) <= world.now - since <= timedelta(seconds=seconds + 5)
+    assert failures(world) == {reasons.STRIMZI_REFUSED}
+    world.run()
+    assert_nothing_left(world)
+
+
+@pytest.mark.parametrize(
+    ("problem", "seconds"),
+    [
+        (Problem(reasons.OUT_OF_MEMORY, "container kafka ran out of memory"), 0),
+        (Problem(reasons.UNSCHEDULABLE, "0/3 nodes are available", transient=True), 60),
+    ],
+)
+def test_what_is_wrong_with_the_brokers_pod_is_named(problem: Problem, seconds: int) -> None:
+    world = StrimziWorld()
+    step_until(world, has_broker)
+    world.pods[world.broker().name] = replace(world.broker(), ready=False, problem=problem)
+    name, since = world.broker().name, world.now
+    step_until(world, lambda world: bool(world.results))
+    assert world.now - since >= timedelta(seconds=seconds)
+    assert failures(world) == {problem.reason}
+    assert name in str(next(iter(world.results.values())).status.message)
+
+
+def test_broker_killed_in_mid_trial_is_waited_for() -> None:
+    world = StrimziWorld()
+    step_until(world, is_measuring)
+    world.pods[world.broker().name] = replace(world.broker(), ready=False)
+    world.run()
+    assert trials(world) == every_trial_once()
+    assert world.benchmark.status.cases.failed == 0
+
+
+def test_a_broker_on_another_node_is_not_the_one() -> None:
+    world = StrimziWorld()
+    step_until(world, has_broker)
+    world.pods[world.broker().name] = replace(world.broker(), ready=True, node="u1")
+    for _ in range(20):
+        world.pass_()
+        world.step()
+    assert world.printed == []
+
+
+def test_mosquitto_waits_until_strimzis_kafka_has_gone() -> None:
+    world = StrimziWorld(benchmark=strimzi_benchmark(brokers=[STRIMZI, MOSQUITTO], servers={"nodeClasses": ["cloud"]}))
+    while world.due:
+        if world.pass_().wait_seconds > 0:
+            world.step()
+        servers = {pod.slot for pod in world.pods.values() if pod.role in {"server", "strimzi"} and not pod.deleting}
+        assert len(servers) <= 1, world.pods
+    assert trials(world) == every_trial_once()
+    assert_nothing_left(world)
