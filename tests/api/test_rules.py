@@ -26,6 +26,8 @@ IN_ITS_OWN_TEST = {
     (BrokerBenchmark, "spec", "servers cannot be changed once created"),
     (BrokerBenchmark, "spec", "an external broker has one address"),
     (BrokerBenchmark, "spec", "clients.engine: Paho speaks MQTT alone"),
+    (BrokerBenchmark, "spec", "access: HostNetwork is not to be had of Strimzi"),
+    (BrokerBenchmark, "spec", "Strimzi's certificates do not name nodes"),
     (NetworkBenchmark, "spec", "the matrix has more than 1000 cases"),
     (NetworkBenchmark, "spec", "udp cannot be changed once created"),
     (BenchmarkResult, "", "a result that is Measured or Failed cannot be changed"),
@@ -73,6 +75,9 @@ FILES_ASKED, RATE_ASKED = "spec.workload.fileSizes", "spec.constraints.minimumBy
 MIXED, PERCENTILE = "mixes files and messages", "a percentile goes with type Percentile, and with no other"
 HEAP, BATCH_SIZES = "spec.brokers[].kafka.heap", "spec.kafka.batchSizes"
 NO_SECRET = "is not the name of a Secret"
+STRIMZI = "spec.brokers[].kafka.strimzi"
+BROKER_CLAIM, BROKER_COMPUTE = f"{STRIMZI}.persistentVolumeClaim", f"{STRIMZI}.resources"
+NO_CPU = "is not an amount of CPU: write cores or thousandths of one"
 
 
 def external(**fields: Any) -> list[dict[str, Any]]:
@@ -83,6 +88,21 @@ def external(**fields: Any) -> list[dict[str, Any]]:
 def kafka(**fields: Any) -> list[dict[str, Any]]:
     """A Kafka of ours."""
     return [{"name": "kafka", "kafka": fields}]
+
+
+def strimzi(heap: str = "128Mi", **options: Any) -> list[dict[str, Any]]:
+    """A Kafka that Strimzi brings up."""
+    return kafka(provider="Strimzi", heap=heap, strimzi=options)
+
+
+def limited(most: str, **requests: Any) -> dict[str, Any]:
+    """Resources of one, limited in memory and to one core."""
+    return {"limits": {"cpu": 1, "memory": most}, "requests": requests}
+
+
+def claim(**fields: Any) -> dict[str, Any]:
+    """A volume of a storage class."""
+    return {"storageClassName": "fast", "size": "1Gi", **fields}
 
 
 def policy_rows(model: type[Resource]) -> Iterator[Row]:
@@ -97,6 +117,33 @@ def policy_rows(model: type[Resource]) -> Iterator[Row]:
     rate += ".minimumBytesPerSecond"
     yield Row(model, rate, "1MB", rate, NO_SIZE)
     yield Row(model, rate, "17Ti", rate, "is more than 16Ti")
+
+
+def strimzi_rows() -> Iterator[Row]:
+    """What can be asked of Strimzi."""
+    asked: list[tuple[list[dict[str, Any]], str, str]] = [
+        (kafka(strimzi={}), "spec.brokers", "kafka.strimzi is for provider: Strimzi alone"),
+        (strimzi(heap="300Mi", resources=limited("300Mi")), "spec.brokers", "kafka.heap does not fit"),
+        (strimzi(version="4.1"), f"{STRIMZI}.version", "is not a version of Kafka: write three numbers"),
+        (strimzi(resources=limited("1Gi", cpu=2)), BROKER_COMPUTE, "requests.cpu is more than limits.cpu"),
+        (strimzi(resources=limited("1Gi", memory="2Gi")), BROKER_COMPUTE, "requests.memory is more than limits.memory"),
+        (strimzi(persistentVolumeClaim=claim(size="1.5Gi")), f"{BROKER_CLAIM}.size", NO_SIZE),
+        (strimzi(persistentVolumeClaim=claim(size="17Ti")), f"{BROKER_CLAIM}.size", "is more than 16Ti"),
+        (
+            strimzi(persistentVolumeClaim=claim(storageClassName="Fast Disk")),
+            f"{BROKER_CLAIM}.storageClassName",
+            NO_CLASS_OF_STORAGE,
+        ),
+    ]
+    for part in ("requests", "limits"):
+        place = f"{BROKER_COMPUTE}.{part}"
+        asked += [
+            (strimzi(resources={part: {"cpu": "0.5"}}), f"{place}.cpu", NO_CPU),
+            (strimzi(resources={part: {"memory": "1.5Gi"}}), f"{place}.memory", NO_SIZE),
+            (strimzi(resources={part: {"memory": "17Ti"}}), f"{place}.memory", "is more than 16Ti"),
+        ]
+    for brokers, place, message in asked:
+        yield Row(BROKERS, "spec.brokers", brokers, place, message)
 
 
 ROWS = (
@@ -145,6 +192,7 @@ ROWS = (
     Row(BROKERS, "spec.brokers", kafka(heap="1.5Gi"), HEAP, NO_SIZE),
     Row(BROKERS, "spec.brokers", kafka(heap="17Ti"), HEAP, "is more than 16Ti"),
     Row(BROKERS, "spec.brokers", kafka(heap="64Mi"), "spec.brokers", "kafka.heap must be from 96Mi to 64Gi"),
+    *strimzi_rows(),
     Row(BROKERS, BATCH_SIZES, ["1.5Ki"], f"{BATCH_SIZES}[]", NO_SIZE),
     Row(BROKERS, BATCH_SIZES, ["17Ti"], f"{BATCH_SIZES}[]", "is more than 16Ti"),
     Row(BROKERS, BATCH_SIZES, ["17Mi"], BATCH_SIZES, "each size must be at most 16Mi"),
@@ -271,6 +319,25 @@ def test_paho_does_not_speak_to_kafka(server: ApiServer, name: str, broker: list
     create(server, BROKERS, changed(body, "metadata.name", f"{name}-good"))
     with pytest.raises(RefusedError, match=r"clients\.engine: Paho speaks MQTT alone: write Native"):
         create(server, BROKERS, changed(body, "spec.brokers", broker))
+
+
+def test_strimzi_cannot_give_what_it_does_not_have(server: ApiServer, name: str) -> None:
+    """Neither the node's network, nor certificates that name nodes."""
+    body = changed(smallest(BROKERS, name), "spec.brokers", strimzi())
+    with pytest.raises(RefusedError, match="access: HostNetwork is not to be had of Strimzi: write ClusterIP"):
+        create(server, BROKERS, changed(body, "spec.access", "HostNetwork"))
+    body = changed(body, "spec.access", "NodePort")
+    with pytest.raises(RefusedError, match=r"Strimzi's certificates do not name nodes: .* write tls: \[None\]"):
+        create(server, BROKERS, changed(body, "spec.tls", ["None", "TLSv1.3"]))
+    create(server, BROKERS, body)
+
+
+@pytest.mark.parametrize("lacking", ["storageClassName", "size"])
+def test_half_a_volume_is_refused(server: ApiServer, name: str, lacking: str) -> None:
+    half = {key: value for key, value in claim().items() if key != lacking}
+    body = changed(smallest(BROKERS, name), "spec.brokers", strimzi(persistentVolumeClaim=half))
+    with pytest.raises(RefusedError, match=rf"persistentVolumeClaim\.{lacking}: Required value"):
+        create(server, BROKERS, body)
 
 
 def test_kafkas_factors_make_cases_of_kafka_alone(server: ApiServer, name: str) -> None:

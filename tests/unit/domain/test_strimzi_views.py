@@ -1,0 +1,68 @@
+"""What Strimzi says, as far as it can be believed."""
+
+from typing import Any
+
+import pytest
+
+from tierbench.domain import reasons
+from tierbench.domain.strimzi import StrimziObject, strimzi_object
+from tierbench.domain.views import parse_time, pod_view
+from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_STRIMZI
+
+SINCE = "2026-01-01T00:01:00Z"
+LABELS = {LABEL_RUN: "1", LABEL_SLOT: "0", LABEL_ROLE: ROLE_STRIMZI}
+
+
+def said(kind: str, *conditions: dict[str, str], observed: int = 1, **status: Any) -> StrimziObject:
+    metadata = {"name": "x", "labels": LABELS, "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    body = {"observedGeneration": observed, "conditions": list(conditions), **status}
+    return strimzi_object(kind, {"metadata": metadata, "status": body})
+
+
+def condition(kind: str, status: str = "True", reason: str = "") -> dict[str, str]:
+    return {"type": kind, "status": status, "reason": reason, "message": "So.", "lastTransitionTime": SINCE}
+
+
+def test_readiness_is_believed_of_this_generation_alone() -> None:
+    assert said("Kafka", condition("Ready")).ready
+    assert not said("Kafka", condition("Ready"), observed=0).ready
+    assert said("Kafka", condition("Warning", reason="KafkaStorage"), condition("Ready")).ready
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "transient"),
+    [
+        ("Kafka", condition("NotReady", reason="InvalidConfigurationException"), False),
+        ("Kafka", condition("NotReady", reason="InvalidResourceException"), False),
+        ("Kafka", condition("NotReady", reason="UnsupportedKafkaVersionException"), False),
+        ("Kafka", condition("NotReady", reason="FatalProblem"), True),
+        ("Kafka", condition("NotReady", reason="TimeoutException"), True),
+        ("KafkaTopic", condition("Ready", "False", "KafkaError"), True),
+    ],
+)
+def test_a_refusal_is_told_in_strimzis_words(kind: str, answer: dict[str, str], transient: bool) -> None:
+    found = said(kind, answer)
+    assert found.refusal is not None
+    assert (found.refusal.reason, found.refusal.transient) == (reasons.STRIMZI_REFUSED, transient)
+    assert f"{kind} x: {answer['reason']}: So." in found.refusal.message
+    assert found.refused_since == parse_time(SINCE)
+    assert not found.ready
+
+
+def test_what_is_still_made_is_not_refused() -> None:
+    starting = said("Kafka", condition("NotReady", reason="Creating"), observed=0)
+    assert (starting.answered, starting.refusal) == (True, None)
+
+
+def test_of_several_addresses_of_the_one_broker_the_first_is_used() -> None:
+    listeners = [{"name": "plain", "bootstrapServers": "a:9092,b:9092"}, {"name": "tls"}]
+    assert said("Kafka", listeners=listeners).listeners == {"plain": "a:9092"}
+
+
+def test_a_broker_that_ran_out_of_memory_is_named() -> None:
+    """Though Strimzi goes on saying that it is ready, and it may be up again."""
+    killed = {"name": "kafka", "state": {"running": {}}, "lastState": {"terminated": {"reason": "OOMKilled"}}}
+    metadata = {"name": "x", "uid": "1", "labels": LABELS, "creationTimestamp": SINCE}
+    pod = pod_view({"metadata": metadata, "spec": {}, "status": {"containerStatuses": [killed]}})
+    assert pod.problem is not None
+    assert pod.problem.reason == reasons.OUT_OF_MEMORY

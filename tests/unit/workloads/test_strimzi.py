@@ -1,0 +1,173 @@
+"""Kafka as Strimzi is asked for it: on the very node, set up as a standalone one, its helpers off what is measured."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.domain.strimzi_world import LISTENERS, strimzi_benchmark
+from tests.unit.domain.world import IMAGES, OWNER
+from tests.unit.workloads.test_broker import arguments, cases, secret_keys
+from tierbench.api.node_class import NodeClassSpec
+from tierbench.plan import Case
+from tierbench.workloads.broker import BrokerWorkload
+from tierbench.workloads.kafka import kafka_settings
+from tierbench.workloads.pods import placement
+from tierbench.workloads.strimzi import strimzi_names
+from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, RunningServer, ServerSite
+
+SIZE = NodeSize(2000 * 2**20, 8 * 2**30)
+CLASS = NodeClassSpec.model_validate(
+    {
+        "nodeSelector": {"matchLabels": {"hw": "jetson"}},
+        "tolerations": [{"key": "edge", "operator": "Exists", "effect": "NoSchedule"}],
+    }
+)
+OWNED = replace(OWNER, kind="BrokerBenchmark")
+NAMES = strimzi_names(OWNED, 1, 0)
+
+
+def workload(options: dict[str, Any] | None = None, heap: str | None = None, **spec: Any) -> BrokerWorkload:
+    given = {"heap": heap, "strimzi": options}
+    kafka = {"provider": "Strimzi", **{name: value for name, value in given.items() if value is not None}}
+    brokers = [{"name": "kafka", "kafka": kafka}]
+    return BrokerWorkload(OWNED, strimzi_benchmark(brokers=brokers, **spec).spec, IMAGES)
+
+
+def site(given: BrokerWorkload) -> ServerSite:
+    measured = ("j1", "u1")
+    return ServerSite("bb-demo-r1-s1", 1, 0, given.slots()[0], "j1", CLASS, SIZE, measured=measured, strimzi="v1")
+
+
+def objects(given: BrokerWorkload) -> dict[str, Manifest]:
+    return {item["kind"]: item for item in given.server(site(given))}
+
+
+def job(given: BrokerWorkload, case: Case | None = None) -> Manifest:
+    case = case or cases(given)[0]
+    agent = {"spec": {"clusterIP": "10.96.0.9"}}
+    running = RunningServer(site(given), "10.0.0.5", "192.0.2.7", {}, agent, LISTENERS)
+    part = given.parts(case)[0]
+    return given.client(ClientSite("job-0", 1, 2, part, "u1", CLASS, (2, 3), 600), case, running)
+
+
+def test_all_are_owned_labelled_and_of_one_cluster() -> None:
+    made = objects(workload())
+    assert list(made) == ["KafkaNodePool", "Kafka", "KafkaUser", "KafkaTopic", "Service", "Pod"]
+    for kind, manifest in made.items():
+        metadata = manifest["metadata"]
+        assert metadata["ownerReferences"][0]["uid"] == OWNED.uid
+        assert metadata["labels"]["tierbench.io/benchmark"] == "demo"
+        if kind in {"KafkaNodePool", "KafkaUser", "KafkaTopic"}:
+            assert metadata["labels"]["strimzi.io/cluster"] == made["Kafka"]["metadata"]["name"] == NAMES.kafka
+    assert made["Kafka"]["apiVersion"] == "kafka.strimzi.io/v1"
+
+
+def test_the_broker_is_on_its_node_and_its_helpers_on_none_that_is_measured() -> None:
+    made = objects(workload())
+    pod = made["KafkaNodePool"]["spec"]["template"]["pod"]
+    assert placement("j1", CLASS).items() <= pod.items()
+    helpers = made["Kafka"]["spec"]["entityOperator"]["template"]["pod"]["affinity"]["nodeAffinity"]
+    (term,) = helpers["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    # The API server takes one value in each.
+    assert [(field["operator"], field["values"]) for field in term["matchFields"]] == [
+        ("NotIn", ["j1"]),
+        ("NotIn", ["u1"]),
+    ]
+
+
+def test_it_is_set_up_as_a_standalone_one() -> None:
+    given = workload()
+    kafka = given.spec.brokers[0].kafka
+    assert kafka is not None
+    settings = kafka_settings(kafka, given.spec, SIZE)
+    config = objects(given)["Kafka"]["spec"]["kafka"]["config"]
+    assert config == {name: value for name, value in settings.items() if "." in name}
+    pool = objects(given)["KafkaNodePool"]["spec"]
+    assert pool["jvmOptions"] == {"-Xms": "500m", "-Xmx": "500m"}
+    (volume,) = pool["storage"]["volumes"]
+    assert volume == {"id": 0, "kraftMetadata": "shared", "type": "ephemeral", "sizeLimit": "2Gi"}
+
+
+def test_what_is_asked_for_is_asked_for_and_recorded() -> None:
+    claim = {"storageClassName": "fast", "size": "10Gi"}
+    resources = {"requests": {"memory": "768Mi"}, "limits": {"cpu": "2"}}
+    options = {"version": "4.1.0", "resources": resources, "persistentVolumeClaim": claim}
+    given = workload(options, heap="300Mi")
+    made = objects(given)
+    pool = made["KafkaNodePool"]["spec"]
+    assert pool["resources"] == resources
+    assert pool["jvmOptions"]["-Xmx"] == "300m"
+    (volume,) = pool["storage"]["volumes"]
+    assert (volume["type"], volume["class"], volume["size"], volume["deleteClaim"]) == (
+        "persistent-claim",
+        "fast",
+        "10Gi",
+        True,
+    )
+    assert made["Kafka"]["spec"]["kafka"]["version"] == "4.1.0"
+    facts = given.service(given.slots()[0], SIZE)
+    assert facts is not None
+    asked = {"provider": "Strimzi", "heap": "300Mi", "storage": "10Gi", "storageClass": "fast"}
+    assert {**asked, "requests.memory": "768Mi", "limits.cpu": "2"}.items() <= facts.settings.items()
+
+
+@pytest.mark.parametrize(
+    ("spec", "listeners"),
+    [
+        ({}, [("plain", 9092, "cluster-ip", False)]),
+        ({"access": "NodePort"}, [("plain", 9092, "nodeport", False)]),
+        (
+            {"access": "PodIP", "tls": ["None", "TLSv1.2"]},
+            [("plain", 9092, "internal", False), ("tls", 9093, "internal", True)],
+        ),
+    ],
+)
+def test_every_listener_asks_for_the_account(spec: dict[str, Any], listeners: list[tuple[Any, ...]]) -> None:
+    found = objects(workload(**spec))["Kafka"]["spec"]["kafka"]["listeners"]
+    assert [(item["name"], item["port"], item["type"], item["tls"]) for item in found] == listeners
+    assert {item["authentication"]["type"] for item in found} == {"scram-sha-512"}
+
+
+def test_the_account_is_the_one_that_clients_have() -> None:
+    given = workload()
+    credentials, user = given.credentials(site(given)), objects(given)["KafkaUser"]
+    reference = user["spec"]["authentication"]["password"]["valueFrom"]["secretKeyRef"]
+    assert reference == {"name": credentials.manifest["metadata"]["name"], "key": "password"}
+    assert credentials.username == user["metadata"]["name"]
+    assert user["metadata"]["name"] != credentials.manifest["metadata"]["name"], "Strimzi would overwrite the Secret"
+
+
+@pytest.mark.parametrize(("tls", "url"), [("None", "kafka://kafka.default.svc:9092"), ("TLSv1.3", "kafkas://")])
+def test_a_client_goes_where_strimzi_says_and_trusts_its_authority(tls: str, url: str) -> None:
+    made = job(workload(tls=[tls]))
+    assert arguments(made)["url"].startswith(url)
+    assert "server-name" not in arguments(made)
+    keys = {"bb-demo-r1-s1": {"agent-token", "payload-key", "username", "password"}}
+    authority = {} if tls == "None" else {f"{NAMES.kafka}-cluster-ca-cert": {"ca.crt"}}
+    assert secret_keys(made) == {**keys, **authority}
+
+
+def test_topics_bear_no_finalizers() -> None:
+    container = objects(workload())["Kafka"]["spec"]["entityOperator"]["template"]["topicOperatorContainer"]
+    assert container["env"] == [{"name": "STRIMZI_USE_FINALIZERS", "value": "false"}]
+
+
+def test_names_are_short_and_of_one_server_alone() -> None:
+    """Strimzi adds its own words, and a name that comes again would be taken for what was there before."""
+    long = replace(OWNED, name="n" * 40)
+    for name in (strimzi_names(long, 123, 12).pod, f"{strimzi_names(long, 1, 0).kafka}-kafka-plain-bootstrap"):
+        assert len(name) <= 63
+    found = {
+        strimzi_names(replace(OWNED, uid=uid), run, slot).kafka
+        for uid in ("1", "2")
+        for run in (1, 2)
+        for slot in (0, 1)
+    }
+    assert len(found) == 8
+
+
+def test_the_agent_stands_beside_it() -> None:
+    pod = objects(workload())["Pod"]
+    assert placement("j1", CLASS).items() <= pod["spec"].items()
+    assert [container["name"] for container in pod["spec"]["containers"]] == ["agent"]
