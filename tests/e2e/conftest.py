@@ -15,6 +15,7 @@ from tests.e2e.kubectl import Kubectl
 from tests.e2e.operator_release import Release
 
 ROOT = Path(__file__).parents[2]
+BUILT_IN = os.environ.get("CLUSTER", "built-in") == "built-in"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -34,8 +35,11 @@ def cluster() -> Cluster:
 
 
 @pytest.fixture(scope="session")
-def environment(cluster: Cluster) -> dict[str, str]:
-    """The environment in which kubectl and helm reach the cluster."""
+def environment(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The environment in which kubectl and helm reach the cluster: with CLUSTER=current the one they reach anyway."""
+    if not BUILT_IN:
+        return dict(os.environ)
+    cluster: Cluster = request.getfixturevalue("cluster")
     path = f"{cluster.binaries}:{os.environ['PATH']}"
     return {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PATH": path}
 
@@ -44,7 +48,7 @@ def environment(cluster: Cluster) -> dict[str, str]:
 def release(environment: dict[str, str]) -> Iterator[Release]:
     """The operator, installed from the chart."""
     kubectl = Kubectl(environment, "tierbench")
-    release = Release("tierbench", kubectl)
+    release = Release("tierbench", kubectl, built_here=BUILT_IN)
     release.install()
     kubectl.apply(*(node_class(name, hw=hardware) for name, hardware in HARDWARE.items()))
     yield release

@@ -21,16 +21,17 @@ def pids(cluster: Cluster, namespace: str, pod: str, program: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Release:
-    """One `helm install` of tierbench."""
+    """One `helm install` of tierbench; unless `built_here`, with the images of the chart's version."""
 
     name: str
     kubectl: Kubectl
+    built_here: bool = True
 
     def install(self, *values: str) -> None:
-        """Installs or upgrades with the images that were built here, and waits until the operator is ready."""
+        """Installs or upgrades, and waits until the operator is ready."""
         chosen = [f"{image}.image=ghcr.io/tierbench/{image}:dev" for image in IMAGES]
-        chosen += ["operator.nodeSelector.hw=user", *values]
-        flags = [flag for value in chosen for flag in ("--set", value)]
+        chosen += ["operator.nodeSelector.hw=user"]
+        flags = [flag for value in (*(chosen if self.built_here else ()), *values) for flag in ("--set", value)]
         self._helm(
             "upgrade",
             "--install",

@@ -14,6 +14,7 @@ from tierbench.workloads.access import SERVER_NAME
 from tierbench.workloads.workload import Credentials, Manifest
 
 _LIFETIME = timedelta(days=30)
+_LONGEST_NAME = 64
 _PAYLOAD_KEY_BYTES = 16
 _SALT_BYTES = 12
 _ITERATIONS = 101
@@ -27,7 +28,7 @@ def fill(credentials: Credentials) -> Manifest:
     if credentials.account:
         data |= _account(credentials.username)
     if credentials.certificate:
-        data |= _certificates()
+        data |= certificates(SERVER_NAME)
     return {**credentials.manifest, "data": {key: b64encode(value).decode() for key, value in data.items()}}
 
 
@@ -49,8 +50,11 @@ def _mosquitto_hash(password: bytes) -> str:
     return f"$7${_ITERATIONS}${b64encode(salt).decode()}${b64encode(digest).decode()}"
 
 
-def _certificates() -> dict[str, bytes]:
-    """The CA's key is forgotten here: nothing else can ever be signed with it."""
+def certificates(*hosts: str) -> dict[str, bytes]:
+    """A CA, and a certificate by it for a server of these names.
+
+    The CA's key is forgotten here: nothing else can ever be signed with it.
+    """
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tierbench")])
     ca = (
@@ -59,11 +63,11 @@ def _certificates() -> dict[str, bytes]:
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key()), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVER_NAME)])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0][:_LONGEST_NAME])])
     certificate = (
         _builder(name, ca_name, key.public_key())
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(SERVER_NAME)]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts]), critical=False)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
         .sign(ca_key, hashes.SHA256())

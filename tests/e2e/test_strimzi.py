@@ -1,0 +1,158 @@
+"""Kafka by Strimzi on a real cluster, beside Mosquitto: the stand-in's where no Strimzi is, a real one's with
+CLUSTER=current."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.benchmarks import Running, assert_every_trial_once, broker
+from tests.e2e.conftest import BUILT_IN
+from tests.e2e.kubectl import Kubectl, wait_for
+from tests.e2e.operator_release import Release
+from tests.strimzi.crds import NEW, crds
+from tests.strimzi.stand_in import StandIn, running
+
+MOSQUITTO: dict[str, Any] = {"name": "mosquitto", "mosquitto": {}}
+KINDS = "kafkas,kafkanodepools,kafkausers,kafkatopics"
+SECONDS = 120 if BUILT_IN else 600
+# Every process called java but none that is the shell's own.
+KILL = 'for each in /proc/[0-9]*; do [ "$(cat $each/comm)" = java ] && kill -9 "${each#/proc/}"; done'
+
+built_in = pytest.mark.skipif(not BUILT_IN, reason="a real Strimzi is there, and watches")
+
+
+def strimzi(**options: Any) -> dict[str, Any]:
+    return {"name": "kafka", "kafka": {"provider": "Strimzi", **({"strimzi": options} if options else {})}}
+
+
+def measure(kubectl: Kubectl, **spec: Any) -> Running:
+    kubectl.apply(broker(**{"brokers": [strimzi()], "readySeconds": SECONDS, **spec}))
+    return Running(kubectl, "brokers", "brokerbenchmark")
+
+
+@pytest.fixture(scope="module")
+def stand_in(environment: dict[str, str]) -> Iterator[StandIn | None]:
+    """Strimzi's kinds, and somebody who answers for them. None where a real Strimzi does."""
+    kubectl = Kubectl(environment)
+    if not BUILT_IN:
+        kubectl("get", KINDS, "--all-namespaces")
+        yield None
+        return
+    definitions = crds(NEW)
+    kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(definitions))
+    kubectl("wait", "--for=condition=Established", *(f"crd/{crd['metadata']['name']}" for crd in definitions))
+    with running(StandIn(environment["KUBECONFIG"], "v1")) as found:
+        yield found
+    kubectl("delete", *(f"crd/{crd['metadata']['name']}" for crd in definitions))
+
+
+def assert_nothing_left(measured: Running) -> None:
+    """Nor of Strimzi's objects, nor of what it made of them."""
+    label = f"tierbench.io/benchmark={measured.name}"
+    gone = lambda: not measured.kubectl("get", KINDS, "-l", label, "-o", "name").split()  # noqa: E731
+    wait_for(f"Strimzi has nothing of {measured.name}", gone, SECONDS)
+    wait_for(f"nothing is left of {measured.name}", lambda: not measured.leftovers(), SECONDS)
+
+
+def kill(release: Release) -> None:
+    release.kubectl("delete", "pod", release.pod, "--grace-period=0", "--force")
+
+
+def broker_pod(measured: Running) -> dict[str, Any]:
+    """The broker's, once it is ready."""
+    pod = measured.wait_for_pod("strimzi", seconds=SECONDS)
+    name = next(each for each in _names(measured) if each.endswith("-0"))
+    measured.kubectl("wait", "--for=condition=Ready", f"pod/{name}", f"--timeout={SECONDS}s", timeout=SECONDS)
+    return measured.kubectl.get("pod", name) if pod else {}
+
+
+def _names(measured: Running) -> list[str]:
+    label = f"tierbench.io/benchmark={measured.name},tierbench.io/role=strimzi"
+    return [pod["metadata"]["name"] for pod in measured.kubectl.list("pods", "-l", label)]
+
+
+@built_in
+def test_without_strimzi(kubectl: Kubectl) -> None:
+    """Before its kinds are there. What is not by Strimzi is measured all the same."""
+    running = measure(kubectl, brokers=[strimzi(), MOSQUITTO])
+    running.wait_for_phase("Complete", seconds=SECONDS)
+    statuses = [item["status"] for item in running.results]
+    assert [(status["phase"], status.get("reason", "")) for status in statuses] == [
+        ("Failed", "StrimziNotFound"),
+        ("Measured", ""),
+    ]
+
+
+def test_measured_beside_mosquitto(kubectl: Kubectl, release: Release, stand_in: StandIn | None) -> None:
+    """On equal terms, encrypted, and with an operator that is killed while Strimzi's objects come up."""
+    measured = measure(kubectl, brokers=[MOSQUITTO, strimzi()], delivery=["ExactlyOnce"], tls=["None", "TLSv1.3"])
+    wait_for("a Kafka", lambda: kubectl("get", "kafkas", "-o", "name"), SECONDS)
+    kill(release)
+    nodes = {pod["spec"]["nodeName"] for pod in [broker_pod(measured)]}
+    helpers = [name for name in _names(measured) if "entity-operator" in name]
+    assert nodes == {measured.results[0]["spec"]["server"]["node"]}
+    assert kubectl.get("pod", helpers[0])["spec"]["nodeName"] not in _measured_nodes(measured)
+    measured.wait_for_phase("Complete", seconds=SECONDS)
+    assert_every_trial_once(measured, trials=2)
+    results = measured.results
+    assert [item["spec"]["levels"]["broker"] for item in results] == ["mosquitto"] * 2 + ["kafka"] * 2
+    for item in results:
+        messages = item["status"]["counts"]["messages"]
+        assert (messages["received"], messages.get("lost", 0)) == (100, 0)
+    settings = results[-1]["spec"]["service"]["settings"]
+    assert {"heap", "storage", "kafkaVersion", "strimziVersion"} <= set(settings)
+    assert_nothing_left(measured)
+
+
+def _measured_nodes(measured: Running) -> set[str]:
+    assignments = measured.status["run"]["assignments"]
+    return {node for assignment in assignments for node in assignment["nodes"]}
+
+
+def test_killed_broker_loses_nothing_that_it_acknowledged(
+    kubectl: Kubectl, release: Release, stand_in: StandIn | None
+) -> None:
+    """Its process in mid-trial, and the operator while Strimzi's objects go."""
+    load = {"pacing": {"messagesPerSecond": 100}, "load": {"durationSeconds": 12 if BUILT_IN else 60}, "repetitions": 1}
+    measured = measure(kubectl, delivery=["AtLeastOnce"], patienceMilliseconds=SECONDS * 500, **load)
+    pod = broker_pod(measured)["metadata"]["name"]
+    wait_for("a trial", lambda: any("TrialStarted" in log for log in _logs(measured)), SECONDS)
+    kubectl("exec", pod, "--container=kafka", "--", "sh", "-c", KILL)
+    wait_for("the topic goes", lambda: not kubectl("get", "kafkatopics", "-o", "name"), SECONDS)
+    kill(release)
+    measured.wait_for_phase("Complete", seconds=SECONDS)
+    messages = measured.results[0]["status"]["counts"]["messages"]
+    assert messages["reconnects"] >= 2
+    assert messages["sent"] == messages["received"] + messages["lost"]
+    assert messages["acknowledgedLost"] == 0
+    assert_nothing_left(measured)
+
+
+def _logs(measured: Running) -> list[str]:
+    label = f"tierbench.io/benchmark={measured.name},tierbench.io/role=client"
+    names = measured.kubectl("get", "pods", "-l", label, "-o", "name").split()
+    return [measured.kubectl("logs", name) for name in names]
+
+
+def test_a_version_that_strimzi_does_not_have(kubectl: Kubectl, stand_in: StandIn | None) -> None:
+    measured = measure(kubectl, brokers=[strimzi(version="9.9.9")])
+    measured.wait_for_phase("Failed", seconds=SECONDS)
+    status = measured.results[0]["status"]
+    assert status["reason"] == "StrimziRefused"
+    assert "UnsupportedKafkaVersionException" in status["message"]
+    assert "9.9.9" in status["message"]
+    assert_nothing_left(measured)
+
+
+@built_in
+def test_nobody_watches_the_namespace(kubectl: Kubectl, stand_in: StandIn) -> None:
+    stand_in.watching = False
+    try:
+        measured = measure(kubectl, timeouts={"schedulingSeconds": 5})
+        measured.wait_for_phase("Failed", seconds=SECONDS)
+    finally:
+        stand_in.watching = True
+    assert measured.results[0]["status"]["reason"] == "StrimziNotWatching"
+    assert_nothing_left(measured)
