@@ -232,6 +232,15 @@ def test_broker_killed_in_mid_trial_is_waited_for() -> None:
     assert world.benchmark.status.cases.failed == 0
 
 
+def test_what_somebody_deletes_is_made_again() -> None:
+    world = StrimziWorld()
+    step_until(world, is_measuring)
+    del world.objects[next(key for key in world.objects if key[0] == "KafkaTopic")]
+    world.run()
+    assert trials(world) == every_trial_once()
+    assert_nothing_left(world)
+
+
 def test_a_broker_on_another_node_is_not_the_one() -> None:
     world = StrimziWorld()
     step_until(world, has_broker)
