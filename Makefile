@@ -9,7 +9,7 @@ PYTHON := $(VENV)/bin/python
 PACKAGES := operator/src/tierbench images tests
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
-.PHONY: help setup generate verify lint test test-unit test-client test-api test-chart test-cluster images cluster \
+.PHONY: help setup generate verify lint test test-unit test-client test-api test-chart test-cluster test-strimzi images cluster \
         cluster-down demo demo-brokers bench clean
 
 help: ## Show what there is
@@ -54,6 +54,10 @@ test-chart: setup ## The Helm chart
 
 test-cluster: cluster images ## A real cluster, faults included
 	tools/test-cluster
+
+test-strimzi: setup ## Kafka by Strimzi alone; CLUSTER=current: by the Strimzi that watches there
+	@if [ $(CLUSTER) = built-in ]; then $(MAKE) cluster images; fi
+	CLUSTER=$(CLUSTER) $(VENV)/bin/pytest tests/e2e/test_strimzi.py
 
 images: setup ## Build the images, and load them into the built-in cluster if it is up
 	python3 -m images.build

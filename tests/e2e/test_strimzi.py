@@ -104,7 +104,6 @@ def test_measured_beside_mosquitto(kubectl: Kubectl, release: Release, stand_in:
         assert (messages["received"], messages.get("lost", 0)) == (100, 0)
     settings = results[-1]["spec"]["service"]["settings"]
     assert {"heap", "storage", "kafkaVersion", "strimziVersion"} <= set(settings)
-    print(yaml.safe_dump(results[-1]))
     assert_nothing_left(measured)
 
 
@@ -122,7 +121,7 @@ def test_killed_broker_loses_nothing_that_it_acknowledged(
     brokers, patience = [strimzi(**volume)], SECONDS * 500
     measured = measure(kubectl, brokers=brokers, delivery=["AtLeastOnce"], patienceMilliseconds=patience, **load)
     pod = broker_pod(measured)["metadata"]["name"]
-    wait_for("a trial", lambda: any("TrialStarted" in log for log in _logs(measured)), SECONDS)
+    measured.wait_for_trial(seconds=SECONDS)
     kubectl("exec", pod, "--container=kafka", "--", "sh", "-c", KILL)
     wait_for("the topic goes", lambda: not kubectl("get", "kafkatopics", "-o", "name"), SECONDS)
     kill(release)
@@ -132,12 +131,6 @@ def test_killed_broker_loses_nothing_that_it_acknowledged(
     assert messages["sent"] == messages["received"] + messages["lost"]
     assert messages["acknowledgedLost"] == 0
     assert_nothing_left(measured)
-
-
-def _logs(measured: Running) -> list[str]:
-    label = f"tierbench.io/benchmark={measured.name},tierbench.io/role=client"
-    names = measured.kubectl("get", "pods", "-l", label, "-o", "name").split()
-    return [measured.kubectl("logs", name) for name in names]
 
 
 def test_a_version_that_strimzi_does_not_have(kubectl: Kubectl, stand_in: StandIn | None) -> None:

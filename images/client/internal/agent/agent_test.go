@@ -229,6 +229,18 @@ func samplers() int {
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "created by tierbench.io/client/internal/agent.sampleRoundTrips")
 }
 
+func TestTCPIsThatOfTheServersPortsAlone(t *testing.T) {
+	for _, ports := range []map[uint16]bool{{}, {8080: true}} {
+		agent, err := New(Options{Directory: t.TempDir(), Token: token, Ports: ports, Interval: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told := agent.look().tcp != nil; told != (len(ports) > 0) {
+			t.Errorf("%d ports: TCP is told of: %v", len(ports), told)
+		}
+	}
+}
+
 func TestSharesAreOfTheTimeBetween(t *testing.T) {
 	began := time.Now()
 	before := moment{

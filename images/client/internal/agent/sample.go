@@ -42,7 +42,8 @@ func (a *Agent) look() moment {
 	if waited, found := parsePressure(text("/proc/pressure/io")); found {
 		now.pressure = &waited
 	}
-	if counters, found := parseSNMP(text("/proc/net/snmp")); found {
+	// Without ports the server is in another pod, whose TCP is not seen from here.
+	if counters, found := parseSNMP(text("/proc/net/snmp")); found && len(a.options.Ports) > 0 {
 		now.tcp = &counters
 	}
 	return now
