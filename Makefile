@@ -10,7 +10,7 @@ PACKAGES := operator/src/tierbench images tests
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
 .PHONY: help setup generate verify lint test test-unit test-client test-api test-chart test-cluster test-strimzi images cluster \
-        cluster-down demo demo-brokers bench clean
+        cluster-down demo demo-brokers demo-networks bench clean
 
 help: ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -74,7 +74,11 @@ demo: setup ## Measure file transfers on a real cluster, and see the answer
 	CLUSTER=$(CLUSTER) tools/demo demo file-transfer-demo
 
 demo-brokers: setup ## Repeat the papers' broker experiments, shortened
-	CLUSTER=$(CLUSTER) tools/demo demo-brokers broker-throughput broker-compression broker-tls
+	CLUSTER=$(CLUSTER) tools/demo demo-brokers broker-throughput broker-compression broker-tls broker-comparison
+
+demo-networks: setup ## Repeat the papers' network experiments, shortened
+	CLUSTER=$(CLUSTER) tools/demo demo-networks/five-devices five-devices
+	CLUSTER=$(CLUSTER) tools/demo demo-networks/access-network access-network
 
 bench: cluster images ## Compare with known peers; writes build/bench/results.json
 	$(PYTHON) -m tests.bench
