@@ -116,7 +116,7 @@ def test_killed_broker_loses_nothing_that_it_acknowledged(
     kubectl: Kubectl, release: Release, stand_in: StandIn | None
 ) -> None:
     """Its process in mid-trial, its volume kept; and the operator while Strimzi's objects go."""
-    load = {"pacing": {"messagesPerSecond": 100}, "load": {"durationSeconds": 12 if BUILT_IN else 60}, "repetitions": 1}
+    load = {"pacing": {"messagesPerSecond": 100}, "load": {"durationSeconds": 6 if BUILT_IN else 60}, "repetitions": 1}
     volume = {"persistentVolumeClaim": {"storageClassName": CLASS, "size": "1Gi"}} if BUILT_IN else {}
     brokers, patience = [strimzi(**volume)], SECONDS * 500
     measured = measure(kubectl, brokers=brokers, delivery=["AtLeastOnce"], patienceMilliseconds=patience, **load)
