@@ -46,7 +46,7 @@ def test_the_others_finish_the_trial_in_which_one_died() -> None:
     world.logs[survivor.uid] += 2 * STARTED  # the world has left out that of trial 1
     waiting = world.pass_()
     assert (waiting.wait_seconds, len(clients(world))) == (1, 2)
-    world.logs[survivor.uid] += trial_line(2, measured=MEASURED["NetworkBenchmark"])
+    world.logs[survivor.uid] += trial_line(2, measured=MEASURED["network"])
     world.run()
     (result,) = world.results.values()
     first, second, third = result.status.trials

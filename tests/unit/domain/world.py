@@ -91,16 +91,18 @@ def benchmark(**spec: Any) -> FileTransferBenchmark:
 
 
 MEASURED: dict[str, dict[str, Any]] = {
-    "BrokerBenchmark": {
+    "broker": {
         "exchange": {"pairs": 2, "sent": 200, "received": 198, "lost": 2, "connectNanoseconds": 1000},
         "distributions": {
             "roundTrip": {"schema": 6, "count": 198, "sumNanoseconds": 198_000, "indexes": [638], "counts": [198]}
         },
     },
-    "NetworkBenchmark": {
+    "network": {
         "network": {"upload": {"bitsPerSecond": 90_000_000, "receivedBytes": 11_250_000, "sentBytes": 11_300_000}}
     },
+    "network --direction=Download": {"network": {"download": {"bitsPerSecond": 80_000_000}}},
 }
+"""By what the client was started with."""
 
 
 def broker_benchmark(**spec: Any) -> BrokerBenchmark:
@@ -274,8 +276,9 @@ class World:
         log = self.logs.get(pod.uid, "")
         number = first + len(log.splitlines())
         if number <= last:
+            direction = "".join(f" {word}" for word in arguments if word == "--direction=Download")
             self.logs[pod.uid] = log + trial_line(
-                number, nanoseconds=self.nanoseconds, measured=MEASURED.get(self.owner.kind)
+                number, nanoseconds=self.nanoseconds, measured=MEASURED.get(arguments[0] + direction)
             )
             self.printed.append((pod.name, number))
             self.pods[pod.name] = replace(pod, started=True)

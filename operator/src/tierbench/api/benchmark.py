@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field
 
 from tierbench.api.model import ClassNames, Column, Conditions, Model, Resource, Rule, rules
+from tierbench.api.node_network import MAXIMUM_PAIRS, NodeNetwork
 from tierbench.api.run_policy import ZONE_OF_SCHEDULE, RunPolicy
 from tierbench.api.trim import Trim
 
@@ -145,6 +146,11 @@ class RunStatus(Model):
     )
     assignments: tuple[NodeAssignment, ...] = Field(
         default=(), max_length=16, description="Which nodes stand for which class in this run."
+    )
+    networks: tuple[NodeNetwork, ...] = Field(
+        default=(),
+        max_length=MAXIMUM_PAIRS,
+        description="The network between each server's and each client's node, as the preflight found it.",
     )
 
 

@@ -10,13 +10,13 @@ from tierbench.api.benchmark import (
     MAXIMUM_CASES,
     Access,
     Benchmark,
-    BenchmarkSpec,
     Clients,
     Servers,
     Tls,
 )
 from tierbench.api.broker_server import BROKER_RULES, Broker, KafkaFactors
 from tierbench.api.model import ClassName, Kind, Model, Rule, Size, matching, rules
+from tierbench.api.preflight import NODES, ServiceSpec, bounded_pairs
 
 
 class Delivery(StrEnum):
@@ -178,14 +178,14 @@ _STRIMZI_NODE_PORT = Rule(
     f"self.access != 'NodePort' || self.tls.all(t, t == 'None') || !{_STRIMZI}",
     "Strimzi's certificates do not name nodes: with access: NodePort write tls: [None], or ClusterIP or PodIP with TLS",
 )
-_NODES = "(has(self.servers) ? size(self.servers.nodeClasses) * self.servers.nodesPerClass : 0)"
+_CLIENT_NODES = "(size(self.clients.nodeClasses) + (has(self.clients.subscribers) ? 1 : 0)) * self.clients.pods"
 _KAFKA_CASES = (
     "size(self.kafka.codecs) * size(self.kafka.partitions)"
     " * size(self.kafka.lingerMilliseconds) * size(self.kafka.batchSizes)"
 )
 _PLACES = (
-    f"{_NODES} * size(self.brokers.filter(b, has(b.mosquitto)))"
-    f" + {_NODES} * size(self.brokers.filter(b, has(b.kafka))) * {_KAFKA_CASES}"
+    f"{NODES} * size(self.brokers.filter(b, has(b.mosquitto)))"
+    f" + {NODES} * size(self.brokers.filter(b, has(b.kafka))) * {_KAFKA_CASES}"
     " + size(self.brokers.filter(b, has(b.external) && b.external.protocol == 'MQTT'))"
     f" + size(self.brokers.filter(b, has(b.external) && b.external.protocol == 'Kafka')) * {_KAFKA_CASES}"
 )
@@ -206,7 +206,7 @@ _BY_NAME: dict[str, JsonValue] = {"x-kubernetes-list-type": "map", "x-kubernetes
 NO_SERVERS = Servers.model_construct(node_classes=())
 
 
-class BrokerSpec(BenchmarkSpec):
+class BrokerSpec(ServiceSpec):
     """Messages of these kinds, through these brokers on each server class, from and to each client class."""
 
     brokers: tuple[Broker, ...] = Field(
@@ -325,6 +325,7 @@ class BrokerBenchmark(Benchmark):
         _PAHO,
         _STRIMZI_HOST_NETWORK,
         _STRIMZI_NODE_PORT,
+        bounded_pairs(_CLIENT_NODES),
         _BOUNDED_MATRIX,
     )
 

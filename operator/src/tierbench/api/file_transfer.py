@@ -5,8 +5,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, JsonValue
 
-from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, BenchmarkSpec, Tls
+from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, Tls
 from tierbench.api.model import Kind, Model, Rule, Size, StorageClassName, matching, rules
+from tierbench.api.preflight import ServiceSpec, bounded_pairs
 
 
 class CacheState(StrEnum):
@@ -85,7 +86,7 @@ _SET: dict[str, JsonValue] = {"x-kubernetes-list-type": "set"}
 _DEFAULT_STORAGE = Storage(empty_dir=EmptyDir())
 
 
-class FileTransferSpec(BenchmarkSpec):
+class FileTransferSpec(ServiceSpec):
     """Files of these sizes, served by nginx on each server class, downloaded on each client class."""
 
     file_sizes: tuple[Size, ...] = Field(
@@ -143,6 +144,6 @@ class FileTransferBenchmark(Benchmark):
         description="FileTransferBenchmark measures how fast nginx serves files from each class of node: "
         "from which class, and up to which size?",
     )
-    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_BOUNDED_MATRIX,)
+    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (bounded_pairs("size(self.clients.nodeClasses)"), _BOUNDED_MATRIX)
 
     spec: FileTransferSpec

@@ -7,6 +7,7 @@ from pydantic import Field, field_serializer
 
 from tierbench.api.contract import Count, Distributions, Engine, Reason, TrialFields
 from tierbench.api.model import Column, Kind, Model, Resource, Rule
+from tierbench.api.node_network import NodeNetwork
 from tierbench.api.trim import Trim
 
 Level = Annotated[str, Field(max_length=63)]
@@ -60,6 +61,12 @@ class ResultSpec(Model):
     client: NodeFacts = Field(description="Where its user ran; of several nodes, the first.")
     clients: tuple[NodeFacts, ...] = Field(
         default=(), max_length=16, description="Where each client ran, of several that measure at once."
+    )
+    networks: tuple[NodeNetwork, ...] = Field(
+        default=(),
+        max_length=32,
+        description="The network that it ran on: between the server's node and each client's, as the preflight "
+        "found it before the first case.",
     )
     service: ServiceFacts | None = Field(default=None, description="How it was set up, where that can be chosen.")
     trials: int = Field(ge=1, description="Trials that count, once complete.")

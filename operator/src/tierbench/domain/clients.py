@@ -87,16 +87,18 @@ class _Measurement:
 
 def measure(run: Run, case: Case, server: RunningServer) -> Decision:
     """The next step of one case."""
-    strays = _strays(run, case)
+    strays = stray_jobs(run, case)
     at = _fold(run, case, server)
     if not at.client:
         return _start(at, strays)
-    if any(pod is not None and pod.terminated is not None and not _log(run, pod).complete for _, pod in at.client):
+    if any(
+        pod is not None and pod.terminated is not None and not client_log(run, pod).complete for _, pod in at.client
+    ):
         return _wait(at, 1.0)
     over = _over(at)
     if over is not None:
         return _wait(at, 1.0) if _others_measure(at) else _ended(at, *over)
-    problem = next((found for _, pod in at.client if (found := _problem(at, pod)) is not None), None)
+    problem = next((found for _, pod in at.client if (found := pod_problem(run, pod)) is not None), None)
     return _give_up(at, problem) if problem is not None else _wait(at, 30.0)
 
 
@@ -118,7 +120,7 @@ def _others_measure(at: _Measurement) -> bool:
     if at.parts[0].role is not Role.SHARE:
         return False
     alive = [pod for _, pod in at.client if pod is not None and pod.terminated is None and not pod.deleting]
-    outputs = [parse_output(_log(at.run, pod).text) for pod in alive]
+    outputs = [parse_output(client_log(at.run, pod).text) for pod in alive]
     return any(output.begun > len(output.trials) for output in outputs)
 
 
@@ -144,7 +146,7 @@ def _part_output(run: Run, part: Part, pod: PodView | None) -> PartOutput:
     """What a part has printed. One that measures beside others is lost once it is known that it prints no more."""
     if pod is None:
         return PartOutput((), part.role is Role.ECHO)
-    log = _log(run, pod)
+    log = client_log(run, pod)
     failed = pod.terminated is not None and pod.terminated.exit_code != 0 and log.complete
     lost = part.role is Role.SHARE and failed
     return PartOutput(parse_output(log.text).trials, part.role is Role.ECHO, lost)
@@ -158,11 +160,12 @@ def _client_pods(run: Run, case: Case) -> list[PodView]:
     return sorted(pods, key=lambda pod: pod.attempt)
 
 
-def _log(run: Run, pod: PodView) -> PodLog:
+def client_log(run: Run, pod: PodView) -> PodLog:
+    """What a client's pod has printed."""
     return run.observed.logs.get(pod.uid, PodLog("", complete=False))
 
 
-def _strays(run: Run, case: Case) -> tuple[Action, ...]:
+def stray_jobs(run: Run, case: Case) -> tuple[Action, ...]:
     """Jobs of cases that have ended, or of other runs."""
     number = run.status.number
     others = [job for job in run.observed.jobs if (job.run, job.case) != (number, case.number)]
@@ -207,15 +210,15 @@ def _wait(at: _Measurement, seconds: float) -> Decision:
     return Decision(report(at.run, Phase.RUNNING, at.said(), current=at.case), at.save(), wait_seconds=seconds)
 
 
-def _problem(at: _Measurement, pod: PodView | None) -> Problem | None:
+def pod_problem(run: Run, pod: PodView | None) -> Problem | None:
     """What a client that has not ended will not recover from."""
     if pod is None or pod.deleting:
         return None
-    node = node_problem(at.run, at.run.observed.nodes.get(pod.node), pod.node) if pod.node else None
+    node = node_problem(run, run.observed.nodes.get(pod.node), pod.node) if pod.node else None
     if node is not None or pod.problem is None:
         return node
-    patience = timedelta(seconds=at.run.spec.timeouts.scheduling_seconds)
-    return pod.problem if not pod.problem.transient or at.run.now - pod.created > patience else None
+    patience = timedelta(seconds=run.spec.timeouts.scheduling_seconds)
+    return pod.problem if not pod.problem.transient or run.now - pod.created > patience else None
 
 
 def _ended(at: _Measurement, job: JobView, pod: PodView | None) -> Decision:
@@ -223,26 +226,27 @@ def _ended(at: _Measurement, job: JobView, pod: PodView | None) -> Decision:
     missing = due(at.spec, at.status)
     if not missing:
         return _conclude(at)
-    problem = _why(at, job, pod)
+    problem = why_ended(at.run, job, pod)
     if job.timed_out or not problem.transient or at.attempts >= MAXIMUM_ATTEMPTS:
         return _give_up(at, problem)
     message = f"{case_words(at.case)}: {problem.message} A new client goes on with trial {missing[0]}."
     return _start(at, _stop_rest(at), Event(problem.reason, message, warning=True))
 
 
-def _why(at: _Measurement, job: JobView, pod: PodView | None) -> Problem:
+def why_ended(run: Run, job: JobView, pod: PodView | None) -> Problem:
     """Why a client ended with trials missing."""
     if job.timed_out:
-        limit = at.run.spec.timeouts.trial_seconds
+        limit = run.spec.timeouts.trial_seconds
         hint = "raise spec.timeouts.trialSeconds or take smaller levels"
         return Problem(reasons.TIMED_OUT, f"The client ran out of time ({limit} s a trial): {hint}.")
     if pod is None or pod.terminated is None:
         return Problem(reasons.CLIENT_LOST, "The client pod was deleted.", transient=True)
-    check = check_seal(_log(at.run, pod).text, pod.terminated.message)
+    log = client_log(run, pod).text
+    check = check_seal(log, pod.terminated.message)
     if check.seal is not None and check.seal.failure is not None:
         failure = check.seal.failure
         return Problem(failure.reason, failure.message, transient=failure.reason == "Interrupted")
-    problems = parse_output(_log(at.run, pod).text).problems
+    problems = parse_output(log).problems
     if problems:
         hint = "install the client image and the operator from one release."
         return Problem(reasons.CLIENT_UNREADABLE, f"The client's output cannot be read ({problems[0]}): {hint}")
@@ -274,7 +278,7 @@ def _conclude(at: _Measurement, strays: tuple[Action, ...] = ()) -> Decision:
 def _engine(at: _Measurement) -> Engine | None:
     for _, pod in at.client:
         if pod is not None and pod.terminated is not None:
-            seal = check_seal(_log(at.run, pod).text, pod.terminated.message).seal
+            seal = check_seal(client_log(at.run, pod).text, pod.terminated.message).seal
             if seal is not None:
                 return seal.engine
     return None

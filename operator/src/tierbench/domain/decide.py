@@ -8,6 +8,7 @@ from tierbench.domain.clients import measure
 from tierbench.domain.ending import finish, leave, suspend
 from tierbench.domain.observed import Observed
 from tierbench.domain.placing import choose_nodes, hold_nodes, refuse_impossible
+from tierbench.domain.preflight import preflight
 from tierbench.domain.run import Run, run_to_do
 from tierbench.domain.schedule import plan_next, seconds_to_next, warnings
 from tierbench.domain.servers import serve
@@ -32,7 +33,8 @@ def decide(observed: Observed, now: datetime) -> Decision:
     if observed.benchmark.spec.run_policy.suspend:
         return suspend(observed, now)
     run = Run(observed, status, now)
-    return choose_nodes(run) or hold_nodes(run) or refuse_impossible(run) or _measure_next(run) or finish(run)
+    prepared = choose_nodes(run) or hold_nodes(run) or refuse_impossible(run) or preflight(run)
+    return prepared or _measure_next(run) or finish(run)
 
 
 def _measure_next(run: Run) -> Decision | None:

@@ -47,6 +47,11 @@ def _run_begins(run: Run) -> tuple[Said, ...]:
         Said(reasons.COMPLETE, False, reasons.RUNNING, message),
         Said(reasons.FAILED, False, reasons.RUNNING, message),
         *begun(run),
+        *(
+            [Said(reasons.NETWORK_MEASURED, False, reasons.RUNNING, message)]
+            if run.observed.workload.preflight()
+            else []
+        ),
     )
 
 

@@ -11,6 +11,7 @@ FAILED: Final = "Failed"
 RECURRING: Final = "Recurring"
 PASSED: Final = "Passed"
 REGRESSED: Final = "Regressed"
+NETWORK_MEASURED: Final = "NetworkMeasured"
 
 # Nodes
 NODES_CHOSEN: Final = "NodesChosen"
@@ -63,6 +64,9 @@ SOME_CASES_FAILED: Final = "SomeCasesFailed"
 NO_CASE_MEASURED: Final = "NoCaseMeasured"
 BY_REQUEST: Final = "ByRequest"
 NOT_SUSPENDED: Final = "NotSuspended"
+
+# The preflight
+ALL_PAIRS_MEASURED: Final = "AllPairsMeasured"
 
 # Further runs, and what runs are held to
 NEXT_RUN_PLANNED: Final = "NextRunPlanned"

@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import cached_property
 
 from tierbench.api.benchmark import BenchmarkSpec, Colocation, NodeAssignment, RunStatus
+from tierbench.api.node_network import NodeNetwork
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, NodeFacts, ResultPhase, ResultSpec, ServiceFacts
 from tierbench.domain import reasons
 from tierbench.domain.node_classes import facts
@@ -179,6 +180,7 @@ class Run:
             ),
             client=facts(client_class, classes.get(client_class), nodes.get(client)),
             clients=self._sharing(case, clients),
+            networks=self._networks(case, clients),
             service=self._service(case.server, self._size(str(server))),
             trials=self.spec.repetitions,
             warmup=self.spec.warmup,
@@ -193,6 +195,14 @@ class Run:
         if facts is None or not versions:
             return facts
         return facts.model_copy(update={"settings": {**facts.settings, **versions}})
+
+    def _networks(self, case: Case, clients: tuple[str, ...] | Problem) -> tuple[NodeNetwork, ...]:
+        """What the preflight found between the server's node and these."""
+        if case.server.external or isinstance(clients, Problem):
+            return ()
+        server = self.server_node(case.server)
+        known = self.status.networks
+        return tuple(item for item in known if item.server_node == server and item.client_node in clients)
 
     def _sharing(self, case: Case, nodes: tuple[str, ...] | Problem) -> tuple[NodeFacts, ...]:
         """The clients that measure at once, in the order of their parts."""

@@ -1,5 +1,6 @@
 """The server of the case that is next: brought up, watched while it becomes ready, given up with a reason."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -13,7 +14,7 @@ from tierbench.domain.run import Run
 from tierbench.domain.views import NodeView, PodView, Problem
 from tierbench.plan import Case
 from tierbench.workloads.names import ROLE_SERVER
-from tierbench.workloads.workload import RunningServer, ServerSite
+from tierbench.workloads.workload import RunningServer, ServerSite, Workload
 
 _STRIMZI_SECONDS: Final = 2.0  # nothing wakes the loop when Strimzi says something
 
@@ -23,38 +24,60 @@ def serve(run: Run, case: Case) -> RunningServer | Decision:
     site = run.site(case.server)
     if isinstance(site, Problem):
         return _give_up(run, case, site, None)
-    refused = _refused(run) or strimzi_server.obstacle(run, site)
+    obstacle = strimzi_server.obstacle(run, site)
+    if obstacle is not None:
+        return _give_up(run, case, obstacle, site)
+    server = bring_up(run, run.observed.workload, site, case, complete=not strimzi_server.is_incomplete(run, site))
+    if isinstance(server, RunningServer):
+        server = _by_strimzi(run, case, server)
+    return _give_up(run, case, server, site) if isinstance(server, Problem) else server
+
+
+def bring_up(
+    run: Run, workload: Workload, site: ServerSite, current: Case | None = None, *, complete: bool = True
+) -> RunningServer | Problem | Decision:
+    """The server of a workload on its site, alone there, if it is ready; or why it will not be, or what to do.
+
+    `complete` says whether all is there that has to be created beside the pod.
+    """
+    refused = _refused(run)
     if refused is not None:
-        return _give_up(run, case, refused, site)
+        return refused
     strays = _strays(run, site)
     if strimzi_server.is_shared(run, site):
-        return _wait_for_others(run, case, site, strays)
+        return _wait_for_others(run, current, site, strays)
     pod = next((pod for pod in run.observed.pods if pod.role == ROLE_SERVER and pod.name == site.name), None)
-    if pod is None or strays or strimzi_server.is_incomplete(run, site):
-        return _start(run, case, site, strays)
-    problem = _problem(run, pod, site) or strimzi_server.problem(run, site)
+    if pod is None or strays or not complete:
+        return _start(run, workload, site, current, strays)
+    problem = _problem(run, pod, site)
     if problem is not None:
-        return _give_up(run, case, problem, site)
+        return problem
     services = run.observed.services
     agent = services.get(f"{site.name}-agent")
     if pod.deleting or not pod.ready or agent is None:
         said = Said(reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} starts on {site.node}.")
-        return Decision(report(run, Phase.RUNNING, said, current=case), wait_seconds=_patience(run, pod))
-    lacking = strimzi_server.lacking(run, site)
+        return Decision(report(run, Phase.RUNNING, said, current=current), wait_seconds=_patience(run, pod))
+    return RunningServer(site, pod.pod_ip, pod.host_ip, services.get(site.name, {}), agent)
+
+
+def _by_strimzi(run: Run, case: Case, server: RunningServer) -> RunningServer | Problem | Decision:
+    """The server whose agent is ready, with what Strimzi has brought up beside it."""
+    problem, lacking = strimzi_server.problem(run, server.site), strimzi_server.lacking(run, server.site)
+    if problem is not None:
+        return problem
     if lacking:
-        message = f"Strimzi starts Kafka on {site.node}; not ready yet: {', '.join(lacking)}."
+        message = f"Strimzi starts Kafka on {server.site.node}; not ready yet: {', '.join(lacking)}."
         said = Said(reasons.SERVER_READY, False, reasons.STARTING, message)
         return Decision(report(run, Phase.RUNNING, said, current=case), wait_seconds=_STRIMZI_SECONDS)
-    listeners = strimzi_server.listeners(run, site)
-    return RunningServer(site, pod.pod_ip, pod.host_ip, services.get(site.name, {}), agent, listeners)
+    return replace(server, listeners=strimzi_server.listeners(run, server.site))
 
 
-def _wait_for_others(run: Run, case: Case, site: ServerSite, strays: tuple[Action, ...]) -> Decision:
+def _wait_for_others(run: Run, current: Case | None, site: ServerSite, strays: tuple[Action, ...]) -> Decision:
     """Until Strimzi has taken down the server before: two at once would measure each other."""
     message = f"{site.name} waits until Strimzi has taken down the server before it."
     said = Said(reasons.SERVER_READY, False, reasons.STARTING, message)
     actions = (*strays, *strimzi_server.retire(run.observed, run.now, keep=site))
-    return Decision(report(run, Phase.RUNNING, said, current=case), actions, wait_seconds=_STRIMZI_SECONDS)
+    return Decision(report(run, Phase.RUNNING, said, current=current), actions, wait_seconds=_STRIMZI_SECONDS)
 
 
 def _refused(run: Run) -> Problem | None:
@@ -66,12 +89,13 @@ def _refused(run: Run) -> Problem | None:
     return Problem(reasons.REFUSED, f"{refusal.message}. {hint}")
 
 
-def _start(run: Run, case: Case, site: ServerSite, strays: tuple[Action, ...]) -> Decision:
-    workload = run.observed.workload
+def _start(
+    run: Run, workload: Workload, site: ServerSite, current: Case | None, strays: tuple[Action, ...]
+) -> Decision:
     actions = (*strays, CreateCredentials(workload.credentials(site)), Create(workload.server(site)))
     said = Said(reasons.SERVER_READY, False, reasons.STARTING, f"{site.name} starts on {site.node}.")
-    event = Event(reasons.STARTING, f"Server for class {case.server.node_class} on node {site.node}")
-    return Decision(report(run, Phase.RUNNING, said, current=case), actions, (event,), wait_seconds=30)
+    event = Event(reasons.STARTING, f"Server for class {site.slot.node_class} on node {site.node}")
+    return Decision(report(run, Phase.RUNNING, said, current=current), actions, (event,), wait_seconds=30)
 
 
 def _strays(run: Run, site: ServerSite) -> tuple[Action, ...]:

@@ -7,6 +7,7 @@ from tierbench.api.contract import ServerSample
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import Note, ResultSpec, ResultTrial, Statistic
 from tierbench.results.delivery import broker_facts, broker_invalid
+from tierbench.results.networks import network_bound
 from tierbench.results.quantities import main_quantity
 from tierbench.results.transmission import network_facts, network_invalid
 
@@ -54,7 +55,7 @@ def facts(spec: ResultSpec, good: Sequence[ResultTrial], interruptions: int) -> 
     if bound:
         message = f"In {bound} of {len(good)} trials most bytes came from the disk, and the node waited for it."
         notes.append(Note(reason="IOBound", message=message))
-    notes += [*broker_facts(good), *network_facts(spec, good)]
+    notes += [*broker_facts(good), *network_facts(spec, good), *network_bound(spec, good)]
     if interruptions:
         message = f"The client was lost {interruptions} time(s); a new one went on with the trial that was missing."
         notes.append(Note(reason="Resumed", message=message))

@@ -15,6 +15,7 @@ from tierbench.workloads.exchange import broker_job, parts
 from tierbench.workloads.kafka import kafka_factors, kafka_server, kafka_settings
 from tierbench.workloads.mosquitto import mosquitto_server, settings
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
+from tierbench.workloads.preflight import preflight
 from tierbench.workloads.strimzi import strimzi_manifests, strimzi_names, strimzi_settings
 from tierbench.workloads.workload import (
     ClientSite,
@@ -25,6 +26,7 @@ from tierbench.workloads.workload import (
     Part,
     RunningServer,
     ServerSite,
+    Workload,
 )
 
 _START_SECONDS: Final = 120
@@ -129,6 +131,10 @@ class BrokerWorkload:
             return repetitions * messages / pacing.messages_per_second
         size = parse_size(case.levels["payloadSize"]) + _BYTES_PER_MESSAGE_OVERHEAD
         return float(repetitions * messages * int(case.levels["pairs"]) * size)
+
+    def preflight(self) -> tuple[Workload, ...]:
+        """The network, on the way that messages take."""
+        return preflight(self.owner, self.spec, self.spec.access, self.images)
 
     def _uses_tls(self) -> bool:
         return any(level is not Tls.NONE for level in self.spec.tls)

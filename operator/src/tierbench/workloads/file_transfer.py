@@ -11,6 +11,7 @@ from tierbench.plan import Case, Factor, Slot, slots
 from tierbench.workloads.download import download_job
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
 from tierbench.workloads.nginx import server_manifests
+from tierbench.workloads.preflight import preflight
 from tierbench.workloads.workload import (
     ClientSite,
     Credentials,
@@ -20,6 +21,7 @@ from tierbench.workloads.workload import (
     Part,
     RunningServer,
     ServerSite,
+    Workload,
 )
 
 _BYTES_PER_TRIAL_OVERHEAD: Final = 32 * 2**20
@@ -77,3 +79,7 @@ class FileTransfer:
         """Bytes moved, and for each trial what a small file would cost."""
         size = parse_size(case.levels["fileSize"]) * int(case.levels["concurrency"])
         return float((self.spec.repetitions + self.spec.warmup) * (size + _BYTES_PER_TRIAL_OVERHEAD))
+
+    def preflight(self) -> tuple[Workload, ...]:
+        """The network, on the way that downloads take."""
+        return preflight(self.owner, self.spec, self.spec.access, self.images)

@@ -19,6 +19,7 @@ from tierbench.workloads.workload import (
     Role,
     RunningServer,
     ServerSite,
+    Workload,
 )
 
 _START_SECONDS: Final = 120
@@ -79,3 +80,7 @@ class NetworkWorkload:
         spec = self.spec
         trial = spec.duration_seconds + spec.ping.count * spec.ping.interval_milliseconds / 1000
         return (spec.repetitions + spec.warmup) * trial
+
+    def preflight(self) -> tuple[Workload, ...]:
+        """Nothing: the network is what the cases measure."""
+        return ()

@@ -138,3 +138,6 @@ class Workload(Protocol):
 
     def weight(self, case: Case) -> float:
         """How long the case takes, compared with the others."""
+
+    def preflight(self) -> "tuple[Workload, ...]":
+        """What is measured of the network between two nodes before the first case: of each, a trial of its one case."""

@@ -1,0 +1,233 @@
+"""The preflight: each pair of nodes once, before the first case, and never in the way of the cases."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.domain.world import World, benchmark, broker_benchmark, node, node_class, seal, trial_line
+from tierbench.api.benchmark import Benchmark, Phase
+from tierbench.api.node_network import NodeNetwork
+from tierbench.api.result import ResultPhase
+from tierbench.domain import reasons
+from tierbench.domain.views import PodView, Problem, Termination
+from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
+
+ASKED: dict[str, Any] = {"preflight": {}}
+PREFLIGHT_JOBS = ("ft-demo-r1-c005-a1", "ft-demo-r1-c006-a1", "ft-demo-r1-c007-a1", "ft-demo-r1-c008-a1")
+
+
+def networks(world: World) -> tuple[NodeNetwork, ...]:
+    run = world.benchmark.status.run
+    assert run is not None
+    return run.networks
+
+
+def said(world: World) -> tuple[str, str, str]:
+    found = next(item for item in world.benchmark.status.conditions if item.type == reasons.NETWORK_MEASURED)
+    return found.status, found.reason, found.message
+
+
+def run_with(world: World, disturb: Callable[[World, PodView], object]) -> None:
+    """Runs to the end; after each step `disturb` sees every pod."""
+    for _ in range(900):
+        if not world.due:
+            return
+        if world.pass_().wait_seconds > 0:
+            world.step()
+        for pod in list(world.pods.values()):
+            disturb(world, pod)
+    raise AssertionError("the benchmark does not end")
+
+
+def test_each_pair_is_measured_once_before_the_first_case() -> None:
+    world = World(benchmark(**ASKED))
+    world.run()
+    assert [name for name, _ in world.printed][:4] == list(PREFLIGHT_JOBS)
+    assert len(world.printed) == 4 + 12
+    assert [(item.server_node, item.client_node) for item in networks(world)] == [("c1", "u1"), ("j1", "u1")]
+    for item in networks(world):
+        assert item.upload is not None
+        assert item.download is not None
+        assert (item.upload.bits_per_second, item.download.bits_per_second) == (90_000_000, 80_000_000)
+        assert item.reason is None
+    assert said(world)[:2] == ("True", reasons.ALL_PAIRS_MEASURED)
+    assert sum(event.reason == reasons.NETWORK_MEASURED for event in world.events) == 2
+    assert not (world.pods or world.jobs or world.services or world.secrets or world.leases)
+
+
+def test_every_result_carries_its_network_and_none_is_of_the_preflight() -> None:
+    world = World(benchmark(**ASKED))
+    world.run()
+    assert sorted(world.results) == [f"ft-demo-r1-c00{number}" for number in (1, 2, 3, 4)]
+    assert world.benchmark.status.progress == "4/4"
+    for result in world.results.values():
+        (network,) = result.spec.networks
+        assert (network.server_node, network.client_node) == (result.spec.server.node, result.spec.client.node)
+
+
+def test_without_it_nothing_is_measured_or_said_of_the_network() -> None:
+    world = World()
+    world.run()
+    assert networks(world) == ()
+    assert all(item.type != reasons.NETWORK_MEASURED for item in world.benchmark.status.conditions)
+
+
+def test_a_further_run_measures_anew() -> None:
+    world = World(benchmark(**ASKED))
+    world.run()
+    world.change_spec(rerun="again")
+    world.pass_()
+    assert networks(world) == ()
+    assert said(world)[:2] == ("False", reasons.RUNNING)
+    world.run()
+    assert len(world.printed) == 2 * (4 + 12)
+    assert len(networks(world)) == 2
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_killed_at_any_write_each_pair_is_measured_once(data: st.DataObject) -> None:
+    world = World(benchmark(**ASKED))
+    for _ in range(600):
+        if not world.due:
+            break
+        wait = world.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 6)))).wait_seconds
+        if wait > 0 or data.draw(st.booleans()):
+            world.step()
+    world.run()
+    assert len(world.printed) == len(set(world.printed)) == 4 + 12, "something was measured twice"
+    assert all(len(result.spec.networks) == 1 for result in world.results.values())
+    assert said(world)[0] == "True"
+    assert not (world.pods or world.jobs or world.services or world.secrets or world.leases)
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 40))
+def test_suspended_at_any_time_it_goes_on_with_what_is_missing(tick: int) -> None:
+    world = World(benchmark(**ASKED))
+    for _ in range(tick):
+        if world.due and world.pass_().wait_seconds > 0:
+            world.step()
+    world.change_spec(suspend=True)
+    world.run()
+    assert not (world.pods or world.jobs or world.leases)
+    world.change_spec(suspend=False)
+    world.run()
+    assert world.benchmark.status.progress == "4/4"
+    assert all(item.upload is not None and item.download is not None for item in networks(world))
+
+
+def test_an_image_that_is_missing_is_said_and_stops_no_case() -> None:
+    problem = Problem(reasons.IMAGE_PULL_FAILED, "container iperf3-1: not found", transient=True)
+
+    def lacks_image(world: World, pod: PodView) -> None:
+        if pod.role == ROLE_SERVER and pod.slot >= 2:
+            world.pods[pod.name] = replace(pod, ready=False, problem=problem)
+
+    world = World(benchmark(**ASKED))
+    run_with(world, lacks_image)
+    assert world.benchmark.status.phase is Phase.COMPLETE
+    assert all(result.status.phase is ResultPhase.MEASURED for result in world.results.values())
+    assert {item.reason for item in networks(world)} == {reasons.IMAGE_PULL_FAILED}
+    status, reason, message = said(world)
+    assert (status, reason) == ("False", reasons.IMAGE_PULL_FAILED)
+    assert message.endswith("The cases are measured all the same.")
+    assert sum(event.reason == reasons.IMAGE_PULL_FAILED and event.warning for event in world.events) == 2
+
+
+def test_one_way_that_is_blocked_leaves_the_other_and_the_other_pairs() -> None:
+    def is_blocked(world: World, pod: PodView) -> None:
+        if pod.name == PREFLIGHT_JOBS[1] and pod.terminated is None:
+            failed = trial_line(1, outcome="Failed", measured={"network": {}})
+            world.logs[pod.uid] = failed
+            world.pods[pod.name] = replace(pod, terminated=Termination(0, "Completed", seal(failed)))
+
+    world = World(benchmark(**ASKED))
+    run_with(world, is_blocked)
+    blocked, whole = networks(world)
+    assert (blocked.reason, blocked.download) == ("AttemptsExhausted", None)
+    assert blocked.upload is not None
+    assert (whole.reason, whole.download is not None) == (None, True)
+    assert said(world)[:2] == ("False", "AttemptsExhausted")
+    assert world.benchmark.status.cases.failed == 0
+
+
+def test_ping_that_is_not_permitted_says_the_way_out() -> None:
+    message = "Operation not permitted: allow the sysctl"
+
+    def may_not_ping(world: World, pod: PodView) -> None:
+        if pod.name == PREFLIGHT_JOBS[0] and pod.terminated is None:
+            world.logs[pod.uid] = ""
+            ending = seal("", {"reason": "PingNotPermitted", "message": message})
+            world.pods[pod.name] = replace(pod, terminated=Termination(1, "Error", ending))
+
+    world = World(benchmark(**ASKED))
+    run_with(world, may_not_ping)
+    assert networks(world)[0].reason == "PingNotPermitted"
+    assert message in said(world)[2]
+
+
+def test_a_client_that_is_lost_or_out_of_time_is_missed() -> None:
+    for timed_out, reason in ((False, reasons.CLIENT_LOST), (True, reasons.TIMED_OUT)):
+
+        def is_lost(world: World, pod: PodView, *, late: bool = timed_out) -> None:
+            if pod.name == PREFLIGHT_JOBS[0]:
+                world.kill_pod(pod.name)
+                world.jobs[pod.name] = replace(world.jobs[pod.name], timed_out=late)
+
+        world = World(benchmark(**ASKED))
+        run_with(world, is_lost)
+        assert networks(world)[0].reason == reason
+        assert world.benchmark.status.progress == "4/4"
+
+
+def test_cases_as_fast_as_the_network_say_so() -> None:
+    world = World(benchmark(**ASKED), nanoseconds=round(2**20 * 8 / 78e6 * 1e9))
+    world.run()
+    for result in world.results.values():
+        (fact,) = (fact for fact in result.status.facts if fact.reason == "NetworkBound")
+        assert "In 3 of 3 trials at least 90 % of the 80.0 Mbit/s down" in fact.message
+    slow = World(benchmark(**ASKED))
+    slow.run()
+    assert all(fact.reason != "NetworkBound" for result in slow.results.values() for fact in result.status.facts)
+
+
+def pairs_of(asked: Benchmark, *more: str) -> tuple[list[tuple[str, str]], World]:
+    names = {"c1": "cloud", "j1": "jetson", "u1": "user", **dict.fromkeys(more, "user"), "s1": "subscriber"}
+    nodes = {name: node(name, hardware) for name, hardware in names.items()}
+    world = World(asked, nodes=nodes, classes={name: node_class(name) for name in names.values()})
+    world.run()
+    assert world.benchmark.status.phase is Phase.COMPLETE
+    return [(item.server_node, item.client_node) for item in networks(world)], world
+
+
+def test_every_node_of_a_brokers_clients_has_its_pair() -> None:
+    clients = {"nodeClasses": ["user"], "pods": 2, "subscribers": {"nodeClass": "subscriber"}}
+    found, world = pairs_of(broker_benchmark(**ASKED, clients=clients), "u2")
+    assert found == [(server, client) for server in ("c1", "j1") for client in ("s1", "u1", "u2")]
+    for result in world.results.values():
+        assert [item.client_node for item in result.spec.networks] == ["s1", "u1", "u2"]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_external_broker_has_no_pair(kept: bool) -> None:
+    outside = {"name": "outside", "external": {"address": "broker.example:1883", "protocol": "MQTT"}}
+    ours = [{"name": "mosquitto", "mosquitto": {}}] if kept else []
+    servers = {"nodeClasses": ["cloud"]} if kept else None
+    found, world = pairs_of(broker_benchmark(**ASKED, brokers=[*ours, outside], servers=servers))
+    assert found == ([("c1", "u1")] if kept else [])
+    external = [result for result in world.results.values() if result.spec.levels["broker"] == "outside"]
+    assert external
+    assert all(result.spec.networks == () for result in external)
+
+
+def test_it_never_runs_beside_a_case() -> None:
+    def are_apart(world: World, _: PodView) -> None:
+        cases = {pod.case > 4 for pod in world.pods.values() if pod.role == ROLE_CLIENT and not pod.deleting}
+        assert len(cases) < 2
+
+    run_with(World(benchmark(**ASKED)), are_apart)
