@@ -9,7 +9,6 @@ from tests.api.server import ApiServer, Json, RefusedError
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.kinds import BENCHMARKS
 from tierbench.api.model import IMMUTABLE, Resource
-from tierbench.api.network import NetworkBenchmark
 from tierbench.api.result import BenchmarkResult
 from tierbench.generate.crd import object_schema
 
@@ -51,8 +50,10 @@ OTHER_VALUES: dict[str, Any] = {
     "trim": {"lowest": 1},
     "traceIntervalMilliseconds": 0,
 }
-OPTIONAL = "udp"
-SLOW, FAST = {"kilobitsPerSecond": 1000}, {"kilobitsPerSecond": 2000}
+OPTIONAL: dict[str, tuple[Json, Json]] = {
+    "udp": ({"kilobitsPerSecond": 1000}, {"kilobitsPerSecond": 2000}),
+    "preflight": ({"durationSeconds": 1}, {"durationSeconds": 2}),
+}
 FIELDS = [(model, field) for model in BENCHMARKS for field in object_schema(model)["properties"]["spec"]["properties"]]
 SEALED = "a result that is Measured or Failed cannot be changed: delete it, or start a new run"
 
@@ -62,7 +63,7 @@ def update(server: ApiServer, model: type[Resource], body: Json, subresource: st
     return server.request("PUT", path, body)
 
 
-@pytest.mark.parametrize(("model", "field"), [row for row in FIELDS if row[1] not in {"runPolicy", OPTIONAL}])
+@pytest.mark.parametrize(("model", "field"), [row for row in FIELDS if row[1] not in {"runPolicy", *OPTIONAL}])
 def test_field_of_a_benchmark_cannot_change(server: ApiServer, name: str, model: type[Resource], field: str) -> None:
     created = create(server, model, smallest(model, name))
     with pytest.raises(RefusedError) as refused:
@@ -79,14 +80,16 @@ def test_run_policy_can_change(server: ApiServer, name: str, model: type[Resourc
     assert updated["metadata"]["generation"] == 2
 
 
-@pytest.mark.parametrize(("before", "after"), [(SLOW, FAST), (None, FAST), (SLOW, None)])
+@pytest.mark.parametrize(("model", "field"), [row for row in FIELDS if row[1] in OPTIONAL])
 def test_optional_field_can_neither_change_nor_come_nor_go(
-    server: ApiServer, name: str, before: Json | None, after: Json | None
+    server: ApiServer, name: str, model: type[Resource], field: str
 ) -> None:
-    body = smallest(NetworkBenchmark, name)
-    created = create(server, NetworkBenchmark, body if before is None else changed(body, f"spec.{OPTIONAL}", before))
-    with pytest.raises(RefusedError, match="cannot be changed once created"):
-        update(server, NetworkBenchmark, changed(created, f"spec.{OPTIONAL}", after))
+    one, other = OPTIONAL[field]
+    for number, (before, after) in enumerate([(one, other), (None, other), (one, None)]):
+        body = smallest(model, f"{name}-{number}")
+        created = create(server, model, body if before is None else changed(body, f"spec.{field}", before))
+        with pytest.raises(RefusedError, match="cannot be changed once created"):
+            update(server, model, changed(created, f"spec.{field}", after))
 
 
 def test_spec_of_a_result_cannot_change(server: ApiServer, name: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.api.objects import changed, create, schema_path, smallest
-from tests.api.server import ApiServer, RefusedError
+from tests.api.server import ApiServer, Json, RefusedError
 from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.kinds import KINDS
@@ -28,6 +28,10 @@ IN_ITS_OWN_TEST = {
     (BrokerBenchmark, "spec", "clients.engine: Paho speaks MQTT alone"),
     (BrokerBenchmark, "spec", "access: HostNetwork is not to be had of Strimzi"),
     (BrokerBenchmark, "spec", "Strimzi's certificates do not name nodes"),
+    (FileTransferBenchmark, "spec", "preflight would measure between more than 64 pairs"),
+    (BrokerBenchmark, "spec", "preflight would measure between more than 64 pairs"),
+    (FileTransferBenchmark, "spec", "preflight cannot be changed once created"),
+    (BrokerBenchmark, "spec", "preflight cannot be changed once created"),
     (NetworkBenchmark, "spec", "the matrix has more than 1000 cases"),
     (NetworkBenchmark, "spec", "udp cannot be changed once created"),
     (BenchmarkResult, "", "a result that is Measured or Failed cannot be changed"),
@@ -304,6 +308,27 @@ def test_too_many_network_cases_are_refused_with_their_number(server: ApiServer,
     create(server, NETWORKS, changed(body, "spec.servers.nodesPerClass", 13))
     with pytest.raises(RefusedError, match="the matrix has 1008 cases, at most 1000 are allowed: take levels out"):
         create(server, NETWORKS, changed(body, "spec.servers.nodesPerClass", 14))
+
+
+@pytest.mark.parametrize(
+    ("model", "good", "bad"),
+    [
+        (FILES, {"nodeClasses": ["x", "y"]}, {"nodeClasses": ["x", "y", "z"]}),
+        (BROKERS, {"nodeClasses": ["x"], "subscribers": {"nodeClass": "y"}}, {"nodeClasses": ["x"], "pods": 3}),
+    ],
+)
+def test_a_preflight_of_too_many_pairs_is_refused(
+    server: ApiServer, name: str, model: type[Resource], good: Json, bad: Json
+) -> None:
+    body = changed(smallest(model, name), "spec.servers", {"nodeClasses": ["a", "b"], "nodesPerClass": 16})
+    body = changed(body, "spec.preflight", {})
+    if model is BROKERS:
+        body = changed(body, "spec.pairs", [4])
+    create(server, model, changed(changed(body, "metadata.name", f"{name}-good"), "spec.clients", good))
+    without = changed(changed(body, "metadata.name", f"{name}-without"), "spec.preflight", None)
+    create(server, model, changed(without, "spec.clients", bad))
+    with pytest.raises(RefusedError, match="preflight would measure between more than 64 pairs of nodes: take it out"):
+        create(server, model, changed(body, "spec.clients", bad))
 
 
 def test_an_external_broker_has_one_level_of_tls(server: ApiServer, name: str) -> None:

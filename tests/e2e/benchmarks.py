@@ -10,6 +10,7 @@ CHILDREN = "pods,jobs,services,configmaps,secrets,persistentvolumeclaims"
 API_VERSION = "tierbench.io/v1alpha1"
 HARDWARE = {"cloud": "cloud", "jetson-nano": "jetson-nano", "user": "user"}
 LEASES = "tierbench-leases"
+SHORT_PREFLIGHT = {"durationSeconds": 1, "ping": {"count": 5, "intervalMilliseconds": 10}}
 
 
 def node_class(name: str, **labels: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cluster import Cluster
-from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
+from tests.e2e.benchmarks import SHORT_PREFLIGHT, Running, assert_every_trial_once, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl
 
 
@@ -76,3 +76,26 @@ def test_loss_is_seen_at_the_sender(kubectl: Kubectl, cluster: Cluster) -> None:
     samples = [trial["server"] for trial in running.results[0]["status"]["trials"]]
     assert sum(sample["tcpRetransmits"] for sample in samples) > 0
     assert all(sample["roundTripNanoseconds"] > 0 for sample in samples)
+
+
+def test_every_result_carries_its_network_and_says_if_that_was_the_limit(kubectl: Kubectl, cluster: Cluster) -> None:
+    with cluster.link("cloud-1", "100mbit"):
+        kubectl.apply(
+            file_transfer(fileSizes=["1Ki", "16Mi"], access="NodePort", repetitions=2, preflight=SHORT_PREFLIGHT)
+        )
+        running = Running(kubectl)
+        status = running.wait_for_phase("Complete")
+    assert status["progress"] == "2/2"
+    assert running.condition("NetworkMeasured")["reason"] == "AllPairsMeasured"
+    assert_every_trial_once(running, 2)
+    small, large = running.results
+    (network,) = large["spec"]["networks"]
+    assert small["spec"]["networks"] == [network]
+    assert (network["serverNode"], network["clientNode"]) == ("cloud-1", "user-1")
+    for way in ("upload", "download"):
+        assert network[way]["bitsPerSecond"] == pytest.approx(100e6 * 1448 / 1514, rel=0.05), network
+    assert network["ping"]["received"] == 5
+    assert 0 < network["ping"]["minimumNanoseconds"] <= network["ping"]["p50Nanoseconds"] < 50_000_000
+    assert [fact["reason"] for fact in small["status"]["facts"]] == []
+    assert [fact["reason"] for fact in large["status"]["facts"]] == ["NetworkBound"]
+    assert_nothing_left(running)

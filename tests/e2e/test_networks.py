@@ -78,6 +78,24 @@ def test_udp_that_is_blocked_fails_its_cases_and_no_other(kubectl: Kubectl, clus
     assert (udp["status"]["phase"], udp["status"]["reason"]) == ("Failed", "UDPBlocked")
 
 
+def test_ping_that_is_not_permitted_says_the_way_out(kubectl: Kubectl, cluster: Cluster) -> None:
+    """The client's network namespace stops permitting it after the first trial's echo requests."""
+    kubectl.apply(network(directions=["Upload"], durationSeconds=4))
+    running = Running(kubectl, "networks", "networkbenchmark")
+    pod = running.wait_for_pod("client")["metadata"]["name"]
+    wait_for("the first trial's load has begun", lambda: "TrialStarted" in kubectl("logs", pod))
+    pid = pids(cluster, kubectl.namespace, pod, "tierbench-client")[0]
+    forbid = ["sysctl", "-q", "-w", "net.ipv4.ping_group_range=1 0"]
+    subprocess.run(["nsenter", f"--target={pid}", "--net", *forbid], check=True)
+    running.wait_for_phase("Complete")
+    (result,) = running.results
+    assert [trial["trial"] for trial in result["status"]["trials"]] == [1]
+    assert [note["reason"] for note in result["status"]["invalid"]] == ["TrialsMissing"]
+    story = kubectl("describe", "networkbenchmark", "networks")
+    assert "PingNotPermitted" in story
+    assert "allow the sysctl net.ipv4.ping_group_range" in story
+
+
 def at_once(**spec: Any) -> dict[str, Any]:
     """Two clients on links of their own rates, the server where there is room for both."""
     clients = {"nodeClasses": ["cloud", "jetson-nano"], "simultaneous": True}

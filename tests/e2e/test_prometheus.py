@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.dashboards import dashboards
-from tests.e2e.benchmarks import Running, broker, file_transfer, network
+from tests.e2e.benchmarks import SHORT_PREFLIGHT, Running, broker, file_transfer, network
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
 from tests.ports import free_ports
@@ -81,7 +81,9 @@ def test_queries_over_a_real_run(kubectl: Kubectl, prometheus: str) -> None:
         repetitions=3,
         trim={"lowest": 1, "highest": 1},
     )
-    kafka = broker("kafka", brokers=[{"name": "kafka", "kafka": {}}], delivery=["AtLeastOnce"])
+    kafka = broker(
+        "kafka", brokers=[{"name": "kafka", "kafka": {}}], delivery=["AtLeastOnce"], preflight=SHORT_PREFLIGHT
+    )
     kubectl.apply(files, broker(servers=both, tls=["None", "TLSv1.3"]), kafka, networks)
     Running(kubectl).wait_for_phase("Complete")
     Running(kubectl, "brokers", "brokerbenchmark").wait_for_phase("Complete")

@@ -364,3 +364,11 @@ def test_a_status_is_taken_back_and_keeps_its_bounds() -> None:
 def test_a_least_throughput_is_held_in_the_unit_of_the_kind(kind: str, quantity: str, value: float) -> None:
     (limit,) = limits(MEGABYTE, kind)
     assert (limit.quantity, limit.value) == (quantity, value)
+
+
+def test_a_network_that_was_the_limit_is_a_caveat() -> None:
+    fact = {"reason": "NetworkBound", "message": "as fast as the network"}
+    cloud, jetson = ONE_NODE
+    (note,) = (note for note in ask([edited(cloud, facts=[fact]), jetson]).caveats if note.reason == "NetworkBound")
+    assert note.message.startswith("In 1 of 1 results of cloud the network was the limit")
+    assert "NetworkBound" not in reasons(ask(ONE_NODE).caveats)

@@ -12,6 +12,7 @@ from pyarrow import parquet
 from tests.unit.cli.test_offline import told, write
 from tests.unit.report.published import published
 from tests.unit.results.broker import line, measured, spec
+from tests.unit.results.preflights import carrying, node_network
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli import export
 from tierbench.cli.main import main
@@ -81,3 +82,12 @@ def test_without_the_library_parquet_says_what_to_install(
     monkeypatch.setattr(export, "find_spec", lambda name: None)
     assert main(["export", "--from", both, "--format", "parquet"]) == 2
     assert "pip install 'tierbench[parquet]'" in told(capsys)
+
+
+def test_each_row_bears_the_network_that_it_ran_on(tmp_path: Path, capsys: Capture) -> None:
+    first, *others = published()
+    assert main(["export", "--from", write(tmp_path / "results.json", [carrying(first, node_network()), *others])]) == 0
+    with_network, *_, without = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert float(with_network["preflightDownloadBitsPerSecond"]) == 80_000_000
+    assert float(with_network["preflightPingLostPartsPerMillion"]) == 100_000
+    assert without["preflightDownloadBitsPerSecond"] == ""

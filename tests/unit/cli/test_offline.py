@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.cli.benchmarks import benchmark
 from tests.unit.report.published import measured, published
+from tests.unit.results.preflights import carrying, node_network
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.main import main
 
@@ -170,3 +171,11 @@ def test_a_filter_that_is_none_is_refused(exported: str, capsys: Capture) -> Non
     with pytest.raises(SystemExit):
         main(["results", "--from", exported, "--where", "1M"])
     assert "write FACTOR=LEVEL" in capsys.readouterr().err
+
+
+def test_the_network_before_the_first_case_is_told_once_a_pair(tmp_path: Path, capsys: Capture) -> None:
+    results = [carrying(result, node_network(server=result.spec.server.node)) for result in published()]
+    main(["results", "--from", write(tmp_path / "results.json", results)])
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Network: ")]
+    servers = dict.fromkeys(result.spec.server.node for result in results)
+    assert lines == [f"Network: user-1 to {name}: 90.0 Mbit/s up, 80.0 Mbit/s down, ping 500 µs" for name in servers]

@@ -4,6 +4,7 @@ from prometheus_client import generate_latest
 
 from tests.unit.metrics import test_broker, test_network
 from tests.unit.metrics.test_metrics import filled, raw_benchmark, raw_result, said
+from tests.unit.results.preflights import node_network
 from tierbench.metrics.family import render
 from tierbench.metrics.operator import OperatorMetrics
 
@@ -20,6 +21,7 @@ def metrics_text() -> str:
     metrics.api_answered("GET", 200)
     held, cache = raw_benchmark(), filled(raw)
     held["status"]["conditions"] = [said("Passed", "True", "So"), said("Regressed", "False", "So")]
+    held["status"]["run"]["networks"] = [node_network().to_json()]
     cache.see_benchmark(held, deleted=False)
     results = "".join(render([*cache.samples(), *test_broker.filled().samples(), *test_network.filled().samples()]))
     return results + generate_latest(metrics.registry).decode()

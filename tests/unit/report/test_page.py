@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from tests.unit.report.published import LEVELS, measured, published
+from tests.unit.results.preflights import blocked, carrying, node_network
 from tierbench.advice.matrix import newest, runs
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.page import render
@@ -234,3 +235,13 @@ def test_a_page_of_many_combinations_shows_the_main_plots_of_each() -> None:
     assert html.count("Other plots are left out") == 6
     assert html.count("<h4>Transfer time by file size and class</h4>") == 30
     assert html.count("<h4>How much longer than the fastest class</h4>") == 24
+
+
+def test_the_network_before_the_first_case_is_a_table() -> None:
+    first, second, *_ = published()
+    text = "".join(outline(page([carrying(first, node_network()), carrying(second, blocked())])).text)
+    assert "Network between them" in text
+    for told in ("user-1 to cloud-1", "90 Mbit/s", "80 Mbit/s", "700 µs", "10 %", "lte"):
+        assert told in text, told
+    assert "ServerUnreachable: no route: see network policies." in text
+    assert "Network between them" not in page([first, second])

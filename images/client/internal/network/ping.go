@@ -79,7 +79,7 @@ func milliseconds(digits string) *int64 { return nanoseconds(number(digits)) }
 func pingFailure(complaint string) *contract.Failure {
 	if strings.Contains(complaint, "Operation not permitted") || strings.Contains(complaint, "Permission denied") {
 		return &contract.Failure{Reason: "PingNotPermitted", Message: complaint + ": allow the sysctl net.ipv4.ping_group_range to pods of this " +
-			"namespace (it is a safe one), or the capability NET_RAW to ping on the node, or set spec.ping.count to 0"}
+			"namespace (it is a safe one), or the capability NET_RAW to ping on the node, or set ping.count to 0"}
 	}
 	return &contract.Failure{Reason: "PingFailed", Message: strings.ReplaceAll(complaint, "\n", "; ")}
 }

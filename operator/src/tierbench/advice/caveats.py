@@ -30,6 +30,7 @@ def caveats(inquiry: Inquiry) -> tuple[Note, ...]:
         _medians(inquiry),
         _nodes(inquiry),
         _limits(inquiry),
+        _network(inquiry),
         _combinations(inquiry),
         _without_workload(inquiry),
     )
@@ -104,6 +105,19 @@ def _limits(inquiry: Inquiry) -> Iterator[Note]:
         if unsure is not None:
             message = f"{name} is near a limit, and more trials could change on which side: {unsure.message}"
             yield Note(reason="LimitUnsure", message=message[:512])
+
+
+def _network(inquiry: Inquiry) -> Iterator[Note]:
+    """Classes whose network was the limit: then that is what was compared."""
+    for name in inquiry.compared:
+        used = inquiry.measured.used(name)
+        bound = sum(any(fact.reason == "NetworkBound" for fact in result.status.facts) for result in used)
+        if bound:
+            message = (
+                f"In {bound} of {len(used)} results of {name} the network was the limit: its nodes may be faster than "
+                "these numbers, and another network would change them."
+            )
+            yield Note(reason="NetworkBound", message=message)
 
 
 def _combinations(inquiry: Inquiry) -> Iterator[Note]:

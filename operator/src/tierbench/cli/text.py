@@ -12,7 +12,8 @@ from tierbench.advice.estimate import estimate, quantities
 from tierbench.advice.matrix import Run, Table
 from tierbench.advice.units import show, show_level, show_with_deviation, title, words
 from tierbench.advice.words import Standing, answer, retries, standings, verdict
-from tierbench.report.notes import case_notes, cautions
+from tierbench.report.notes import case_notes, cautions, networks
+from tierbench.results.networks import in_words
 from tierbench.results.quantities import rate_quantity
 
 _BAR = 40
@@ -94,6 +95,8 @@ def _bar(share: float) -> str:
 
 
 def _notes(run: Run) -> Iterator[RenderableType]:
+    for network in networks(run):
+        yield Text(f"Network: {in_words(network)}")
     for text in cautions(run):
         yield Text(f"Note: {text}")
     for note in case_notes(run):

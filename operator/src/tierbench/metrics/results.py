@@ -5,7 +5,7 @@ from typing import Final
 
 from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.result import BenchmarkResult, ResultPhase
-from tierbench.metrics import broker, file_transfer, network
+from tierbench.metrics import broker, file_transfer, network, preflight
 from tierbench.metrics.family import Samples, gauge
 
 KINDS: Final[dict[str, ModuleType]] = {
@@ -133,4 +133,6 @@ def benchmark_samples(
     for condition in status.conditions:
         if condition.type in VERDICTS and condition.reason != _RUNNING:
             samples.add(VERDICTS[condition.type], int(condition.status == "True"))
+    for measured in status.run.networks if status.run is not None else ():
+        preflight.add(samples, measured)
     return samples

@@ -6,6 +6,7 @@ from typing import Final
 from tierbench.advice.matrix import Run
 from tierbench.advice.units import show_level
 from tierbench.advice.words import joined
+from tierbench.api.node_network import NodeNetwork
 from tierbench.api.result import BenchmarkResult, ResultPhase
 
 _ENOUGH_TRIALS: Final = 10
@@ -37,6 +38,11 @@ def case_notes(run: Run) -> tuple[CaseNote, ...]:
         invalid += [CaseNote("Not valid", name, note.reason, note.message) for note in status.invalid]
         facts += [CaseNote("Fact", name, note.reason, note.message) for note in status.facts]
     return (*failed, *invalid, *facts)
+
+
+def networks(run: Run) -> tuple[NodeNetwork, ...]:
+    """What its preflight found, a pair of nodes each."""
+    return tuple(dict.fromkeys(network for result in run.results for network in result.spec.networks))
 
 
 def cautions(run: Run) -> tuple[str, ...]:

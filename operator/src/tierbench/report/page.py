@@ -23,7 +23,17 @@ from tierbench.report.evidence import EVIDENCE
 from tierbench.report.figures import Figure, evidence_figures, measured_figure, retries_figure, slowness_figure
 from tierbench.report.notes import CaseNote, case_notes, cautions
 from tierbench.report.svg import marker
-from tierbench.report.tables import NODE_FACTS, NodeColumn, TrialRow, node_columns, trial_headings, trial_rows
+from tierbench.report.tables import (
+    NETWORK_HEADINGS,
+    NODE_FACTS,
+    NetworkRow,
+    NodeColumn,
+    TrialRow,
+    network_rows,
+    node_columns,
+    trial_headings,
+    trial_rows,
+)
 from tierbench.report.timeline import Timeline, Traces, timelines
 
 _OPEN_SECTIONS = 3
@@ -214,6 +224,11 @@ class Article:
         return node_columns(self.run)
 
     @property
+    def networks(self) -> tuple[NetworkRow, ...]:
+        """The network that they were measured on."""
+        return network_rows(self.run)
+
+    @property
     def trials(self) -> tuple[TrialRow, ...]:
         """Every trial."""
         return trial_rows(self.run)
@@ -295,5 +310,5 @@ def render(
         for number, run in enumerate(runs, start=1)
     ]
     return environment.get_template("report.html.j2").render(
-        articles=articles, node_facts=NODE_FACTS, version=version("tierbench")
+        articles=articles, node_facts=NODE_FACTS, network_headings=NETWORK_HEADINGS, version=version("tierbench")
     )

@@ -7,7 +7,10 @@ from typing import Final
 from tierbench.advice.matrix import Run
 from tierbench.advice.units import DASH, show, show_level, words
 from tierbench.api.contract import Exchange, Outcome, ServerSample
+from tierbench.api.node_network import EchoSpread, NodeNetwork
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultTrial
+from tierbench.report.notes import networks
+from tierbench.results.networks import quantities as measured
 from tierbench.results.quantities import quantities, rate_quantity
 
 
@@ -58,6 +61,46 @@ def _facts(node: NodeFacts) -> tuple[str, ...]:
         node.kubelet or "–",
         node.runtime or "–",
     )
+
+
+NETWORK_HEADINGS: Final = (
+    "Upload", "Download", "Sent again", "Ping", "Shortest", "99th percentile", "Longest", "S.d.", "Not answered",
+    "Access",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NetworkRow:
+    """A pair of nodes, and what the preflight found, in the order of NETWORK_HEADINGS; or why something is missing."""
+
+    name: str
+    cells: tuple[str, ...]
+    missing: str
+
+
+def network_rows(run: Run) -> tuple[NetworkRow, ...]:
+    """Every pair of nodes between which the run measured."""
+    return tuple(_network_row(network) for network in networks(run))
+
+
+def _network_row(network: NodeNetwork) -> NetworkRow:
+    known, ping = measured(network), network.ping or EchoSpread()
+    ways = [way for way in (network.upload, network.download) if way is not None]
+    access = [name for name in (network.client_access_network, network.server_access_network) if name]
+    cells = (
+        show("uploadBitsPerSecond", known.get("uploadBitsPerSecond")),
+        show("downloadBitsPerSecond", known.get("downloadBitsPerSecond")),
+        str(sum(way.retransmits for way in ways)) if ways else DASH,
+        show("pingNanoseconds", ping.mean_nanoseconds),
+        show("pingNanoseconds", ping.minimum_nanoseconds),
+        show("pingNanoseconds", ping.p99_nanoseconds),
+        show("pingNanoseconds", ping.maximum_nanoseconds),
+        show("pingNanoseconds", ping.standard_deviation_nanoseconds),
+        show("pingLostPartsPerMillion", known.get("pingLostPartsPerMillion")),
+        " to ".join(access) or DASH,
+    )
+    missing = "" if network.reason is None else f"{network.reason}: {network.message}"
+    return NetworkRow(f"{network.client_node} to {network.server_node}", cells, missing)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,27 @@ def _percentiles(found: Histogram | None) -> dict[str, int]:
     return {name: round(histogram.quantile(found, share)) for name, share in shares.items()}
 
 
+def quantities(network: NodeNetwork) -> dict[str, float]:
+    """What is known of it, each name ending with its unit."""
+    ping = network.ping or EchoSpread()
+    found = {
+        "uploadBitsPerSecond": None if network.upload is None else network.upload.bits_per_second,
+        "downloadBitsPerSecond": None if network.download is None else network.download.bits_per_second,
+        "pingNanoseconds": ping.mean_nanoseconds,
+        "pingLostPartsPerMillion": 1e6 * (ping.sent - ping.received) / ping.sent if ping.sent else None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def worst(networks: Sequence[NodeNetwork]) -> dict[str, float]:
+    """The same of several pairs: the lowest rates, the longest round trip, the most that was lost."""
+    columns: dict[str, list[float]] = {}
+    for network in networks:
+        for name, value in quantities(network).items():
+            columns.setdefault(name, []).append(value)
+    return {name: (min if name.endswith("PerSecond") else max)(values) for name, values in columns.items()}
+
+
 def in_words(network: NodeNetwork) -> str:
     """The network in a sentence: cloud-1 to user-1: 94.1 Mbit/s up, 93.9 Mbit/s down, ping 412 µs."""
     said = [

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tierbench.api.result import BenchmarkResult
+from tierbench.results.networks import worst
 from tierbench.results.quantities import quantities
 
 
@@ -42,6 +43,7 @@ def _place(result: BenchmarkResult) -> dict[str, Any]:
         "serverNode": spec.server.node,
         "clientClass": spec.client.node_class,
         "clientNode": spec.client.node,
+        **{f"preflight{name[0].upper()}{name[1:]}": value for name, value in worst(spec.networks).items()},
     }
 
 

@@ -11,6 +11,7 @@ from tierbench.generate.dashboards.queries import benchmarks, mean, multiple_of_
 _BY_BENCHMARK: Final = "benchmark_namespace, benchmark"
 _BENCHMARK: Final = "{{benchmark_namespace}}/{{benchmark}}"
 _CLASS: Final = "{{server_class}}"
+_NODES: Final = "{{client_node}} to {{server_node}}"
 _NODE_FACTS: Final = (
     "server_class, server_node, architecture, kernel, access_network, storage, client_access_network, benchmark, run"
 )
@@ -23,7 +24,12 @@ _MULTIPLE: Final = (
 def dashboard() -> Dashboard:
     """All kinds of benchmarks together."""
     text = "How benchmarks stand, and how the classes of nodes compare."
-    rows = {"Benchmarks": _benchmarks(), "Node classes": _classes(), "The servers' nodes": _servers()}
+    rows = {
+        "Benchmarks": _benchmarks(),
+        "Node classes": _classes(),
+        "The servers' nodes": _servers(),
+        "The network before the first case": _networks(),
+    }
     return board("overview", "Overview", text, result_variables(), rows)
 
 
@@ -143,3 +149,31 @@ def _servers() -> Panels:
             query(mean("server_class", "tierbench_server_round_trip_seconds"), _CLASS),
         ),
     )
+
+
+def _networks() -> Panels:
+    return (
+        over_time(
+            "Throughput between nodes",
+            "Payload that iperf3 carried each way, of benchmarks with a preflight. A step is a new run.",
+            "bps",
+            query(_between_nodes("upload_bits_per_second"), f"{_NODES}, upload"),
+            query(_between_nodes("download_bits_per_second"), f"{_NODES}, download"),
+        ),
+        over_time(
+            "Round trip between nodes",
+            "Mean of the echo requests before that.",
+            "s",
+            query(_between_nodes("ping_mean_seconds"), _NODES),
+        ),
+        share_bars(
+            "Echo requests between nodes that were not answered",
+            "Share of those sent.",
+            _between_nodes("ping_lost_ratio"),
+            _NODES,
+        ),
+    )
+
+
+def _between_nodes(metric: str) -> str:
+    return f"avg by (server_node, client_node) ({benchmarks(f'tierbench_preflight_{metric}')})"
