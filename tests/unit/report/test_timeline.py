@@ -10,7 +10,7 @@ from tierbench.api.model import Metadata
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultStatus
 from tierbench.api.trace import BenchmarkTrace, TraceSpec, TraceStatus
 from tierbench.report.page import render
-from tierbench.report.timeline import Timeline, timelines
+from tierbench.report.timeline import Drawing, Timeline, timelines
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.record import conclude, record
 from tierbench.results.traces import collect
@@ -18,9 +18,9 @@ from tierbench.results.traces import collect
 METADATA = Metadata(name="nb-demo-r1-c001", namespace="default")
 
 
-def case(clients: int = 1) -> tuple[BenchmarkResult, BenchmarkTrace]:
+def case(clients: int = 1, **columns: list[int]) -> tuple[BenchmarkResult, BenchmarkTrace]:
     """A result of two trials, and its trace."""
-    parts = [PartOutput([traced(1, trace()), traced(2, trace())]) for _ in range(clients)]
+    parts = [PartOutput([traced(1, trace(**columns)), traced(2, trace(**columns))]) for _ in range(clients)]
     lines = merge_parts(parts)
     wanted = spec(2).model_copy(update={"clients": NODES[:clients] if clients > 1 else ()})
     status = conclude(wanted, record(wanted, ResultStatus(), lines, 1), NOW, None)
@@ -51,6 +51,47 @@ def test_states_are_stretches_of_time() -> None:
     (found,) = drawn(*case())
     titles = [title.text for title in ElementTree.fromstring(found.drawings[2].svg).iter("title")]
     assert titles[1:] == ["p1: Open, 0.1 to 0.3 s", "p1: Recovery, 0.3 to 0.4 s", "p1: Open, 0.4 to 0.4 s"]
+
+
+def lines_of(drawing: Drawing) -> list[tuple[str, str]]:
+    """The class of each line and what it is called."""
+    found = ElementTree.fromstring(drawing.svg).iter("path")
+    return [(one.get("class", ""), one.findtext("title", "")) for one in found if "line" in one.get("class", "")]
+
+
+def test_a_threshold_is_drawn_from_where_it_is_set() -> None:
+    (found,) = drawn(*case(slowStartThresholdBytes=[0, 43440, 0, 28960]))
+    named = ("line threshold", "p1, slow-start threshold")
+    assert lines_of(found.drawings[0]) == [("line", "p1"), named, named]
+    assert lines_of(found.drawings[1]) == [("line", "p1")]
+    (never,) = drawn(*case(slowStartThresholdBytes=[0, 0, 0, 0]))
+    assert lines_of(never.drawings[0]) == [("line", "p1")]
+
+
+def test_the_window_of_every_other_trial_is_drawn_small_and_to_one_scale() -> None:
+    (found,) = drawn(*case())
+    assert [drawing.title for drawing in found.others] == ["Trial 2"]
+    ticks = [
+        [text.text for text in ElementTree.fromstring(drawing.svg).iter("text")]
+        for drawing in (found.drawings[0], *found.others)
+    ]
+    assert ticks[0] == ticks[1]
+
+
+def test_other_trials_of_long_loads_stay_small() -> None:
+    many = 1024
+    flat, none = [5] * many, [0] * many
+    (found,) = drawn(
+        *case(
+            milliseconds=list(range(many)),
+            congestionWindowBytes=flat,
+            slowStartThresholdBytes=flat,
+            roundTripMicroseconds=flat,
+            retransmits=none,
+            state=none,
+        )
+    )
+    assert all(len(drawing.svg) < 6000 for drawing in found.others)
 
 
 def test_of_several_clients_each_is_a_line_of_its_name() -> None:

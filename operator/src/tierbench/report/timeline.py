@@ -1,8 +1,9 @@
-"""TCP over time, drawn: congestion window, round trip and congestion state of each sender in one trial of a case."""
+"""TCP over time, drawn: window, round trip and state of each sender in a case's first trial, windows of the rest."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
+from math import ceil
 from typing import Final
 
 from markupsafe import Markup
@@ -18,6 +19,9 @@ from tierbench.results.traces import STATES, Connection, connections
 
 MOST_LINES: Final = 6
 _ROW: Final = 26.0
+_FEW_SAMPLES: Final = 120
+_WINDOW: Final = "Congestion window"
+_ROUND_TRIP: Final = "Smoothed round trip"
 Traces = Mapping[tuple[str, str], BenchmarkTrace]
 """By namespace and name: those of the result."""
 
@@ -40,12 +44,26 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Timeline:
-    """What TCP did in one trial. `left_out` connections are more than can be told apart."""
+    """What TCP did in a case: `drawings` of its first counted trial, `others` of the rest, a drawing each.
+
+    `left_out` connections are more than can be told apart.
+    """
 
     heading: str
     lines: tuple[Line, ...]
     drawings: tuple[Drawing, ...]
+    others: tuple[Drawing, ...] = ()
     left_out: int = 0
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """A line of a plot: which sender's, what it is called, and its corners in milliseconds and the plot's quantity."""
+
+    sender: int
+    name: str
+    style: str
+    corners: tuple[tuple[int, float], ...]
 
 
 def timelines(run: Run, traces: Traces, prefix: str) -> tuple[Timeline, ...]:
@@ -53,26 +71,29 @@ def timelines(run: Run, traces: Traces, prefix: str) -> tuple[Timeline, ...]:
     found = []
     for number, result in enumerate(run.results):
         trace = traces.get((result.metadata.namespace or "default", result.metadata.name))
-        shown = [] if trace is None else _shown(trace)
-        if shown:
-            heading = f"{case_name(run, result)}, trial {shown[0].trial}"
-            found.append(_drawn(heading, result, shown, f"{prefix}{number}"))
+        trials = {} if trace is None else _counted(trace)
+        if trials:
+            heading = f"{case_name(run, result)}, trial {min(trials)}"
+            found.append(_drawn(heading, result, trials, f"{prefix}{number}"))
     return tuple(found)
 
 
-def _drawn(heading: str, result: BenchmarkResult, shown: Sequence[TrialTrace], name: str) -> Timeline:
-    """The drawings; of a trace that somebody has damaged, what is wrong with it."""
+def _drawn(heading: str, result: BenchmarkResult, trials: Mapping[int, Sequence[TrialTrace]], name: str) -> Timeline:
+    """The drawings; of traces that somebody has damaged, what is wrong with them."""
     try:
-        lines = list(_lines(result, shown))
+        lines = {trial: tuple(_lines(result, traces)) for trial, traces in sorted(trials.items())}
     except ValueError as error:
         return Timeline(f"{heading}: {error}", (), ())
     return _timeline(heading, lines, name)
 
 
-def _shown(trace: BenchmarkTrace) -> list[TrialTrace]:
-    """The traces of the first trial that counts."""
-    counted = [one for one in trace.status.traces if not one.warmup]
-    return [one for one in counted if one.trial == counted[0].trial]
+def _counted(trace: BenchmarkTrace) -> dict[int, list[TrialTrace]]:
+    """The traces of each trial that counts."""
+    trials: dict[int, list[TrialTrace]] = {}
+    for one in trace.status.traces:
+        if not one.warmup:
+            trials.setdefault(one.trial, []).append(one)
+    return trials
 
 
 def _lines(result: BenchmarkResult, shown: Sequence[TrialTrace]) -> Iterator[Line]:
@@ -92,34 +113,73 @@ def _sender(result: BenchmarkResult, trace: TrialTrace) -> str:
     return node.node or "client"
 
 
-def _timeline(heading: str, lines: Sequence[Line], name: str) -> Timeline:
-    shown = tuple(lines[:MOST_LINES])
-    window = ("Congestion window", "windowBytes", lambda one: one.congestion_window_bytes)
-    round_trip = ("Smoothed round trip", "tcpNanoseconds", lambda one: [1000 * v for v in one.round_trip_microseconds])
-    plots: list[tuple[str, str, Callable[[Connection], Sequence[float]]]] = [window, round_trip]
-    drawings = [
-        Drawing(title, _plot(f"{name}-{quantity}", title, quantity, shown, values)) for title, quantity, values in plots
-    ]
-    drawings.append(Drawing("Congestion state", _states(f"{name}-state", shown)))
-    return Timeline(heading, shown, tuple(drawings), len(lines) - len(shown))
+def _timeline(heading: str, trials: Mapping[int, Sequence[Line]], name: str) -> Timeline:
+    shown = {trial: tuple(lines[:MOST_LINES]) for trial, lines in trials.items()}
+    (first, lines), *others = shown.items()
+    windows = {trial: _windows(lines) for trial, lines in shown.items()}
+    highest = max((_highest(curves) for curves in windows.values()), default=0)
+    round_trips = _round_trips(lines)
+    drawings = (
+        Drawing(_WINDOW, _plot(f"{name}-window", _WINDOW, "windowBytes", lines, windows[first], highest)),
+        Drawing(
+            _ROUND_TRIP,
+            _plot(f"{name}-trip", _ROUND_TRIP, "tcpNanoseconds", lines, round_trips, _highest(round_trips)),
+        ),
+        Drawing("Congestion state", _states(f"{name}-state", lines)),
+    )
+    rest = tuple(_small(f"{name}-window-{trial}", trial, lines, windows[trial], highest) for trial, lines in others)
+    return Timeline(heading, lines, drawings, rest, len(trials[first]) - len(lines))
+
+
+def _small(name: str, trial: int, lines: Sequence[Line], curves: Sequence[_Curve], highest: float) -> Drawing:
+    """The window in one more trial, in as many samples as a small plot can show, at the scale of the first."""
+    thin = [replace(curve, corners=curve.corners[:: ceil(len(curve.corners) / _FEW_SAMPLES)]) for curve in curves]
+    title = f"Trial {trial}"
+    return Drawing(title, _plot(name, f"{_WINDOW}, trial {trial}", "windowBytes", lines, thin, highest))
+
+
+def _windows(lines: Sequence[Line]) -> list[_Curve]:
+    """Windows, and where they are set the slow-start thresholds."""
+    curves = []
+    for sender, line in enumerate(lines):
+        one = line.connection
+        curves.append(
+            _Curve(sender, line.name, "line", tuple(zip(one.milliseconds, one.congestion_window_bytes, strict=True)))
+        )
+        thresholds = zip(one.milliseconds, one.slow_start_threshold_bytes, strict=True)
+        for is_set, stretch in groupby(thresholds, key=lambda corner: corner[1] > 0):
+            if is_set:
+                curves.append(_Curve(sender, f"{line.name}, slow-start threshold", "line threshold", tuple(stretch)))
+    return curves
+
+
+def _round_trips(lines: Sequence[Line]) -> list[_Curve]:
+    curves = []
+    for sender, line in enumerate(lines):
+        one = line.connection
+        nanoseconds = (1000 * value for value in one.round_trip_microseconds)
+        curves.append(_Curve(sender, line.name, "line", tuple(zip(one.milliseconds, nanoseconds, strict=True))))
+    return curves
+
+
+def _highest(curves: Sequence[_Curve]) -> float:
+    return max((value for curve in curves for _, value in curve.corners), default=0)
 
 
 def _plot(
-    name: str, title: str, quantity: str, lines: Sequence[Line], values: Callable[[Connection], Sequence[float]]
+    name: str, title: str, quantity: str, lines: Sequence[Line], curves: Sequence[_Curve], highest: float
 ) -> Markup:
     x, axis = _time_axis(lines, HEIGHT - BOTTOM)
-    highest = max((value for line in lines for value in values(line.connection)), default=0)
     ticks = linear_ticks(highest, unit_for(quantity, highest).factor)
     y = linear(0, ticks[-1], HEIGHT - BOTTOM, TOP)
     grid = "".join(f"M{LEFT} {y(value):.1f}H{WIDTH - RIGHT}" for value in ticks)
     labels = [element("text", tick(quantity, value), x=LEFT - 8, y=y(value) + 4) for value in ticks]
     drawn = []
-    for index, line in enumerate(lines):
-        times = (x(time) for time in line.connection.milliseconds)
-        corners = list(zip(times, map(y, values(line.connection)), strict=True))
-        if corners:
-            curve = element("path", element("title", line.name), class_="line", d=path(corners))
-            drawn.append(element("g", curve, class_=f"s{index}"))
+    for curve in curves:
+        if curve.corners:
+            corners = [(x(time), y(value)) for time, value in curve.corners]
+            stroke = element("path", element("title", curve.name), class_=curve.style, d=path(corners))
+            drawn.append(element("g", stroke, class_=f"s{curve.sender}"))
     rows = element("g", element("path", class_="grid", d=grid), element("g", *labels, text_anchor="end"))
     return _frame(name, title, f"{title} of each sender over the time of the load.", HEIGHT, rows, axis, *drawn)
 
