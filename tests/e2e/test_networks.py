@@ -83,7 +83,7 @@ def test_ping_that_is_not_permitted_says_the_way_out(kubectl: Kubectl, cluster: 
     kubectl.apply(network(directions=["Upload"], durationSeconds=4))
     running = Running(kubectl, "networks", "networkbenchmark")
     pod = running.wait_for_pod("client")["metadata"]["name"]
-    wait_for("the first trial's load has begun", lambda: "TrialStarted" in kubectl("logs", pod))
+    running.wait_for_trial()
     pid = pids(cluster, kubectl.namespace, pod, "tierbench-client")[0]
     forbid = ["sysctl", "-q", "-w", "net.ipv4.ping_group_range=1 0"]
     subprocess.run(["nsenter", f"--target={pid}", "--net", *forbid], check=True)

@@ -59,9 +59,10 @@ def test_the_seal_is_of_the_trial_lines(broker: Mosquitto, tmp_path: Path) -> No
 
 
 def test_a_known_rate_takes_the_time_it_must(run: Run) -> None:
-    said = run(in_flight=None, messages_per_second=200, messages=201)
-    trial = said.trials[0]
-    assert trial["durationNanoseconds"] == pytest.approx(1e9, rel=0.02)
+    """A busy machine delays the last message of a trial, but not of every one, and none comes too soon."""
+    said = run(in_flight=None, messages_per_second=200, messages=201, trials="1-3")
+    trial = min(said.trials, key=lambda trial: trial["durationNanoseconds"])
+    assert trial["durationNanoseconds"] == pytest.approx(1e9, rel=0.01)
     spread = trial["distributions"]
     assert spread["roundTrip"]["sumNanoseconds"] > spread["roundTripActual"]["sumNanoseconds"]
 
