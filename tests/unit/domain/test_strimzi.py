@@ -133,7 +133,7 @@ def test_killed_at_any_write_nothing_is_left_or_made_twice(data: st.DataObject) 
     for _ in range(600):
         if not world.due:
             break
-        wait = world.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 6)))).wait_seconds
+        wait = world.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 10)))).wait_seconds
         if wait > 0 or data.draw(st.booleans()):
             world.step()
     world.run()
@@ -148,7 +148,7 @@ def test_killed_at_any_write_nothing_is_left_or_made_twice(data: st.DataObject) 
 def test_suspended_at_any_time_nothing_is_left(data: st.DataObject) -> None:
     world = StrimziWorld()
     for _ in range(data.draw(st.integers(0, 40))):
-        if world.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 6)))).wait_seconds > 0:
+        if world.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 10)))).wait_seconds > 0:
             world.step()
     if not world.due:
         return

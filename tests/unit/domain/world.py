@@ -172,6 +172,11 @@ def seal(log: str, failure: dict[str, str] | None = None) -> str:
     return json.dumps(body)
 
 
+def _one_by_one(action: Action) -> list[Action]:
+    """The writes of an action: an operator may be killed between any two."""
+    return [Create((manifest,)) for manifest in action.manifests] if isinstance(action, Create) else [action]
+
+
 @dataclass
 class World:
     """Everything that there is. `pass_` is one pass of an operator that remembers nothing."""
@@ -237,7 +242,7 @@ class World:
         """One pass; `killed_after` N writes, the operator is killed."""
         decision = decide(self.observe(), self.now)
         writes: list[Callable[[], None]] = [partial(self._set_status, decision)]
-        writes += [partial(self._carry_out, action) for action in decision.actions]
+        writes += [partial(self._carry_out, one) for action in decision.actions for one in _one_by_one(action)]
         for write in writes[:killed_after]:
             write()
         if killed_after is None or killed_after > len(writes):

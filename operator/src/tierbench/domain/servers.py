@@ -92,7 +92,11 @@ def _refused(run: Run) -> Problem | None:
 def _start(
     run: Run, workload: Workload, site: ServerSite, current: Case | None, strays: tuple[Action, ...]
 ) -> Decision:
-    actions = (*strays, CreateCredentials(workload.credentials(site)), Create(workload.server(site)))
+    """Services first: by them a server is known, and removed, of which an operator that was killed had made no more."""
+    manifests = workload.server(site)
+    services = tuple(item for item in manifests if item["kind"] == "Service")
+    rest = tuple(item for item in manifests if item["kind"] != "Service")
+    actions = (*strays, Create(services), CreateCredentials(workload.credentials(site)), Create(rest))
     said = Said(reasons.SERVER_READY, False, reasons.STARTING, f"{site.name} starts on {site.node}.")
     event = Event(reasons.STARTING, f"Server for class {site.slot.node_class} on node {site.node}")
     return Decision(report(run, Phase.RUNNING, said, current=current), actions, (event,), wait_seconds=30)
