@@ -143,6 +143,16 @@ def test_a_version_that_strimzi_does_not_have(kubectl: Kubectl, stand_in: StandI
     assert_nothing_left(measured)
 
 
+def test_a_broker_without_memory_is_named(kubectl: Kubectl, stand_in: StandIn | None) -> None:
+    kafka = {"provider": "Strimzi", "heap": "96Mi", "strimzi": {"resources": {"limits": {"memory": "128Mi"}}}}
+    measured = measure(kubectl, brokers=[{"name": "kafka", "kafka": kafka}])
+    measured.wait_for_phase("Failed", seconds=SECONDS)
+    status = measured.results[0]["status"]
+    assert status["reason"] == "OutOfMemory"
+    assert "container kafka" in status["message"]
+    assert_nothing_left(measured)
+
+
 @built_in
 def test_nobody_watches_the_namespace(kubectl: Kubectl, stand_in: StandIn) -> None:
     stand_in.watching = False
