@@ -87,6 +87,12 @@ def test_the_reason_for_waiting_is_told() -> None:
     assert "Queued is True (NodesBusy): other holds cloud-1." in list(changes(before, heard(before, changed(queued))))
 
 
+def test_a_network_that_is_not_known_is_told_while_cases_run() -> None:
+    unknown = condition("NetworkMeasured", "False", "ImagePullFailed", "user-1 to cloud-1: see the image.")
+    said = "NetworkMeasured is False (ImagePullFailed): user-1 to cloud-1: see the image."
+    assert progress("Running", conditions=[unknown]).remarks == (said,)
+
+
 def test_a_failure_is_told_with_its_reason() -> None:
     failed = progress("Failed", conditions=[condition("Failed", "True", "NoCaseMeasured", "0 of 2.")])
     assert failed.remarks == ("Failed is True (NoCaseMeasured): 0 of 2.",)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -22,8 +23,7 @@ PREFLIGHT_JOBS = ("ft-demo-r1-c005-a1", "ft-demo-r1-c006-a1", "ft-demo-r1-c007-a
 
 def networks(world: World) -> tuple[NodeNetwork, ...]:
     run = world.benchmark.status.run
-    assert run is not None
-    return run.networks
+    return () if run is None else run.networks
 
 
 def said(world: World) -> tuple[str, str, str]:
@@ -57,6 +57,15 @@ def test_each_pair_is_measured_once_before_the_first_case() -> None:
     assert said(world)[:2] == ("True", reasons.ALL_PAIRS_MEASURED)
     assert sum(event.reason == reasons.NETWORK_MEASURED for event in world.events) == 2
     assert not (world.pods or world.jobs or world.services or world.secrets or world.leases)
+
+
+def test_the_nodes_are_held_until_the_services_own_server_must_be_ready() -> None:
+    world = World(benchmark(**ASKED))
+    while len(networks(world)) < 2 or networks(world)[1].download is None:
+        if world.pass_().wait_seconds > 0:
+            world.step()
+    ready = world.now + timedelta(seconds=world.benchmark.spec.timeouts.server_ready_seconds)
+    assert {lease.expires > ready for lease in world.leases.values()} == {True}
 
 
 def test_every_result_carries_its_network_and_none_is_of_the_preflight() -> None:
@@ -182,6 +191,7 @@ def test_a_client_that_is_lost_or_out_of_time_is_missed() -> None:
         world = World(benchmark(**ASKED))
         run_with(world, is_lost)
         assert networks(world)[0].reason == reason
+        assert "spec.timeouts" not in said(world)[2], "no timeout of the spec is that of a preflight"
         assert world.benchmark.status.progress == "4/4"
 
 
@@ -223,6 +233,22 @@ def test_an_external_broker_has_no_pair(kept: bool) -> None:
     external = [result for result in world.results.values() if result.spec.levels["broker"] == "outside"]
     assert external
     assert all(result.spec.networks == () for result in external)
+
+
+def test_a_pair_of_ours_is_not_an_external_brokers() -> None:
+    """Both are used from cloud's node, and ours stands there, too."""
+    outside = {"name": "outside", "external": {"address": "broker.example:1883", "protocol": "MQTT"}}
+    asked = broker_benchmark(
+        **ASKED,
+        brokers=[{"name": "mosquitto", "mosquitto": {}}, outside],
+        servers={"nodeClasses": ["cloud"]},
+        clients={"nodeClasses": ["cloud"]},
+        colocation="Required",
+    )
+    found, world = pairs_of(asked)
+    assert found == [("c1", "c1")]
+    carried = {result.spec.levels["broker"]: len(result.spec.networks) for result in world.results.values()}
+    assert carried == {"mosquitto": 1, "outside": 0}
 
 
 def test_it_never_runs_beside_a_case() -> None:

@@ -11,7 +11,13 @@ from tierbench.cli.follow import Changed, Listed, News, Raw, Trouble
 from tierbench.cli.objects import parse_object
 from tierbench.cli.problem import ExitCode
 
-_WAITING: Final = {"Queued": "True", "Suspended": "True", "Scheduled": "False", "ServerReady": "False"}
+_WAITING: Final = {
+    "Queued": "True",
+    "Suspended": "True",
+    "Scheduled": "False",
+    "NetworkMeasured": "False",
+    "ServerReady": "False",
+}
 _MINUTE: Final = 60
 
 

@@ -153,7 +153,9 @@ def _start(step: _Step, server: RunningServer) -> Decision:
     number, seconds = run.status.number, step.workload.deadline_seconds(1)
     name, part = run.observed.owner.job(number, step.case, 1, 0), Part(0, pair.client_class)
     site = ClientSite(name, number, 1, part, pair.client, node_class.spec, (1,), seconds)
-    lease = AcquireLeases(run.needed_nodes, run.now + timedelta(seconds=seconds) + LEASE_MARGIN)
+    # After the last one the service's own server starts, under the same Leases.
+    until = run.now + timedelta(seconds=seconds + run.spec.timeouts.server_ready_seconds) + LEASE_MARGIN
+    lease = AcquireLeases(run.needed_nodes, until)
     create = Create((step.workload.client(site, step.case, server),))
     return Decision(_status(run, server), (lease, create, *stray_jobs(run, step.case)))
 

@@ -1,0 +1,76 @@
+"""The preflight is NetworkBenchmark's own workload: what differs from a case of one."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.domain.world import IMAGES, OWNER, benchmark, broker_benchmark, network_benchmark
+from tierbench.api.benchmark import Benchmark
+from tierbench.api.node_class import NodeClassSpec
+from tierbench.plan import Case, Slot
+from tierbench.workloads.kinds import KINDS
+from tierbench.workloads.network import NetworkWorkload
+from tierbench.workloads.workload import ClientSite, Part, RunningServer, ServerSite, Workload
+
+SLOT = Slot("cloud", 0)
+CLASS = NodeClassSpec.model_validate({"nodeSelector": {"matchLabels": {"hw": "cloud"}}})
+
+
+def preflight(asked: Benchmark) -> tuple[Workload, ...]:
+    return KINDS[asked.KIND.kind].workload(OWNER, asked.spec, IMAGES).preflight()
+
+
+def job(workload: Workload) -> dict[str, Any]:
+    """The pod template of its client's Job."""
+    levels = {factor.name: factor.levels[0] for factor in workload.factors(SLOT)}
+    site = ClientSite("job", 1, 1, Part(0, "user"), "u1", CLASS, (1,), 60)
+    service = {"metadata": {"name": "server", "namespace": "default"}, "spec": {"clusterIP": "10.0.0.1"}}
+    ports = [{"name": "iperf3-1", "nodePort": 30001}]
+    server = RunningServer(
+        ServerSite("server", 1, 0, SLOT, "c1", CLASS),
+        "10.1.0.1",
+        "192.0.2.1",
+        {**service, "spec": {**service["spec"], "ports": ports}},
+        service,
+    )
+    manifest = workload.client(site, Case(9, SLOT, "user", levels), server)
+    pod: dict[str, Any] = manifest["spec"]["template"]["spec"]
+    return pod
+
+
+def arguments(workload: Workload) -> set[str]:
+    return set(job(workload)["containers"][0]["args"])
+
+
+@pytest.mark.parametrize("asked", [benchmark(), broker_benchmark(), network_benchmark()], ids=lambda one: one.KIND.kind)
+def test_nothing_unless_asked_for(asked: Benchmark) -> None:
+    assert preflight(asked) == ()
+
+
+@pytest.mark.parametrize("make", [benchmark, broker_benchmark])
+def test_upload_with_echo_requests_then_download_alone(make: Any) -> None:
+    up, down = preflight(make(preflight={"durationSeconds": 2, "ping": {"count": 7, "intervalMilliseconds": 20}}))
+    assert isinstance(up, NetworkWorkload)
+    same = {"network", "--trials=1-1", "--warmup=0", "--duration-seconds=2", "--trace-milliseconds=0", "--parts=1"}
+    assert arguments(up) >= same | {"--direction=Upload", "--ping-count=7", "--ping-interval-milliseconds=20"}
+    assert arguments(down) >= same | {"--direction=Download", "--ping-count=0"}
+    assert [workload.slots() for workload in (up, down)] == [(Slot("cloud", 0), Slot("jetson", 0))] * 2
+    assert "sysctls" in job(up)["securityContext"]
+    assert "sysctls" not in job(down)["securityContext"], "nothing is asked of the node that is not needed"
+
+
+@pytest.mark.parametrize(
+    ("access", "address"),
+    [("PodIP", "10.1.0.1:5201"), ("NodePort", "192.0.2.1:30001"), ("HostNetwork", "192.0.2.1:5201")],
+)
+def test_it_takes_the_way_of_the_service(access: str, address: str) -> None:
+    for workload in preflight(benchmark(preflight={}, access=access)):
+        assert f"--server={address}" in arguments(workload)
+
+
+def test_it_is_given_time_for_load_ping_and_a_busy_server() -> None:
+    up, down = preflight(
+        benchmark(preflight={"durationSeconds": 60, "ping": {"count": 100, "intervalMilliseconds": 1000}})
+    )
+    assert up.deadline_seconds(1) >= 60 + 100 + 90
+    assert down.deadline_seconds(1) >= 60 + 90
