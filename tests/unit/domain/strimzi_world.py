@@ -1,6 +1,7 @@
 """The world in memory with a Strimzi in it: it answers for its objects a step at a time, and its pods follow them."""
 
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 from tests.unit.domain.world import World, broker_benchmark
@@ -25,13 +26,15 @@ def strimzi_benchmark(**spec: Any) -> BrokerBenchmark:
 
 @dataclass
 class StrimziWorld(World):
-    """`watching` is False where Strimzi answers for nothing, `finalizers` True where its topics bear some."""
+    """`watching` is False where Strimzi answers for nothing, `finalizers` True where its topics bear some; `lingering`
+    is how long its Kafkas take to go."""
 
     benchmark: Any = field(default_factory=strimzi_benchmark)
     strimzi: StrimziView = field(default_factory=lambda: StrimziView(True, "v1"))
     objects: dict[Key, StrimziObject] = field(default_factory=dict)
     watching: bool = True
     finalizers: bool = False
+    lingering: timedelta = timedelta(0)
     made: list[Key] = field(default_factory=list)
     gone: list[Key] = field(default_factory=list)
 
@@ -43,9 +46,10 @@ class StrimziWorld(World):
         """Strimzi goes on by one step before the rest does."""
         super().step()
         for key, item in list(self.objects.items()):
-            if item.deleted is not None and not (item.kind == "KafkaTopic" and self._hangs()):
-                self._remove(key)
-            elif item.deleted is None and self.watching:
+            if item.deleted is not None:
+                if not self._stays(item):
+                    self._remove(key)
+            elif self.watching:
                 self.objects[key] = self._answer(item)
         self._pods()
 
@@ -53,9 +57,11 @@ class StrimziWorld(World):
         """The broker's pod of a slot's server in the first run."""
         return self.pods[strimzi_names(self.owner, 1, slot).pod]
 
-    def _hangs(self) -> bool:
-        """A topic with a finalizer, whose operator went with its Kafka."""
-        return self.finalizers and not any(kind == "Kafka" for kind, _ in self.objects)
+    def _stays(self, item: StrimziObject) -> bool:
+        """A topic with a finalizer, whose operator went with its Kafka; a Kafka that lingers."""
+        if item.kind == "KafkaTopic":
+            return self.finalizers and not any(kind == "Kafka" for kind, _ in self.objects)
+        return item.kind == "Kafka" and item.deleted is not None and self.now - item.deleted < self.lingering
 
     def _remove(self, key: Key) -> None:
         del self.objects[key]
@@ -96,6 +102,7 @@ class StrimziWorld(World):
                 if (kind, name) in self.objects:
                     self.objects[kind, name] = replace(self.objects[kind, name], deleted=self.now)
             case DropFinalizers(_, kind, name):
+                assert kind == "KafkaTopic", "the operator has no right to"
                 if (kind, name) in self.objects:
                     self._remove((kind, name))
             case Create(manifests):

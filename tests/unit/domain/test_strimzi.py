@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.domain.strimzi_world import VERSIONS, StrimziWorld, strimzi_benchmark
-from tests.unit.domain.world import World, node
+from tests.unit.domain.world import START, World, node
 from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
@@ -126,6 +126,14 @@ def test_a_topic_whose_operator_is_gone_is_let_go() -> None:
     assert_nothing_left(world)
 
 
+def test_a_kafka_that_is_slow_to_go_is_waited_for() -> None:
+    world = StrimziWorld(lingering=timedelta(minutes=2))
+    world.run()
+    assert trials(world) == every_trial_once()
+    assert [kind for kind, _ in world.gone[:4]][-1] == "KafkaNodePool"
+    assert_nothing_left(world)
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_killed_at_any_write_nothing_is_left_or_made_twice(data: st.DataObject) -> None:
@@ -178,6 +186,7 @@ def test_strimzi_that_does_not_watch_the_namespace() -> None:
     world.run()
     assert failures(world) == {reasons.STRIMZI_NOT_WATCHING}
     assert "default" in str(next(iter(world.results.values())).status.message)
+    assert world.now - START >= timedelta(minutes=3), "a Strimzi that starts itself would be taken for none"
     assert_nothing_left(world)
 
 

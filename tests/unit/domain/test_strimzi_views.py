@@ -36,7 +36,6 @@ def test_readiness_is_believed_of_this_generation_alone() -> None:
         ("Kafka", condition("NotReady", reason="InvalidResourceException"), False),
         ("Kafka", condition("NotReady", reason="UnsupportedKafkaVersionException"), False),
         ("Kafka", condition("NotReady", reason="FatalProblem"), True),
-        ("Kafka", condition("NotReady", reason="TimeoutException"), True),
         ("KafkaTopic", condition("Ready", "False", "KafkaError"), True),
     ],
 )
@@ -49,9 +48,10 @@ def test_a_refusal_is_told_in_strimzis_words(kind: str, answer: dict[str, str], 
     assert not found.ready
 
 
-def test_what_is_still_made_is_not_refused() -> None:
-    starting = said("Kafka", condition("NotReady", reason="Creating"), observed=0)
-    assert (starting.answered, starting.refusal) == (True, None)
+@pytest.mark.parametrize(("reason", "observed"), [("Creating", 0), ("TimeoutException", 1)])
+def test_what_strimzi_goes_on_with_is_not_refused(reason: str, observed: int) -> None:
+    starting = said("Kafka", condition("NotReady", reason=reason), observed=observed)
+    assert (starting.answered, starting.ready, starting.refusal) == (True, False, None)
 
 
 def test_of_several_addresses_of_the_one_broker_the_first_is_used() -> None:

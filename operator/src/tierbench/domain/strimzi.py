@@ -11,7 +11,8 @@ from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
 
 Raw = Mapping[str, Any]
 
-_CREATING: Final = "Creating"
+# After a while Strimzi says that it took too long, and goes on trying: how long that may be is the benchmark's to say.
+_GOING_ON: Final = frozenset({"Creating", "TimeoutException"})
 _LASTING: Final = frozenset(
     {"InvalidConfigurationException", "InvalidResourceException", "UnsupportedKafkaVersionException"}
 )
@@ -77,7 +78,7 @@ def _refused(conditions: Iterable[Raw]) -> Raw | None:
     """The condition that says no. Kafka says NotReady, and a topic that Ready is False."""
     no = {("NotReady", "True"), ("Ready", "False")}
     found = (item for item in conditions if (item["type"], item["status"]) in no)
-    return next((item for item in found if item.get("reason") != _CREATING), None)
+    return next((item for item in found if item.get("reason") not in _GOING_ON), None)
 
 
 def _problem(kind: str, name: str, condition: Raw) -> Problem:

@@ -16,6 +16,7 @@ from tierbench.workloads.workload import ServerSite
 
 _ORDER: Final = (("KafkaTopic",), ("KafkaUser", "Kafka"), ("KafkaNodePool",))
 _ANSWERED: Final = ("Kafka", "KafkaUser", "KafkaTopic")
+_SILENCE: Final = 3  # times as long as a pod may take to find its node: Strimzi may be starting, too
 _HUNG: Final = timedelta(seconds=30)
 
 
@@ -99,10 +100,10 @@ def _silence(run: Run, site: ServerSite) -> Problem | None:
     if kafka is None:
         return None
     age, namespace = run.now - kafka.created, run.observed.owner.namespace
-    if not kafka.answered and age > _patience(run):
+    if not kafka.answered and age > _SILENCE * _patience(run):
         message = (
             f"No Strimzi looks after namespace {namespace}: Kafka {kafka.name} has had no status for "
-            f"{_patience(run).total_seconds():.0f} s. Let Strimzi watch {namespace} (watchNamespaces or "
+            f"{age.total_seconds():.0f} s. Let Strimzi watch {namespace} (watchNamespaces or "
             "watchAnyNamespace of its chart) and see that it runs, or write provider: Standalone."
         )
         return Problem(reasons.STRIMZI_NOT_WATCHING, message)
@@ -135,7 +136,8 @@ def retire(observed: Observed, now: datetime, keep: ServerSite | None = None) ->
     objects = [item for item in observed.strimzi.objects if (item.run, item.slot) != here]
     going = next((found for kinds in _ORDER if (found := [item for item in objects if item.kind in kinds])), [])
     api_version = f"{GROUP}/{observed.strimzi.version}"
-    hung = [item for item in going if item.deleted is not None and now - item.deleted > _HUNG]
+    topics = (item for item in going if item.kind == "KafkaTopic")
+    hung = [item for item in topics if item.deleted is not None and now - item.deleted > _HUNG]
     return (
         *(DeleteStrimziObject(api_version, item.kind, item.name) for item in going if item.deleted is None),
         *(DropFinalizers(api_version, item.kind, item.name) for item in hung),
