@@ -64,7 +64,7 @@ def _facts(node: NodeFacts) -> tuple[str, ...]:
 
 
 NETWORK_HEADINGS: Final = (
-    "Upload", "Download", "Sent again", "Ping", "Shortest", "99th percentile", "Longest", "S.d.", "Not answered",
+    "Upload", "Download", "Sent again", "Ping", "Shortest", "99th percentile", "Longest", "S.d.", "Ping lost",
     "Access",
 )  # fmt: skip
 

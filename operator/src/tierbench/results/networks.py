@@ -25,16 +25,17 @@ def figures(known: NodeNetwork, line: TrialLine) -> NodeNetwork:
         if flow is not None
     }
     if network.ping is not None:
-        percentiles = _percentiles(line.distributions.ping)
+        percentiles = _percentiles(line.distributions.ping, network.ping.maximum_nanoseconds)
         found["ping"] = EchoSpread(**network.ping.model_dump(), **percentiles)
     return known.model_copy(update=found)
 
 
-def _percentiles(found: Histogram | None) -> dict[str, int]:
-    if found is None or not found.count:
+def _percentiles(found: Histogram | None, longest: int | None) -> dict[str, int]:
+    """Of a histogram, whose last bucket may end beyond the longest."""
+    if found is None or not found.count or longest is None:
         return {}
     shares = {"p50_nanoseconds": 0.5, "p90_nanoseconds": 0.9, "p99_nanoseconds": 0.99}
-    return {name: round(histogram.quantile(found, share)) for name, share in shares.items()}
+    return {name: min(round(histogram.quantile(found, share)), longest) for name, share in shares.items()}
 
 
 def quantities(network: NodeNetwork) -> dict[str, float]:
