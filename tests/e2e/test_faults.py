@@ -104,8 +104,8 @@ def test_api_server_away_for_a_minute(kubectl: Kubectl, cluster: Cluster) -> Non
 
 
 def test_log_cut_short(kubectl: Kubectl, release: Release, cluster: Cluster) -> None:
-    """With the operator away, the client's log on the node loses its second half: what is missing is measured again."""
-    kubectl.apply(file_transfer(fileSizes=["64Mi"], repetitions=6))
+    """With the operator away, the log on the node ends within a late trial: what is missing is measured again."""
+    kubectl.apply(file_transfer(fileSizes=["64Mi"], repetitions=12))
     running = Running(kubectl)
     pod = running.wait_for_pod("client")
     release.kubectl("scale", "deployment", "tierbench", "--replicas=0")
@@ -115,11 +115,12 @@ def test_log_cut_short(kubectl: Kubectl, release: Release, cluster: Cluster) -> 
         wait_for("the client has ended", lambda: kubectl.get("pod", name)["status"]["phase"] in ended, 90)
         log = next(iter(_container_logs(cluster, pod)))
         lines = log.read_bytes().splitlines(keepends=True)
-        os.truncate(log, sum(map(len, lines[: len(lines) // 2])) + 10)
+        began = [number for number, line in enumerate(lines, start=1) if b'"TrialStarted"' in line]
+        os.truncate(log, sum(map(len, lines[: began[9]])) + 10)
     finally:
         release.kubectl("scale", "deployment", "tierbench", "--replicas=1")
     running.wait_for_phase("Complete", seconds=120)
-    assert_every_trial_once(running, 6)
+    assert_every_trial_once(running, 12)
     assert running.results[0]["status"]["counts"]["interruptions"] == 1
 
 

@@ -36,7 +36,7 @@ def loaded_broker(running: Running, cluster: Cluster) -> int:
 def test_killed_kafka_loses_nothing_that_it_acknowledged(kubectl: Kubectl, cluster: Cluster) -> None:
     running = measure(kubectl, **LONG)
     os.kill(loaded_broker(running, cluster), signal.SIGKILL)
-    running.wait_for_phase("Complete", seconds=120)
+    running.wait_for_phase("Complete", seconds=240)
     messages = running.results[0]["status"]["counts"]["messages"]
     assert messages["reconnects"] >= 2
     assert messages["sent"] == messages["received"] + messages["lost"]
