@@ -37,7 +37,9 @@ lint: setup ## Check style, types, layers, shell and Go
 	shellcheck $(SHELL_SCRIPTS)
 	cd images/client && test -z "$$(gofmt -l .)" && $(CURDIR)/tools/go vet ./... && $(CURDIR)/tools/staticcheck ./...
 
-test: setup verify lint test-client test-unit test-api test-chart test-cluster ## Everything that must pass
+test: setup verify lint ## Everything that must pass
+	$(MAKE) --jobs=2 --output-sync=target test-client test-unit test-api test-chart
+	$(MAKE) test-cluster
 
 test-unit: setup ## Pure tests, in seconds
 	$(VENV)/bin/pytest tests/unit tests/contract

@@ -93,7 +93,7 @@ def test_every_result_carries_its_network_and_says_if_that_was_the_limit(kubectl
     assert small["spec"]["networks"] == [network]
     assert (network["serverNode"], network["clientNode"]) == ("cloud-1", "user-1")
     for way in ("upload", "download"):
-        assert network[way]["bitsPerSecond"] == pytest.approx(100e6 * 1448 / 1514, rel=0.05), network
+        assert network[way]["bitsPerSecond"] == pytest.approx(100e6 * 1448 / 1514, rel=0.15), network
     assert network["ping"]["received"] == 5
     assert 0 < network["ping"]["minimumNanoseconds"] <= network["ping"]["p50Nanoseconds"] < 50_000_000
     assert "NetworkBound" not in [fact["reason"] for fact in small["status"]["facts"]]
