@@ -39,7 +39,7 @@ def test_killed_kafka_loses_nothing_that_it_acknowledged(kubectl: Kubectl, clust
     os.kill(loaded_broker(running, cluster), signal.SIGKILL)
     running.wait_for_phase("Complete", "Failed", seconds=180)
     status = running.results[0]["status"]
-    assert status["phase"] == "Measured", status
+    assert status["phase"] == "Measured", (status.get("message"), status["trials"])
     messages = status["counts"]["messages"]
     assert messages["reconnects"] >= 2
     assert messages["sent"] == messages["received"] + messages["lost"]
