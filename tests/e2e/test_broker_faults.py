@@ -11,6 +11,7 @@ import pytest
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running, assert_nothing_left, broker
 from tests.e2e.kubectl import Kubectl
+from tests.e2e.load import network_of, wait_for_load
 from tests.e2e.operator_release import pids
 
 LONG: dict[str, Any] = {
@@ -32,6 +33,7 @@ def kill_broker(running: Running, cluster: Cluster, number: signal.Signals) -> N
     running.wait_for_trial()
     namespace = running.kubectl.namespace
     (pid,) = (pid for pid in pids(cluster, namespace, pod, "mosquitto") if _name(pid) == "mosquitto")
+    wait_for_load(running, network_of(pid))
     os.kill(pid, number)
 
 

@@ -9,6 +9,7 @@ from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running, assert_nothing_left, broker
 from tests.e2e.external_kafka import external_kafka
 from tests.e2e.kubectl import Kubectl
+from tests.e2e.load import network_of, wait_for_load
 from tests.e2e.operator_release import pids
 
 LONG: dict[str, Any] = {
@@ -30,7 +31,9 @@ def loaded_broker(running: Running, cluster: Cluster) -> int:
     pod = running.wait_for_pod("server")["metadata"]["name"]
     running.wait_for_trial()
     found = pids(cluster, running.kubectl.namespace, pod, "java")
-    return next(pid for pid in found if Path(f"/proc/{pid}/comm").read_text().strip() == "java")
+    broker = next(pid for pid in found if Path(f"/proc/{pid}/comm").read_text().strip() == "java")
+    wait_for_load(running, network_of(broker))
+    return broker
 
 
 def test_killed_kafka_loses_nothing_that_it_acknowledged(kubectl: Kubectl, cluster: Cluster) -> None:

@@ -11,6 +11,7 @@ from tests.cluster.volumes import CLASS
 from tests.e2e.benchmarks import Running, assert_every_trial_once, broker
 from tests.e2e.conftest import BUILT_IN
 from tests.e2e.kubectl import Kubectl, wait_for
+from tests.e2e.load import wait_for_load
 from tests.e2e.operator_release import Release
 from tests.strimzi.crds import NEW, crds
 from tests.strimzi.stand_in import StandIn, running
@@ -118,8 +119,9 @@ def test_killed_broker_loses_nothing_that_it_acknowledged(
     brokers, patience = [strimzi(**volume)], SECONDS * 500
     measured = measure(kubectl, brokers=brokers, delivery=["AtLeastOnce"], patienceMilliseconds=patience, **load)
     pod = broker_pod(measured)["metadata"]["name"]
-    measured.wait_for_trial(seconds=SECONDS)
-    kubectl("exec", pod, "--container=kafka", "--", "sh", "-c", KILL)
+    in_broker = ("exec", pod, "--container=kafka", "--")
+    wait_for_load(measured, lambda: kubectl(*in_broker, "cat", "/proc/net/dev"), SECONDS)
+    kubectl(*in_broker, "sh", "-c", KILL)
     wait_for("the topic goes", lambda: not kubectl("get", "kafkatopics", "-o", "name"), SECONDS)
     kill(release)
     measured.wait_for_phase("Complete", seconds=SECONDS)
