@@ -153,11 +153,12 @@ func loadingKafka(t *testing.T, broker *kafkaBroker, arguments ...string) (clien
 	}
 }
 
-// kafkaKilled keeps its volume: nothing that it acknowledged is lost.
+// kafkaKilled keeps its volume: nothing that it acknowledged is lost. Under ExactlyOnce it may be struck between a commit and the
+// marker that lets it be read: then nothing is sent again, and what waits is read after the next commit.
 func kafkaKilled(t *testing.T, broker *kafkaBroker) {
 	for _, delivery := range []string{"AtMostOnce", "AtLeastOnce", "ExactlyOnce"} {
 		t.Run(delivery, func(t *testing.T) {
-			_, ended := loadingKafka(t, broker, "--delivery="+delivery, "--as-fast-as-possible", "--duration-seconds=6", "--window=64", "--patience-milliseconds=60000")
+			_, ended := loadingKafka(t, broker, "--delivery="+delivery, "--as-fast-as-possible", "--duration-seconds=6", "--window=1000", "--patience-milliseconds=20000")
 			broker.kill(t)
 			broker.start(t)
 			code, trials, _ := ended()
@@ -168,7 +169,7 @@ func kafkaKilled(t *testing.T, broker *kafkaBroker) {
 			if exchange.Sent != exchange.Received+exchange.Lost || exchange.AcknowledgedLost != 0 {
 				t.Errorf("%+v", exchange)
 			}
-			if delivery != "AtMostOnce" && (exchange.Lost != 0 || exchange.Retried == 0) {
+			if delivery != "AtMostOnce" && exchange.Lost != 0 || delivery == "AtLeastOnce" && exchange.Retried == 0 {
 				t.Errorf("%+v", exchange)
 			}
 		})
