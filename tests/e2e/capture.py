@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 _ALL_PROTOCOLS = 3
-_SO_RCVBUFFORCE = 33
+_SO_RCVBUFFORCE, _SO_TIMESTAMPNS = 33, 35
+_TIMESPEC = struct.Struct("qq")
 _SOL_PACKET, _PACKET_STATISTICS = 263, 6
 _ROOM = 64 << 20  # a burst must not be lost while another process has the CPU
 _CLONE_NEWNET = 0x40000000
@@ -35,7 +36,7 @@ class Captured:
         """Bytes of the connections that were made in this time."""
         return sum(size for port, size in self.connections.items() if start <= self.began[port] <= end)
 
-    def take(self, frame: bytes) -> None:
+    def take(self, frame: bytes, at: datetime) -> None:
         """Counts a frame of the port with its Ethernet header, and no checksum, as the clients count.
 
         Between pods of one machine the kernel passes on several segments as one frame: each has headers of its own.
@@ -49,7 +50,7 @@ class Captured:
             payload = _ETHERNET + int.from_bytes(frame[_ETHERNET + 2 : _ETHERNET + 4]) - headers
             segments = max(1, -(-payload // _SEGMENT))
             other = ports[0] if ports[1] == self.port else ports[1]
-            self.began.setdefault(other, datetime.now(UTC))
+            self.began.setdefault(other, at)
             self.connections[other] += payload + segments * headers
 
 
@@ -75,14 +76,22 @@ def _read(pid: int, captured: Captured, ready: threading.Event, done: threading.
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL_PROTOCOLS)) as packets:
         packets.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _ROOM)
+        packets.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         packets.bind(("eth0", 0))
         packets.settimeout(0.2)
         ready.set()
         while not done.is_set():
             try:
-                captured.take(packets.recv(65535))
+                frame, ((_, _, seen),), *_ = packets.recvmsg(65535, socket.CMSG_SPACE(_TIMESPEC.size))
+                captured.take(frame, _time(seen))
             except TimeoutError:
                 continue
             except OSError:  # the pod is gone, and its interface with it
                 break
         captured.dropped = struct.unpack("II", packets.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))[1]
+
+
+def _time(timespec: bytes) -> datetime:
+    """When the kernel saw a packet: this process may have read it much later."""
+    seconds, nanoseconds = _TIMESPEC.unpack(timespec)
+    return datetime.fromtimestamp(seconds + nanoseconds / 1e9, UTC)
