@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.e2e.kubectl import Kubectl, wait_for
 
-CHILDREN = "pods,jobs,services,configmaps,secrets,persistentvolumeclaims"
+CHILDREN = ("pods", "jobs", "services", "configmaps", "secrets", "persistentvolumeclaims")
 API_VERSION = "tierbench.io/v1alpha1"
 HARDWARE = {"cloud": "cloud", "jetson-nano": "jetson-nano", "user": "user"}
 LEASES = "tierbench-leases"
@@ -86,7 +86,7 @@ class Running:
     def results(self) -> list[dict[str, Any]]:
         """Its results, by case."""
         label = f"tierbench.io/benchmark={self.name}"
-        return sorted(self.kubectl.list("benchmarkresults", "-l", label), key=lambda item: int(item["spec"]["case"]))
+        return sorted(self.kubectl.list("benchmarkresults", label), key=lambda item: int(item["spec"]["case"]))
 
     def wait_for_phase(self, *phases: str, seconds: float = 120) -> dict[str, Any]:
         """The status, once it has one of the phases."""
@@ -104,7 +104,7 @@ class Running:
         label = f"tierbench.io/benchmark={self.name},tierbench.io/role={role}"
 
         def found() -> dict[str, Any] | None:
-            pods = [pod for pod in self.kubectl.list("pods", "-l", label) if "deletionTimestamp" not in pod["metadata"]]
+            pods = [pod for pod in self.kubectl.list("pods", label) if "deletionTimestamp" not in pod["metadata"]]
             return next((pod for pod in pods if not running or pod["status"]["phase"] == "Running"), None)
 
         return wait_for(f"a {role} pod of {self.name}", found, seconds)
@@ -114,13 +114,13 @@ class Running:
         label = f"tierbench.io/benchmark={self.name},tierbench.io/role=client"
 
         def began(pod: str) -> bool:
-            lines = self.kubectl("logs", pod).splitlines()
+            lines = self.kubectl.log(pod).splitlines()
             started = [json.loads(line) for line in lines if '"TrialStarted"' in line and line.endswith("}")]
             return any(record["trial"] >= trial for record in started if not record["warmup"])
 
         def all_began() -> bool:
-            pods = self.kubectl("get", "pods", "-l", label, "-o", "name").split()
-            return bool(pods) and all(began(pod) for pod in pods)
+            pods = self.kubectl.list("pods", label)
+            return bool(pods) and all(began(pod["metadata"]["name"]) for pod in pods)
 
         wait_for(f"trial {trial} of {self.name}", all_began, seconds)
 
@@ -131,7 +131,7 @@ class Running:
     def leftovers(self) -> list[str]:
         """What is still there of it, results apart."""
         label = f"tierbench.io/benchmark={self.name}"
-        names = self.kubectl("get", CHILDREN, "-l", label, "-o", "name").split()
+        names = [f"{kind}/{item['metadata']['name']}" for kind in CHILDREN for item in self.kubectl.list(kind, label)]
         holder = f"{self.kubectl.namespace}/{self.name}/"
         leases = self.kubectl.inside(LEASES).list("leases")
         return names + [

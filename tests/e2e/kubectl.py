@@ -1,13 +1,15 @@
 """kubectl as the tests use it: objects in and out, and waiting for conditions."""
 
-import json
 import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import yaml
+
+from tests.e2e.reader import Reader, ReadError
 
 POLL_SECONDS = 0.25
 
@@ -42,26 +44,39 @@ class Kubectl:
 
     def get(self, kind: str, name: str) -> dict[str, Any]:
         """One object."""
-        found: dict[str, Any] = json.loads(self("get", kind, name, "-o", "json"))
-        return found
+        return self._reader.objects(kind, self.namespace, name)
 
-    def list(self, kind: str, *arguments: str) -> list[dict[str, Any]]:
-        """All objects of a kind in the namespace."""
-        items: list[dict[str, Any]] = json.loads(self("get", kind, "-o", "json", *arguments))["items"]
+    def list(self, kind: str, labels: str = "", fields: str = "") -> list[dict[str, Any]]:
+        """All objects of a kind in the namespace, or those that selectors choose."""
+        found = self._reader.objects(kind, self.namespace, labelSelector=labels, fieldSelector=fields)
+        items: list[dict[str, Any]] = found["items"]
         return items
+
+    def log(self, pod: str) -> str:
+        """What a pod of one container has printed."""
+        return self._reader.log(self.namespace, pod)
+
+    @property
+    def _reader(self) -> Reader:
+        return _reader_in(frozenset(self.environment.items()))
+
+
+@cache
+def _reader_in(environment: frozenset[tuple[str, str]]) -> Reader:
+    return Reader(dict(environment))
 
 
 T = TypeVar("T")
 
 
 def wait_for(what: str, probe: Callable[[], T | None], seconds: float = 60) -> T:
-    """What `probe` gives once it gives something; errors of kubectl count as nothing."""
+    """What `probe` gives once it gives something; errors of the API server count as nothing."""
     end = time.monotonic() + seconds
     last: object = None
     while time.monotonic() < end:
         try:
             found = probe()
-        except KubectlError as error:
+        except (KubectlError, ReadError) as error:
             last = error
         else:
             if found:

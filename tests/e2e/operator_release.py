@@ -60,7 +60,7 @@ class Release:
         label = f"app.kubernetes.io/instance={self.name}"
 
         def running() -> list[str]:
-            pods = self.kubectl.list("pods", "-l", label, "--field-selector=status.phase=Running")
+            pods = self.kubectl.list("pods", label, "status.phase=Running")
             return [pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]]
 
         return wait_for("the operator runs", running, 60)[0]

@@ -120,7 +120,7 @@ def test_a_client_that_dies_leaves_the_others_figures(kubectl: Kubectl, cluster:
     kubectl.apply(network(**at_once(durationSeconds=4)))
     running = Running(kubectl, "networks", "networkbenchmark")
     running.wait_for_trial()
-    (pod,) = kubectl.list("pods", "-l", "tierbench.io/role=client,tierbench.io/part=1")
+    (pod,) = kubectl.list("pods", "tierbench.io/role=client,tierbench.io/part=1")
     for pid in pids(cluster, kubectl.namespace, pod["metadata"]["name"], "tierbench-client"):
         os.kill(pid, signal.SIGKILL)
     running.wait_for_phase("Complete")

@@ -55,7 +55,7 @@ def assert_nothing_left(measured: Running) -> None:
     label = f"tierbench.io/benchmark={measured.name}"
 
     def gone() -> bool:
-        return not measured.kubectl("get", KINDS, "-l", label, "-o", "name").split()
+        return not any(measured.kubectl.list(kind, label) for kind in KINDS.split(","))
 
     wait_for(f"Strimzi has nothing of {measured.name}", gone, SECONDS)
     wait_for(f"nothing is left of {measured.name}", lambda: not measured.leftovers(), SECONDS)
@@ -74,7 +74,7 @@ def broker_pod(measured: Running) -> dict[str, Any]:
 
 def _names(measured: Running) -> list[str]:
     label = f"tierbench.io/benchmark={measured.name},tierbench.io/role=strimzi"
-    return [pod["metadata"]["name"] for pod in measured.kubectl.list("pods", "-l", label)]
+    return [pod["metadata"]["name"] for pod in measured.kubectl.list("pods", label)]
 
 
 @built_in
@@ -88,7 +88,7 @@ def test_without_strimzi(kubectl: Kubectl) -> None:
 def test_measured_beside_mosquitto(kubectl: Kubectl, release: Release, stand_in: StandIn | None) -> None:
     """On equal terms, encrypted, and with an operator that is killed while Strimzi's objects come up."""
     measured = measure(kubectl, brokers=[MOSQUITTO, strimzi()], delivery=["ExactlyOnce"], tls=["TLSv1.3"])
-    wait_for("a Kafka", lambda: kubectl("get", "kafkas", "-o", "name"), SECONDS)
+    wait_for("a Kafka", lambda: kubectl.list("kafkas"), SECONDS)
     kill(release)
     assert broker_pod(measured)["spec"]["nodeName"] == measured.results[0]["spec"]["server"]["node"]
     (helper,) = (name for name in _names(measured) if "entity-operator" in name)
@@ -122,7 +122,7 @@ def test_killed_broker_loses_nothing_that_it_acknowledged(
     in_broker = ("exec", pod, "--container=kafka", "--")
     wait_for_load(measured, lambda: kubectl(*in_broker, "cat", "/proc/net/dev"), SECONDS)
     kubectl(*in_broker, "sh", "-c", KILL)
-    wait_for("the topic goes", lambda: not kubectl("get", "kafkatopics", "-o", "name"), SECONDS)
+    wait_for("the topic goes", lambda: not kubectl.list("kafkatopics"), SECONDS)
     kill(release)
     measured.wait_for_phase("Complete", seconds=SECONDS)
     messages = measured.results[0]["status"]["counts"]["messages"]
