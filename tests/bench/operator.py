@@ -53,8 +53,7 @@ def _latencies(kubectl: Kubectl) -> list[Comparison]:
         first = watch.first(lambda pod: True)
     gaps = [start - end for start, end in zip(starts[1:], ends, strict=False)]
     nodes = {
-        name: kubectl.list("nodes", f"hw={hardware}")[0]["metadata"]["name"]
-        for name, hardware in HARDWARE.items()
+        name: kubectl.list("nodes", f"hw={hardware}")[0]["metadata"]["name"] for name, hardware in HARDWARE.items()
     }
     by_hand = run_by_hand(kubectl, FileTransferSpec.model_validate(manifest["spec"]), nodes)
     whole = ends[-1] - applied

@@ -73,7 +73,8 @@ def test_page_cache_of_a_small_node_is_bounded(probes: Probes) -> None:
 
 def test_disk_rate_is_the_declared_one(probes: Probes) -> None:
     make_file(probes["jetson-1"], "smoke-disk", 160)
-    seconds = probes["jetson-1"].seconds(f"{drop('smoke-disk')}; cat /data/smoke-disk > /dev/null")
+    read = f"{drop('smoke-disk')}; cat /data/smoke-disk > /dev/null"
+    seconds = min(probes["jetson-1"].seconds(read) for _ in range(3))
     declared = PROFILES["jetson-1"].disk_read
     assert declared
     assert 0.7 * declared < 160 * MIB / seconds < 1.2 * declared
