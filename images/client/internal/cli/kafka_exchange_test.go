@@ -42,8 +42,11 @@ func kafkaCounts(t *testing.T, broker *kafkaBroker) {
 				t.Errorf("%d trials", len(trials))
 			}
 			exchange := trials[1].Exchange
-			if exchange.Received != 90 || exchange.ReceivedBytes != 90*1024 || exchange.Duplicated+exchange.Errors+exchange.Retried+exchange.Reconnects != 0 {
+			if exchange.Received != 90 || exchange.ReceivedBytes != 90*1024 || exchange.Duplicated+exchange.Errors+exchange.Reconnects != 0 {
 				t.Errorf("%+v", exchange)
+			}
+			if delivery != "ExactlyOnce" && exchange.Retried != 0 { // a slow broker may ask to wait for the transaction before
+				t.Errorf("%d retried", exchange.Retried)
 			}
 			if acknowledged := exchange.Acknowledged == 90; acknowledged != (delivery != "AtMostOnce") {
 				t.Errorf("%d acknowledged", exchange.Acknowledged)
@@ -183,7 +186,7 @@ func kafkaAway(t *testing.T, broker *kafkaBroker) {
 			fault.harm(t, broker)
 			away := time.Now()
 			code, trials, _ := ended()
-			if took := time.Since(away); code != 0 || len(trials) != 1 || trials[0].Outcome != contract.Failed || trials[0].Failure.Reason != "BrokerUnreachable" || took > 10*time.Second {
+			if took := time.Since(away); code != 0 || len(trials) != 1 || trials[0].Outcome != contract.Failed || trials[0].Failure.Reason != "BrokerUnreachable" || took > soon {
 				t.Errorf("exit code %d, %+v after %v", code, trials, took)
 			}
 			fault.mend(t, broker)
@@ -199,7 +202,7 @@ func kafkaTerminated(t *testing.T, broker *kafkaBroker) {
 			tell(t, client, syscall.SIGTERM)
 			told := time.Now()
 			code, _, seal := ended()
-			if took := time.Since(told); code != exitInterrupted || seal.Failure == nil || seal.Failure.Reason != "Interrupted" || took > 1800*time.Millisecond {
+			if took := time.Since(told); code != exitInterrupted || seal.Failure == nil || seal.Failure.Reason != "Interrupted" || took > beforePatience {
 				t.Errorf("exit code %d, %+v, after %v", code, seal.Failure, took)
 			}
 			fault.mend(t, broker)
