@@ -92,7 +92,7 @@ class Cluster:
             if self.exists:
                 if profiles.load(self.folder / "nodes.toml") != wanted:
                     raise ClusterError(f"cluster '{self.name}' is up with other nodes than {nodes}: take it down first")
-                if all(running for _, running in self.status()) and self.ready():
+                if self._complete():
                     volumes.recycle(self)
                     return False
             else:
@@ -209,17 +209,22 @@ class Cluster:
 
     def _start_everything(self, pause: Path) -> None:
         plane, nodes = self.control_plane, self.nodes
-        for daemon in control_plane.DAEMONS:
+        for daemon in control_plane.API:
             plane.start(daemon)
         with ThreadPoolExecutor(len(nodes)) as pool:
             list(pool.map(self._start_node, nodes))
             list(pool.map(lambda one: images.load(one, pause), nodes))
         self.wait_for_api()
+        for daemon in control_plane.DAEMONS:  # others end when they find no API server for long
+            plane.start(daemon)
         self.kubectl("apply", "-f", str(Path(__file__).parent / "manifests"))
         volumes.apply(self)
-        wait(self.ready, f"every node to be Ready (logs in {self.folder / 'log'})", 60)
+        wait(self._complete, f"every component to run and every node to be Ready (logs in {self.folder / 'log'})", 120)
 
-    def wait_for_api(self, seconds: float = 60) -> None:
+    def _complete(self) -> bool:
+        return all(running for _, running in self.status()) and self.ready()
+
+    def wait_for_api(self, seconds: float = 120) -> None:
         """Wait until the API server answers that it is ready."""
 
         def answers() -> bool:
@@ -239,7 +244,7 @@ class Cluster:
             )
             one.mark_booted()
         one.start("containerd")
-        wait(one.containerd_answers, f"containerd of {one.profile.name} (see {one.machine.log('containerd')})", 20)
+        wait(one.containerd_answers, f"containerd of {one.profile.name} (see {one.machine.log('containerd')})", 60)
         one.start("kubelet")
         one.start("kube-proxy")
 

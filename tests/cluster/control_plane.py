@@ -9,7 +9,8 @@ from tests.cluster import certificates
 from tests.cluster.addresses import FIRST_SERVICE, SERVICES, Addresses
 from tests.cluster.machine import Machine
 
-DAEMONS = ("etcd", "apiserver", "controller-manager", "scheduler", "coredns")
+API = ("etcd", "apiserver")
+DAEMONS = (*API, "controller-manager", "scheduler", "coredns")
 NOT_READY_AFTER_SECONDS = 20
 
 _ETCD = "http://127.0.0.1:2379"
