@@ -7,9 +7,12 @@ CLUSTER ?= built-in
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 PACKAGES := operator/src/tierbench images tests
+FAULTS := $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka_faults.py test_kafka.py test_strimzi.py)
+# Other work on the machine can spoil a measurement: what fails is tried once more, and the closing lines count it.
+CLUSTER_TESTS := $(VENV)/bin/pytest --durations=15 --reruns=1 --rerun-show-tracebacks -raR
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
-.PHONY: help setup generate verify lint test test-unit test-client test-api test-chart test-cluster test-strimzi images cluster \
+.PHONY: help setup generate verify lint test test-unit test-client test-api test-chart test-cluster test-faults test-strimzi images cluster \
         cluster-down demo demo-brokers demo-networks bench clean
 
 help: ## Show what there is
@@ -37,9 +40,8 @@ lint: setup ## Check style, types, layers, shell and Go
 	shellcheck $(SHELL_SCRIPTS)
 	cd images/client && test -z "$$(gofmt -l .)" && $(CURDIR)/tools/go vet ./... && $(CURDIR)/tools/staticcheck ./...
 
-test: setup verify lint ## Everything that must pass
-	$(MAKE) --jobs=2 --output-sync=target test-client test-unit test-api test-chart
-	$(MAKE) test-cluster
+test: setup verify lint ## Everything that must pass, two at a time: faults mostly wait, the others mostly work
+	$(MAKE) --jobs=2 --output-sync=target test-faults test-client test-unit test-api test-chart test-cluster
 
 test-unit: setup ## Pure tests, in seconds
 	$(VENV)/bin/pytest tests/unit tests/contract
@@ -54,8 +56,12 @@ test-api: setup ## CRDs and CEL rules in a real API server
 test-chart: setup ## The Helm chart
 	$(VENV)/bin/pytest tests/chart
 
-test-cluster: cluster images ## A real cluster, faults included
-	tools/test-cluster
+test-cluster: images ## A real cluster
+	$(CLUSTER_TESTS) tests/cluster tests/e2e $(FAULTS:%=--ignore=%)
+
+test-faults: images ## Faults, and Kafka, on a cluster of their own
+	CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-faults $(CLUSTER_TESTS) $(FAULTS)
+	CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-faults python3 -m tests.cluster down
 
 test-strimzi: setup ## Kafka by Strimzi alone; CLUSTER=current: by the Strimzi that watches there
 	@if [ $(CLUSTER) = built-in ]; then $(MAKE) cluster images; fi
