@@ -56,10 +56,12 @@ test-api: setup ## CRDs and CEL rules in a real API server
 test-chart: setup ## The Helm chart
 	$(VENV)/bin/pytest tests/chart
 
-test-cluster: images ## A real cluster
+test-cluster: setup ## A real cluster
+	python3 -m images.build
 	$(CLUSTER_TESTS) tests/cluster tests/e2e $(FAULTS:%=--ignore=%)
 
-test-faults: images ## Faults, and Kafka, on a cluster of their own
+test-faults: setup ## Faults, and Kafka, on a cluster of their own
+	python3 -m images.build
 	CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-faults $(CLUSTER_TESTS) $(FAULTS)
 	CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-faults python3 -m tests.cluster down
 
