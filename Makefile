@@ -41,7 +41,7 @@ lint: setup ## Check style, types, layers, shell and Go
 	cd images/client && test -z "$$(gofmt -l .)" && $(CURDIR)/tools/go vet ./... && $(CURDIR)/tools/staticcheck ./...
 
 test: setup verify lint ## Everything that must pass, two at a time: faults mostly wait, the others mostly work
-	$(MAKE) --jobs=2 --output-sync=target test-faults test-client test-unit test-api test-chart test-cluster
+	$(MAKE) --jobs=2 --output-sync=target test-faults test-client test-unit test-cluster test-api test-chart
 
 test-unit: setup ## Pure tests, in seconds
 	$(VENV)/bin/pytest tests/unit tests/contract
