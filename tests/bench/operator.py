@@ -47,7 +47,7 @@ def _latencies(kubectl: Kubectl) -> list[Comparison]:
     with watching(kubectl) as watch:
         applied = time.monotonic()
         kubectl.apply(manifest)
-        Running(kubectl).wait_for_phase("Complete")
+        Running(kubectl).wait_for_phase("Complete", seconds=180)
         starts = [watch.first(_client_of(case)) for case in CASES]
         ends = [watch.first(_client_of(case, succeeded)) for case in CASES]
         first = watch.first(lambda pod: True)
@@ -76,7 +76,7 @@ def _queue(kubectl: Kubectl, release: Release) -> Comparison:
     def all_queued() -> bool:
         return re.search(rf"^tierbench_queue_length {QUEUED}(\.0)?$", release.metrics(), re.MULTILINE) is not None
 
-    wait_for(f"{QUEUED} benchmarks are queued", all_queued)
+    wait_for(f"{QUEUED} benchmarks are queued", all_queued, 120)
     found = re.search(r"^process_resident_memory_bytes (\S+)$", release.metrics(), re.MULTILINE)
     assert found is not None
     return limit(f"RSS with {QUEUED} benchmarks queued", "MiB", float(found.group(1)) / 2**20, 150)

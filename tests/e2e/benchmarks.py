@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from tests.e2e.kubectl import LIMIT_SECONDS, Kubectl, wait_for
+from tests.e2e.kubectl import Kubectl, wait_for
 
 CHILDREN = ("pods", "jobs", "services", "configmaps", "secrets", "persistentvolumeclaims")
 API_VERSION = "tierbench.io/v1alpha1"
@@ -27,6 +27,7 @@ def file_transfer(name: str = "files", **spec: Any) -> dict[str, Any]:
         "fileSizes": ["1Mi"],
         "storage": {"hostPath": {"path": "/var/lib/tierbench"}},
         "repetitions": 3,
+        "timeouts": {"schedulingSeconds": 20},
         **spec,
     }
     return {"apiVersion": API_VERSION, "kind": "FileTransferBenchmark", "metadata": {"name": name}, "spec": body}
@@ -40,6 +41,7 @@ def broker(name: str = "brokers", **spec: Any) -> dict[str, Any]:
         "clients": {"nodeClasses": ["user"]},
         "load": {"messagesPerPublisher": 50},
         "repetitions": 2,
+        "timeouts": {"schedulingSeconds": 20},
         **spec,
     }
     given = {key: value for key, value in body.items() if value is not None}
@@ -55,6 +57,7 @@ def network(name: str = "networks", **spec: Any) -> dict[str, Any]:
         "durationSeconds": 1,
         "ping": {"count": 5, "intervalMilliseconds": 10},
         "repetitions": 2,
+        "timeouts": {"schedulingSeconds": 20},
         **spec,
     }
     return {"apiVersion": API_VERSION, "kind": "NetworkBenchmark", "metadata": {"name": name}, "spec": body}
@@ -85,7 +88,7 @@ class Running:
         label = f"tierbench.io/benchmark={self.name}"
         return sorted(self.kubectl.list("benchmarkresults", label), key=lambda item: int(item["spec"]["case"]))
 
-    def wait_for_phase(self, *phases: str, seconds: float = LIMIT_SECONDS) -> dict[str, Any]:
+    def wait_for_phase(self, *phases: str, seconds: float = 120) -> dict[str, Any]:
         """The status, once it has one of the phases."""
 
         def reached() -> dict[str, Any] | None:
@@ -96,7 +99,7 @@ class Running:
 
         return wait_for(f"{self.name} is {' or '.join(phases)}", reached, seconds)
 
-    def wait_for_pod(self, role: str, *, running: bool = True) -> dict[str, Any]:
+    def wait_for_pod(self, role: str, *, running: bool = True, seconds: float = 60) -> dict[str, Any]:
         """A pod of this role, once it runs."""
         label = f"tierbench.io/benchmark={self.name},tierbench.io/role={role}"
 
@@ -104,9 +107,9 @@ class Running:
             pods = [pod for pod in self.kubectl.list("pods", label) if "deletionTimestamp" not in pod["metadata"]]
             return next((pod for pod in pods if not running or pod["status"]["phase"] == "Running"), None)
 
-        return wait_for(f"a {role} pod of {self.name}", found)
+        return wait_for(f"a {role} pod of {self.name}", found, seconds)
 
-    def wait_for_trial(self, trial: int = 1) -> None:
+    def wait_for_trial(self, trial: int = 1, *, seconds: float = 120) -> None:
         """Returns while this trial, or one after it, is under way in every client pod."""
         label = f"tierbench.io/benchmark={self.name},tierbench.io/role=client"
 
@@ -119,7 +122,7 @@ class Running:
             pods = self.kubectl.list("pods", label)
             return bool(pods) and all(began(pod["metadata"]["name"]) for pod in pods)
 
-        wait_for(f"trial {trial} of {self.name}", all_began)
+        wait_for(f"trial {trial} of {self.name}", all_began, seconds)
 
     def condition(self, kind: str) -> dict[str, Any]:
         """One condition."""
@@ -151,4 +154,4 @@ def assert_every_trial_once(running: Running, trials: int = 3) -> None:
 
 def assert_nothing_left(running: Running) -> None:
     """Pods, Jobs, Services, Secrets, Leases: all gone."""
-    wait_for(f"nothing is left of {running.name}", lambda: not running.leftovers())
+    wait_for(f"nothing is left of {running.name}", lambda: not running.leftovers(), 60)

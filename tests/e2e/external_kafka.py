@@ -38,7 +38,7 @@ def external_kafka(kubectl: Kubectl, users: Sequence[str], trusted: str) -> str:
         {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": service},
         {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _pod(users)},
     )
-    wait_for("Kafka is ready", lambda: _ready(kubectl.get("pod", "kafka")))
+    wait_for("Kafka is ready", lambda: _ready(kubectl.get("pod", "kafka")), 90)
     return f"{host}:{PORT}"
 
 

@@ -12,7 +12,6 @@ import yaml
 from tests.e2e.reader import Reader, ReadError
 
 POLL_SECONDS = 0.25
-LIMIT_SECONDS = 300  # far more than anything takes, on a busy machine too
 
 
 class KubectlError(Exception):
@@ -70,7 +69,7 @@ def _reader_in(environment: frozenset[tuple[str, str]]) -> Reader:
 T = TypeVar("T")
 
 
-def wait_for(what: str, probe: Callable[[], T | None], seconds: float = LIMIT_SECONDS) -> T:
+def wait_for(what: str, probe: Callable[[], T | None], seconds: float = 60) -> T:
     """What `probe` gives once it gives something; errors of the API server count as nothing."""
     end = time.monotonic() + seconds
     last: object = None

@@ -63,7 +63,7 @@ class Release:
             pods = self.kubectl.list("pods", label, "status.phase=Running")
             return [pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]]
 
-        return wait_for("the operator runs", running)[0]
+        return wait_for("the operator runs", running, 60)[0]
 
     def kill(self, cluster: Cluster) -> None:
         """SIGKILL to the operator's process. Its pod goes too, or the kubelet would wait longer after each kill."""
@@ -79,7 +79,7 @@ class Release:
             pod = self.kubectl.get("pod", self.pod)
             return all(container["ready"] for container in pod["status"].get("containerStatuses", []))
 
-        wait_for("the operator is ready", is_ready)
+        wait_for("the operator is ready", is_ready, 60)
 
     def metrics(self) -> str:
         """What /metrics says."""

@@ -45,7 +45,7 @@ def _name(pid: int) -> str:
 def test_stopped_broker_that_keeps_its_volume_loses_nothing(kubectl: Kubectl, cluster: Cluster, delivery: str) -> None:
     running = measure(kubectl, brokers=[_persistent()], delivery=[delivery], **LONG)
     kill_broker(running, cluster, signal.SIGTERM)
-    running.wait_for_phase("Complete")
+    running.wait_for_phase("Complete", seconds=120)
     status = running.results[0]["status"]
     assert status["phase"] == "Measured", status
     assert status["counts"]["messages"]["lost"] == 0, status["counts"]
@@ -61,7 +61,7 @@ def test_killed_broker_without_a_memory(kubectl: Kubectl, cluster: Cluster) -> N
     """What it had taken and lost is counted, and nothing is called valid that lost messages."""
     running = measure(kubectl, delivery=["AtLeastOnce"], **{**LONG, "pacing": {"asFastAsPossible": {}}})
     kill_broker(running, cluster, signal.SIGKILL)
-    running.wait_for_phase("Complete", "Failed")
+    running.wait_for_phase("Complete", "Failed", seconds=120)
     counts = running.results[0]["status"]["counts"]["messages"]
     assert counts["sent"] == counts["received"] + counts["lost"]
     assert counts["acknowledgedLost"] <= counts["lost"]
@@ -75,7 +75,7 @@ def test_client_pod_killed_repeats_the_trial(kubectl: Kubectl) -> None:
     pod = running.wait_for_pod("client")["metadata"]["name"]
     running.wait_for_trial(2)
     kubectl("delete", "pod", pod, "--grace-period=0", "--force")
-    running.wait_for_phase("Complete")
+    running.wait_for_phase("Complete", seconds=180)
     status = running.results[0]["status"]
     assert [trial["trial"] for trial in status["trials"]] == [1, 2]
     assert status["counts"]["interruptions"] == 1
@@ -87,7 +87,7 @@ def test_payload_larger_than_the_broker_takes(kubectl: Kubectl) -> None:
     """One case fails with the reason, the other is measured."""
     small = {"name": "mosquitto", "mosquitto": {"messageSizeLimit": 5000}}
     running = measure(kubectl, brokers=[small], payload={"sizes": ["1Ki", "10Ki"]}, patienceMilliseconds=1000)
-    running.wait_for_phase("Complete")
+    running.wait_for_phase("Complete", seconds=120)
     outcomes = {item["spec"]["levels"]["payloadSize"]: item["status"].get("reason", "") for item in running.results}
     assert outcomes == {"1Ki": "", "10Ki": "PayloadNotDelivered"}
     assert_nothing_left(running)
@@ -117,13 +117,13 @@ def _secret(kubectl: Kubectl, name: str, data: dict[str, str]) -> None:
 
 def _measured_elsewhere(kubectl: Kubectl, cluster: Cluster, external: dict[str, Any]) -> bool:
     running = _external(kubectl, "good", external)
-    running.wait_for_phase("Complete")
+    running.wait_for_phase("Complete", seconds=120)
     return bool(running.results[0]["status"]["counts"]["messages"]["received"] == 100)
 
 
 def _refused(kubectl: Kubectl, external: dict[str, Any]) -> str:
     running = _external(kubectl, "refused", external)
-    running.wait_for_phase("Failed")
+    running.wait_for_phase("Failed", seconds=150)
     assert_nothing_left(running)
     reason: str = running.results[0]["status"]["reason"]
     return reason

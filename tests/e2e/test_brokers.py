@@ -14,11 +14,11 @@ from tests.e2e.operator_release import pids
 FRAME_BYTES = 1514
 
 
-def run(kubectl: Kubectl, name: str = "brokers", **spec: Any) -> list[dict[str, Any]]:
+def run(kubectl: Kubectl, name: str = "brokers", *, seconds: float = 240, **spec: Any) -> list[dict[str, Any]]:
     """Results of a benchmark that ran to its end: every case measured, and every count reconciled."""
     kubectl.apply(broker(name, **spec))
     running = Running(kubectl, name, "brokerbenchmark")
-    running.wait_for_phase("Complete")
+    running.wait_for_phase("Complete", seconds=seconds)
     for result in running.results:
         status = result["status"]
         assert status["phase"] == "Measured", status

@@ -55,7 +55,7 @@ def test_two_releases_in_two_namespaces_share_the_nodes(
         for space in spaces:
             space.apply(file_transfer(fileSizes=["64Mi"], repetitions=5))
         left, right = (Running(space) for space in spaces)
-        wait_for("one is queued", lambda: "Queued" in {left.status.get("phase"), right.status.get("phase")})
+        wait_for("one is queued", lambda: "Queued" in {left.status.get("phase"), right.status.get("phase")}, 30)
         for running in (left, right):
             running.wait_for_phase("Complete")
             assert_every_trial_once(running, 5)

@@ -30,7 +30,7 @@ def test_operator_killed_again_and_again(kubectl: Kubectl, release: Release, clu
     for _ in range(8):
         release.kill(cluster)
         release.ready()
-        wait_for("a step not seen before", lambda: step() not in seen or running.status.get("phase") == "Complete")
+        wait_for("a step not seen before", lambda: step() not in seen or running.status.get("phase") == "Complete", 90)
         seen.add(step())
         if running.status.get("phase") == "Complete":
             break
@@ -61,7 +61,7 @@ def test_server_pod_killed_in_mid_transfer(kubectl: Kubectl) -> None:
     running.wait_for_trial()
     pod = running.wait_for_pod("server")
     kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force")
-    running.wait_for_phase("Complete")
+    running.wait_for_phase("Complete", seconds=180)
     assert_every_trial_once(running, 2)
     assert running.results[0]["status"]["counts"]["retries"] >= 1
     assert_nothing_left(running)
@@ -77,10 +77,10 @@ def test_server_node_without_power(kubectl: Kubectl, cluster: Cluster) -> None:
     running.wait_for_pod("client")
     cluster.signal("jetson-1", signal.SIGKILL)
     try:
-        running.wait_for_phase("Complete")
+        running.wait_for_phase("Complete", seconds=150)
     finally:
         cluster.start("jetson-1")
-        wait_for("the node is Ready again", cluster.ready)
+        wait_for("the node is Ready again", cluster.ready, 90)
     failed, measured = running.results
     assert (failed["spec"]["server"]["node"], failed["status"]["reason"]) == ("jetson-1", "NodeNotReady")
     assert measured["status"]["phase"] == "Measured"
@@ -98,7 +98,7 @@ def test_api_server_away_for_a_minute(kubectl: Kubectl, cluster: Cluster) -> Non
     cluster.start("apiserver")
     cluster.wait_for_api()
     wait_for("every node is Ready again", cluster.ready, 150)
-    running.wait_for_phase("Complete")
+    running.wait_for_phase("Complete", seconds=120)
     assert_every_trial_once(running, 4)
     assert_nothing_left(running)
 
@@ -112,14 +112,14 @@ def test_log_cut_short(kubectl: Kubectl, release: Release, cluster: Cluster) -> 
     try:
         ended = ("Succeeded", "Failed")
         name = pod["metadata"]["name"]
-        wait_for("the client has ended", lambda: kubectl.get("pod", name)["status"]["phase"] in ended)
+        wait_for("the client has ended", lambda: kubectl.get("pod", name)["status"]["phase"] in ended, 90)
         log = next(iter(_container_logs(cluster, pod)))
         lines = log.read_bytes().splitlines(keepends=True)
         began = [number for number, line in enumerate(lines, start=1) if b'"TrialStarted"' in line]
         os.truncate(log, sum(map(len, lines[: began[9]])) + 10)
     finally:
         release.kubectl("scale", "deployment", "tierbench", "--replicas=1")
-    running.wait_for_phase("Complete")
+    running.wait_for_phase("Complete", seconds=120)
     assert_every_trial_once(running, 12)
     assert running.results[0]["status"]["counts"]["interruptions"] == 1
 

@@ -18,7 +18,7 @@ def advised(kubectl: Kubectl, *reasons: str) -> dict[str, Any]:
         found = [item["reason"] for item in status.get("conditions", []) if item["type"] == "Answered"]
         return status if set(found) & set(reasons) else None
 
-    return wait_for(f"the advice says {' or '.join(reasons)}", answered)
+    return wait_for(f"the advice says {' or '.join(reasons)}", answered, 30)
 
 
 def test_two_classes_are_measured_and_compared(kubectl: Kubectl, release: Release) -> None:
@@ -85,7 +85,7 @@ def test_further_runs_are_numbered_planned_and_held_to_what_was_asked(kubectl: K
     regressed = running.condition("Regressed")
     assert (regressed["status"], regressed["reason"]) == ("True", "WorseThanBefore")
     next_year = datetime.now(UTC).year + 1
-    wait_for("the next run is planned", lambda: running.status.get("nextRunTime") == f"{next_year}-01-01T00:00:00Z")
+    wait_for("the next run is planned", lambda: running.status.get("nextRunTime") == f"{next_year}-01-01T00:00:00Z", 30)
     story = kubectl("describe", "ftb", "files")
     assert "ConstraintsMet" in story
     assert "ConstraintsBroken" in story

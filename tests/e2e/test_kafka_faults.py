@@ -40,7 +40,7 @@ def test_killed_kafka_loses_nothing_that_it_acknowledged(kubectl: Kubectl, clust
     """However long a busy machine takes to start it again."""
     running = measure(kubectl, **LONG, patienceMilliseconds=60_000)
     os.kill(loaded_broker(running, cluster), signal.SIGKILL)
-    running.wait_for_phase("Complete", "Failed")
+    running.wait_for_phase("Complete", "Failed", seconds=180)
     status = running.results[0]["status"]
     assert status["phase"] == "Measured", (status.get("message"), status["trials"])
     messages = status["counts"]["messages"]
@@ -54,7 +54,7 @@ def test_kafka_without_memory_is_named(kubectl: Kubectl, cluster: Cluster) -> No
     """Its heap is touched bit by bit, and the kernel kills it for what the node does not have."""
     running = measure(kubectl, **{**LONG, "pacing": {"asFastAsPossible": {}}, "load": {"durationSeconds": 60}})
     _hold_memory(loaded_broker(running, cluster))
-    running.wait_for_phase("Failed")
+    running.wait_for_phase("Failed", seconds=120)
     status = running.results[0]["status"]
     assert (status["phase"], status["reason"]) == ("Failed", "OutOfMemory")
     assert "container kafka" in status["message"]
@@ -89,6 +89,6 @@ def test_external_kafka_and_whom_it_does_not_trust(kubectl: Kubectl) -> None:
 def _ended(kubectl: Kubectl, name: str, address: str) -> Running:
     external = {"address": address, "protocol": "Kafka", "secretRef": {"name": name}}
     running = measure(kubectl, name, brokers=[{"name": "site", "external": external}], servers=None, readySeconds=5)
-    running.wait_for_phase("Complete", "Failed")
+    running.wait_for_phase("Complete", "Failed", seconds=120)
     assert_nothing_left(running)
     return running

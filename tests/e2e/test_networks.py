@@ -21,7 +21,7 @@ def run(kubectl: Kubectl, **spec: Any) -> list[dict[str, Any]]:
     """Results of a benchmark that ran to its end."""
     kubectl.apply(network(**spec))
     running = Running(kubectl, "networks", "networkbenchmark")
-    running.wait_for_phase("Complete", "Failed")
+    running.wait_for_phase("Complete", "Failed", seconds=120)
     assert_nothing_left(running)
     return running.results
 

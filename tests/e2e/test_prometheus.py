@@ -63,7 +63,7 @@ def assert_dashboards_show_something(prometheus: str, namespace: str) -> None:
     for dashboard in dashboards():
         for title, target in dashboard.targets:
             expression = dashboard.shown(target["expr"], namespace=namespace)
-            wait_for(f"{dashboard.name}, {title}: {expression}", partial(numbers, prometheus, expression))
+            wait_for(f"{dashboard.name}, {title}: {expression}", partial(numbers, prometheus, expression), 30)
         for name, (series, label) in dashboard.label_queries.items():
             matching = {"match[]": dashboard.shown(series, namespace=namespace)}
             assert ask(prometheus, f"label/{label}/values", **matching), f"{dashboard.name}: nothing for {name}"
@@ -115,4 +115,4 @@ def test_queries_over_a_real_run(kubectl: Kubectl, prometheus: str) -> None:
     assert_dashboards_show_something(prometheus, kubectl.namespace)
 
     kubectl("delete", "ftb", "files", "--wait")
-    wait_for("no series of a deleted benchmark", lambda: not query(prometheus, mean))
+    wait_for("no series of a deleted benchmark", lambda: not query(prometheus, mean), 30)

@@ -5,8 +5,8 @@ from tests.e2e.kubectl import Kubectl
 from tests.e2e.operator_release import Release
 
 
-def _only_failure(running: Running) -> tuple[str, str]:
-    running.wait_for_phase("Failed")
+def _only_failure(running: Running, *, seconds: float = 90) -> tuple[str, str]:
+    running.wait_for_phase("Failed", seconds=seconds)
     assert_nothing_left(running)
     status = running.results[0]["status"]
     return status["reason"], status["message"]
@@ -20,9 +20,7 @@ def test_disk_too_small(kubectl: Kubectl) -> None:
 
 
 def test_unknown_class(kubectl: Kubectl) -> None:
-    kubectl.apply(
-        file_transfer(servers={"nodeClasses": ["no-such-class", "cloud"]}, timeouts={"schedulingSeconds": 10})
-    )
+    kubectl.apply(file_transfer(servers={"nodeClasses": ["no-such-class", "cloud"]}, timeouts={"schedulingSeconds": 5}))
     running = Running(kubectl)
     running.wait_for_phase("Complete")
     outcomes = {item["spec"]["server"]["nodeClass"]: item["status"].get("reason", "") for item in running.results}
