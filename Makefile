@@ -8,8 +8,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 PACKAGES := operator/src/tierbench images tests
 FAULTS := $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka_faults.py test_kafka.py test_strimzi.py)
-# Other work on the machine can spoil a measurement: what fails is tried once more, and the closing lines count it.
-CLUSTER_TESTS := $(VENV)/bin/pytest --durations=15 --reruns=1 --rerun-show-tracebacks -raR
+CLUSTER_TESTS := $(VENV)/bin/pytest --durations=15
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
 .PHONY: help setup generate verify lint test test-unit test-client test-api test-chart test-cluster test-faults test-strimzi images cluster \

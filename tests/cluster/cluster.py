@@ -219,12 +219,12 @@ class Cluster:
             plane.start(daemon)
         self.kubectl("apply", "-f", str(Path(__file__).parent / "manifests"))
         volumes.apply(self)
-        wait(self._complete, f"every component to run and every node to be Ready (logs in {self.folder / 'log'})", 120)
+        wait(self._complete, f"every component to run and every node to be Ready (logs in {self.folder / 'log'})", 60)
 
     def _complete(self) -> bool:
         return all(running for _, running in self.status()) and self.ready()
 
-    def wait_for_api(self, seconds: float = 120) -> None:
+    def wait_for_api(self, seconds: float = 60) -> None:
         """Wait until the API server answers that it is ready."""
 
         def answers() -> bool:
@@ -244,7 +244,7 @@ class Cluster:
             )
             one.mark_booted()
         one.start("containerd")
-        wait(one.containerd_answers, f"containerd of {one.profile.name} (see {one.machine.log('containerd')})", 60)
+        wait(one.containerd_answers, f"containerd of {one.profile.name} (see {one.machine.log('containerd')})", 20)
         one.start("kubelet")
         one.start("kube-proxy")
 

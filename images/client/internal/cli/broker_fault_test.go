@@ -16,9 +16,6 @@ import (
 // soon is far from both: how long an end takes on a busy machine, and how long the load would go on.
 const soon = 30 * time.Second
 
-// beforePatience is what an end takes that does not wait for the broker as long as a load would.
-const beforePatience = 8 * time.Second
-
 // loading starts `broker` with a load that has begun when it returns; `ended` gives what it said, once it has ended.
 func loading(t *testing.T, broker *mosquitto, arguments ...string) (client *exec.Cmd, ended func() (int, []contract.Trial, contract.Seal)) {
 	t.Helper()
