@@ -40,6 +40,8 @@ lint: setup ## Check style, types, layers, shell and Go
 	cd images/client && test -z "$$(gofmt -l .)" && $(CURDIR)/tools/go vet ./... && $(CURDIR)/tools/staticcheck ./...
 
 test: setup verify lint ## Everything that must pass, two at a time: faults mostly wait, the others mostly work
+	python3 -m tests.cluster binaries
+	python3 -m images.build
 	$(MAKE) --jobs=2 --output-sync=target test-faults test-client test-unit test-cluster test-api test-chart
 
 test-unit: setup ## Pure tests, in seconds

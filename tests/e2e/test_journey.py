@@ -41,9 +41,9 @@ def test_two_classes_are_measured_and_compared(kubectl: Kubectl, release: Releas
     row = kubectl("get", "results", "--no-headers").splitlines()[0].split()
     assert row[1:5] == ["files", "1", "cloud", "user"]
     assert "1Mi" in row
-    first = running.results[0]["status"]
-    assert ("Yes" if first["valid"] else "No") in row
-    assert first["valid"] == (not first.get("invalid"))  # a busy machine may spoil it, and then it says by what
+    written = running.results[0]["status"]
+    assert ("Yes" if written["valid"] else "No") in row
+    assert written["valid"] == (not written.get("invalid"))  # a busy machine may spoil it, and then it says by what
     story = kubectl("describe", "filetransferbenchmark", "files")
     for word in ("RunStarted", "Starting", "CaseMeasured", "AllCasesMeasured"):
         assert word in story
