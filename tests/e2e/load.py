@@ -3,16 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.e2e.benchmarks import Running
 from tests.e2e.kubectl import wait_for
 
 ENOUGH_BYTES = 50_000
 
 
-def wait_for_load(running: Running, network: Callable[[], str], seconds: float = 120) -> None:
-    """Returns in mid-trial: a client that has begun one may still be connecting. `network` reads the server's
-    /proc/net/dev."""
-    running.wait_for_trial(seconds=seconds)
+def wait_for_load(network: Callable[[], str]) -> None:
+    """Returns in mid-trial, called in one: a client that has begun it may still be connecting. `network` reads the
+    server's /proc/net/dev."""
     before = _received(network())
     wait_for("messages come in", lambda: _received(network()) > before + ENOUGH_BYTES)
 

@@ -33,7 +33,7 @@ def kill_broker(running: Running, cluster: Cluster, number: signal.Signals) -> N
     running.wait_for_trial()
     namespace = running.kubectl.namespace
     (pid,) = (pid for pid in pids(cluster, namespace, pod, "mosquitto") if _name(pid) == "mosquitto")
-    wait_for_load(running, network_of(pid))
+    wait_for_load(network_of(pid))
     os.kill(pid, number)
 
 

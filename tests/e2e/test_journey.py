@@ -110,6 +110,6 @@ def test_idle_operator_writes_nothing(kubectl: Kubectl, release: Release) -> Non
     running = Running(kubectl)
     running.wait_for_phase("Complete")
     assert_nothing_left(running)
-    before = kubectl.get("ftb", "files")["metadata"]
+    before = kubectl.get("filetransferbenchmark", "files")["metadata"]
     assert "finalizers" not in before
     assert not [key for key in before.get("annotations", {}) if "kopf" in key]

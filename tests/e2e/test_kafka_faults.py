@@ -32,7 +32,7 @@ def loaded_broker(running: Running, cluster: Cluster) -> int:
     running.wait_for_trial()
     found = pids(cluster, running.kubectl.namespace, pod, "java")
     broker = next(pid for pid in found if Path(f"/proc/{pid}/comm").read_text().strip() == "java")
-    wait_for_load(running, network_of(broker))
+    wait_for_load(network_of(broker))
     return broker
 
 

@@ -120,7 +120,8 @@ def test_killed_broker_loses_nothing_that_it_acknowledged(
     measured = measure(kubectl, brokers=brokers, delivery=["AtLeastOnce"], patienceMilliseconds=patience, **load)
     pod = broker_pod(measured)["metadata"]["name"]
     in_broker = ("exec", pod, "--container=kafka", "--")
-    wait_for_load(measured, lambda: kubectl(*in_broker, "cat", "/proc/net/dev"), SECONDS)
+    measured.wait_for_trial(seconds=SECONDS)
+    wait_for_load(lambda: kubectl(*in_broker, "cat", "/proc/net/dev"))
     kubectl(*in_broker, "sh", "-c", KILL)
     wait_for("the topic goes", lambda: not kubectl.list("kafkatopics"), SECONDS)
     kill(release)
