@@ -12,7 +12,7 @@ import (
 )
 
 func TestAStallIsSeenOnceTheTimeoutHasPassed(t *testing.T) {
-	const timeout = 400 * time.Millisecond
+	const timeout = time.Second
 	for name, stall := range map[string]func(http.ResponseWriter){
 		"in the body":     func(writer http.ResponseWriter) { half(writer, untilGone) },
 		"before the head": holdBack,
@@ -41,7 +41,7 @@ func holdBack(writer http.ResponseWriter) {
 
 // Data trickles for longer than the timeout, but never is the wait for more of it as long: the deadline must move.
 func TestAPauseShorterThanTheTimeoutIsNoStall(t *testing.T) {
-	const timeout, pause = 300 * time.Millisecond, 200 * time.Millisecond
+	const timeout, pause = 2 * time.Second, 600 * time.Millisecond
 	trickle := once(func(writer http.ResponseWriter) {
 		writer.Header().Set("Content-Length", fmt.Sprint(size))
 		for part := range 4 {
@@ -66,6 +66,7 @@ func TestAPauseShorterThanTheTimeoutIsNoStall(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			options := prepare(t)
 			options.ReadTimeout = timeout
 			trial := run(t, options)[0]
