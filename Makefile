@@ -57,7 +57,7 @@ test-api: setup ## CRDs and CEL rules in a real API server
 test-chart: setup ## The Helm chart
 	$(VENV)/bin/pytest tests/chart
 
-test-cluster: setup ## A real cluster
+test-cluster: setup ## A real cluster (IMAGES=nginx=docker.io/library/nginx:1.31: with another server than ours)
 	python3 -m images.build
 	$(CLUSTER_TESTS) tests/cluster tests/e2e $(FAULTS:%=--ignore=%)
 

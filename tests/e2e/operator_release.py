@@ -21,7 +21,10 @@ def pids(cluster: Cluster, namespace: str, pod: str, program: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Release:
-    """One `helm install` of tierbench; unless `built_here`, with the images of the chart's version."""
+    """One `helm install` of tierbench; unless `built_here`, with the images of the chart's version.
+
+    IMAGES in the environment replaces some: "nginx=docker.io/library/nginx:1.31 kafka=docker.io/apache/kafka:4.3.1".
+    """
 
     name: str
     kubectl: Kubectl
@@ -31,7 +34,9 @@ class Release:
         """Installs or upgrades, and waits until the operator is ready."""
         chosen = [f"{image}.image=ghcr.io/tierbench/{image}:dev" for image in IMAGES]
         chosen += ["operator.nodeSelector.hw=user"]
-        flags = [flag for value in (*(chosen if self.built_here else ()), *values) for flag in ("--set", value)]
+        asked = [word.replace("=", ".image=", 1) for word in os.environ.get("IMAGES", "").split()]
+        settings = (*(chosen if self.built_here else ()), *asked, *values)
+        flags = [flag for value in settings for flag in ("--set", value)]
         self._helm(
             "upgrade",
             "--install",

@@ -43,3 +43,22 @@ def test_a_server_that_was_killed_otherwise_goes_on() -> None:
 
 def test_a_client_out_of_memory_is_lost_as_any_other() -> None:
     assert pod_view(pod("client", **KILLED)).problem is None
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        ("starting\nError: Unable to open pwfile\n", "again and again: Error: Unable to open pwfile"),
+        ("", "again and again, and says nothing"),
+    ],
+)
+def test_a_server_that_cannot_stay_is_named_with_its_last_words(log: str, words: str) -> None:
+    looping = {
+        "restartCount": 2,
+        "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": {"exitCode": 13, "reason": "Error", "message": log}},
+    }
+    problem = pod_view(pod("server", **looping)).problem
+    assert problem is not None
+    assert problem.reason == "CrashLoop"
+    assert problem.message == f"container kafka ends with exit code 13 {words}"

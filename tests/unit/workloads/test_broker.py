@@ -1,5 +1,6 @@
 """What a BrokerBenchmark deploys: least rights, settings on purpose, and each client what it needs and no more."""
 
+import re
 from typing import Any
 
 import pytest
@@ -78,6 +79,20 @@ def test_mosquitto_is_configured_on_purpose() -> None:
     facts = given.service(given.slots()[0], NodeSize())
     assert facts is not None
     assert all(f"{name} {value}" in lines for name, value in facts.settings.items())
+
+
+def test_mosquitto_opens_no_symbolic_link_for_its_passwords() -> None:
+    given = workload()
+    pod = next(item for item in given.server(site_of(given)) if item["kind"] == "Pod")
+    config_map = next(item for item in given.server(site_of(given)) if item["kind"] == "ConfigMap")
+    mounts = {mount["mountPath"]: mount for mount in pod["spec"]["containers"][0]["volumeMounts"]}
+    (file,) = re.findall("^password_file (.*)$", config_map["data"]["mosquitto.conf"], re.MULTILINE)
+    assert mounts[file] == {
+        "name": "credentials",
+        "mountPath": file,
+        "subPath": "mosquitto-passwords",
+        "readOnly": True,
+    }
 
 
 def test_without_tls_there_is_no_second_listener() -> None:

@@ -204,6 +204,9 @@ _WAITING = {
 }
 
 
+_WORDS = 300
+
+
 def _container_problem(container: Raw) -> Problem | None:
     waiting = container.get("state", {}).get("waiting", {})
     name = container["name"]
@@ -217,10 +220,15 @@ def _container_problem(container: Raw) -> Problem | None:
     if name == "prepare":
         return said or Problem(reasons.PREPARATION_FAILED, f"preparation ended with exit code {last['exitCode']}")
     if waiting.get("reason") == "CrashLoopBackOff" and container.get("restartCount", 0) > 1:
-        return said or Problem(
-            reasons.CRASH_LOOP, f"container {name} ends with exit code {last['exitCode']} again and again"
-        )
+        words = _last_line(last.get("message", ""))
+        ends = f"container {name} ends with exit code {last['exitCode']} again and again"
+        return said or Problem(reasons.CRASH_LOOP, f"{ends}: {words}" if words else f"{ends}, and says nothing")
     return None
+
+
+def _last_line(log: str) -> str:
+    lines = log.strip().splitlines()
+    return lines[-1][:_WORDS] if lines else ""
 
 
 def _out_of_memory(containers: Sequence[Raw]) -> Problem | None:

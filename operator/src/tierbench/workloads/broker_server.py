@@ -1,7 +1,7 @@
 """A broker of ours on a node: its objects, whichever broker it is."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from tierbench.api.benchmark import Access
@@ -40,11 +40,16 @@ class BrokerServer:
     data: Mapping[str, str] | None = None
     volumes: tuple[str, ...] = ()
     """Further paths that it writes to."""
+    plain_credentials: Mapping[str, str] = field(default_factory=dict)
+    """Paths, by their key, of credentials that it wants as plain files: in a Secret's mount all are symbolic links."""
 
     @property
     def mounts(self) -> tuple[Manifest, ...]:
         """Configuration, credentials, data, and what else it writes to."""
-        return (*_MOUNTS, *({"name": _volume(path), "mountPath": path} for path in self.volumes))
+        plain = (
+            {**CREDENTIALS_MOUNT, "mountPath": path, "subPath": key} for key, path in self.plain_credentials.items()
+        )
+        return (*_MOUNTS, *plain, *({"name": _volume(path), "mountPath": path} for path in self.volumes))
 
 
 def broker_of(spec: BrokerSpec, slot: Slot) -> Broker:
@@ -101,14 +106,19 @@ def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite,
 
 
 def _restricted(broker: BrokerServer, container: Manifest) -> Manifest:
-    return {**container, "image": broker.image, "securityContext": RESTRICTED, "volumeMounts": list(broker.mounts)}
+    return {
+        **container,
+        "image": broker.image,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "securityContext": RESTRICTED,
+        "volumeMounts": list(broker.mounts),
+    }
 
 
 def _container(broker: BrokerServer) -> Manifest:
     return {
         "name": broker.name,
         "command": list(broker.command),
-        "terminationMessagePolicy": "FallbackToLogsOnError",
         "ports": [{"name": name, "containerPort": port} for name, port in broker.ports.items()],
         # Only until it has started: a probe is a connection, and those that count are the clients'.
         "startupProbe": {

@@ -77,6 +77,7 @@ def _iperf3(images: Images, name: str, number: int) -> dict[str, Any]:
         "name": name,
         "image": images.network,
         "command": ["iperf3", "--server", "--port", str(number)],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "ports": [{"name": name, "containerPort": number}],
         # Only until it has started: to iperf3 a probe is a client that leaves.
         "startupProbe": {

@@ -7,7 +7,8 @@ from tierbench.workloads.agent import CREDENTIALS
 from tierbench.workloads.broker_server import CONFIGURATION, DATA, BrokerServer
 
 PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
-PASSWORDS_FILE: Final = f"{CREDENTIALS}/mosquitto-passwords"
+PASSWORDS_KEY: Final = "mosquitto-passwords"
+PASSWORDS_FILE: Final = f"/{PASSWORDS_KEY}"
 _UNLIMITED: Final = "0"
 
 
@@ -59,4 +60,6 @@ def mosquitto_server(mosquitto: Mosquitto, image: str, tls: bool) -> BrokerServe
         ports=PORTS,
         files={"mosquitto.conf": configuration(mosquitto, tls)},
         requests={"cpu": "50m", "memory": "32Mi"},
+        # From 2.1 on Mosquitto follows no symbolic link to its passwords.
+        plain_credentials={PASSWORDS_KEY: PASSWORDS_FILE},
     )

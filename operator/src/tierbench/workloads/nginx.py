@@ -151,6 +151,7 @@ def _nginx(images: Images) -> dict[str, Any]:
         "name": "nginx",
         "image": images.nginx,
         "command": ["nginx", "-c", "/etc/tierbench/nginx.conf", "-g", "daemon off;"],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "ports": [{"name": PORT_NAMES[tls], "containerPort": port} for tls, port in PORTS.items()],
         "readinessProbe": {
             "httpGet": {"path": "/ready", "port": PORTS[Tls.NONE]},
