@@ -49,6 +49,19 @@ def test_what_each_got_adds_up() -> None:
     assert merged.distributions.ping.count == 9
 
 
+def test_one_link_never_gave_more_than_it_has() -> None:
+    """Ten seconds of 50 Mbit/s each, but the second then has the link of 100 Mbit/s for itself for 100 ms more."""
+    late = {"bitsPerSecond": 50_495_050, "receivedBytes": 63_750_000, "sentBytes": 63_750_000}
+    (merged,) = together([shared(1, 50)], [shared(1, 0, upload=late)])
+    upload = network(merged).upload
+    assert upload is not None
+    assert upload.bits_per_second == pytest.approx(8 * (62_500_000 + 63_750_000) / 10.1)
+    (apart,) = together([shared(1, 50)], [shared(1, 50, start=200)])
+    upload = network(apart).upload
+    assert upload is not None
+    assert upload.bits_per_second == pytest.approx(1e9 / 10.2)
+
+
 def test_all_echo_requests_are_as_if_one_ping_had_sent_them() -> None:
     """Means 1 and 3 with standard deviation 1 each, as many of both: mean 2, variance 1 + 1."""
     ping = {"sent": 3, "received": 3, "minimumNanoseconds": 1, "maximumNanoseconds": 9}
@@ -77,7 +90,7 @@ def test_who_took_the_bandwidth_is_said() -> None:
     assert [status.statistics[f"client{number}BitsPerSecond"].mean for number in (1, 2, 3)] == [60e6, 30e6, 10e6]
     (note,) = status.facts
     assert note.reason == "UnevenShares"
-    assert note.message.startswith("Client 1 (pi-1, pi) took 60 % of 100 Mbit/s")
+    assert note.message.startswith("Client 1 (pi-1, pi) had 60.0 Mbit/s, 60 % of what they had in all")
     assert measured([shared(1, 33)], [shared(1, 33)], [shared(1, 34)]).facts == ()
 
 

@@ -24,8 +24,12 @@ def merge_networks(lines: Sequence[TrialLine | None]) -> Network:
     known = [line for line in lines if line is not None and line.network is not None]
     networks = [line.network for line in known if line.network is not None]
     return Network(
-        upload=_add([network.upload for network in networks if network.upload is not None]),
-        download=_add([network.download for network in networks if network.download is not None]),
+        upload=_add(
+            [(network.start_nanoseconds, network.upload) for network in networks if network.upload is not None]
+        ),
+        download=_add(
+            [(network.start_nanoseconds, network.download) for network in networks if network.download is not None]
+        ),
         ping=_pool([network.ping for network in networks if network.ping is not None]),
         shares=tuple(_share(client, line) for client, line in enumerate(lines)),
         overlap_parts_per_million=_overlap(known),
@@ -81,14 +85,34 @@ def _overlap(lines: Sequence[TrialLine]) -> int | None:
     return round(1e6 * max(together, 0) / longest)
 
 
-def _add(flows: Sequence[Flow]) -> Flow | None:
-    if not flows:
+def _add(started: Sequence[tuple[int | None, Flow]]) -> Flow | None:
+    """All flows together, each with its start in nanoseconds, if that is known."""
+    if not started:
         return None
+    flows = [flow for _, flow in started]
     jitters = [flow.jitter_nanoseconds for flow in flows if flow.jitter_nanoseconds is not None]
     sums = {name: _sum([getattr(flow, name) for flow in flows]) for name in Flow.model_fields if name != "tcp"}
     activities = [flow.tcp for flow in flows if flow.tcp is not None]
     jitter = round(fmean(jitters)) if jitters else None
-    return Flow(**(sums | {"jitter_nanoseconds": jitter}), tcp=_all_activity(activities))
+    together = {"bits_per_second": _rate(started), "jitter_nanoseconds": jitter}
+    return Flow(**(sums | together), tcp=_all_activity(activities))
+
+
+def _rate(started: Sequence[tuple[int | None, Flow]]) -> int:
+    """All that was received, from the first start to the last end, in bits a second.
+
+    Rates do not add up: the receiver whose last segments come late has for itself what the others have left.
+    """
+    starts = [start for start, _ in started if start is not None]
+    if len(starts) < len(started):
+        starts = [0] * len(started)
+    ends = [
+        start + 8e9 * flow.received_bytes / flow.bits_per_second
+        for start, (_, flow) in zip(starts, started, strict=True)
+        if flow.bits_per_second
+    ]
+    received = sum(flow.received_bytes for _, flow in started)
+    return round(8e9 * received / (max(ends) - min(starts))) if ends else 0
 
 
 def _all_activity(activities: Sequence[TcpActivity]) -> TcpActivity | None:

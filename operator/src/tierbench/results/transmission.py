@@ -42,8 +42,8 @@ def _taken(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
         return []
     node = spec.clients[most] if most < len(spec.clients) else spec.client
     message = (
-        f"Client {most + 1} ({node.node}, {node.node_class}) took {100 * rates[most] / total:.0f} % of "
-        f"{bit_rate(total)}; even shares are {100 / len(rates):.0f} %."
+        f"Client {most + 1} ({node.node}, {node.node_class}) had {bit_rate(rates[most])}, "
+        f"{100 * rates[most] / total:.0f} % of what they had in all; even shares are {100 / len(rates):.0f} %."
     )
     return [Note(reason="UnevenShares", message=message)]
 
