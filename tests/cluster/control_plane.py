@@ -84,6 +84,8 @@ class ControlPlane:
                 "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
                 f"--service-account-key-file={pki}/sa.pub",
                 f"--service-account-signing-key-file={pki}/sa.key",
+                # It needs a newer etcd than Debian's; clients that ask for it are told to list instead.
+                "--feature-gates=WatchList=false",
             ]
         if daemon == "controller-manager":
             return [
