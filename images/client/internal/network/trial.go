@@ -86,13 +86,14 @@ func meet(ctx context.Context, options *Options, number int, warmup bool) error 
 }
 
 // load makes the load of one trial; what the server refuses is tried again while it may become ready. Clients that measure
-// at once tell how long after their common start theirs began.
+// at once tell how long after their common start theirs began: by the kernel where this side's TCP is traced, for iperf3
+// agrees with its server first, over a link that the others may fill already; else by the start of iperf3.
 func load(ctx context.Context, options *Options, together time.Time) (contract.Trial, error) {
 	for deadline := time.Now().Add(options.Ready); ; {
 		started, cpu := time.Now(), usage.ProgramsCPU()
 		watched := watch(options)
 		seen, err := transmit(ctx, options)
-		activity, traces := watched()
+		own := watched()
 		var failure *contract.Failure
 		switch {
 		case err != nil && !errors.As(err, &failure):
@@ -106,13 +107,17 @@ func load(ctx context.Context, options *Options, together time.Time) (contract.T
 		trial := contract.Trial{
 			Outcome: contract.Completed, StartTime: contract.FormatTime(started), DurationNanoseconds: seen.took.Nanoseconds(),
 			Client:  contract.ClientSample{CPUNanoseconds: (usage.ProgramsCPU() - cpu).Nanoseconds()},
-			Network: &contract.Network{Upload: seen.upload, Download: seen.download}, Traces: traces,
+			Network: &contract.Network{Upload: seen.upload, Download: seen.download}, Traces: own.traces,
 		}
 		if seen.upload != nil {
-			seen.upload.TCP = activity
+			seen.upload.TCP = own.activity
 		}
 		if options.Parts > 1 {
-			after := started.Sub(together).Nanoseconds()
+			began := started
+			if !own.began.IsZero() {
+				began = own.began
+			}
+			after := began.Sub(together).Nanoseconds()
 			trial.Network.StartNanoseconds = &after
 		}
 		if failure != nil {
@@ -122,17 +127,25 @@ func load(ctx context.Context, options *Options, together time.Time) (contract.T
 	}
 }
 
+// sending is what was seen of TCP at this side; zero if that was not traced.
+type sending struct {
+	activity *contract.TCPActivity
+	traces   []contract.Trace
+	began    time.Time
+}
+
 // watch samples TCP at this side while it sends, if that is asked for; what it gives ends it.
-func watch(options *Options) func() (*contract.TCPActivity, []contract.Trace) {
+func watch(options *Options) func() sending {
 	if !options.traces() || options.Direction == Download {
-		return func() (*contract.TCPActivity, []contract.Trace) { return nil, nil }
+		return func() sending { return sending{} }
 	}
 	recorder := tcptrace.Start(tcptrace.Ports{Remote: map[uint16]bool{options.Port: true}}, options.TraceInterval)
-	return func() (*contract.TCPActivity, []contract.Trace) {
+	return func() sending {
 		activity, trace := recorder.End(options.Streams)
 		if trace == nil {
-			return nil, nil
+			return sending{}
 		}
-		return activity, []contract.Trace{{Side: contract.ClientSide, Data: trace.Encode()}}
+		began, _ := recorder.Began()
+		return sending{activity, []contract.Trace{{Side: contract.ClientSide, Data: trace.Encode()}}, began}
 	}
 }

@@ -120,12 +120,29 @@ func (r *Recorder) thin() {
 	}
 }
 
+// Began is when the connection that sent most began to, after End. That one never waited for data to send, so the kernel's
+// count of its busy time goes back to there. False if nothing was sent.
+func (r *Recorder) Began() (time.Time, bool) {
+	connections := r.bySent()
+	if len(connections) == 0 || connections[0].sent == 0 {
+		return time.Time{}, false
+	}
+	samples := connections[0].samples
+	last := samples[len(samples)-1]
+	busy := time.Duration(last.info.Busy_time) * time.Microsecond
+	return r.begun.Add(last.at - busy), true
+}
+
+func (r *Recorder) bySent() []*connection {
+	return slices.SortedFunc(maps.Values(r.seen), func(one, other *connection) int { return cmp.Compare(other.sent, one.sent) })
+}
+
 // End stops sampling, and tells of the connections that sent most, as many as carried the load: what else was there
 // (iperf3's own control connection, and those that only received) is left out. nil twice if there were none.
 func (r *Recorder) End(senders int) (*contract.TCPActivity, *Trace) {
 	close(r.stop)
 	<-r.done
-	connections := slices.SortedFunc(maps.Values(r.seen), func(one, other *connection) int { return cmp.Compare(other.sent, one.sent) })
+	connections := r.bySent()
 	connections = connections[:min(senders, len(connections))]
 	if len(connections) == 0 {
 		return nil, nil

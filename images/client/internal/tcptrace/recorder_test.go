@@ -97,6 +97,29 @@ func TestTheSenderIsTracedAndNobodyElse(t *testing.T) {
 	}
 }
 
+// TestTheSendersBeginningIsTheKernels sends long after the connection was made, as iperf3 does.
+func TestTheSendersBeginningIsTheKernels(t *testing.T) {
+	const idle = 300 * time.Millisecond
+	client, server, port := connected(t)
+	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, 5*time.Millisecond)
+	if _, err := client.Write([]byte("cookie")); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(idle)
+	sending := time.Now()
+	send(t, client, server, idle)
+	recorder.End(1)
+	began, known := recorder.Began()
+	if late := began.Sub(sending); !known || late < -idle/3 || late > idle/3 {
+		t.Errorf("%v after the first byte, known: %v", late, known)
+	}
+	silent := Start(Ports{}, time.Hour)
+	silent.End(1)
+	if _, known := silent.Began(); known {
+		t.Error("nothing was sent, but it began")
+	}
+}
+
 func TestATraceIsTextThatCanBeReadAgain(t *testing.T) {
 	client, server, port := connected(t)
 	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, 5*time.Millisecond)
