@@ -104,7 +104,7 @@ def at_once(**spec: Any) -> dict[str, Any]:
 
 def test_clients_at_once_share_by_their_links(kubectl: Kubectl, cluster: Cluster) -> None:
     with cluster.link("cloud-1", "50mbit"), cluster.link("jetson-1", "100mbit"):
-        (result,) = run(kubectl, **at_once(durationSeconds=3))
+        (result,) = run(kubectl, **at_once(durationSeconds=6))
     status = result["status"]
     assert [client["node"] for client in result["spec"]["clients"]] == ["cloud-1", "jetson-1"]
     for client, link in ((1, 50e6), (2, 100e6)):
