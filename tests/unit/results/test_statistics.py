@@ -21,6 +21,13 @@ def test_student_distribution(t: float, degrees: float) -> None:
     assert student_distribution(t, degrees) == pytest.approx(stats.t.cdf(t, degrees), abs=1e-10)
 
 
+@given(st.floats(1e-12, 0.01), st.floats(0.5, 500))
+def test_student_distribution_of_small_t(t: float, degrees: float) -> None:
+    """There the density is its steepness."""
+    beyond = student_distribution(t, degrees) - 0.5
+    assert beyond == pytest.approx(t * stats.t.pdf(0, degrees), rel=1e-3, abs=2e-16)
+
+
 # At 1 - 1e-16 SciPy itself is 3e-9 off.
 @given(st.floats(0, 1 - 1e-9), st.floats(0.5, 100), st.floats(0.5, 100))
 def test_incomplete_beta(x: float, a: float, b: float) -> None:

@@ -102,6 +102,8 @@ def _student_density(t: float, degrees: float) -> float:
 
 def student_distribution(t: float, degrees: float) -> float:
     """P(T <= t) for Student's t, t >= 0, by the regularised incomplete beta function (A&S 26.7.1)."""
+    if t * t < degrees:  # where the other form's argument is rounded to 1, and small t are lost
+        return 0.5 + 0.5 * incomplete_beta(t * t / (degrees + t * t), 0.5, degrees / 2)
     return 1 - 0.5 * incomplete_beta(degrees / (degrees + t * t), degrees / 2, 0.5)
 
 
