@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -11,7 +12,7 @@ import (
 
 // commits sends in transactions: each holds what came while the one before was committed.
 type commits struct {
-	client *kgo.Client
+	of     *connection
 	cancel context.CancelFunc
 	ended  chan struct{}
 
@@ -27,7 +28,7 @@ type entry struct {
 
 func startCommits(of *connection) *commits {
 	ctx, cancel := context.WithCancel(context.Background())
-	made := &commits{client: of.client, cancel: cancel, ended: make(chan struct{}), wake: make(chan struct{}, 1)}
+	made := &commits{of: of, cancel: cancel, ended: make(chan struct{}), wake: make(chan struct{}, 1)}
 	go made.run(ctx)
 	return made
 }
@@ -87,26 +88,29 @@ func (c *commits) persist(ctx context.Context, entries []entry) error {
 }
 
 func (c *commits) commit(ctx context.Context, entries []entry) error {
-	if err := c.client.BeginTransaction(); err != nil {
-		return err
+	client := c.of.client.Load()
+	if err := client.BeginTransaction(); err != nil {
+		return errors.Join(err, c.of.renew())
 	}
 	results := make(chan error, len(entries))
 	for _, one := range entries {
 		again := &kgo.Record{Topic: one.record.Topic, Value: one.record.Value}
-		c.client.Produce(ctx, again, func(_ *kgo.Record, err error) { results <- err })
+		client.Produce(ctx, again, func(_ *kgo.Record, err error) { results <- err })
 	}
-	err := c.client.Flush(ctx)
+	err := client.Flush(ctx)
 	for range entries {
 		if err == nil {
 			err = <-results
 		}
 	}
 	if err == nil {
-		err = c.client.EndTransaction(ctx, kgo.TryCommit)
+		err = client.EndTransaction(ctx, kgo.TryCommit)
 	}
 	if err != nil && ctx.Err() == nil {
-		_ = c.client.AbortBufferedRecords(ctx)
-		_ = c.client.EndTransaction(ctx, kgo.TryAbort)
+		_ = client.AbortBufferedRecords(ctx)
+		if client.EndTransaction(ctx, kgo.TryAbort) != nil && ctx.Err() == nil {
+			err = errors.Join(err, c.of.renew())
+		}
 	}
 	return err
 }

@@ -20,7 +20,8 @@ import (
 // connection is one client, whatever number of TCP connections it has.
 type connection struct {
 	driver    *Driver
-	client    *kgo.Client
+	options   []kgo.Opt
+	client    atomic.Pointer[kgo.Client]
 	events    broker.Events
 	commits   *commits // of ExactlyOnce alone
 	published atomic.Int64
@@ -34,7 +35,8 @@ type connection struct {
 	connected  bool
 	lost       bool // the last of them broke off
 	closing    bool
-	failed     error  // of the last attempt to connect
+	failed     error // of the last attempt to connect
+	refused    time.Time
 	topic      string // that it reads
 }
 
@@ -47,7 +49,24 @@ func newConnection(driver *Driver, events broker.Events) *connection {
 func (c *connection) fail(err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.failed = err
+	c.failed, c.refused = err, time.Now()
+}
+
+// untilNext is how long to wait before the next attempt to connect: some of the client's retries do not.
+func (c *connection) untilNext() time.Duration {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return time.Until(c.refused.Add(retryPause))
+}
+
+// renew makes another client of the same name: a producer of transactions that the broker has fenced never sends again. Nobody
+// else has that name, so what fenced it was the end of its own transaction, of which the broker's death hid the answer.
+func (c *connection) renew() error {
+	made, err := kgo.NewClient(c.options...)
+	if err == nil {
+		c.client.Swap(made).Close()
+	}
+	return err
 }
 
 func (c *connection) opened(one *conn) {
@@ -128,7 +147,7 @@ func (c *connection) Stands() bool {
 	c.mutex.Lock()
 	standing, reads := c.standing > 0, c.topic != ""
 	c.mutex.Unlock()
-	return standing || !reads && c.client.BufferedProduceRecords() == 0
+	return standing || !reads && c.client.Load().BufferedProduceRecords() == 0
 }
 
 // Statistics so far, those of the connections that are open included.
@@ -161,5 +180,5 @@ func (c *connection) Close() {
 	c.mutex.Lock()
 	c.closing = true
 	c.mutex.Unlock()
-	c.client.Close()
+	c.client.Load().Close()
 }

@@ -16,7 +16,7 @@ func TestAConnectionStandsWhileNothingWaitsForIt(t *testing.T) {
 	}
 	defer client.Close()
 	made := newConnection(&Driver{}, broker.Events{})
-	made.client = client
+	made.client.Store(client)
 	if !made.Stands() {
 		t.Error("a producer that has nothing to send is said not to stand")
 	}

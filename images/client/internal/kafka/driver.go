@@ -14,6 +14,7 @@ import (
 	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/link"
+	"tierbench.io/client/internal/pause"
 )
 
 // Deliveries.
@@ -62,13 +63,14 @@ type Driver struct {
 // Connect makes a client with connections of its own, and sees that the broker answers it.
 func (d *Driver) Connect(ctx context.Context, name string, events broker.Events) (broker.Connection, error) {
 	made := newConnection(d, events)
-	options := append(d.options(name), kgo.Dialer(made.dial), kgo.WithHooks(made))
-	var err error
-	if made.client, err = kgo.NewClient(options...); err != nil {
+	made.options = append(d.options(name), kgo.Dialer(made.dial), kgo.WithHooks(made))
+	client, err := kgo.NewClient(made.options...)
+	if err != nil {
 		return nil, &contract.Failure{Reason: "InvalidArguments", Message: err.Error()}
 	}
-	if err := made.client.Ping(ctx); err != nil {
-		made.client.Close()
+	made.client.Store(client)
+	if err := client.Ping(ctx); err != nil {
+		client.Close()
 		return nil, made.refusal(err)
 	}
 	if d.Delivery == ExactlyOnce {
@@ -104,6 +106,9 @@ func (c *connection) dial(ctx context.Context, _, advertised string) (net.Conn, 
 	address := advertised
 	if host, _, err := net.SplitHostPort(advertised); err == nil && host == c.driver.ServerName {
 		address = c.driver.Address
+	}
+	if err := pause.For(ctx, c.untilNext()); err != nil {
+		return nil, err
 	}
 	over, err := link.Open(ctx, address, c.driver.TLS, c.driver.Patience)
 	if err != nil {
