@@ -13,6 +13,7 @@ import (
 // commits sends in transactions: each holds what came while the one before was committed.
 type commits struct {
 	of     *connection
+	client *kgo.Client // of the connection, or what stands in for it as a producer
 	cancel context.CancelFunc
 	ended  chan struct{}
 
@@ -28,7 +29,7 @@ type entry struct {
 
 func startCommits(of *connection) *commits {
 	ctx, cancel := context.WithCancel(context.Background())
-	made := &commits{of: of, cancel: cancel, ended: make(chan struct{}), wake: make(chan struct{}, 1)}
+	made := &commits{of: of, client: of.client, cancel: cancel, ended: make(chan struct{}), wake: make(chan struct{}, 1)}
 	go made.run(ctx)
 	return made
 }
@@ -88,29 +89,47 @@ func (c *commits) persist(ctx context.Context, entries []entry) error {
 }
 
 func (c *commits) commit(ctx context.Context, entries []entry) error {
-	client := c.of.client.Load()
-	if err := client.BeginTransaction(); err != nil {
-		return errors.Join(err, c.of.renew())
+	if err := c.client.BeginTransaction(); err != nil {
+		return errors.Join(err, c.renew())
 	}
 	results := make(chan error, len(entries))
 	for _, one := range entries {
 		again := &kgo.Record{Topic: one.record.Topic, Value: one.record.Value}
-		client.Produce(ctx, again, func(_ *kgo.Record, err error) { results <- err })
+		c.client.Produce(ctx, again, func(_ *kgo.Record, err error) { results <- err })
 	}
-	err := client.Flush(ctx)
+	err := c.client.Flush(ctx)
 	for range entries {
 		if err == nil {
 			err = <-results
 		}
 	}
 	if err == nil {
-		err = client.EndTransaction(ctx, kgo.TryCommit)
+		err = c.client.EndTransaction(ctx, kgo.TryCommit)
 	}
 	if err != nil && ctx.Err() == nil {
-		_ = client.AbortBufferedRecords(ctx)
-		if client.EndTransaction(ctx, kgo.TryAbort) != nil && ctx.Err() == nil {
-			err = errors.Join(err, c.of.renew())
+		_ = c.client.AbortBufferedRecords(ctx)
+		if c.client.EndTransaction(ctx, kgo.TryAbort) != nil && ctx.Err() == nil {
+			err = errors.Join(err, c.renew())
 		}
 	}
 	return err
+}
+
+// renew makes another producer of the same name: one that the broker has fenced never sends again. Nobody else has that name,
+// so what fenced it was the end of its own transaction, of which the broker's death hid the answer.
+func (c *commits) renew() error {
+	made, err := kgo.NewClient(c.of.options...)
+	if err != nil {
+		return err
+	}
+	c.close()
+	c.client = made
+	return nil
+}
+
+// close ends the producer, but for the connection's own client, which may read.
+func (c *commits) close() {
+	if c.client != c.of.client {
+		c.client.Close()
+	}
 }

@@ -21,7 +21,7 @@ import (
 type connection struct {
 	driver    *Driver
 	options   []kgo.Opt
-	client    atomic.Pointer[kgo.Client]
+	client    *kgo.Client
 	events    broker.Events
 	commits   *commits // of ExactlyOnce alone
 	published atomic.Int64
@@ -57,16 +57,6 @@ func (c *connection) untilNext() time.Duration {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return time.Until(c.refused.Add(retryPause))
-}
-
-// renew makes another client of the same name: a producer of transactions that the broker has fenced never sends again. Nobody
-// else has that name, so what fenced it was the end of its own transaction, of which the broker's death hid the answer.
-func (c *connection) renew() error {
-	made, err := kgo.NewClient(c.options...)
-	if err == nil {
-		c.client.Swap(made).Close()
-	}
-	return err
 }
 
 func (c *connection) opened(one *conn) {
@@ -147,7 +137,7 @@ func (c *connection) Stands() bool {
 	c.mutex.Lock()
 	standing, reads := c.standing > 0, c.topic != ""
 	c.mutex.Unlock()
-	return standing || !reads && c.client.Load().BufferedProduceRecords() == 0
+	return standing || !reads && c.client.BufferedProduceRecords() == 0
 }
 
 // Statistics so far, those of the connections that are open included.
@@ -180,5 +170,8 @@ func (c *connection) Close() {
 	c.mutex.Lock()
 	c.closing = true
 	c.mutex.Unlock()
-	c.client.Load().Close()
+	if c.commits != nil {
+		c.commits.close()
+	}
+	c.client.Close()
 }

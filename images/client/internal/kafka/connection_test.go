@@ -16,7 +16,7 @@ func TestAConnectionStandsWhileNothingWaitsForIt(t *testing.T) {
 	}
 	defer client.Close()
 	made := newConnection(&Driver{}, broker.Events{})
-	made.client.Store(client)
+	made.client = client
 	if !made.Stands() {
 		t.Error("a producer that has nothing to send is said not to stand")
 	}

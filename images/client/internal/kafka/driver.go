@@ -64,13 +64,12 @@ type Driver struct {
 func (d *Driver) Connect(ctx context.Context, name string, events broker.Events) (broker.Connection, error) {
 	made := newConnection(d, events)
 	made.options = append(d.options(name), kgo.Dialer(made.dial), kgo.WithHooks(made))
-	client, err := kgo.NewClient(made.options...)
-	if err != nil {
+	var err error
+	if made.client, err = kgo.NewClient(made.options...); err != nil {
 		return nil, &contract.Failure{Reason: "InvalidArguments", Message: err.Error()}
 	}
-	made.client.Store(client)
-	if err := client.Ping(ctx); err != nil {
-		client.Close()
+	if err := made.client.Ping(ctx); err != nil {
+		made.client.Close()
 		return nil, made.refusal(err)
 	}
 	if d.Delivery == ExactlyOnce {

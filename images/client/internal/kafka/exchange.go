@@ -21,7 +21,7 @@ func (c *connection) Subscribe(ctx context.Context, topic string, arrived func([
 	if err != nil {
 		return err
 	}
-	c.client.Load().AddConsumePartitions(map[string]map[int32]kgo.Offset{name: from})
+	c.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{name: from})
 	go c.poll(arrived)
 	select {
 	case <-c.fetches:
@@ -42,7 +42,7 @@ func (c *connection) asked() {
 // poll gives messages on until the client is closed. A record without a value only prepares.
 func (c *connection) poll(arrived func([]byte, time.Time)) {
 	for {
-		fetches := c.client.Load().PollFetches(context.Background())
+		fetches := c.client.PollFetches(context.Background())
 		if fetches.IsClientClosed() {
 			return
 		}
@@ -89,5 +89,5 @@ func (c *connection) send(record *kgo.Record, answered func(error)) {
 		c.commits.add(record, answered)
 		return
 	}
-	c.client.Load().Produce(context.Background(), record, func(_ *kgo.Record, err error) { answered(err) })
+	c.client.Produce(context.Background(), record, func(_ *kgo.Record, err error) { answered(err) })
 }

@@ -42,7 +42,7 @@ func (c *connection) create(ctx context.Context, topic string) error {
 	wanted.Topic, wanted.NumPartitions, wanted.ReplicationFactor = topic, c.driver.Partitions, anyReplication
 	request := kmsg.NewPtrCreateTopicsRequest()
 	request.Topics = append(request.Topics, wanted)
-	response, err := request.RequestWith(ctx, c.client.Load())
+	response, err := request.RequestWith(ctx, c.client)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (c *connection) described(ctx context.Context, topic string) (bool, error) 
 	wanted.Topic = kmsg.StringPtr(topic)
 	request := kmsg.NewPtrMetadataRequest()
 	request.Topics, request.IncludeTopicAuthorizedOperations = append(request.Topics, wanted), true
-	response, err := request.RequestWith(ctx, c.client.Load())
+	response, err := request.RequestWith(ctx, c.client)
 	if err != nil {
 		return false, err
 	}
@@ -96,7 +96,7 @@ func (c *connection) ends(ctx context.Context, topic string) (map[int32]kgo.Offs
 	}
 	request := kmsg.NewPtrListOffsetsRequest()
 	request.Topics = append(request.Topics, wanted)
-	response, err := request.RequestWith(ctx, c.client.Load())
+	response, err := request.RequestWith(ctx, c.client)
 	if err != nil {
 		return nil, err
 	}
@@ -116,5 +116,5 @@ func (c *connection) remove(ctx context.Context, topic string) {
 	wanted.Topic = kmsg.StringPtr(topic)
 	request := kmsg.NewPtrDeleteTopicsRequest()
 	request.TopicNames, request.Topics = []string{topic}, append(request.Topics, wanted)
-	_, _ = request.RequestWith(ctx, c.client.Load())
+	_, _ = request.RequestWith(ctx, c.client)
 }
