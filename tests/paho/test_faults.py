@@ -101,7 +101,7 @@ def test_a_broker_that_forgets(own_broker: Mosquitto, tmp_path: Path) -> None:
     assert counts["sent"] == counts["received"] + counts["lost"] == 4000
     assert counts["received"] > 3000
     assert counts["reconnects"] == counts["errorCauses"]["Disconnected"] == 2
-    # Eight are under way, and each makes room for another as soon as it is back, which may be before it is acknowledged.
+    # Eight are under way, and each makes room for another once it is back, which may be before it is acknowledged.
     assert 0 < counts["retried"] <= 16
 
 
