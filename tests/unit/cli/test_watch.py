@@ -27,6 +27,10 @@ FTB, RESULTS = "filetransferbenchmarks", "benchmarkresults"
 def server(tmp_path: Path) -> Iterator[tuple[Store, str]]:
     with api_server(tmp_path) as found:
         yield found
+    for thread in threading.enumerate():
+        if "_pass_on" in thread.name:
+            thread.join(10)
+            assert not thread.is_alive(), f"{thread} goes on after its watch"
 
 
 def meanwhile(act: Callable[[], None]) -> threading.Thread:
@@ -123,7 +127,7 @@ def test_what_is_not_there_is_said(server: tuple[Store, str], capsys: Capture) -
 def test_a_watch_that_ends_goes_on_where_it_was(server: tuple[Store, str]) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Pending"))
-    news = follow(Cluster.connect(kubeconfig, None, None), FileTransferBenchmark.KIND)
+    news = follow(Cluster.connect(kubeconfig, None, None), FileTransferBenchmark.KIND, threading.Event())
     assert isinstance(next(news), Listed)
     for phase in ("Queued", "Running", "Complete"):
         store.put(FTB, benchmark(phase))

@@ -1,6 +1,6 @@
 """What happens to objects, as it happens: a list, then a watch, again after every fault of the API server."""
 
-import time
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -47,10 +47,10 @@ class Trouble:
 News = Listed | Changed | Trouble
 
 
-def follow(cluster: Cluster, kind: Kind, **selectors: str) -> Iterator[News]:
-    """Never ends. Every fault is told as Trouble, and what was missed meanwhile comes with the next list."""
+def follow(cluster: Cluster, kind: Kind, ended: threading.Event, **selectors: str) -> Iterator[News]:
+    """Until `ended` is set. Every fault is told as Trouble, and what was missed meanwhile comes with the next list."""
     version: str | None = None
-    while True:
+    while not ended.is_set():
         try:
             if version is None:
                 listing = cluster.list(kind, **selectors)
@@ -62,10 +62,10 @@ def follow(cluster: Cluster, kind: Kind, **selectors: str) -> Iterator[News]:
         except (ApiException, HTTPError) as error:
             version = None
             yield Trouble(reason(error))
-            time.sleep(_PAUSE_SECONDS)
+            ended.wait(_PAUSE_SECONDS)
         except Problem as problem:
             yield Trouble(str(problem))
-            time.sleep(_PAUSE_SECONDS)
+            ended.wait(_PAUSE_SECONDS)
 
 
 def _events(cluster: Cluster, kind: Kind, version: str, selectors: Mapping[str, str]) -> Iterator[dict[str, Any]]:

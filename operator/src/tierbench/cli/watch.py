@@ -63,19 +63,29 @@ def run(options: argparse.Namespace) -> ExitCode:
 def _news(cluster: Cluster, progress: Progress, deadline: float | None) -> Iterator[Progress]:
     """The progress whenever something is heard, and every tick; ends with the benchmark."""
     heard_of: queue.SimpleQueue[News | Exception] = queue.SimpleQueue()
-    benchmark = progress.benchmark
+    benchmark, ended = progress.benchmark, threading.Event()
     name = f"metadata.name={benchmark.metadata.name}"
     feeds = (
-        follow(cluster, BenchmarkResult.KIND, label_selector=selector_of(benchmark)),
-        follow(cluster, benchmark.KIND, field_selector=name),
+        follow(cluster, BenchmarkResult.KIND, ended, label_selector=selector_of(benchmark)),
+        follow(cluster, benchmark.KIND, ended, field_selector=name),
     )
     for feed in feeds:
         threading.Thread(target=_pass_on, args=(feed, heard_of), daemon=True).start()
+    try:
+        yield from _each(progress, heard_of, deadline)
+    finally:
+        # A thread that is at work when the interpreter ends may abort it.
+        ended.set()
+
+
+def _each(
+    progress: Progress, heard_of: "queue.SimpleQueue[News | Exception]", deadline: float | None
+) -> Iterator[Progress]:
     while not _all_told(progress):
         if deadline is not None and time.monotonic() > deadline:
             raise Problem(
-                f"{benchmark.metadata.name} did not end in time ({progress.benchmark.status.phase}): it goes on by "
-                "itself, watch again or give a longer --timeout"
+                f"{progress.benchmark.metadata.name} did not end in time ({progress.benchmark.status.phase}): it goes "
+                "on by itself, watch again or give a longer --timeout"
             )
         yield progress
         try:
