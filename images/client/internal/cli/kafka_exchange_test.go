@@ -6,9 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/contracttest"
@@ -25,6 +29,7 @@ func TestKafka(t *testing.T) {
 	t.Run("refusals", func(t *testing.T) { kafkaRefusals(t, broker) })
 	t.Run("no topic is left", func(t *testing.T) { kafkaLeaves(t, broker) })
 	t.Run("killed", func(t *testing.T) { kafkaKilled(t, broker) })
+	t.Run("fenced", func(t *testing.T) { kafkaFenced(t, broker) })
 	t.Run("away", func(t *testing.T) { kafkaAway(t, broker) })
 	t.Run("terminated", func(t *testing.T) { kafkaTerminated(t, broker) })
 }
@@ -176,6 +181,29 @@ func kafkaKilled(t *testing.T, broker *kafkaBroker) {
 				t.Errorf("%+v", exchange)
 			}
 		})
+	}
+}
+
+// kafkaFenced takes the producer's name away in mid-load, as the end of its own transaction does when Kafka dies within it.
+func kafkaFenced(t *testing.T, broker *kafkaBroker) {
+	_, ended := loadingKafka(t, broker, "--delivery=ExactlyOnce", "--as-fast-as-possible", "--duration-seconds=3", "--window=1000")
+	logs, err := filepath.Glob(broker.folder + "/data/load*.t1.0-0")
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("no topic: %v", err)
+	}
+	topic := strings.TrimSuffix(filepath.Base(slices.Max(logs)), ".t1.0-0")
+	other, err := kgo.NewClient(kgo.SeedBrokers(fmt.Sprintf("127.0.0.1:%d", broker.openPort)), kgo.TransactionalID(topic+"-t1-0-p"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, _, err := other.ProducerID(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	code, trials, _ := ended()
+	exchange := trials[0].Exchange
+	if code != 0 || trials[0].Outcome != contract.Completed || exchange.Lost != 0 || exchange.Received != exchange.Sent {
+		t.Errorf("exit code %d, %+v, %+v", code, trials[0].Failure, exchange)
 	}
 }
 

@@ -202,9 +202,7 @@ _WAITING = {
     "CreateContainerError": (reasons.CONTAINER_REFUSED, True),
     "RunContainerError": (reasons.CONTAINER_REFUSED, True),
 }
-
-
-_WORDS = 300
+_MOST_CHARACTERS = 300
 
 
 def _container_problem(container: Raw) -> Problem | None:
@@ -228,7 +226,7 @@ def _container_problem(container: Raw) -> Problem | None:
 
 def _last_line(log: str) -> str:
     lines = log.strip().splitlines()
-    return lines[-1][:_WORDS] if lines else ""
+    return lines[-1][:_MOST_CHARACTERS] if lines else ""
 
 
 def _out_of_memory(containers: Sequence[Raw]) -> Problem | None:
