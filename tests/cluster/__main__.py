@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser(command, help=text).add_argument(
             "component", help="apiserver, jetson-1/kubelet, jetson-1 …"
         )
-    stalls = commands.add_parser("stalls", help="let the disks of nodes that declare it stall now and then")
+    stalls = commands.add_parser("stalls", help="let the disks of nodes that declare it stall under load")
     stalls.add_argument("switch", choices=("on", "off"))
     inside = commands.add_parser("exec-node", help="run a program on a node")
     inside.add_argument("node")

@@ -18,6 +18,7 @@ from tests.cluster.errors import ClusterError
 from tests.cluster.machine import Machine
 from tests.cluster.node import NodeMachine
 from tests.cluster.processes import Process, output, wait
+from tests.cluster.profiles import Node
 
 STATE = Path("/var/lib/tierbench-cluster")
 CONTROL_PLANE = "control-plane"
@@ -72,8 +73,14 @@ class Cluster:
                 self.folder / "nodes" / profile.name,
                 plane,
             )
-            for index, profile in enumerate(profiles.load(self.folder / "nodes.toml"))
+            for index, profile in enumerate(self._declared())
         ]
+
+    def _declared(self) -> list[Node]:
+        try:
+            return profiles.load(self.folder / "nodes.toml")
+        except ClusterError as error:
+            raise ClusterError(f"cluster '{self.name}' is of another version: take it down first ({error})") from error
 
     def node(self, name: str) -> NodeMachine:
         """The node of this name."""
@@ -90,7 +97,7 @@ class Cluster:
         pause = images.build("pause")
         with self._lock(self.name):
             if self.exists:
-                if profiles.load(self.folder / "nodes.toml") != wanted:
+                if self._declared() != wanted:
                     raise ClusterError(f"cluster '{self.name}' is up with other nodes than {nodes}: take it down first")
                 if self._complete():
                     volumes.recycle(self)
@@ -165,7 +172,7 @@ class Cluster:
             raise ClusterError(f"name one component of the node, such as {component}/kubelet")
 
     def stalls(self, on: bool) -> None:
-        """Let the disks of the nodes that declare it stall now and then, or not."""
+        """Let the disks of the nodes that declare it stall under load, or not."""
         with self._lock(self.name):
             stalls.switch(on, self._control_plane_machine, self.nodes)
 

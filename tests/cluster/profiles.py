@@ -20,9 +20,9 @@ _FACTORS = {None: 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 
 @dataclass(frozen=True)
 class Stall:
-    """The disk answers no read for `length` seconds, every `every` seconds."""
+    """The disk answers no read for `length` seconds, after every `every` bytes read."""
 
-    every: float
+    every: int
     length: float
 
 
@@ -94,7 +94,7 @@ def _node(table: Mapping[str, object], where: str) -> Node:
         name=name,
         labels=_labels(table.get("labels", {}), f"{where}: labels"),
         memory=_memory(table.get("memory"), f"{where}: memory"),
-        cpus=_positive(table.get("cpus"), f"{where}: cpus"),
+        cpus=_positive_or_none(table.get("cpus"), f"{where}: cpus"),
         disk_size=_quantity_or_none(table.get("disk_size"), f"{where}: disk_size"),
         disk_read=_quantity_or_none(table.get("disk_read"), f"{where}: disk_read"),
         link=_link(table.get("link"), f"{where}: link"),
@@ -121,9 +121,11 @@ def _memory(value: object, where: str) -> int | None:
     return size
 
 
-def _positive(value: object, where: str) -> float | None:
-    if value is None:
-        return None
+def _positive_or_none(value: object, where: str) -> float | None:
+    return None if value is None else _positive(value, where)
+
+
+def _positive(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e6:
         raise ClusterError(f"{where} = {value!r}: write a number above 0")
     return float(value)
@@ -141,8 +143,5 @@ def _stall(value: object, where: str) -> Stall | None:
     if value is None:
         return None
     if not isinstance(value, dict) or set(value) != {"every", "length"}:
-        raise ClusterError(f"{where}: write both seconds, such as {{ every = 12.0, length = 1.5 }}")
-    every, length = (_positive(value[key], f"{where}.{key}") for key in ("every", "length"))
-    if every is None or length is None or length >= every:
-        raise ClusterError(f"{where}: length has to be shorter than every")
-    return Stall(every, length)
+        raise ClusterError(f'{where}: write bytes and seconds, such as {{ every = "600Mi", length = 1.5 }}')
+    return Stall(quantity(value["every"], f"{where}.every"), _positive(value["length"], f"{where}.length"))

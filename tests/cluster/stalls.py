@@ -1,4 +1,4 @@
-"""A worn SD card: now and then the disk answers no read for a while. Reads from the page cache never wait."""
+"""A worn SD card: under load the disk now and then answers no read. Reads from the page cache never wait."""
 
 import signal
 import sys
@@ -12,16 +12,16 @@ _LOOP = Path(__file__).with_name("stall_loop.py")
 
 
 def switch(on: bool, control_plane: Machine, nodes: list[NodeMachine]) -> None:
-    """Start or end the stalls of every node that declares them. Raises ClusterError when none does."""
+    """Start (counting anew) or end the stalls of the nodes that declare them. Raises ClusterError when none does."""
     stalling = [(node, node.profile.stall) for node in nodes if node.profile.stall]
     if not stalling:
         raise ClusterError("no node declares a stall: see nodes.toml")
     for node, stall in stalling:
         daemon, profile = f"stalls-{node.profile.name}", node.profile
+        if control_plane.daemon(daemon):
+            control_plane.signal(daemon, signal.SIGTERM)
+            control_plane.cgroups.throttle(profile.name, node.disk, profile.disk_read)
         if on:
             numbers = (str(value) for value in (profile.disk_read or 0, stall.every, stall.length))
             loop = [sys.executable, str(_LOOP), control_plane.cluster, profile.name, node.disk, *numbers]
             control_plane.start(daemon, "env", f"PYTHONPATH={Path(__file__).parents[2]}", *loop)
-        elif control_plane.daemon(daemon):
-            control_plane.signal(daemon, signal.SIGTERM)
-            control_plane.cgroups.throttle(profile.name, node.disk, profile.disk_read)

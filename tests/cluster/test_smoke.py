@@ -3,10 +3,12 @@
 import concurrent.futures
 import json
 import re
+from dataclasses import replace
 
-from tests.cluster import Cluster, profiles
+from tests.cluster import Cluster, profiles, stalls
 from tests.cluster.conftest import Probe
 from tests.cluster.processes import wait
+from tests.cluster.profiles import Stall
 from tests.cluster.stall_loop import STANDING
 
 MIB = 1 << 20
@@ -107,15 +109,31 @@ def test_standing_disk_holds_reads_but_not_the_page_cache(cluster: Cluster, prob
         assert read.result(timeout=5) > 1.5
 
 
-def test_stalls_come_and_end(cluster: Cluster, probes: Probes) -> None:
+def test_disk_stalls_after_so_many_bytes_until_told_to_end(cluster: Cluster, probes: Probes) -> None:
+    probe, node, control_plane = probes["jetson-1"], cluster.node("jetson-1"), cluster.control_plane.machine
+    worn = replace(node, profile=replace(node.profile, stall=Stall(every=40 * MIB, length=3)))
+    make_file(probe, "smoke-stalled", 64)
+    read = "cat /data/smoke-stalled > /dev/null"
+    stalls.switch(True, control_plane, [worn])
+    try:
+        probe(drop("smoke-stalled"))
+        assert probe.seconds(read) > 3
+        assert probe.seconds(read) < 2
+    finally:
+        stalls.switch(False, control_plane, [worn])
+    probe(drop("smoke-stalled"))
+    assert probe.seconds(read) < 2
+
+
+def test_stalls_are_of_the_nodes_that_declare_them(cluster: Cluster) -> None:
     cluster.stalls(True)
     try:
-        machine = cluster.control_plane.machine
-        assert machine.daemon("stalls-jetson-1")
-        assert not machine.daemon("stalls-cloud-1")
+        daemon = cluster.control_plane.machine.daemon
+        assert daemon("stalls-jetson-1")
+        assert not daemon("stalls-cloud-1")
     finally:
         cluster.stalls(False)
-    assert not machine.daemon("stalls-jetson-1")
+    assert not daemon("stalls-jetson-1")
 
 
 def test_logs_and_processes_of_a_pod(cluster: Cluster, probes: Probes) -> None:

@@ -25,7 +25,7 @@ def test_every_key_is_read() -> None:
         disk_size = "20Gi"
         disk_read = "40Mi"
         link = "100mbit"
-        stall = { every = 10, length = 2.5 }
+        stall = { every = "1Gi", length = 2.5 }
     """
     assert profiles.parse(text, "f") == [
         Node(
@@ -36,7 +36,7 @@ def test_every_key_is_read() -> None:
             disk_size=20 << 30,
             disk_read=40 << 20,
             link="100mbit",
-            stall=Stall(10, 2.5),
+            stall=Stall(1 << 30, 2.5),
         )
     ]
 
@@ -62,8 +62,11 @@ def test_what_is_left_out_is_not_limited() -> None:
         ('[[node]]\nname = "a"\ncpus = true', "cpus = True: write a number above 0"),
         ('[[node]]\nname = "a"\ncpus = -1', "cpus = -1: write a number above 0"),
         ('[[node]]\nname = "a"\nlink = "1Gbps"', "link = '1Gbps': write a whole number with kbit, mbit or gbit"),
-        ('[[node]]\nname = "a"\nstall = { every = 1 }', "stall: write both seconds"),
-        ('[[node]]\nname = "a"\nstall = { every = 1, length = 2 }', "stall: length has to be shorter than every"),
+        ('[[node]]\nname = "a"\nstall = { every = "1Mi" }', "stall: write bytes and seconds"),
+        (
+            '[[node]]\nname = "a"\nstall = { every = "2s", length = 2 }',
+            "stall.every = '2s': write a whole number above 0",
+        ),
         ("[[node]]\nname = 'a'\n" * 16, "16 nodes; at most 15 have addresses"),
     ],
 )
