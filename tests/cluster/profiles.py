@@ -143,5 +143,5 @@ def _stall(value: object, where: str) -> Stall | None:
     if value is None:
         return None
     if not isinstance(value, dict) or set(value) != {"every", "length"}:
-        raise ClusterError(f'{where}: write bytes and seconds, such as {{ every = "600Mi", length = 1.5 }}')
+        raise ClusterError(f'{where}: write bytes and seconds, such as {{ every = "512Mi", length = 1.5 }}')
     return Stall(quantity(value["every"], f"{where}.every"), _positive(value["length"], f"{where}.length"))
