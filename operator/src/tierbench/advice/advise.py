@@ -249,7 +249,7 @@ def _level_crossover(crossover: Crossover) -> LevelCrossover:
 
 def _level(number: float | None) -> str | None:
     """A level in whole units, in hundredths below a thousand."""
-    return None if number is None else f"{number:.0f}" if number >= 1000 else f"{number:.2f}"  # noqa: PLR2004
+    return None if number is None else f"{number:.0f}" if number >= 1000 else f"{number:.2f}"  # noqa: PLR2004 (as said)
 
 
 def _affinity(inquiry: Inquiry, name: str, classes: Sequence[NodeClass]) -> NodeAffinity | None:

@@ -157,7 +157,7 @@ def _more_trials(inquiry: Inquiry) -> Iterator[Note]:
     (Chow, Shao and Wang, Sample Size Calculations in Clinical Research, 2008, section 3.2).
     """
     tied = [name for name in inquiry.contest.ranked if inquiry.said[name].reason == "NotToldApart"][:2]
-    if len(tied) < 2:  # noqa: PLR2004
+    if len(tied) < 2:  # noqa: PLR2004 (a pair)
         return
     first, second = (inquiry.estimates[name] for name in tied)
     variance = sum((item.error or 0) ** 2 * item.size for item in (first, second))

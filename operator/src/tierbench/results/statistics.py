@@ -79,11 +79,11 @@ def student_quantile(probability: float, degrees: float) -> float:
     Raises:
         ValueError: `degrees` is not positive, or `probability` not between 0.5 and 1.
     """
-    if degrees <= 0 or not 0.5 <= probability < 1:  # noqa: PLR2004
+    if degrees <= 0 or not 0.5 <= probability < 1:  # noqa: PLR2004 (the upper half)
         raise ValueError(f"no quantile {probability} of t with {degrees} degrees of freedom")
     if degrees == 1:
         return math.tan(math.pi * (probability - 0.5))
-    if degrees == 2:  # noqa: PLR2004
+    if degrees == 2:  # noqa: PLR2004 (has a closed form)
         return (2 * probability - 1) * math.sqrt(2 / (4 * probability * (1 - probability)))
     z = NormalDist().inv_cdf(probability)
     t = z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
