@@ -17,6 +17,7 @@ import (
 const (
 	mostSamples     = 1024 // of a connection; beyond it every second one goes, and the interval doubles
 	mostConnections = 8    // that a trace tells of: those that sent most
+	preamble        = 64   // bytes at most that a connection sends ahead of its load: iperf3's cookie has 37
 	noThreshold     = 0x7fffffff
 	partsPerMillion = 1_000_000
 )
@@ -36,11 +37,27 @@ type connection struct {
 	port    uint16 // of the server
 	sent    uint64
 	samples []sample
+	resting sample // the last one before the load with nothing under way
+	began   time.Duration
 }
 
 type sample struct {
 	at   time.Duration
 	info netlink.TCPInfo
+}
+
+// add keeps the sample. In the first in which some of the load has arrived, it began as long ago as the kernel counted the
+// connection busy since nothing was under way last (Linux before 4.10 does not count, and gives the time of that sample).
+func (c *connection) add(next sample) {
+	switch loaded := c.sent > preamble; {
+	case !loaded && next.info.Bytes_acked > preamble:
+		busy := time.Duration(next.info.Busy_time-c.resting.info.Busy_time) * time.Microsecond
+		c.began = next.at - busy
+	case !loaded && next.info.Unacked == 0:
+		c.resting = next
+	}
+	c.sent = max(c.sent, next.info.Bytes_acked)
+	c.samples = append(c.samples, next)
 }
 
 // Recorder samples while a trial runs.
@@ -100,8 +117,7 @@ func (r *Recorder) look(at time.Duration) (full bool) {
 				}
 				r.seen[known.ID.Cookie] = one
 			}
-			one.sent = max(one.sent, information.Bytes_acked)
-			one.samples = append(one.samples, sample{at, *information})
+			one.add(sample{at, *information})
 			full = full || len(one.samples) == mostSamples
 		}
 	}
@@ -120,17 +136,13 @@ func (r *Recorder) thin() {
 	}
 }
 
-// Began is when the connection that sent most began to, after End. That one never waited for data to send, so the kernel's
-// count of its busy time goes back to there. False if nothing was sent.
+// Began is when the connection that sent most began its load, after End. False if none was seen.
 func (r *Recorder) Began() (time.Time, bool) {
 	connections := r.bySent()
-	if len(connections) == 0 || connections[0].sent == 0 {
+	if len(connections) == 0 || connections[0].sent <= preamble {
 		return time.Time{}, false
 	}
-	samples := connections[0].samples
-	last := samples[len(samples)-1]
-	busy := time.Duration(last.info.Busy_time) * time.Microsecond
-	return r.begun.Add(last.at - busy), true
+	return r.begun.Add(connections[0].began), true
 }
 
 func (r *Recorder) bySent() []*connection {

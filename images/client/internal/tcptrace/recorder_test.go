@@ -50,8 +50,8 @@ func connected(t *testing.T) (client, server net.Conn, port uint16) {
 	return pairs[0].client, pairs[0].server, port
 }
 
-// send sends as fast as it goes.
-func send(t *testing.T, from, to net.Conn, during time.Duration) {
+// send sends as fast as it goes, but for the pauses.
+func send(t *testing.T, from, to net.Conn, during, pause time.Duration) {
 	t.Helper()
 	go func() { _, _ = io.Copy(io.Discard, to) }()
 	chunk := make([]byte, 64<<10)
@@ -59,6 +59,7 @@ func send(t *testing.T, from, to net.Conn, during time.Duration) {
 		if _, err := from.Write(chunk); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(pause)
 	}
 }
 
@@ -71,9 +72,9 @@ func TestTheSenderIsTracedAndNobodyElse(t *testing.T) {
 		pairs, port := connections(t, 2)
 		recorder := Start(ports(port), 5*time.Millisecond)
 		if side == "client" {
-			send(t, pairs[1].client, pairs[1].server, 200*time.Millisecond)
+			send(t, pairs[1].client, pairs[1].server, 200*time.Millisecond, 0)
 		} else {
-			send(t, pairs[1].server, pairs[1].client, 200*time.Millisecond)
+			send(t, pairs[1].server, pairs[1].client, 200*time.Millisecond, 0)
 		}
 		activity, trace := recorder.End(1)
 		if activity == nil || activity.Samples < 2 || len(trace.Connections) != 1 {
@@ -97,33 +98,69 @@ func TestTheSenderIsTracedAndNobodyElse(t *testing.T) {
 	}
 }
 
-// TestTheSendersBeginningIsTheKernels sends long after the connection was made, as iperf3 does.
-func TestTheSendersBeginningIsTheKernels(t *testing.T) {
+// TestALoadBeginsLongAfterItsConnection as iperf3's does, and whether or not the sender has something to send all the time.
+func TestALoadBeginsLongAfterItsConnection(t *testing.T) {
 	const idle = 300 * time.Millisecond
-	client, server, port := connected(t)
-	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, 5*time.Millisecond)
+	for name, pause := range map[string]time.Duration{"always busy": 0, "mostly waiting for data": 20 * time.Millisecond} {
+		client, server, port := connected(t)
+		recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, 5*time.Millisecond)
+		if _, err := client.Write([]byte("cookie")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(idle)
+		sending := time.Now()
+		send(t, client, server, 2*idle, pause)
+		recorder.End(1)
+		began, known := recorder.Began()
+		if late := began.Sub(sending); !known || late < -idle/3 || late > idle/3 {
+			t.Errorf("%s: %v after the first byte, known: %v", name, late, known)
+		}
+	}
+}
+
+func TestWhenALoadBeganIsToldToTheMicrosecondIfItCanBe(t *testing.T) {
+	at := func(millisecond, busy time.Duration, acked uint64, unacked uint32) sample {
+		info := netlink.TCPInfo{Busy_time: uint64(busy.Microseconds()), Bytes_acked: acked, Unacked: unacked}
+		return sample{millisecond * time.Millisecond, info}
+	}
+	ms := time.Millisecond
+	for name, one := range map[string]struct {
+		samples []sample
+		began   time.Duration
+	}{
+		"seen at rest, with a cookie behind it": {[]sample{at(100, ms, 37, 0), at(200, ms, 37, 0), at(300, 31*ms, 9000, 6)}, 270 * ms},
+		"under way when it was looked at":       {[]sample{at(100, ms, 37, 0), at(200, 51*ms, 37, 10), at(300, 151*ms, 9000, 6)}, 150 * ms},
+		"first seen under load":                 {[]sample{at(100, 30*ms, 9000, 6), at(200, 130*ms, 90000, 6)}, 70 * ms},
+		"short of data later":                   {[]sample{at(100, 0, 0, 0), at(200, 90*ms, 9000, 6), at(900, 95*ms, 9900, 0)}, 110 * ms},
+		"a kernel that does not count":          {[]sample{at(100, 0, 37, 0), at(200, 0, 9000, 6), at(300, 0, 90000, 6)}, 200 * ms},
+	} {
+		watched := connection{}
+		for _, sample := range one.samples {
+			watched.add(sample)
+		}
+		if watched.began != one.began {
+			t.Errorf("%s: %v, not %v", name, watched.began, one.began)
+		}
+	}
+}
+
+func TestWithoutALoadItHasNotBegun(t *testing.T) {
+	client, _, port := connected(t)
+	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, time.Millisecond)
 	if _, err := client.Write([]byte("cookie")); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(idle)
-	sending := time.Now()
-	send(t, client, server, idle)
+	time.Sleep(20 * time.Millisecond)
 	recorder.End(1)
-	began, known := recorder.Began()
-	if late := began.Sub(sending); !known || late < -idle/3 || late > idle/3 {
-		t.Errorf("%v after the first byte, known: %v", late, known)
-	}
-	silent := Start(Ports{}, time.Hour)
-	silent.End(1)
-	if _, known := silent.Began(); known {
-		t.Error("nothing was sent, but it began")
+	if began, known := recorder.Began(); known {
+		t.Errorf("it began at %v", began)
 	}
 }
 
 func TestATraceIsTextThatCanBeReadAgain(t *testing.T) {
 	client, server, port := connected(t)
 	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, 5*time.Millisecond)
-	send(t, client, server, 200*time.Millisecond)
+	send(t, client, server, 200*time.Millisecond, 0)
 	_, trace := recorder.End(1)
 	unpacked, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(trace.Encode())))
 	if err != nil {
