@@ -43,8 +43,9 @@ class Probe:
     node: str
 
     def __call__(self, script: str) -> str:
-        """What the shell script writes on the node's pod."""
-        return self.kubectl("exec", self.node, "--container=shell", "--", "bash", "-ec", script)
+        """What the shell script writes on the node's pod. Raises ClusterError when it fails, or takes two minutes."""
+        limit = ("timeout", "--signal=KILL", "120")
+        return self.kubectl("exec", self.node, "--container=shell", "--", *limit, "bash", "-ec", script)
 
     def kubectl(self, *arguments: str) -> str:
         return self.cluster.kubectl("--namespace", self.namespace, *arguments)

@@ -95,34 +95,40 @@ def test_standing_disk_holds_reads_but_not_the_page_cache(cluster: Cluster, prob
     probe, node = probes["jetson-1"], cluster.node("jetson-1")
     make_file(probe, "smoke-cached", 1)
     make_file(probe, "smoke-dropped", 8)
-    probe(drop("smoke-dropped"))
     cached = "for i in {1..20}; do cat /data/smoke-cached; done > /dev/null"
-    probe(cached)
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        cluster.cgroups.throttle("jetson-1", node.disk, STANDING)
-        try:
-            read = pool.submit(probe.seconds, "cat /data/smoke-dropped > /dev/null")
-            assert probe.seconds(cached) < 1
-            assert not concurrent.futures.wait([read], timeout=1.5).done
-        finally:
-            cluster.cgroups.throttle("jetson-1", node.disk, node.profile.disk_read)
-        assert read.result(timeout=5) > 1.5
+
+    def cached_is_read_while_dropped_is_held() -> bool:
+        probe(drop("smoke-dropped"))
+        probe(cached)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            cluster.cgroups.throttle("jetson-1", node.disk, STANDING)
+            try:
+                read = pool.submit(probe.seconds, "cat /data/smoke-dropped > /dev/null")
+                answer = probe(f"timeout --signal=KILL 1 bash -c '{cached}' && echo read || echo held")
+                assert not concurrent.futures.wait([read], timeout=1.5).done
+            finally:
+                cluster.cgroups.throttle("jetson-1", node.disk, node.profile.disk_read)
+            assert read.result(timeout=5) > 1.5
+        return answer.strip() == "read"
+
+    # some hosts take idle pages back within seconds: once has to do
+    wait(cached_is_read_while_dropped_is_held, "reads from the page cache of a standing disk", 20)
 
 
 def test_disk_stalls_after_so_many_bytes_until_told_to_end(cluster: Cluster, probes: Probes) -> None:
     probe, node, control_plane = probes["jetson-1"], cluster.node("jetson-1"), cluster.control_plane.machine
-    worn = replace(node, profile=replace(node.profile, stall=Stall(every=40 * MIB, length=3)))
-    make_file(probe, "smoke-stalled", 64)
+    worn = replace(node, profile=replace(node.profile, stall=Stall(every=64 * MIB, length=3)))
+    make_file(probe, "smoke-stalled", 96)
     read = "cat /data/smoke-stalled > /dev/null"
     stalls.switch(True, control_plane, [worn])
     try:
         probe(drop("smoke-stalled"))
         assert probe.seconds(read) > 3
-        assert probe.seconds(read) < 2
+        assert probe.seconds(read) < 3
     finally:
         stalls.switch(False, control_plane, [worn])
     probe(drop("smoke-stalled"))
-    assert probe.seconds(read) < 2
+    assert probe.seconds(read) < 3
 
 
 def test_stalls_are_of_the_nodes_that_declare_them(cluster: Cluster) -> None:
