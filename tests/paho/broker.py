@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -14,6 +15,7 @@ from tests.ports import free_ports
 USERNAME, PASSWORD = "bench", "correct horse"
 MESSAGE_SIZE_LIMIT = 200_000
 START_SECONDS = 10
+UNREAD_BYTES = 64  # acknowledgements alone, of all messages under way, have fewer
 
 _CONFIGURATION = """\
 {user}
@@ -71,6 +73,21 @@ class Mosquitto:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+    def kill_with_messages_under_way(self) -> None:
+        """Ends it at once, when clients have sent what it has not acknowledged: it has not even read it."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        deadline = time.monotonic() + START_SECONDS
+        while self._unread() <= UNREAD_BYTES:
+            assert time.monotonic() < deadline, "nobody sends"
+            time.sleep(0.01)
+        self.kill()
+
+    def _unread(self) -> int:
+        """Bytes that clients have sent to it and it has not read."""
+        sockets = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+        return sum(int(fields[4].split(":")[1], 16) for fields in sockets if fields[1].endswith(f":{self.plain:04X}"))
 
     def restart(self) -> None:
         """Ends it as Kubernetes would, so that it keeps its sessions, and starts it again."""

@@ -93,7 +93,7 @@ def test_told_to_end(broker: Mosquitto, tmp_path: Path) -> None:
 def test_a_broker_that_forgets(own_broker: Mosquitto, tmp_path: Path) -> None:
     engine = Engine(tmp_path, *flags(own_broker, messages=4000, patience_milliseconds=2500, pairs=1))
     await_first_message(own_broker)
-    own_broker.kill()
+    own_broker.kill_with_messages_under_way()
     own_broker.start()
     trial = engine.said().trials[0]
     counts = trial["exchange"]
