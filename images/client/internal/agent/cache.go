@@ -17,6 +17,8 @@ const (
 	coldPatience    = 10 * time.Second
 	coldPause       = 50 * time.Millisecond
 	coldPerMillion  = 10_000
+	warmReads       = 3
+	warmPerMillion  = 990_000
 	partsPerMillion = 1_000_000
 )
 
@@ -60,8 +62,24 @@ func residentPages(file *os.File, offset, length int64) (int64, error) {
 	return there, nil
 }
 
-// warm reads the whole file once, unless ctx is done before.
+// warm reads the whole file, and again while more of it comes to stay: a host may have taken back what was read first.
 func warm(ctx context.Context, file *os.File) error {
+	before := int64(-1)
+	for range warmReads {
+		if err := read(ctx, file); err != nil {
+			return err
+		}
+		resident, err := residentPartsPerMillion(file)
+		if err != nil || resident >= warmPerMillion || resident <= before {
+			return err
+		}
+		before = resident
+	}
+	return nil
+}
+
+// read reads the whole file, unless ctx is done before.
+func read(ctx context.Context, file *os.File) error {
 	buffer := make([]byte, readBytes)
 	for offset := int64(0); ctx.Err() == nil; {
 		number, err := file.ReadAt(buffer, offset)

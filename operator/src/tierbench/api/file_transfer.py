@@ -108,7 +108,7 @@ class FileTransferSpec(ServiceSpec):
         max_length=3,
         json_schema_extra=_SET,
         description="Page cache of the served file before each trial (a factor): Natural (never touched), "
-        "Warm (read once before) or Cold (dropped before).",
+        "Warm (read before) or Cold (dropped before).",
     )
     tls: tuple[Tls, ...] = Field(
         default=(Tls.NONE,),
