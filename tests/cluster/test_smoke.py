@@ -95,7 +95,10 @@ def test_standing_disk_holds_reads_but_not_the_page_cache(cluster: Cluster, prob
     probe, node = probes["jetson-1"], cluster.node("jetson-1")
     make_file(probe, "smoke-cached", 1)
     make_file(probe, "smoke-dropped", 8)
-    cached = "for i in {1..5}; do cat /data/smoke-cached; done > /dev/null"
+    cached = "for i in {1..20}; do cat /data/smoke-cached; done > /dev/null"
+
+    def reading() -> bool:
+        return any(process.name == "cat" for process in cluster.pod_processes(probe.namespace, probe.node))
 
     def cached_is_read_while_dropped_is_held() -> bool:
         probe(drop("smoke-dropped"))
@@ -104,11 +107,12 @@ def test_standing_disk_holds_reads_but_not_the_page_cache(cluster: Cluster, prob
             cluster.cgroups.throttle("jetson-1", node.disk, STANDING)
             try:
                 read = pool.submit(probe.seconds, "cat /data/smoke-dropped > /dev/null")
-                answer = probe(f"timeout --signal=KILL 4 bash -c '{cached}' && echo read || echo held")
+                wait(reading, "start of the read", 10)
+                answer = probe(f"timeout --signal=KILL 1 bash -c '{cached}' && echo read || echo held")
                 assert not concurrent.futures.wait([read], timeout=1.5).done
             finally:
                 cluster.cgroups.throttle("jetson-1", node.disk, node.profile.disk_read)
-            assert read.result(timeout=5) > 1
+            assert read.result(timeout=5) > 1.5
         return answer.strip() == "read"
 
     # some hosts take idle pages back within seconds: once has to do

@@ -130,6 +130,27 @@ func TestWarmIsWarmAndColdIsCold(t *testing.T) {
 	}
 }
 
+func TestAFileIsReadAgainOnlyWhileMoreOfItStays(t *testing.T) {
+	for name, one := range map[string]struct {
+		resident []int64
+		reads    int
+	}{
+		"warm at once":                  {[]int64{1_000_000}, 1},
+		"warm at last":                  {[]int64{948_242, 995_000}, 2},
+		"more than the memory holds":    {[]int64{700_000, 700_000}, 2},
+		"more and more, but never warm": {[]int64{500_000, 600_000, 700_000, 800_000}, 3},
+	} {
+		reads := 0
+		err := untilItStays(
+			func() error { reads++; return nil },
+			func() (int64, error) { return one.resident[reads-1], nil },
+		)
+		if err != nil || reads != one.reads {
+			t.Errorf("%s: read %d times, not %d: %v", name, reads, one.reads, err)
+		}
+	}
+}
+
 func TestAFileIsNotWarmedForAClientThatIsGone(t *testing.T) {
 	directory := onDisk(t)
 	writeFile(t, directory)

@@ -64,16 +64,23 @@ func residentPages(file *os.File, offset, length int64) (int64, error) {
 
 // warm reads the whole file, and again while more of it comes to stay: a host may have taken back what was read first.
 func warm(ctx context.Context, file *os.File) error {
+	return untilItStays(
+		func() error { return read(ctx, file) },
+		func() (int64, error) { return residentPartsPerMillion(file) },
+	)
+}
+
+func untilItStays(read func() error, resident func() (int64, error)) error {
 	before := int64(-1)
 	for range warmReads {
-		if err := read(ctx, file); err != nil {
+		if err := read(); err != nil {
 			return err
 		}
-		resident, err := residentPartsPerMillion(file)
-		if err != nil || resident >= warmPerMillion || resident <= before {
+		now, err := resident()
+		if err != nil || now >= warmPerMillion || now <= before {
 			return err
 		}
-		before = resident
+		before = now
 	}
 	return nil
 }
