@@ -11,19 +11,30 @@ FAULTS := $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka
 CLUSTER_TESTS := $(VENV)/bin/pytest --durations=15
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
-.PHONY: help setup generate verify lint test test-unit test-client test-api test-chart test-cluster test-faults test-strimzi images cluster \
-        cluster-down demo demo-brokers demo-networks bench clean
+.PHONY: help check setup generate verify lint test test-here test-unit test-client test-api test-chart test-cluster test-faults test-strimzi images cluster \
+        cluster-down binaries demo-images demo demo-brokers demo-networks bench clean
 
 help: ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
+check: ## Say everything that the built-in cluster lacks here; changes and installs nothing
+	tools/check
+
 setup: $(VENV)/installed ## Install everything that the other targets need (Debian packages need root)
 
 $(VENV)/installed: operator/pyproject.toml operator/constraints.txt tools/setup
-	tools/setup
-	python3 -m venv $(VENV)
+	tools/setup cluster kafka test
+	$(MAKE) $(VENV)/demo
 	$(VENV)/bin/pip install --quiet --constraint operator/constraints.txt --editable 'operator[operator,dev]'
 	touch $@
+
+$(VENV)/demo: operator/pyproject.toml operator/constraints.txt
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --constraint operator/constraints.txt --editable operator
+	touch $@
+
+binaries:
+	python3 -m tests.cluster binaries
 
 generate: setup ## Write CRDs, chart parts, schemas and reference from the models
 	$(PYTHON) -m tierbench.generate
@@ -39,10 +50,14 @@ lint: setup ## Check style, types, layers, shell and Go
 	shellcheck $(SHELL_SCRIPTS)
 	cd images/client && test -z "$$(gofmt -l .)" && $(CURDIR)/tools/go vet ./... && $(CURDIR)/tools/staticcheck ./...
 
-test: setup verify lint ## Everything that must pass, two at a time: faults mostly wait, the others mostly work
+test: ## Everything that must pass, two at a time: faults mostly wait, the others mostly work
+	@tools/check || { echo 'make test-here tests everything that needs no cluster.' >&2; exit 1; }
+	$(MAKE) setup verify lint
 	python3 -m tests.cluster binaries
 	python3 -m images.build
 	$(MAKE) --jobs=2 --output-sync=target test-faults test-client test-unit test-cluster test-api test-chart
+
+test-here: verify lint test-unit test-client test-api test-chart ## Everything that needs no cluster
 
 test-unit: setup ## Pure tests, in seconds
 	$(VENV)/bin/pytest tests/unit tests/contract
@@ -81,15 +96,18 @@ cluster: setup ## Start the built-in cluster (CLUSTER=current: use the one that 
 cluster-down: ## Remove the built-in cluster
 	python3 -m tests.cluster down
 
-demo: setup ## Measure file transfers on a real cluster, and see the answer
-	CLUSTER=$(CLUSTER) tools/demo demo file-transfer-demo
+demo-images:
+	python3 -m images.build $(DEMO_IMAGES)
 
-demo-brokers: setup ## Repeat the papers' broker experiments, shortened
-	CLUSTER=$(CLUSTER) tools/demo demo-brokers broker-throughput broker-compression broker-tls broker-comparison
+demo: ## Measure file transfers on a real cluster, and see the answer
+	CLUSTER=$(CLUSTER) tools/demo demo examples/file-transfer-demo
 
-demo-networks: setup ## Repeat the papers' network experiments, shortened
-	CLUSTER=$(CLUSTER) tools/demo demo-networks/five-devices five-devices
-	CLUSTER=$(CLUSTER) tools/demo demo-networks/access-network access-network
+demo-brokers: ## Repeat the papers' broker experiments, shortened
+	CLUSTER=$(CLUSTER) tools/demo demo-brokers $(addprefix examples/broker-,throughput compression tls comparison)
+
+demo-networks: ## Repeat the papers' network experiments, shortened
+	CLUSTER=$(CLUSTER) tools/demo demo-networks/five-devices examples/five-devices
+	CLUSTER=$(CLUSTER) tools/demo demo-networks/access-network examples/access-network
 
 bench: cluster images ## Compare with known peers; writes build/bench/results.json
 	$(PYTHON) -m tests.bench

@@ -31,7 +31,7 @@ offsets.topic.num.partitions=1
 def broker() -> Iterator[str]:
     """HOST:PORT where it answers."""
     if shutil.which("java") is None:
-        raise SystemExit("bench: java is missing: apt-get install openjdk-17-jre-headless")
+        raise SystemExit("bench: java is missing: apt-get install default-jre-headless")
     jars = ROOT / "build" / "kafka"
     subprocess.run([ROOT / "tools" / "kafka", jars], check=True)
     java = ["java", "-Xms512m", "-Xmx512m", "-cp", f"{jars}/*"]

@@ -22,6 +22,9 @@ def main() -> int:
     try:
         if arguments.command != "binaries":
             preflight.check_root()
+        if arguments.command == "check":
+            preflight.check(profiles.load(arguments.nodes), installed=False)
+            return 0
         return _run(arguments, Cluster(arguments.name))
     except ClusterError as error:
         print(f"cluster: {error}", file=sys.stderr)
@@ -42,6 +45,8 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument(
         "--nodes", type=Path, default=profiles.DEFAULT, metavar="FILE", help="nodes and their hardware (nodes.toml)"
     )
+    check = commands.add_parser("check", help="say everything that this machine lacks; changes and installs nothing")
+    check.add_argument("--nodes", type=Path, default=profiles.DEFAULT, metavar="FILE", help="nodes.toml")
     commands.add_parser("down", help="take the cluster down and leave nothing behind")
     commands.add_parser("status", help="every component and whether it runs")
     commands.add_parser("kubeconfig", help="print the path of the administrator's kubeconfig")

@@ -5,6 +5,7 @@ a read throttle of version 1 binds only the very group it stands on, so there ea
 """
 
 import contextlib
+import errno
 import os
 import signal
 from contextlib import suppress
@@ -16,6 +17,8 @@ from tests.cluster.profiles import Node
 
 MOUNT = Path("/sys/fs/cgroup")
 PERIOD_MICROSECONDS = 100_000
+# What the kubelet wants of version 2 where the kernel has it; io is the cluster's own wish.
+_DELEGATED = {"cpuset", "cpu", "io", "memory", "hugetlb", "pids"}
 
 
 def version2() -> bool:
@@ -27,6 +30,23 @@ def controllers() -> set[str]:
     if version2():
         return set((MOUNT / "cgroup.controllers").read_text().split())
     return {path.name for path in MOUNT.iterdir() if (path / "cgroup.procs").exists() and path.name != "unified"}
+
+
+def refusal() -> str:
+    """Why groups cannot be made on this machine, and the way out; empty when they can."""
+    probe = Cgroups(f"probe-{os.getpid()}")
+    try:
+        probe.make_group("node")
+    except OSError as error:
+        if error.errno == errno.EBUSY:
+            return (
+                f"{MOUNT} is the root of a control-group namespace, as in a container, and has processes of its own: "
+                "start the container with the host's control groups (--cgroupns=host), privileged"
+            )
+        return f"no right to make control groups ({error.strerror}: {error.filename}): a container has to be privileged"
+    finally:
+        probe.remove()
+    return ""
 
 
 @dataclass(frozen=True)
@@ -41,7 +61,7 @@ class Cgroups:
 
     def make(self, node: Node, disk: str) -> None:
         """The group of the node's pods with the node's limits; `disk` is MAJOR:MINOR."""
-        self._make(node.name)
+        self.make_group(node.name)
         if node.memory:
             self._write(node.name, "memory", ("memory.limit_in_bytes", "memory.max"), str(node.memory))
         if node.cpus:
@@ -65,7 +85,7 @@ class Cgroups:
 
     def enter_daemons(self) -> None:
         """Put the calling process into the group of the cluster's daemons."""
-        for folder in self._make("daemons"):
+        for folder in self.make_group("daemons"):
             (folder / "cgroup.procs").write_text("0")
 
     def pod(self, node: str, uid: str) -> list[Process]:
@@ -93,15 +113,16 @@ class Cgroups:
         top = MOUNT if version2() else MOUNT / controller
         return top / "tierbench" / self.cluster / group
 
-    def _make(self, group: str) -> list[Path]:
+    def make_group(self, group: str) -> list[Path]:
+        """Make the cluster's group of this name; its folder in each hierarchy."""
         made = []
         for top in self._hierarchies():
             folder = top
             for name in ("tierbench", self.cluster, group):
                 parent, folder = folder, folder / name
                 if version2():
-                    wanted = {"cpuset", "cpu", "io", "memory", "pids"} & controllers()
-                    (parent / "cgroup.subtree_control").write_text(" ".join(f"+{one}" for one in sorted(wanted)))
+                    wanted = sorted(_DELEGATED & controllers())
+                    (parent / "cgroup.subtree_control").write_text(" ".join(f"+{one}" for one in wanted))
                 folder.mkdir(exist_ok=True)
                 for file in ("cpuset.cpus", "cpuset.mems") if top.name == "cpuset" else ():
                     (folder / file).write_text((parent / file).read_text())

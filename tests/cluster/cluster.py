@@ -17,11 +17,12 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.errors import ClusterError
 from tests.cluster.machine import Machine
 from tests.cluster.node import NodeMachine
+from tests.cluster.preflight import STATE
 from tests.cluster.processes import Process, output, wait
 from tests.cluster.profiles import Node
 
-STATE = Path("/var/lib/tierbench-cluster")
 CONTROL_PLANE = "control-plane"
+_LINES = 10  # of a log that an error shows
 
 
 class Cluster:
@@ -93,6 +94,7 @@ class Cluster:
         """Bring the cluster up, or what of it is down. Returns False when everything was up already."""
         wanted = profiles.load(nodes)
         preflight.check(wanted)
+        preflight.raise_limits()
         self.binaries.exists()
         pause = images.build("pause")
         with self._lock(self.name):
@@ -226,12 +228,24 @@ class Cluster:
             plane.start(daemon)
         self.kubectl("apply", "-f", str(Path(__file__).parent / "manifests"))
         volumes.apply(self)
-        wait(self._complete, f"every component to run and every node to be Ready (logs in {self.folder / 'log'})", 60)
+        wait(self._ready_or_broken, f"every node to be Ready (logs in {self.folder / 'log'})", 300)
 
     def _complete(self) -> bool:
         return all(running for _, running in self.status()) and self.ready()
 
-    def wait_for_api(self, seconds: float = 60) -> None:
+    def _ready_or_broken(self) -> bool:
+        ended = [component for component, running in self.status() if not running]
+        if ended:
+            log = self._log(ended[0])
+            last = "\n".join(log.read_text(errors="replace").splitlines()[-_LINES:])
+            raise ClusterError(f"{ended[0]} has ended; the last lines of {log}:\n{last}")
+        return self.ready()
+
+    def _log(self, component: str) -> Path:
+        one, daemon = self._component(component)
+        return (one.machine if one else self._control_plane_machine).log(daemon)
+
+    def wait_for_api(self, seconds: float = 180) -> None:
         """Wait until the API server answers that it is ready."""
 
         def answers() -> bool:
@@ -251,7 +265,7 @@ class Cluster:
             )
             one.mark_booted()
         one.start("containerd")
-        wait(one.containerd_answers, f"containerd of {one.profile.name} (see {one.machine.log('containerd')})", 20)
+        wait(one.containerd_answers, f"containerd of {one.profile.name} (see {one.machine.log('containerd')})", 120)
         one.start("kubelet")
         one.start("kube-proxy")
 

@@ -48,7 +48,7 @@ class Machine:
             self.logs / f"{self.name}.log",
             self.cgroups.enter_daemons,
         )
-        wait(lambda: self.init is not None, f"process 1 of {self.name} (see {self.logs / self.name}.log)", 5)
+        wait(lambda: self.init is not None, f"process 1 of {self.name} (see {self.logs / self.name}.log)", 60)
         self.run("hostname", self.name)
         self.run("ip", "link", "set", "lo", "up")
 
@@ -89,7 +89,7 @@ class Machine:
         """Start a daemon unless it runs. It may have ended when this returns: its log says why."""
         if self.daemon(daemon) is None:
             spawn(self.inside(*command), self._variable(daemon), self.log(daemon), self.cgroups.enter_daemons)
-            wait(lambda: self._started(daemon), f"start of {self.name}/{daemon}", 10)
+            wait(lambda: self._started(daemon), f"start of {self.name}/{daemon}", 60)
 
     def _started(self, daemon: str) -> bool:
         """Whether the daemon runs, or has ended already."""

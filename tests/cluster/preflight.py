@@ -1,4 +1,4 @@
-"""What the cluster needs of this machine, each thing checked, with what to do when it is missing."""
+"""What the cluster needs of this machine: everything that is missing at once, each with the way out."""
 
 import os
 import re
@@ -6,9 +6,12 @@ import shutil
 from pathlib import Path
 
 from tests.cluster import cgroups
+from tests.cluster.binaries import cache
 from tests.cluster.errors import ClusterError
 from tests.cluster.processes import output
 from tests.cluster.profiles import Node
+
+STATE = Path("/var/lib/tierbench-cluster")
 
 _PROGRAMS = (
     "etcd",
@@ -26,8 +29,14 @@ _PROGRAMS = (
     "losetup",
     "mkfs.ext4",
 )
+_ARCHITECTURES = ("x86_64", "aarch64")
 _ALL_USERS = ["0", "0", "4294967295"]  # first user inside, first outside, how many
 _CONTROLLERS = {"cpu", "cpuset", "memory", "pids"}
+_MEMORY = 7 << 30  # bytes: what a machine of 8 GiB shows
+_DISK = 3 << 30  # bytes
+_DISK_TO_BUILD = 12 << 30  # bytes; half of it for what the Go compiler keeps
+_INSTANCES = 1024  # of inotify, for all clusters of this machine; a node holds about 25, and Debian allows 128
+_INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
 
 
 def check_name(name: str) -> None:
@@ -44,41 +53,89 @@ def check_root() -> None:
         )
 
 
-def check(nodes: list[Node]) -> None:
-    """Raises ClusterError for the first thing that is missing for these nodes."""
+def check(nodes: list[Node], *, installed: bool = True) -> None:
+    """Raises ClusterError with everything that is missing for these nodes; `installed`: programs count too."""
     check_root()
-    for program in _PROGRAMS:
-        if shutil.which(program) is None:
-            raise ClusterError(f"no program '{program}': run tools/setup")
-    if not Path("/usr/lib/cni").is_dir():
-        raise ClusterError("no CNI plugins in /usr/lib/cni: run tools/setup")
-    needed = _CONTROLLERS | (
-        {"io" if cgroups.version2() else "blkio"} if any(node.disk_read or node.stall for node in nodes) else set()
-    )
+    found = [*_hardware(), *_control_groups(nodes), *_inotify(), *_kernel(any(node.link for node in nodes))]
+    found += _programs() if installed else []
+    if found:
+        lines = "".join(f"\n  - {one}" for one in found)
+        raise ClusterError(f"the built-in cluster cannot run here (CLUSTER=current uses one of yours):{lines}")
+
+
+def _programs() -> list[str]:
+    missing = [program for program in _PROGRAMS if shutil.which(program) is None]
+    missing += [] if Path("/usr/lib/cni").is_dir() else ["the CNI plugins in /usr/lib/cni"]
+    return [f"not installed: {', '.join(missing)}: run tools/setup"] if missing else []
+
+
+def _hardware() -> list[str]:
+    found = []
+    if os.uname().machine not in _ARCHITECTURES:
+        found.append(f"the processor is {os.uname().machine}: Kubernetes is built for {' and '.join(_ARCHITECTURES)}")
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if memory < _MEMORY:
+        found.append(f"{memory / 2**30:.1f} GiB of memory: {_MEMORY >> 30} GiB are needed")
+    disk = _DISK if cache().exists() else _DISK_TO_BUILD
+    for place in (STATE, cache()):
+        free = shutil.disk_usage(next(folder for folder in (place, *place.parents) if folder.exists())).free
+        if free < disk:
+            found.append(f"{free / 2**30:.1f} GiB of disk are free for {place}: {disk >> 30} GiB are needed")
+    return found
+
+
+def _control_groups(nodes: list[Node]) -> list[str]:
+    needed = set(_CONTROLLERS)
+    if any(node.disk_read or node.stall for node in nodes):
+        needed.add("io" if cgroups.version2() else "blkio")
     missing = needed - cgroups.controllers()
-    if missing:
-        raise ClusterError(
-            f"the kernel offers no control group '{min(missing)}' below {cgroups.MOUNT}: mount or enable it"
+    found = [f"the kernel offers no control group '{one}' below {cgroups.MOUNT}: mount it" for one in sorted(missing)]
+    if "memory" in missing:
+        found[sorted(missing).index("memory")] = (
+            "the kernel's memory controller is off: add cgroup_enable=memory to its command line "
+            "(/etc/default/grub, or cmdline.txt on a Raspberry Pi) and restart"
         )
-    _try_kernel(any(node.link for node in nodes))
+    refusal = cgroups.refusal()
+    return [*found, refusal] if refusal else found
 
 
-def _try_kernel(shaped: bool) -> None:
-    """Try in a network namespace what the cluster is built from; the first refusal names what the kernel lacks."""
+def _inotify() -> list[str]:
+    if int(_INOTIFY.read_text()) >= _INSTANCES or os.access(_INOTIFY, os.W_OK):
+        return []
+    want = f"sysctl -w fs.inotify.max_user_instances={_INSTANCES}"
+    return [f"{_INOTIFY.read_text().strip()} inotify instances, and no right to raise them: {want} outside"]
+
+
+def raise_limits() -> None:
+    """More inotify instances, until the machine starts again; more harm nobody."""
+    if int(_INOTIFY.read_text()) < _INSTANCES:
+        _INOTIFY.write_text(str(_INSTANCES))
+
+
+def _kernel(shaped: bool) -> list[str]:
+    """Try in a network namespace what the cluster is built from; programs that are not installed yet are not tried."""
     steps = {
         "network interfaces of type veth": "ip link add name probe0 type veth peer name probe1",
         "network interfaces of type bridge": "ip link add name probe2 type bridge",
         "loop devices": "losetup --find",
         "overlay file systems": "grep -qw overlay /proc/filesystems || modprobe overlay",
+        f"overlay file systems in {STATE.parent} (in a container: mount a volume there)": _OVERLAY,
         "firewall on bridges": "test -d /proc/sys/net/bridge || modprobe br_netfilter",
         "firewall rules (iptables nat)": "iptables -t nat -A POSTROUTING -m comment --comment x -j MASQUERADE",
     }
     if shaped:
         steps["a token bucket (tc tbf)"] = "tc qdisc add dev probe0 root tbf rate 1mbit burst 256kb latency 50ms"
-    script = "\n".join(f"({step}) >/dev/null 2>&1 || {{ echo '{what}'; exit; }}" for what, step in steps.items())
+    script = "\n".join(
+        f"! command -v {step.split()[0]} >/dev/null || ({step}) >/dev/null 2>&1 || echo '{what}'"
+        for what, step in steps.items()
+    )
     try:
-        missing = output("unshare", "--net", "sh", stdin=script).strip()
+        missing = output("unshare", "--net", "--mount", "sh", stdin=script).splitlines()
     except ClusterError as error:
-        raise ClusterError(f"the kernel refuses a network namespace ({error}): this needs real root") from error
-    if missing:
-        raise ClusterError(f"the kernel offers no {missing}: the built-in cluster cannot run here; use CLUSTER=current")
+        return [f"the kernel refuses a network namespace ({error}): this needs real root"]
+    return [f"the kernel offers no {one}" for one in missing]
+
+
+_OVERLAY = f"""cd $(mktemp --directory --tmpdir={STATE.parent}) && mkdir lower upper work merged
+  mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged; done=$?
+  umount merged; rm -r $PWD; exit $done"""

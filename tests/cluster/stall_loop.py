@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.cluster.cgroups import Cgroups
 
-STANDING = 1  # bytes a second: the first read waits for longer than any stall lasts
+STANDING = 2  # bytes a second: the first read waits for longer than any stall lasts; version 2 refuses 1
 LOOK = 0.05  # seconds
 SECTOR = 512  # bytes, whatever the disk's own are
 

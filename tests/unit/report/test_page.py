@@ -241,3 +241,9 @@ def test_the_network_before_the_first_case_is_a_table() -> None:
         assert told in text, told
     assert "ServerUnreachable: no route: see network policies." in text
     assert "Network between them" not in page([first, second])
+
+
+def test_what_was_read_from_a_file_is_marked_as_recorded() -> None:
+    found = newest(runs(published()))
+    assert "read from a&lt;b.json, not from a cluster" in render(found, {}, files=["a<b.json"])
+    assert "not from a cluster" not in render(found, {})

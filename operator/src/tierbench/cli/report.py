@@ -28,7 +28,7 @@ def register(commands: Subparsers) -> None:
 def run(options: argparse.Namespace) -> ExitCode:
     """Writes the report."""
     runs, specs, traces = chosen_with_traces(options)
-    page = render(runs, specs, traces)
+    page = render(runs, specs, traces, [path.name for path in options.source])
     if write(page, options.output):
         print(f"{options.output}: {sum(len(each.results) for each in runs)} results, {len(page) // 1000} kB")
     return ExitCode.ANSWER

@@ -294,9 +294,13 @@ def highlighted(sentence: str, classes: Sequence[str]) -> Markup:
 
 
 def render(
-    runs: Sequence[Run], specs: Mapping[tuple[str, str, str], Mapping[str, Any]], traces: Traces | None = None
+    runs: Sequence[Run],
+    specs: Mapping[tuple[str, str, str], Mapping[str, Any]],
+    traces: Traces | None = None,
+    files: Sequence[str] = (),
 ) -> str:
-    """The page of these runs. `specs` holds benchmarks' specs by kind, namespace and name, as far as they are known."""
+    """The page of these runs. `specs` holds benchmarks' specs by kind, namespace and name, as far as they are known;
+    `files` are what they were read from, none for a cluster."""
     environment = Environment(
         loader=PackageLoader("tierbench.report"),
         autoescape=True,
@@ -310,5 +314,9 @@ def render(
         for number, run in enumerate(runs, start=1)
     ]
     return environment.get_template("report.html.j2").render(
-        articles=articles, node_facts=NODE_FACTS, network_headings=NETWORK_HEADINGS, version=version("tierbench")
+        articles=articles,
+        node_facts=NODE_FACTS,
+        network_headings=NETWORK_HEADINGS,
+        files=files,
+        version=version("tierbench"),
     )

@@ -1,0 +1,51 @@
+"""A machine that cannot have the cluster is told everything at once, before anything is made."""
+
+import subprocess
+from pathlib import Path
+
+from tests.cluster import cgroups
+from tests.cluster.preflight import STATE
+
+ROOT = Path(__file__).parents[2]
+LITTLE = "echo 128 > {folder}/instances; mount --bind {folder}/instances /proc/sys/fs/inotify/max_user_instances\n"
+READ_ONLY = "for place in $(findmnt -rno TARGET -R {place}); do mount -o remount,bind,ro $place; done\n"
+
+
+def check(preparation: str, *unshare: str) -> subprocess.CompletedProcess[str]:
+    """What the check says on a machine that is prepared by the shell script, in mounts of its own."""
+    script = f"{preparation}exec python3 -m tests.cluster check"
+    return subprocess.run(
+        ["unshare", "--mount", *unshare, "sh", "-ec", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def test_this_machine_will_do() -> None:
+    before = sorted(STATE.parent.iterdir())
+    done = check("")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert sorted(STATE.parent.iterdir()) == before
+    assert not list(cgroups.MOUNT.glob("**/tierbench/probe-*"))
+
+
+def test_a_container_without_rights_is_told_all_of_them(tmp_path: Path) -> None:
+    little = LITTLE.format(folder=tmp_path) + READ_ONLY.format(place="/proc/sys/fs/inotify/max_user_instances")
+    done = check(little + READ_ONLY.format(place=cgroups.MOUNT))
+    assert done.returncode == 1
+    assert "no right to make control groups (Read-only file system" in done.stderr
+    assert "128 inotify instances, and no right to raise them: sysctl -w fs.inotify" in done.stderr
+
+
+def test_a_container_on_an_overlay_is_told_to_mount_a_volume(tmp_path: Path) -> None:
+    for name in ("lower", "upper", "work"):
+        (tmp_path / name).mkdir()
+    layers = f"lowerdir={tmp_path}/lower,upperdir={tmp_path}/upper,workdir={tmp_path}/work"
+    done = check(f"mount -t overlay overlay -o {layers} {STATE.parent}\n")
+    assert done.returncode == 1
+    assert f"overlay file systems in {STATE.parent} (in a container: mount a volume there)" in done.stderr
+
+
+def test_root_of_a_user_namespace_is_none() -> None:
+    done = check("", "--user", "--map-root-user")
+    assert done.returncode == 1
+    assert done.stderr.startswith("cluster: the built-in cluster needs root")
+    assert "Traceback" not in done.stderr
