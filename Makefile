@@ -6,7 +6,7 @@ SHELL := /bin/bash
 CLUSTER ?= built-in
 VENV := .venv
 PYTHON := $(VENV)/bin/python
-PACKAGES := operator/src/tierbench images tests
+PACKAGES := operator/src/tierbench images tests tools
 FAULTS := $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka_faults.py test_kafka.py test_strimzi.py)
 CLUSTER_TESTS := $(VENV)/bin/pytest --durations=15
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)

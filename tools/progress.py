@@ -1,5 +1,4 @@
-#!/usr/bin/env python3
-"""One line for a long step: tools/progress TITLE SECONDS LOG COMMAND…: what goes on, for how long, and about how long still.
+"""One line for a long step: python3 tools/progress.py TITLE SECONDS LOG COMMAND…: what goes on, for how long, and about how long still.
 
 SECONDS is what the step takes on two processors from empty caches. What the command prints goes to the end of LOG; when it
 fails, its last lines are shown.
