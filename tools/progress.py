@@ -1,7 +1,7 @@
-"""One line for a long step: python3 tools/progress.py TITLE SECONDS LOG COMMAND…: what goes on, for how long, and about how long still.
+"""One line for a long step: what goes on, for how long, and about how long still.
 
-SECONDS is what the step takes on two processors from empty caches. What the command prints goes to the end of LOG; when it
-fails, its last lines are shown.
+Usage: python3 tools/progress.py TITLE SECONDS LOG COMMAND…, where SECONDS is what the step takes on two processors from
+empty caches. What the command prints goes to the end of LOG; when it fails, its last lines are shown.
 """
 
 import subprocess
