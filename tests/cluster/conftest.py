@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cluster import Cluster, images
+from tests.patience import PATIENCE
 
 NGINX = "ghcr.io/tierbench/nginx:dev"
 CONFIGURATION = """
@@ -84,7 +85,9 @@ def probes(cluster: Cluster) -> Iterator[dict[str, Probe]]:
     }
     objects = [configuration, *(_pod(name) for name in names), *(_service(name) for name in names)]
     apply(cluster, namespace, *objects)
-    cluster.kubectl("--namespace", namespace, "wait", "pod", "--all", "--for=condition=Ready", "--timeout=60s")
+    cluster.kubectl(
+        "--namespace", namespace, "wait", "pod", "--all", "--for=condition=Ready", f"--timeout={60 * PATIENCE:.0f}s"
+    )
     probes = {name: Probe(cluster, namespace, name) for name in names}
     yield probes
     for probe in probes.values():

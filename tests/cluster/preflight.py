@@ -35,7 +35,7 @@ _CONTROLLERS = {"cpu", "cpuset", "memory", "pids"}
 _MEMORY = 7 << 30  # bytes: what a machine of 8 GiB shows
 _DISK = 3 << 30  # bytes
 _DISK_TO_BUILD = 12 << 30  # bytes; half of it for what the Go compiler keeps
-_INSTANCES = 1024  # of inotify, for all clusters of this machine; a node holds about 25, and Debian allows 128
+_INSTANCES = 1024  # of inotify, for all of this machine; a cluster of three nodes holds about 35, and Debian allows 128
 _INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
 
 

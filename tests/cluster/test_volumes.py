@@ -6,12 +6,14 @@ from typing import Any
 from tests.cluster import Cluster, volumes
 from tests.cluster.conftest import NGINX, Probe, apply
 from tests.cluster.processes import wait
+from tests.patience import PATIENCE
 
 
 def test_volume_is_recycled(cluster: Cluster, probes: dict[str, Probe]) -> None:
     probe = probes["cloud-1"]
     apply(cluster, probe.namespace, _claim(), _pod())
-    probe.kubectl("wait", "pod", "claimant", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
+    succeeded = "--for=jsonpath={.status.phase}=Succeeded"
+    probe.kubectl("wait", "pod", "claimant", succeeded, f"--timeout={60 * PATIENCE:.0f}s")
     name = probe.kubectl("get", "persistentvolumeclaim", "claim", "-o", "jsonpath={.spec.volumeName}")
     path = json.loads(cluster.kubectl("get", "persistentvolume", name, "-o", "json"))["spec"]["local"]["path"]
     machine = cluster.node("user-1").machine

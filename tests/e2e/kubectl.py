@@ -17,8 +17,10 @@ from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ResourceNotFoundError
 from urllib3.exceptions import HTTPError
 
+from tests.patience import PATIENCE
+
 POLL_SECONDS = 0.25
-ANSWER_SECONDS = 30
+ANSWER_SECONDS = 30 * PATIENCE
 
 _new_client: Callable[..., Any] = new_client_from_config
 _dynamic_client: Callable[..., Any] = DynamicClient
@@ -38,7 +40,13 @@ class Kubectl:
     def __call__(self, *arguments: str, stdin: str | None = None, timeout: float = 120) -> str:
         command = ["kubectl", "--namespace", self.namespace, *arguments]
         done = subprocess.run(
-            command, env=self.environment, input=stdin, capture_output=True, text=True, timeout=timeout, check=False
+            command,
+            env=self.environment,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout * PATIENCE,
+            check=False,
         )
         if done.returncode:
             raise KubectlError(done.stderr.strip())
@@ -102,6 +110,7 @@ T = TypeVar("T")
 
 def wait_for(what: str, probe: Callable[[], T | None], seconds: float = 60) -> T:
     """What `probe` gives once it gives something; errors count as nothing."""
+    seconds *= PATIENCE
     end = time.monotonic() + seconds
     last: object = None
     while time.monotonic() < end:

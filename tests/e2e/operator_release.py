@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.cluster import Cluster
 from tests.e2e.kubectl import Kubectl, wait_for
+from tests.patience import PATIENCE
 
 CHART = Path(__file__).parents[2] / "charts" / "tierbench"
 IMAGES = ("operator", "client", "nginx", "mosquitto", "kafka", "paho", "network")
@@ -46,7 +47,7 @@ class Release:
             "--create-namespace",
             "--wait",
             "--timeout",
-            "2m",
+            f"{120 * PATIENCE:.0f}s",
             *flags,
         )
 

@@ -12,6 +12,7 @@ from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl, KubectlError, wait_for
 from tests.e2e.operator_release import Release, pids
+from tests.patience import PATIENCE
 
 TWO_CASES: dict[str, Any] = {"fileSizes": ["1Mi", "64Mi"], "repetitions": 4}
 
@@ -69,7 +70,7 @@ def test_server_pod_killed_in_mid_transfer(kubectl: Kubectl) -> None:
 
 def test_server_node_without_power(kubectl: Kubectl, cluster: Cluster) -> None:
     """Its cases fail with the reason, the other class is measured, and the run ends before the node is back."""
-    timeouts = {"schedulingSeconds": 15, "nodeNotReadySeconds": 10}
+    timeouts = {"schedulingSeconds": round(15 * PATIENCE), "nodeNotReadySeconds": 10}
     kubectl.apply(
         file_transfer(servers={"nodeClasses": ["jetson-nano", "cloud"]}, fileSizes=["256Mi"], timeouts=timeouts)
     )
@@ -190,6 +191,6 @@ def test_deleted_at_any_time_nothing_is_left(kubectl: Kubectl, moment: str) -> N
             running.wait_for_pod("client")
         case "complete":
             running.wait_for_phase("Complete")
-    kubectl("delete", "ftb", "files", "--wait", "--timeout=60s")
+    kubectl("delete", "ftb", "files", "--wait", f"--timeout={60 * PATIENCE:.0f}s")
     assert_nothing_left(running)
     wait_for("results are gone", lambda: not running.results)
