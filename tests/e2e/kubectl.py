@@ -39,14 +39,9 @@ class Kubectl:
 
     def __call__(self, *arguments: str, stdin: str | None = None, timeout: float = 120) -> str:
         command = ["kubectl", "--namespace", self.namespace, *arguments]
+        limit = timeout * PATIENCE
         done = subprocess.run(
-            command,
-            env=self.environment,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=timeout * PATIENCE,
-            check=False,
+            command, env=self.environment, input=stdin, capture_output=True, text=True, timeout=limit, check=False
         )
         if done.returncode:
             raise KubectlError(done.stderr.strip())
