@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from images.architectures import Architecture, host
 from tests.cluster.errors import ClusterError
 
 KUBERNETES = "1.34.4"
@@ -25,13 +26,18 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tierbench"
 
 
-def build() -> Path:
-    """The folder with kube-apiserver, kubelet, kubectl, coredns, helm …; builds them when they are not in the cache."""
+def build(architecture: Architecture | None = None) -> Path:
+    """The folder with kube-apiserver, kubelet, kubectl, coredns, helm …; builds them when they are not in the cache.
+
+    For another architecture than this machine's it has Kubernetes alone.
+    """
+    target = architecture or host()
     files = sorted(_SOURCE.iterdir())
     recipe = hashlib.sha256(
         repr((KUBERNETES, TOOLS, COMPONENTS)).encode() + b"".join(file.read_bytes() for file in files)
     )
-    folder = cache() / f"kubernetes-{KUBERNETES}-{recipe.hexdigest()[:12]}"
+    name = f"kubernetes-{KUBERNETES}-{recipe.hexdigest()[:12]}"
+    folder = cache() / (name if target == host() else f"{name}-{target.name}")
     if (folder / "built").exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -39,16 +45,16 @@ def build() -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "built").exists():
             print(
-                f"building Kubernetes {KUBERNETES} (once, about 7 minutes on 2 processors) …",
+                f"building Kubernetes {KUBERNETES} for {target.name} (once, about 7 minutes on 2 processors) …",
                 file=sys.stderr,
                 flush=True,
             )
-            _build(folder)
+            _build(folder, target)
             (folder / "built").touch()
     return folder
 
 
-def _build(folder: Path) -> None:
+def _build(folder: Path, target: Architecture) -> None:
     version = "k8s.io/component-base/version"
     major, minor, _ = KUBERNETES.split(".")
     stamp = f"-X {version}.gitVersion=v{KUBERNETES} -X {version}.gitMajor={major} -X {version}.gitMinor={minor}"
@@ -63,16 +69,17 @@ def _build(folder: Path) -> None:
         str(folder / "kube"),
         ".",
         folder=folder,
+        target=target,
     )
     for component in COMPONENTS:
         (folder / component).unlink(missing_ok=True)
         (folder / component).symlink_to("kube")
-    for tool in TOOLS:
-        _go("install", tool, folder=folder)
+    for tool in TOOLS if target == host() else ():
+        _go("install", tool, folder=folder, target=target)
 
 
-def _go(*arguments: str, folder: Path) -> None:
-    environment = {**os.environ, "GOBIN": str(folder)}
+def _go(*arguments: str, folder: Path, target: Architecture) -> None:
+    environment = {**os.environ, "GOBIN": str(folder), "GOARCH": target.debian}
     done = subprocess.run([str(_GO), *arguments], cwd=_SOURCE, env=environment, check=False)
     if done.returncode != 0:
         raise ClusterError(

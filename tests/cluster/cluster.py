@@ -15,13 +15,18 @@ from tests.cluster.addresses import Addresses, first_free
 from tests.cluster.cgroups import Cgroups
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.errors import ClusterError
-from tests.cluster.machine import Machine
+from tests.cluster.hardware import Hardware
+from tests.cluster.namespace_node import NamespaceNode
+from tests.cluster.namespaces import Namespaces
+from tests.cluster.network import Port
 from tests.cluster.node import NodeMachine
 from tests.cluster.preflight import STATE
 from tests.cluster.processes import Process, output, wait
-from tests.cluster.profiles import Node
+from tests.cluster.profiles import Link, Node
+from tests.cluster.virtual_node import VirtualNode
 
 CONTROL_PLANE = "control-plane"
+MACHINES: dict[str, type[Hardware]] = {"namespaces": NamespaceNode, "vm": VirtualNode}
 _LINES = 10  # of a log that an error shows
 
 
@@ -33,7 +38,7 @@ class Cluster:
         self.name = name
         self.folder = STATE / name
         self.cgroups = Cgroups(name)
-        self._control_plane_machine = Machine(name, CONTROL_PLANE, self.folder / "log", self.cgroups)
+        self._control_plane_machine = Namespaces(name, CONTROL_PLANE, self.folder / "log", self.cgroups)
 
     @property
     def exists(self) -> bool:
@@ -67,15 +72,21 @@ class Cluster:
         """Every node. Raises ClusterError when there is no such cluster."""
         plane = self.control_plane
         return [
-            NodeMachine(
-                Machine(self.name, profile.name, self.folder / "log", self.cgroups),
-                profile,
-                index,
-                self.folder / "nodes" / profile.name,
-                plane,
-            )
+            NodeMachine(self._hardware(profile, index), profile, self.folder / "nodes" / profile.name, plane)
             for index, profile in enumerate(self._declared())
         ]
+
+    def _hardware(self, profile: Node, index: int) -> Hardware:
+        return MACHINES[profile.machine](
+            self.name,
+            profile.name,
+            self.folder / "log",
+            self.cgroups,
+            profile,
+            self.folder / "nodes" / profile.name,
+            binaries.build(profile.architecture),
+            Port(self._control_plane_machine, self.addresses, index),
+        )
 
     def _declared(self) -> list[Node]:
         try:
@@ -95,6 +106,8 @@ class Cluster:
         wanted = profiles.load(nodes)
         preflight.check(wanted)
         preflight.raise_limits()
+        for profile in wanted:
+            MACHINES[profile.machine].prepare(profile)
         self.binaries.exists()
         pause = images.build("pause")
         with self._lock(self.name):
@@ -181,12 +194,12 @@ class Cluster:
     @contextmanager
     def link(self, name: str, rate: str) -> Iterator[None]:
         """A node's link at another rate each way, as tc writes it (100mbit), while the context lasts."""
-        one = self.node(name)
-        network.shape(self._control_plane_machine, one.machine, one.index, rate)
+        machine = self.node(name).machine
+        network.shape(machine, Link(rate))
         try:
             yield
         finally:
-            network.shape(self._control_plane_machine, one.machine, one.index, one.profile.link)
+            network.shape(machine, machine.profile.link)
 
     def pod_processes(self, namespace: str, pod: str) -> list[Process]:
         """Every process of a running pod, by its pid on the host; the pod's own programs and the pause process."""
@@ -259,11 +272,7 @@ class Cluster:
     def _start_node(self, one: NodeMachine) -> None:
         if not one.booted:
             one.machine.kill()
-            one.boot()
-            network.connect_node(
-                self._control_plane_machine, one.machine, self.addresses, one.index, len(self.nodes), one.profile.link
-            )
-            one.mark_booted()
+            one.boot(len(self.nodes))
         one.start("containerd")
         wait(one.containerd_answers, f"containerd of {one.profile.name} (see {one.machine.log('containerd')})", 120)
         one.start("kubelet")

@@ -6,6 +6,7 @@ import sys
 import tarfile
 from pathlib import Path
 
+from images.architectures import Architecture, host
 from tests.cluster.errors import ClusterError
 from tests.cluster.node import NodeMachine
 from tests.cluster.processes import output
@@ -13,14 +14,20 @@ from tests.cluster.processes import output
 _ROOT = Path(__file__).parents[2]
 
 
-def build(name: str) -> Path:
-    """The archive of the image folder images/NAME, built when it is out of date."""
-    done = subprocess.run(
-        [sys.executable, "-m", "images.build", name], cwd=_ROOT, stdout=subprocess.DEVNULL, check=False
-    )
+def build(name: str, architecture: Architecture | None = None) -> Path:
+    """The archive of the image folder images/NAME, built when it is out of date; by default for this machine."""
+    command = ["-m", "images.build", name]
+    if architecture and architecture != host():
+        command.append(f"--arch={architecture.name}")
+    done = subprocess.run([sys.executable, *command], cwd=_ROOT, stdout=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
-        raise ClusterError(f"python3 -m images.build {name} failed: see above")
-    return _ROOT / "build" / "images" / f"{name}.tar"
+        raise ClusterError(f"python3 {' '.join(command)} failed: see above")
+    return for_architecture(_ROOT / "build" / "images" / f"{name}.tar", architecture or host())
+
+
+def for_architecture(archive: Path, architecture: Architecture) -> Path:
+    """The archive's neighbour for the architecture: those of others than this machine's have a folder for each."""
+    return archive if architecture == host() else archive.parent / architecture.name / archive.name
 
 
 def contents(archive: Path) -> dict[str, str]:
@@ -41,7 +48,8 @@ def contents(archive: Path) -> dict[str, str]:
 
 
 def load(node: NodeMachine, archive: Path) -> list[str]:
-    """Load the archive into the node's containerd unless the node has it; returns a line for each image it lacked."""
+    """Load the archive, of the node's architecture, unless the node has it; returns a line for each image it lacked."""
+    archive = for_architecture(archive, node.profile.architecture)
     have = {tuple(line.split()[:3:2]) for line in output(*node.ctr("images", "list")).splitlines()[1:]}
     missing = {name: digest for name, digest in contents(archive).items() if (name, digest) not in have}
     if missing:

@@ -1,21 +1,31 @@
-"""A machine of the cluster: namespaces for network, mounts, processes and host name, with a process 1 of its own.
+"""What every machine of the cluster can do, whatever it is made of."""
 
-Everything on a machine runs below its process 1, so killing it ends daemons, shims and containers at once, and the
-kernel takes mounts, network interfaces and firewall rules away with them.
-"""
-
+import shlex
 import signal
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, Protocol
 
 from tests.cluster.cgroups import Cgroups
 from tests.cluster.errors import ClusterError
 from tests.cluster.processes import Process, find, output, run, spawn, wait
 
 
+class Daemon(Protocol):
+    """A daemon that runs on a machine."""
+
+    @property
+    def alive(self) -> bool: ...
+
+    def send(self, number: signal.Signals) -> None:
+        """Nothing happens when it is gone."""
+
+
 @dataclass(frozen=True)
-class Machine:
+class Machine(ABC):
     """One machine: `cluster` and `name` find its processes, `logs` is the folder of its daemons' logs."""
 
     cluster: str
@@ -23,34 +33,24 @@ class Machine:
     logs: Path
     cgroups: Cgroups
 
+    carrier: ClassVar[str]  # the program that `inside` runs others with
+
     @property
+    @abstractmethod
     def init(self) -> Process | None:
-        """Its process 1, or None when the machine is down."""
-        holder = find("unshare", f"TIERBENCH_MACHINE={self.cluster}/{self.name}")
-        init = holder.child() if holder else None
-        return init if init and init.alive and init.name == "sleep" else None
+        """The process that the machine ends with, or None when the machine is down."""
 
-    @property
-    def pid(self) -> int:
-        """The pid of its process 1 on the host. Raises ClusterError when the machine is down."""
-        init = self.init
-        if init is None:
-            raise ClusterError(f"{self.name} is not running: python3 -m tests.cluster --name {self.cluster} up")
-        return init.pid
-
+    @abstractmethod
     def boot(self) -> None:
-        """Make the namespaces. The mounts are those of the host, private, with /proc of its own."""
-        # Ignored SIGCHLD is inherited by sleep: the kernel then reaps the orphans that every process 1 has to reap.
-        command = ["unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"]
-        spawn(
-            [*command, "env", "--ignore-signal=CHLD", "sleep", "infinity"],
-            f"TIERBENCH_MACHINE={self.cluster}/{self.name}",
-            self.logs / f"{self.name}.log",
-            self.cgroups.enter_daemons,
-        )
-        wait(lambda: self.init is not None, f"process 1 of {self.name} (see {self.logs / self.name}.log)", 60)
-        self.run("hostname", self.name)
-        self.run("ip", "link", "set", "lo", "up")
+        """Start the machine. Raises ClusterError when it does not come up."""
+
+    @abstractmethod
+    def inside(self, *command: str) -> list[str]:
+        """The command line that runs a program on this machine. Raises ClusterError when the machine is down."""
+
+    @abstractmethod
+    def daemon(self, name: str) -> Daemon | None:
+        """The daemon, or None when it is not running."""
 
     def kill(self) -> None:
         """End everything on the machine at once, as a power cut would."""
@@ -59,22 +59,6 @@ class Machine:
             init.send(signal.SIGKILL)
             wait(lambda: not init.alive, f"end of {self.name}", 10)
 
-    def inside(self, *command: str) -> list[str]:
-        """The command line that runs a program on this machine."""
-        return [
-            "nsenter",
-            "--target",
-            str(self.pid),
-            "--net",
-            "--mount",
-            "--pid",
-            "--uts",
-            "--ipc",
-            "--wd=/",
-            "--",
-            *command,
-        ]
-
     def run(self, *command: str, stdin: str | None = None) -> None:
         run(*self.inside(*command), stdin=stdin)
 
@@ -82,24 +66,22 @@ class Machine:
         return output(*self.inside(*command))
 
     def network(self, *command: str) -> None:
-        """Run a host's program in the machine's network alone, where host pids name other machines."""
-        run("nsenter", "--target", str(self.pid), "--net", "--", *command)
+        """Run a program that sets up the machine's network."""
+        self.run(*command)
+
+    def write(self, folder: str, files: Mapping[str, str]) -> None:
+        """Write files into the folder, by their names there."""
+        script = ""
+        for name, text in files.items():
+            path = Path(folder, name)
+            script += f"mkdir -p {path.parent}\nprintf %s {shlex.quote(text)} >{path}\n"
+        self.run("sh", "-e", stdin=script)
 
     def start(self, daemon: str, *command: str) -> None:
         """Start a daemon unless it runs. It may have ended when this returns: its log says why."""
         if self.daemon(daemon) is None:
-            spawn(self.inside(*command), self._variable(daemon), self.log(daemon), self.cgroups.enter_daemons)
+            spawn(self._carry(daemon, *command), self._variable(daemon), self.log(daemon), self.cgroups.enter_daemons)
             wait(lambda: self._started(daemon), f"start of {self.name}/{daemon}", 60)
-
-    def _started(self, daemon: str) -> bool:
-        """Whether the daemon runs, or has ended already."""
-        return self.daemon(daemon) is not None or self._waiter(daemon) is None
-
-    def daemon(self, name: str) -> Process | None:
-        """The daemon's process, or None when it is not running."""
-        waiter = self._waiter(name)
-        child = waiter.child() if waiter else None
-        return child if child and child.alive else None
 
     def signal(self, daemon: str, number: signal.Signals) -> None:
         """Send a signal to a daemon. SIGKILL and SIGTERM are waited for; SIGTERM becomes SIGKILL after 5 s."""
@@ -120,8 +102,16 @@ class Machine:
     def log(self, daemon: str) -> Path:
         return self.logs / f"{self.name}-{daemon}.log"
 
+    def _carry(self, daemon: str, *command: str) -> list[str]:
+        """The command line that runs a daemon on this machine."""
+        return self.inside(*command)
+
+    def _started(self, daemon: str) -> bool:
+        """Whether the daemon runs, or has ended already."""
+        return self.daemon(daemon) is not None or self._waiter(daemon) is None
+
     def _variable(self, daemon: str) -> str:
         return f"TIERBENCH_DAEMON={self.cluster}/{self.name}/{daemon}"
 
     def _waiter(self, daemon: str) -> Process | None:
-        return find("nsenter", self._variable(daemon))
+        return find(self.carrier, self._variable(daemon))

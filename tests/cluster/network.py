@@ -1,16 +1,23 @@
 """The cluster's network: one switch in the control plane's machine, the host and each node on a link of its own."""
 
+import math
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.cluster.addresses import Addresses
 from tests.cluster.errors import ClusterError
-from tests.cluster.machine import Machine
+from tests.cluster.namespaces import Namespaces
 from tests.cluster.processes import run
+from tests.cluster.profiles import Link
+
+if TYPE_CHECKING:
+    from tests.cluster.hardware import Hardware
 
 _SWITCH = "switch"
 
 
-def connect_host(control_plane: Machine, addresses: Addresses) -> None:
+def connect_host(control_plane: Namespaces, addresses: Addresses) -> None:
     """Make the switch and put the host on it."""
     pid = str(control_plane.pid)
     # A switch without an address of its own changes it with its ports, and is out of reach until all have asked again.
@@ -24,37 +31,74 @@ def connect_host(control_plane: Machine, addresses: Addresses) -> None:
     run("ip", "link", "set", addresses.interface, "alias", control_plane.cluster, "up")
 
 
-def connect_node(
-    control_plane: Machine, node: Machine, addresses: Addresses, index: int, nodes: int, link: str | None
-) -> None:
-    """Put node `index` of `nodes` on the switch, with routes to the pods of every other; `link` is its rate."""
-    port, address = f"node{index}", addresses.node(index)
-    peer = ["peer", "name", "eth0", "address", addresses.station(address), "netns", str(node.pid)]
-    # the kernel may still be clearing away the port of a machine that has just been cut off
-    control_plane.network("sh", "-c", f"ip link delete {port} 2>/dev/null || true")
-    control_plane.network("ip", "link", "add", port, "type", "veth", *peer)
-    control_plane.network("ip", "link", "set", port, "master", _SWITCH, "up")
-    node.network("ip", "address", "add", f"{address}/24", "dev", "eth0")
-    node.network("ip", "link", "set", "eth0", "up")
-    node.network("ip", "route", "add", "default", "via", addresses.host)
+@dataclass(frozen=True)
+class Port:
+    """Where node `index` is plugged into the switch, which is the control plane's machine."""
+
+    switch: Namespaces
+    addresses: Addresses
+    index: int
+
+    @property
+    def name(self) -> str:
+        """The switch's interface."""
+        return f"node{self.index}"
+
+    @property
+    def address(self) -> str:
+        """The node's."""
+        return self.addresses.node(self.index)
+
+    @property
+    def station(self) -> str:
+        """The node's Ethernet address."""
+        return self.addresses.station(self.address)
+
+    @property
+    def gateway(self) -> str:
+        return self.addresses.host
+
+    def plug(self, *command: str) -> None:
+        """Make the switch's interface with this command of ip's, and put it on the switch."""
+        # the kernel may still be clearing away the port of a machine that has just been cut off
+        self.switch.network("sh", "-c", f"ip link delete {self.name} 2>/dev/null || true")
+        self.switch.network("ip", *command)
+        self.switch.network("ip", "link", "set", self.name, "master", _SWITCH, "up")
+
+
+def connect_node(node: "Hardware", nodes: int) -> None:
+    """Routes between the node's pods and those of the `nodes` of the cluster, and the node's link as declared."""
+    port, addresses = node.port, node.port.addresses
+    pods = addresses.node_pods(port.index)
     for other in range(nodes):
-        if other != index:
-            node.network("ip", "route", "add", addresses.node_pods(other), "via", addresses.node(other))
-    run("ip", "route", "replace", addresses.node_pods(index), "via", address)
-    control_plane.network("ip", "route", "replace", addresses.node_pods(index), "via", address)
+        if other != port.index:
+            node.network("ip", "route", "replace", addresses.node_pods(other), "via", addresses.node(other))
+    run("ip", "route", "replace", pods, "via", port.address)
+    port.switch.network("ip", "route", "replace", pods, "via", port.address)
     node.run("sysctl", "-qw", "net.ipv4.ip_forward=1")
-    if link:
-        shape(control_plane, node, index, link)
+    if node.profile.link:
+        shape(node, node.profile.link)
 
 
-def shape(control_plane: Machine, node: Machine, index: int, link: str | None) -> None:
-    """Give the link of node `index` a rate each way, as tc writes it; None takes it away."""
-    for machine, device in ((node, "eth0"), (control_plane, f"node{index}")):
+def shape(node: "Hardware", link: Link | None) -> None:
+    """Give the node's link its rate, delay and loss each way; None takes them away."""
+    for machine, device in node.ends:
         if link:
-            rate = ["root", "tbf", "rate", link, "burst", "256kb", "latency", "50ms"]
-            machine.network("tc", "qdisc", "replace", "dev", device, *rate)
+            machine.network("tc", "qdisc", "replace", "dev", device, "root", *discipline(link))
         else:
             machine.network("tc", "qdisc", "delete", "dev", device, "root")
+
+
+def discipline(link: Link) -> list[str]:
+    """What tc makes of the link: a token bucket, or netem where packets are also late or lost."""
+    if link.rate and not link.emulated:
+        return ["tbf", "rate", link.rate, "burst", "256kb", "latency", "50ms"]
+    # as many packets as are under way, and a queue of 50 ms as in the token bucket
+    packets = math.ceil(link.bits_per_second * (link.seconds + 0.05) / (8 * 1514))
+    words = ["netem", "limit", str(packets)]
+    words += ["delay", link.delay, *([link.jitter] if link.jitter else [])] if link.delay else []
+    words += ["loss", link.loss] if link.loss else []
+    return words + (["rate", link.rate] if link.rate else [])
 
 
 def disconnect_host(addresses: Addresses, cluster: str) -> None:

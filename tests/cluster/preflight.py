@@ -56,7 +56,7 @@ def check_root() -> None:
 def check(nodes: list[Node], *, installed: bool = True) -> None:
     """Raises ClusterError with everything that is missing for these nodes; `installed`: programs count too."""
     check_root()
-    found = [*_hardware(), *_control_groups(nodes), *_inotify(), *_kernel(any(node.link for node in nodes))]
+    found = [*_hardware(), *_control_groups(nodes), *_inotify(), *_kernel(nodes)]
     found += _programs() if installed else []
     if found:
         lines = "".join(f"\n  - {one}" for one in found)
@@ -112,7 +112,7 @@ def raise_limits() -> None:
         _INOTIFY.write_text(str(_INSTANCES))
 
 
-def _kernel(shaped: bool) -> list[str]:
+def _kernel(nodes: list[Node]) -> list[str]:
     """Try in a network namespace what the cluster is built from; programs that are not installed yet are not tried."""
     steps = {
         "network interfaces of type veth": "ip link add name probe0 type veth peer name probe1",
@@ -123,8 +123,13 @@ def _kernel(shaped: bool) -> list[str]:
         "firewall on bridges": "test -d /proc/sys/net/bridge || modprobe br_netfilter",
         "firewall rules (iptables nat)": "iptables -t nat -A POSTROUTING -m comment --comment x -j MASQUERADE",
     }
-    if shaped:
+    links = [node.link for node in nodes if node.link and node.machine == "namespaces"]
+    if links:
         steps["a token bucket (tc tbf)"] = "tc qdisc add dev probe0 root tbf rate 1mbit burst 256kb latency 50ms"
+    if any(link.emulated for link in links):
+        steps[_NETEM] = "tc qdisc replace dev probe0 root netem delay 1ms"
+    if any(node.machine == "vm" for node in nodes):
+        steps["network interfaces of type tap"] = "ip tuntap add dev probe3 mode tap"
     script = "\n".join(
         f"! command -v {step.split()[0]} >/dev/null || ({step}) >/dev/null 2>&1 || echo '{what}'"
         for what, step in steps.items()
@@ -136,6 +141,7 @@ def _kernel(shaped: bool) -> list[str]:
     return [f"the kernel offers no {one}" for one in missing]
 
 
+_NETEM = 'network emulator (sch_netem) for delay, jitter and loss: modprobe sch_netem, or write machine = "vm"'
 _OVERLAY = f"""cd $(mktemp --directory --tmpdir={STATE.parent}) && mkdir lower upper work merged
   mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged; done=$?
   umount merged; rm -r $PWD; exit $done"""

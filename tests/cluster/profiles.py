@@ -2,20 +2,27 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from images.architectures import KNOWN, Architecture, host
 from tests.cluster.errors import ClusterError
+from tests.cluster.vm.board import BOARDS
 
 DEFAULT = Path(__file__).parent / "nodes.toml"
 MOST_NODES = 15
-SMALLEST_MEMORY = 64 << 20
+SMALLEST_MEMORY = {"namespaces": 64 << 20, "vm": 512 << 20}
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _QUANTITY = re.compile(r"([0-9]+)(Ki|Mi|Gi)?")
-_LINK = re.compile(r"[1-9][0-9]*(kbit|mbit|gbit)")
+_RATE = re.compile(r"([1-9][0-9]*)(kbit|mbit|gbit)")
+_DELAY = re.compile(r"([0-9]+(?:\.[0-9]+)?)(us|ms|s)")
+_LOSS = re.compile(r"[0-9]{1,2}(\.[0-9]+)?%")
 _FACTORS = {None: 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
+_BITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_UNLIMITED = 10e9  # bits a second: more than any link here carries
 
 
 @dataclass(frozen=True)
@@ -27,20 +34,52 @@ class Stall:
 
 
 @dataclass(frozen=True)
-class Node:
-    """One node; None: not limited.
+class Link:
+    """A node's link, the same each way, as tc writes it: 100mbit, 20ms, 0.1%; None: not limited, none."""
 
-    Memory and disk_size in bytes, cpus in processors, disk_read in bytes a second, link as tc writes it.
+    rate: str | None = None
+    delay: str | None = None
+    jitter: str | None = None
+    loss: str | None = None
+
+    @property
+    def emulated(self) -> bool:
+        """Whether packets are late or lost, which takes the kernel's network emulator."""
+        return self.delay is not None or self.loss is not None
+
+    @property
+    def bits_per_second(self) -> float:
+        match = _RATE.fullmatch(self.rate or "")
+        return int(match[1]) * _BITS[match[2]] if match else _UNLIMITED
+
+    @property
+    def seconds(self) -> float:
+        """Its delay."""
+        match = _DELAY.fullmatch(self.delay or "")
+        return float(match[1]) * _SECONDS[match[2]] if match else 0
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node; None: not limited, or this machine's own architecture.
+
+    Memory and disk_size in bytes, cpus in processors, disk_read in bytes a second.
     """
 
     name: str
+    machine: str = "namespaces"
+    arch: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     memory: int | None = None
     cpus: float | None = None
     disk_size: int | None = None
     disk_read: int | None = None
-    link: str | None = None
+    link: Link | None = None
     stall: Stall | None = None
+
+    @property
+    def architecture(self) -> Architecture:
+        return KNOWN[self.arch] if self.arch else host()
 
 
 def load(path: Path) -> list[Node]:
@@ -90,16 +129,41 @@ def _node(table: Mapping[str, object], where: str) -> Node:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ClusterError(f"{where}: name = {name!r}: write lower-case letters, digits and '-', such as \"cloud-1\"")
     where = f"{where} ({name})"
-    return Node(
+    machine = _one_of(table.get("machine", "namespaces"), SMALLEST_MEMORY, f"{where}: machine")
+    node = Node(
         name=name,
+        machine=machine,
+        arch=None if "arch" not in table else _one_of(table["arch"], BOARDS, f"{where}: arch"),
         labels=_labels(table.get("labels", {}), f"{where}: labels"),
-        memory=_memory(table.get("memory"), f"{where}: memory"),
+        memory=_memory(table.get("memory"), SMALLEST_MEMORY[machine], f"{where}: memory"),
         cpus=_positive_or_none(table.get("cpus"), f"{where}: cpus"),
         disk_size=_quantity_or_none(table.get("disk_size"), f"{where}: disk_size"),
         disk_read=_quantity_or_none(table.get("disk_read"), f"{where}: disk_read"),
         link=_link(table.get("link"), f"{where}: link"),
         stall=_stall(table.get("stall"), f"{where}: stall"),
     )
+    _check_machine(node, where)
+    return node
+
+
+def _check_machine(node: Node, where: str) -> None:
+    """Raises ClusterError for what a machine of this kind cannot have."""
+    if node.machine != "vm":
+        if node.architecture != host():
+            raise ClusterError(f'{where}: arch = "{node.arch}" is not this machine\'s: write machine = "vm" as well')
+        return
+    if node.memory is None:
+        raise ClusterError(f'{where}: a vm has memory of its own: write how much, such as memory = "2Gi"')
+    if node.cpus and node.cpus != int(node.cpus):
+        raise ClusterError(f"{where}: cpus = {node.cpus}: a vm has whole processors")
+    if node.stall:
+        raise ClusterError(f"{where}: stall: the disk of a vm cannot stall; leave it out, or leave out machine")
+
+
+def _one_of(value: object, known: Iterable[str], where: str) -> str:
+    if not isinstance(value, str) or value not in known:
+        raise ClusterError(f"{where} = {value!r}: known are {', '.join(known)}")
+    return value
 
 
 def _quantity_or_none(value: object, where: str) -> int | None:
@@ -112,12 +176,12 @@ def _labels(value: object, where: str) -> Mapping[str, str]:
     return dict(value)
 
 
-def _memory(value: object, where: str) -> int | None:
+def _memory(value: object, smallest: int, where: str) -> int | None:
     if value is None:
         return None
     size = quantity(value, where)
-    if size < SMALLEST_MEMORY:
-        raise ClusterError(f"{where} = {value!r}: no pod runs in less than 64Mi")
+    if size < smallest:
+        raise ClusterError(f"{where} = {value!r}: no pod runs in less than {smallest >> 20}Mi")
     return size
 
 
@@ -131,11 +195,37 @@ def _positive(value: object, where: str) -> float:
     return float(value)
 
 
-def _link(value: object, where: str) -> str | None:
+def _link(value: object, where: str) -> Link | None:
     if value is None:
         return None
-    if not isinstance(value, str) or not _LINK.fullmatch(value):
-        raise ClusterError(f'{where} = {value!r}: write a whole number with kbit, mbit or gbit, such as "950mbit"')
+    if not isinstance(value, dict):
+        return Link(_rate(value, where))
+    parts = {"rate": _rate, "delay": _delay, "jitter": _delay, "loss": _loss}
+    unknown = set(value) - set(parts)
+    if unknown or not value:
+        raise ClusterError(f'{where}: write some of {", ".join(parts)}, such as {{ rate = "100mbit", delay = "20ms" }}')
+    if "jitter" in value and "delay" not in value:
+        raise ClusterError(f'{where}.jitter: write what it is around as well, such as delay = "20ms"')
+    return Link(**{name: parts[name](text, f"{where}.{name}") for name, text in value.items()})
+
+
+def _rate(value: object, where: str) -> str:
+    return _written(
+        value, _RATE, f'{where} = {value!r}: write a whole number with kbit, mbit or gbit, such as "950mbit"'
+    )
+
+
+def _delay(value: object, where: str) -> str:
+    return _written(value, _DELAY, f'{where} = {value!r}: write a number with us, ms or s, such as "20ms"')
+
+
+def _loss(value: object, where: str) -> str:
+    return _written(value, _LOSS, f'{where} = {value!r}: write a number below 100 with %, such as "0.1%"')
+
+
+def _written(value: object, form: re.Pattern[str], otherwise: str) -> str:
+    if not isinstance(value, str) or not form.fullmatch(value):
+        raise ClusterError(otherwise)
     return value
 
 

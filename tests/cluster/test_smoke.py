@@ -8,7 +8,7 @@ from dataclasses import replace
 from tests.cluster import Cluster, profiles, stalls
 from tests.cluster.conftest import Probe
 from tests.cluster.processes import wait
-from tests.cluster.profiles import Stall
+from tests.cluster.profiles import Link, Stall
 from tests.cluster.stall_loop import STANDING
 
 MIB = 1 << 20
@@ -87,7 +87,7 @@ def test_link_rate_is_the_declared_one(probes: Probes) -> None:
     probes["cloud-1"]("cat /data/smoke-link > /dev/null")
     download = DOWNLOAD.format(host=probes["cloud-1"].address, port=8080, file="smoke-link")
     seconds = min(probes["user-1"].seconds(f"({download}) > /dev/null") for _ in range(2))
-    assert PROFILES["cloud-1"].link == "800mbit"
+    assert PROFILES["cloud-1"].link == Link("800mbit")
     assert 0.6 < 200 * MIB * 8 / seconds / 800e6 < 1.1
 
 

@@ -3,7 +3,8 @@
 import json
 from typing import TYPE_CHECKING
 
-from tests.cluster.node import VOLUMES, NodeMachine
+from tests.cluster.hardware import VOLUMES
+from tests.cluster.node import NodeMachine
 from tests.cluster.processes import run
 
 if TYPE_CHECKING:

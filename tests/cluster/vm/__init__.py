@@ -11,13 +11,14 @@ from tests.cluster.vm.board import BOARDS, Board
 from tests.cluster.vm.disk import Debian, Disk
 from tests.cluster.vm.network import Tap, UserNetwork, free_port
 from tests.cluster.vm.ssh import Ssh
-from tests.cluster.vm.virtual_machine import VirtualMachine
+from tests.cluster.vm.virtual_machine import Drive, VirtualMachine
 
 __all__ = [
     "BOARDS",
     "Board",
     "Debian",
     "Disk",
+    "Drive",
     "Ssh",
     "Tap",
     "UserNetwork",

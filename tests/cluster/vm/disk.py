@@ -95,6 +95,8 @@ class Debian:
             raise ClusterError(f"no machines with Debian {self.release} for {self.architecture}; known are {known}")
         name = f"debian-{self.release}-{self.architecture}-{self._digest}"
         disk = Disk(BOARDS[self.architecture], cache() / name)
+        if (disk.folder / "built").exists():
+            return disk
         disk.folder.mkdir(parents=True, exist_ok=True)
         with (disk.folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

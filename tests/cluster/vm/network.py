@@ -3,56 +3,50 @@
 import socket
 from dataclasses import dataclass
 
-_NOT_EARLY = "ip=off"  # systemd takes the first of the two, the initial file system the last
+_MODEL = "virtio-net-pci,romfile="
+_NOT_EARLY = "ip=off"  # systemd takes the first for an interface, the initial file system the last of all
 
 
 @dataclass(frozen=True)
 class UserNetwork:
-    """qemu's own network: the machine reaches what this one reaches; its ssh listens on `port` of 127.0.0.1."""
+    """qemu's own network: the machine's ssh listens on `port` of 127.0.0.1.
+
+    The machine reaches what this one reaches; `alone`: nothing.
+    """
 
     port: int
-    address: str = "127.0.0.1"
+    alone: bool = False
 
     @property
     def options(self) -> list[str]:
         """qemu's."""
-        return [
-            "-netdev",
-            f"user,id=network,hostfwd=tcp:{self.address}:{self.port}-:22",
-            "-device",
-            "virtio-net-pci,netdev=network,romfile=",
-        ]
-
-    @property
-    def parameter(self) -> str:
-        """The kernel's."""
-        return f"ip=eth0:dhcp {_NOT_EARLY}"
+        forward = f"hostfwd=tcp:127.0.0.1:{self.port}-:22"
+        restrict = "on" if self.alone else "off"
+        return ["-netdev", f"user,id=user,restrict={restrict},{forward}", "-device", f"{_MODEL},netdev=user"]
 
 
 @dataclass(frozen=True)
 class Tap:
-    """An interface of type tap, which has to be there: the machine is `address`/24 behind it, its ssh on port 22."""
+    """An interface of type tap, which has to be there: the machine is `address`/24 behind it."""
 
     interface: str
     station: str
     address: str
     gateway: str
-    port: int = 22
 
     @property
     def options(self) -> list[str]:
         """qemu's."""
-        return [
-            "-netdev",
-            f"tap,id=network,ifname={self.interface},script=no,downscript=no",
-            "-device",
-            f"virtio-net-pci,netdev=network,mac={self.station},romfile=",
-        ]
+        backend = f"tap,id=tap,ifname={self.interface},script=no,downscript=no"
+        return ["-netdev", backend, "-device", f"{_MODEL},netdev=tap,mac={self.station}"]
 
-    @property
-    def parameter(self) -> str:
-        """The kernel's."""
-        return f"ip={self.address}::{self.gateway}:255.255.255.0::eth0:off {_NOT_EARLY}"
+
+def parameters(tap: Tap | None) -> str:
+    """The kernel's, for a machine with qemu's own network, and before it perhaps a tap."""
+    if tap is None:
+        return f"ip=eth0:dhcp {_NOT_EARLY}"
+    first = f"ip={tap.address}::{tap.gateway}:255.255.255.0::eth0:off"
+    return f"{first} ip=10.0.2.15:::255.255.255.0::eth1:off {_NOT_EARLY}"
 
 
 def free_port() -> int:

@@ -19,11 +19,20 @@ _OPTIONS = (
 
 @dataclass(frozen=True)
 class Ssh:
-    """`key` is the file of the private key."""
+    """`key` is the file of the private key; `wrap` comes before ssh's command line.
+
+    `control` is the socket of a connection that others share while it is held.
+    """
 
     address: str
     port: int
     key: Path
+    wrap: tuple[str, ...] = ()
+    control: Path | None = None
+
+    def hold(self) -> list[str]:
+        """The command line that holds the shared connection until it is ended."""
+        return [*self._login, "-M", "-N"]
 
     def command(self, *command: str) -> list[str]:
         """The command line that runs a program there, its words as they are."""
@@ -47,5 +56,6 @@ class Ssh:
 
     @property
     def _login(self) -> list[str]:
-        options = [f"-o{option}" for option in _OPTIONS]
-        return ["ssh", *options, "-i", str(self.key), "-p", str(self.port), f"root@{self.address}"]
+        options = [*_OPTIONS, *([f"ControlPath={self.control}"] if self.control else [])]
+        login = ["-i", str(self.key), "-p", str(self.port), f"root@{self.address}"]
+        return [*self.wrap, "ssh", *(f"-o{option}" for option in options), *login]

@@ -9,7 +9,7 @@ from tests.cluster.errors import ClusterError
 from tests.cluster.processes import Process, find, run, spawn, wait
 from tests.cluster.vm.accelerator import EMULATION, choose
 from tests.cluster.vm.disk import Disk
-from tests.cluster.vm.network import Tap, UserNetwork
+from tests.cluster.vm.network import Tap, UserNetwork, parameters
 from tests.cluster.vm.ssh import Ssh
 
 BOOT_SECONDS = 600  # processors may be emulated, and others at work
@@ -36,22 +36,24 @@ class Drive:
 class VirtualMachine:
     """A machine by its name, with its files in `folder`; memory and size (of its disk) in bytes.
 
-    `wrap` comes before qemu's command line.
+    `parameters` are more of the kernel's; `wrap` comes before the command lines of qemu and ssh.
     """
 
     name: str
     folder: Path
     disk: Disk
-    network: UserNetwork | Tap
+    network: UserNetwork
+    tap: Tap | None = None
     memory: int = 4 << 30
     cpus: int = 2
     size: int = 20 << 30
     drives: tuple[Drive, ...] = ()
+    parameters: tuple[str, ...] = ()
     wrap: tuple[str, ...] = ()
 
     @property
     def ssh(self) -> Ssh:
-        return Ssh(self.network.address, self.network.port, self.disk.key)
+        return Ssh("127.0.0.1", self.network.port, self.disk.key, self.wrap)
 
     @property
     def console(self) -> Path:
@@ -88,7 +90,9 @@ class VirtualMachine:
         board, disk = self.disk.board, self.disk
         processor = board.emulated if accelerator == EMULATION else "host"
         root = f"file={_escape(self._layer)},if=virtio,format=qcow2,cache=unsafe,discard=unmap"
-        parameters = f"console={board.console} root=/dev/vda rw net.ifnames=0 systemd.hostname={self.name}"
+        name = f"systemd.hostname={self.name}"
+        console = f"console={board.console}"
+        kernel = [console, "root=/dev/vda", "rw", "net.ifnames=0", name, parameters(self.tap), *self.parameters]
         return [
             board.program,
             *("-machine", board.machine, "-accel", accelerator, "-cpu", processor),
@@ -96,9 +100,10 @@ class VirtualMachine:
             *("-nodefaults", "-no-reboot", "-display", "none", "-device", "virtio-rng-pci"),
             *("-serial", f"file:{self.console}"),
             *("-kernel", str(disk.kernel), "-initrd", str(disk.initial)),
-            *("-append", f"{parameters} {self.network.parameter}"),
+            *("-append", " ".join(kernel)),
             *("-drive", root),
             *(option for drive in self.drives for option in drive.options),
+            *(self.tap.options if self.tap else []),
             *self.network.options,
         ]
 

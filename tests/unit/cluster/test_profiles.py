@@ -2,8 +2,10 @@
 
 import pytest
 
+from images.architectures import host
 from tests.cluster import ClusterError, profiles
-from tests.cluster.profiles import Node, Stall
+from tests.cluster.profiles import Link, Node, Stall
+from tests.cluster.vm import BOARDS
 
 
 def test_default_cluster_is_three_nodes_of_three_kinds() -> None:
@@ -35,10 +37,22 @@ def test_every_key_is_read() -> None:
             cpus=1.5,
             disk_size=20 << 30,
             disk_read=40 << 20,
-            link="100mbit",
+            link=Link("100mbit"),
             stall=Stall(1 << 30, 2.5),
         )
     ]
+
+
+def test_machine_may_be_virtual_and_of_another_architecture() -> None:
+    text = '[[node]]\nname = "pi-1"\nmachine = "vm"\narch = "arm64"\nmemory = "2Gi"\ncpus = 4'
+    (node,) = profiles.parse(text, "f")
+    assert node == Node(name="pi-1", machine="vm", arch="arm64", memory=2 << 30, cpus=4)
+    assert node.architecture.platform == "linux/arm64"
+
+
+def test_link_may_be_late_and_lossy() -> None:
+    text = '[[node]]\nname = "a"\nlink = { rate = "100mbit", delay = "20ms", jitter = "2ms", loss = "0.1%" }'
+    assert profiles.parse(text, "f")[0].link == Link("100mbit", "20ms", "2ms", "0.1%")
 
 
 def test_what_is_left_out_is_not_limited() -> None:
@@ -54,7 +68,7 @@ def test_what_is_left_out_is_not_limited() -> None:
         ("[[node]]", "f: node 1: name = None"),
         ('[[node]]\nname = "Cloud"', "f: node 1: name = 'Cloud': write lower-case"),
         ('[[node]]\nname = "a"\n[[node]]\nname = "a"', "two nodes are named 'a'"),
-        ('[[node]]\nname = "a"\nram = 1', "unknown key 'ram'; known are name, labels, memory"),
+        ('[[node]]\nname = "a"\nram = 1', "unknown key 'ram'; known are name, machine, arch, labels"),
         ('[[node]]\nname = "a"\nlabels = { hw = 1 }', "f: node 1 (a): labels: write a table of texts"),
         ('[[node]]\nname = "a"\nmemory = "384MB"', "memory = '384MB': write a whole number above 0 with Ki, Mi or Gi"),
         ('[[node]]\nname = "a"\nmemory = "1Mi"', "no pod runs in less than 64Mi"),
@@ -62,6 +76,23 @@ def test_what_is_left_out_is_not_limited() -> None:
         ('[[node]]\nname = "a"\ncpus = true', "cpus = True: write a number above 0"),
         ('[[node]]\nname = "a"\ncpus = -1', "cpus = -1: write a number above 0"),
         ('[[node]]\nname = "a"\nlink = "1Gbps"', "link = '1Gbps': write a whole number with kbit, mbit or gbit"),
+        (
+            '[[node]]\nname = "a"\nlink = { rate = "1mbit", delay = 20 }',
+            "link.delay = 20: write a number with us, ms or s",
+        ),
+        ('[[node]]\nname = "a"\nlink = { jitter = "2ms" }', "link.jitter: write what it is around as well"),
+        ('[[node]]\nname = "a"\nlink = { loss = "100%" }', "link.loss = '100%': write a number below 100 with %"),
+        ('[[node]]\nname = "a"\nlink = { latency = "2ms" }', "link: write some of rate, delay, jitter, loss, such as"),
+        ('[[node]]\nname = "a"\nlink = {}', "link: write some of rate, delay, jitter, loss, such as"),
+        ('[[node]]\nname = "a"\nmachine = "docker"', "machine = 'docker': known are namespaces, vm"),
+        ('[[node]]\nname = "a"\nmachine = "vm"\narch = "mips"', "arch = 'mips': known are amd64, arm64"),
+        ('[[node]]\nname = "a"\nmachine = "vm"', 'a vm has memory of its own: write how much, such as memory = "2Gi"'),
+        ('[[node]]\nname = "a"\nmachine = "vm"\nmemory = "64Mi"', "memory = '64Mi': no pod runs in less than 512Mi"),
+        ('[[node]]\nname = "a"\nmachine = "vm"\nmemory = "1Gi"\ncpus = 0.5', "cpus = 0.5: a vm has whole processors"),
+        (
+            '[[node]]\nname = "a"\nmachine = "vm"\nmemory = "1Gi"\nstall = { every = "1Mi", length = 1 }',
+            "stall: the disk of a vm cannot stall",
+        ),
         ('[[node]]\nname = "a"\nstall = { every = "1Mi" }', "stall: write bytes and seconds"),
         (
             '[[node]]\nname = "a"\nstall = { every = "2s", length = 2 }',
@@ -74,6 +105,12 @@ def test_error_says_where_and_what_to_write(text: str, message: str) -> None:
     with pytest.raises(ClusterError) as caught:
         profiles.parse(text, "f")
     assert message in str(caught.value)
+
+
+def test_namespaces_are_of_this_machines_architecture() -> None:
+    other = next(name for name in BOARDS if name != host().name)
+    with pytest.raises(ClusterError, match=f'arch = "{other}" is not this machine\'s: write machine = "vm" as well'):
+        profiles.parse(f'[[node]]\nname = "a"\narch = "{other}"', "f")
 
 
 def test_missing_file_is_named() -> None:

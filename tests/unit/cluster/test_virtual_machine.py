@@ -9,12 +9,13 @@ from tests.cluster.vm import BOARDS, Debian, Disk, Tap, UserNetwork, VirtualMach
 from tests.cluster.vm.accelerator import EMULATION, KVM
 from tests.cluster.vm.virtual_machine import Drive
 
+USER = UserNetwork(2222)
 TAP = Tap("node0", "02:00:c6:12:00:0a", "198.18.0.10", "198.18.0.254")
 
 
-def machine(architecture: str = "amd64", network: Tap | UserNetwork = TAP, drives: tuple[Drive, ...] = ()) -> str:
+def machine(architecture: str = "amd64", tap: Tap | None = None, drives: tuple[Drive, ...] = ()) -> str:
     disk = Disk(BOARDS[architecture], Path("/cache"))
-    machine = VirtualMachine("pi-1", Path("/a,b"), disk, network, memory=1 << 30, cpus=3, drives=drives)
+    machine = VirtualMachine("pi-1", Path("/a,b"), disk, USER, tap, memory=1 << 30, cpus=3, drives=drives)
     return " ".join(machine.command(EMULATION))
 
 
@@ -26,7 +27,7 @@ def test_board_and_processor_are_of_the_architecture() -> None:
 
 def test_processor_that_is_not_emulated_is_the_hosts() -> None:
     disk = Disk(BOARDS["arm64"], Path("/cache"))
-    assert "-accel kvm -cpu host" in " ".join(VirtualMachine("a", Path("/f"), disk, TAP).command(KVM))
+    assert "-accel kvm -cpu host" in " ".join(VirtualMachine("a", Path("/f"), disk, USER).command(KVM))
 
 
 def test_machine_has_a_layer_of_its_own_and_more_drives() -> None:
@@ -36,12 +37,15 @@ def test_machine_has_a_layer_of_its_own_and_more_drives() -> None:
     assert "-drive file=/tools,if=virtio,format=raw,cache=none,discard=unmap,readonly=on" in command
 
 
-def test_machine_learns_its_address_from_the_kernel() -> None:
-    assert "ip=198.18.0.10::198.18.0.254:255.255.255.0::eth0:off ip=off" in machine()
-    assert "tap,id=network,ifname=node0,script=no,downscript=no" in machine()
-    user = machine(network=UserNetwork(2222))
-    assert "ip=eth0:dhcp" in user
-    assert "hostfwd=tcp:127.0.0.1:2222-:22" in user
+def test_ssh_listens_on_loopback() -> None:
+    assert "hostfwd=tcp:127.0.0.1:2222-:22" in machine()
+    assert "ip=eth0:dhcp" in machine()
+
+
+def test_tap_comes_first_and_has_the_address_that_the_kernel_is_told() -> None:
+    command = machine(tap=TAP)
+    assert command.index("tap,id=tap,ifname=node0,script=no") < command.index("user,id=user")
+    assert "ip=198.18.0.10::198.18.0.254:255.255.255.0::eth0:off ip=10.0.2.15:::255.255.255.0::eth1:off" in command
 
 
 @pytest.mark.parametrize(("release", "architecture"), [("sid", "amd64"), ("trixie", "mips")])

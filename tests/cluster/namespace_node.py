@@ -1,0 +1,87 @@
+"""A node on this machine's own kernel: namespaces with folders, a disk and limits of their own."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster import cgroups, node_files
+from tests.cluster.hardware import ON_DISK, Hardware
+from tests.cluster.machine import Machine
+from tests.cluster.namespaces import Namespaces
+from tests.cluster.node_files import SETTINGS
+from tests.cluster.processes import output, wait
+
+# Each node has these folders to itself. /var/lib comes last: it hides the folder that the others are taken from.
+_OWN = ("run", "mnt", "srv", "var/log", "var/lib")
+# The kubelet sets these for the whole kernel; a file of the node's own takes the write, and the host keeps its values.
+_KERNEL = {
+    "vm/overcommit_memory": "1",
+    "vm/panic_on_oom": "0",
+    "kernel/panic": "10",
+    "kernel/panic_on_oops": "1",
+    "kernel/keys/root_maxkeys": "1000000",
+    "kernel/keys/root_maxbytes": "25000000",
+}
+
+
+@dataclass(frozen=True)
+class NamespaceNode(Hardware, Namespaces):
+    @property
+    def pods(self) -> str:
+        return self.cgroups.path(self.name)
+
+    @property
+    def ends(self) -> list[tuple[Machine, str]]:
+        return [(self, "eth0"), (self.port.switch, self.port.name)]
+
+    def boot(self) -> None:
+        """Boot with the node's own folders and its disk in place; what it had in /run is forgotten."""
+        root = self.folder / "root"
+        shutil.rmtree(root / "run", ignore_errors=True)
+        for name in (*_OWN, *ON_DISK, "disk", "run/tierbench/bin"):
+            (root / name).mkdir(parents=True, exist_ok=True)
+        self._imitate(root / SETTINGS.removeprefix("/"))
+        disk = self.make_disk()
+        wait(lambda: not output("losetup", "--associated", str(disk)), f"the kernel to let go of {disk}", 20)
+        Namespaces.boot(self)
+        self.run("sh", "-e", stdin=self._mounts(root, disk))
+        self.cgroups.make(self.profile, self.disk)
+        peer = ["peer", "name", "eth0", "address", self.port.station, "netns", str(self.pid)]
+        self.port.plug("link", "add", self.port.name, "type", "veth", *peer)
+        self.network("ip", "address", "add", f"{self.port.address}/24", "dev", "eth0")
+        self.network("ip", "link", "set", "eth0", "up")
+        self.network("ip", "route", "add", "default", "via", self.port.gateway)
+
+    def container(self) -> str | None:
+        """With a read throttle where the node's own does not bind its containers (cgroup v1)."""
+        if self.profile.disk_read is None or cgroups.version2():
+            return None
+        return node_files.container(output("ctr", "oci", "spec"), self.disk, self.profile.disk_read)
+
+    def _imitate(self, folder: Path) -> None:
+        """Files that say what hardware the node shows, and that take what it sets."""
+        files = {
+            "meminfo": node_files.meminfo(self.profile, Path("/proc/meminfo").read_text()),
+            "cpus": f"0-{node_files.cpus(self.profile) - 1}\n",
+            **{f"sys/{name}": f"{value}\n" for name, value in _KERNEL.items()},
+        }
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+
+    def _mounts(self, root: Path, disk: Path) -> str:
+        own = root / SETTINGS.removeprefix("/")
+        files = {"/proc/meminfo": "meminfo", "/sys/devices/system/cpu/online": "cpus"} | {
+            f"/proc/sys/{name}": f"sys/{name}" for name in _KERNEL if Path("/proc/sys", name).exists()
+        }
+        lines = [
+            f"mount --bind '{self.programs}' '{own}/bin'",
+            f"device=$(losetup --find --show --direct-io=on '{disk}')",
+            f"mount -o noatime,discard $device '{root}/disk'",
+            "losetup --detach $device",  # in effect when the mount ends
+        ]
+        for name in ON_DISK:
+            lines += [f"mkdir -p '{root}/disk/{name}'", f"mount --bind '{root}/disk/{name}' '{root}/{name}'"]
+        lines += [f"mount --bind '{own}/{file}' {place}" for place, file in files.items()]
+        lines += [f"mount --rbind '{root}/{name}' /{name}" for name in _OWN]
+        return "\n".join([*lines, "mount --make-rshared /"]) + "\n"

@@ -1,0 +1,157 @@
+"""A node in a virtual machine: a kernel, memory, page cache and clock of its own.
+
+qemu runs in the network of the control plane's machine, where it is plugged into the switch, and in the cluster's
+control groups. Programs in the machine are run over ssh, which comes another way than by the node's link.
+"""
+
+import math
+import os
+import signal
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+from tests.cluster import binaries, images
+from tests.cluster.hardware import ON_DISK, Hardware
+from tests.cluster.machine import Machine
+from tests.cluster.node_files import SETTINGS
+from tests.cluster.processes import Process, processes, run, spawn, wait
+from tests.cluster.profiles import Node
+from tests.cluster.vm import BOARDS, Debian, Drive, Ssh, Tap, UserNetwork, VirtualMachine
+
+RELEASE = "trixie"
+
+_PACKAGES = ("conntrack", "containerd", "containernetworking-plugins", "ethtool", "iptables", "runc")
+_SSH = 2200  # its port of the first node, in the network of the control plane's machine
+_SYSTEM = 16 << 30  # bytes of the disk with Debian, images and logs; sparse
+_PROGRAMS = 2 << 30  # bytes of the disk with Kubernetes; sparse
+# What comes in is sent through an interface of its own, since a kernel shapes only what goes out.
+_SETUP = f"""
+mkdir -p {SETTINGS}/bin /disk
+mount -o ro /dev/vdc {SETTINGS}/bin
+mount -o noatime,discard /dev/vdb /disk
+for name in {" ".join(ON_DISK)}; do
+  mkdir -p /disk/$name /$name
+  mount --bind /disk/$name /$name
+done
+modprobe -a br_netfilter ifb nf_conntrack overlay sch_netem
+ip link show ifb0 >/dev/null 2>&1 || ip link add ifb0 type ifb
+ip link set ifb0 up
+tc qdisc add dev eth0 ingress
+tc filter add dev eth0 ingress matchall action mirred egress redirect dev ifb0
+"""
+
+
+@dataclass(frozen=True)
+class RemoteDaemon:
+    """A daemon in a virtual machine, by the ssh that runs it."""
+
+    machine: Machine
+    name: str
+    ssh: Process
+
+    @property
+    def alive(self) -> bool:
+        return self.ssh.alive
+
+    def send(self, number: signal.Signals) -> None:
+        self.machine.run("sh", "-c", f"kill -s {number} $(cat {pid_file(self.name)}) 2>/dev/null || true")
+
+
+@dataclass(frozen=True)
+class VirtualNode(Hardware):
+    carrier: ClassVar[str] = "ssh"
+
+    @staticmethod
+    def prepare(profile: Node) -> None:
+        BOARDS[profile.architecture.name].check()
+        _debian(profile).disk()
+        binaries.build(profile.architecture)
+        images.build("pause", profile.architecture)
+
+    @property
+    def init(self) -> Process | None:
+        """qemu."""
+        return self._machine.process
+
+    @property
+    def pods(self) -> str:
+        return "/"
+
+    @property
+    def ends(self) -> list[tuple[Machine, str]]:
+        return [(self, "eth0"), (self, "ifb0")]
+
+    def boot(self) -> None:
+        self.make_disk()
+        self._make_programs()
+        self.port.plug("tuntap", "add", "dev", self.port.name, "mode", "tap")
+        self._reachable.boot(self.cgroups.enter_daemons)
+        spawn(self._ssh.hold(), self._variable("ssh"), self.log("ssh"), self.cgroups.enter_daemons)
+        wait(self._control.exists, f"ssh of {self.name} (see {self.log('ssh')})", 60)
+        self.run("sh", "-e", stdin=_SETUP)
+        if self.profile.link and self.profile.link.emulated:
+            # what is lost or late is a packet, not as many as the kernel takes together
+            self.run("ethtool", "-K", "eth0", "tso", "off", "gso", "off", "gro", "off")
+
+    def kill(self) -> None:
+        super().kill()
+        for process in processes():  # ssh waits for an answer
+            if process.name == self.carrier and process.has_environment(self._variable(""), whole=False):
+                process.send(signal.SIGKILL)
+
+    def inside(self, *command: str) -> list[str]:
+        return self._ssh.command(*command)
+
+    def daemon(self, name: str) -> RemoteDaemon | None:
+        ssh = self._waiter(name)
+        return RemoteDaemon(self, name, ssh) if ssh and ssh.alive else None
+
+    def _carry(self, daemon: str, *command: str) -> list[str]:
+        return self.inside("sh", "-c", f'echo $$ >{pid_file(daemon)}; exec "$@"', "sh", *command)
+
+    @property
+    def _machine(self) -> VirtualMachine:
+        return VirtualMachine(
+            self.name,
+            self.folder / "machine",
+            _debian(self.profile).disk(),
+            UserNetwork(_SSH + self.port.index, alone=True),
+            Tap(self.port.name, self.port.station, self.port.address, self.port.gateway),
+            memory=self.profile.memory or 0,
+            cpus=math.ceil(self.profile.cpus or os.cpu_count() or 1),
+            size=_SYSTEM,
+            drives=(Drive(self.folder / "disk", read=self.profile.disk_read), Drive(self._programs, writable=False)),
+            parameters=("systemd.mask=containerd.service",),
+        )
+
+    @property
+    def _reachable(self) -> VirtualMachine:
+        """The machine from where its ssh is. Raises ClusterError when the control plane's machine is down."""
+        return replace(self._machine, wrap=tuple(self.port.switch.in_network()))
+
+    @property
+    def _ssh(self) -> Ssh:
+        """One connection for all programs: each of its own would take an emulated processor a second."""
+        return replace(self._reachable.ssh, control=self._control)
+
+    @property
+    def _control(self) -> Path:
+        return self.logs / f"{self.port.index}.ssh"  # the path of a socket has to be short
+
+    @property
+    def _programs(self) -> Path:
+        return self.folder / "programs"
+
+    def _make_programs(self) -> None:
+        self._programs.unlink(missing_ok=True)
+        run("truncate", f"--size={_PROGRAMS}", str(self._programs))
+        run("mkfs.ext4", "-q", "-d", str(self.programs), str(self._programs))
+
+
+def pid_file(daemon: str) -> str:
+    return f"{SETTINGS}/{daemon}.pid"
+
+
+def _debian(profile: Node) -> Debian:
+    return Debian(RELEASE, profile.architecture.name, _PACKAGES)
