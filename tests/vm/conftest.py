@@ -1,0 +1,13 @@
+"""Clusters with a node in a virtual machine. Its processors may be emulated, so everything takes minutes."""
+
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if FOLDER in item.path.parents:
+            item.add_marker(pytest.mark.cluster)

@@ -1,0 +1,119 @@
+"""A node in a virtual machine: what it declares is real, it bears a power cut, and nothing of it is left behind."""
+
+import json
+import re
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import Cluster, ClusterError
+from tests.cluster.processes import Process, wait
+from tests.cluster.test_life import traces
+from tests.cluster.vm import Debian, UserNetwork, VirtualMachine, free_port
+from tests.vm.conftest import FOLDER
+
+NODES = FOLDER / "amd64.toml"
+ROOT = FOLDER.parents[1]
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    cluster = Cluster(f"vm-{secrets.token_hex(3)}")
+    try:
+        cluster.up(NODES)
+        yield cluster
+    finally:
+        cluster.down()
+    assert traces(cluster) == []
+
+
+def test_node_has_the_labels_and_the_hardware_declared(cluster: Cluster) -> None:
+    node = json.loads(cluster.kubectl("get", "node", "edge-1", "-o", "json"))
+    assert node["metadata"]["labels"]["hw"] == "edge"
+    assert node["metadata"]["labels"]["kubernetes.io/arch"] == "amd64"
+    assert node["status"]["capacity"]["cpu"] == "2"
+    assert 1800 * MIB < int(node["status"]["capacity"]["memory"].removesuffix("Ki")) << 10 <= 2048 * MIB
+    assert "cloud" in node["status"]["nodeInfo"]["kernelVersion"]
+
+
+def test_link_is_slow_and_loses_packets_each_way(cluster: Cluster) -> None:
+    near = cluster.node("cloud-1").machine
+    said = near.output("ping", "-q", "-i", "0.02", "-c", "500", cluster.node("edge-1").address)
+    lost = re.search(r"([0-9.]+)% packet loss", said)
+    times = re.search(r"= ([0-9.]+)/([0-9.]+)/", said)
+    assert lost
+    assert times
+    assert 0.2 < float(lost[1]) < 6, said  # 1 % each way
+    assert 34 < float(times[1]) < 60, said  # 20 ms each way, ± 2 ms for most
+    assert float(times[2]) > 39, said
+
+
+def test_page_cache_is_the_machines_own(cluster: Cluster) -> None:
+    machine = cluster.node("edge-1").machine
+    machine.run("sh", "-c", "head -c 64M /dev/zero >/var/lib/tierbench/cached; sync")
+    resident = ("fincore", "--bytes", "--noheadings", "--output", "RES", "/var/lib/tierbench/cached")
+    assert int(machine.output(*resident)) == 64 * MIB
+    machine.run("sh", "-c", "echo 1 >/proc/sys/vm/drop_caches")
+    assert int(machine.output(*resident)) == 0
+
+
+def test_daemons_take_signals(cluster: Cluster) -> None:
+    machine = cluster.node("edge-1").machine
+    cluster.signal("edge-1/kube-proxy", signal.SIGSTOP)
+    assert machine.output("ps", "-C", "kube-proxy", "-o", "stat=").startswith("T")
+    cluster.signal("edge-1/kube-proxy", signal.SIGCONT)
+    cluster.stop("edge-1/kube-proxy")
+    assert ("edge-1/kube-proxy", False) in cluster.status()
+    cluster.start("edge-1/kube-proxy")
+    assert ("edge-1/kube-proxy", True) in cluster.status()
+
+
+def test_power_cut(cluster: Cluster) -> None:
+    machine = cluster.node("edge-1").machine
+    machine.run("sh", "-c", "echo kept >/var/lib/tierbench/kept; sync")
+    machine.run("sh", "-c", "echo lost >/run/lost")
+    cluster.signal("edge-1", signal.SIGKILL)
+    assert {running for component, running in cluster.status() if component.startswith("edge-1/")} == {False}
+    wait(lambda: not cluster.ready(), "the node to be found dead", 120)
+    assert cluster.up(NODES)
+    assert cluster.ready()
+    assert machine.output("cat", "/var/lib/tierbench/kept") == "kept\n"
+    with pytest.raises(ClusterError, match="No such file"):
+        machine.output("cat", "/run/lost")
+
+
+def test_crash_in_mid_boot_leaves_nothing_behind(cluster: Cluster) -> None:
+    other = Cluster(f"vm-{secrets.token_hex(3)}")
+    command = [sys.executable, "-m", "tests.cluster", "--name", other.name, "up", "--nodes", str(NODES)]
+    with subprocess.Popen(command, cwd=ROOT) as up:
+        try:
+            wait(lambda: bool(_booting(other)), "qemu", 120)
+        finally:
+            up.kill()
+    assert traces(other)
+    other.down()
+    assert traces(other) == []
+    assert cluster.ready()
+
+
+def _booting(cluster: Cluster) -> Process | None:
+    try:
+        return cluster.node("edge-1").machine.init
+    except ClusterError:
+        return None
+
+
+def test_machine_that_does_not_boot_shows_its_last_words(tmp_path: Path) -> None:
+    disk = Debian("trixie", "amd64").disk()
+    machine = VirtualMachine(
+        "broken", tmp_path, disk, UserNetwork(free_port()), parameters=("init=/nowhere", "panic=-1")
+    )
+    with pytest.raises(ClusterError, match=r"broken ended while it booted; the end of its console(.|\n)*/nowhere"):
+        machine.boot()
+    assert machine.process is None
