@@ -3,6 +3,7 @@
 It has what `debian:bookworm-slim` has: Debian's minimal set with apt, without documentation.
 """
 
+import platform
 import subprocess
 import tempfile
 from pathlib import Path
@@ -13,7 +14,7 @@ from images.shell import output, run
 NAME = "docker.io/library/debian:bookworm-slim"
 
 _RELEASE = "bookworm"
-_SUITES = (_RELEASE, f"{_RELEASE}-updates", f"{_RELEASE}-security")
+_SUITES = ("", "-updates", "-security")
 _LEFT_OUT = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/lintian/*")
 _KEPT = ("/usr/share/doc/*/copyright",)
 
@@ -26,12 +27,18 @@ def ensure() -> str:
     return found.stdout.strip() or _make()
 
 
-def _sources() -> list[str]:
-    """This machine's own sources when it runs the same release; none leaves the choice to mmdebstrap."""
+def sources(release: str) -> list[str]:
+    """apt's sources of Debian's release, from where this machine gets its own; none leaves the choice to mmdebstrap.
+
+    They are the same for all architectures.
+    """
+    here = platform.freedesktop_os_release()
+    own = here.get("VERSION_CODENAME") if here["ID"] == "debian" else release
+    suites = {f"{own}{suite}": f"{release}{suite}" for suite in _SUITES}
     lines = output("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages")
-    targets = sorted({tuple(line.split()) for line in lines.splitlines()})
-    sources = [f"deb {' '.join(target)}" for target in targets if target[1] in _SUITES and target[2] == "main"]
-    return sources if any(f" {_RELEASE} " in source for source in sources) else []
+    targets = sorted({(uri, suite) for uri, suite, part in map(str.split, lines.splitlines()) if part == "main"})
+    found = [f"deb {uri} {suites[suite]} main" for uri, suite in targets if suite in suites]
+    return found if any(f" {release} " in source for source in found) else []
 
 
 def _make() -> str:
@@ -52,7 +59,7 @@ def _make() -> str:
             *hooks,
             _RELEASE,
             str(root),
-            *_sources(),
+            *sources(_RELEASE),
         )
         container = output("buildah", "from", "scratch").strip()
         try:

@@ -93,10 +93,11 @@ def processes() -> Iterator[Process]:
     return (Process(int(name)) for name in (entry.name for entry in Path("/proc").iterdir()) if name.isdigit())
 
 
-def find(program: str, variable: str) -> Process | None:
-    """The process of this program name that was started with the environment variable (NAME=VALUE)."""
+def find(program: str | None, variable: str) -> Process | None:
+    """The process of this program name (None: of any) that was started with the environment variable (NAME=VALUE)."""
     return next(
-        (process for process in processes() if process.name == program and process.has_environment(variable)), None
+        (process for process in processes() if program in (None, process.name) and process.has_environment(variable)),
+        None,
     )
 
 

@@ -1,0 +1,38 @@
+"""Whether this machine's KVM really boots a kernel: some offer it and hang."""
+
+import hashlib
+import os
+import subprocess
+from pathlib import Path
+
+from tests.cluster.binaries import cache
+from tests.cluster.processes import output
+from tests.cluster.vm.board import Board
+
+KVM = "kvm"
+EMULATION = "tcg,thread=multi"
+
+_SECONDS = 20
+
+
+def choose(board: Board, kernel: Path) -> str:
+    """qemu's accelerator for the board; tried once with the kernel, and remembered for this host's kernel."""
+    if not board.native or not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return EMULATION
+    host = f"{os.uname().release} {output(board.program, '--version')}"
+    remembered = cache() / f"accelerator-{hashlib.sha256(host.encode()).hexdigest()[:12]}"
+    if not remembered.exists():
+        remembered.write_text(KVM if _boots(board, kernel) else EMULATION)
+    return remembered.read_text()
+
+
+def _boots(board: Board, kernel: Path) -> bool:
+    """Whether the kernel comes as far as to miss its root file system."""
+    command = [board.program, "-machine", board.machine, "-accel", KVM, "-cpu", "host", "-m", "512M"]
+    quiet = ["-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"]
+    boot = ["-kernel", str(kernel), "-append", f"console={board.console} panic=-1"]
+    try:
+        done = subprocess.run([*command, *quiet, *boot], capture_output=True, check=False, timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
+    return b"Unable to mount root fs" in done.stdout

@@ -1,0 +1,39 @@
+"""The machines that qemu makes of each architecture."""
+
+import shutil
+from dataclasses import dataclass
+
+from images.architectures import KNOWN, Architecture, host
+from tests.cluster.errors import ClusterError
+
+
+@dataclass(frozen=True)
+class Board:
+    """`machine` and `emulated` (its processor, where it is emulated) are qemu's words; `package` is Debian's."""
+
+    architecture: Architecture
+    machine: str
+    emulated: str
+    console: str
+    package: str
+
+    @property
+    def program(self) -> str:
+        return f"qemu-system-{self.architecture.qemu}"
+
+    @property
+    def native(self) -> bool:
+        """Whether this machine's processors are of the architecture."""
+        return self.architecture == host()
+
+    def check(self) -> None:
+        """Raises ClusterError when a program that such machines need is missing."""
+        for program, package in ((self.program, self.package), ("qemu-img", "qemu-utils"), ("ssh", "openssh-client")):
+            if shutil.which(program) is None:
+                raise ClusterError(f"no program '{program}': apt-get install --no-install-recommends {package}")
+
+
+BOARDS = {
+    "amd64": Board(KNOWN["amd64"], "q35", "max", "ttyS0", "qemu-system-x86"),
+    "arm64": Board(KNOWN["arm64"], "virt", "cortex-a72", "ttyAMA0", "qemu-system-arm"),
+}

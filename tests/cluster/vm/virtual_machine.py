@@ -1,0 +1,139 @@
+"""A machine in qemu: boots from a layer over a disk, so that the disk stays as it is."""
+
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster.errors import ClusterError
+from tests.cluster.processes import Process, find, run, spawn, wait
+from tests.cluster.vm.accelerator import EMULATION, choose
+from tests.cluster.vm.disk import Disk
+from tests.cluster.vm.network import Tap, UserNetwork
+from tests.cluster.vm.ssh import Ssh
+
+BOOT_SECONDS = 600  # processors may be emulated, and others at work
+LINES = 20  # of the console that an error shows
+
+
+@dataclass(frozen=True)
+class Drive:
+    """One more disk: a raw file. `read` limits it to so many bytes a second."""
+
+    file: Path
+    writable: bool = True
+    read: int | None = None
+
+    @property
+    def options(self) -> list[str]:
+        """qemu's; past the host's page cache, so that the machine's own is the only one."""
+        drive = f"file={_escape(self.file)},if=virtio,format=raw,cache=none,discard=unmap"
+        drive += "" if self.writable else ",readonly=on"
+        return ["-drive", drive + (f",throttling.bps-read={self.read}" if self.read else "")]
+
+
+@dataclass(frozen=True)
+class VirtualMachine:
+    """A machine by its name, with its files in `folder`; memory and size (of its disk) in bytes.
+
+    `wrap` comes before qemu's command line.
+    """
+
+    name: str
+    folder: Path
+    disk: Disk
+    network: UserNetwork | Tap
+    memory: int = 4 << 30
+    cpus: int = 2
+    size: int = 20 << 30
+    drives: tuple[Drive, ...] = ()
+    wrap: tuple[str, ...] = ()
+
+    @property
+    def ssh(self) -> Ssh:
+        return Ssh(self.network.address, self.network.port, self.disk.key)
+
+    @property
+    def console(self) -> Path:
+        return self.folder / "console.log"
+
+    @property
+    def process(self) -> Process | None:
+        """qemu, or None when the machine is down."""
+        return find(None, self._variable)
+
+    def boot(self, enter: Callable[[], None] = lambda: None) -> None:
+        """Start the machine and wait until ssh answers; `enter` runs in the new process before qemu.
+
+        Raises ClusterError with the end of its console when it does not come up; it is down then.
+        """
+        self.disk.board.check()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not self._layer.exists():
+            backing = ["-b", str(self.disk.image), "-F", "raw"]
+            run("qemu-img", "create", "-q", "-f", "qcow2", *backing, str(self._layer), str(self.size))
+        self.console.unlink(missing_ok=True)
+        chosen = choose(self.disk.board, self.disk.kernel)
+        spawn([*self.wrap, *self.command(chosen)], self._variable, self.folder / "qemu.log", enter)
+        try:
+            wait(lambda: self.ssh.answers() or self.process is None, f"ssh of {self.name}", BOOT_SECONDS)
+        except ClusterError as error:
+            self.cut()
+            raise ClusterError(f"{error}; {self._last_words()}") from error
+        if self.process is None:
+            raise ClusterError(f"{self.name} ended while it booted; {self._last_words()}")
+
+    def command(self, accelerator: str) -> list[str]:
+        """qemu's command line."""
+        board, disk = self.disk.board, self.disk
+        processor = board.emulated if accelerator == EMULATION else "host"
+        root = f"file={_escape(self._layer)},if=virtio,format=qcow2,cache=unsafe,discard=unmap"
+        parameters = f"console={board.console} root=/dev/vda rw net.ifnames=0 systemd.hostname={self.name}"
+        return [
+            board.program,
+            *("-machine", board.machine, "-accel", accelerator, "-cpu", processor),
+            *("-smp", str(self.cpus), "-m", f"{self.memory >> 20}M"),
+            *("-nodefaults", "-no-reboot", "-display", "none", "-device", "virtio-rng-pci"),
+            *("-serial", f"file:{self.console}"),
+            *("-kernel", str(disk.kernel), "-initrd", str(disk.initial)),
+            *("-append", f"{parameters} {self.network.parameter}"),
+            *("-drive", root),
+            *(option for drive in self.drives for option in drive.options),
+            *self.network.options,
+        ]
+
+    def cut(self) -> None:
+        """Cut the machine's power; nothing happens when it is down."""
+        process = self.process
+        if process:
+            process.send(signal.SIGKILL)
+            wait(lambda: not process.alive, f"end of {self.name}", 10)
+
+    def shut_down(self) -> None:
+        """Let the machine end its programs, write what it holds and go down."""
+        process = self.process
+        if process:
+            self.ssh.call("systemctl poweroff")
+            wait(lambda: not process.alive, f"end of {self.name} (see {self.console})", BOOT_SECONDS)
+
+    @property
+    def _layer(self) -> Path:
+        return self.folder / "layer.qcow2"
+
+    @property
+    def _variable(self) -> str:
+        return f"TIERBENCH_MACHINE={self.folder}"
+
+    def _last_words(self) -> str:
+        said = [
+            line
+            for file in (self.folder / "qemu.log", self.console)
+            if file.exists()
+            for line in file.read_text(errors="replace").splitlines()
+        ]
+        return "\n".join([f"the end of its console ({self.console}):", *said[-LINES:]])
+
+
+def _escape(path: Path) -> str:
+    """A path in an option of qemu's, where a comma separates."""
+    return str(path).replace(",", ",,")

@@ -1,0 +1,50 @@
+"""What qemu is told of a machine."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import ClusterError
+from tests.cluster.vm import BOARDS, Debian, Disk, Tap, UserNetwork, VirtualMachine
+from tests.cluster.vm.accelerator import EMULATION, KVM
+from tests.cluster.vm.virtual_machine import Drive
+
+TAP = Tap("node0", "02:00:c6:12:00:0a", "198.18.0.10", "198.18.0.254")
+
+
+def machine(architecture: str = "amd64", network: Tap | UserNetwork = TAP, drives: tuple[Drive, ...] = ()) -> str:
+    disk = Disk(BOARDS[architecture], Path("/cache"))
+    machine = VirtualMachine("pi-1", Path("/a,b"), disk, network, memory=1 << 30, cpus=3, drives=drives)
+    return " ".join(machine.command(EMULATION))
+
+
+def test_board_and_processor_are_of_the_architecture() -> None:
+    assert machine().startswith("qemu-system-x86_64 -machine q35 -accel tcg,thread=multi -cpu max -smp 3 -m 1024M")
+    assert machine("arm64").startswith("qemu-system-aarch64 -machine virt -accel tcg,thread=multi -cpu cortex-a72")
+    assert "console=ttyAMA0 root=/dev/vda rw" in machine("arm64")
+
+
+def test_processor_that_is_not_emulated_is_the_hosts() -> None:
+    disk = Disk(BOARDS["arm64"], Path("/cache"))
+    assert "-accel kvm -cpu host" in " ".join(VirtualMachine("a", Path("/f"), disk, TAP).command(KVM))
+
+
+def test_machine_has_a_layer_of_its_own_and_more_drives() -> None:
+    command = machine(drives=(Drive(Path("/data"), read=1000), Drive(Path("/tools"), writable=False)))
+    assert "-drive file=/a,,b/layer.qcow2,if=virtio,format=qcow2" in command
+    assert "-drive file=/data,if=virtio,format=raw,cache=none,discard=unmap,throttling.bps-read=1000" in command
+    assert "-drive file=/tools,if=virtio,format=raw,cache=none,discard=unmap,readonly=on" in command
+
+
+def test_machine_learns_its_address_from_the_kernel() -> None:
+    assert "ip=198.18.0.10::198.18.0.254:255.255.255.0::eth0:off ip=off" in machine()
+    assert "tap,id=network,ifname=node0,script=no,downscript=no" in machine()
+    user = machine(network=UserNetwork(2222))
+    assert "ip=eth0:dhcp" in user
+    assert "hostfwd=tcp:127.0.0.1:2222-:22" in user
+
+
+@pytest.mark.parametrize(("release", "architecture"), [("sid", "amd64"), ("trixie", "mips")])
+def test_unknown_debian_is_refused_with_the_known_ones(release: str, architecture: str) -> None:
+    with pytest.raises(ClusterError, match="known are bookworm, trixie for amd64, arm64"):
+        Debian(release, architecture).disk()
