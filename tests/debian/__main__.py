@@ -8,10 +8,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from images import architectures
 from tests.cluster import binaries
 from tests.cluster.errors import ClusterError
 from tests.cluster.processes import output, run
-from tests.cluster.vm import ARCHITECTURES, Debian, UserNetwork, VirtualMachine, free_port
+from tests.cluster.vm import Debian, Disk, UserNetwork, VirtualMachine, free_port
 from tests.cluster.vm.virtual_machine import Drive
 
 ROOT = Path(__file__).parents[2]
@@ -84,21 +85,24 @@ def _run(release: str, steps: Sequence[str], folder: Path) -> int:
 
 
 def _machine(release: str, folder: Path) -> VirtualMachine:
-    here = next(one for one in ARCHITECTURES.values() if one.native)
-    files = {f"{PROJECT}/{name}": (ROOT / name).read_text() for name in _SETUP}
-    files[f"{PROJECT}/operator/src/tierbench/__init__.py"] = ""
-    disk = Debian(release, here, packages=("make",), files=files, script=f"make -C {PROJECT} setup").disk()
     handed = folder / "handed.ext4"
     _hand_in(handed, folder / "handed")
     return VirtualMachine(
         f"debian-{release}",
         folder / "machine",
-        disk,
+        _disk(release),
         UserNetwork(free_port()),
         memory=MEMORY,
         size=SIZE,
         drives=(Drive(handed, writable=False),),
     )
+
+
+def _disk(release: str) -> Disk:
+    files = {f"{PROJECT}/{name}": (ROOT / name).read_text() for name in _SETUP}
+    files[f"{PROJECT}/operator/src/tierbench/__init__.py"] = ""
+    setup = f"chmod +x {PROJECT}/tools/*; make -C {PROJECT} setup"
+    return Debian(release, architectures.host().name, packages=("make",), files=files, setup=setup).disk()
 
 
 def _hand_in(image: Path, folder: Path) -> None:
