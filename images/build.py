@@ -1,7 +1,7 @@
 """Builds the image folders beside this file into OCI archives: python3 -m images.build --help.
 
 A folder has a Dockerfile, and optionally a program `context` that fills the folder it is given with what the Dockerfile
-copies (sources from elsewhere, programs compiled for each architecture); without one the image's folder itself is the
+copies for the architecture (sources from elsewhere, compiled programs); without one the image's folder itself is the
 context. The same Dockerfile builds with docker or podman: `docker build build/images/NAME`.
 """
 
@@ -26,6 +26,20 @@ BUILT = ROOT / "build" / "images"
 LOCK = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tierbench" / "images.lock"
 
 _NAMES = {"pause": "registry.k8s.io/pause:3.10"}  # containerd's sandbox; all others are ghcr.io/tierbench/NAME:TAG
+# What an image is made from besides its own folder; it is built again when any of it has changed.
+_COMPILED = ("images/compile", "tools/go")
+_BASE = ("images/base.py", "images/packages.py")
+_CLIENT = ("images/client", "operator/pyproject.toml", *_COMPILED)
+_SOURCES = {
+    "client": _CLIENT,
+    "kafka": (*_BASE, "tools/kafka"),
+    "mosquitto": _BASE,
+    "network": (*_BASE, *_CLIENT),
+    "nginx": _BASE,
+    "operator": (*_BASE, "operator/pyproject.toml", "operator/constraints.txt", "operator/src"),
+    "paho": _BASE,
+    "pause": _COMPILED,
+}
 _SEALING = "sealing memfd copy"
 _ATTEMPTS = 3
 # Other images are built for all architectures. Of the operator's dependencies, pip has no compiled ones for armv7.
@@ -62,13 +76,13 @@ def build(image: str, tag: str, architecture: Architecture) -> Path:
     name = _NAMES.get(image, f"ghcr.io/tierbench/{image}:{tag}")
     context, archive = BUILT / image, archives(architecture) / f"{image}.tar"
     stamp = archive.with_suffix(".sha256")
-    _fill(image, context)
-    origin = base.ensure(architecture) if _starts_from(dockerfile, base.NAME) else ""
-    digest = _digest(context, name, architecture.platform, origin)
+    digest = _digest(image, name, architecture.platform)
     if archive.exists() and stamp.exists() and stamp.read_text() == digest:
         return archive
     print(f"building {name} for {architecture.platform} …", file=sys.stderr, flush=True)
     archive.parent.mkdir(exist_ok=True)
+    _fill(image, context, architecture)
+    origin = base.ensure(architecture) if _starts_from(dockerfile, base.NAME) else ""
     _buildah(context, name, architecture.platform, origin, archive)
     stamp.write_text(digest)
     return archive
@@ -84,7 +98,7 @@ def _all(architecture: Architecture) -> list[str]:
     return [image for image in every if image in _ONLY.get(architecture.name, every)]
 
 
-def _fill(image: str, context: Path) -> None:
+def _fill(image: str, context: Path, architecture: Architecture) -> None:
     source = ROOT / "images" / image
     shutil.rmtree(context, ignore_errors=True)
     if not (source / "context").exists():
@@ -94,7 +108,7 @@ def _fill(image: str, context: Path) -> None:
     environment = {**os.environ, "PATH": f"{ROOT / 'tools'}:{os.environ['PATH']}"}
     if (
         subprocess.run(
-            [source / "context", context], cwd=ROOT, env=environment, stdout=sys.stderr, check=False
+            [source / "context", context, architecture.name], cwd=ROOT, env=environment, stdout=sys.stderr, check=False
         ).returncode
         != 0
     ):
@@ -107,12 +121,14 @@ def _starts_from(dockerfile: Path, name: str) -> bool:
     return re.search(pattern, dockerfile.read_text(), re.MULTILINE | re.IGNORECASE) is not None
 
 
-def _digest(context: Path, *parts: str) -> str:
+def _digest(image: str, *parts: str) -> str:
     total = hashlib.sha256(repr(parts).encode())
-    for path in sorted(context.rglob("*")):
-        if path.is_file():
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            total.update(repr((str(path.relative_to(context)), path.stat().st_mode, content)).encode())
+    for source in (f"images/{image}", *_SOURCES.get(image, ())):
+        top = ROOT / source
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            if path.is_file() and "__pycache__" not in path.parts:
+                content = hashlib.sha256(path.read_bytes()).hexdigest()
+                total.update(repr((str(path.relative_to(ROOT)), path.stat().st_mode & 0o111, content)).encode())
     return total.hexdigest()
 
 
