@@ -85,9 +85,9 @@ test-strimzi: setup ## Kafka by Strimzi alone; CLUSTER=current: by the Strimzi t
 	@if [ $(CLUSTER) = built-in ]; then $(MAKE) cluster images; fi
 	CLUSTER=$(CLUSTER) $(VENV)/bin/pytest tests/e2e/test_strimzi.py
 
-images: setup ## Build the images, and load them into the built-in cluster if it is up
-	python3 -m images.build
-	@if [ $(CLUSTER) = built-in ] && python3 -m tests.cluster status >/dev/null 2>&1; then \
+images: setup ## Build the images, and load them into the built-in cluster if it is up (ARCH=arm64, armv7: build alone)
+	python3 -m images.build $(ARCH:%=--arch %)
+	@if [ -z "$(ARCH)" ] && [ $(CLUSTER) = built-in ] && python3 -m tests.cluster status >/dev/null 2>&1; then \
 	  python3 -m tests.cluster load build/images/*.tar; fi
 
 cluster: setup ## Start the built-in cluster (CLUSTER=current: use the one that kubectl points at)

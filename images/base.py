@@ -1,6 +1,6 @@
-"""Debian's base image without a registry: made with mmdebstrap, under the name that the Dockerfiles write.
+"""Debian's base image without a registry: made with mmdebstrap, for what the Dockerfiles call `debian:bookworm-slim`.
 
-It has what `debian:bookworm-slim` has: Debian's minimal set with apt, without documentation.
+It has what that image has: Debian's minimal set with apt, without documentation.
 """
 
 import platform
@@ -8,23 +8,30 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from images import emulation
+from images.architectures import Architecture
 from images.packages import apt_configuration
 from images.shell import output, run
 
-NAME = "docker.io/library/debian:bookworm-slim"
+RELEASE = "bookworm"
+NAME = f"debian:{RELEASE}-slim"
 
-_RELEASE = "bookworm"
 _SUITES = ("", "-updates", "-security")
 _LEFT_OUT = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/lintian/*")
 _KEPT = ("/usr/share/doc/*/copyright",)
 
 
-def ensure() -> str:
-    """The identity of the base image in buildah's storage; makes it when it is not there."""
+def ensure(architecture: Architecture) -> str:
+    """The identity of the base image in buildah's storage; makes it when it is not there.
+
+    Raises BuildError when programs of the architecture cannot run here.
+    """
+    emulation.ensure(architecture)
+    name = f"localhost/tierbench/{NAME}-{architecture.name}"
     found = subprocess.run(
-        ["buildah", "images", "--quiet", "--no-trunc", NAME], capture_output=True, text=True, check=False
+        ["buildah", "images", "--quiet", "--no-trunc", name], capture_output=True, text=True, check=False
     )
-    return found.stdout.strip() or _make()
+    return found.stdout.strip() or _make(name, architecture)
 
 
 def sources(release: str) -> list[str]:
@@ -41,27 +48,12 @@ def sources(release: str) -> list[str]:
     return found if any(f" {release} " in source for source in found) else []
 
 
-def _make() -> str:
-    print(f"making {NAME} with mmdebstrap (once) …", flush=True)
+def _make(name: str, architecture: Architecture) -> str:
+    print(f"making {name} with mmdebstrap (once) …", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        root, apt = Path(folder, "base.tar"), Path(folder, "apt.conf")
-        apt.write_text(apt_configuration())
-        paths = [f"--dpkgopt=path-exclude={path}" for path in _LEFT_OUT] + [
-            f"--dpkgopt=path-include={path}" for path in _KEPT
-        ]
-        hooks = ['--customize-hook=rm -f "$1/etc/apt/apt.conf.d/99mmdebstrap"']
-        run(
-            "mmdebstrap",
-            "--quiet",
-            "--variant=minbase",
-            f"--aptopt={apt}",
-            *paths,
-            *hooks,
-            _RELEASE,
-            str(root),
-            *sources(_RELEASE),
-        )
-        container = output("buildah", "from", "scratch").strip()
+        root = Path(folder, "base.tar")
+        _install(root, architecture, Path(folder, "apt.conf"))
+        container = output("buildah", "from", "--platform", architecture.platform, "scratch").strip()
         try:
             run("buildah", "add", "--quiet", container, str(root), "/")
             run(
@@ -73,6 +65,26 @@ def _make() -> str:
                 "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
                 container,
             )
-            return output("buildah", "commit", "--quiet", container, NAME).strip()
+            return output("buildah", "commit", "--quiet", container, name).strip()
         finally:
             run("buildah", "rm", container)
+
+
+def _install(root: Path, architecture: Architecture, apt: Path) -> None:
+    apt.write_text(apt_configuration())
+    paths = [f"--dpkgopt=path-exclude={path}" for path in _LEFT_OUT] + [
+        f"--dpkgopt=path-include={path}" for path in _KEPT
+    ]
+    run(
+        "mmdebstrap",
+        "--quiet",
+        "--variant=minbase",
+        f"--architectures={architecture.debian}",
+        "--skip=check/qemu",  # emulation.ensure has made sure
+        f"--aptopt={apt}",
+        *paths,
+        '--customize-hook=rm -f "$1/etc/apt/apt.conf.d/99mmdebstrap"',
+        RELEASE,
+        str(root),
+        *sources(RELEASE),
+    )

@@ -1,8 +1,8 @@
 """Builds the image folders beside this file into OCI archives: python3 -m images.build --help.
 
 A folder has a Dockerfile, and optionally a program `context` that fills the folder it is given with what the Dockerfile
-copies (sources from elsewhere, compiled programs); without one the image's folder itself is the context. The same
-Dockerfile builds with docker or podman: `docker build build/images/NAME`.
+copies for the architecture (sources from elsewhere, compiled programs); without one the image's folder itself is the
+context. The same Dockerfile builds with docker or podman: `docker build build/images/NAME`.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 from images import base, packages
+from images.architectures import KNOWN, Architecture, host
 from images.shell import BuildError, run
 
 ROOT = Path(__file__).parents[1]
@@ -25,53 +26,79 @@ BUILT = ROOT / "build" / "images"
 LOCK = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tierbench" / "images.lock"
 
 _NAMES = {"pause": "registry.k8s.io/pause:3.10"}  # containerd's sandbox; all others are ghcr.io/tierbench/NAME:TAG
+# What an image is made from besides its own folder; it is built again when any of it has changed.
+_COMPILED = ("images/compile", "tools/go")
+_BASE = ("images/base.py", "images/packages.py")
+_CLIENT = ("images/client", "operator/pyproject.toml", *_COMPILED)
+_SOURCES = {
+    "client": _CLIENT,
+    "kafka": (*_BASE, "tools/kafka"),
+    "mosquitto": _BASE,
+    "network": (*_BASE, *_CLIENT),
+    "nginx": _BASE,
+    "operator": (*_BASE, "operator/pyproject.toml", "operator/constraints.txt", "operator/src"),
+    "paho": _BASE,
+    "pause": _COMPILED,
+}
 _SEALING = "sealing memfd copy"
 _ATTEMPTS = 3
-_HOST = {"x86_64": "linux/amd64", "aarch64": "linux/arm64", "armv7l": "linux/arm/v7"}
+# Other images are built for all architectures. Of the operator's dependencies, pip has no compiled ones for armv7.
+_ONLY = {"armv7": ("client", "mosquitto", "network", "nginx", "pause")}
 
 
 def main() -> int:
     """Build what the command line asks for; print each archive."""
     parser = argparse.ArgumentParser(prog="python3 -m images.build", description="Build images into OCI archives.")
-    parser.add_argument("images", nargs="*", metavar="IMAGE", help="folders of images/ (all of them)")
+    parser.add_argument("images", nargs="*", metavar="IMAGE", help="folders of images/ (all for the architecture)")
     parser.add_argument("--tag", default="dev", metavar="VERSION", help="the images' tag (dev)")
-    parser.add_argument(
-        "--platform", default=_HOST.get(os.uname().machine, ""), help="linux/amd64,linux/arm64,… (this machine's)"
-    )
+    parser.add_argument("--arch", choices=KNOWN, help="what the images run on (this machine's architecture)")
     arguments = parser.parse_args()
     try:
-        names = arguments.images or sorted(path.parent.name for path in ROOT.glob("images/*/Dockerfile"))
+        architecture = KNOWN[arguments.arch] if arguments.arch else host()
+        names = arguments.images or _all(architecture)
         BUILT.mkdir(parents=True, exist_ok=True)
         LOCK.parent.mkdir(parents=True, exist_ok=True)
         with LOCK.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             for name in names:
-                print(build(name, arguments.tag, arguments.platform), flush=True)
+                print(build(name, arguments.tag, architecture), flush=True)
     except BuildError as error:
         print(f"images: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def build(image: str, tag: str, platform: str) -> Path:
+def build(image: str, tag: str, architecture: Architecture) -> Path:
     """The OCI archive of images/IMAGE, built unless one of the same content is there."""
     dockerfile = ROOT / "images" / image / "Dockerfile"
     if not dockerfile.exists():
         raise BuildError(f"no {dockerfile.relative_to(ROOT)}")
     name = _NAMES.get(image, f"ghcr.io/tierbench/{image}:{tag}")
-    context, archive, stamp = BUILT / image, BUILT / f"{image}.tar", BUILT / f"{image}.sha256"
-    _fill(image, context)
-    origin = base.ensure() if _starts_from(dockerfile, "debian:bookworm-slim") else ""
-    digest = _digest(context, name, platform, origin)
+    context, archive = BUILT / image, archives(architecture) / f"{image}.tar"
+    stamp = archive.with_suffix(".sha256")
+    digest = _digest(image, name, architecture.platform)
     if archive.exists() and stamp.exists() and stamp.read_text() == digest:
         return archive
-    print(f"building {name} for {platform} …", file=sys.stderr, flush=True)
-    _buildah(context, name, platform, archive)
+    print(f"building {name} for {architecture.platform} …", file=sys.stderr, flush=True)
+    archive.parent.mkdir(exist_ok=True)
+    _fill(image, context, architecture)
+    origin = base.ensure(architecture) if _starts_from(dockerfile, base.NAME) else ""
+    _buildah(context, name, architecture.platform, origin, archive)
     stamp.write_text(digest)
     return archive
 
 
-def _fill(image: str, context: Path) -> None:
+def archives(architecture: Architecture) -> Path:
+    """The folder of the archives for the architecture."""
+    return BUILT if architecture == host() else BUILT / architecture.name
+
+
+def _all(architecture: Architecture) -> list[str]:
+    every = sorted(path.parent.name for path in ROOT.glob("images/*/Dockerfile"))
+    return [image for image in every if image in _ONLY.get(architecture.name, every)]
+
+
+def _fill(image: str, context: Path, architecture: Architecture) -> None:
     source = ROOT / "images" / image
     shutil.rmtree(context, ignore_errors=True)
     if not (source / "context").exists():
@@ -81,7 +108,7 @@ def _fill(image: str, context: Path) -> None:
     environment = {**os.environ, "PATH": f"{ROOT / 'tools'}:{os.environ['PATH']}"}
     if (
         subprocess.run(
-            [source / "context", context], cwd=ROOT, env=environment, stdout=sys.stderr, check=False
+            [source / "context", context, architecture.name], cwd=ROOT, env=environment, stdout=sys.stderr, check=False
         ).returncode
         != 0
     ):
@@ -90,28 +117,33 @@ def _fill(image: str, context: Path) -> None:
 
 
 def _starts_from(dockerfile: Path, name: str) -> bool:
-    pattern = rf"^FROM\s+(--\S+\s+)*(docker\.io/library/)?{re.escape(name)}(\s|$)"
+    pattern = rf"^FROM\s+(--\S+\s+)*{re.escape(name)}(\s|$)"
     return re.search(pattern, dockerfile.read_text(), re.MULTILINE | re.IGNORECASE) is not None
 
 
-def _digest(context: Path, *parts: str) -> str:
+def _digest(image: str, *parts: str) -> str:
     total = hashlib.sha256(repr(parts).encode())
-    for path in sorted(context.rglob("*")):
-        if path.is_file():
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            total.update(repr((str(path.relative_to(context)), path.stat().st_mode, content)).encode())
+    for source in (f"images/{image}", *_SOURCES.get(image, ())):
+        top = ROOT / source
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            if path.is_file() and "__pycache__" not in path.parts:
+                content = hashlib.sha256(path.read_bytes()).hexdigest()
+                total.update(repr((str(path.relative_to(ROOT)), path.stat().st_mode & 0o111, content)).encode())
     return total.hexdigest()
 
 
-def _buildah(context: Path, name: str, platform: str, archive: Path) -> None:
-    subprocess.run(["buildah", "manifest", "rm", name], capture_output=True, check=False)
+def _buildah(context: Path, name: str, platform: str, origin: str, archive: Path) -> None:
+    origins = [f"--build-context={base.NAME}=container-image://{origin}"] if origin else []
     with tempfile.TemporaryDirectory() as folder:
+        identity = Path(folder, "identity")
         volumes = [f"--volume={source}:{place}:ro" for source, place in packages.volumes(Path(folder)).items()]
         command = ["buildah", "bud", "--layers", "--isolation", "chroot", "--network", "host", "--format", "oci"]
-        _persist(*command, "--pull-never", *volumes, "--platform", platform, "--manifest", name, str(context))
+        command += ["--pull-never", *volumes, *origins, "--platform", platform, "--iidfile", str(identity)]
+        _persist(*command, str(context))
+        built = identity.read_text()
     partial = archive.with_suffix(".partial")
     partial.unlink(missing_ok=True)
-    run("buildah", "manifest", "push", "--quiet", "--all", name, f"oci-archive:{partial}:{name}")
+    run("buildah", "push", "--quiet", built, f"oci-archive:{partial}:{name}")
     partial.rename(archive)
 
 

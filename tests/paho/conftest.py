@@ -1,15 +1,12 @@
 """A broker for all tests."""
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.paho.broker import Mosquitto, make_broker
-from tests.paho.engine import ROOT, Engine, Said, flags
-
-sys.path.append(str(ROOT))  # images/ is a folder of programs, not a package that is installed
+from tests.paho.engine import Engine, Said, flags
 
 
 @pytest.fixture(scope="session")

@@ -6,12 +6,12 @@ import os
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from images import base, emulation
+from images import base, emulation, packages
 from images.architectures import Architecture
-from images.packages import apt_configuration
 from images.shell import BuildError
 from images.shell import run as build
 from tests.cluster.binaries import cache
@@ -45,6 +45,7 @@ _INITIAL = {
     "etc/initramfs-tools/conf.d/modules": "MODULES=list\n",
     "usr/share/initramfs-tools/modules.d/virtual-machine": "ext4\nvirtio_blk\nvirtio_pci\n",
 }
+_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # this machine's, where it has a proxy that needs one
 _ENABLED = ("ssh", "systemd-networkd", "systemd-network-generator")
 _DISABLED = (
     "apt-daily.timer",
@@ -82,11 +83,14 @@ class Disk:
 
 @dataclass(frozen=True)
 class Debian:
-    """What a disk has: Debian's cloud kernel, systemd, ssh, and the extra packages."""
+    """What a disk has: Debian's cloud kernel, systemd, ssh, the extra packages, and what the shell script `setup` does
+    once these `files` (text by absolute path) are there; it reaches archives as this machine does."""
 
     release: str
     architecture: str
     packages: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    setup: str = ""
 
     def disk(self) -> Disk:
         """The disk; makes it when it is not in the cache. Raises ClusterError when it cannot be made."""
@@ -112,7 +116,7 @@ class Debian:
 
     @property
     def _digest(self) -> str:
-        recipe = (self.packages, _PACKAGES, _SIZE, _FILES, _INITIAL, _ENABLED, _DISABLED)
+        recipe = (self.packages, self.files, self.setup, _PACKAGES, _SIZE, _FILES, _INITIAL, _ENABLED, _DISABLED)
         return hashlib.sha256(repr(recipe).encode()).hexdigest()[:12]
 
     def _make(self, disk: Disk) -> None:
@@ -134,7 +138,8 @@ class Debian:
         emulation.ensure(architecture)
         initial, apt = folder / "initial", folder / "apt.conf"
         _write(initial, _INITIAL)
-        apt.write_text(apt_configuration())
+        apt.write_text(packages.apt_configuration())
+        hooks = self._hooks(folder / "files", folder / "volumes") if self.setup else []
         build(
             "mmdebstrap",
             "--quiet",
@@ -145,10 +150,21 @@ class Debian:
             f"--include={','.join([*_PACKAGES, f'linux-image-cloud-{architecture.debian}', *self.packages])}",
             f"--aptopt={apt}",
             f"--essential-hook=copy-in {initial}/etc {initial}/usr /",
+            *hooks,
             self.release,
             str(root),
             *base.sources(self.release),
         )
+
+    def _hooks(self, files: Path, volumes: Path) -> list[str]:
+        """mmdebstrap's options for `files` and `setup`."""
+        volumes.mkdir()
+        ways = {place: source.read_text() for source, place in packages.volumes(volumes).items()}
+        if _CERTIFICATES.exists():
+            ways[str(_CERTIFICATES)] = _CERTIFICATES.read_text()
+        texts = {**ways, **self.files, "/opt/setup": self.setup}
+        _write(files, {name.lstrip("/"): text for name, text in texts.items()})
+        return [f"--customize-hook=sync-in {files} /", '--customize-hook=chroot "$1" sh -e /opt/setup']
 
     def _configure(self, root: Path, key: Path) -> None:
         key.unlink(missing_ok=True)
@@ -160,7 +176,7 @@ class Debian:
         output("chroot", str(root), "systemctl", "disable", *_DISABLED)
 
 
-def _write(root: Path, files: dict[str, str]) -> None:
+def _write(root: Path, files: Mapping[str, str]) -> None:
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)

@@ -1,0 +1,3 @@
+module tierbench.io/pause
+
+go 1.26
