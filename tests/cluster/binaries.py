@@ -1,4 +1,8 @@
-"""Kubernetes and its tools, built from Go modules once and kept by the hash of what they are built from."""
+"""Kubernetes and its tools, built from Go modules once and kept by the hash of what they are built from.
+
+kube/ has the modules of each minor version, such as 1.34.mod. The tools that they name are built with it:
+Helm, and where Debian's are too old for it, containerd and etcd.
+"""
 
 import fcntl
 import hashlib
@@ -9,15 +13,19 @@ from pathlib import Path
 
 from tests.cluster.errors import ClusterError
 
-KUBERNETES = "1.34.4"
-TOOLS = (
-    "github.com/coredns/coredns@v1.12.4",
-    "helm.sh/helm/v4/cmd/helm@v4.3.1",
-)
+DEFAULT = "1.34"
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl")
 
 _GO = Path(__file__).parents[2] / "tools" / "go"
 _SOURCE = Path(__file__).parent / "kube"
+_VERSION = "k8s.io/component-base/version"
+_MINOR = (  # what the programs are told of the minor version
+    f"{_VERSION}.gitMinor",
+    "helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor",
+    "helm.sh/helm/v4/pkg/chart/common.k8sVersionMinor",
+)
+_NAMES = dict.fromkeys(COMPONENTS, "kube") | {"etcd": "server"}  # as Go calls the program
+_LINES = 20  # of Go's output that an error shows
 
 
 def cache() -> Path:
@@ -25,56 +33,70 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tierbench"
 
 
-def build() -> Path:
+def known() -> list[str]:
+    """The minor versions that can be built, oldest first."""
+    return sorted((path.stem for path in _SOURCE.glob("1.*.mod")), key=lambda minor: int(minor.removeprefix("1.")))
+
+
+def asked() -> str:
+    """The minor version that KUBERNETES in the environment names. Raises ClusterError for an unknown one."""
+    minor = os.environ.get("KUBERNETES") or DEFAULT
+    if minor not in known():
+        raise ClusterError(f"KUBERNETES={minor} is not known; there are {', '.join(known())}")
+    return minor
+
+
+def version(minor: str) -> str:
+    """The version that is built for this minor one: 1.34.4 for 1.34."""
+    modules = (_SOURCE / f"{minor}.mod").read_text()
+    return modules.partition("k8s.io/kubernetes v")[2].split()[0]
+
+
+def program(folder: Path, name: str) -> Path:
+    """A program that the Kubernetes in `folder` may have brought with it; otherwise it is this machine's."""
+    return folder / name if (folder / name).exists() else Path(name)
+
+
+def build(minor: str) -> Path:
     """The folder with kube-apiserver, kubelet, kubectl, coredns, helm …; builds them when they are not in the cache."""
-    files = sorted(_SOURCE.iterdir())
-    recipe = hashlib.sha256(
-        repr((KUBERNETES, TOOLS, COMPONENTS)).encode() + b"".join(file.read_bytes() for file in files)
-    )
-    folder = cache() / f"kubernetes-{KUBERNETES}-{recipe.hexdigest()[:12]}"
+    command = _command(minor)
+    files = [*sorted(_SOURCE.rglob("*.go")), *sorted(_SOURCE.glob(f"{minor}.*"))]
+    recipe = hashlib.sha256(repr((command, _NAMES)).encode() + b"".join(file.read_bytes() for file in files))
+    folder = cache() / f"kubernetes-{version(minor)}-{recipe.hexdigest()[:12]}"
     if (folder / "built").exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "built").exists():
-            print(
-                f"building Kubernetes {KUBERNETES} (once, about 7 minutes on 2 processors) …",
-                file=sys.stderr,
-                flush=True,
-            )
-            _build(folder)
+            print(f"building Kubernetes {version(minor)} (once, minutes) …", file=sys.stderr, flush=True)
+            _go(command, folder)
+            for name, target in _NAMES.items():
+                (folder / name).unlink(missing_ok=True)
+                if (folder / target).exists():
+                    (folder / name).symlink_to(target)
             (folder / "built").touch()
     return folder
 
 
-def _build(folder: Path) -> None:
-    version = "k8s.io/component-base/version"
-    major, minor, _ = KUBERNETES.split(".")
-    stamp = f"-X {version}.gitVersion=v{KUBERNETES} -X {version}.gitMajor={major} -X {version}.gitMinor={minor}"
-    _go(
-        "build",
-        "-trimpath",
-        "-tags",
-        "providerless",
-        "-ldflags",
-        f"-s -w {stamp}",
-        "-o",
-        str(folder / "kube"),
-        ".",
-        folder=folder,
-    )
-    for component in COMPONENTS:
-        (folder / component).unlink(missing_ok=True)
-        (folder / component).symlink_to("kube")
-    for tool in TOOLS:
-        _go("install", tool, folder=folder)
+def _command(minor: str) -> list[str]:
+    """Build everything at once: packages that several programs share are compiled once, and no processor waits."""
+    stamp = {f"{_VERSION}.gitVersion": f"v{version(minor)}", f"{_VERSION}.gitMajor": "1"}
+    stamp |= dict.fromkeys(_MINOR, minor.removeprefix("1."))
+    linker = ["-s", "-w", *(f"-X {name}={value}" for name, value in stamp.items())]
+    options = [f"-modfile={minor}.mod", "-trimpath", "-tags=providerless", f"-ldflags={' '.join(linker)}"]
+    return ["install", *options, "./...", "tool"]
 
 
-def _go(*arguments: str, folder: Path) -> None:
-    environment = {**os.environ, "GOBIN": str(folder)}
-    done = subprocess.run([str(_GO), *arguments], cwd=_SOURCE, env=environment, check=False)
-    if done.returncode != 0:
-        raise ClusterError(
-            f"go {arguments[0]} failed: see above; a Go module proxy has to be in reach for the first build"
+def _go(arguments: list[str], folder: Path) -> None:
+    log = folder / "build.log"
+    # Without C the standard library is the same that the client is built with, and is compiled once.
+    environment = {**os.environ, "GOBIN": str(folder), "CGO_ENABLED": "0"}
+    with log.open("wb") as output:
+        done = subprocess.run(
+            [_GO, *arguments], cwd=_SOURCE, env=environment, stdout=output, stderr=output, check=False
         )
+    if done.returncode != 0:
+        said = log.read_text(errors="replace").splitlines()[-_LINES:]
+        reach = "a Go module proxy has to be in reach for the first build"
+        raise ClusterError("\n".join([f"go {arguments[0]} failed ({reach}; all it said is in {log}):", *said]))

@@ -4,7 +4,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cluster import cgroups, node_files
+from tests.cluster import binaries, cgroups, node_files
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.machine import Machine
 from tests.cluster.node_files import SETTINGS, SOCKET
@@ -65,7 +65,8 @@ class NodeMachine:
         self.machine.run("sh", "-e", stdin=self._mounts(root, disk))
         self.machine.cgroups.make(self.profile, self.disk)
         if self.throttled:
-            spec = node_files.container(output("ctr", "oci", "spec"), self.disk, self.profile.disk_read or 0)
+            ctr = binaries.program(self.control_plane.binaries, "ctr")
+            spec = node_files.container(output(str(ctr), "oci", "spec"), self.disk, self.profile.disk_read or 0)
             (root / "run/tierbench/container.json").write_text(spec)
 
     @property
@@ -83,7 +84,7 @@ class NodeMachine:
     def start(self, daemon: str) -> None:
         """Start one of DAEMONS unless it runs."""
         commands = {
-            "containerd": ["containerd", f"--config={SETTINGS}/containerd.toml", "--log-level=warn"],
+            "containerd": [self._program("containerd"), f"--config={SETTINGS}/containerd.toml", "--log-level=warn"],
             "kubelet": [
                 f"{SETTINGS}/bin/kubelet",
                 f"--config={SETTINGS}/kubelet.yaml",
@@ -113,7 +114,12 @@ class NodeMachine:
 
     def ctr(self, *arguments: str) -> list[str]:
         """The command line of containerd's client, in the namespace that the kubelet uses."""
-        return self.machine.inside("ctr", "--address", SOCKET, "--namespace", "k8s.io", *arguments)
+        return self.machine.inside(self._program("ctr"), "--address", SOCKET, "--namespace", "k8s.io", *arguments)
+
+    def _program(self, name: str) -> str:
+        """A program as it is called on the node."""
+        found = binaries.program(self.control_plane.binaries, name)
+        return f"{SETTINGS}/bin/{name}" if found.is_absolute() else name
 
     def _write_files(self, folder: Path) -> None:
         plane, profile = self.control_plane, self.profile
