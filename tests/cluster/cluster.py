@@ -52,7 +52,17 @@ class Cluster:
 
     @cached_property
     def binaries(self) -> Path:
-        return binaries.build()
+        return binaries.build(self._kubernetes)
+
+    @property
+    def _kubernetes(self) -> str:
+        """The minor version of the cluster, or where there is none, of the one that would come up."""
+        if not self.exists:
+            return binaries.asked()
+        try:
+            return (self.folder / "kubernetes").read_text()
+        except FileNotFoundError as error:
+            raise self._of_another_version(error) from error
 
     @property
     def addresses(self) -> Addresses:
@@ -84,7 +94,7 @@ class Cluster:
             self.cgroups,
             profile,
             self.folder / "nodes" / profile.name,
-            binaries.build(profile.architecture),
+            binaries.build(self._kubernetes, profile.architecture),
             Port(self._control_plane_machine, self.addresses, index),
         )
 
@@ -92,7 +102,10 @@ class Cluster:
         try:
             return profiles.load(self.folder / "nodes.toml")
         except ClusterError as error:
-            raise ClusterError(f"cluster '{self.name}' is of another version: take it down first ({error})") from error
+            raise self._of_another_version(error) from error
+
+    def _of_another_version(self, error: Exception) -> ClusterError:
+        return ClusterError(f"cluster '{self.name}' is of another version: take it down first ({error})")
 
     def node(self, name: str) -> NodeMachine:
         """The node of this name."""
@@ -108,6 +121,7 @@ class Cluster:
         preflight.raise_limits()
         for profile in wanted:
             MACHINES[profile.machine].prepare(profile)
+        self._check_kubernetes()
         self.binaries.exists()
         pause = images.build("pause")
         with self._lock(self.name):
@@ -122,6 +136,13 @@ class Cluster:
                 self._create(nodes)
             self._start_everything(pause)
         return True
+
+    def _check_kubernetes(self) -> None:
+        if self.exists and self._kubernetes != binaries.asked():
+            raise ClusterError(
+                f"cluster '{self.name}' is up with Kubernetes {self._kubernetes}, not {binaries.asked()}: "
+                f"take it down first, or say KUBERNETES={self._kubernetes}"
+            )
 
     def down(self) -> bool:
         """Take the cluster down and leave nothing behind. Returns False when there was none."""
@@ -221,6 +242,7 @@ class Cluster:
         self.folder.mkdir(parents=True)
         self.folder.chmod(0o700)
         shutil.copyfile(nodes, self.folder / "nodes.toml")
+        (self.folder / "kubernetes").write_text(binaries.asked())
         with self._lock(""):
             addresses = first_free()
             (self.folder / "number").write_text(str(addresses.number))
