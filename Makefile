@@ -85,7 +85,7 @@ test-strimzi: setup ## Kafka by Strimzi alone; CLUSTER=current: by the Strimzi t
 	@if [ $(CLUSTER) = built-in ]; then $(MAKE) cluster images; fi
 	CLUSTER=$(CLUSTER) $(VENV)/bin/pytest tests/e2e/test_strimzi.py
 
-images: setup ## Build the images, and load them into the built-in cluster if it is up (ARCH=arm64, armv7: build alone)
+images: setup ## Build the images, and load them into the built-in cluster if it is up (ARCH=arm64 or armv7: only build)
 	python3 -m images.build $(ARCH:%=--arch %)
 	@if [ -z "$(ARCH)" ] && [ $(CLUSTER) = built-in ] && python3 -m tests.cluster status >/dev/null 2>&1; then \
 	  python3 -m tests.cluster load build/images/*.tar; fi
