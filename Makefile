@@ -4,6 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CLUSTER ?= built-in
+DEBIAN ?= 12
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 PACKAGES := operator/src/tierbench images tests tools
@@ -11,7 +12,7 @@ FAULTS := $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka
 CLUSTER_TESTS := $(VENV)/bin/pytest --durations=15
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
-.PHONY: help check setup generate verify lint test test-here test-unit test-client test-api test-chart test-cluster test-faults test-strimzi images cluster \
+.PHONY: help check setup generate verify lint test test-here test-unit test-client test-api test-chart test-cluster test-faults test-strimzi test-debian images cluster \
         cluster-down binaries demo-images demo demo-brokers demo-networks bench clean
 
 help: ## Show what there is
@@ -84,6 +85,11 @@ test-faults: setup ## Faults, and Kafka, on a cluster of their own
 test-strimzi: setup ## Kafka by Strimzi alone; CLUSTER=current: by the Strimzi that watches there
 	@if [ $(CLUSTER) = built-in ]; then $(MAKE) cluster images; fi
 	CLUSTER=$(CLUSTER) $(VENV)/bin/pytest tests/e2e/test_strimzi.py
+
+test-debian: setup ## A stock Debian in qemu, in which a new user's commands run (DEBIAN=13; STEPS="check full-demo")
+	tools/setup vm
+	python3 -m images.build
+	python3 -m tests.debian $(DEBIAN) $(STEPS)
 
 images: setup ## Build the images, and load them into the built-in cluster if it is up (ARCH=arm64 or armv7: only build)
 	python3 -m images.build $(ARCH:%=--arch %)
