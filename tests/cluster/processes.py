@@ -76,15 +76,11 @@ class Process:
     def child(self) -> "Process | None":
         return next((process for process in processes() if process.parent == self.pid), None)
 
-    def has_environment(self, variable: str, *, whole: bool = True) -> bool:
-        """Whether it was started with the environment variable (NAME=VALUE), or with one that begins so."""
+    def has_environment(self, variable: str) -> bool:
         try:
-            variables = Path(f"/proc/{self.pid}/environ").read_bytes().split(b"\0")
+            return variable.encode() in Path(f"/proc/{self.pid}/environ").read_bytes().split(b"\0")
         except OSError:
             return False
-        return variable.encode() in variables or (
-            not whole and any(one.startswith(variable.encode()) for one in variables)
-        )
 
     def send(self, number: signal.Signals) -> None:
         """Nothing happens when the process is gone."""
