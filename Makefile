@@ -12,7 +12,8 @@ FAULTS := $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka
 CLUSTER_TESTS := $(VENV)/bin/pytest --durations=15
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
-.PHONY: help check setup generate verify lint test test-here test-unit test-client test-api test-chart test-cluster test-faults test-strimzi test-debian images cluster \
+.PHONY: help check setup generate verify lint test test-here test-unit test-client test-api test-chart test-cluster test-faults \
+        test-strimzi test-debian test-vm test-arm images cluster \
         cluster-down binaries demo-images demo demo-brokers demo-networks bench clean
 
 help: ## Show what there is
@@ -81,6 +82,16 @@ test-faults: setup ## Faults, and Kafka, on a cluster of their own
 	python3 -m images.build
 	CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-faults $(CLUSTER_TESTS) $(FAULTS)
 	CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-faults python3 -m tests.cluster down
+
+test-vm: setup ## A node in a virtual machine (a quarter of an hour where processors are emulated)
+	tools/setup vm
+	PATIENCE=$${PATIENCE:-6} $(CLUSTER_TESTS) tests/vm/test_life.py
+
+test-arm: setup ## Benchmarks on an arm64 node beside ordinary ones (an hour where processors are emulated)
+	tools/setup vm
+	python3 -m images.build
+	python3 -m images.build --arch arm64 client mosquitto network nginx paho pause
+	PATIENCE=$${PATIENCE:-6} $(CLUSTER_TESTS) tests/vm/test_arm.py
 
 test-strimzi: setup ## Kafka by Strimzi alone; CLUSTER=current: by the Strimzi that watches there
 	@if [ $(CLUSTER) = built-in ]; then $(MAKE) cluster images; fi

@@ -48,8 +48,14 @@ def contents(archive: Path) -> dict[str, str]:
 
 
 def load(node: NodeMachine, archive: Path) -> list[str]:
-    """Load the archive, of the node's architecture, unless the node has it; returns a line for each image it lacked."""
-    archive = for_architecture(archive, node.profile.architecture)
+    """Load the archive, of the node's architecture, unless the node has it; returns a line for each image it lacked.
+
+    An image that is not built for the node's architecture is not loaded: a line says so.
+    """
+    architecture = node.profile.architecture
+    archive = for_architecture(archive, architecture)
+    if not archive.exists() and architecture != host():
+        return [f"{node.profile.name}: no {archive}: make images ARCH={architecture.name}"]
     have = {tuple(line.split()[:3:2]) for line in output(*node.ctr("images", "list")).splitlines()[1:]}
     missing = {name: digest for name, digest in contents(archive).items() if (name, digest) not in have}
     if missing:

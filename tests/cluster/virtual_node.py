@@ -15,9 +15,9 @@ from tests.cluster import binaries, images
 from tests.cluster.hardware import ON_DISK, Hardware
 from tests.cluster.machine import Machine
 from tests.cluster.node_files import SETTINGS
-from tests.cluster.processes import Process, processes, run, spawn, wait
+from tests.cluster.processes import Process, run, spawn, wait
 from tests.cluster.profiles import Node
-from tests.cluster.vm import BOARDS, Debian, Drive, Ssh, Tap, UserNetwork, VirtualMachine
+from tests.cluster.vm import BOARDS, Debian, Disk, Drive, Ssh, Tap, UserNetwork, VirtualMachine
 
 RELEASE = "trixie"
 
@@ -55,7 +55,7 @@ class RemoteDaemon:
         return self.ssh.alive
 
     def send(self, number: signal.Signals) -> None:
-        self.machine.run("sh", "-c", f"kill -s {number} $(cat {pid_file(self.name)}) 2>/dev/null || true")
+        self.machine.run("sh", "-c", f"kill -{number:d} $(cat {pid_file(self.name)}) 2>/dev/null || true")
 
 
 @dataclass(frozen=True)
@@ -85,20 +85,17 @@ class VirtualNode(Hardware):
     def boot(self) -> None:
         self.make_disk()
         self._make_programs()
+        if not self._debian.exists():
+            self._debian.symlink_to(_debian(self.profile).disk().folder)
         self.port.plug("tuntap", "add", "dev", self.port.name, "mode", "tap")
         self._reachable.boot(self.cgroups.enter_daemons)
+        self._control.unlink(missing_ok=True)
         spawn(self._ssh.hold(), self._variable("ssh"), self.log("ssh"), self.cgroups.enter_daemons)
         wait(self._control.exists, f"ssh of {self.name} (see {self.log('ssh')})", 60)
         self.run("sh", "-e", stdin=_SETUP)
         if self.profile.link and self.profile.link.emulated:
             # what is lost or late is a packet, not as many as the kernel takes together
             self.run("ethtool", "-K", "eth0", "tso", "off", "gso", "off", "gro", "off")
-
-    def kill(self) -> None:
-        super().kill()
-        for process in processes():  # ssh waits for an answer
-            if process.name == self.carrier and process.has_environment(self._variable(""), whole=False):
-                process.send(signal.SIGKILL)
 
     def inside(self, *command: str) -> list[str]:
         return self._ssh.command(*command)
@@ -115,7 +112,7 @@ class VirtualNode(Hardware):
         return VirtualMachine(
             self.name,
             self.folder / "machine",
-            _debian(self.profile).disk(),
+            Disk(BOARDS[self.profile.architecture.name], self._debian),
             UserNetwork(_SSH + self.port.index, alone=True),
             Tap(self.port.name, self.port.station, self.port.address, self.port.gateway),
             memory=self.profile.memory or 0,
@@ -138,6 +135,11 @@ class VirtualNode(Hardware):
     @property
     def _control(self) -> Path:
         return self.logs / f"{self.port.index}.ssh"  # the path of a socket has to be short
+
+    @property
+    def _debian(self) -> Path:
+        """The folder of the disk that the machine was first booted from, and has its layer over."""
+        return self.folder / "debian"
 
     @property
     def _programs(self) -> Path:

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.conftest import environment, kubectl, release
+
+__all__ = ["environment", "kubectl", "release"]  # fixtures
 FOLDER = Path(__file__).parent
 
 

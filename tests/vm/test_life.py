@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import Cluster, ClusterError
+from tests.cluster.node import DAEMONS
 from tests.cluster.processes import Process, wait
 from tests.cluster.test_life import traces
 from tests.cluster.vm import Debian, UserNetwork, VirtualMachine, free_port
@@ -79,7 +80,8 @@ def test_power_cut(cluster: Cluster) -> None:
     machine.run("sh", "-c", "echo kept >/var/lib/tierbench/kept; sync")
     machine.run("sh", "-c", "echo lost >/run/lost")
     cluster.signal("edge-1", signal.SIGKILL)
-    assert {running for component, running in cluster.status() if component.startswith("edge-1/")} == {False}
+    down = [(f"edge-1/{daemon}", False) for daemon in DAEMONS]
+    wait(lambda: set(down) <= set(cluster.status()), "the end of what ran on the node", 10)
     wait(lambda: not cluster.ready(), "the node to be found dead", 120)
     assert cluster.up(NODES)
     assert cluster.ready()

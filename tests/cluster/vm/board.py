@@ -9,13 +9,12 @@ from tests.cluster.errors import ClusterError
 
 @dataclass(frozen=True)
 class Board:
-    """`machine` and `emulated` (its processor, where it is emulated) are qemu's words; `package` is Debian's."""
+    """`machine` and `emulated` (its processor, where it is emulated) are qemu's words."""
 
     architecture: Architecture
     machine: str
     emulated: str
     console: str
-    package: str
 
     @property
     def program(self) -> str:
@@ -28,12 +27,12 @@ class Board:
 
     def check(self) -> None:
         """Raises ClusterError when a program that such machines need is missing."""
-        for program, package in ((self.program, self.package), ("qemu-img", "qemu-utils"), ("ssh", "openssh-client")):
+        for program in (self.program, "qemu-img", "ssh"):
             if shutil.which(program) is None:
-                raise ClusterError(f"no program '{program}': apt-get install --no-install-recommends {package}")
+                raise ClusterError(f"no program '{program}': run tools/setup vm")
 
 
 BOARDS = {
-    "amd64": Board(KNOWN["amd64"], "q35", "max", "ttyS0", "qemu-system-x86"),
-    "arm64": Board(KNOWN["arm64"], "virt", "cortex-a72", "ttyAMA0", "qemu-system-arm"),
+    "amd64": Board(KNOWN["amd64"], "q35", "max", "ttyS0"),
+    "arm64": Board(KNOWN["arm64"], "virt", "cortex-a72", "ttyAMA0"),
 }

@@ -48,6 +48,12 @@ def test_tap_comes_first_and_has_the_address_that_the_kernel_is_told() -> None:
     assert "ip=198.18.0.10::198.18.0.254:255.255.255.0::eth0:off ip=10.0.2.15:::255.255.255.0::eth1:off" in command
 
 
+def test_missing_program_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ClusterError, match="no program 'qemu-system-aarch64': run tools/setup vm"):
+        BOARDS["arm64"].check()
+
+
 @pytest.mark.parametrize(("release", "architecture"), [("sid", "amd64"), ("trixie", "mips")])
 def test_unknown_debian_is_refused_with_the_known_ones(release: str, architecture: str) -> None:
     with pytest.raises(ClusterError, match="known are bookworm, trixie for amd64, arm64"):
