@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 CLUSTER ?= built-in
 DEBIAN ?= 12
+VERSIONS := 1.30 1.36
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 PACKAGES := operator/src/tierbench images tests tools
@@ -13,7 +14,7 @@ CLUSTER_TESTS := $(VENV)/bin/pytest --durations=15
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
 .PHONY: help check setup generate verify lint test test-here test-unit test-client test-api test-chart test-cluster test-faults \
-        test-strimzi test-debian test-vm test-arm images cluster \
+        test-strimzi test-versions test-debian test-vm test-arm images cluster \
         cluster-down binaries demo-images demo demo-brokers demo-networks bench clean
 
 help: ## Show what there is
@@ -96,6 +97,14 @@ test-arm: setup ## Benchmarks on an arm64 node beside ordinary ones (an hour whe
 test-strimzi: setup ## Kafka by Strimzi alone; CLUSTER=current: by the Strimzi that watches there
 	@if [ $(CLUSTER) = built-in ]; then $(MAKE) cluster images; fi
 	CLUSTER=$(CLUSTER) $(VENV)/bin/pytest tests/e2e/test_strimzi.py
+
+test-versions: setup ## API tests and the journey on the oldest and the newest Kubernetes
+	python3 -m images.build
+	for version in $(VERSIONS); do \
+	  export KUBERNETES=$$version CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-$${version/./-}; \
+	  $(CLUSTER_TESTS) tests/api tests/e2e/test_journey.py; \
+	  python3 -m tests.cluster down; \
+	done
 
 test-debian: setup ## A stock Debian in qemu, in which a new user's commands run (DEBIAN=13; STEPS="check full-demo")
 	tools/setup vm
