@@ -4,6 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CLUSTER ?= built-in
+DEBIAN ?= 12
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 PACKAGES := operator/src/tierbench images tests tools
@@ -11,7 +12,8 @@ FAULTS := $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka
 CLUSTER_TESTS := $(VENV)/bin/pytest --durations=15
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
-.PHONY: help check setup generate verify lint test test-here test-unit test-client test-api test-chart test-cluster test-faults test-vm test-arm test-strimzi images cluster \
+.PHONY: help check setup generate verify lint test test-here test-unit test-client test-api test-chart test-cluster test-faults \
+        test-strimzi test-debian test-vm test-arm images cluster \
         cluster-down binaries demo-images demo demo-brokers demo-networks bench clean
 
 help: ## Show what there is
@@ -95,7 +97,12 @@ test-strimzi: setup ## Kafka by Strimzi alone; CLUSTER=current: by the Strimzi t
 	@if [ $(CLUSTER) = built-in ]; then $(MAKE) cluster images; fi
 	CLUSTER=$(CLUSTER) $(VENV)/bin/pytest tests/e2e/test_strimzi.py
 
-images: setup ## Build the images, and load them into the built-in cluster if it is up (ARCH=arm64, armv7: build alone)
+test-debian: setup ## A stock Debian in qemu, in which a new user's commands run (DEBIAN=13; STEPS="check full-demo")
+	tools/setup vm
+	python3 -m images.build
+	python3 -m tests.debian $(DEBIAN) $(STEPS)
+
+images: setup ## Build the images, and load them into the built-in cluster if it is up (ARCH=arm64 or armv7: only build)
 	python3 -m images.build $(ARCH:%=--arch %)
 	@if [ -z "$(ARCH)" ] && [ $(CLUSTER) = built-in ] && python3 -m tests.cluster status >/dev/null 2>&1; then \
 	  python3 -m tests.cluster load build/images/*.tar; fi

@@ -88,7 +88,7 @@ def _status(answer: bytes) -> Json:
 @contextmanager
 def api_server(folder: Path) -> Iterator[ApiServer]:
     """A new API server that keeps everything in `folder` and ends with the block."""
-    programs, pki = binaries.build(), folder / "pki"
+    programs, pki = binaries.build(binaries.asked()), folder / "pki"
     certificates.make(pki, _LOOPBACK, _FIRST_SERVICE)
     etcd_port, peer_port, port = free_ports(3)
     server = ApiServer(f"https://{_LOOPBACK}:{port}", secrets.token_hex(16), folder)
@@ -100,7 +100,7 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
         running.enter_context(
             _process(
                 folder / "etcd.log",
-                ["etcd", f"--data-dir={folder}/etcd", "--unsafe-no-fsync"],
+                [f"{binaries.program(programs, 'etcd')}", f"--data-dir={folder}/etcd", "--unsafe-no-fsync"],
                 [f"--listen-client-urls={etcd}", f"--advertise-client-urls={etcd}"],
                 [f"--listen-peer-urls={peers}", f"--initial-advertise-peer-urls={peers}"],
                 [f"--initial-cluster=default={peers}"],

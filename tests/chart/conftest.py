@@ -12,7 +12,8 @@ from tests.cluster import binaries
 @pytest.fixture(scope="session")
 def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
     """Helm without a cluster."""
-    return Helm(binaries.build() / "helm", tmp_path_factory.mktemp("helm"), binaries.KUBERNETES)
+    kubernetes = binaries.asked()
+    return Helm(binaries.build(kubernetes) / "helm", tmp_path_factory.mktemp("helm"), binaries.version(kubernetes))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.cluster import preflight, profiles
+from tests.cluster import binaries, preflight, profiles
 from tests.cluster.cluster import Cluster
 from tests.cluster.errors import ClusterError
 
@@ -91,7 +91,7 @@ def _run(arguments: argparse.Namespace, cluster: Cluster) -> int:
     elif command == "env":
         _print_environment(cluster)
     elif command == "binaries":
-        print(cluster.binaries)
+        print(binaries.build(binaries.asked()))
     elif command == "load":
         for line in cluster.load(arguments.archives):
             print(line)

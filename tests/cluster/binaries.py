@@ -1,4 +1,8 @@
-"""Kubernetes and its tools, built from Go modules once and kept by the hash of what they are built from."""
+"""Kubernetes and its tools, built from Go modules once and kept by the hash of what they are built from.
+
+kube/ has the modules of each minor version, such as 1.34.mod. The tools that they name are built with it:
+Helm, and where Debian's are too old for it, containerd and etcd.
+"""
 
 import fcntl
 import hashlib
@@ -10,15 +14,19 @@ from pathlib import Path
 from images.architectures import Architecture, host
 from tests.cluster.errors import ClusterError
 
-KUBERNETES = "1.34.4"
-TOOLS = (
-    "github.com/coredns/coredns@v1.12.4",
-    "helm.sh/helm/v4/cmd/helm@v4.3.1",
-)
+DEFAULT = "1.34"
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl")
 
 _GO = Path(__file__).parents[2] / "tools" / "go"
 _SOURCE = Path(__file__).parent / "kube"
+_VERSION = "k8s.io/component-base/version"
+_MINOR = (  # what the programs are told of the minor version
+    f"{_VERSION}.gitMinor",
+    "helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor",
+    "helm.sh/helm/v4/pkg/chart/common.k8sVersionMinor",
+)
+_NAMES = dict.fromkeys(COMPONENTS, "kube") | {"etcd": "server"}  # as Go calls the program
+_LINES = 20  # of Go's output that an error shows
 
 
 def cache() -> Path:
@@ -26,18 +34,40 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tierbench"
 
 
-def build(architecture: Architecture | None = None) -> Path:
-    """The folder with kube-apiserver, kubelet, kubectl, coredns, helm …; builds them when they are not in the cache.
+def known() -> list[str]:
+    """The minor versions that can be built, oldest first."""
+    return sorted((path.stem for path in _SOURCE.glob("1.*.mod")), key=lambda minor: int(minor.removeprefix("1.")))
 
-    For another architecture than this machine's it has Kubernetes alone.
+
+def asked() -> str:
+    """The minor version that KUBERNETES in the environment names. Raises ClusterError for an unknown one."""
+    minor = os.environ.get("KUBERNETES") or DEFAULT
+    if minor not in known():
+        raise ClusterError(f"KUBERNETES={minor} is not known; there are {', '.join(known())}")
+    return minor
+
+
+def version(minor: str) -> str:
+    """The version that is built for this minor one: 1.34.4 for 1.34."""
+    modules = (_SOURCE / f"{minor}.mod").read_text()
+    return modules.partition("k8s.io/kubernetes v")[2].split()[0]
+
+
+def program(folder: Path, name: str) -> Path:
+    """A program that the Kubernetes in `folder` may have brought with it; otherwise it is this machine's."""
+    return folder / name if (folder / name).exists() else Path(name)
+
+
+def build(minor: str, architecture: Architecture | None = None) -> Path:
+    """The folder with kube-apiserver, kubelet, kubectl, coredns, helm …, built when they are not in the cache.
+
+    They run on the architecture, or on this machine's.
     """
     target = architecture or host()
-    files = sorted(_SOURCE.iterdir())
-    recipe = hashlib.sha256(
-        repr((KUBERNETES, TOOLS, COMPONENTS)).encode() + b"".join(file.read_bytes() for file in files)
-    )
-    name = f"kubernetes-{KUBERNETES}-{recipe.hexdigest()[:12]}"
-    folder = cache() / (name if target == host() else f"{name}-{target.name}")
+    options = _options(minor)
+    files = [*sorted(_SOURCE.rglob("*.go")), *sorted(_SOURCE.glob(f"{minor}.*"))]
+    recipe = hashlib.sha256(repr((options, _NAMES)).encode() + b"".join(file.read_bytes() for file in files))
+    folder = cache() / f"kubernetes-{version(minor)}-{target.name}-{recipe.hexdigest()[:12]}"
     if (folder / "built").exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -45,43 +75,32 @@ def build(architecture: Architecture | None = None) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "built").exists():
             print(
-                f"building Kubernetes {KUBERNETES} for {target.name} (once, about 7 minutes on 2 processors) …",
-                file=sys.stderr,
-                flush=True,
+                f"building Kubernetes {version(minor)} for {target.name} (once, minutes) …", file=sys.stderr, flush=True
             )
-            _build(folder, target)
+            _build(options, folder, target)
+            for name, program in _NAMES.items():
+                (folder / name).unlink(missing_ok=True)
+                if (folder / program).exists():
+                    (folder / name).symlink_to(program)
             (folder / "built").touch()
     return folder
 
 
-def _build(folder: Path, target: Architecture) -> None:
-    version = "k8s.io/component-base/version"
-    major, minor, _ = KUBERNETES.split(".")
-    stamp = f"-X {version}.gitVersion=v{KUBERNETES} -X {version}.gitMajor={major} -X {version}.gitMinor={minor}"
-    _go(
-        "build",
-        "-trimpath",
-        "-tags",
-        "providerless",
-        "-ldflags",
-        f"-s -w {stamp}",
-        "-o",
-        str(folder / "kube"),
-        ".",
-        folder=folder,
-        target=target,
-    )
-    for component in COMPONENTS:
-        (folder / component).unlink(missing_ok=True)
-        (folder / component).symlink_to("kube")
-    for tool in TOOLS if target == host() else ():
-        _go("install", tool, folder=folder, target=target)
+def _options(minor: str) -> list[str]:
+    stamp = {f"{_VERSION}.gitVersion": f"v{version(minor)}", f"{_VERSION}.gitMajor": "1"}
+    stamp |= dict.fromkeys(_MINOR, minor.removeprefix("1."))
+    linker = ["-s", "-w", *(f"-X {name}={value}" for name, value in stamp.items())]
+    return [f"-modfile={minor}.mod", "-trimpath", "-tags=providerless", f"-ldflags={' '.join(linker)}"]
 
 
-def _go(*arguments: str, folder: Path, target: Architecture) -> None:
-    environment = {**os.environ, "GOBIN": str(folder), "GOARCH": target.debian}
-    done = subprocess.run([str(_GO), *arguments], cwd=_SOURCE, env=environment, check=False)
+def _build(options: list[str], folder: Path, target: Architecture) -> None:
+    """Build everything at once: packages that several programs share are compiled once, and no processor waits."""
+    command, log = [str(_GO), "build", *options, f"-o={folder}/", "./...", "tool"], folder / "build.log"
+    # Without C the standard library is the same that the client is built with, and is compiled once.
+    environment = {**os.environ, "GOARCH": target.debian, "CGO_ENABLED": "0"}
+    with log.open("wb") as output:
+        done = subprocess.run(command, cwd=_SOURCE, env=environment, stdout=output, stderr=output, check=False)
     if done.returncode != 0:
-        raise ClusterError(
-            f"go {arguments[0]} failed: see above; a Go module proxy has to be in reach for the first build"
-        )
+        said = log.read_text(errors="replace").splitlines()[-_LINES:]
+        reach = "a Go module proxy has to be in reach for the first build"
+        raise ClusterError("\n".join([f"go build failed ({reach}; all it said is in {log}):", *said]))

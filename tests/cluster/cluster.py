@@ -4,7 +4,7 @@ import fcntl
 import json
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
@@ -28,6 +28,7 @@ from tests.cluster.virtual_node import VirtualNode
 CONTROL_PLANE = "control-plane"
 MACHINES: dict[str, type[Hardware]] = {"namespaces": NamespaceNode, "vm": VirtualNode}
 _LINES = 10  # of a log that an error shows
+_SLOWEST = 900  # seconds; processors may be emulated
 
 
 class Cluster:
@@ -52,7 +53,17 @@ class Cluster:
 
     @cached_property
     def binaries(self) -> Path:
-        return binaries.build()
+        return binaries.build(self._kubernetes)
+
+    @property
+    def _kubernetes(self) -> str:
+        """The minor version of the cluster, or where there is none, of the one that would come up."""
+        if not self.exists:
+            return binaries.asked()
+        try:
+            return (self.folder / "kubernetes").read_text()
+        except FileNotFoundError as error:
+            raise self._of_another_version(error) from error
 
     @property
     def addresses(self) -> Addresses:
@@ -84,7 +95,7 @@ class Cluster:
             self.cgroups,
             profile,
             self.folder / "nodes" / profile.name,
-            binaries.build(profile.architecture),
+            binaries.build(self._kubernetes, profile.architecture),
             Port(self._control_plane_machine, self.addresses, index),
         )
 
@@ -92,7 +103,10 @@ class Cluster:
         try:
             return profiles.load(self.folder / "nodes.toml")
         except ClusterError as error:
-            raise ClusterError(f"cluster '{self.name}' is of another version: take it down first ({error})") from error
+            raise self._of_another_version(error) from error
+
+    def _of_another_version(self, error: Exception) -> ClusterError:
+        return ClusterError(f"cluster '{self.name}' is of another version: take it down first ({error})")
 
     def node(self, name: str) -> NodeMachine:
         """The node of this name."""
@@ -108,6 +122,7 @@ class Cluster:
         preflight.raise_limits()
         for profile in wanted:
             MACHINES[profile.machine].prepare(profile)
+        self._check_kubernetes()
         self.binaries.exists()
         pause = images.build("pause")
         with self._lock(self.name):
@@ -122,6 +137,13 @@ class Cluster:
                 self._create(nodes)
             self._start_everything(pause)
         return True
+
+    def _check_kubernetes(self) -> None:
+        if self.exists and self._kubernetes != binaries.asked():
+            raise ClusterError(
+                f"cluster '{self.name}' is up with Kubernetes {self._kubernetes}, not {binaries.asked()}: "
+                f"take it down first, or say KUBERNETES={self._kubernetes}"
+            )
 
     def down(self) -> bool:
         """Take the cluster down and leave nothing behind. Returns False when there was none."""
@@ -221,6 +243,7 @@ class Cluster:
         self.folder.mkdir(parents=True)
         self.folder.chmod(0o700)
         shutil.copyfile(nodes, self.folder / "nodes.toml")
+        (self.folder / "kubernetes").write_text(binaries.asked())
         with self._lock(""):
             addresses = first_free()
             (self.folder / "number").write_text(str(addresses.number))
@@ -241,24 +264,28 @@ class Cluster:
             plane.start(daemon)
         self.kubectl("apply", "-f", str(Path(__file__).parent / "manifests"))
         volumes.apply(self)
-        wait(self._ready_or_broken, f"every node to be Ready (logs in {self.folder / 'log'})", 300)
+        self._wait(self._complete, f"every node to be Ready (logs in {self.folder / 'log'})")
 
     def _complete(self) -> bool:
         return all(running for _, running in self.status()) and self.ready()
 
-    def _ready_or_broken(self) -> bool:
-        ended = [component for component, running in self.status() if not running]
-        if ended:
-            log = self._log(ended[0])
-            last = "\n".join(log.read_text(errors="replace").splitlines()[-_LINES:])
-            raise ClusterError(f"{ended[0]} has ended; the last lines of {log}:\n{last}")
-        return self.ready()
+    def _wait(self, condition: Callable[[], bool], what: str, components: Container[str] = ()) -> None:
+        """Wait for a condition that these components, by default all, bring about; one that has ended cannot."""
 
-    def _log(self, component: str) -> Path:
-        one, daemon = self._component(component)
-        return (one.machine if one else self._control_plane_machine).log(daemon)
+        def holds() -> bool:
+            if condition():
+                return True
+            for component, running in self.status():
+                if not running and (not components or component in components):
+                    one, daemon = self._component(component)
+                    log = (one.machine if one else self._control_plane_machine).log(daemon)
+                    last = "\n".join(log.read_text(errors="replace").splitlines()[-_LINES:])
+                    raise ClusterError(f"{component} has ended; the last lines of {log}:\n{last}")
+            return False
 
-    def wait_for_api(self, seconds: float = 180) -> None:
+        wait(holds, what, _SLOWEST)
+
+    def wait_for_api(self) -> None:
         """Wait until the API server answers that it is ready."""
 
         def answers() -> bool:
@@ -267,7 +294,8 @@ class Cluster:
             except ClusterError:
                 return False
 
-        wait(answers, f"the API server (see {self._control_plane_machine.log('apiserver')})", seconds)
+        log = self._control_plane_machine.log("apiserver")
+        self._wait(answers, f"the API server (see {log})", control_plane.API)
 
     def _start_node(self, one: NodeMachine) -> None:
         if not one.booted:

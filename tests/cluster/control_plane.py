@@ -5,7 +5,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cluster import certificates
+from tests.cluster import binaries, certificates
 from tests.cluster.addresses import FIRST_SERVICE, SERVICES, Addresses
 from tests.cluster.machine import Machine
 
@@ -62,8 +62,8 @@ class ControlPlane:
     def _command(self, daemon: str) -> list[str]:
         pki, own = self.folder / "pki", f"--kubeconfig={self.kubeconfig(daemon)}"
         if daemon == "etcd":
-            peers = "http://127.0.0.1:2380"
-            return ["etcd", f"--data-dir={self.folder}/etcd", "--unsafe-no-fsync", f"--listen-client-urls={_ETCD}",
+            etcd, peers = binaries.program(self.binaries, "etcd"), "http://127.0.0.1:2380"
+            return [str(etcd), f"--data-dir={self.folder}/etcd", "--unsafe-no-fsync", f"--listen-client-urls={_ETCD}",
                     f"--advertise-client-urls={_ETCD}", f"--listen-peer-urls={peers}"]  # fmt: skip
         if daemon == "apiserver":
             return [

@@ -53,6 +53,7 @@ def kubelet(profile: Node, addresses: Addresses, cgroup: str) -> str:
         "resolvConf": "",
         "volumePluginDir": "/var/lib/kubelet/volumeplugins",
         "failSwapOn": False,
+        "failCgroupV1": False,
         "systemReserved": {"cpu": f"{missing}m"} if missing else {},
         # Eviction would look at the host's memory and disk, which say nothing about this node.
         "evictionHard": dict.fromkeys(_EVICTION_SIGNALS, "0%"),

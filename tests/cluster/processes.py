@@ -31,10 +31,14 @@ def output(*command: str, stdin: str | None = None) -> str:
 def wait(condition: Callable[[], bool], what: str, seconds: float) -> None:
     """Wait until the condition holds. Raises ClusterError that names `what` after `seconds`."""
     deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
+    while True:
+        began = time.monotonic()
+        if condition():
+            return
+        now = time.monotonic()
+        if now > deadline:
             raise ClusterError(f"waited {seconds:.0f} s in vain: {what}")
-        time.sleep(0.05)
+        time.sleep(max(0.05, min(2 * (now - began), 5)))  # on a slow machine looking must not take what is waited for
 
 
 @dataclass(frozen=True)

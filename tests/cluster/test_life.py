@@ -54,6 +54,14 @@ def test_life_of_a_cluster(cluster: Cluster, second: Cluster, nodes: Path) -> No
     assert second.up(nodes)
     assert second.ready()
 
+    tokens = second.folder / "tokens.csv"
+    second.stop("apiserver")
+    tokens.rename(second.folder / "lost.csv")
+    with pytest.raises(ClusterError, match=r"(?s)apiserver has ended; the last lines of .*tokens\.csv"):
+        second.up(nodes)
+    (second.folder / "lost.csv").rename(tokens)
+    assert second.up(nodes)
+
     control_plane = second.control_plane.machine
     control_plane.kill()
     assert second.up(nodes)

@@ -66,7 +66,7 @@ class VirtualNode(Hardware):
     def prepare(profile: Node) -> None:
         BOARDS[profile.architecture.name].check()
         _debian(profile).disk()
-        binaries.build(profile.architecture)
+        binaries.build(binaries.asked(), profile.architecture)
         images.build("pause", profile.architecture)
 
     @property

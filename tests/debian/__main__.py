@@ -107,7 +107,7 @@ def _disk(release: str) -> Disk:
 
 def _hand_in(image: Path, folder: Path) -> None:
     """A disk with the project as it stands here, its images, and Kubernetes as it is built."""
-    built, project = binaries.build(), folder / "project"
+    built, project = binaries.build(binaries.asked()), folder / "project"
     shutil.copytree(built, folder / "cache" / built.name, symlinks=True)
     files = output("git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
     for name in [*files, *(str(path.relative_to(ROOT)) for path in (ROOT / "build/images").glob("*.*"))]:

@@ -30,7 +30,7 @@ func main() {
 		"kube-controller-manager": controllermanager.NewControllerManagerCommand,
 		"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
 		"kube-proxy":              proxy.NewProxyCommand,
-		"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
+		"kubelet":                 newKubeletCommand,
 		"kubectl":                 nil,
 	}
 	component := filepath.Base(os.Args[0])
@@ -46,4 +46,14 @@ func main() {
 		return
 	}
 	os.Exit(cli.Run(components[component]()))
+}
+
+func newKubeletCommand() *cobra.Command {
+	switch command := any(kubelet.NewKubeletCommand).(type) {
+	case func(context.Context) *cobra.Command:
+		return command(context.Background())
+	case func() *cobra.Command: // Kubernetes 1.30
+		return command()
+	}
+	panic("this Kubernetes makes its kubelet in another way")
 }
