@@ -118,10 +118,8 @@ def _booting(cluster: Cluster) -> Process | None:
 
 
 def test_machine_that_does_not_boot_shows_its_last_words(tmp_path: Path) -> None:
-    disk = Debian("trixie", "amd64").disk()
-    machine = VirtualMachine(
-        "broken", tmp_path, disk, UserNetwork(free_port()), parameters=("init=/nowhere", "panic=-1")
-    )
+    disk, parameters = Debian("trixie", "amd64").disk(), ("root=/nowhere", "rootdelay=1", "panic=1")
+    machine = VirtualMachine("broken", tmp_path, disk, UserNetwork(free_port()), parameters=parameters)
     with pytest.raises(ClusterError, match=r"broken ended while it booted; the end of its console(.|\n)*/nowhere"):
         machine.boot()
     assert machine.process is None
