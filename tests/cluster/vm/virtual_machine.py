@@ -12,7 +12,7 @@ from tests.cluster.vm.disk import Disk
 from tests.cluster.vm.network import Tap, UserNetwork, parameters
 from tests.cluster.vm.ssh import Ssh
 
-BOOT_SECONDS = 600  # processors may be emulated, and others at work
+BOOT_SECONDS = 1800  # processors may be emulated, and others at work
 LINES = 20  # of the console that an error shows
 
 
