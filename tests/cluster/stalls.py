@@ -8,7 +8,7 @@ from tests.cluster.errors import ClusterError
 from tests.cluster.machine import Machine
 from tests.cluster.node import NodeMachine
 
-_LOOP = Path(__file__).with_name("stall_loop.py")
+_LOOP = "tests.cluster.stall_loop"
 
 
 def switch(on: bool, control_plane: Machine, nodes: list[NodeMachine]) -> None:
@@ -23,5 +23,5 @@ def switch(on: bool, control_plane: Machine, nodes: list[NodeMachine]) -> None:
             control_plane.cgroups.throttle(profile.name, node.disk, profile.disk_read)
         if on:
             numbers = (str(value) for value in (profile.disk_read or 0, stall.every, stall.length))
-            loop = [sys.executable, str(_LOOP), control_plane.cluster, profile.name, node.disk, *numbers]
+            loop = [sys.executable, "-m", _LOOP, control_plane.cluster, profile.name, node.disk, *numbers]
             control_plane.start(daemon, "env", f"PYTHONPATH={Path(__file__).parents[2]}", *loop)
