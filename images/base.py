@@ -77,7 +77,6 @@ def _install(root: Path, architecture: Architecture, apt: Path) -> None:
     ]
     run(
         "mmdebstrap",
-        "--quiet",
         "--variant=minbase",
         f"--architectures={architecture.debian}",
         "--skip=check/qemu",  # emulation.ensure has made sure
