@@ -51,7 +51,10 @@ lint: setup ## Check style, types, layers, shell and Go
 	$(VENV)/bin/mypy $(PACKAGES)
 	$(VENV)/bin/lint-imports
 	shellcheck $(SHELL_SCRIPTS)
-	cd images/client && test -z "$$(gofmt -l .)" && $(CURDIR)/tools/go vet ./... && $(CURDIR)/tools/staticcheck ./...
+	test -z "$$(gofmt -l images tests)"
+	for module in images/client images/pause; do \
+	  (cd $$module && $(CURDIR)/tools/go vet ./... && $(CURDIR)/tools/staticcheck ./...); \
+	done
 
 test: ## Everything that must pass, two at a time: faults mostly wait, the others mostly work
 	@tools/check || { echo 'make test-here tests everything that needs no cluster.' >&2; exit 1; }

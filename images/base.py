@@ -3,6 +3,7 @@
 It has what that image has: Debian's minimal set with apt, without documentation.
 """
 
+import hashlib
 import platform
 import subprocess
 import tempfile
@@ -27,7 +28,8 @@ def ensure(architecture: Architecture) -> str:
     Raises BuildError when programs of the architecture cannot run here.
     """
     emulation.ensure(architecture)
-    name = f"localhost/tierbench/{NAME}-{architecture.name}"
+    recipe = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
+    name = f"localhost/tierbench/{NAME}-{architecture.name}-{recipe}"
     found = subprocess.run(
         ["buildah", "images", "--quiet", "--no-trunc", name], capture_output=True, text=True, check=False
     )
@@ -81,6 +83,7 @@ def _install(root: Path, architecture: Architecture, apt: Path) -> None:
         f"--architectures={architecture.debian}",
         "--skip=check/qemu",  # emulation.ensure has made sure
         f"--aptopt={apt}",
+        "--dpkgopt=force-unsafe-io",
         *paths,
         '--customize-hook=rm -f "$1/etc/apt/apt.conf.d/99mmdebstrap"',
         RELEASE,

@@ -27,8 +27,8 @@ LOCK = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tierb
 
 _NAMES = {"pause": "registry.k8s.io/pause:3.10"}  # containerd's sandbox; all others are ghcr.io/tierbench/NAME:TAG
 # What an image is made from besides its own folder; it is built again when any of it has changed.
-_COMPILED = ("images/compile", "tools/go")
-_BASE = ("images/base.py", "images/packages.py")
+_COMPILED = ("images/compile", "tools/go", "images/architectures.py")
+_BASE = ("images/base.py", "images/packages.py", "images/architectures.py")
 _CLIENT = ("images/client", "operator/pyproject.toml", *_COMPILED)
 _SOURCES = {
     "client": _CLIENT,

@@ -13,6 +13,8 @@ from tests.cluster.processes import output, wait
 
 # Each node has these folders to itself. /var/lib comes last: it hides the folder that the others are taken from.
 _OWN = ("run", "mnt", "srv", "var/log", "var/lib")
+# The kubelet asks how large the disk is where it was mounted first: nothing may hide that place.
+_DISK = "run/tierbench/disk"
 # The kubelet sets these for the whole kernel; a file of the node's own takes the write, and the host keeps its values.
 _KERNEL = {
     "vm/overcommit_memory": "1",
@@ -38,7 +40,7 @@ class NamespaceNode(Hardware, Namespaces):
         """Boot with the node's own folders and its disk in place; what it had in /run is forgotten."""
         root = self.folder / "root"
         shutil.rmtree(root / "run", ignore_errors=True)
-        for name in (*_OWN, *ON_DISK, "disk", "run/tierbench/bin"):
+        for name in (*_OWN, *ON_DISK, _DISK, "run/tierbench/bin"):
             (root / name).mkdir(parents=True, exist_ok=True)
         self._imitate(root / SETTINGS.removeprefix("/"))
         disk = self.make_disk()
@@ -78,11 +80,13 @@ class NamespaceNode(Hardware, Namespaces):
         lines = [
             f"mount --bind '{self.programs}' '{own}/bin'",
             f"device=$(losetup --find --show --direct-io=on '{disk}')",
-            f"mount -o noatime,discard $device '{root}/disk'",
+        ]
+        lines += [f"mount --bind '{own}/{file}' {place}" for place, file in files.items()]
+        lines += [f"mount --rbind '{root}/{name}' /{name}" for name in _OWN]
+        lines += [
+            f"mount -o noatime,discard $device /{_DISK}",
             "losetup --detach $device",  # in effect when the mount ends
         ]
         for name in ON_DISK:
-            lines += [f"mkdir -p '{root}/disk/{name}'", f"mount --bind '{root}/disk/{name}' '{root}/{name}'"]
-        lines += [f"mount --bind '{own}/{file}' {place}" for place, file in files.items()]
-        lines += [f"mount --rbind '{root}/{name}' /{name}" for name in _OWN]
+            lines += [f"mkdir -p /{_DISK}/{name}", f"mount --bind /{_DISK}/{name} /{name}"]
         return "\n".join([*lines, "mount --make-rshared /"]) + "\n"

@@ -149,6 +149,7 @@ class Debian:
             f"--architectures={architecture.debian}",
             f"--include={','.join([*_PACKAGES, f'linux-image-cloud-{architecture.debian}', *self.packages])}",
             f"--aptopt={apt}",
+            "--dpkgopt=force-unsafe-io",
             f"--essential-hook=copy-in {initial}/etc {initial}/usr /",
             *hooks,
             self.release,
