@@ -26,8 +26,8 @@ _MINOR = (  # what the programs are told of the minor version
     "helm.sh/helm/v4/pkg/chart/common.k8sVersionMinor",
 )
 _NAMES = dict.fromkeys(COMPONENTS, "kube") | {"etcd": "server"}  # as Go calls the program
-# A third of the compiler's time goes into debug information that nobody looks at, and inlining all over Kubernetes.
-_COMPILER = ("-gcflags=all=-dwarf=false", "-gcflags=k8s.io/...=-dwarf=false -l")
+# A third of the compiler's time would go into debug information that nobody looks at, and into inlining.
+_COMPILER = ("-gcflags=all=-dwarf=false -l", "-gcflags=std=-dwarf=false")
 _LINES = 20  # of Go's output that an error shows
 
 
