@@ -88,11 +88,11 @@ class VirtualMachine:
     def command(self, accelerator: str) -> list[str]:
         """qemu's command line."""
         board, disk = self.disk.board, self.disk
-        processor = board.emulated if accelerator == EMULATION else "host"
+        processor, own = (board.emulated, board.parameters) if accelerator == EMULATION else ("host", ())
         root = f"file={_escape(self._layer)},if=virtio,format=qcow2,cache=unsafe,discard=unmap"
         name = f"systemd.hostname={self.name}"
         console = f"console={board.console}"
-        kernel = [console, "root=/dev/vda", "rw", "net.ifnames=0", name, parameters(self.tap), *self.parameters]
+        kernel = [console, "root=/dev/vda", "rw", "net.ifnames=0", name, parameters(self.tap), *own, *self.parameters]
         return [
             board.program,
             *("-machine", board.machine, "-accel", accelerator, "-cpu", processor),
