@@ -100,7 +100,7 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
         running.enter_context(
             _process(
                 folder / "etcd.log",
-                [f"{binaries.program(programs, 'etcd')}", f"--data-dir={folder}/etcd", "--unsafe-no-fsync"],
+                [f"{programs}/etcd", f"--data-dir={folder}/etcd", "--unsafe-no-fsync"],
                 [f"--listen-client-urls={etcd}", f"--advertise-client-urls={etcd}"],
                 [f"--listen-peer-urls={peers}", f"--initial-advertise-peer-urls={peers}"],
                 [f"--initial-cluster=default={peers}"],

@@ -1,7 +1,7 @@
 """Kubernetes and its tools, built from Go modules once and kept by the hash of what they are built from.
 
 kube/ has the modules of each minor version, such as 1.34.mod. The tools that they name are built with it:
-Helm, and where Debian's are too old for it, containerd and etcd.
+etcd and Helm, and where Debian's is too old for it, containerd.
 """
 
 import fcntl
@@ -61,7 +61,7 @@ def program(folder: Path, name: str) -> Path:
 
 
 def build(minor: str, architecture: Architecture | None = None) -> Path:
-    """The folder with kube-apiserver, kubelet, kubectl, coredns, helm …, built when they are not in the cache.
+    """The folder with etcd, kube-apiserver, kubelet, kubectl, coredns, helm …, built when they are not in the cache.
 
     They run on the architecture, or on this machine's.
     """

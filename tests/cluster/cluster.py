@@ -4,6 +4,7 @@ import fcntl
 import json
 import shutil
 import signal
+import time
 from collections.abc import Callable, Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ CONTROL_PLANE = "control-plane"
 MACHINES: dict[str, type[Hardware]] = {"namespaces": NamespaceNode, "vm": VirtualNode}
 _LINES = 10  # of a log that an error shows
 _SLOWEST = 900  # seconds; processors may be emulated
+_LOOK_SECONDS = 5
 
 
 class Cluster:
@@ -192,6 +194,7 @@ class Cluster:
             elif daemon:
                 one.start(daemon)
             else:
+                self._boot_node(one)
                 self._start_node(one)
 
     def stop(self, component: str) -> None:
@@ -257,24 +260,31 @@ class Cluster:
         for daemon in control_plane.API:
             plane.start(daemon)
         with ThreadPoolExecutor(len(nodes)) as pool:
-            list(pool.map(self._start_node, nodes))
+            list(pool.map(self._boot_node, nodes))
             list(pool.map(lambda one: images.load(one, pause), nodes))
-        self.wait_for_api()
-        for daemon in control_plane.DAEMONS:  # others end when they find no API server for long
-            plane.start(daemon)
+            self.wait_for_api()  # others end when they find none for long, and slow down its start
+            for daemon in control_plane.DAEMONS:
+                plane.start(daemon)
+            list(pool.map(self._start_node, nodes))
         self.kubectl("apply", "--validate=false", "-f", str(Path(__file__).parent / "manifests"))
         volumes.apply(self)
         self._wait(self._complete, f"every node to be Ready (logs in {self.folder / 'log'})")
 
     def _complete(self) -> bool:
-        return all(running for _, running in self.status()) and self.ready()
+        return self.ready() and all(running for _, running in self.status())
 
     def _wait(self, condition: Callable[[], bool], what: str, components: Container[str] = ()) -> None:
         """Wait for a condition that these components, by default all, bring about; one that has ended cannot."""
 
+        looked = time.monotonic()
+
         def holds() -> bool:
+            nonlocal looked
             if condition():
                 return True
+            if time.monotonic() < looked + _LOOK_SECONDS:  # it takes long: every process is asked
+                return False
+            looked = time.monotonic()
             for component, running in self.status():
                 if not running and (not components or component in components):
                     one, daemon = self._component(component)
@@ -297,12 +307,14 @@ class Cluster:
         log = self._control_plane_machine.log("apiserver")
         self._wait(answers, f"the API server (see {log})", control_plane.API)
 
-    def _start_node(self, one: NodeMachine) -> None:
+    def _boot_node(self, one: NodeMachine) -> None:
         if not one.booted:
             one.machine.kill()
             one.boot(len(self.nodes))
         one.start("containerd")
         wait(one.containerd_answers, f"containerd of {one.profile.name} (see {one.machine.log('containerd')})", 120)
+
+    def _start_node(self, one: NodeMachine) -> None:
         one.start("kubelet")
         one.start("kube-proxy")
 

@@ -5,7 +5,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cluster import binaries, certificates
+from tests.cluster import certificates
 from tests.cluster.addresses import FIRST_SERVICE, SERVICES, Addresses
 from tests.cluster.machine import Machine
 
@@ -14,6 +14,7 @@ DAEMONS = (*API, "controller-manager", "scheduler", "coredns")
 NOT_READY_AFTER_SECONDS = 20
 
 _ETCD = "http://127.0.0.1:2379"
+_PEERS = "http://127.0.0.1:2380"
 _USERS = {
     "admin": ("admin", "system:masters"),
     "controller-manager": ("system:kube-controller-manager", ""),
@@ -62,9 +63,12 @@ class ControlPlane:
     def _command(self, daemon: str) -> list[str]:
         pki, own = self.folder / "pki", f"--kubeconfig={self.kubeconfig(daemon)}"
         if daemon == "etcd":
-            etcd, peers = binaries.program(self.binaries, "etcd"), "http://127.0.0.1:2380"
-            return [str(etcd), f"--data-dir={self.folder}/etcd", "--unsafe-no-fsync", f"--listen-client-urls={_ETCD}",
-                    f"--advertise-client-urls={_ETCD}", f"--listen-peer-urls={peers}"]  # fmt: skip
+            addresses = [
+                f"--listen-client-urls={_ETCD}",
+                f"--advertise-client-urls={_ETCD}",
+                f"--listen-peer-urls={_PEERS}",
+            ]
+            return [f"{self.binaries}/etcd", f"--data-dir={self.folder}/etcd", "--unsafe-no-fsync", *addresses]
         if daemon == "apiserver":
             return [
                 f"{self.binaries}/kube-apiserver",
@@ -84,8 +88,6 @@ class ControlPlane:
                 "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
                 f"--service-account-key-file={pki}/sa.pub",
                 f"--service-account-signing-key-file={pki}/sa.key",
-                # It needs a newer etcd than Debian's; clients that ask for it are told to list instead.
-                "--feature-gates=WatchList=false",
             ]
         if daemon == "controller-manager":
             return [

@@ -14,7 +14,6 @@ from tests.cluster.profiles import Node
 STATE = Path("/var/lib/tierbench-cluster")
 
 _PROGRAMS = (
-    "etcd",
     "containerd",
     "ctr",
     "runc",

@@ -33,4 +33,4 @@ def test_unknown_version_is_refused_with_the_known_ones(monkeypatch: pytest.Monk
 def test_a_version_may_bring_programs_that_otherwise_are_the_machines(tmp_path: Path) -> None:
     (tmp_path / "containerd").touch()
     assert binaries.program(tmp_path, "containerd") == tmp_path / "containerd"
-    assert binaries.program(tmp_path, "etcd") == Path("etcd")
+    assert binaries.program(tmp_path, "ctr") == Path("ctr")
