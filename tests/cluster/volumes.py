@@ -21,7 +21,15 @@ def apply(cluster: "Cluster") -> None:
         node.machine.run("mkdir", "-p", *(f"{VOLUMES}/{number}" for number in range(PER_NODE)))
         items += [_volume(node, number) for number in range(PER_NODE)]
     volumes = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-    run(f"{cluster.binaries}/kubectl", f"--kubeconfig={cluster.kubeconfig}", "apply", "-f", "-", stdin=volumes)
+    run(
+        f"{cluster.binaries}/kubectl",
+        f"--kubeconfig={cluster.kubeconfig}",
+        "apply",
+        "--validate=false",
+        "-f",
+        "-",
+        stdin=volumes,
+    )
 
 
 def recycle(cluster: "Cluster") -> None:
