@@ -45,8 +45,8 @@ def test_trials_arrive_and_are_sealed(client: Path, tmp_path: Path, url: str) ->
     assert output.problems == ()
     assert [(trial.trial, trial.warmup) for trial in output.trials] == [(1, True), (2, False), (3, False), (4, False)]
     assert all(trial.transfer is not None and trial.transfer.bytes == 2 * SIZE for trial in output.trials)
-    assert check_seal(log, message).state is SealState.COMPLETE
-    assert check_seal(log[: len(log) // 2], message).state is SealState.CUT_SHORT
+    assert check_seal(parse_output(log), message).state is SealState.COMPLETE
+    assert check_seal(parse_output(log[: len(log) // 2]), message).state is SealState.CUT_SHORT
 
 
 def test_failed_trials_arrive_too(client: Path, tmp_path: Path, url: str) -> None:
@@ -54,7 +54,7 @@ def test_failed_trials_arrive_too(client: Path, tmp_path: Path, url: str) -> Non
     assert code == 0
     trials = parse_output(log).trials
     assert [trial.failure.reason for trial in trials if trial.failure is not None] == ["NotFound", "NotFound"]
-    assert check_seal(log, message).state is SealState.COMPLETE
+    assert check_seal(parse_output(log), message).state is SealState.COMPLETE
     for line in log.splitlines():
         valid(line)
 
@@ -62,7 +62,7 @@ def test_failed_trials_arrive_too(client: Path, tmp_path: Path, url: str) -> Non
 def test_what_ends_the_program_is_in_the_seal(client: Path, tmp_path: Path, url: str) -> None:
     code, log, message = run(client, tmp_path, f"{url}/file.bin", "--verify-digest")
     assert code == 1
-    check = check_seal(log, message)
+    check = check_seal(parse_output(log), message)
     assert check.seal is not None
     assert check.seal.failure is not None
     assert check.seal.failure.reason == "NoDigest"

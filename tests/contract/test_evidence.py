@@ -43,7 +43,7 @@ def test_retries_are_counted_once_by_cause(client: Path, tmp_path: Path, server:
     server.misbehave = misbehave
     code, log, message = run(client, tmp_path, f"{server.url}/file.bin", "--trials=1-2", "--wait-milliseconds=1")
     assert code == 0
-    assert check_seal(log, message).state is SealState.COMPLETE
+    assert check_seal(parse_output(log), message).state is SealState.COMPLETE
     wanted = spec(trials=2, warmup=0)
     status = record(wanted, ResultStatus(), parse_output(log).trials, 1)
     again = record(wanted, status, parse_output(log).trials, 1)
@@ -92,7 +92,7 @@ def test_a_client_told_to_end_seals_what_it_has(client: Path, tmp_path: Path, se
         rest, _ = process.communicate(timeout=PATIENCE_SECONDS)
     released.set()
     assert process.returncode == 143
-    check = check_seal(log + rest, message.read_text())
+    check = check_seal(parse_output(log + rest), message.read_text())
     assert check.state is SealState.COMPLETE
     assert check.seal is not None
     assert check.seal.trials == 1

@@ -31,6 +31,7 @@ from tierbench.domain.actions import (
 from tierbench.domain.decide import decide, is_due
 from tierbench.domain.observed import Observed, PodLog, Refusal
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, Termination
+from tierbench.results.output import parse_output
 from tierbench.workloads.kinds import KINDS
 from tierbench.workloads.names import (
     LABEL_ATTEMPT,
@@ -223,7 +224,7 @@ class World:
             services=dict(self.services),
             results=dict(self.results),
             logs={
-                pod.uid: PodLog(self.logs.get(pod.uid, ""), complete=pod.terminated is not None)
+                pod.uid: PodLog(parse_output(self.logs.get(pod.uid, "")), complete=pod.terminated is not None)
                 for pod in self.pods.values()
                 if pod.role == ROLE_CLIENT
             },

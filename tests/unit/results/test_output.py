@@ -27,7 +27,7 @@ def test_a_line_without_its_end_is_not_taken() -> None:
     """A newline is part of what is sealed."""
     log = trial_line(1) + trial_line(2)
     assert numbers(log[:-1]) == [1]
-    assert check_seal(log[:-1], seal(log)).state is SealState.CUT_SHORT
+    assert check_seal(parse_output(log[:-1]), seal(log)).state is SealState.CUT_SHORT
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_garbage_is_passed_over(garbage: str) -> None:
     log = trial_line(1) + garbage + "\n" + STARTED + trial_line(2)
     assert numbers(log) == [1, 2]
     assert parse_output(log).problems == ()
-    assert check_seal(log, seal(trial_line(1) + trial_line(2))).state is SealState.COMPLETE
-    assert check_seal(log, garbage).state is SealState.MISSING
+    assert check_seal(parse_output(log), seal(trial_line(1) + trial_line(2))).state is SealState.COMPLETE
+    assert check_seal(parse_output(log), garbage).state is SealState.MISSING
 
 
 @pytest.mark.parametrize("separator", ["\x0b", "\x1c", "\x85", "\u2028", "\r"])
@@ -56,7 +56,7 @@ def test_only_a_newline_ends_a_line(separator: str) -> None:
     log = json.dumps(body, ensure_ascii=False) + "\n"
     assert numbers(log) == [1]
     message = json.dumps(json.loads(seal(log)) | {"trials": 1})
-    assert check_seal(log, message).state is SealState.COMPLETE
+    assert check_seal(parse_output(log), message).state is SealState.COMPLETE
 
 
 def test_a_trial_that_cannot_be_read_is_a_problem_with_its_line() -> None:
@@ -73,29 +73,29 @@ def test_another_version_is_a_problem_and_not_a_trial() -> None:
 
 def test_seal() -> None:
     log = trial_line(1) + trial_line(2)
-    assert check_seal(log, seal(log)).state is SealState.COMPLETE
-    assert check_seal(trial_line(1), seal(log)).state is SealState.CUT_SHORT
-    assert check_seal(log + trial_line(2)[:40], seal(log)).state is SealState.COMPLETE
-    assert check_seal(log.replace("1000000000", "1000000001"), seal(log)).state is SealState.CUT_SHORT
-    assert check_seal(trial_line(2) + trial_line(1), seal(log)).state is SealState.CUT_SHORT
-    assert check_seal("", seal("")).state is SealState.COMPLETE
+    assert check_seal(parse_output(log), seal(log)).state is SealState.COMPLETE
+    assert check_seal(parse_output(trial_line(1)), seal(log)).state is SealState.CUT_SHORT
+    assert check_seal(parse_output(log + trial_line(2)[:40]), seal(log)).state is SealState.COMPLETE
+    assert check_seal(parse_output(log.replace("1000000000", "1000000001")), seal(log)).state is SealState.CUT_SHORT
+    assert check_seal(parse_output(trial_line(2) + trial_line(1)), seal(log)).state is SealState.CUT_SHORT
+    assert check_seal(parse_output(""), seal("")).state is SealState.COMPLETE
     miscounted = json.dumps(json.loads(seal(log)) | {"trials": 3})
-    assert check_seal(log, miscounted).state is SealState.CUT_SHORT
-    assert check_seal(log, "").state is SealState.MISSING
-    assert check_seal(log, "Killed").state is SealState.MISSING
-    assert check_seal(log, seal(log)[:-20]).state is SealState.MISSING
-    assert check_seal(log, '{"contract": 1}').state is SealState.MISSING
+    assert check_seal(parse_output(log), miscounted).state is SealState.CUT_SHORT
+    assert check_seal(parse_output(log), "").state is SealState.MISSING
+    assert check_seal(parse_output(log), "Killed").state is SealState.MISSING
+    assert check_seal(parse_output(log), seal(log)[:-20]).state is SealState.MISSING
+    assert check_seal(parse_output(log), '{"contract": 1}').state is SealState.MISSING
 
 
 def test_a_seal_of_another_version_says_what_to_do() -> None:
-    check = check_seal(trial_line(1), '{"contract": 2}')
+    check = check_seal(parse_output(trial_line(1)), '{"contract": 2}')
     assert check.state is SealState.UNKNOWN_VERSION
     assert "version 2, not 1" in check.message
     assert "install both from one release" in check.message
 
 
 def test_the_seal_tells_why_a_client_ended_early() -> None:
-    check = check_seal(trial_line(1), seal(trial_line(1), {"reason": "NotFound", "message": "404"}))
+    check = check_seal(parse_output(trial_line(1)), seal(trial_line(1), {"reason": "NotFound", "message": "404"}))
     assert check.seal is not None
     assert check.seal.failure is not None
     assert check.seal.failure.reason == "NotFound"

@@ -19,7 +19,7 @@ from tierbench.domain.run import Run
 from tierbench.domain.servers import node_problem
 from tierbench.domain.views import JobView, PodView, Problem
 from tierbench.plan import Case
-from tierbench.results.output import SealState, check_seal, parse_output
+from tierbench.results.output import SealState, check_seal
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.record import conclude, due, fail, record
 from tierbench.results.traces import collect
@@ -27,6 +27,7 @@ from tierbench.workloads.names import ROLE_CLIENT
 from tierbench.workloads.workload import ClientSite, Part, Role, RunningServer
 
 MAXIMUM_ATTEMPTS: Final = 3
+_LONGEST_TROUBLE: Final = 300
 
 
 @dataclass(frozen=True)
@@ -91,15 +92,21 @@ def measure(run: Run, case: Case, server: RunningServer) -> Decision:
     at = _fold(run, case, server)
     if not at.client:
         return _start(at, strays)
-    if any(
-        pod is not None and pod.terminated is not None and not client_log(run, pod).complete for _, pod in at.client
-    ):
+    unread = [(pod, log_problem(run, pod)) for _, pod in at.client if pod is not None and is_unread(run, pod)]
+    if any(problem is None for _, problem in unread):
         return _wait(at, 1.0)
+    silent = next((problem for pod, problem in unread if problem is not None and _is_done(pod)), None)
+    if silent is not None:
+        return _give_up(at, silent)
     over = _over(at)
     if over is not None:
         return _wait(at, 1.0) if _others_measure(at) else _ended(at, *over)
     problem = next((found for _, pod in at.client if (found := pod_problem(run, pod)) is not None), None)
     return _give_up(at, problem) if problem is not None else _wait(at, 30.0)
+
+
+def _is_done(pod: PodView) -> bool:
+    return pod.terminated is not None and pod.terminated.exit_code == 0
 
 
 def _over(at: _Measurement) -> tuple[JobView, PodView | None] | None:
@@ -120,7 +127,7 @@ def _others_measure(at: _Measurement) -> bool:
     if at.parts[0].role is not Role.SHARE:
         return False
     alive = [pod for _, pod in at.client if pod is not None and pod.terminated is None and not pod.deleting]
-    outputs = [parse_output(client_log(at.run, pod).text) for pod in alive]
+    outputs = [client_log(at.run, pod).output for pod in alive]
     return any(output.begun > len(output.trials) for output in outputs)
 
 
@@ -149,7 +156,7 @@ def _part_output(run: Run, part: Part, pod: PodView | None) -> PartOutput:
     log = client_log(run, pod)
     failed = pod.terminated is not None and pod.terminated.exit_code != 0 and log.complete
     lost = part.role is Role.SHARE and failed
-    return PartOutput(parse_output(log.text).trials, part.role is Role.ECHO, lost)
+    return PartOutput(log.output.trials, part.role is Role.ECHO, lost)
 
 
 def _client_pods(run: Run, case: Case) -> list[PodView]:
@@ -162,7 +169,25 @@ def _client_pods(run: Run, case: Case) -> list[PodView]:
 
 def client_log(run: Run, pod: PodView) -> PodLog:
     """What a client's pod has printed."""
-    return run.observed.logs.get(pod.uid, PodLog("", complete=False))
+    return run.observed.logs.get(pod.uid, PodLog())
+
+
+def is_unread(run: Run, pod: PodView) -> bool:
+    """Whether a client has ended, and its log is not read to its end."""
+    return pod.terminated is not None and not client_log(run, pod).complete
+
+
+def log_problem(run: Run, pod: PodView) -> Problem | None:
+    """That the log of a client that has ended cannot be read, though its node has had the time to come back."""
+    trouble, patience = client_log(run, pod).trouble, timedelta(seconds=run.spec.timeouts.node_not_ready_seconds)
+    if trouble is None or run.now - trouble.since <= patience:
+        return None
+    message = (
+        f"The client has ended, and its log on node {pod.node} could not be read for {patience.total_seconds():.0f} s "
+        f"({trouble.message[:_LONGEST_TROUBLE]}): see `kubectl logs {pod.name}`, and how the API server reaches the "
+        f"kubelet of {pod.node}."
+    )
+    return Problem(reasons.LOGS_UNREACHABLE, message)
 
 
 def stray_jobs(run: Run, case: Case) -> tuple[Action, ...]:
@@ -241,15 +266,14 @@ def why_ended(run: Run, job: JobView, pod: PodView | None) -> Problem:
         return Problem(reasons.TIMED_OUT, f"The client ran out of time ({limit} s a trial): {hint}.")
     if pod is None or pod.terminated is None:
         return Problem(reasons.CLIENT_LOST, "The client pod was deleted.", transient=True)
-    log = client_log(run, pod).text
-    check = check_seal(log, pod.terminated.message)
+    output = client_log(run, pod).output
+    check = check_seal(output, pod.terminated.message)
     if check.seal is not None and check.seal.failure is not None:
         failure = check.seal.failure
         return Problem(failure.reason, failure.message, transient=failure.reason == "Interrupted")
-    problems = parse_output(log).problems
-    if problems:
+    if output.problems:
         hint = "install the client image and the operator from one release."
-        return Problem(reasons.CLIENT_UNREADABLE, f"The client's output cannot be read ({problems[0]}): {hint}")
+        return Problem(reasons.CLIENT_UNREADABLE, f"The client's output cannot be read ({output.problems[0]}): {hint}")
     if check.state is SealState.COMPLETE:
         return Problem(reasons.CLIENT_FAILED, "The client ended before its last trial.", transient=True)
     ending = f"{pod.terminated.reason or 'ended'}, exit code {pod.terminated.exit_code}"
@@ -278,7 +302,7 @@ def _conclude(at: _Measurement, strays: tuple[Action, ...] = ()) -> Decision:
 def _engine(at: _Measurement) -> Engine | None:
     for _, pod in at.client:
         if pod is not None and pod.terminated is not None:
-            seal = check_seal(client_log(at.run, pod).text, pod.terminated.message).seal
+            seal = check_seal(client_log(at.run, pod).output, pod.terminated.message).seal
             if seal is not None:
                 return seal.engine
     return None

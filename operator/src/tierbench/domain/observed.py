@@ -10,24 +10,27 @@ from tierbench.api.node_class import NodeClass
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.strimzi import StrimziView
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView
+from tierbench.results.output import Output
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Workload
 
 
 @dataclass(frozen=True)
-class PodLog:
-    """What a client pod has printed. `complete`: it has ended, and no more will come."""
-
-    text: str
-    complete: bool
-
-
-@dataclass(frozen=True)
 class Refusal:
-    """The API server has not let something be created since a time, for this reason of its own."""
+    """The API server has not done something since a time, for this reason of its own."""
 
     since: datetime
     message: str
+
+
+@dataclass(frozen=True)
+class PodLog:
+    """What a client pod has printed. `complete`: it has ended, and no more will come. `trouble`: it has ended, and its
+    log cannot be read."""
+
+    output: Output = field(default_factory=Output)
+    complete: bool = False
+    trouble: Refusal | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from tierbench.api.network import Direction
 from tierbench.api.node_network import NodeNetwork
 from tierbench.domain import reasons
 from tierbench.domain.actions import AcquireLeases, Create, Decision, DeleteJob, Event
-from tierbench.domain.clients import client_log, pod_problem, stray_jobs, why_ended
+from tierbench.domain.clients import client_log, is_unread, log_problem, pod_problem, stray_jobs, why_ended
 from tierbench.domain.conditions import Said
 from tierbench.domain.placing import LEASE_MARGIN
 from tierbench.domain.report import report
@@ -19,7 +19,6 @@ from tierbench.domain.servers import bring_up
 from tierbench.domain.views import JobView, PodView, Problem
 from tierbench.plan import Case, Slot
 from tierbench.results.networks import figures, in_words
-from tierbench.results.output import parse_output
 from tierbench.workloads.names import ROLE_CLIENT
 from tierbench.workloads.workload import ClientSite, Part, RunningServer, ServerSite, Workload
 
@@ -137,7 +136,10 @@ def _follow(step: _Step, server: RunningServer) -> Decision:
     if job is None:
         return _start(step, server)
     if pod is not None and pod.terminated is not None:
-        return _ended(step, job, pod) if client_log(step.run, pod).complete else _wait(step, server, 1.0)
+        if not is_unread(step.run, pod):
+            return _ended(step, job, pod)
+        silent = log_problem(step.run, pod)
+        return _wait(step, server, 1.0) if silent is None else _missed(step, silent)
     if pod is None and job.finished:
         return _missed(step, _why(step.run, job, pod))
     problem = pod_problem(step.run, pod)
@@ -170,7 +172,7 @@ def _status(run: Run, server: RunningServer) -> BenchmarkStatus:
 
 
 def _ended(step: _Step, job: JobView, pod: PodView) -> Decision:
-    line = next(iter(parse_output(client_log(step.run, pod).text).trials), None)
+    line = next(iter(client_log(step.run, pod).output.trials), None)
     if line is None:
         return _missed(step, _why(step.run, job, pod))
     if line.failure is not None:

@@ -19,6 +19,8 @@ FIELD_MANAGER: Final = "tierbench"
 _CONNECTIONS: Final = 256
 _REQUESTS_AT_ONCE: Final = 16
 _TIMEOUT_SECONDS: Final = 20
+# A stream may be silent for as long as a trial, or for ever, if the node has gone: it is read anew now and then.
+_FOLLOW_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=300)
 _PAGE: Final = 250
 # kubernetes.aio.config bears no types.
 load_incluster_config: Callable[..., None] = config.load_incluster_config
@@ -43,6 +45,10 @@ class NotFoundError(ApiError):
 
 class ConflictError(ApiError):
     """The object exists already, or has changed since it was read."""
+
+
+UNANSWERED: Final = (ApiError, aiohttp.ClientError, TimeoutError, OSError)
+"""What a request may end with."""
 
 
 @dataclass(frozen=True)
@@ -190,23 +196,16 @@ class Kube:
         except NotFoundError:
             return
 
-    async def log(self, namespace: str, pod: str) -> str:
-        """All that a pod's only container has printed."""
-        response = await self._send("GET", PODS.path(namespace, pod, "log"), None, None, "*/*", _TIMEOUT_SECONDS)
-        data = await response.read()
-        if response.status >= _REFUSED_FROM:
-            raise _error(response.status, data)
-        return data.decode(errors="replace")
-
-    async def follow(self, namespace: str, pod: str) -> AsyncIterator[str]:
-        """The same, line by line as they come, from the first; ends with the container or the connection."""
-        path, forever = PODS.path(namespace, pod, "log"), aiohttp.ClientTimeout(total=None, sock_connect=10)
-        response = await self._send("GET", path, {"follow": "true"}, None, "*/*", forever)
+    async def log(self, namespace: str, pod: str, container: str, *, follow: bool) -> AsyncIterator[bytes]:
+        """What a container has printed, from the first line, in pieces; followed, until it or the connection ends."""
+        timeout = _FOLLOW_TIMEOUT if follow else _TIMEOUT_SECONDS
+        query = {"container": container, **({"follow": "true"} if follow else {})}
+        response = await self._send("GET", PODS.path(namespace, pod, "log"), query, None, "*/*", timeout)
         try:
             if response.status >= _REFUSED_FROM:
                 raise _error(response.status, await response.read())
-            async for line in response.content:
-                yield line.decode(errors="replace")
+            async for piece in response.content.iter_any():
+                yield piece
         finally:
             response.close()
 

@@ -3,15 +3,41 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
-import aiohttp
-
-from tierbench.domain.observed import PodLog
+from tierbench.domain.observed import PodLog, Refusal
 from tierbench.domain.views import PodView
-from tierbench.kube.client import ApiError, Kube
+from tierbench.kube.client import UNANSWERED, ApiError, Kube
+from tierbench.results.output import Output, OutputReader, SealState, check_seal
+from tierbench.workloads.names import CLIENT
 
 _AGAIN_SECONDS = 1.0
+_GONE = "NotFound"  # the pod; of a node that does not answer there are other reasons
 _logger = logging.getLogger(__name__)
+
+
+@dataclass
+class _Followed:
+    """What is known of one pod's log. `trouble` is since when, and why, it cannot be read to its end."""
+
+    output: Output = field(default_factory=Output)
+    complete: bool = False
+    trouble: Refusal | None = None
+    task: asyncio.Task[None] | None = None
+
+    def take(self, output: Output) -> bool:
+        """Takes in what a reading has come to, unless an earlier one came further."""
+        further = (output.lines, output.begun) > (self.output.lines, self.output.begun)
+        if further:
+            self.output = output
+        return further
+
+    def stop(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+            self.task = None
 
 
 class LogFollower:
@@ -21,55 +47,63 @@ class LogFollower:
         self._kube = kube
         self._namespace = namespace
         self._wake = wake
-        self._texts: dict[str, str] = {}
-        self._complete: set[str] = set()
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._pods: dict[str, _Followed] = {}
 
     async def read(self, pods: Iterable[PodView]) -> dict[str, PodLog]:
         """What the pods have printed, by uid. A pod that has ended is read to its end first."""
         clients = {pod.uid: pod for pod in pods}
-        for uid in [uid for uid in self._tasks if uid not in clients]:
-            self._tasks.pop(uid).cancel()
+        for uid in self._pods.keys() - clients.keys():
+            self._pods.pop(uid).stop()
         for pod in clients.values():
+            known = self._pods.setdefault(pod.uid, _Followed())
             if pod.terminated is not None:
-                await self._finish(pod)
-            elif pod.started and pod.uid not in self._tasks:
-                self._tasks[pod.uid] = asyncio.create_task(self._follow(pod))
-        for uid in [uid for uid in self._texts if uid not in clients]:
-            del self._texts[uid]
-            self._complete.discard(uid)
-        return {uid: PodLog(self._texts.get(uid, ""), uid in self._complete) for uid in clients}
+                await self._finish(pod, known)
+            elif pod.started and known.task is None:
+                known.task = asyncio.create_task(self._follow(pod, known))
+        return {uid: PodLog(known.output, known.complete, known.trouble) for uid, known in self._pods.items()}
 
-    async def _finish(self, pod: PodView) -> None:
-        """Reads a log that will grow no more; if the node no longer gives it, what was followed has to do."""
-        if pod.uid in self._complete:
+    async def _finish(self, pod: PodView, known: _Followed) -> None:
+        """Reads a log that will grow no more, unless all that its seal tells of has been followed already."""
+        if known.complete:
             return
-        task = self._tasks.pop(pod.uid, None)
-        if task is not None:
-            task.cancel()
+        known.stop()
+        if pod.terminated is not None and check_seal(known.output, pod.terminated.message).state is SealState.COMPLETE:
+            known.complete = True
+            return
         try:
-            text = await self._kube.log(self._namespace, pod.name)
-        except (ApiError, aiohttp.ClientError, TimeoutError) as error:
+            known.take((await self._read(pod, None)).output)
+        except UNANSWERED as error:
+            if isinstance(error, ApiError) and error.reason == _GONE:
+                known.complete = True
+                return
             _logger.warning("The log of pod %s/%s cannot be read to its end: %s", self._namespace, pod.name, error)
-            text = ""
-        self._texts[pod.uid] = max(text, self._texts.get(pod.uid, ""), key=len)
-        self._complete.add(pod.uid)
+            since = datetime.now(UTC) if known.trouble is None else known.trouble.since
+            known.trouble = Refusal(since, str(error) or type(error).__name__)
+        else:
+            known.complete, known.trouble = True, None
 
-    async def _follow(self, pod: PodView) -> None:
+    async def _follow(self, pod: PodView, known: _Followed) -> None:
         while True:
             try:
-                text = ""
-                async for line in self._kube.follow(self._namespace, pod.name):
-                    text += line
-                    if len(text) > len(self._texts.get(pod.uid, "")):
-                        self._texts[pod.uid] = text
-                        self._wake()
-            except (ApiError, aiohttp.ClientError, TimeoutError) as error:
+                if (await self._read(pod, known)).is_full:
+                    return
+            except UNANSWERED as error:
                 _logger.debug("Following the log of pod %s/%s: %s", self._namespace, pod.name, error)
             await asyncio.sleep(_AGAIN_SECONDS)
 
+    async def _read(self, pod: PodView, known: _Followed | None) -> OutputReader:
+        """The log from its first line. If it is followed, `known` is told of each line as it comes."""
+        reader = OutputReader()
+        async with aclosing(self._kube.log(self._namespace, pod.name, CLIENT, follow=known is not None)) as pieces:
+            async for piece in pieces:
+                if reader.feed(piece) and known is not None and known.take(reader.output):
+                    self._wake()
+                if reader.is_full:
+                    break
+        return reader
+
     def close(self) -> None:
         """Stops following."""
-        for task in self._tasks.values():
-            task.cancel()
-        self._tasks.clear()
+        for known in self._pods.values():
+            known.stop()
+        self._pods.clear()

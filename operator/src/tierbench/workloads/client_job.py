@@ -5,7 +5,16 @@ from typing import Any
 
 from tierbench.plan import Case
 from tierbench.workloads.agent import CREDENTIALS_MOUNT
-from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_ROLE, LABEL_RUN, ROLE_CLIENT, Owner
+from tierbench.workloads.names import (
+    CLIENT,
+    LABEL_ATTEMPT,
+    LABEL_CASE,
+    LABEL_PART,
+    LABEL_ROLE,
+    LABEL_RUN,
+    ROLE_CLIENT,
+    Owner,
+)
 from tierbench.workloads.pods import POD_SECURITY, RESTRICTED, ScratchDirectory, placement, pod_basics
 from tierbench.workloads.workload import ClientSite, Images, Manifest
 
@@ -31,7 +40,7 @@ def client_job(
     }
     metadata = owner.metadata(site.name, labels)
     container = {
-        "name": "client",
+        "name": CLIENT,
         "image": image,
         "args": list(arguments),
         "resources": {"requests": {"cpu": "50m", "memory": "32Mi"}},

@@ -19,6 +19,8 @@ LABEL_PART: Final = f"{GROUP}/part"
 ROLE_SERVER: Final = "server"
 ROLE_CLIENT: Final = "client"
 ROLE_STRIMZI: Final = "strimzi"
+CLIENT: Final = "client"
+"""The container of a client's pod."""
 
 PREFIXES: Final[Mapping[str, str]] = {"FileTransferBenchmark": "ft", "BrokerBenchmark": "bb", "NetworkBenchmark": "nb"}
 
