@@ -15,10 +15,12 @@ from tests.unit.domain.strimzi_world import strimzi_benchmark
 from tests.unit.domain.world import IMAGES
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.domain.actions import Create, DeleteStrimziObject, DropFinalizers
+from tierbench.domain.children import Family
+from tierbench.domain.observed import Surroundings
 from tierbench.domain.strimzi import StrimziView
 from tierbench.kube.apply import Executor
 from tierbench.kube.client import ApiError, Kube, NotFoundError, benchmarks, type_of
-from tierbench.kube.strimzi import see_strimzi
+from tierbench.kube.strimzi import list_strimzi
 from tierbench.workloads.broker import BrokerWorkload
 from tierbench.workloads.names import Owner
 from tierbench.workloads.strimzi import GROUP, KINDS
@@ -92,13 +94,35 @@ def manifests(owner: Owner, version: str, **spec: Any) -> list[Manifest]:
     """Strimzi's objects of a server; clients use TLS or not."""
     given = BrokerWorkload(owner, strimzi_benchmark(**spec).spec, IMAGES)
     slot, size = given.slots()[0], NodeSize(4 * 2**30, 32 * 2**30)
-    site = ServerSite(owner.server(1, 0), 1, 0, slot, "j1", CLASS, size, measured=("j1", "u1"), strimzi=version)
+    site = ServerSite(
+        owner.server(1, 0),
+        owner.attached(owner.server(1, 0)),
+        1,
+        0,
+        slot,
+        "j1",
+        CLASS,
+        size,
+        measured=("j1", "u1"),
+        strimzi=version,
+    )
     return [item for item in given.server(site) if item["kind"] in KINDS]
 
 
+async def see(kube: Kube, owner: Owner) -> StrimziView:
+    """What there is of Strimzi, and of the benchmark's own objects."""
+    view, listed = await list_strimzi(kube, owner)
+    return replace(view, objects=Family(owner).sort(listed).strimzi)
+
+
+async def executor_of(kube: Kube, owner: Owner) -> Executor:
+    _, listed = await list_strimzi(kube, owner)
+    here = Surroundings(owner=owner, uids=Family(owner).sort(listed).uids)
+    return Executor(kube, benchmarks(strimzi_benchmark().KIND), here, {}, "default")
+
+
 async def create(kube: Kube, owner: Owner, made: list[Manifest]) -> None:
-    executor = Executor(kube, owner, benchmarks(strimzi_benchmark().KIND), "holder", "default")
-    await executor.carry_out(Create(tuple(made)))
+    await (await executor_of(kube, owner)).carry_out(Create(tuple(made)))
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -116,27 +140,27 @@ async def test_every_field_is_one_that_strimzi_has(
 
 
 async def test_the_newest_version_that_is_served_is_used(generation: Generation, kube: Kube, owner: Owner) -> None:
-    assert (await see_strimzi(kube, owner)).version == PREFERRED[generation]
+    assert (await see(kube, owner)).version == PREFERRED[generation]
 
 
 async def test_what_strimzi_says_is_read(generation: Generation, strimzi: ApiServer, kube: Kube, owner: Owner) -> None:
     version = PREFERRED[generation]
     made = {manifest["kind"]: manifest["metadata"]["name"] for manifest in manifests(owner, version)}
     await create(kube, owner, manifests(owner, version))
-    before = (await see_strimzi(kube, owner)).objects
+    before = (await see(kube, owner)).objects
     assert {item.kind for item in before} == set(KINDS)
     assert not any(item.answered or item.ready or item.refusal for item in before)
     answer(strimzi, version, made["Kafka"], 0, condition("NotReady", "True", "Creating"))
-    (kafka,) = [item for item in (await see_strimzi(kube, owner)).objects if item.kind == "Kafka"]
+    (kafka,) = [item for item in (await see(kube, owner)).objects if item.kind == "Kafka"]
     assert (kafka.answered, kafka.ready, kafka.refusal) == (True, False, None)
     refused = condition("NotReady", "True", "UnsupportedKafkaVersionException", "Version 9.9.9 is not supported")
     answer(strimzi, version, made["Kafka"], 1, refused)
-    (kafka,) = [item for item in (await see_strimzi(kube, owner)).objects if item.kind == "Kafka"]
+    (kafka,) = [item for item in (await see(kube, owner)).objects if item.kind == "Kafka"]
     assert kafka.refusal is not None
     assert "UnsupportedKafkaVersionException: Version 9.9.9" in kafka.refusal.message
     ready = [condition("Warning", "True", "KafkaStorage"), condition("Ready", "True")]
     answer(strimzi, version, made["Kafka"], 1, *ready)
-    (kafka,) = [item for item in (await see_strimzi(kube, owner)).objects if item.kind == "Kafka"]
+    (kafka,) = [item for item in (await see(kube, owner)).objects if item.kind == "Kafka"]
     assert (kafka.ready, kafka.refusal, kafka.listeners) == (
         True,
         None,
@@ -168,19 +192,19 @@ async def test_a_topic_that_hangs_is_let_go(
     topic["metadata"]["finalizers"] = ["strimzi.io/topic-operator"]
     name = topic["metadata"]["name"]
     await create(kube, owner, [topic])
-    executor = Executor(kube, owner, benchmarks(strimzi_benchmark().KIND), "holder", "default")
+    executor = await executor_of(kube, owner)
     for _ in range(2):
         await executor.carry_out(DeleteStrimziObject(api_version, "KafkaTopic", name))
-    (hung,) = (await see_strimzi(kube, owner)).objects
+    (hung,) = (await see(kube, owner)).objects
     assert hung.deleted is not None
     for _ in range(2):
         await executor.carry_out(DropFinalizers(api_version, "KafkaTopic", name))
-    assert (await see_strimzi(kube, owner)).objects == ()
+    assert (await see(kube, owner)).objects == ()
 
 
 async def test_without_strimzi_there_is_nothing_to_see(server: ApiServer, owner: Owner) -> None:
     async with connected(server) as client:
-        assert await see_strimzi(Kube(client), owner) == StrimziView()
+        assert await see(Kube(client), owner) == StrimziView()
 
 
 async def test_what_cannot_be_made_is_refused_and_not_taken_for_the_end_of_the_benchmark(
@@ -198,4 +222,4 @@ async def test_strimzi_without_node_pools_is_too_old(generation: Generation, str
     strimzi.request("DELETE", f"{CRDS}/kafkanodepools.{GROUP}")
     owner = Owner("BrokerBenchmark", "default", "old", "uid-old")
     wait(lambda: "kafkanodepools" not in served(strimzi, PREFERRED[generation]), "the end of node pools", 30)
-    assert await see_strimzi(kube, owner) == StrimziView(installed=True)
+    assert await see(kube, owner) == StrimziView(installed=True)

@@ -102,7 +102,8 @@ def test_external_broker(kubectl: Kubectl, cluster: Cluster) -> None:
     host = measure(kubectl, "host", **{**LONG, "load": {"durationSeconds": 600}}, tls=["TLSv1.3"], access="PodIP")
     pod = host.wait_for_pod("server")
     host.wait_for_pod("client")
-    secret = kubectl.get("secret", pod["metadata"]["name"])["data"]
+    mounted = next(volume["secret"] for volume in pod["spec"]["volumes"] if "secret" in volume)
+    secret = kubectl.get("secret", mounted["secretName"])["data"]
     data = {key: base64.b64decode(secret[key]).decode() for key in ("username", "password", "ca.crt")}
     address = f"{pod['status']['podIP']}:1883"
     _secret(kubectl, "right", data)

@@ -366,7 +366,7 @@ class World:
                     self.pods[name] = replace(self.pods[name], deleting=True)
                 self.services.pop(name, None)
                 self.services.pop(f"{name}-agent", None)
-                self.secrets.discard(name)
+                self.secrets.discard(self.owner.attached(name))
             case DeleteJob(name):
                 if name in self.jobs:
                     self.jobs[name] = replace(self.jobs[name], deleting=True)

@@ -20,7 +20,7 @@ def workload(**spec: Any) -> BrokerWorkload:
 
 
 def site_of(given: BrokerWorkload) -> ServerSite:
-    return ServerSite("bb-demo-r1-s1", 1, 0, given.slots()[0], "j1", CLASS)
+    return ServerSite("bb-demo-r1-s1", "bb-demo-r1-s1-uid-1", 1, 0, given.slots()[0], "j1", CLASS)
 
 
 def cases(given: BrokerWorkload) -> tuple[Case, ...]:
@@ -105,8 +105,8 @@ def test_clients_get_no_private_key() -> None:
     given = workload(tls=["None", "TLSv1.3"])
     plain, secured = (jobs(given, case)[0] for case in cases(given)[:2])
     keys = {"agent-token", "payload-key", "username", "password"}
-    assert secret_keys(plain) == {"bb-demo-r1-s1": keys}
-    assert secret_keys(secured) == {"bb-demo-r1-s1": {*keys, "ca.crt"}}
+    assert secret_keys(plain) == {"bb-demo-r1-s1-uid-1": keys}
+    assert secret_keys(secured) == {"bb-demo-r1-s1-uid-1": {*keys, "ca.crt"}}
     assert arguments(secured)["server-name"] == "server.tierbench.internal"
 
 
@@ -114,7 +114,7 @@ def test_an_external_broker_is_met_with_the_users_account_and_its_own_name() -> 
     given = workload(brokers=EXTERNAL, servers=None, tls=["TLSv1.3"])
     (job, _) = jobs(given)
     assert secret_keys(job) == {
-        "bb-demo-r1-s1": {"agent-token", "payload-key"},
+        "bb-demo-r1-s1-uid-1": {"agent-token", "payload-key"},
         "site": {"username", "password", "ca.crt"},
     }
     assert arguments(job)["url"] == "mqtts://broker.example.com:8883"

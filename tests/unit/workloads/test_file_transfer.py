@@ -24,7 +24,7 @@ CLASS = NodeClass.model_validate(
         },
     }
 ).spec
-SITE = ServerSite("ft-demo-r1-s1", 1, 0, Slot("jetson", 0), "j1", CLASS)
+SITE = ServerSite("ft-demo-r1-s1", "ft-demo-r1-s1-uid-1", 1, 0, Slot("jetson", 0), "j1", CLASS)
 SERVICE = {
     "metadata": {"name": SITE.name, "namespace": "default"},
     "spec": {"ports": [{"name": "http", "nodePort": 30123}, {"name": "https-tls13", "nodePort": 30124}]},

@@ -24,7 +24,7 @@ EXTERNAL = {
 
 def server(given: BrokerWorkload, size: NodeSize = UNKNOWN) -> tuple[dict[str, str], Manifest]:
     """The configuration's files, and the pod's spec."""
-    site = ServerSite("bb-demo-r1-s1", 1, 0, given.slots()[0], "j1", CLASS, size)
+    site = ServerSite("bb-demo-r1-s1", "bb-demo-r1-s1-uid-1", 1, 0, given.slots()[0], "j1", CLASS, size)
     manifests = {item["kind"]: item for item in given.server(site)}
     return manifests["ConfigMap"]["data"], manifests["Pod"]["spec"]
 
@@ -80,7 +80,7 @@ def test_everybody_from_outside_needs_the_account() -> None:
         ("SASL_SSL", ":9093"),
     ]
     (account,) = pod["initContainers"][0]["env"]
-    assert account["valueFrom"]["secretKeyRef"] == {"name": "bb-demo-r1-s1", "key": "kafka-account"}
+    assert account["valueFrom"]["secretKeyRef"] == {"name": "bb-demo-r1-s1-uid-1", "key": "kafka-account"}
 
 
 def test_without_tls_there_is_no_second_listener() -> None:

@@ -22,7 +22,7 @@ def workload(**spec: Any) -> NetworkWorkload:
 
 
 def site_of(given: NetworkWorkload) -> ServerSite:
-    return ServerSite("nb-demo-r1-s1", 1, 0, given.slots()[0], "j1", CLASS)
+    return ServerSite("nb-demo-r1-s1", "nb-demo-r1-s1-uid-1", 1, 0, given.slots()[0], "j1", CLASS)
 
 
 def server(**spec: Any) -> dict[str, list[Manifest]]:

@@ -27,7 +27,7 @@ def job(workload: Workload) -> dict[str, Any]:
     service = {"metadata": {"name": "server", "namespace": "default"}, "spec": {"clusterIP": "10.0.0.1"}}
     ports = [{"name": "iperf3-1", "nodePort": 30001}]
     server = RunningServer(
-        ServerSite("server", 1, 0, SLOT, "c1", CLASS),
+        ServerSite("server", "server-uid-1", 1, 0, SLOT, "c1", CLASS),
         "10.1.0.1",
         "192.0.2.1",
         {**service, "spec": {**service["spec"], "ports": ports}},

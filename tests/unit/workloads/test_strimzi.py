@@ -36,7 +36,18 @@ def workload(options: dict[str, Any] | None = None, heap: str | None = None, **s
 
 def site(given: BrokerWorkload) -> ServerSite:
     measured = ("j1", "u1")
-    return ServerSite("bb-demo-r1-s1", 1, 0, given.slots()[0], "j1", CLASS, SIZE, measured=measured, strimzi="v1")
+    return ServerSite(
+        "bb-demo-r1-s1",
+        "bb-demo-r1-s1-uid-1",
+        1,
+        0,
+        given.slots()[0],
+        "j1",
+        CLASS,
+        SIZE,
+        measured=measured,
+        strimzi="v1",
+    )
 
 
 def objects(given: BrokerWorkload) -> dict[str, Manifest]:
@@ -143,7 +154,7 @@ def test_a_client_goes_where_strimzi_says_and_trusts_its_authority(tls: str, url
     made = job(workload(tls=[tls]))
     assert arguments(made)["url"].startswith(url)
     assert "server-name" not in arguments(made)
-    keys = {"bb-demo-r1-s1": {"agent-token", "payload-key", "username", "password"}}
+    keys = {"bb-demo-r1-s1-uid-1": {"agent-token", "payload-key", "username", "password"}}
     authority = {} if tls == "None" else {f"{NAMES.kafka}-cluster-ca-cert": {"ca.crt"}}
     assert secret_keys(made) == {**keys, **authority}
 

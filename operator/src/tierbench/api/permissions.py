@@ -64,7 +64,7 @@ PERMISSIONS: Final = (
         "Keeps results, within the history.",
     ),
     Permission(GROUP, _status(_RESULTS, _TRACES), ("patch",), Scope.NAMESPACED, "Writes what was measured."),
-    Permission(GROUP, (_TRACES,), ("create", "delete"), Scope.NAMESPACED, "Keeps traces; never reads one."),
+    Permission(GROUP, (_TRACES,), ("create",), Scope.NAMESPACED, "Keeps traces; never reads one."),
     Permission(GROUP, (_ADVICES,), _FOLLOW, Scope.NAMESPACED, "Sees what is asked."),
     Permission(GROUP, _status(_ADVICES), ("patch",), Scope.NAMESPACED, "Answers."),
     Permission(

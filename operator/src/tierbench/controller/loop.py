@@ -4,36 +4,52 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-import aiohttp
 import kopf
+from pydantic import ValidationError
 
-from tierbench.api.benchmark import Phase
+from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.model import API_VERSION
 from tierbench.controller.context import Context
-from tierbench.domain.actions import Action, Create, CreateCredentials, Decision, ReleaseLeases
+from tierbench.domain import reasons
+from tierbench.domain.actions import Action, Create, CreateCredentials, Decision, Event, ReleaseLeases, SaveResult
+from tierbench.domain.children import Family
 from tierbench.domain.decide import decide
 from tierbench.domain.ending import leave
-from tierbench.domain.observed import Observed, Refusal
+from tierbench.domain.observed import Observed, Refusal, Surroundings
 from tierbench.domain.run import Run
 from tierbench.kube.apply import Executor
-from tierbench.kube.client import ApiError, ConflictError, NotFoundError, ResourceType
+from tierbench.kube.client import UNANSWERED, ApiError, ConflictError, NotFoundError, OccupiedError, ResourceType
+from tierbench.kube.events import post
 from tierbench.kube.leases import NodeTakenError
 from tierbench.kube.logs import LogFollower
-from tierbench.kube.observe import observe
+from tierbench.kube.observe import look_around
 from tierbench.workloads.kinds import KINDS
-from tierbench.workloads.names import Owner
+from tierbench.workloads.names import ROLE_CLIENT, Owner
+from tierbench.workloads.strimzi import uses_strimzi
+from tierbench.workloads.workload import Workload
 
 _REFUSED: Final = frozenset({403, 422})
+_NOT_TAKEN: Final = frozenset({400, 413, 422})
 _SOON_SECONDS: Final = 1.0
 _ERROR_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
+_NAMED: Final = 5
 _logger = logging.getLogger(__name__)
 
 
+class GoneError(Exception):
+    """The benchmark was deleted, or another bears its name."""
+
+
+class UnreadableError(Exception):
+    """The benchmark is not as this version of tierbench writes it."""
+
+
 class Loop:
-    """Level-triggered: each pass reads everything anew, and what it remembers is only a cache of logs."""
+    """Level-triggered: each pass reads everything anew. What it remembers are logs, and what it need not say again."""
 
     def __init__(self, context: Context, resource: ResourceType, owner: Owner) -> None:
         self._context = context
@@ -42,10 +58,13 @@ class Loop:
         self._key = (owner.kind, owner.namespace, owner.name)
         self._bell = context.wakeups.bell(self._key)
         self._logs = LogFollower(context.kube, owner.namespace, self._bell.set)
+        self._family = Family(owner)
         self._refusal: Refusal | None = None
+        self._refused_results: dict[str, str] = {}
+        self._told: set[str] = set()
 
     async def run(self, stop: kopf.DaemonStopped) -> None:
-        """Passes until nothing is due or `stop` is set; errors of the API server are waited out."""
+        """Passes until the benchmark is gone or `stop` is set; errors are waited out, and cost nobody else anything."""
         errors = 0
         self._context.running.add(self._key)
         try:
@@ -54,12 +73,13 @@ class Loop:
                 try:
                     wait = await self._pass()
                     errors = 0
-                except NotFoundError as error:
-                    _logger.info("%s is gone: %s", self._owner.name, error)
+                except GoneError:
+                    _logger.info("%s/%s is gone", self._owner.namespace, self._owner.name)
                     return
-                except (ApiError, NodeTakenError, aiohttp.ClientError, TimeoutError, OSError) as error:
+                except Exception as error:
                     wait = self._after(error, errors)
                     errors += 1
+                    await self._tell(error)
                 self._context.metrics.expect(self._key, wait)
                 await self._sleep(wait, stop)
         finally:
@@ -76,8 +96,24 @@ class Loop:
         if isinstance(error, (ConflictError, NodeTakenError)):
             _logger.debug("%s: %s; looking again", self._owner.name, error)
             return 0.05 if errors == 0 else _SOON_SECONDS
-        _logger.warning("%s/%s: %s; trying again", self._owner.namespace, self._owner.name, error)
+        expected = isinstance(error, (*UNANSWERED, UnreadableError))
+        words = "%s/%s: %s; trying again"
+        _logger.warning(words, self._owner.namespace, self._owner.name, error, exc_info=None if expected else error)
         return _ERROR_SECONDS[min(errors, len(_ERROR_SECONDS) - 1)]
+
+    async def _tell(self, error: Exception) -> None:
+        """An event, once, for what does not go by itself."""
+        if isinstance(error, OccupiedError):
+            await self._say(reasons.FOREIGN_OBJECT, f"{error.message}.")
+        elif not isinstance(error, (*UNANSWERED, NodeTakenError)):
+            await self._say(reasons.UNREADABLE if isinstance(error, UnreadableError) else reasons.INTERNAL, str(error))
+
+    async def _say(self, reason: str, message: str) -> None:
+        if message in self._told:
+            return
+        with contextlib.suppress(*UNANSWERED):
+            await post(self._context.kube, self._owner, Event(reason, message, warning=True))
+            self._told.add(message)
 
     async def _sleep(self, seconds: float, stop: kopf.DaemonStopped) -> None:
         if seconds <= 0:
@@ -90,9 +126,10 @@ class Loop:
     async def _pass(self) -> float:
         started = time.monotonic()
         observed = await self._observe()
-        executor = self._executor(observed)
         if observed.benchmark.metadata.deletion_timestamp is not None:
             return _SOON_SECONDS
+        await self._name_foreign(observed)
+        executor = self._executor(observed, observed.benchmark.metadata.labels)
         decision = decide(observed, datetime.now(UTC))
         await self._write(observed, decision)
         self._enqueue(observed, decision)
@@ -111,23 +148,70 @@ class Loop:
         try:
             await executor.carry_out(action)
         except ApiError as error:
-            if isinstance(action, (Create, CreateCredentials)) and error.status in _REFUSED:
+            if isinstance(action, SaveResult) and error.status in _NOT_TAKEN:
+                self._refused_results[action.name] = error.message
+            refused = error.status in _REFUSED or isinstance(error, OccupiedError)
+            if isinstance(action, (Create, CreateCredentials)) and refused:
                 since = datetime.now(UTC) if self._refusal is None else self._refusal.since
                 self._refusal = Refusal(since, error.message)
             raise
 
     async def _observe(self) -> Observed:
         context, owner = self._context, self._owner
-        raw = await context.kube.get(self._resource, owner.namespace, owner.name)
-        benchmark, workload = KINDS[owner.kind].bind(raw, owner, context.settings.images)
-        lease_namespace, ahead = context.settings.lease_namespace, context.queue.ahead(self._key)
-        return await observe(
-            context.kube, benchmark, owner, workload, context.cluster, self._logs, lease_namespace, ahead, self._refusal
+        benchmark, workload = await self._read()
+        strimzi = uses_strimzi(benchmark.spec)
+        seen = await look_around(
+            context.kube, owner, self._family, context.cluster, context.settings.lease_namespace, strimzi=strimzi
+        )
+        return Observed(
+            **vars(seen.surroundings),
+            benchmark=benchmark,
+            workload=workload,
+            classes=dict(context.cluster.classes),
+            results=seen.children.results,
+            logs=await self._logs.read(pod for pod in seen.children.pods if pod.role == ROLE_CLIENT),
+            ahead=context.queue.ahead(self._key),
+            foreign=seen.children.foreign,
+            last_orphan=seen.children.last_orphan,
+            refusal=self._refusal,
+            refused_results=dict(self._refused_results),
         )
 
-    def _executor(self, observed: Observed) -> Executor:
+    async def _read(self) -> tuple[Benchmark, Workload]:
+        context, owner = self._context, self._owner
+        try:
+            raw = await context.kube.get(self._resource, owner.namespace, owner.name)
+        except NotFoundError:
+            raise GoneError from None
+        if raw["metadata"]["uid"] != owner.uid:
+            raise GoneError
+        try:
+            return KINDS[owner.kind].bind(raw, owner, context.settings.images)
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            message = (
+                f"{where}: {first['msg']}. Another version of tierbench, or somebody by hand, has written this: run "
+                "that version, or delete the benchmark and create it again."
+            )
+            raise UnreadableError(message) from error
+
+    async def _name_foreign(self, observed: Observed) -> None:
+        """One event for what bears the benchmark's labels and is not its own."""
+        fresh = [name for name in observed.foreign if name not in self._told]
+        if not fresh:
+            return
+        more = f" and {len(fresh) - _NAMED} more" if len(fresh) > _NAMED else ""
+        message = (
+            f"{', '.join(fresh[:_NAMED])}{more}: labelled as of this benchmark, but not made by it, or changed "
+            "since. They count for nothing: delete them, or take the labels off."
+        )
+        await self._say(reasons.FOREIGN_OBJECT, message)
+        self._told.update(fresh)
+
+    def _executor(self, here: Surroundings, labels: Mapping[str, str]) -> Executor:
         context = self._context
-        return Executor(context.kube, self._owner, self._resource, observed.holder, context.settings.lease_namespace)
+        return Executor(context.kube, self._resource, here, labels, context.settings.lease_namespace)
 
     def _enqueue(self, observed: Observed, decision: Decision) -> None:
         """Whoever leaves the queue, or the nodes, lets the others look again."""
@@ -164,14 +248,16 @@ class Loop:
             self._bell.set()
             await asyncio.sleep(_SOON_SECONDS / 10)
             return False
+        context = self._context
         try:
-            observed = await self._observe()
-            decision = leave(observed, datetime.now(UTC))
-            for action in () if decision is None else decision.actions:
-                await self._executor(observed).carry_out(action)
-        except NotFoundError:
-            return True
-        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+            seen = await look_around(
+                context.kube, self._owner, self._family, context.cluster, context.settings.lease_namespace, strimzi=True
+            )
+            leaving = leave(seen.surroundings, datetime.now(UTC))
+            executor = self._executor(seen.surroundings, {})
+            for action in () if leaving is None else leaving.actions:
+                await executor.carry_out(action)
+        except Exception as error:
             await asyncio.sleep(self._after(error, 0))
             return False
-        return decision is None
+        return leaving is None

@@ -1,7 +1,7 @@
 """The client of the case that is next: started, followed trial by trial, replaced if lost, and its case concluded."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
@@ -78,7 +78,7 @@ class _Measurement:
         if not traced.traces:
             return ()
         spec = TraceSpec(benchmark=self.spec.benchmark, run=self.spec.run, case=self.spec.case)
-        return (SaveTrace(self.run.result_name(self.case), spec, traced),)
+        return (*self.save(), SaveTrace(self.run.result_name(self.case), spec, traced))
 
     def said(self) -> Said:
         """That the server is ready."""
@@ -90,6 +90,10 @@ def measure(run: Run, case: Case, server: RunningServer) -> Decision:
     """The next step of one case."""
     strays = stray_jobs(run, case)
     at = _fold(run, case, server)
+    refused = run.observed.refused_results.get(run.result_name(case))
+    if refused is not None:
+        problem = Problem(reasons.RESULT_REFUSED, f"The API server did not take what was measured: {refused}")
+        return _give_up(replace(at, status=at.before or ResultStatus(), lines=()), problem)
     if not at.client:
         return _start(at, strays)
     unread = [(pod, log_problem(run, pod)) for _, pod in at.client if pod is not None and is_unread(run, pod)]
@@ -101,8 +105,8 @@ def measure(run: Run, case: Case, server: RunningServer) -> Decision:
     over = _over(at)
     if over is not None:
         return _wait(at, 1.0) if _others_measure(at) else _ended(at, *over)
-    problem = next((found for _, pod in at.client if (found := pod_problem(run, pod)) is not None), None)
-    return _give_up(at, problem) if problem is not None else _wait(at, 30.0)
+    stuck = next((found for _, pod in at.client if (found := pod_problem(run, pod)) is not None), None)
+    return _give_up(at, stuck) if stuck is not None else _wait(at, 30.0)
 
 
 def _is_done(pod: PodView) -> bool:

@@ -1,5 +1,6 @@
 """The end of a run, for good or for now: nothing is left on the nodes before they are given back."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -9,7 +10,7 @@ from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteJob, DeleteResult, DeleteServer, Event, ReleaseLeases
 from tierbench.domain.conditions import Said, conditions
-from tierbench.domain.observed import Observed, out_of_reach
+from tierbench.domain.observed import Observed, Surroundings, out_of_reach
 from tierbench.domain.outcome import outcome
 from tierbench.domain.report import report
 from tierbench.domain.run import Run
@@ -20,24 +21,31 @@ from tierbench.workloads.names import ROLE_SERVER
 _MAXIMUM_ANSWER: Final = 1024
 
 
-def clear(observed: Observed) -> tuple[Action, ...]:
-    """Removes what still runs; empty when nothing is left."""
-    pods = {pod.name for pod in observed.pods if pod.role == ROLE_SERVER and not pod.deleting}
-    servers = sorted(pods | {name.removesuffix("-agent") for name in observed.services})
-    jobs = [job.name for job in observed.jobs if not job.deleting]
-    return (*(DeleteJob(name) for name in jobs), *(DeleteServer(name) for name in servers))
+@dataclass(frozen=True)
+class Leaving:
+    """A step on the way out, and how long to wait before the next."""
+
+    actions: tuple[Action, ...]
+    wait_seconds: float
 
 
-def leave(observed: Observed, now: datetime) -> Decision | None:
+def leave(here: Surroundings, now: datetime) -> Leaving | None:
     """Clears the nodes, waits until they are clear, then gives them back. None when all that is done."""
-    status = observed.benchmark.status
-    actions = (*clear(observed), *retire(observed, now))
-    if observed.strimzi.objects:
-        return Decision(status, actions, wait_seconds=1)
-    if actions or observed.jobs or any(not out_of_reach(observed, pod) for pod in observed.pods):
-        return Decision(status, actions, wait_seconds=5)
-    held = tuple(node for node, lease in sorted(observed.leases.items()) if lease.holder == observed.holder)
-    return Decision(status, (ReleaseLeases(held),), wait_seconds=0) if held else None
+    actions = (*_clear(here), *retire(here, now))
+    if here.strimzi.objects:
+        return Leaving(actions, 1)
+    if actions or here.jobs or any(not out_of_reach(here, pod) for pod in here.pods):
+        return Leaving(actions, 5)
+    held = tuple(node for node, lease in sorted(here.leases.items()) if lease.holder == here.holder)
+    return Leaving((ReleaseLeases(held),), 0) if held else None
+
+
+def _clear(here: Surroundings) -> tuple[Action, ...]:
+    """Removes what still runs; empty when nothing is left."""
+    pods = {pod.name for pod in here.pods if pod.role == ROLE_SERVER and not pod.deleting}
+    servers = sorted(pods | {name.removesuffix("-agent") for name in here.services})
+    jobs = [job.name for job in here.jobs if not job.deleting]
+    return (*(DeleteJob(name) for name in jobs), *(DeleteServer(name) for name in servers))
 
 
 def suspend(observed: Observed, now: datetime) -> Decision:

@@ -33,24 +33,18 @@ class PodLog:
     trouble: Refusal | None = None
 
 
-@dataclass(frozen=True)
-class Observed:
-    """One benchmark, everything that belongs to it, and everything that it depends on, at one moment."""
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What a benchmark has in the cluster, at one moment. `uids` are of its objects, by kind and name."""
 
-    benchmark: Benchmark
     owner: Owner
-    workload: Workload
-    classes: Mapping[str, NodeClass] = field(default_factory=dict)
     nodes: Mapping[str, NodeView] = field(default_factory=dict)
     leases: Mapping[str, LeaseView] = field(default_factory=dict)
     pods: tuple[PodView, ...] = ()
     jobs: tuple[JobView, ...] = ()
     services: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     strimzi: StrimziView = field(default_factory=StrimziView)
-    results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
-    logs: Mapping[str, PodLog] = field(default_factory=dict)
-    ahead: tuple[str, ...] = ()
-    refusal: Refusal | None = None
+    uids: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def holder(self) -> str:
@@ -58,7 +52,28 @@ class Observed:
         return f"{self.owner.namespace}/{self.owner.name}/{self.owner.uid}"
 
 
-def out_of_reach(observed: Observed, pod: PodView) -> bool:
+@dataclass(frozen=True, kw_only=True)
+class Observed(Surroundings):
+    """One benchmark, everything that belongs to it, and everything that it depends on, at one moment.
+
+    `foreign` objects bear its labels and are not its own; `last_orphan` is the newest run that a benchmark of the same
+    name has left results of. `refusal` is what the API server does not let be created, `refused_results` what it does
+    not let be written, by the result's name.
+    """
+
+    benchmark: Benchmark
+    workload: Workload
+    classes: Mapping[str, NodeClass] = field(default_factory=dict)
+    results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
+    logs: Mapping[str, PodLog] = field(default_factory=dict)
+    ahead: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+    last_orphan: int = 0
+    refusal: Refusal | None = None
+    refused_results: Mapping[str, str] = field(default_factory=dict)
+
+
+def out_of_reach(surroundings: Surroundings, pod: PodView) -> bool:
     """Whether a pod cannot go before its node is back; then the node's kubelet removes it first of all."""
-    node = observed.nodes.get(pod.node)
+    node = surroundings.nodes.get(pod.node)
     return pod.deleting and (node is None or not node.ready)

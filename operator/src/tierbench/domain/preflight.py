@@ -65,7 +65,9 @@ class _Step:
         if isinstance(site, Problem):
             return site
         index = len(self.run.observed.workload.slots()) + site.slot_index
-        return replace(site, name=self.run.observed.owner.server(self.run.status.number, index), slot_index=index)
+        owner = self.run.observed.owner
+        name = owner.server(self.run.status.number, index)
+        return replace(site, name=name, attached=owner.attached(name), slot_index=index)
 
     @property
     def job(self) -> JobView | None:

@@ -21,7 +21,7 @@ def run_to_do(observed: Observed, now: datetime) -> RunStatus | None:
     """The run under way, or a new one if one is due, or None."""
     last, policy = observed.benchmark.status.run, observed.benchmark.spec.run_policy
     if last is None:
-        return RunStatus(number=1, rerun=policy.rerun, start_time=format_time(now))
+        return RunStatus(number=observed.last_orphan + 1, rerun=policy.rerun, start_time=format_time(now))
     if last.completion_time is None:
         return last
     if (policy.rerun is not None and policy.rerun != last.rerun) or is_time(observed.benchmark, now):
@@ -63,8 +63,24 @@ class Run:
         return self.observed.owner.result(self.status.number, case)
 
     def result(self, case: Case) -> BenchmarkResult | None:
-        """The case's result, as far as it is."""
-        return self.observed.results.get(self.result_name(case))
+        """The case's result, as far as it is. One that says of itself that it is another's does not count."""
+        found = self.observed.results.get(self.result_name(case))
+        return found if found is not None and self._is_of(case, found.spec) else None
+
+    def _is_of(self, case: Case, spec: ResultSpec) -> bool:
+        classes = (spec.server.node_class, spec.client.node_class)
+        return (
+            (spec.run, spec.case, spec.trials, spec.warmup)
+            == (self.status.number, case.number, self.spec.repetitions, self.spec.warmup)
+            and dict(spec.levels) == dict(case.levels)
+            and classes == (case.server.node_class, case.client_class)
+        )
+
+    @cached_property
+    def misfits(self) -> tuple[str, ...]:
+        """Results that bear the name of a case and are not of it."""
+        names = (self.result_name(case) for case in self.cases if self.result(case) is None)
+        return tuple(name for name in names if name in self.observed.results)
 
     def ended(self, case: Case) -> bool:
         """Whether the case was measured or has failed."""
@@ -149,6 +165,7 @@ class Run:
         name = self.observed.owner.server(self.status.number, index)
         return ServerSite(
             name=name,
+            attached=self.observed.owner.attached(name),
             run=self.status.number,
             slot_index=index,
             slot=slot,

@@ -6,7 +6,7 @@ from typing import Final
 
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, DeleteStrimziObject, DropFinalizers
-from tierbench.domain.observed import Observed, out_of_reach
+from tierbench.domain.observed import Surroundings, out_of_reach
 from tierbench.domain.run import Run
 from tierbench.domain.strimzi import StrimziObject
 from tierbench.domain.views import PodView, Problem
@@ -126,16 +126,16 @@ def is_shared(run: Run, site: ServerSite) -> bool:
     return any(not out_of_reach(run.observed, pod) for pod in pods)
 
 
-def retire(observed: Observed, now: datetime, keep: ServerSite | None = None) -> tuple[Action, ...]:
+def retire(here: Surroundings, now: datetime, keep: ServerSite | None = None) -> tuple[Action, ...]:
     """The next step on the way out, of all servers but one.
 
     Topics go first, while their operator lives, then users and Kafka, then the pools. A topic that hangs all the same
     is let go, or its namespace could never be deleted.
     """
-    here = None if keep is None else (keep.run, keep.slot_index)
-    objects = [item for item in observed.strimzi.objects if (item.run, item.slot) != here]
+    kept = None if keep is None else (keep.run, keep.slot_index)
+    objects = [item for item in here.strimzi.objects if (item.run, item.slot) != kept]
     going = next((found for kinds in _ORDER if (found := [item for item in objects if item.kind in kinds])), [])
-    api_version = f"{GROUP}/{observed.strimzi.version}"
+    api_version = f"{GROUP}/{here.strimzi.version}"
     topics = (item for item in going if item.kind == "KafkaTopic")
     hung = [item for item in topics if item.deleted is not None and now - item.deleted > _HUNG]
     return (

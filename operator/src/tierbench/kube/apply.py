@@ -1,7 +1,8 @@
 """Does what a decision asks for. Every action is safe to do twice."""
 
 import logging
-from typing import Any
+from collections.abc import Mapping
+from typing import Final
 
 from tierbench.api.model import API_VERSION
 from tierbench.api.result import BenchmarkResult
@@ -22,6 +23,7 @@ from tierbench.domain.actions import (
     SaveResult,
     SaveTrace,
 )
+from tierbench.domain.observed import Surroundings
 from tierbench.kube.client import (
     CONFIG_MAPS,
     JOBS,
@@ -31,30 +33,37 @@ from tierbench.kube.client import (
     SERVICES,
     TRACES,
     VOLUME_CLAIMS,
-    ApiError,
     ConflictError,
     Kube,
     NotFoundError,
+    OccupiedError,
     ResourceType,
     type_of,
 )
 from tierbench.kube.credentials import fill
 from tierbench.kube.events import post
 from tierbench.kube.leases import acquire, release
-from tierbench.workloads.names import Owner
+from tierbench.workloads.names import passed_on, reference
 from tierbench.workloads.workload import Manifest
 
+_RESULT: Final = BenchmarkResult.KIND.kind
+# The operator may not read these: their names tell whose they are.
+_NEVER_LISTED: Final = frozenset({"ConfigMap", "Secret", "PersistentVolumeClaim"})
 _logger = logging.getLogger(__name__)
 
 
 class Executor:
-    """Carries out the actions of one benchmark."""
+    """Carries out the actions of one benchmark, on what is its own by UID. Its labels go to its results."""
 
-    def __init__(self, kube: Kube, owner: Owner, resource: ResourceType, holder: str, lease_namespace: str) -> None:
+    def __init__(
+        self, kube: Kube, resource: ResourceType, here: Surroundings, labels: Mapping[str, str], lease_namespace: str
+    ) -> None:
         self._kube = kube
-        self._owner = owner
         self._resource = resource
-        self._holder = holder
+        self._owner = here.owner
+        self._holder = here.holder
+        self._uids = dict(here.uids)
+        self._labels = labels
         self._lease_namespace = lease_namespace
 
     async def carry_out(self, action: Action) -> None:  # noqa: PLR0912 (one branch an action)
@@ -73,47 +82,71 @@ class Executor:
             case DeleteServer(name):
                 await self._delete_server(name)
             case DeleteStrimziObject(api_version, kind, name):
-                await kube.delete(type_of(api_version, kind), namespace, name)
+                await self._delete(type_of(api_version, kind), kind, name)
             case DropFinalizers(api_version, kind, name):
-                await kube.drop_finalizers(type_of(api_version, kind), namespace, name)
+                if (uid := self._uids.get((kind, name))) is not None:
+                    await kube.drop_finalizers(type_of(api_version, kind), namespace, name, uid)
             case DeleteJob(name):
-                await kube.delete(JOBS, namespace, name)
+                await self._delete(JOBS, "Job", name)
             case SaveResult():
-                await self._save(RESULTS, BenchmarkResult.KIND.kind, action)
+                await self._save_result(action)
             case SaveTrace():
-                await self._save(TRACES, BenchmarkTrace.KIND.kind, action)
+                await self._save_trace(action)
             case DeleteResult(name):
-                await kube.delete(TRACES, namespace, name)
-                await kube.delete(RESULTS, namespace, name)
+                await self._delete(RESULTS, _RESULT, name)
             case DeleteBenchmark():
-                await kube.delete(self._resource, namespace, self._owner.name)
+                await kube.delete(self._resource, namespace, self._owner.name, {"uid": self._owner.uid})
 
     async def _create(self, manifest: Manifest) -> None:
+        kind, name = manifest["kind"], manifest["metadata"]["name"]
         try:
-            kind = type_of(manifest["apiVersion"], manifest["kind"])
-            await self._kube.create(kind, self._owner.namespace, manifest)
-        except NotFoundError as error:
-            # The type or the namespace, not the benchmark: whose loop would end.
-            raise ApiError(error.status, error.reason, error.message) from error
+            await self._kube.create(type_of(manifest["apiVersion"], kind), self._owner.namespace, manifest)
         except ConflictError:
-            _logger.debug("%s %s exists already", manifest["kind"], manifest["metadata"]["name"])
+            if kind not in _NEVER_LISTED and (kind, name) not in self._uids:
+                raise OccupiedError(kind, name) from None
+            _logger.debug("%s %s exists already", kind, name)
+
+    async def _delete(self, resource: ResourceType, kind: str, name: str) -> None:
+        """Deletes an object of the benchmark's own; others are left alone."""
+        uid = self._uids.get((kind, name))
+        if uid is not None:
+            await self._kube.delete(resource, self._owner.namespace, name, {"uid": uid})
 
     async def _delete_server(self, name: str) -> None:
-        for kind in (PODS, SERVICES, CONFIG_MAPS, SECRETS, VOLUME_CLAIMS):
-            await self._kube.delete(kind, self._owner.namespace, name)
-        await self._kube.delete(SERVICES, self._owner.namespace, f"{name}-agent")
+        await self._delete(PODS, "Pod", name)
+        for service in (name, f"{name}-agent"):
+            await self._delete(SERVICES, "Service", service)
+        for resource in (CONFIG_MAPS, SECRETS, VOLUME_CLAIMS):
+            await self._kube.delete(resource, self._owner.namespace, self._owner.attached(name))
 
-    async def _save(self, resource: ResourceType, kind: str, action: SaveResult | SaveTrace) -> None:
-        head: dict[str, Any] = {"apiVersion": API_VERSION, "kind": kind}
-        namespace = self._owner.namespace
-        name = {"name": action.name, "namespace": namespace}
-        status = {**head, "metadata": name, "status": action.status.to_json()}
+    async def _save_result(self, action: SaveResult) -> None:
+        namespace, name = self._owner.namespace, action.name
+        uid = self._uids.get((_RESULT, name))
+        if uid is None:
+            metadata = self._owner.metadata(name, passed_on(self._labels))
+            body = {"apiVersion": API_VERSION, "kind": _RESULT, "metadata": metadata, "spec": action.spec.to_json()}
+            try:
+                created = await self._kube.create(RESULTS, namespace, body)
+            except ConflictError:
+                raise OccupiedError(_RESULT, name) from None
+            uid = self._uids[_RESULT, name] = created["metadata"]["uid"]
+        head = {"name": name, "namespace": namespace, "uid": uid}
+        status = {"apiVersion": API_VERSION, "kind": _RESULT, "metadata": head, "status": action.status.to_json()}
+        await self._kube.apply_status(RESULTS, namespace, status)
+
+    async def _save_trace(self, action: SaveTrace) -> None:
+        """A trace belongs to the result of its name, and goes with it."""
+        namespace, kind = self._owner.namespace, BenchmarkTrace.KIND.kind
+        head = {"name": action.name, "namespace": namespace}
+        status = {"apiVersion": API_VERSION, "kind": kind, "metadata": head, "status": action.status.to_json()}
         try:
-            await self._kube.apply_status(resource, namespace, status)
+            await self._kube.apply_status(TRACES, namespace, status)
         except NotFoundError:
             metadata = self._owner.metadata(action.name, {})
-            await self._kube.create(resource, namespace, {**head, "metadata": metadata, "spec": action.spec.to_json()})
-            await self._kube.apply_status(resource, namespace, status)
+            metadata["ownerReferences"] = [reference(_RESULT, action.name, self._uids[_RESULT, action.name])]
+            body = {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": action.spec.to_json()}
+            await self._kube.create(TRACES, namespace, body)
+            await self._kube.apply_status(TRACES, namespace, status)
 
     async def post(self, event: Event) -> None:
         """An event on the benchmark, for `kubectl describe`."""

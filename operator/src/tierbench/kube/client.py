@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -45,6 +45,16 @@ class NotFoundError(ApiError):
 
 class ConflictError(ApiError):
     """The object exists already, or has changed since it was read."""
+
+
+class OccupiedError(ApiError):
+    """Somebody else's object bears the name that one was to have."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        message = (
+            f"{kind} {name} exists already and is not this benchmark's: delete it, or give one of them another name"
+        )
+        super().__init__(_CONFLICT, "Occupied", message)
 
 
 UNANSWERED: Final = (ApiError, aiohttp.ClientError, TimeoutError, OSError)
@@ -178,25 +188,28 @@ class Kube:
         return await self.request("PATCH", path, query=query, body=body, content_type="application/apply-patch+yaml")
 
     async def delete(
-        self, kind: ResourceType, namespace: str | None, name: str, *, options: Mapping[str, Any] | None = None
+        self, kind: ResourceType, namespace: str | None, name: str, preconditions: Mapping[str, str] | None = None
     ) -> None:
-        """Deletes an object, unless it is gone already. What it owns goes with it, in the background."""
-        body = {"propagationPolicy": "Background", **(options or {})}
+        """Deletes an object, unless it is gone already. What it owns goes with it, in the background.
+
+        ConflictError if its uid or resourceVersion is not as `preconditions` say.
+        """
+        body = {"propagationPolicy": "Background", **({"preconditions": preconditions} if preconditions else {})}
         try:
             await self.request("DELETE", kind.path(namespace, name), body=body)
         except NotFoundError:
             return
 
-    async def drop_finalizers(self, kind: ResourceType, namespace: str, name: str) -> None:
-        """Takes all finalizers off an object, unless it is gone already."""
-        body = {"metadata": {"finalizers": None}}
+    async def drop_finalizers(self, kind: ResourceType, namespace: str, name: str, uid: str) -> None:
+        """Takes all finalizers off an object, unless it is gone already. ConflictError if it has another UID."""
+        body = {"metadata": {"uid": uid, "finalizers": None}}
         path, patch = kind.path(namespace, name), "application/merge-patch+json"
         try:
             await self.request("PATCH", path, query={"fieldManager": FIELD_MANAGER}, body=body, content_type=patch)
         except NotFoundError:
             return
 
-    async def log(self, namespace: str, pod: str, container: str, *, follow: bool) -> AsyncIterator[bytes]:
+    async def log(self, namespace: str, pod: str, container: str, *, follow: bool) -> AsyncGenerator[bytes]:
         """What a container has printed, from the first line, in pieces; followed, until it or the connection ends."""
         timeout = _FOLLOW_TIMEOUT if follow else _TIMEOUT_SECONDS
         query = {"container": container, **({"follow": "true"} if follow else {})}

@@ -61,6 +61,6 @@ async def release(kube: Kube, namespace: str, holder: str, nodes: Iterable[str])
             found = await kube.get(LEASES, namespace, node)
             if lease_view(found).holder == holder:
                 version = found["metadata"]["resourceVersion"]
-                await kube.delete(LEASES, namespace, node, options={"preconditions": {"resourceVersion": version}})
+                await kube.delete(LEASES, namespace, node, {"resourceVersion": version})
         except (NotFoundError, ConflictError):
             continue

@@ -46,6 +46,11 @@ def agent_container(
     }
 
 
+def credentials_volume(site: ServerSite) -> dict[str, Any]:
+    """The Secret of a server, for its pod."""
+    return {"name": "credentials", "secret": {"secretName": site.attached, "defaultMode": 0o440}}
+
+
 def agent_manifests(owner: Owner, images: Images, site: ServerSite) -> tuple[Manifest, ...]:
     """The agent in a pod of its own, where the server is not in a pod of ours: clients meet at it, and it tells of the
     node."""
@@ -60,7 +65,7 @@ def agent_manifests(owner: Owner, images: Images, site: ServerSite) -> tuple[Man
             "restartPolicy": "Always",
             "securityContext": POD_SECURITY,
             "containers": [agent_container(images, (), ["--directory="], ())],
-            "volumes": [{"name": "credentials", "secret": {"secretName": site.name, "defaultMode": 0o440}}],
+            "volumes": [credentials_volume(site)],
         },
     }
     return (agent_service(owner, site, labels), pod)

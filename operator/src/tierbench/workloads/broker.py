@@ -88,7 +88,7 @@ class BrokerWorkload:
 
         Strimzi makes its own certificates, and the user's name is that of an object.
         """
-        metadata = self.owner.metadata(site.name, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
+        metadata = self.owner.metadata(site.attached, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
         manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
         if self._broker(site.slot).by_strimzi:
             user = strimzi_names(self.owner, site.run, site.slot_index).kafka

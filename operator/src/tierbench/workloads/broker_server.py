@@ -9,7 +9,7 @@ from tierbench.api.broker import BrokerSpec
 from tierbench.api.broker_server import Broker
 from tierbench.plan import Slot
 from tierbench.workloads.access import access_services
-from tierbench.workloads.agent import CREDENTIALS_MOUNT, agent_container, agent_service
+from tierbench.workloads.agent import CREDENTIALS_MOUNT, agent_container, agent_service, credentials_volume
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import POD_SECURITY, RESTRICTED, SERVER_READY_PERIOD_SECONDS, placement, pod_basics
 from tierbench.workloads.workload import Images, Manifest, ServerSite
@@ -68,7 +68,8 @@ def broker_manifests(
     """ConfigMap, Services, and last the pod."""
     labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
     metadata = owner.metadata(site.name, labels)
-    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(broker.files)}
+    attached = owner.metadata(site.attached, labels)
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": attached, "data": dict(broker.files)}
     return (
         config_map,
         *access_services(metadata, labels, spec.access, broker.ports),
@@ -96,8 +97,8 @@ def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite,
                 agent_container(images, broker.ports.values(), ["--directory=", "--process", broker.process], ()),
             ],
             "volumes": [
-                {"name": "config", "configMap": {"name": site.name}},
-                {"name": "credentials", "secret": {"secretName": site.name, "defaultMode": 0o440}},
+                {"name": "config", "configMap": {"name": site.attached}},
+                credentials_volume(site),
                 {"name": "data", "emptyDir": dict(broker.data or {})},
                 *({"name": _volume(path), "emptyDir": {}} for path in broker.volumes),
             ],

@@ -54,5 +54,5 @@ def download_job(
 ) -> Manifest:
     """The Job that downloads one file, trial after trial."""
     keys = ("agent-token",) if case.levels["tls"] == Tls.NONE else ("agent-token", "ca.crt")
-    credentials = (secret_items(server.site.name, *keys),)
+    credentials = (secret_items(server.site.attached, *keys),)
     return client_job(owner, images, site, case, images.client, arguments(spec, case, site, server), credentials)

@@ -139,7 +139,7 @@ def _credentials(owner: Owner, broker: Broker, site: ServerSite, tls: Tls) -> tu
     """Of our own brokers all from one Secret; the CA from Strimzi's where that made it; of an external broker the
     account and the CA from the user's."""
     ca = () if tls is Tls.NONE else ("ca.crt",)
-    secret, account = site.name, ("username", "password")
+    secret, account = site.attached, ("username", "password")
     ours = ("agent-token", "payload-key")
     if broker.by_strimzi:
         theirs = strimzi_names(owner, site.run, site.slot_index).authority

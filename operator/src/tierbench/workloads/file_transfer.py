@@ -59,7 +59,7 @@ class FileTransfer:
 
     def credentials(self, site: ServerSite) -> Credentials:
         """The agent's token, and certificates if any case uses TLS."""
-        metadata = self.owner.metadata(site.name, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
+        metadata = self.owner.metadata(site.attached, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
         manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
         return Credentials(manifest, certificate=any(level is not Tls.NONE for level in self.spec.tls))
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from tierbench.api.benchmark import Access
 from tierbench.api.network import NetworkSpec, Protocol
 from tierbench.workloads.access import access_services
-from tierbench.workloads.agent import agent_container, agent_service
+from tierbench.workloads.agent import agent_container, agent_service, credentials_volume
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     POD_SECURITY,
@@ -65,7 +65,7 @@ def _pod(metadata: Manifest, spec: NetworkSpec, images: Images, site: ServerSite
                 agent_container(images, ports.values(), ["--directory=", "--process", PROCESS], ()),
             ],
             "volumes": [
-                {"name": "credentials", "secret": {"secretName": site.name, "defaultMode": 0o440}},
+                credentials_volume(site),
                 TMP.volume,
             ],
         },

@@ -168,7 +168,7 @@ def kafka_server(kafka: Kafka, spec: BrokerSpec, image: str, site: ServerSite, t
         ports=PORTS,
         files={"server.properties": _properties(kafka, spec, site.size, tls), "log4j2.properties": _LOGGING},
         requests={"cpu": "50m", "memory": "128Mi"},
-        before=(_format(site.name, properties),),
+        before=(_format(site.attached, properties),),
         data={"sizeLimit": format_size(storage_size(site.size))},
         volumes=(_TMP,),
     )

@@ -22,6 +22,9 @@ ROLE_STRIMZI: Final = "strimzi"
 CLIENT: Final = "client"
 """The container of a client's pod."""
 
+_UID_CHARACTERS: Final = 8
+_OF_TOOLS: Final = ("kubernetes.io", "k8s.io", "helm.sh", "argoproj.io", "fluxcd.io", GROUP)
+
 PREFIXES: Final[Mapping[str, str]] = {"FileTransferBenchmark": "ft", "BrokerBenchmark": "bb", "NetworkBenchmark": "nb"}
 
 
@@ -48,6 +51,11 @@ class Owner:
         """The name of a slot's server pod, and of what belongs to it."""
         return f"{self.prefix}-r{run}-s{slot_index + 1}"
 
+    def attached(self, server: str) -> str:
+        """The name of a server's Secret, ConfigMap and claim: those can be made and deleted, but not be seen, so their
+        name has to tell whose they are."""
+        return f"{server}-{self.uid[:_UID_CHARACTERS]}"
+
     def result(self, run: int, case: Case) -> str:
         """The name of a case's BenchmarkResult."""
         return f"{self.prefix}-r{run}-c{case.number:03d}"
@@ -61,8 +69,16 @@ class Owner:
         return {
             "name": name,
             "namespace": self.namespace,
-            "labels": {"app.kubernetes.io/managed-by": MANAGED_BY, **self.selector, **labels},
-            "ownerReferences": [
-                {"apiVersion": API_VERSION, "kind": self.kind, "name": self.name, "uid": self.uid, "controller": True}
-            ],
+            "labels": {**labels, "app.kubernetes.io/managed-by": MANAGED_BY, **self.selector},
+            "ownerReferences": [reference(self.kind, self.name, self.uid)],
         }
+
+
+def reference(kind: str, name: str, uid: str) -> dict[str, Any]:
+    """The reference to an owner of tierbench's own kinds."""
+    return {"apiVersion": API_VERSION, "kind": kind, "name": name, "uid": uid, "controller": True}
+
+
+def passed_on(labels: Mapping[str, str]) -> dict[str, str]:
+    """Of a benchmark's labels those that its results bear too: not those by which a tool knows what it manages."""
+    return {key: value for key, value in labels.items() if not key.partition("/")[0].endswith(_OF_TOOLS)}

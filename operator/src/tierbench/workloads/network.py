@@ -59,7 +59,7 @@ class NetworkWorkload:
 
     def credentials(self, site: ServerSite) -> Credentials:
         """The agent's token."""
-        metadata = self.owner.metadata(site.name, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
+        metadata = self.owner.metadata(site.attached, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
         manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
         return Credentials(manifest, certificate=False)
 

@@ -7,7 +7,7 @@ from tierbench.api.benchmark import Access, Tls
 from tierbench.api.file_transfer import FileTransferSpec, Storage
 from tierbench.api.quantity import parse_size
 from tierbench.workloads.access import access_services
-from tierbench.workloads.agent import CREDENTIALS, CREDENTIALS_MOUNT, agent_container, agent_service
+from tierbench.workloads.agent import CREDENTIALS, CREDENTIALS_MOUNT, agent_container, agent_service, credentials_volume
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NONROOT,
@@ -66,13 +66,13 @@ def _listener(tls: Tls) -> str:
 def server_manifests(owner: Owner, spec: FileTransferSpec, images: Images, site: ServerSite) -> tuple[Manifest, ...]:
     """ConfigMap, Services, volume claim if asked for, and last the pod."""
     labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
-    metadata = owner.metadata(site.name, labels)
+    metadata, attached = owner.metadata(site.name, labels), owner.metadata(site.attached, labels)
     claim = spec.storage.persistent_volume_claim
-    claims = () if claim is None else (_claim(metadata, claim.storage_class_name, spec),)
+    claims = () if claim is None else (_claim(attached, claim.storage_class_name, spec),)
     config_map = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": metadata,
+        "metadata": attached,
         "data": {"nginx.conf": configuration(spec.tls)},
     }
     return (
@@ -113,9 +113,9 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: Serve
             "initContainers": [_prepare(spec, images)],
             "containers": [_nginx(images), _agent_of(spec, images)],
             "volumes": [
-                {"name": "data", **_volume(spec.storage, site.name)},
-                {"name": "config", "configMap": {"name": site.name}},
-                {"name": "credentials", "secret": {"secretName": site.name, "defaultMode": 0o440}},
+                {"name": "data", **_volume(spec.storage, site.attached)},
+                {"name": "config", "configMap": {"name": site.attached}},
+                credentials_volume(site),
                 {"name": "tmp", "emptyDir": {}},
             ],
         },

@@ -193,7 +193,7 @@ def _entity_operator(measured: Iterable[str]) -> Manifest:
 
 def _user(site: ServerSite) -> Manifest:
     """The account of the Secret that the clients have. The user's name is the object's."""
-    password = {"valueFrom": {"secretKeyRef": {"name": site.name, "key": "password"}}}
+    password = {"valueFrom": {"secretKeyRef": {"name": site.attached, "key": "password"}}}
     return {"authentication": {"type": _SCRAM, "password": password}}
 
 

@@ -68,7 +68,7 @@ def transmission_job(
         case,
         images.network,
         arguments(spec, case, parts, site, server),
-        (secret_items(server.site.name, "agent-token"),),
+        (secret_items(server.site.attached, "agent-token"),),
         sysctls=(PING_SYSCTL,) if spec.ping.count else (),
         scratch=(TMP,),
     )

@@ -35,12 +35,13 @@ class NodeSize:
 
 @dataclass(frozen=True)
 class ServerSite:
-    """Where a server is deployed. `name` is that of its pod and of all that belongs to it.
+    """Where a server is deployed. `name` is that of its pod and its Service, `attached` of what only they mount.
 
     `measured` are all nodes that the run measures on, `strimzi` is the version of Strimzi's API that there is.
     """
 
     name: str
+    attached: str
     run: int
     slot_index: int
     slot: Slot

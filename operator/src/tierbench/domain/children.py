@@ -1,0 +1,116 @@
+"""What belongs to a benchmark: by the UID of its owner, since names and labels are anybody's to write. Pure."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from tierbench.api.result import BenchmarkResult
+from tierbench.domain.strimzi import StrimziObject, strimzi_object
+from tierbench.domain.views import JobView, PodView, job_view, pod_view
+from tierbench.workloads.names import LABEL_ROLE, ROLE_STRIMZI, Owner
+
+Raw = Mapping[str, Any]
+View = TypeVar("View")
+UNREADABLE: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionError)
+"""What reading an object that somebody else wrote may end with."""
+
+# Strimzi makes pods through these, with the labels that a benchmark's Kafka asks for.
+_STRIMZI_OWNERS: Final = frozenset({"StrimziPodSet", "ReplicaSet"})
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Children:
+    """The children of one benchmark; `uids` are theirs by kind and name.
+
+    `foreign` names objects that bear its labels and are not its own, or cannot be understood. `last_orphan` is the
+    newest run that a benchmark of the same name has left results of.
+    """
+
+    pods: tuple[PodView, ...] = ()
+    jobs: tuple[JobView, ...] = ()
+    services: Mapping[str, Raw] = field(default_factory=dict)
+    results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
+    strimzi: tuple[StrimziObject, ...] = ()
+    uids: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    foreign: tuple[str, ...] = ()
+    last_orphan: int = 0
+
+
+class Family:
+    """Tells a benchmark's own children from others. Jobs that it has seen stay its own when they are deleted: their
+    pods end after them."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._jobs: set[str] = set()
+
+    def sort(self, listed: Mapping[str, Iterable[Raw]]) -> Children:
+        """The children among objects that bear the benchmark's labels, given by kind."""
+        sorting = _Sorting(self._owner, self._jobs)
+        jobs = sorting.take("Job", listed, job_view)
+        self._jobs |= {sorting.uids["Job", job.name] for job in jobs}
+        pods = sorting.take("Pod", listed, pod_view)
+        services = sorting.take("Service", listed, dict)
+        results = sorting.take("BenchmarkResult", listed, BenchmarkResult.model_validate)
+        rest = [kind for kind in listed if kind not in {"Job", "Pod", "Service", "BenchmarkResult"}]
+        strimzi = [item for kind in rest for item in sorting.take(kind, listed, partial(strimzi_object, kind))]
+        return Children(
+            pods=pods,
+            jobs=jobs,
+            services={raw["metadata"]["name"]: raw for raw in services},
+            results={result.metadata.name: result for result in results},
+            strimzi=tuple(strimzi),
+            uids=sorting.uids,
+            foreign=tuple(sorting.foreign),
+            last_orphan=sorting.last_orphan,
+        )
+
+
+@dataclass
+class _Sorting:
+    owner: Owner
+    jobs: set[str]
+    predecessors: set[str] = field(default_factory=set)
+    uids: dict[tuple[str, str], str] = field(default_factory=dict)
+    foreign: list[str] = field(default_factory=list)
+    last_orphan: int = 0
+
+    def take(self, kind: str, listed: Mapping[str, Iterable[Raw]], view: Callable[[Raw], View]) -> tuple[View, ...]:
+        """The benchmark's own objects of a kind."""
+        found = []
+        for raw in listed.get(kind, ()):
+            name, uid = raw["metadata"]["name"], raw["metadata"]["uid"]
+            if not self._is_own(kind, raw):
+                continue
+            self.uids[kind, name] = uid
+            try:
+                found.append(view(raw))
+            except UNREADABLE as error:
+                _logger.warning("%s %s/%s cannot be understood: %s", kind, self.owner.namespace, name, error)
+                self.foreign.append(f"{kind} {name}")
+        return tuple(found)
+
+    def _is_own(self, kind: str, raw: Raw) -> bool:
+        by: Raw = next((item for item in raw["metadata"].get("ownerReferences", ()) if item.get("controller")), {})
+        uid = by.get("uid")
+        if kind == "Pod" and raw["metadata"]["labels"].get(LABEL_ROLE) == ROLE_STRIMZI:
+            own = by.get("kind") in _STRIMZI_OWNERS
+        else:
+            own = uid == self.owner.uid or (kind == "Pod" and uid in self.jobs)
+        if not own and not self._is_of_predecessor(raw, by):
+            self.foreign.append(f"{kind} {raw['metadata']['name']}")
+            if kind == "BenchmarkResult" and not by:
+                self.last_orphan = max(self.last_orphan, raw["spec"]["run"])
+        return own
+
+    def _is_of_predecessor(self, raw: Raw, by: Raw) -> bool:
+        """Of a benchmark of the same name that was deleted: it will be gone soon."""
+        if by.get("uid") in self.predecessors:
+            return True
+        if (by.get("kind"), by.get("name")) != (self.owner.kind, self.owner.name):
+            return False
+        self.predecessors.add(raw["metadata"]["uid"])
+        return True

@@ -1,0 +1,106 @@
+"""An API server in memory, as far as a loop over one benchmark asks it."""
+
+import itertools
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from kubernetes.aio.client import ApiClient
+
+from tierbench.kube.client import ApiError, ConflictError, Kube, NotFoundError
+
+Raw = dict[str, Any]
+_NOT_FOUND, _CONFLICT = 404, 409
+
+
+class Api(Kube):
+    """Objects by their paths. `refuse` says what is answered instead, by method and the end of a path."""
+
+    def __init__(self) -> None:
+        super().__init__(ApiClient())
+        self.objects: dict[str, Raw] = {}
+        self.logs: dict[str, bytes | ApiError] = {}
+        self.refuse: dict[tuple[str, str], ApiError] = {}
+        self.events: list[tuple[str, str]] = []
+        self.deleted: list[str] = []
+        self._uids = itertools.count(1)
+
+    def put(self, collection: str, raw: Raw) -> Raw:
+        """Stores an object as somebody else created it."""
+        uid = f"uid-of-{next(self._uids)}"
+        known = {"uid": uid, "creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "1"}
+        metadata = {**known, **raw["metadata"]}
+        stored = {**raw, "metadata": metadata}
+        self.objects[f"{collection}/{metadata['name']}"] = stored
+        return stored
+
+    def names(self, plural: str) -> list[str]:
+        """Of all objects of a type."""
+        return [path.rpartition("/")[2] for path in self.objects if path.split("/")[-2] == plural]
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        content_type: str = "application/json",
+    ) -> Raw:
+        """One request."""
+        for (refused, end), error in self.refuse.items():
+            if method == refused and path.endswith(end):
+                raise error
+        match method:
+            case "GET" if path in self.objects:
+                return self.objects[path]
+            case "GET" if path.rsplit("/", maxsplit=1)[-1].endswith("s"):
+                return {"items": self._list(path, (query or {}).get("labelSelector", "")), "metadata": {}}
+            case "POST":
+                return self._create(path, dict(body or {}))
+            case "PUT":
+                return self.put(path.rpartition("/")[0], dict(body or {}))
+            case "PATCH":
+                return self._apply_status(path.removesuffix("/status"), dict(body or {}))
+            case "DELETE":
+                return self._delete(path, (body or {}).get("preconditions", {}))
+        raise NotFoundError(_NOT_FOUND, "NotFound", f"{path} not found")
+
+    def _list(self, path: str, selector: str) -> list[Raw]:
+        wanted = [pair.split("=") for pair in selector.split(",") if pair]
+        items = [item for key, item in self.objects.items() if key.rpartition("/")[0] == path]
+        return [
+            item for item in items if all(item["metadata"].get("labels", {}).get(key) == value for key, value in wanted)
+        ]
+
+    def _create(self, path: str, body: Raw) -> Raw:
+        if path.endswith("/events"):
+            self.events.append((body["reason"], body["message"]))
+            return body
+        if f"{path}/{body['metadata']['name']}" in self.objects:
+            raise ConflictError(_CONFLICT, "AlreadyExists", f"{body['metadata']['name']} exists already")
+        return self.put(path, body)
+
+    def _apply_status(self, path: str, body: Raw) -> Raw:
+        found = self.objects.get(path)
+        if found is None:
+            raise NotFoundError(_NOT_FOUND, "NotFound", f"{path} not found")
+        if body["metadata"].get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
+            raise ConflictError(_CONFLICT, "Conflict", "uid mismatch")
+        found["status"] = body["status"]
+        return found
+
+    def _delete(self, path: str, preconditions: Mapping[str, str]) -> Raw:
+        found = self.objects.get(path)
+        if found is None:
+            raise NotFoundError(_NOT_FOUND, "NotFound", f"{path} not found")
+        if preconditions.get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
+            raise ConflictError(_CONFLICT, "Conflict", "uid mismatch")
+        self.deleted.append(path)
+        return self.objects.pop(path)
+
+    async def log(self, namespace: str, pod: str, container: str, *, follow: bool) -> AsyncGenerator[bytes]:
+        """What was put for the pod."""
+        found = self.logs.get(pod, b"")
+        if isinstance(found, ApiError):
+            raise found
+        yield found

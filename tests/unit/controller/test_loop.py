@@ -1,0 +1,261 @@
+"""A loop over one benchmark among objects that are not its own, and an API server that says no."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime, timedelta, tzinfo
+from typing import Any
+
+import pytest
+
+from tests.unit.controller.api import Api
+from tests.unit.controller.test_controller import ENVIRONMENT
+from tests.unit.domain.world import benchmark, node, node_class, seal, trial_line
+from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.controller import loop as module
+from tierbench.controller.context import Context
+from tierbench.controller.loop import Loop
+from tierbench.controller.settings import Settings
+from tierbench.kube import logs
+from tierbench.kube.client import ApiError, benchmarks
+from tierbench.workloads.names import (
+    LABEL_ATTEMPT,
+    LABEL_CASE,
+    LABEL_PART,
+    LABEL_ROLE,
+    LABEL_RUN,
+    LABEL_SLOT,
+    Owner,
+)
+
+OWNER = Owner("FileTransferBenchmark", "default", "demo", "uid-1")
+RESOURCE = benchmarks(FileTransferBenchmark.KIND)
+BENCHMARKS = RESOURCE.path("default")
+PODS, JOBS, SERVICES = (
+    "/api/v1/namespaces/default/pods",
+    "/apis/batch/v1/namespaces/default/jobs",
+    "/api/v1/namespaces/default/services",
+)
+RESULTS = BENCHMARKS.replace(RESOURCE.plural, "benchmarkresults")
+Raw = dict[str, Any]
+
+
+class Stop:
+    """kopf's flag, raised after some looks."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    def __bool__(self) -> bool:
+        self.looks -= 1
+        return self.looks < 0
+
+    async def wait(self) -> None:
+        await asyncio.Event().wait()
+
+
+class LongAgo:
+    """A clock that tells when something began that has lasted for long."""
+
+    @staticmethod
+    def now(zone: tzinfo) -> datetime:
+        return datetime.now(zone) - timedelta(hours=1)
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SOON_SECONDS", 0.01)
+    monkeypatch.setattr(module, "_ERROR_SECONDS", (0.01,))
+
+
+@pytest.fixture
+def api() -> Api:
+    api = Api()
+    stored = benchmark(servers={"nodeClasses": ["cloud"]}, fileSizes=["1Mi"], repetitions=1).to_json()
+    stored["metadata"] |= {"labels": {"team": "edge", "argocd.argoproj.io/instance": "app"}, "resourceVersion": "1"}
+    api.put(BENCHMARKS, stored)
+    return api
+
+
+def loop(api: Api) -> Loop:
+    context = Context(api, Settings.from_environment(ENVIRONMENT))
+    context.cluster.nodes = {one.name: one for one in (node("c1", "cloud"), node("u1", "user"))}
+    context.cluster.classes = {name: node_class(name) for name in ("cloud", "user")}
+    return Loop(context, RESOURCE, OWNER)
+
+
+async def run(loop: Loop, until: Callable[[], bool], looks: int = 60) -> None:
+    """Passes until something holds."""
+    for _ in range(looks):
+        if until():
+            return
+        await loop.run(Stop(1))  # type: ignore[arg-type]
+    raise AssertionError("in vain")
+
+
+def labels(role: str | None, **more: str) -> dict[str, str]:
+    own = {**OWNER.selector, LABEL_RUN: "1", LABEL_SLOT: "0", **more}
+    return own if role is None else {**own, LABEL_ROLE: role}
+
+
+def foreign(name: str, role: str | None, **more: str) -> Raw:
+    """A pod that bears labels of the benchmark."""
+    return {"metadata": {"name": name, "labels": labels(role, **more)}, "spec": {}, "status": {}}
+
+
+def told(api: Api, reason: str) -> list[str]:
+    return [message for said, message in api.events if said == reason]
+
+
+def server_is_ready(api: Api) -> None:
+    pod = api.objects[f"{PODS}/ft-demo-r1-s1"]
+    pod["spec"]["nodeName"] = "c1"
+    pod["status"] = {"phase": "Running", "podIP": "10.0.0.1", "conditions": [{"type": "Ready", "status": "True"}]}
+    for service in ("ft-demo-r1-s1", "ft-demo-r1-s1-agent"):
+        api.objects.get(f"{SERVICES}/{service}", {"spec": {}})["spec"]["clusterIP"] = "10.1.0.1"
+
+
+def client_has_ended(api: Api, printed: str | None) -> None:
+    """The Job's pod, with its log and its seal."""
+    name = "ft-demo-r1-c001-a1"
+    job = api.objects[f"{JOBS}/{name}"]["metadata"]
+    by = {"kind": "Job", "name": name, "uid": job["uid"], "controller": True}
+    log = trial_line(1) if printed is None else printed
+    state = {"terminated": {"exitCode": 0, "reason": "Completed", "message": seal(log)}}
+    status = {"phase": "Succeeded", "containerStatuses": [{"name": "client", "state": state}]}
+    api.put(
+        PODS,
+        {
+            "metadata": {"name": f"{name}-x", "labels": job["labels"], "ownerReferences": [by]},
+            "spec": {"nodeName": "u1"},
+            "status": status,
+        },
+    )
+    api.logs[f"{name}-x"] = log.encode()
+
+
+def results(api: Api) -> list[Raw]:
+    return [api.objects[f"{RESULTS}/{name}"] for name in api.names("benchmarkresults")]
+
+
+async def measured(api: Api, one: Loop, printed: str | None = None) -> None:
+    """The server is ready, and its client has ended."""
+    await run(one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+    server_is_ready(api)
+    await run(one, lambda: "ft-demo-r1-c001-a1" in api.names("jobs"))
+    client_has_ended(api, printed)
+
+
+async def test_a_benchmark_is_measured_and_its_labels_go_to_its_results(api: Api) -> None:
+    one = loop(api)
+    await measured(api, one)
+    await run(one, lambda: bool(results(api)) and results(api)[0]["status"]["phase"] == "Measured")
+    (result,) = results(api)
+    assert result["status"]["counts"]["completed"] == 1
+    assert result["metadata"]["labels"]["team"] == "edge"
+    assert "argocd.argoproj.io/instance" not in result["metadata"]["labels"]
+    assert not told(api, "ForeignObject")
+
+
+@pytest.mark.parametrize("role", [None, "server", "client", "strimzi", "nonsense"])
+async def test_a_forged_pod_changes_nothing_and_is_named_once(api: Api, role: str | None) -> None:
+    """Without a role it made every pass a KeyError, and hung the deletion."""
+    case = {LABEL_CASE: "1", LABEL_ATTEMPT: "1", LABEL_PART: "0"}
+    api.put(PODS, foreign("forged", role, **case))
+    api.logs["forged"] = trial_line(1).encode()
+    one = loop(api)
+    await measured(api, one, trial_line(1, nanoseconds=7))
+    await run(one, lambda: bool(results(api)) and results(api)[0]["status"]["phase"] == "Measured")
+    assert results(api)[0]["status"]["trials"][0]["durationNanoseconds"] == 7
+    (named,) = told(api, "ForeignObject")
+    assert "Pod forged" in named
+    assert "forged" in api.names("pods")
+
+
+async def test_a_forged_service_makes_the_operator_delete_nothing(api: Api) -> None:
+    api.put(SERVICES, {"metadata": {"name": "precious-agent", "labels": labels("server")}, "spec": {}})
+    for collection in (PODS, SERVICES, PODS.replace("pods", "secrets"), PODS.replace("pods", "configmaps")):
+        api.put(collection, {"metadata": {"name": "precious"}, "spec": {}, "status": {}})
+    api.put(PODS, foreign("forged", "server"))
+    await loop(api).clean_up()
+    assert api.deleted == []
+
+
+async def test_what_another_has_made_under_a_needed_name_is_said(api: Api) -> None:
+    api.put(PODS, {"metadata": {"name": "ft-demo-r1-s1"}, "spec": {}, "status": {}})
+    await run(loop(api), lambda: bool(told(api, "ForeignObject")))
+    assert "Pod ft-demo-r1-s1 exists already" in told(api, "ForeignObject")[0]
+
+
+async def test_a_benchmark_made_anew_does_not_adopt_orphaned_results(api: Api) -> None:
+    orphan = {
+        "metadata": {"name": "ft-demo-r3-c001", "labels": OWNER.selector},
+        "spec": {"run": 3, "case": 1},
+        "status": {"phase": "Measured"},
+    }
+    api.put(RESULTS, orphan)
+    await run(loop(api), lambda: "ft-demo-r4-s1" in api.names("pods"))
+    assert api.objects[f"{RESULTS}/ft-demo-r3-c001"]["status"] == {"phase": "Measured"}
+
+
+async def test_a_result_of_another_case_under_the_cases_name_is_replaced(api: Api) -> None:
+    reference = {"kind": OWNER.kind, "name": OWNER.name, "uid": OWNER.uid, "controller": True}
+    spec = {
+        "benchmark": {"kind": OWNER.kind, "name": OWNER.name},
+        "run": 1,
+        "case": 1,
+        "levels": {"fileSize": "9Gi"},
+        "server": {"nodeClass": "cloud"},
+        "client": {"nodeClass": "user"},
+        "trials": 1,
+    }
+    metadata = {"name": "ft-demo-r1-c001", "labels": OWNER.selector, "ownerReferences": [reference]}
+    api.put(RESULTS, {"metadata": metadata, "spec": spec, "status": {"phase": "Measured"}})
+    await run(loop(api), lambda: "ft-demo-r1-s1" in api.names("pods"))
+    assert f"{RESULTS}/ft-demo-r1-c001" in api.deleted
+    assert told(api, "ForeignObject")
+
+
+async def test_a_404_of_something_else_is_not_the_end(api: Api) -> None:
+    """The namespace of the Leases is missing: the loop ended for ever, and the benchmark stayed Running."""
+    missing = ApiError(404, "NotFound", 'namespaces "leases" not found')
+    api.refuse["POST", "/leases"] = missing
+    one = loop(api)
+    with pytest.raises(AssertionError, match="in vain"):
+        await run(one, lambda: "ft-demo-r1-s1" in api.names("pods"), 5)
+    api.refuse.clear()
+    await run(one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+
+
+async def test_a_status_of_another_version_is_said_and_does_not_hang_the_deletion(api: Api) -> None:
+    api.objects[f"{BENCHMARKS}/demo"]["status"] = {"phase": "Dreaming"}
+    one = loop(api)
+    await run(one, lambda: bool(told(api, "Unreadable")))
+    await run(one, lambda: True)
+    assert len(told(api, "Unreadable")) == 1
+    assert "status.phase" in told(api, "Unreadable")[0]
+    await asyncio.wait_for(loop(api).clean_up(), 5)
+
+
+async def test_a_result_that_the_api_server_does_not_take_fails_its_case(api: Api) -> None:
+    one = loop(api)
+    await measured(api, one)
+    api.refuse["PATCH", "ft-demo-r1-c001/status"] = ApiError(422, "Invalid", "startTime: must be a date")
+    for _ in range(3):
+        await run(one, lambda: True)
+        await one.run(Stop(1))  # type: ignore[arg-type]
+    api.refuse.clear()
+    await run(one, lambda: results(api)[0].get("status", {}).get("phase") == "Failed")
+    assert results(api)[0]["status"]["reason"] == "ResultRefused"
+
+
+async def test_a_log_that_cannot_be_reached_is_named_and_not_measured_again(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "datetime", LongAgo)
+    one = loop(api)
+    await measured(api, one)
+    api.logs["ft-demo-r1-c001-a1-x"] = ApiError(500, "InternalError", "dial tcp 10.0.0.9:10250: i/o timeout")
+    await run(one, lambda: bool(results(api)) and results(api)[0].get("status", {}).get("phase") == "Failed")
+    status = results(api)[0]["status"]
+    assert (status["reason"], "u1" in status["message"]) == ("LogsUnreachable", True)
+    assert not [name for name in api.names("jobs") if name.endswith("a2")]
