@@ -33,7 +33,7 @@ def run_by_hand(kubectl: Kubectl, spec: FileTransferSpec, nodes: dict[str, str])
     cases = plan(spec, workload.slots(), workload.factors)
     classes = {name: NodeClassSpec.model_validate(node_class(name, hw=name)["spec"]) for name in nodes}
     slot = cases[0].server
-    site = ServerSite("by-hand", 1, 0, slot, nodes[slot.node_class], classes[slot.node_class])
+    site = ServerSite("by-hand", "by-hand", 1, 0, slot, nodes[slot.node_class], classes[slot.node_class])
     with watching(kubectl) as watch:
         started = time.monotonic()
         _create(kubectl, fill(workload.credentials(site)), *workload.server(site))

@@ -116,7 +116,7 @@ class StandIn:
         metadata, container = topic["metadata"], kafka["spec"]["entityOperator"]["template"]["topicOperatorContainer"]
         kind, path = self._type("KafkaTopic"), (metadata["namespace"], metadata["name"])
         if "deletionTimestamp" in metadata:
-            await kube.drop_finalizers(kind, *path)
+            await kube.drop_finalizers(kind, *path, metadata["uid"])
             return
         if {"name": "STRIMZI_USE_FINALIZERS", "value": "false"} not in container.get("env", ()):
             body = {"metadata": {"finalizers": [_FINALIZER]}}

@@ -33,7 +33,7 @@
 # Keeps traces; never reads one.
 - apiGroups: [tierbench.io]
   resources: [benchmarktraces]
-  verbs: [create, delete]
+  verbs: [create]
 # Sees what is asked.
 - apiGroups: [tierbench.io]
   resources: [placementadvices]

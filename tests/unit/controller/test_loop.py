@@ -63,6 +63,10 @@ class LongAgo:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def at_once(*_: object) -> None:
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(Loop, "_sleep", at_once)
     monkeypatch.setattr(module, "_SOON_SECONDS", 0.01)
     monkeypatch.setattr(module, "_ERROR_SECONDS", (0.01,))
 

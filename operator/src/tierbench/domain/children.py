@@ -17,7 +17,7 @@ UNREADABLE: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionE
 """What reading an object that somebody else wrote may end with."""
 
 # Strimzi makes pods through these, with the labels that a benchmark's Kafka asks for.
-_STRIMZI_OWNERS: Final = frozenset({"StrimziPodSet", "ReplicaSet"})
+_STRIMZI_OWNERS: Final = frozenset({"StrimziPodSet", "ReplicaSet", "Kafka"})
 _logger = logging.getLogger(__name__)
 
 
@@ -94,10 +94,11 @@ class _Sorting:
         return tuple(found)
 
     def _is_own(self, kind: str, raw: Raw) -> bool:
-        by: Raw = next((item for item in raw["metadata"].get("ownerReferences", ()) if item.get("controller")), {})
+        owners = raw["metadata"].get("ownerReferences", ())
+        by: Raw = next((item for item in owners if item.get("controller")), {})
         uid = by.get("uid")
         if kind == "Pod" and raw["metadata"]["labels"].get(LABEL_ROLE) == ROLE_STRIMZI:
-            own = by.get("kind") in _STRIMZI_OWNERS
+            own = any(item["kind"] in _STRIMZI_OWNERS for item in owners)
         else:
             own = uid == self.owner.uid or (kind == "Pod" and uid in self.jobs)
         if not own and not self._is_of_predecessor(raw, by):
