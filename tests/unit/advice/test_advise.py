@@ -156,6 +156,23 @@ def test_a_tie_says_how_many_trials_would_tell() -> None:
     assert note.message.startswith("To tell 5 % between cloud and jetson takes about 42 trials a class.")
 
 
+def test_a_tie_with_none_of_what_counts_is_answered() -> None:
+    """A division by zero here ended every advice for good."""
+    retried = [(1.0, 0)] * 9 + [(1.0, 1)]
+    results = [measured("cloud", "1M", [(1.0, 0)] * 10, 1), measured("jetson", "1M", retried, 2)]
+    status = ask(results, objective={"type": "Retries"})
+    assert set(verdicts(status).values()) == {("Tied", "NotToldApart")}
+    assert "MoreTrials" in reasons(status.next)
+
+
+def test_a_forged_statistic_of_one_trial_is_no_error() -> None:
+    (result,) = nodes({("cloud", "c"): (1.0,)})
+    statistic = {"count": 1, "mean": 10**9, "standardDeviation": 10**8, "confidenceHigh": 2 * 10**9}
+    known = result.to_json()["status"]["statistics"]
+    statistics = {name: {**value, **statistic} for name, value in known.items()}
+    assert ask([edited(result, statistics=statistics, untrimmed=statistics)]).ranking
+
+
 def test_the_third_class_is_ranked_too() -> None:
     more = nodes({("cloud", "c2"): FAST, ("jetson", "j2"): SLOW})
     fourth = [

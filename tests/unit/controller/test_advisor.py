@@ -193,6 +193,25 @@ async def test_an_advice_that_is_gone_or_damaged_stops_nothing() -> None:
     assert len(server.statuses) == 1
 
 
+async def test_an_answer_that_fails_costs_its_advice_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server()
+    server.add("cloud", FAST, 1)
+    answers = module.answer
+
+    def failing(advice: Any, *rest: Any) -> Any:
+        if advice.metadata.name == "broken":
+            raise ZeroDivisionError
+        return answers(advice, *rest)
+
+    monkeypatch.setattr(module, "answer", failing)
+    broken = asked()
+    broken["metadata"] = {**broken["metadata"], "name": "broken"}
+    async with advising(server) as advisor:
+        advisor.see(broken, deleted=False)
+        advisor.see(asked(), deleted=False)
+        assert (await server.next_status())["ranking"]
+
+
 def test_only_news_make_advices_due() -> None:
     cache, server = ResultCache(), Server()
     raw = server.add("cloud", FAST, 1)

@@ -1,13 +1,14 @@
 """What a client printed is read whatever else is in its log, and compared with its seal."""
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.domain.world import seal, trial_line
-from tierbench.results.output import SealState, check_seal, parse_output
+from tierbench.results.output import LARGEST_OUTPUT, LONGEST_LINE, OutputReader, SealState, check_seal, parse_output
 
 STARTED = '{"contract":1,"record":"TrialStarted","trial":1,"warmup":false,"time":"2026-01-01T00:00:00Z"}\n'
 
@@ -99,3 +100,52 @@ def test_the_seal_tells_why_a_client_ended_early() -> None:
     assert check.seal is not None
     assert check.seal.failure is not None
     assert check.seal.failure.reason == "NotFound"
+
+
+def read(pieces: list[bytes]) -> OutputReader:
+    reader = OutputReader()
+    for piece in pieces:
+        reader.feed(piece)
+    return reader
+
+
+@given(st.binary(max_size=300), st.lists(st.integers(0, 1200), max_size=6))
+def test_it_does_not_matter_in_which_pieces_a_log_comes(noise: bytes, cuts: list[int]) -> None:
+    log = trial_line(1).encode() + noise + b"\n" + STARTED.encode() + trial_line(2).encode()
+    places = [0, *sorted(min(cut, len(log)) for cut in cuts), len(log)]
+    pieces = [log[start:end] for start, end in pairwise(places)]
+    assert read(pieces).output == read([log]).output
+    assert [trial.trial for trial in read(pieces).output.trials] == [1, 2]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+)
+
+
+@given(st.dictionaries(st.sampled_from([*json.loads(trial_line(1)), "network", "exchange", "traces"]), JSON))
+def test_a_trial_of_anything_is_read_or_named(changes: dict[str, object]) -> None:
+    output = parse_output(json.dumps({**json.loads(trial_line(1)), **changes}) + "\n")
+    assert len(output.trials) + len(output.problems) <= 1
+
+
+def test_a_line_without_end_takes_no_more_memory_than_a_long_one() -> None:
+    reader = read([b"x" * 2**16] * 64)
+    assert len(reader._rest) <= LONGEST_LINE
+    reader.feed(b"\n" + trial_line(1).encode())
+    assert [trial.trial for trial in reader.output.trials] == [1]
+    assert reader.output.problems == ("line 1 is longer than 1 MiB",)
+
+
+def test_what_comes_after_too_much_is_not_read() -> None:
+    line = b"y" * (2**19 - 1) + b"\n"
+    reader = read([trial_line(1).encode(), *[line] * 32, trial_line(2).encode()])
+    assert reader.is_full
+    assert [trial.trial for trial in reader.output.trials] == [1]
+    assert reader.output.problems == (f"it is larger than {LARGEST_OUTPUT >> 20} MiB, and is read no further",)
+
+
+def test_a_trial_that_is_printed_again_and_again_is_kept_once() -> None:
+    output = parse_output(trial_line(1) * 1000)
+    assert (len(output.trials), output.lines) == (1, 1000)

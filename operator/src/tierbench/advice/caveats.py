@@ -166,7 +166,7 @@ def _more_trials(inquiry: Inquiry) -> Iterator[Note]:
         return
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) + NormalDist().inv_cdf(_POWER)
     needed = max(first.size, second.size) + 1, ceil(z**2 * variance / apart**2)
-    share, unit = percent(abs(apart) / first.mean), "nodes" if first.nodes > 1 else "trials"
+    share, unit = percent(abs(apart) / (first.mean or second.mean)), "nodes" if first.nodes > 1 else "trials"
     message = f"To tell {share} between {joined(tied)} takes about {max(needed)} {unit} a class."
     if unit == "trials" and max(needed) > _MOST_REPETITIONS:
         message = f"{message} Unless so little matters, take them as equal."

@@ -71,7 +71,8 @@ def reading(result: BenchmarkResult, quantity: str) -> Estimate | None:
         return None
     count, deviation = statistic.count, statistic.standard_deviation
     error = None if deviation is None else deviation / sqrt(count)
-    if error is not None and quantity in result.status.untrimmed and statistic.confidence_high is not None:
+    trimmed = quantity in result.status.untrimmed and count > 1
+    if error is not None and trimmed and statistic.confidence_high is not None:
         # What was trimmed is missing in the deviation; the interval accounts for it.
         error = (statistic.confidence_high - statistic.mean) / student_quantile((1 + CONFIDENCE) / 2, count - 1)
     return Estimate(count, statistic.mean, deviation, error, max(1, count - 1), count)

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import aiohttp
 from pydantic import ValidationError
 
 from tierbench.advice.advise import essence
@@ -15,7 +14,7 @@ from tierbench.api.model import API_VERSION
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.advising import answer, news
-from tierbench.kube.client import ADVICES, RESULTS, ApiError, Kube, NotFoundError
+from tierbench.kube.client import ADVICES, RESULTS, UNANSWERED, Kube, NotFoundError
 from tierbench.kube.cluster import ClusterView
 from tierbench.kube.events import post
 from tierbench.metrics.cache import ResultCache
@@ -85,9 +84,11 @@ class Advisor:
             await self._answer(key, advice)
         except NotFoundError:
             _logger.info("PlacementAdvice %s/%s is gone", *key)
-        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+        except UNANSWERED as error:
             _logger.warning("PlacementAdvice %s/%s: %s; trying again", *key, error)
             asyncio.get_running_loop().call_later(_ERROR_SECONDS, self._ring, key)
+        except Exception:
+            _logger.exception("PlacementAdvice %s/%s has no answer until something that it rests on changes", *key)
 
     async def _answer(self, key: Key, advice: PlacementAdvice) -> None:
         results = [result async for result in self._read(advice)]
