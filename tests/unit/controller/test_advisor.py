@@ -11,6 +11,7 @@ from kubernetes.aio.client import ApiClient
 from tests.unit.report.published import measured
 from tierbench.controller import advisor as module
 from tierbench.controller.advisor import Advisor
+from tierbench.domain.advising import answer
 from tierbench.kube.client import ApiError, Kube, NotFoundError
 from tierbench.kube.cluster import ClusterView
 from tierbench.metrics.cache import ResultCache
@@ -196,7 +197,7 @@ async def test_an_advice_that_is_gone_or_damaged_stops_nothing() -> None:
 async def test_an_answer_that_fails_costs_its_advice_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server()
     server.add("cloud", FAST, 1)
-    answers = module.answer
+    answers = answer
 
     def failing(advice: Any, *rest: Any) -> Any:
         if advice.metadata.name == "broken":

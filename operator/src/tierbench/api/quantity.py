@@ -16,7 +16,9 @@ _FACTORS: Final = {
     "Gi": 2**30,
     "Ti": 2**40,
 }
+_SCALES: Final = {"n": 1e-9, "u": 1e-6, "m": 1e-3, **_FACTORS, "P": 10**15, "E": 10**18, "Pi": 2**50, "Ei": 2**60}
 _SIZE: Final = re.compile(QUANTITY_PATTERN)
+_QUANTITY: Final = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)(n|u|m|k|[MGTPE]|[KMGTPE]i)?")
 
 
 def parse_size(text: str | int) -> int:
@@ -42,13 +44,13 @@ def format_size(size: int) -> str:
 
 
 def parse_quantity(text: str) -> float:
-    """A resource quantity of a node (`3800m`, `16384Ki`, `2`) as a number of its base unit.
+    """A resource quantity of a node (`3800m`, `16384Ki`, `2`, `1e3`) as a number of its base unit.
 
     Raises:
         ValueError: `text` is no quantity.
     """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(m|k|M|G|T|Ki|Mi|Gi|Ti)?", text)
+    match = _QUANTITY.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is not a quantity")
-    number, suffix = float(match.group(1)), match.group(2) or ""
-    return number / 1000 if suffix == "m" else number * _FACTORS[suffix]
+        raise ValueError(f"{text[:32]!r} is not a quantity")
+    number, suffix = match.groups()
+    return float(number) * _SCALES[suffix or ""]

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-import aiohttp
 import kopf
 
 from tierbench.api.benchmark import BenchmarkStatus
@@ -17,7 +16,7 @@ from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
 from tierbench.controller.loop import Loop
 from tierbench.domain.decide import is_due
-from tierbench.kube.client import ApiError, benchmarks
+from tierbench.kube.client import UNANSWERED, benchmarks
 from tierbench.workloads.kinds import KINDS
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, Owner
 
@@ -26,7 +25,10 @@ _logger = logging.getLogger(__name__)
 
 
 def _due(status: Mapping[str, Any], spec: Mapping[str, Any], meta: Mapping[str, Any], **_: Any) -> bool:
-    known = BenchmarkStatus.model_validate(dict(status))
+    try:
+        known = BenchmarkStatus.model_validate(dict(status))
+    except ValueError:
+        return True  # its loop says what is wrong
     policy = spec.get("runPolicy", {})
     later = bool({"ttlSeconds", "schedule"} & {name for name, value in policy.items() if value is not None})
     return is_due(known.observed_generation, meta["generation"], known.phase, later=later)
@@ -44,7 +46,7 @@ def register(registry: kopf.OperatorRegistry, context: Context, advisor: Advisor
     @kopf.on.event("v1", "pods", registry=registry, labels={LABEL_KIND: kopf.PRESENT})
     @kopf.on.event("batch", "v1", "jobs", registry=registry, labels={LABEL_KIND: kopf.PRESENT})
     async def wake(labels: Mapping[str, str], namespace: str | None, **_: Any) -> None:
-        context.wakeups.ring((labels[LABEL_KIND], namespace or "", labels[LABEL_BENCHMARK]))
+        context.wakeups.ring((labels[LABEL_KIND], namespace or "", labels.get(LABEL_BENCHMARK, "")))
 
     @kopf.on.event("v1", "nodes", registry=registry)
     async def see_node(event: Mapping[str, Any], **_: Any) -> None:
@@ -94,7 +96,7 @@ async def keep_classes(context: Context) -> None:
         context.wakeups.ring_all()
         try:
             await context.cluster.write_class_statuses(context.kube)
-        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+        except UNANSWERED as error:
             _logger.warning("Statuses of node classes: %s; trying again", error)
             context.classes_changed.set()
         await asyncio.sleep(_CLASSES_SECONDS)

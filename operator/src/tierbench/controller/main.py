@@ -6,7 +6,6 @@ import signal
 import sys
 from typing import Final
 
-import aiohttp
 import kopf
 
 from tierbench.api.model import GROUP
@@ -14,7 +13,7 @@ from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
 from tierbench.controller.handlers import keep_classes, register
 from tierbench.controller.settings import Settings, SettingsError
-from tierbench.kube.client import RESULTS, ApiError, benchmarks, connect
+from tierbench.kube.client import RESULTS, UNANSWERED, benchmarks, connect
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.server import serve
 from tierbench.workloads.kinds import KINDS
@@ -91,7 +90,7 @@ async def _load(context: Context, stop: asyncio.Event) -> None:
             await context.cluster.load(context.kube)
             for namespace in context.settings.watch_namespaces or (None,):
                 await _load_results(context, namespace)
-        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+        except UNANSWERED as error:
             _logger.warning("What there is cannot be read yet: %s", error)
             await asyncio.sleep(_RETRY_SECONDS)
         else:

@@ -1,13 +1,17 @@
 """What all benchmarks share a view of: nodes and node classes, kept current by watches."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 from tierbench.api.model import API_VERSION
 from tierbench.api.node_class import NodeClass, NodeClassStatus
+from tierbench.domain.children import UNREADABLE
 from tierbench.domain.node_classes import resolve
 from tierbench.domain.views import NodeView, node_view
-from tierbench.kube.client import NODE_CLASSES, NODES, Kube
+from tierbench.kube.client import NODE_CLASSES, NODES, UNANSWERED, Kube
+
+_logger = logging.getLogger(__name__)
 
 
 class ClusterView:
@@ -19,32 +23,49 @@ class ClusterView:
 
     async def load(self, kube: Kube) -> None:
         """Reads all nodes and node classes."""
-        self.nodes = {node.name: node for node in map(node_view, await kube.list(NODES))}
-        classes = map(NodeClass.model_validate, await kube.list(NODE_CLASSES))
-        self.classes = {item.metadata.name: item for item in classes}
+        for raw in await kube.list(NODES):
+            self.see_node(raw, deleted=False)
+        for raw in await kube.list(NODE_CLASSES):
+            self.see_class(raw, deleted=False)
 
     def see_node(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
-        """Takes in a node; whether anything that matters has changed."""
-        node = node_view(raw)
-        before = self.nodes.pop(node.name, None)
-        if not deleted:
-            self.nodes[node.name] = node
-        return deleted or node != before
+        """Takes in a node; whether anything that matters has changed. One that cannot be understood is none."""
+        name = raw["metadata"]["name"]
+        before = self.nodes.pop(name, None)
+        if deleted:
+            return True
+        try:
+            self.nodes[name] = node_view(raw)
+        except UNREADABLE as error:
+            _logger.warning("Node %s cannot be understood, and is left out: %s", name, error)
+        return self.nodes.get(name) != before
 
     def see_class(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
-        """Takes in a node class; whether its spec has changed."""
-        item = NodeClass.model_validate(raw)
-        before = self.classes.pop(item.metadata.name, None)
-        if not deleted:
-            self.classes[item.metadata.name] = item
-        return deleted or before is None or before.spec != item.spec
+        """Takes in a node class; whether its spec has changed. One that cannot be understood is none."""
+        name = raw["metadata"]["name"]
+        before = self.classes.pop(name, None)
+        if deleted:
+            return True
+        try:
+            self.classes[name] = NodeClass.model_validate(raw)
+        except UNREADABLE as error:
+            _logger.warning("NodeClass %s cannot be understood, and is left out: %s", name, error)
+        after = self.classes.get(name)
+        return (before and before.spec) != (after and after.spec)
 
     async def write_class_statuses(self, kube: Kube) -> None:
-        """Writes the status of every class that is not what its nodes make it now."""
+        """Writes the status of every class that is not what its nodes make it. Raises the first error at its end."""
+        errors = []
         for item in list(self.classes.values()):
             status = resolve(item, self.nodes.values())
-            if status != item.status:
+            if status == item.status:
+                continue
+            try:
                 await kube.apply_status(NODE_CLASSES, None, _class_status(item.metadata.name, status))
+            except UNANSWERED as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
 
 def _class_status(name: str, status: NodeClassStatus) -> dict[str, Any]:

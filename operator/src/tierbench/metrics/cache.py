@@ -47,7 +47,7 @@ class ResultCache:
         if deleted:
             self._benchmarks.pop(key, None)
         else:
-            status = BenchmarkStatus.model_validate(raw.get("status", {}))
+            status = _status(raw)
             kept = tuple(condition for condition in status.conditions if condition.type in VERDICTS)
             self._benchmarks[key] = status.model_copy(update={"conditions": kept, "answer": ""})
         return self.newest_ended_run(key) != before
@@ -92,6 +92,16 @@ class ResultCache:
             measured = [result.measured for result in ended if result.run <= run and result.measured is not None]
             yield benchmark_samples(*key, status, max(measured, default=None))
             yield from (result.samples for result in ended if result.run == run)
+
+
+def _status(raw: Mapping[str, Any]) -> BenchmarkStatus:
+    """What the benchmark says of itself; nothing if that cannot be understood."""
+    try:
+        return BenchmarkStatus.model_validate(raw.get("status", {}))
+    except ValueError as error:
+        name = f"{raw['metadata']['namespace']}/{raw['metadata']['name']}"
+        _logger.warning("The status of %s %s cannot be understood: %s", raw["kind"], name, error)
+        return BenchmarkStatus()
 
 
 def _read(raw: Mapping[str, Any]) -> _Ended | None:

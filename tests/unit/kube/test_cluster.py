@@ -1,0 +1,52 @@
+"""What is shared of nodes and classes, when one of them is odd."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.controller.api import Api
+from tierbench.kube.client import NODE_CLASSES, NODES, ApiError
+from tierbench.kube.cluster import ClusterView
+
+
+def node(name: str, memory: str = "4Gi") -> dict[str, Any]:
+    """A Ready node labelled hw=NAME."""
+    ready = {"type": "Ready", "status": "True"}
+    status = {"conditions": [ready], "capacity": {"cpu": "4", "memory": memory}}
+    return {"metadata": {"name": name, "labels": {"hw": name}}, "spec": {}, "status": status}
+
+
+def node_class(name: str) -> dict[str, Any]:
+    """Of the nodes labelled hw=NAME."""
+    return {"metadata": {"name": name}, "spec": {"nodeSelector": {"matchLabels": {"hw": name}}}}
+
+
+@pytest.fixture
+def api() -> Api:
+    api = Api()
+    for name in ("a", "b"):
+        api.put(NODES.path(None), node(name))
+        api.put(NODE_CLASSES.path(None), node_class(name))
+    return api
+
+
+async def test_an_odd_node_or_class_costs_itself_alone(api: Api) -> None:
+    """A Node of 1e3 or 1Pi bytes, or a status of another version, kept the operator from starting."""
+    api.put(NODES.path(None), node("odd", "plenty"))
+    api.put(NODES.path(None), node("large", "1Pi"))
+    api.put(NODES.path(None), node("small", "1e3"))
+    api.put(NODE_CLASSES.path(None), {**node_class("odd"), "status": {"nodes": "many"}})
+    cluster = ClusterView()
+    await cluster.load(api)
+    assert sorted(cluster.nodes) == ["a", "b", "large", "small"]
+    assert (cluster.nodes["large"].memory_bytes, cluster.nodes["small"].memory_bytes) == (2**50, 1000)
+    assert sorted(cluster.classes) == ["a", "b"]
+
+
+async def test_a_class_whose_status_is_refused_starves_no_other(api: Api) -> None:
+    cluster = ClusterView()
+    await cluster.load(api)
+    api.refuse["PATCH", "/a/status"] = ApiError(422, "Invalid", "no")
+    with pytest.raises(ApiError):
+        await cluster.write_class_statuses(api)
+    assert api.objects[NODE_CLASSES.path(None, "b")]["status"]["nodes"] == 1
