@@ -80,7 +80,7 @@ def test_pairs_in_several_pods(kubectl: Kubectl) -> None:
         assert result["status"]["counts"]["messages"]["sent"] == 2 * 50 * pairs
         assert result["status"]["trials"][0]["exchange"]["pairs"] == pairs
         fastest = min(trial["durationNanoseconds"] for trial in result["status"]["trials"]) / 1e9
-        assert fastest == pytest.approx(0.49, rel=0.2)
+        assert 0.4 < fastest < 0.9, "pods that took turns would need twice 0.49 s"
 
 
 def test_pairs_multiply_the_load_and_at_full_speed_the_limit_is_named(kubectl: Kubectl) -> None:
