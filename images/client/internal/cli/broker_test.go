@@ -238,7 +238,7 @@ func TestATerminationEndsALoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	started := time.Now()
-	if code := exitCode(t, client); code != exitInterrupted || time.Since(started) > 2*time.Second {
+	if code := exitCode(t, client); code != exitInterrupted || time.Since(started) > soon {
 		t.Errorf("exit code %d after %v", code, time.Since(started))
 	}
 	if _, seal := contracttest.Check(t, out.Bytes(), read(t, log)); seal.Failure == nil || seal.Failure.Reason != "Interrupted" {

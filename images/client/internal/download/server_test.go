@@ -77,7 +77,7 @@ func (s *server) options(t *testing.T) *Options {
 		t.Fatal(err)
 	}
 	return &Options{
-		URL: address, Size: size, Series: contract.Series{First: 1, Last: 1}, Concurrency: 1, ReadTimeout: 200 * time.Millisecond,
+		URL: address, Size: size, Series: contract.Series{First: 1, Last: 1}, Concurrency: 1, ReadTimeout: time.Second,
 		Attempts: 5, Wait: time.Millisecond, CacheState: "Natural",
 	}
 }

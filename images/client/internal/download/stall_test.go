@@ -23,7 +23,7 @@ func TestAStallIsSeenOnceTheTimeoutHasPassed(t *testing.T) {
 			trial := run(t, options)[0]
 			failed(t, trial, "AttemptsExhausted")
 			took, longest := time.Duration(trial.DurationNanoseconds), time.Duration(trial.Transfer.LongestStallNanoseconds)
-			if took < timeout || took > 2*timeout || longest < timeout || longest > took {
+			if took < timeout || took > 10*timeout || longest < timeout || longest > took {
 				t.Errorf("seen after %v, longest stall %v", took, longest)
 			}
 		})

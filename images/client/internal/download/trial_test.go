@@ -118,7 +118,7 @@ func TestInterruptionEndsAtOnce(t *testing.T) {
 			if err := Run(ctx, options, report); !errors.Is(err, context.Canceled) || len(report.trials) != 0 {
 				t.Errorf("%v, %d trials", err, len(report.trials))
 			}
-			if took := time.Since(started); took > time.Second {
+			if took := time.Since(started); took > 10*time.Second {
 				t.Errorf("it ended after %v", took)
 			}
 		})
