@@ -4,7 +4,6 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -93,7 +92,7 @@ class Advisor:
     async def _answer(self, key: Key, advice: PlacementAdvice) -> None:
         results = [result async for result in self._read(advice)]
         classes = tuple(self._cluster.classes.values())
-        status = await asyncio.to_thread(answer, advice, results, classes, datetime.now(UTC))
+        status = await asyncio.to_thread(answer, advice, results, classes, self._kube.now())
         if status == advice.status:
             return
         metadata, kind = advice.metadata, PlacementAdvice.KIND.kind

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 import aiohttp
@@ -12,6 +13,7 @@ from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, Configuration
 
 from tierbench.api.model import GROUP, VERSION, Kind
+from tierbench.kube.clock import Clock
 
 Answered = Callable[[str, int], None]
 
@@ -126,8 +128,13 @@ class Kube:
     def __init__(self, client: ApiClient, answered: Answered = lambda method, status: None) -> None:
         self._client = client
         self._answered = answered
+        self._clock = Clock()
         # A TLS connection needs 300 KiB here: a hundred benchmarks that look at once must share a few.
         self._free = asyncio.Semaphore(_REQUESTS_AT_ONCE)
+
+    def now(self) -> datetime:
+        """The API server's time."""
+        return self._clock.now()
 
     async def request(
         self,
@@ -242,6 +249,7 @@ class Kube:
         answer = await self._client.call_api(*request, _request_timeout=timeout)
         response: aiohttp.ClientResponse = answer.response
         self._answered(method, response.status)
+        self._clock.hear(response.headers.get("Date"))
         return response
 
 
