@@ -51,6 +51,7 @@ class Api(Kube):
         query: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> Raw:
         """One request."""
         for (refused, end), error in self.refuse.items():

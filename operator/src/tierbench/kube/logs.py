@@ -88,6 +88,9 @@ class LogFollower:
                     return
             except UNANSWERED as error:
                 _logger.debug("Following the log of pod %s/%s: %s", self._namespace, pod.name, error)
+            except Exception:
+                _logger.exception("The log of pod %s/%s is read when it has ended", self._namespace, pod.name)
+                return
             await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _read(self, pod: PodView, known: _Followed | None) -> OutputReader:
