@@ -8,6 +8,7 @@ from typing import Any, Final
 import kopf
 
 from tierbench.api.benchmark import BenchmarkStatus
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import GROUP, VERSION, Kind
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
@@ -17,7 +18,6 @@ from tierbench.controller.context import Context
 from tierbench.controller.loop import Loop
 from tierbench.domain.decide import is_due
 from tierbench.kube.client import UNANSWERED, benchmarks
-from tierbench.workloads.kinds import KINDS
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, Owner
 
 _CLASSES_SECONDS: Final = 0.5
@@ -36,8 +36,8 @@ def _due(status: Mapping[str, Any], spec: Mapping[str, Any], meta: Mapping[str, 
 
 def register(registry: kopf.OperatorRegistry, context: Context, advisor: Advisor) -> None:
     """Binds every handler to one operator's context."""
-    for kind in KINDS.values():
-        _register_benchmark(registry, context, advisor, kind.model.KIND)
+    for model in BENCHMARKS.values():
+        _register_benchmark(registry, context, advisor, model.KIND)
 
     @kopf.on.login(registry=registry)
     def login(**kwargs: Any) -> kopf.ConnectionInfo | None:

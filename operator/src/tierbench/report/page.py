@@ -16,7 +16,7 @@ from tierbench.advice.estimate import estimate, quantities, smaller_is_better
 from tierbench.advice.matrix import CLIENT, Run, Table
 from tierbench.advice.units import level_in_words, show_level, show_with_deviation, title, words
 from tierbench.advice.words import Standing, Stretch, answer, joined, retries, standings, stretches, verdict, where
-from tierbench.api.kinds import BENCHMARKS
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.report import distributions
 from tierbench.report.distributions import distribution_figures
 from tierbench.report.evidence import EVIDENCE
@@ -170,8 +170,7 @@ class Article:
     @property
     def question(self) -> str:
         """What the kind of benchmark measures."""
-        kinds = [model.KIND for model in BENCHMARKS if self.run.benchmark.kind == model.KIND.kind]
-        return kinds[0].description if kinds else ""
+        return BENCHMARKS[self.run.benchmark.kind].KIND.description
 
     @cached_property
     def quantity(self) -> str:
