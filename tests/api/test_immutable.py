@@ -75,7 +75,7 @@ def test_field_of_a_benchmark_cannot_change(server: ApiServer, name: str, model:
     assert (f"spec.{field}", IMMUTABLE.message) in refused.value.causes
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", BENCHMARKS.values())
 def test_run_policy_can_change(server: ApiServer, name: str, model: type[Resource]) -> None:
     created = create(server, model, smallest(model, name))
     policy = {"suspend": True, "rerun": "again", "history": 2, "ttlSeconds": 600}

@@ -35,6 +35,7 @@ from tierbench.report.tables import (
     trial_rows,
 )
 from tierbench.report.timeline import Timeline, Traces, timelines
+from tierbench.results.quantities import main_quantity
 
 _OPEN_SECTIONS = 3
 _FULL_SECTIONS = 24
@@ -175,7 +176,7 @@ class Article:
     @cached_property
     def quantity(self) -> str:
         """The quantity that classes are compared by."""
-        return next(iter(quantities(self.run)), "durationNanoseconds")
+        return next(iter(quantities(self.run)), main_quantity(self.run.benchmark.kind))
 
     @property
     def quantity_title(self) -> str:
