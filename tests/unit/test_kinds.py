@@ -11,21 +11,25 @@ import pytest
 
 from tests.unit.domain import world
 from tests.unit.domain.world import World
+from tests.unit.report.published import measured
 from tierbench.advice.advise import advise
 from tierbench.advice.matrix import runs
+from tierbench.advice.units import title
 from tierbench.api.benchmark import BENCHMARK_COLUMNS, Benchmark
-from tierbench.api.benchmark_kinds import BENCHMARKS, parts
+from tierbench.api.benchmark_kinds import BENCHMARKS, kind_modules
 from tierbench.api.model import Kind
 from tierbench.api.network import NetworkSpec
 from tierbench.api.placement_advice import PlacementAdviceSpec
-from tierbench.api.result import BenchmarkResult, ResultTrial
+from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultStatus, ResultTrial
 from tierbench.generate.crd import crd_yaml
 from tierbench.generate.dashboards import DashboardModule
 from tierbench.metrics.family import Family, Labels, Samples, gauge, render
 from tierbench.metrics.results import MetricsModule, result_samples
 from tierbench.plan import Case, Factor, Slot
+from tierbench.report.page import render as page
 from tierbench.report.tables import ReportModule, trial_headings, trial_rows
-from tierbench.results.quantities import QuantitiesModule
+from tierbench.results.quantities import QuantitiesModule, main_quantity
+from tierbench.results.record import fail
 from tierbench.workloads.kinds import WorkloadModule
 from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_RUN
 from tierbench.workloads.network import NetworkWorkload
@@ -42,10 +46,10 @@ READERS = ("workloads.kinds", "results.quantities", "metrics.results", "report.t
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_every_kind_has_all_of_its_part(package: str) -> None:
+def test_the_modules_of_every_kind_are_complete(package: str) -> None:
     protocol = PACKAGES[package]
     names = {*inspect.get_annotations(protocol), *(name for name in vars(protocol) if not name.startswith("_"))}
-    for module in parts(package).values():
+    for module in kind_modules(package).values():
         lacking = [name for name in names if not hasattr(module, name)]
         assert not lacking, f"{module.__name__} lacks {lacking}"
         for name in names - set(inspect.get_annotations(protocol)):
@@ -131,7 +135,7 @@ def echo(monkeypatch: pytest.MonkeyPatch) -> None:
         vars(module).update(members)
         monkeypatch.setitem(sys.modules, module.__name__, module)
     for package, reader in zip(ECHO, READERS, strict=True):
-        monkeypatch.setattr(f"tierbench.{reader}._KINDS", parts(package))
+        monkeypatch.setattr(f"tierbench.{reader}._KINDS", kind_modules(package))
     monkeypatch.setitem(world.MEASURED, "echo", {"server": {"cpuPartsPerMillion": 10_000}})
 
 
@@ -164,8 +168,17 @@ def test_a_kind_that_is_added_is_like_the_others() -> None:
     assert "kind: EchoBenchmark" in crd_yaml(EchoBenchmark)
 
 
+@pytest.mark.parametrize("kind", BENCHMARKS)
+def test_a_report_of_nothing_measured_names_what_the_kind_is_read_by(kind: str) -> None:
+    result = measured("cloud", "1M", [(1.0, 0)])
+    spec = result.spec.model_copy(update={"benchmark": BenchmarkReference(kind=kind, name="demo")})
+    failed = fail(spec, ResultStatus(), world.START, "NoReadyNode", "none")
+    html = page(runs([result.model_copy(update={"spec": spec, "status": failed})]), {})
+    assert f"<caption>{title(main_quantity(kind))}, mean" in html
+
+
 @pytest.mark.usefixtures("echo")
 def test_what_a_kind_lacks_is_named() -> None:
     del sys.modules["tierbench.metrics.echo"]
     with pytest.raises(ModuleNotFoundError, match=r"tierbench\.metrics\.echo"):
-        parts("tierbench.metrics")
+        kind_modules("tierbench.metrics")

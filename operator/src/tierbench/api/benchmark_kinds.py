@@ -1,4 +1,4 @@
-"""The kinds of benchmark. A new one is one line here: what other packages have of it is found by its name."""
+"""The kinds of benchmark. A new one is one line here: modules of it in other packages are found by its name."""
 
 from importlib import import_module
 from typing import Any, Final
@@ -15,7 +15,7 @@ BENCHMARKS: Final[dict[str, type[Benchmark]]] = {
 }
 
 
-def parts(package: str) -> dict[str, Any]:
+def kind_modules(package: str) -> dict[str, Any]:
     """A package's module of each kind: that of FileTransferBenchmark is called `file_transfer`.
 
     Raises:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from tierbench.api.benchmark import BenchmarkStatus, Phase
-from tierbench.api.benchmark_kinds import parts
+from tierbench.api.benchmark_kinds import kind_modules
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.metrics import preflight
 from tierbench.metrics.family import Labels, Samples, gauge
@@ -20,7 +20,7 @@ class MetricsModule(Protocol):
         """Everything that only this kind says."""
 
 
-_KINDS: Final[Mapping[str, MetricsModule]] = parts("tierbench.metrics")
+_KINDS: Final[Mapping[str, MetricsModule]] = kind_modules("tierbench.metrics")
 
 PHASE: Final = gauge("tierbench_benchmark_phase", "1 for the phase that the benchmark is in, 0 for the others.")
 CASES: Final = gauge("tierbench_benchmark_cases", "Cases of the run under way, or of the last one, by state.")

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from tierbench.advice.matrix import Run
 from tierbench.advice.units import DASH, show, show_level, words
-from tierbench.api.benchmark_kinds import parts
+from tierbench.api.benchmark_kinds import kind_modules
 from tierbench.api.contract import Outcome
 from tierbench.api.node_network import EchoSpread, NodeNetwork
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultTrial
@@ -121,7 +121,7 @@ class ReportModule(Protocol):
         """The cells in the order of HEADINGS."""
 
 
-_KINDS: Final[Mapping[str, ReportModule]] = parts("tierbench.report")
+_KINDS: Final[Mapping[str, ReportModule]] = kind_modules("tierbench.report")
 _FIRST_HEADINGS: Final = ("Class", "Node", "Trial", "Outcome", "Time", "Throughput", "Retries")
 _LAST_HEADINGS: Final = ("Begun",)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from tierbench.api.benchmark import BenchmarkSpec
-from tierbench.api.benchmark_kinds import parts
+from tierbench.api.benchmark_kinds import kind_modules
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Images, Workload
 
@@ -15,7 +15,7 @@ class WorkloadModule(Protocol):
     WORKLOAD: Callable[[Owner, Any, Images], Workload]
 
 
-_KINDS: Final[Mapping[str, WorkloadModule]] = parts("tierbench.workloads")
+_KINDS: Final[Mapping[str, WorkloadModule]] = kind_modules("tierbench.workloads")
 
 
 def workload_of(owner: Owner, spec: BenchmarkSpec, images: Images) -> Workload:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
-from tierbench.api.benchmark_kinds import parts
+from tierbench.api.benchmark_kinds import kind_modules
 from tierbench.api.result import ResultTrial
 
 
@@ -18,7 +18,7 @@ class QuantitiesModule(Protocol):
         """Quantities by name; nothing if the trial is of another kind."""
 
 
-_KINDS: Final[Mapping[str, QuantitiesModule]] = parts(__name__)
+_KINDS: Final[Mapping[str, QuantitiesModule]] = kind_modules(__name__)
 
 
 def quantities(trials: Sequence[ResultTrial]) -> dict[str, list[float]]:
