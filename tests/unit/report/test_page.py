@@ -135,7 +135,7 @@ def statistic(mean: int) -> dict[str, int]:
     return {"count": 5, "mean": mean, "standardDeviation": mean // 100, **around, **ends}
 
 
-def unknown_kind(
+def of_kind(
     kind: str, levels: Mapping[str, str], server: str, case: int, statistics: Mapping[str, int]
 ) -> BenchmarkResult:
     return BenchmarkResult.model_validate(
@@ -161,7 +161,7 @@ def unknown_kind(
 
 def test_a_broker_shows_although_nothing_here_knows_it() -> None:
     results = [
-        unknown_kind(
+        of_kind(
             "BrokerBenchmark",
             {"broker": "kafka", "delivery": delivery, "payloadSize": payload},
             server,
@@ -185,7 +185,7 @@ def test_a_broker_shows_although_nothing_here_knows_it() -> None:
 
 def test_a_network_ranks_by_rate() -> None:
     results = [
-        unknown_kind("NetworkBenchmark", {"direction": "Upload"}, server, case, {"throughputBitsPerSecond": rate})
+        of_kind("NetworkBenchmark", {"direction": "Upload"}, server, case, {"throughputBitsPerSecond": rate})
         for case, (server, rate) in enumerate((("cloud", 9 * 10**8), ("pi", 10**8)), start=1)
     ]
     text = "".join(outline(page(results)).text).replace("\xa0", " ")

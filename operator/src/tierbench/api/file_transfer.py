@@ -144,6 +144,7 @@ class FileTransferBenchmark(Benchmark):
         description="FileTransferBenchmark measures how fast nginx serves files from each class of node: "
         "from which class, and up to which size?",
     )
+    PREFIX: ClassVar[str] = "ft"
     SPEC_RULES: ClassVar[tuple[Rule, ...]] = (bounded_pairs("size(self.clients.nodeClasses)"), _BOUNDED_MATRIX)
 
     spec: FileTransferSpec

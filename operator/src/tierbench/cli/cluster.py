@@ -11,7 +11,7 @@ from urllib3.exceptions import HTTPError
 from yaml import YAMLError
 
 from tierbench.api.benchmark import Benchmark
-from tierbench.api.kinds import BENCHMARKS
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import GROUP, VERSION, Kind
 from tierbench.api.node_class import NodeClass
 from tierbench.api.result import BenchmarkResult
@@ -89,7 +89,7 @@ class Cluster:
         Raises:
             Problem: there is none of that name, or more than one.
         """
-        models = BENCHMARKS if reference.kind is None else (reference.kind,)
+        models = BENCHMARKS.values() if reference.kind is None else (reference.kind,)
         found = [benchmark for model in models if (benchmark := self.get(model, reference.name)) is not None]
         if not found:
             kinds = ",".join(model.KIND.plural for model in models)
@@ -148,7 +148,7 @@ class Cluster:
             Problem: the API server does not answer, or refuses.
         """
         items: list[dict[str, Any]] = []
-        for model in BENCHMARKS:
+        for model in BENCHMARKS.values():
             items += self.list(model.KIND)["items"]
         selector = {} if reference is None else {"label_selector": f"{LABEL_BENCHMARK}={reference.name}"}
         items += self.list(BenchmarkResult.KIND, **selector)["items"]

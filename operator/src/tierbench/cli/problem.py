@@ -14,3 +14,7 @@ class ExitCode(IntEnum):
 
 class Problem(Exception):  # noqa: N818 (a problem of the user's, told in one line)
     """Something the user can do something about: the message is one line and says what."""
+
+
+class UnknownKind(Problem):
+    """An object is of a kind of benchmark that another version has: the rest can be used without it."""

@@ -11,6 +11,7 @@ import kopf
 from pydantic import ValidationError
 
 from tierbench.api.benchmark import Benchmark, Phase
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import API_VERSION
 from tierbench.controller.context import Context
 from tierbench.domain import reasons
@@ -26,7 +27,7 @@ from tierbench.kube.events import post
 from tierbench.kube.leases import NodeTakenError
 from tierbench.kube.logs import LogFollower
 from tierbench.kube.observe import look_around
-from tierbench.workloads.kinds import KINDS
+from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.names import ROLE_CLIENT, Owner
 from tierbench.workloads.strimzi import uses_strimzi
 from tierbench.workloads.workload import Workload
@@ -185,7 +186,7 @@ class Loop:
         if raw["metadata"]["uid"] != owner.uid:
             raise GoneError
         try:
-            return KINDS[owner.kind].bind(raw, owner, context.settings.images)
+            benchmark = BENCHMARKS[owner.kind].model_validate(raw)
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(map(str, first["loc"]))
@@ -194,6 +195,7 @@ class Loop:
                 "that version, or delete the benchmark and create it again."
             )
             raise UnreadableError(message) from error
+        return benchmark, workload_of(owner, benchmark.spec, context.settings.images)
 
     async def _name_foreign(self, observed: Observed) -> None:
         """One event for what bears the benchmark's labels and is not its own."""

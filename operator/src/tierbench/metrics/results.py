@@ -1,18 +1,26 @@
 """What one ended result of any kind says, and one benchmark."""
 
-from types import ModuleType
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, Protocol
 
 from tierbench.api.benchmark import BenchmarkStatus, Phase
+from tierbench.api.benchmark_kinds import kind_modules
 from tierbench.api.result import BenchmarkResult, ResultPhase
-from tierbench.metrics import broker, file_transfer, network, preflight
-from tierbench.metrics.family import Samples, gauge
+from tierbench.metrics import preflight
+from tierbench.metrics.family import Labels, Samples, gauge
 
-KINDS: Final[dict[str, ModuleType]] = {
-    "FileTransferBenchmark": file_transfer,
-    "BrokerBenchmark": broker,
-    "NetworkBenchmark": network,
-}
+
+class MetricsModule(Protocol):
+    """What a kind's module in this package has."""
+
+    def labels(self, result: BenchmarkResult) -> Labels:
+        """The levels of the case as labels."""
+
+    def add(self, samples: Samples, result: BenchmarkResult) -> None:
+        """Everything that only this kind says."""
+
+
+_KINDS: Final[Mapping[str, MetricsModule]] = kind_modules("tierbench.metrics")
 
 PHASE: Final = gauge("tierbench_benchmark_phase", "1 for the phase that the benchmark is in, 0 for the others.")
 CASES: Final = gauge("tierbench_benchmark_cases", "Cases of the run under way, or of the last one, by state.")
@@ -75,10 +83,10 @@ def result_samples(result: BenchmarkResult) -> Samples:
     """What an ended result says.
 
     Raises:
-        KeyError, ValueError: it is of no kind that has metrics, or its levels are not those of its kind.
+        KeyError, ValueError: its levels are not those of its kind.
     """
     spec, status = result.spec, result.status
-    kind = KINDS[spec.benchmark.kind]
+    kind = _KINDS[spec.benchmark.kind]
     samples = Samples(
         {
             "benchmark_namespace": result.metadata.namespace or "",

@@ -16,7 +16,7 @@ from tierbench.advice.estimate import estimate, quantities, smaller_is_better
 from tierbench.advice.matrix import CLIENT, Run, Table
 from tierbench.advice.units import level_in_words, show_level, show_with_deviation, title, words
 from tierbench.advice.words import Standing, Stretch, answer, joined, retries, standings, stretches, verdict, where
-from tierbench.api.kinds import BENCHMARKS
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.report import distributions
 from tierbench.report.distributions import distribution_figures
 from tierbench.report.evidence import EVIDENCE
@@ -35,6 +35,7 @@ from tierbench.report.tables import (
     trial_rows,
 )
 from tierbench.report.timeline import Timeline, Traces, timelines
+from tierbench.results.quantities import main_quantity
 
 _OPEN_SECTIONS = 3
 _FULL_SECTIONS = 24
@@ -170,13 +171,12 @@ class Article:
     @property
     def question(self) -> str:
         """What the kind of benchmark measures."""
-        kinds = [model.KIND for model in BENCHMARKS if self.run.benchmark.kind == model.KIND.kind]
-        return kinds[0].description if kinds else ""
+        return BENCHMARKS[self.run.benchmark.kind].KIND.description
 
     @cached_property
     def quantity(self) -> str:
         """The quantity that classes are compared by."""
-        return next(iter(quantities(self.run)), "durationNanoseconds")
+        return next(iter(quantities(self.run)), main_quantity(self.run.benchmark.kind))
 
     @property
     def quantity_title(self) -> str:

@@ -141,3 +141,6 @@ class BrokerWorkload:
 
     def _broker(self, slot: Slot) -> Broker:
         return broker_of(self.spec, slot)
+
+
+WORKLOAD: Final = BrokerWorkload

@@ -83,3 +83,6 @@ class FileTransfer:
     def preflight(self) -> tuple[Workload, ...]:
         """The network, on the way that downloads take."""
         return preflight(self.owner, self.spec, self.spec.access, self.images)
+
+
+WORKLOAD: Final = FileTransfer

@@ -84,3 +84,6 @@ class NetworkWorkload:
     def preflight(self) -> tuple[Workload, ...]:
         """Nothing: the network is what the cases measure."""
         return ()
+
+
+WORKLOAD: Final = NetworkWorkload
