@@ -11,7 +11,6 @@ from tierbench.advice.crossover import Crossover, crossovers
 from tierbench.advice.derived import RETRIES, percentile_of, with_quantities
 from tierbench.advice.matrix import Matrix, Table
 from tierbench.advice.selection import Selection, select
-from tierbench.advice.units import percent, title
 from tierbench.advice.verdicts import Inquiry
 from tierbench.advice.words import Standing, joined, retries, said_of_all, standings
 from tierbench.advice.workload import items, measure, same
@@ -34,6 +33,7 @@ from tierbench.api.placement_advice import (
 )
 from tierbench.api.result import BenchmarkResult, Display, Note
 from tierbench.results.quantities import rate_quantity, time_quantity
+from tierbench.results.units import percent, title
 
 ANSWERED: Final = "Answered"
 ORDER_CHANGES: Final = "OrderChanges"

@@ -7,12 +7,13 @@ from typing import Final
 
 from tierbench.advice.compare import SIGNIFICANCE, Difference, adjusted, pairs
 from tierbench.advice.crossover import Crossover
-from tierbench.advice.units import percent, show_number, words
 from tierbench.advice.verdicts import HARMLESS, Inquiry
 from tierbench.advice.words import joined
 from tierbench.api.placement_advice import Verdict
 from tierbench.api.result import Note
+from tierbench.results.levels import show_number
 from tierbench.results.statistics import CONFIDENCE
+from tierbench.results.units import percent, words
 
 MISLEADING: Final = frozenset({"OneNode", "NotValid", "MediansDisagree", "NodesDiffer", "LimitUnsure", "TrialsFailed"})
 """Caveats with which an answer may mislead."""

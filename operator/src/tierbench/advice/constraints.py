@@ -6,13 +6,14 @@ from typing import Final
 
 from tierbench.advice.derived import percentile_of
 from tierbench.advice.estimate import estimate, smaller_is_better
-from tierbench.advice.units import level_in_words, show, title
 from tierbench.advice.words import joined
 from tierbench.advice.workload import Measured, Part
 from tierbench.api.limits import Limits
 from tierbench.api.placement_advice import Constraints
 from tierbench.api.quantity import parse_size
+from tierbench.results.levels import level_in_words
 from tierbench.results.quantities import rate_quantity, time_quantity
+from tierbench.results.units import show, title
 
 _MILLISECOND: Final = 10**6
 _BITS: Final = 8

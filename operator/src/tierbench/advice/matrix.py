@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from tierbench.advice.units import is_size, number_of_level
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
+from tierbench.results.levels import is_size, number_of_level
 
 CLIENT: Final = "client"
 

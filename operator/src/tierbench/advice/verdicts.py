@@ -10,10 +10,10 @@ from tierbench.advice.constraints import Breach, architecture_breaches, breaches
 from tierbench.advice.estimate import Estimate, margin
 from tierbench.advice.matrix import Run
 from tierbench.advice.selection import Selection
-from tierbench.advice.units import percent
 from tierbench.advice.words import joined
 from tierbench.advice.workload import Item, Measured, asked, measure
 from tierbench.api.placement_advice import PlacementAdviceSpec, RankedClass, Verdict
+from tierbench.results.units import percent
 
 HARMLESS: Final = frozenset({"SpreadTooWide", "TrialsFailed", "TrialsMissing", "ServerNotObserved"})
 """Reasons of results that are not valid which intervals and caveats account for."""

@@ -7,7 +7,7 @@ from itertools import groupby
 from tierbench.advice.compare import Contest, contests
 from tierbench.advice.estimate import margin, means, quantities, smaller_is_better
 from tierbench.advice.matrix import Run, Table
-from tierbench.advice.units import level_in_words
+from tierbench.results.levels import level_in_words
 
 
 @dataclass(frozen=True)

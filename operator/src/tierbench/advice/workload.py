@@ -8,10 +8,10 @@ from statistics import fmean
 from tierbench.advice.compare import Contest, contests
 from tierbench.advice.estimate import Estimate, of_class, of_node, reading, weighted
 from tierbench.advice.matrix import EMPTY, Cell
-from tierbench.advice.units import level_in_words, number_of_level
 from tierbench.advice.words import joined
 from tierbench.api.placement_advice import Workload
 from tierbench.api.result import BenchmarkResult
+from tierbench.results.levels import level_in_words, number_of_level
 
 Levels = tuple[tuple[str, str], ...]
 

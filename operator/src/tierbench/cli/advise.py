@@ -14,7 +14,6 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tierbench.advice.advise import ORDER_CHANGES, advise
-from tierbench.advice.units import DASH, percent, show, show_interval, title
 from tierbench.api.model import API_VERSION, Metadata
 from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceStatus, RankedClass, Verdict
 from tierbench.api.result import BenchmarkResult
@@ -24,6 +23,7 @@ from tierbench.cli.files import read_files
 from tierbench.cli.objects import Objects
 from tierbench.cli.problem import ExitCode, Problem
 from tierbench.cli.question import asks, check, choose_question, question
+from tierbench.results.units import DASH, percent, show, show_interval, title
 
 _WIDE: Final = 200
 _STYLES: Final = {

@@ -12,7 +12,6 @@ from rich.text import Text
 from tierbench.advice.advise import quantity_of
 from tierbench.advice.comparison import Change, compare
 from tierbench.advice.matrix import Run, newest, runs
-from tierbench.advice.units import level_in_words, percent, show, title
 from tierbench.advice.verdicts import chance
 from tierbench.advice.words import joined
 from tierbench.api.result import BenchmarkResult
@@ -21,6 +20,8 @@ from tierbench.cli.choice import read_objects
 from tierbench.cli.objects import names, parse_reference
 from tierbench.cli.problem import ExitCode, Problem
 from tierbench.cli.question import OBJECTIVES
+from tierbench.results.levels import level_in_words
+from tierbench.results.units import percent, show, title
 
 _WIDE: Final = 200
 _LARGEST: Final = 1000

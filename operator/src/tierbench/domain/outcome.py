@@ -6,7 +6,6 @@ from typing import Final
 
 from tierbench.advice.comparison import Change, compare
 from tierbench.advice.constraints import Breach, breaches
-from tierbench.advice.units import percent, show, title
 from tierbench.advice.workload import items, measure
 from tierbench.api.limits import Limits
 from tierbench.api.result import BenchmarkResult, ResultPhase
@@ -14,8 +13,9 @@ from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.conditions import Said
 from tierbench.domain.run import Run
-from tierbench.results.display import case_words
+from tierbench.results.levels import levels_in_short
 from tierbench.results.quantities import main_quantity, rate_quantity
+from tierbench.results.units import percent, show, title
 
 _NAMED: Final = 3
 
@@ -106,7 +106,7 @@ def _worse(run: Run, other: int) -> Iterator[Change]:
 
 
 def _words(change: Change, other: int) -> str:
-    levels, share = case_words(change.levels), change.share
+    levels, share = levels_in_short(change.levels), change.share
     by = "" if share is None else f", {percent(abs(share))} worse"
     values = f"{show(change.quantity, change.second.mean)} instead of {show(change.quantity, change.first.mean)}"
     return (

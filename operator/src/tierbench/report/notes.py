@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from tierbench.advice.matrix import Run
-from tierbench.advice.units import show_level
 from tierbench.advice.words import joined
 from tierbench.api.node_network import NodeNetwork
 from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.results.levels import show_level
 
 _ENOUGH_TRIALS: Final = 10
 

@@ -14,7 +14,6 @@ from markupsafe import Markup, escape
 
 from tierbench.advice.estimate import estimate, quantities, smaller_is_better
 from tierbench.advice.matrix import CLIENT, Run, Table
-from tierbench.advice.units import level_in_words, show_level, show_with_deviation, title, words
 from tierbench.advice.words import Standing, Stretch, answer, joined, retries, standings, stretches, verdict, where
 from tierbench.api.kinds import BENCHMARKS
 from tierbench.report import distributions
@@ -35,6 +34,8 @@ from tierbench.report.tables import (
     trial_rows,
 )
 from tierbench.report.timeline import Timeline, Traces, timelines
+from tierbench.results.levels import level_in_words, show_level
+from tierbench.results.units import show_with_deviation, title, words
 
 _OPEN_SECTIONS = 3
 _FULL_SECTIONS = 24

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from tierbench.advice.matrix import Run
-from tierbench.advice.units import DASH, show, show_level, words
 from tierbench.api.contract import Exchange, Outcome, ServerSample
 from tierbench.api.node_network import EchoSpread, NodeNetwork
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultTrial
 from tierbench.report.notes import networks
+from tierbench.results.levels import show_level
 from tierbench.results.networks import quantities as measured
 from tierbench.results.quantities import quantities, rate_quantity
+from tierbench.results.units import DASH, show, words
 
 
 @dataclass(frozen=True)

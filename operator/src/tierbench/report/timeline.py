@@ -9,13 +9,13 @@ from typing import Final
 from markupsafe import Markup
 
 from tierbench.advice.matrix import Run
-from tierbench.advice.units import tick, unit_for
 from tierbench.api.result import BenchmarkResult
 from tierbench.api.trace import BenchmarkTrace, TrialTrace
 from tierbench.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from tierbench.report.notes import case_name
 from tierbench.report.svg import element, linear, linear_ticks, path
 from tierbench.results.traces import STATES, Connection, connections
+from tierbench.results.units import tick, unit_for
 
 MOST_LINES: Final = 6
 _ROW: Final = 26.0

@@ -7,7 +7,7 @@ from tierbench.api.contract import Histogram, TrialLine
 from tierbench.api.node_network import EchoSpread, NodeNetwork, Way
 from tierbench.api.result import Note, ResultSpec, ResultTrial
 from tierbench.results import histogram
-from tierbench.results.display import bit_rate, duration
+from tierbench.results.units import show
 
 BOUND_SHARE: Final = 0.9
 # A burst, or another network than the one before: then it was not the limit.
@@ -62,12 +62,12 @@ def worst(networks: Sequence[NodeNetwork]) -> dict[str, float]:
 def in_words(network: NodeNetwork) -> str:
     """The network in a sentence: cloud-1 to user-1: 94.1 Mbit/s up, 93.9 Mbit/s down, ping 412 µs."""
     said = [
-        f"{bit_rate(way.bits_per_second)} {name}"
+        f"{show('throughputBitsPerSecond', way.bits_per_second)} {name}"
         for way, name in ((network.upload, "up"), (network.download, "down"))
         if way is not None
     ]
     if network.ping is not None and network.ping.mean_nanoseconds is not None:
-        said.append(f"ping {duration(network.ping.mean_nanoseconds)}")
+        said.append(f"ping {show('pingNanoseconds', network.ping.mean_nanoseconds)}")
     if network.reason is not None:
         said.append(f"not all is measured ({network.reason}): {network.message}")
     return f"{network.client_node} to {network.server_node}: {', '.join(said)}"
@@ -84,7 +84,8 @@ def network_bound(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
         if way is not None and bound:
             message = (
                 f"In {len(bound)} of {len(good)} trials at least {100 * BOUND_SHARE:.0f} % of the "
-                f"{bit_rate(way.bits_per_second)} {name} that iperf3 got before: the network was the limit."
+                f"{show('throughputBitsPerSecond', way.bits_per_second)} {name} that iperf3 got before: "
+                "the network was the limit."
             )
             return [Note(reason="NetworkBound", message=message)]
     return []

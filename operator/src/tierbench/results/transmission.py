@@ -6,8 +6,8 @@ from typing import Final
 
 from tierbench.api.contract import Flow
 from tierbench.api.result import Note, ResultSpec, ResultTrial
-from tierbench.results.display import bit_rate
 from tierbench.results.shares import fairness
+from tierbench.results.units import show
 
 SATURATED_CORE_SHARE: Final = 0.9
 EVEN_FAIRNESS: Final = 0.95
@@ -42,7 +42,7 @@ def _taken(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
         return []
     node = spec.clients[most] if most < len(spec.clients) else spec.client
     message = (
-        f"Client {most + 1} ({node.node}, {node.node_class}) had {bit_rate(rates[most])}, "
+        f"Client {most + 1} ({node.node}, {node.node_class}) had {show('throughputBitsPerSecond', rates[most])}, "
         f"{100 * rates[most] / total:.0f} % of what they had in all; even shares are {100 / len(rates):.0f} %."
     )
     return [Note(reason="UnevenShares", message=message)]
