@@ -13,7 +13,7 @@ from tierbench.advice.matrix import Run, Table
 from tierbench.advice.words import Standing, answer, retries, standings, verdict
 from tierbench.report.notes import case_notes, cautions, networks
 from tierbench.results.levels import show_level
-from tierbench.results.networks import in_words
+from tierbench.results.node_network import in_words
 from tierbench.results.quantities import rate_quantity
 from tierbench.results.units import show, show_with_deviation, title, words
 

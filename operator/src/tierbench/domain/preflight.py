@@ -18,7 +18,7 @@ from tierbench.domain.run import Run
 from tierbench.domain.servers import bring_up
 from tierbench.domain.views import JobView, PodView, Problem
 from tierbench.plan import Case, Slot
-from tierbench.results.networks import figures, in_words
+from tierbench.results.node_network import figures, in_words
 from tierbench.workloads.names import ROLE_CLIENT
 from tierbench.workloads.workload import ClientSite, Part, RunningServer, ServerSite, Workload
 

@@ -10,7 +10,7 @@ from tierbench.api.node_network import EchoSpread, NodeNetwork
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultTrial
 from tierbench.report.notes import networks
 from tierbench.results.levels import show_level
-from tierbench.results.networks import quantities as measured
+from tierbench.results.node_network import quantities as measured
 from tierbench.results.quantities import quantities, rate_quantity
 from tierbench.results.units import DASH, show, words
 

@@ -14,7 +14,7 @@ EVEN_FAIRNESS: Final = 0.95
 TOGETHER_PARTS_PER_MILLION: Final = 950_000
 
 
-def network_facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
+def facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
     """What explains the numbers and spoils nothing: what was lost, and who took the bandwidth."""
     notes = _taken(spec, good)
     flows = [flow for trial in good for flow in _flows(trial)]
@@ -48,7 +48,7 @@ def _taken(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
     return [Note(reason="UnevenShares", message=message)]
 
 
-def network_invalid(good: Sequence[ResultTrial]) -> list[Note]:
+def invalid(good: Sequence[ResultTrial]) -> list[Note]:
     """What could have spoiled the numbers: a server that was the limit, clients that were not at once what they were to
     be. That a client was the limit is said for every kind."""
     notes = []
