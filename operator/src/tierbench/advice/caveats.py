@@ -5,7 +5,7 @@ from math import ceil, exp, log
 from statistics import NormalDist
 from typing import Final
 
-from tierbench.advice.compare import SIGNIFICANCE, Difference, adjusted, pairs
+from tierbench.advice.contests import SIGNIFICANCE, Difference, adjusted, pairs
 from tierbench.advice.crossover import Crossover
 from tierbench.advice.verdicts import HARMLESS, Inquiry
 from tierbench.advice.words import joined

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from tierbench.advice.compare import Contest, contests, pairs
 from tierbench.advice.constraints import Breach, architecture_breaches, breaches
+from tierbench.advice.contests import Contest, contests, pairs
 from tierbench.advice.estimate import Estimate, margin
 from tierbench.advice.matrix import Run
 from tierbench.advice.selection import Selection

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tierbench.advice.compare import Contest, contests
+from tierbench.advice.contests import Contest, contests
 from tierbench.advice.estimate import margin, means, quantities, smaller_is_better
 from tierbench.advice.matrix import Run, Table
 from tierbench.results.levels import level_in_words

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
 
-from tierbench.advice.compare import Contest, contests
+from tierbench.advice.contests import Contest, contests
 from tierbench.advice.estimate import Estimate, of_class, of_node, reading, weighted
 from tierbench.advice.matrix import EMPTY, Cell
 from tierbench.advice.words import joined

@@ -14,9 +14,9 @@ from tierbench.domain.actions import AcquireLeases, Action, Create, Decision, De
 from tierbench.domain.conditions import Said
 from tierbench.domain.observed import PodLog
 from tierbench.domain.placing import LEASE_MARGIN, refusal_event
-from tierbench.domain.report import case_words, report
 from tierbench.domain.run import Run
 from tierbench.domain.servers import node_problem
+from tierbench.domain.status import case_words, report
 from tierbench.domain.views import JobView, PodView, Problem
 from tierbench.plan import Case
 from tierbench.results.output import SealState, check_seal

@@ -12,8 +12,8 @@ from tierbench.domain.actions import Action, Decision, DeleteJob, DeleteResult, 
 from tierbench.domain.conditions import Said, conditions
 from tierbench.domain.observed import Observed, Surroundings, out_of_reach
 from tierbench.domain.outcome import outcome
-from tierbench.domain.report import report
 from tierbench.domain.run import Run
+from tierbench.domain.status import report
 from tierbench.domain.strimzi_server import retire
 from tierbench.domain.views import format_time
 from tierbench.workloads.names import ROLE_SERVER

@@ -9,8 +9,8 @@ from tierbench.domain.actions import AcquireLeases, Action, Decision, DeleteJob,
 from tierbench.domain.conditions import Said
 from tierbench.domain.node_classes import assign
 from tierbench.domain.outcome import begun
-from tierbench.domain.report import case_words, report
 from tierbench.domain.run import Run
+from tierbench.domain.status import case_words, report
 from tierbench.domain.views import Problem, parse_time
 from tierbench.plan import Case
 from tierbench.results.record import fail
