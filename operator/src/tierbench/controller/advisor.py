@@ -14,10 +14,10 @@ from tierbench.api.model import API_VERSION
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.advising import answer, news
+from tierbench.domain.results import ResultStore
 from tierbench.kube.client import ADVICES, RESULTS, UNANSWERED, Kube, NotFoundError
 from tierbench.kube.cluster import ClusterView
 from tierbench.kube.events import post
-from tierbench.metrics.cache import ResultCache
 from tierbench.workloads.names import LABEL_BENCHMARK, Owner
 
 _ERROR_SECONDS: Final = 5.0
@@ -32,7 +32,7 @@ _logger = logging.getLogger(__name__)
 class Advisor:
     """Knows all advices by namespace and name, and which are due. Results are read anew for each answer."""
 
-    def __init__(self, kube: Kube, results: ResultCache, cluster: ClusterView) -> None:
+    def __init__(self, kube: Kube, results: ResultStore[Any], cluster: ClusterView) -> None:
         self._kube = kube
         self._results = results
         self._cluster = cluster
