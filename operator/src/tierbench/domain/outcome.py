@@ -6,7 +6,7 @@ from typing import Final
 
 from tierbench.advice.comparison import Change, compare
 from tierbench.advice.constraints import Breach, breaches
-from tierbench.advice.workload import items, measure
+from tierbench.advice.workload import items, sort_results
 from tierbench.api.limits import Limits
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain import reasons
@@ -73,7 +73,7 @@ def _breaches(run: Run, results: Sequence[BenchmarkResult]) -> Iterator[tuple[st
     for result in results:
         places.setdefault((result.spec.server.node_class, result.spec.client.node_class), []).append(result)
     for (server, client), found in places.items():
-        for breach in breaches(measure(found, items(None)), server, constraints, kind):
+        for breach in breaches(sort_results(found, items(None)), server, constraints, kind):
             if not breach.unsure:
                 yield f"{server} to {client}", breach
 
