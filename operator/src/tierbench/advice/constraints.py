@@ -6,8 +6,9 @@ from typing import Final
 
 from tierbench.advice.derived import percentile_of
 from tierbench.advice.estimate import estimate, smaller_is_better
+from tierbench.advice.matrix import Cell
 from tierbench.advice.words import joined
-from tierbench.advice.workload import Combination, Measured
+from tierbench.advice.workload import Measured
 from tierbench.api.limits import Limits
 from tierbench.api.placement_advice import Constraints
 from tierbench.api.quantity import parse_size
@@ -58,14 +59,15 @@ def limits(constraints: Limits, kind: str) -> tuple[Limit, ...]:
 def breaches(measured: Measured, name: str, constraints: Limits, kind: str) -> Iterator[Breach]:
     """What a class does not keep to, or might not."""
     for combination in measured.combinations:
-        if not measured.cell(name, combination).results:
+        cell = measured.cell(name, combination)
+        if not cell.results:
             continue
+        place = _at(measured, cell)
         for limit in limits(constraints, kind):
-            yield from _beyond(measured, name, combination, limit)
-        retries = measured.cell(name, combination).retries
-        if constraints.maximum_retries is not None and retries > constraints.maximum_retries:
-            message = f"{retries} retries{_at(measured, name, combination)}; at most {constraints.maximum_retries} are allowed."
-            yield Breach("TooManyRetries", message)
+            yield from _beyond(cell, place, limit)
+        allowed = constraints.maximum_retries
+        if allowed is not None and cell.retries > allowed:
+            yield Breach("TooManyRetries", f"{cell.retries} retries{place}; at most {allowed} are allowed.")
 
 
 def architecture_breaches(measured: Measured, name: str, constraints: Constraints) -> Iterator[Breach]:
@@ -77,9 +79,9 @@ def architecture_breaches(measured: Measured, name: str, constraints: Constraint
         yield Breach("ArchitectureExcluded", f"Its nodes are {joined(others) or 'unknown'}; {wanted} is asked for.")
 
 
-def _beyond(measured: Measured, name: str, combination: Combination, limit: Limit) -> Iterator[Breach]:
-    found = estimate(measured.cell(name, combination), limit.quantity)
-    what, place = title(limit.quantity), _at(measured, name, combination)
+def _beyond(cell: Cell, place: str, limit: Limit) -> Iterator[Breach]:
+    found = estimate(cell, limit.quantity)
+    what = title(limit.quantity)
     if found is None:
         message = f"{what} was not measured{place}, so it is not known whether it keeps to the constraint."
         yield Breach(limit.reason, message, unknown=True)
@@ -94,7 +96,7 @@ def _beyond(measured: Measured, name: str, combination: Combination, limit: Limi
         yield Breach(limit.reason, message, unsure=True)
 
 
-def _at(measured: Measured, name: str, combination: Combination) -> str:
-    levels = measured.cell(name, combination).results[0].spec.levels
+def _at(measured: Measured, cell: Cell) -> str:
+    levels = cell.results[0].spec.levels
     words = ", ".join(level_in_words(factor, levels[factor]) for factor in sorted(measured.varying))
     return f" at {words}" if words else ""

@@ -8,7 +8,7 @@ from typing import Final
 from tierbench.advice.constraints import Breach, architecture_breaches, breaches
 from tierbench.advice.contests import Contest, contests, pairs
 from tierbench.advice.estimate import Estimate, margin
-from tierbench.advice.matrix import Run
+from tierbench.advice.matrix import RunResults
 from tierbench.advice.selection import Selection
 from tierbench.advice.words import joined
 from tierbench.advice.workload import Item, Levels, Measured, asked, sort_results
@@ -118,7 +118,7 @@ class Inquiry:
                         found.setdefault(frozenset((first, second)), set()).add((winner, loser))
         return tuple(next(iter(sorted(winners))) for winners in found.values() if len(winners) > 1)
 
-    def _comparable_runs(self) -> Iterable[Run]:
+    def _comparable_runs(self) -> Iterable[RunResults]:
         """Runs that measured all that is compared, if there are several."""
         every = (*self.selection.current, *self.selection.before)
         if len(every) == 1:
@@ -193,10 +193,8 @@ class Inquiry:
     def ranking(self) -> tuple[RankedClass, ...]:
         """Every class: by verdict, then by value."""
         place = {name: number for number, name in enumerate(_by_value(self))}
-        order = list(Verdict)
-        names = sorted(
-            self.judgements, key=lambda name: (order.index(self.judgements[name].verdict), place.get(name, len(place)))
-        )
+        found, order = self.judgements, list(Verdict)
+        names = sorted(found, key=lambda name: (order.index(found[name].verdict), place.get(name, len(place))))
         return tuple(_ranked(self, name) for name in names)
 
 

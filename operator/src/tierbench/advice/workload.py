@@ -9,7 +9,7 @@ from tierbench.advice.contests import Contest, contests
 from tierbench.advice.estimate import Estimate, of_class, of_node, reading, weighted
 from tierbench.advice.matrix import EMPTY, Cell
 from tierbench.advice.words import joined
-from tierbench.api.placement_advice import Workload
+from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.levels import level_in_words, number_of_level
 
@@ -39,7 +39,7 @@ def same(level: str) -> str:
     return level if number is None else f"{number:.0f}"
 
 
-def items(workload: Workload | None) -> tuple[Item, ...]:
+def items(workload: WorkloadProfile | None) -> tuple[Item, ...]:
     """What is asked for; without a workload one item that any level meets."""
     if workload is None:
         return (Item({}, 1),)

@@ -7,11 +7,11 @@ from typing import Any
 
 from tierbench.cli.problem import ExitCode
 
-Run = Callable[[argparse.Namespace], ExitCode]
+Handler = Callable[[argparse.Namespace], ExitCode]
 Subparsers = Any  # argparse gives its class no public name
 
 
-def command(commands: Subparsers, name: str, run: Run, text: str) -> argparse.ArgumentParser:
+def command(commands: Subparsers, name: str, run: Handler, text: str) -> argparse.ArgumentParser:
     """A command with the arguments that say which cluster."""
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
     parser.set_defaults(run=run)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tierbench.advice.matrix import Run
+from tierbench.advice.matrix import RunResults
 from tierbench.advice.words import joined
 from tierbench.advice.workload import same
 from tierbench.api.result import BenchmarkResult
@@ -17,7 +17,9 @@ from tierbench.cli.problem import Problem
 from tierbench.report.timeline import Traces
 
 
-def chosen_runs(options: argparse.Namespace) -> tuple[Sequence[Run], Mapping[tuple[str, str, str], Mapping[str, Any]]]:
+def chosen_runs(
+    options: argparse.Namespace,
+) -> tuple[Sequence[RunResults], Mapping[tuple[str, str, str], Mapping[str, Any]]]:
     """The runs, and the specs of their benchmarks as far as they are known.
 
     Raises:
@@ -29,7 +31,7 @@ def chosen_runs(options: argparse.Namespace) -> tuple[Sequence[Run], Mapping[tup
 
 def chosen_with_traces(
     options: argparse.Namespace,
-) -> tuple[Sequence[Run], Mapping[tuple[str, str, str], Mapping[str, Any]], Traces]:
+) -> tuple[Sequence[RunResults], Mapping[tuple[str, str, str], Mapping[str, Any]], Traces]:
     """The same, with the traces of their cases: from a cluster, each is asked for by its name.
 
     Raises:
@@ -53,7 +55,7 @@ def _traced(result: BenchmarkResult) -> bool:
     return any(flow.tcp is not None for flow in flows)
 
 
-def _kept(options: argparse.Namespace, objects: Objects, namespace: str | None) -> Sequence[Run]:
+def _kept(options: argparse.Namespace, objects: Objects, namespace: str | None) -> Sequence[RunResults]:
     """The runs, with the results that are asked for."""
     chosen = choose(objects, options.name, namespace, options.number)
     kept = [

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from tierbench.advice.advise import quantity_of
 from tierbench.advice.comparison import Change, compare
-from tierbench.advice.matrix import Run, newest, runs
+from tierbench.advice.matrix import RunResults, newest, runs
 from tierbench.advice.verdicts import chance
 from tierbench.advice.words import joined
 from tierbench.api.result import BenchmarkResult
@@ -75,17 +75,17 @@ def run(options: argparse.Namespace) -> ExitCode:
     return ExitCode.NO if any(change.worse(options.tolerance) for change in changes) else ExitCode.ANSWER
 
 
-def _is_class(text: str, every: Sequence[Run]) -> bool:
+def _is_class(text: str, every: Sequence[RunResults]) -> bool:
     return not _named(text, every) and any(text in each.classes for each in every)
 
 
-def _named(text: str, every: Sequence[Run]) -> Sequence[Run]:
+def _named(text: str, every: Sequence[RunResults]) -> Sequence[RunResults]:
     name, at, number = text.partition("@")
     found = [each for each in every if names(parse_reference(name), each)]
     return [each for each in found if str(each.number) == number] if at else newest(found)
 
 
-def _side(text: str, every: Sequence[Run]) -> list[BenchmarkResult]:
+def _side(text: str, every: Sequence[RunResults]) -> list[BenchmarkResult]:
     """The results that one of the two names."""
     if _is_class(text, every):
         of_newest = [result for each in newest(every) for result in each.results]

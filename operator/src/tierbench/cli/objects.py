@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
-from tierbench.advice.matrix import Run, newest, runs
+from tierbench.advice.matrix import RunResults, newest, runs
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.kinds import BENCHMARKS
 from tierbench.api.model import GROUP, Resource
@@ -116,7 +116,7 @@ def parse_object(model: type[Parsed], item: Raw, origin: str = "the cluster") ->
         raise Problem(f"{what}: {place}: {first['msg']}; use the tierbench version that made it") from None
 
 
-def choose(objects: Objects, text: str | None, namespace: str | None, number: int | None) -> Sequence[Run]:
+def choose(objects: Objects, text: str | None, namespace: str | None, number: int | None) -> Sequence[RunResults]:
     """The runs that the user asks for: of one benchmark or of all, the newest or a given one.
 
     Raises:
@@ -139,7 +139,7 @@ def choose(objects: Objects, text: str | None, namespace: str | None, number: in
     return numbered
 
 
-def names(reference: Reference, run: Run) -> bool:
+def names(reference: Reference, run: RunResults) -> bool:
     """Whether a reference means the benchmark of a run."""
     kind = reference.kind
     return run.benchmark.name == reference.name and kind in {None, _MODELS.get(run.benchmark.kind)}

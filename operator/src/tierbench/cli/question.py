@@ -5,7 +5,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from tierbench.api.placement_advice import Objective, ObjectiveType, Percentile, PlacementAdviceSpec, Workload
+from tierbench.api.placement_advice import Objective, ObjectiveType, Percentile, PlacementAdviceSpec, WorkloadProfile
 from tierbench.api.quantity import parse_size
 from tierbench.cli.objects import Objects
 from tierbench.cli.problem import Problem
@@ -83,7 +83,7 @@ def check(spec: PlacementAdviceSpec) -> None:
     Raises:
         Problem: a size is none, or a percentile is missing.
     """
-    workload = spec.workload or Workload()
+    workload = spec.workload or WorkloadProfile()
     sizes = [each.size for each in workload.file_sizes]
     sizes += [size for size in (workload.payload_size, spec.constraints.minimum_bytes_per_second) if size is not None]
     try:

@@ -6,9 +6,9 @@ from tierbench.api.benchmark import NodeAssignment, Phase
 from tierbench.api.result import ResultStatus
 from tierbench.domain import reasons
 from tierbench.domain.actions import AcquireLeases, Action, Decision, DeleteJob, Event, SaveResult
+from tierbench.domain.assessment import begun
 from tierbench.domain.conditions import Said
 from tierbench.domain.node_classes import assign
-from tierbench.domain.outcome import begun
 from tierbench.domain.run import Run
 from tierbench.domain.status import case_words, report
 from tierbench.domain.views import Problem, parse_time

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from tierbench.advice.matrix import Run
+from tierbench.advice.matrix import RunResults
 from tierbench.api.contract import Exchange, Outcome, ServerSample
 from tierbench.api.node_network import EchoSpread, NodeNetwork
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultTrial
@@ -38,7 +38,7 @@ NODE_FACTS = (
 )
 
 
-def node_columns(run: Run) -> tuple[NodeColumn, ...]:
+def node_columns(run: RunResults) -> tuple[NodeColumn, ...]:
     """Every node that took part, servers first."""
     roles: dict[NodeFacts, list[str]] = {}
     for role in ("server", "client"):
@@ -79,7 +79,7 @@ class NetworkRow:
     missing: str
 
 
-def network_rows(run: Run) -> tuple[NetworkRow, ...]:
+def network_rows(run: RunResults) -> tuple[NetworkRow, ...]:
     """Every pair of nodes between which the run measured."""
     return tuple(_network_row(network) for network in networks(run))
 
@@ -119,13 +119,13 @@ _NETWORK_HEADINGS: Final = ("Sent again", "Packets lost", "Jitter", "Ping", "Pin
 _LAST_HEADINGS: Final = ("Begun",)
 
 
-def trial_headings(run: Run) -> tuple[str, ...]:
+def trial_headings(run: RunResults) -> tuple[str, ...]:
     """What the cells of its trials are, after the levels that vary."""
     headings, _ = _MIDDLES.get(run.benchmark.kind, (_TRANSFER_HEADINGS, _transfer_cells))
     return (*_FIRST_HEADINGS, *headings, *_LAST_HEADINGS)
 
 
-def trial_rows(run: Run) -> tuple[TrialRow, ...]:
+def trial_rows(run: RunResults) -> tuple[TrialRow, ...]:
     """Every trial of every case, warm-up ones included."""
     varying = [name for name in run.factors if name not in run.fixed or name == run.row_factor]
     _, middle = _MIDDLES.get(run.benchmark.kind, (_TRANSFER_HEADINGS, _transfer_cells))

@@ -8,7 +8,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from tierbench.advice.matrix import Run
+from tierbench.advice.matrix import RunResults
 from tierbench.api.result import BenchmarkResult
 from tierbench.api.trace import BenchmarkTrace, TrialTrace
 from tierbench.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
@@ -66,7 +66,7 @@ class _Curve:
     corners: tuple[tuple[int, float], ...]
 
 
-def timelines(run: Run, traces: Traces, prefix: str) -> tuple[Timeline, ...]:
+def timelines(run: RunResults, traces: Traces, prefix: str) -> tuple[Timeline, ...]:
     """One for each case that was traced."""
     found = []
     for number, result in enumerate(run.results):

@@ -21,21 +21,21 @@ _NAMED: Final = 3
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Assessment:
     """Conditions, and the events that go with them."""
 
     said: tuple[Said, ...]
     events: tuple[Event, ...]
 
 
-def outcome(run: Run) -> Outcome:
+def assess(run: Run) -> Assessment:
     """The conditions Passed (if there are constraints) and Regressed of a run that has ended."""
     passed, regressed = _passed(run), _regressed(run)
     said = (regressed,) if passed is None else (passed, regressed)
     events = [] if passed is None else [Event(passed.reason, passed.message, warning=not passed.status)]
     if regressed.status or regressed.reason == reasons.BASELINE_NOT_FOUND:
         events.append(Event(regressed.reason, regressed.message, warning=True))
-    return Outcome(said, tuple(events))
+    return Assessment(said, tuple(events))
 
 
 def begun(run: Run) -> tuple[Said, ...]:
