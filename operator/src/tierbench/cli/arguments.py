@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tierbench.cli.problem import ExitCode
+from tierbench.cli.errors import ExitCode
 
 Handler = Callable[[argparse.Namespace], ExitCode]
 Subparsers = Any  # argparse gives its class no public name

@@ -14,7 +14,7 @@ from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.api.trace import BenchmarkTrace
-from tierbench.cli.problem import Problem
+from tierbench.cli.errors import UserError
 
 Raw = Mapping[str, Any]
 Parsed = TypeVar("Parsed", bound=Resource)
@@ -60,7 +60,7 @@ def parse_reference(text: str) -> Reference:
     """`NAME`, or `KIND/NAME` with the kind as kubectl takes it.
 
     Raises:
-        Problem: there is no such kind.
+        UserError: there is no such kind.
     """
     word, slash, name = text.rpartition("/")
     if not slash:
@@ -71,19 +71,19 @@ def parse_reference(text: str) -> Reference:
         if word.lower() in names:
             return Reference(name, model)
     known = ", ".join(model.KIND.singular for model in BENCHMARKS)
-    raise Problem(f"{word!r} is no kind of benchmark: write KIND/NAME with one of {known}")
+    raise UserError(f"{word!r} is no kind of benchmark: write KIND/NAME with one of {known}")
 
 
 def parse_items(items: Iterable[Raw], origin: str) -> Objects:
     """Objects of our kinds; others are passed over.
 
     Raises:
-        Problem: one of them is damaged.
+        UserError: one of them is damaged.
     """
     results, specs, advices, classes, traces = [], {}, [], [], []
     for number, item in enumerate(items, start=1):
         if not isinstance(item, Mapping):
-            raise Problem(f"{origin}: item {number} is not an object: give what `kubectl get results -o json` prints")
+            raise UserError(f"{origin}: item {number} is not an object: give what `kubectl get results -o json` prints")
         kind, place = item.get("kind"), f"{origin}: item {number}"
         if kind == BenchmarkResult.KIND.kind:
             results.append(parse_object(BenchmarkResult, item, place))
@@ -103,7 +103,7 @@ def parse_object(model: type[Parsed], item: Raw, origin: str = "the cluster") ->
     """One object.
 
     Raises:
-        Problem: it is damaged, or of another version.
+        UserError: it is damaged, or of another version.
     """
     try:
         return model.model_validate(item)
@@ -113,29 +113,29 @@ def parse_object(model: type[Parsed], item: Raw, origin: str = "the cluster") ->
         name = metadata.get("name") if isinstance(metadata, Mapping) else None
         what = f"{origin}: {model.KIND.kind} {name or 'without a name'}"
         place = ".".join(str(part) for part in first["loc"])
-        raise Problem(f"{what}: {place}: {first['msg']}; use the tierbench version that made it") from None
+        raise UserError(f"{what}: {place}: {first['msg']}; use the tierbench version that made it") from None
 
 
 def choose(objects: Objects, text: str | None, namespace: str | None, number: int | None) -> Sequence[RunResults]:
     """The runs that the user asks for: of one benchmark or of all, the newest or a given one.
 
     Raises:
-        Problem: there is none.
+        UserError: there is none.
     """
     every = [run for run in runs(objects.results) if namespace in {None, run.namespace}]
     if not every:
         place = f" in namespace {namespace}" if namespace else ""
-        raise Problem(f"there are no results{place} yet: see `kubectl get {_PLURALS} -A` for what runs")
+        raise UserError(f"there are no results{place} yet: see `kubectl get {_PLURALS} -A` for what runs")
     chosen = every if text is None else [run for run in every if names(parse_reference(text), run)]
     if not chosen:
         known = ", ".join(sorted({run.benchmark.name for run in every}))
-        raise Problem(f"{text} has no results; these have: {known}")
+        raise UserError(f"{text} has no results; these have: {known}")
     if number is None:
         return newest(chosen)
     numbered = [run for run in chosen if run.number == number]
     if not numbered:
         known = ", ".join(str(each) for each in sorted({run.number for run in chosen}))
-        raise Problem(f"there is no run {number}; these are kept: {known}")
+        raise UserError(f"there is no run {number}; these are kept: {known}")
     return numbered
 
 

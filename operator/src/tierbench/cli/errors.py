@@ -12,5 +12,5 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-class Problem(Exception):  # noqa: N818 (a problem of the user's, told in one line)
+class UserError(Exception):
     """Something the user can do something about: the message is one line and says what."""
