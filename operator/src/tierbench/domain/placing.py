@@ -12,8 +12,8 @@ from tierbench.domain.node_classes import assign
 from tierbench.domain.run import Run
 from tierbench.domain.status import case_words, report
 from tierbench.domain.views import Problem, parse_time
-from tierbench.plan import Case
 from tierbench.results.record import fail
+from tierbench.workloads.plan import Case
 
 LEASE_MARGIN = timedelta(seconds=60)
 _LOOK_AGAIN_SECONDS = 5.0

@@ -17,9 +17,9 @@ from tierbench.domain.run import Run
 from tierbench.domain.servers import bring_up
 from tierbench.domain.status import report
 from tierbench.domain.views import JobView, PodView, Problem
-from tierbench.plan import Case, Slot
 from tierbench.results.node_network import figures, in_words
 from tierbench.workloads.names import ROLE_CLIENT
+from tierbench.workloads.plan import Case, Slot
 from tierbench.workloads.workload import ClientSite, Part, RunningServer, ServerSite, Workload
 
 _MAXIMUM_MESSAGE = 512

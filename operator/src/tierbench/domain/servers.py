@@ -12,8 +12,8 @@ from tierbench.domain.placing import refuse
 from tierbench.domain.run import Run
 from tierbench.domain.status import report
 from tierbench.domain.views import NodeView, PodView, Problem
-from tierbench.plan import Case
 from tierbench.workloads.names import ROLE_SERVER
+from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload
 
 _STRIMZI_SECONDS: Final = 2.0  # nothing wakes the loop when Strimzi says something

@@ -5,8 +5,8 @@ from tierbench.api.contract import Outcome
 from tierbench.api.result import ResultPhase
 from tierbench.domain.conditions import Said, conditions
 from tierbench.domain.run import Run
-from tierbench.plan import Case
 from tierbench.results.levels import levels_in_short
+from tierbench.workloads.plan import Case
 
 _START_SECONDS = 3.0
 
