@@ -14,7 +14,6 @@ from tests.unit.domain.world import World
 from tests.unit.report.published import measured
 from tierbench.advice.advise import advise
 from tierbench.advice.matrix import runs
-from tierbench.advice.units import title
 from tierbench.api.benchmark import BENCHMARK_COLUMNS, Benchmark
 from tierbench.api.benchmark_kinds import BENCHMARKS, kind_modules
 from tierbench.api.model import Kind
@@ -25,14 +24,15 @@ from tierbench.generate.crd import crd_yaml
 from tierbench.generate.dashboards import DashboardModule
 from tierbench.metrics.family import Family, Labels, Samples, gauge, render
 from tierbench.metrics.results import MetricsModule, result_samples
-from tierbench.plan import Case, Factor, Slot
 from tierbench.report.page import render as page
 from tierbench.report.tables import ReportModule, trial_headings, trial_rows
 from tierbench.results.quantities import QuantitiesModule, main_quantity
 from tierbench.results.record import fail
+from tierbench.results.units import title
 from tierbench.workloads.kinds import WorkloadModule
 from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_RUN
 from tierbench.workloads.network import NetworkWorkload
+from tierbench.workloads.plan import Case, Factor, Slot
 from tierbench.workloads.workload import ClientSite, Manifest, RunningServer
 
 PACKAGES = {

@@ -237,7 +237,7 @@ def test_the_network_before_the_first_case_is_a_table() -> None:
     first, second, *_ = published()
     text = "".join(outline(page([carrying(first, node_network()), carrying(second, blocked())])).text)
     assert "Network between them" in text
-    for told in ("user-1 to cloud-1", "90 Mbit/s", "80 Mbit/s", "700 µs", "10 %", "lte"):
+    for told in ("user-1 to cloud-1", "90.0 Mbit/s", "80.0 Mbit/s", "700 µs", "10 %", "lte"):
         assert told in text, told
     assert "ServerUnreachable: no route: see network policies." in text
     assert "Network between them" not in page([first, second])

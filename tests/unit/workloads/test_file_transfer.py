@@ -7,9 +7,9 @@ import pytest
 from tests.unit.domain.world import IMAGES, OWNER, benchmark
 from tierbench.api.benchmark import Tls
 from tierbench.api.node_class import NodeClass
-from tierbench.plan import Case, Slot, plan
 from tierbench.workloads.file_transfer import FileTransfer
 from tierbench.workloads.nginx import configuration
+from tierbench.workloads.plan import Case, Slot, plan
 from tierbench.workloads.workload import ClientSite, Manifest, Part, RunningServer, ServerSite
 
 CLASS = NodeClass.model_validate(

@@ -8,9 +8,9 @@ import pytest
 from tests.unit.domain.world import IMAGES, OWNER, benchmark, broker_benchmark, network_benchmark
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.node_class import NodeClassSpec
-from tierbench.plan import Case, Slot
 from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.network import NetworkWorkload
+from tierbench.workloads.plan import Case, Slot
 from tierbench.workloads.workload import ClientSite, Part, RunningServer, ServerSite, Workload
 
 SLOT = Slot("cloud", 0)

@@ -14,16 +14,16 @@ from tierbench.domain.actions import AcquireLeases, Action, Create, Decision, De
 from tierbench.domain.conditions import Said
 from tierbench.domain.observed import PodLog
 from tierbench.domain.placing import LEASE_MARGIN, refusal_event
-from tierbench.domain.report import case_words, report
 from tierbench.domain.run import Run
 from tierbench.domain.servers import node_problem
+from tierbench.domain.status import case_words, report
 from tierbench.domain.views import JobView, PodView, Problem
-from tierbench.plan import Case
 from tierbench.results.output import SealState, check_seal
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.record import conclude, due, fail, record
 from tierbench.results.traces import collect
 from tierbench.workloads.names import ROLE_CLIENT
+from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import ClientSite, Part, Role, RunningServer
 
 MAXIMUM_ATTEMPTS: Final = 3

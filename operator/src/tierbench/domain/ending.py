@@ -9,11 +9,11 @@ from tierbench.advice.words import answer_of_run
 from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteJob, DeleteResult, DeleteServer, Event, ReleaseLeases
+from tierbench.domain.assessment import assess
 from tierbench.domain.conditions import Said, conditions
 from tierbench.domain.observed import Observed, Surroundings, out_of_reach
-from tierbench.domain.outcome import outcome
-from tierbench.domain.report import report
 from tierbench.domain.run import Run
+from tierbench.domain.status import report
 from tierbench.domain.strimzi_server import retire
 from tierbench.domain.views import format_time
 from tierbench.workloads.names import ROLE_SERVER
@@ -97,7 +97,7 @@ def finish(run: Run) -> Decision:
         Said(reasons.FAILED, not complete, reason, message),
         Said(reasons.SERVER_READY, False, reason, "The run has ended."),
     )
-    held = outcome(run)
+    held = assess(run)
     status = report(run, phase, *said, *held.said).model_copy(
         update={"remaining_seconds": None, "answer": _answer(run)}
     )

@@ -6,14 +6,14 @@ from tierbench.api.benchmark import NodeAssignment, Phase
 from tierbench.api.result import ResultStatus
 from tierbench.domain import reasons
 from tierbench.domain.actions import AcquireLeases, Action, Decision, DeleteJob, Event, SaveResult
+from tierbench.domain.assessment import begun
 from tierbench.domain.conditions import Said
 from tierbench.domain.node_classes import assign
-from tierbench.domain.outcome import begun
-from tierbench.domain.report import case_words, report
 from tierbench.domain.run import Run
+from tierbench.domain.status import case_words, report
 from tierbench.domain.views import Problem, parse_time
-from tierbench.plan import Case
 from tierbench.results.record import fail
+from tierbench.workloads.plan import Case
 
 LEASE_MARGIN = timedelta(seconds=60)
 _LOOK_AGAIN_SECONDS = 5.0

@@ -13,13 +13,13 @@ from tierbench.domain.actions import AcquireLeases, Create, Decision, DeleteJob,
 from tierbench.domain.clients import client_log, is_unread, log_problem, pod_problem, stray_jobs, why_ended
 from tierbench.domain.conditions import Said
 from tierbench.domain.placing import LEASE_MARGIN
-from tierbench.domain.report import report
 from tierbench.domain.run import Run
 from tierbench.domain.servers import bring_up
+from tierbench.domain.status import report
 from tierbench.domain.views import JobView, PodView, Problem
-from tierbench.plan import Case, Slot
-from tierbench.results.networks import figures, in_words
+from tierbench.results.node_network import figures, in_words
 from tierbench.workloads.names import ROLE_CLIENT
+from tierbench.workloads.plan import Case, Slot
 from tierbench.workloads.workload import ClientSite, Part, RunningServer, ServerSite, Workload
 
 _MAXIMUM_MESSAGE = 512

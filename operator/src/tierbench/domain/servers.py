@@ -9,11 +9,11 @@ from tierbench.domain import reasons, strimzi_server
 from tierbench.domain.actions import Action, Create, CreateCredentials, Decision, DeleteJob, DeleteServer, Event
 from tierbench.domain.conditions import Said
 from tierbench.domain.placing import refuse
-from tierbench.domain.report import report
 from tierbench.domain.run import Run
+from tierbench.domain.status import report
 from tierbench.domain.views import NodeView, PodView, Problem
-from tierbench.plan import Case
 from tierbench.workloads.names import ROLE_SERVER
+from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload
 
 _STRIMZI_SECONDS: Final = 2.0  # nothing wakes the loop when Strimzi says something

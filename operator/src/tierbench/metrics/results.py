@@ -1,11 +1,12 @@
-"""What one ended result of any kind says, and one benchmark."""
+"""What all benchmarks say, and the ended results of any kind."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
-from tierbench.api.benchmark import BenchmarkStatus, Phase
+from tierbench.api.benchmark import Phase
 from tierbench.api.benchmark_kinds import kind_modules
 from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.domain.results import NewestRun, ResultStore
 from tierbench.metrics import preflight
 from tierbench.metrics.family import Labels, Samples, gauge
 
@@ -122,10 +123,25 @@ def _info(samples: Samples, result: BenchmarkResult) -> None:
     samples.add(INFO, 1, facts)
 
 
-def benchmark_samples(
-    kind: str, namespace: str, name: str, status: BenchmarkStatus, last_success: float | None
-) -> Samples:
-    """What a benchmark says; `last_success` in seconds since 1970."""
+def samples(store: ResultStore[Samples]) -> list[Samples]:
+    """What all benchmarks say, and the results of the newest run of each that has ended; no labels twice.
+
+    Two results have the same labels if a class lacks more than one node, or if somebody has copied one.
+    """
+    known: dict[str, Samples] = {}
+    for found in _all(store):
+        known.setdefault(found.labels, found)
+    return list(known.values())
+
+
+def _all(store: ResultStore[Samples]) -> Iterator[Samples]:
+    for newest in store.newest_runs():
+        yield _benchmark_samples(newest)
+        yield from newest.results
+
+
+def _benchmark_samples(newest: NewestRun[Samples]) -> Samples:
+    (kind, namespace, name), status = newest.key, newest.status
     samples = Samples({"benchmark_kind": kind, "benchmark_namespace": namespace, "benchmark": name})
     for phase in Phase:
         samples.add(PHASE, int(status.phase is phase), {"phase": phase.value})
@@ -138,7 +154,7 @@ def benchmark_samples(
     }
     for state, number in states.items():
         samples.add(CASES, number, {"state": state})
-    samples.add(LAST_SUCCESS, last_success)
+    samples.add(LAST_SUCCESS, newest.measured)
     for condition in status.conditions:
         if condition.type in VERDICTS and condition.reason != _RUNNING and condition.status != "Unknown":
             samples.add(VERDICTS[condition.type], int(condition.status == "True"))

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from tierbench.advice.units import DASH, show
 from tierbench.api.contract import Exchange
 from tierbench.api.result import ResultTrial
 from tierbench.results.quantities import quantities
+from tierbench.results.units import DASH, show
 
 HEADINGS: Final = ("Round trip", "99th percentile", "Received", "Lost", "Late", "Broker's CPU")
 

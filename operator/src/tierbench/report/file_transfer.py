@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from tierbench.advice.units import DASH, show
 from tierbench.api.contract import ServerSample
 from tierbench.api.result import ResultTrial
+from tierbench.results.units import DASH, show
 
 HEADINGS: Final = ("First byte", "Longest stall", "Cached before", "Read from disk", "I/O wait")
 

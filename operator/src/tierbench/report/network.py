@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from tierbench.advice.units import show
 from tierbench.api.result import ResultTrial
 from tierbench.results.quantities import quantities
+from tierbench.results.units import show
 
 HEADINGS: Final = ("Sent again", "Packets lost", "Jitter", "Ping", "Ping lost", "iperf3's CPU")
 

@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from tierbench.advice.matrix import Run
-from tierbench.advice.units import DASH, show, show_level, words
+from tierbench.advice.matrix import RunResults
 from tierbench.api.benchmark_kinds import kind_modules
 from tierbench.api.contract import Outcome
 from tierbench.api.node_network import EchoSpread, NodeNetwork
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultTrial
 from tierbench.report.notes import networks
-from tierbench.results.networks import quantities as measured
+from tierbench.results.levels import show_level
+from tierbench.results.node_network import quantities as measured
 from tierbench.results.quantities import quantities, rate_quantity
+from tierbench.results.units import DASH, show, words
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ NODE_FACTS = (
 )
 
 
-def node_columns(run: Run) -> tuple[NodeColumn, ...]:
+def node_columns(run: RunResults) -> tuple[NodeColumn, ...]:
     """Every node that took part, servers first."""
     roles: dict[NodeFacts, list[str]] = {}
     for role in ("server", "client"):
@@ -79,7 +80,7 @@ class NetworkRow:
     missing: str
 
 
-def network_rows(run: Run) -> tuple[NetworkRow, ...]:
+def network_rows(run: RunResults) -> tuple[NetworkRow, ...]:
     """Every pair of nodes between which the run measured."""
     return tuple(_network_row(network) for network in networks(run))
 
@@ -126,12 +127,12 @@ _FIRST_HEADINGS: Final = ("Class", "Node", "Trial", "Outcome", "Time", "Throughp
 _LAST_HEADINGS: Final = ("Begun",)
 
 
-def trial_headings(run: Run) -> tuple[str, ...]:
+def trial_headings(run: RunResults) -> tuple[str, ...]:
     """What the cells of its trials are, after the levels that vary."""
     return (*_FIRST_HEADINGS, *_KINDS[run.benchmark.kind].HEADINGS, *_LAST_HEADINGS)
 
 
-def trial_rows(run: Run) -> tuple[TrialRow, ...]:
+def trial_rows(run: RunResults) -> tuple[TrialRow, ...]:
     """Every trial of every case, warm-up ones included."""
     varying = [name for name in run.factors if name not in run.fixed or name == run.row_factor]
     kind = _KINDS[run.benchmark.kind]

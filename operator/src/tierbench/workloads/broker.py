@@ -8,13 +8,13 @@ from tierbench.api.broker import BrokerSpec
 from tierbench.api.broker_server import Broker, Protocol
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
-from tierbench.plan import EXTERNAL, Case, Factor, Slot, slots
 from tierbench.workloads.agent import agent_manifests
 from tierbench.workloads.broker_server import BROKER, broker_manifests, broker_of
 from tierbench.workloads.exchange import broker_job, parts
 from tierbench.workloads.kafka import kafka_factors, kafka_server, kafka_settings
 from tierbench.workloads.mosquitto import mosquitto_server, settings
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
+from tierbench.workloads.plan import EXTERNAL, Case, Factor, Slot, slots
 from tierbench.workloads.preflight import preflight
 from tierbench.workloads.strimzi import strimzi_manifests, strimzi_names, strimzi_settings
 from tierbench.workloads.workload import (

@@ -7,10 +7,10 @@ from typing import Final
 from tierbench.api.benchmark import Access
 from tierbench.api.broker import BrokerSpec
 from tierbench.api.broker_server import Broker
-from tierbench.plan import Slot
 from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import CREDENTIALS_MOUNT, agent_container, agent_service, credentials_volume
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
+from tierbench.workloads.plan import Slot
 from tierbench.workloads.pods import (
     NO_SIDECARS,
     POD_SECURITY,

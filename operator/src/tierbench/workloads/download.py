@@ -3,12 +3,12 @@
 from tierbench.api.benchmark import Tls
 from tierbench.api.file_transfer import FileTransferSpec
 from tierbench.api.quantity import parse_size
-from tierbench.plan import Case
 from tierbench.workloads.access import SERVER_NAME, address
 from tierbench.workloads.agent import CA_FILE, TOKEN_FILE, agent_url
 from tierbench.workloads.client_job import client_job, secret_items
 from tierbench.workloads.names import Owner
 from tierbench.workloads.nginx import PORT_NAMES, PORTS
+from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer
 
 

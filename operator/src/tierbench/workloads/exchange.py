@@ -6,13 +6,13 @@ from tierbench.api.benchmark import Tls
 from tierbench.api.broker import BrokerSpec, EngineType, Load, Pacing
 from tierbench.api.broker_server import Broker, Protocol
 from tierbench.api.quantity import parse_size
-from tierbench.plan import Case
 from tierbench.workloads import kafka, mosquitto
 from tierbench.workloads.access import SERVER_NAME, address
 from tierbench.workloads.agent import CA_FILE, CREDENTIALS, TOKEN_FILE, agent_url
 from tierbench.workloads.client_job import client_job, secret_items
 from tierbench.workloads.kafka import BATCH_SIZE, CODEC, LINGER, PARTITIONS
 from tierbench.workloads.names import Owner
+from tierbench.workloads.plan import Case
 from tierbench.workloads.strimzi import listener_of, strimzi_names
 from tierbench.workloads.workload import ClientSite, Images, Manifest, Part, Role, RunningServer, ServerSite
 

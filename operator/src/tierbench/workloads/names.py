@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import API_VERSION, GROUP
-from tierbench.plan import Case
+from tierbench.workloads.plan import Case
 
 MANAGED_BY: Final = "tierbench"
 LABEL_KIND: Final = f"{GROUP}/kind"

@@ -10,10 +10,10 @@ from tierbench.api.broker import BrokerSpec
 from tierbench.api.broker_server import Kafka
 from tierbench.api.quantity import format_size
 from tierbench.api.strimzi import Strimzi
-from tierbench.plan import Slot
 from tierbench.workloads.broker_server import broker_of
 from tierbench.workloads.kafka import heap_size, kafka_settings, storage_size
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_STRIMZI, Owner
+from tierbench.workloads.plan import Slot
 from tierbench.workloads.pods import NO_SIDECARS, placement
 from tierbench.workloads.workload import Manifest, NodeSize, ServerSite
 

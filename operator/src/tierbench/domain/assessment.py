@@ -6,16 +6,16 @@ from typing import Final
 
 from tierbench.advice.comparison import Change, compare
 from tierbench.advice.constraints import Breach, breaches
-from tierbench.advice.units import percent, show, title
-from tierbench.advice.workload import items, measure
+from tierbench.advice.workload import items, sort_results
 from tierbench.api.limits import Limits
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.conditions import Said
 from tierbench.domain.run import Run
-from tierbench.results.display import case_words
+from tierbench.results.levels import levels_in_short
 from tierbench.results.quantities import main_quantity, rate_quantity
+from tierbench.results.units import percent, show, title
 
 _NAMED: Final = 3
 
@@ -24,21 +24,21 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Assessment:
     """Conditions, and the events that go with them."""
 
     said: tuple[Said, ...]
     events: tuple[Event, ...]
 
 
-def outcome(run: Run) -> Outcome:
+def assess(run: Run) -> Assessment:
     """The conditions Passed (if there are constraints) and Regressed of a run that has ended."""
     passed, regressed = _passed(run), _regressed(run)
     said = (regressed,) if passed is None else (passed, regressed)
     events = [] if passed is None else [Event(passed.reason, passed.message, warning=not passed.status)]
     if regressed.status or regressed.reason == reasons.BASELINE_NOT_FOUND:
         events.append(Event(regressed.reason, regressed.message, warning=True))
-    return Outcome(said, tuple(events))
+    return Assessment(said, tuple(events))
 
 
 def begun(run: Run) -> tuple[Said, ...]:
@@ -76,7 +76,7 @@ def _breaches(run: Run, results: Sequence[BenchmarkResult]) -> Iterator[tuple[st
     for result in results:
         places.setdefault((result.spec.server.node_class, result.spec.client.node_class), []).append(result)
     for (server, client), found in places.items():
-        for breach in breaches(measure(found, items(None)), server, constraints, kind):
+        for breach in breaches(sort_results(found, items(None)), server, constraints, kind):
             if not breach.unsure:
                 yield f"{server} to {client}", breach
 
@@ -138,7 +138,7 @@ def _worse(
 
 
 def _words(change: Change, other: int) -> str:
-    levels, share = case_words(change.levels), change.share
+    levels, share = levels_in_short(change.levels), change.share
     by = "" if share is None else f", {percent(abs(share))} worse"
     values = f"{show(change.quantity, change.second.mean)} instead of {show(change.quantity, change.first.mean)}"
     return (
