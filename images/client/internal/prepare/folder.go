@@ -43,7 +43,7 @@ func openFolder(options Options) (*folder, error) {
 
 func (f *folder) open() error {
 	if err := f.directory.Mkdir(Folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("the folder of spec.storage must be writable for its owner, user %d: %w", os.Geteuid(), err)
+		return fmt.Errorf("user %d must be able to write to the folder of spec.storage: %w", os.Geteuid(), err)
 	}
 	information, err := f.directory.Lstat(Folder)
 	if err != nil {
