@@ -28,7 +28,7 @@ OTHER_VALUES: dict[str, Any] = {
     "tls": ["TLSv1.3"],
     "access": "NodePort",
     "retry": {"attempts": 3},
-    "storage": {"hostPath": {"path": "/files"}},
+    "storage": {"hostPath": {"path": "/var/lib/tierbench"}},
     "verifyDigest": True,
     "brokers": [{"name": "other", "mosquitto": {}}],
     "payload": {"sizes": ["2Ki"]},
