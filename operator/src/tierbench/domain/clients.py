@@ -16,7 +16,6 @@ from tierbench.domain.observed import PodLog
 from tierbench.domain.placing import LEASE_MARGIN, refusal_event
 from tierbench.domain.report import case_words, report
 from tierbench.domain.run import Run
-from tierbench.domain.servers import node_problem
 from tierbench.domain.views import JobView, PodView, Problem
 from tierbench.plan import Case
 from tierbench.results.output import SealState, check_seal
@@ -243,7 +242,7 @@ def pod_problem(run: Run, pod: PodView | None) -> Problem | None:
     """What a client that has not ended will not recover from."""
     if pod is None or pod.deleting:
         return None
-    node = node_problem(run, run.observed.nodes.get(pod.node), pod.node) if pod.node else None
+    node = run.node_problem(pod.node) if pod.node else None
     if node is not None or pod.problem is None:
         return node
     patience = timedelta(seconds=run.spec.timeouts.scheduling_seconds)

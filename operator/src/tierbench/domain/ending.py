@@ -8,15 +8,14 @@ from tierbench.advice.matrix import runs
 from tierbench.advice.words import answer_of_run
 from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
-from tierbench.domain.actions import Action, Decision, DeleteJob, DeleteResult, DeleteServer, Event, ReleaseLeases
+from tierbench.domain.actions import Action, Decision, DeleteJob, DeleteResult, Event, ReleaseLeases
 from tierbench.domain.conditions import Said, conditions
 from tierbench.domain.observed import Observed, Surroundings, out_of_reach
 from tierbench.domain.outcome import outcome
+from tierbench.domain.providers.registry import retire
 from tierbench.domain.report import report
 from tierbench.domain.run import Run
-from tierbench.domain.strimzi_server import retire
 from tierbench.domain.views import format_time
-from tierbench.workloads.names import ROLE_SERVER
 
 _MAXIMUM_ANSWER: Final = 1024
 
@@ -31,21 +30,14 @@ class Leaving:
 
 def leave(here: Surroundings, now: datetime) -> Leaving | None:
     """Clears the nodes, waits until they are clear, then gives them back. None when all that is done."""
-    actions = (*_clear(here), *retire(here, now))
-    if here.strimzi.objects:
+    jobs = (DeleteJob(job.name) for job in here.jobs if not job.deleting)
+    actions = (*jobs, *retire(here, now))
+    if any(provided.objects for provided in here.provided.values()):
         return Leaving(actions, 1)
     if actions or here.jobs or any(not out_of_reach(here, pod) for pod in here.pods):
         return Leaving(actions, 5)
     held = tuple(node for node, lease in sorted(here.leases.items()) if lease.holder == here.holder)
     return Leaving((ReleaseLeases(held),), 0) if held else None
-
-
-def _clear(here: Surroundings) -> tuple[Action, ...]:
-    """Removes what still runs; empty when nothing is left."""
-    pods = {pod.name for pod in here.pods if pod.role == ROLE_SERVER and not pod.deleting}
-    servers = sorted(pods | {name.removesuffix("-agent") for name in here.services})
-    jobs = [job.name for job in here.jobs if not job.deleting]
-    return (*(DeleteJob(name) for name in jobs), *(DeleteServer(name) for name in servers))
 
 
 def suspend(observed: Observed, now: datetime) -> Decision:

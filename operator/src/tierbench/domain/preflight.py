@@ -13,6 +13,7 @@ from tierbench.domain.actions import AcquireLeases, Create, Decision, DeleteJob,
 from tierbench.domain.clients import client_log, is_unread, log_problem, pod_problem, stray_jobs, why_ended
 from tierbench.domain.conditions import Said
 from tierbench.domain.placing import LEASE_MARGIN
+from tierbench.domain.providers import standalone
 from tierbench.domain.report import report
 from tierbench.domain.run import Run
 from tierbench.domain.servers import bring_up
@@ -88,7 +89,7 @@ def preflight(run: Run) -> Decision | None:
     if step is None:
         return None
     site = step.server_site()
-    server = site if isinstance(site, Problem) else bring_up(run, step.workload, site)
+    server = site if isinstance(site, Problem) else bring_up(run, standalone, step.workload, site)
     if isinstance(server, Problem):
         return _missed(step, server)
     return _follow(step, server) if isinstance(server, RunningServer) else server

@@ -15,11 +15,9 @@ from tierbench.workloads.names import (
     LABEL_ROLE,
     LABEL_RUN,
     LABEL_SLOT,
-    ROLE_SERVER,
-    ROLE_STRIMZI,
+    ROLE_CLIENT,
 )
 
-_SERVERS = frozenset({ROLE_SERVER, ROLE_STRIMZI})
 Raw = Mapping[str, Any]
 
 
@@ -162,7 +160,7 @@ def pod_view(raw: Raw) -> PodView:
         started=any(_started(container) for container in containers),
         ready=ready,
         deleting="deletionTimestamp" in metadata,
-        problem=_problem(status) or (_out_of_memory(containers) if labels[LABEL_ROLE] in _SERVERS else None),
+        problem=_problem(status) or (None if labels[LABEL_ROLE] == ROLE_CLIENT else _out_of_memory(containers)),
         terminated=_termination(status, containers),
     )
 
