@@ -6,14 +6,14 @@ from typing import Final
 from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, DeleteBenchmark, DeleteResult, Event
-from tierbench.domain.clients import measure
 from tierbench.domain.ending import finish, leave, suspend
 from tierbench.domain.observed import Observed
 from tierbench.domain.placing import choose_nodes, hold_nodes, refuse_impossible
-from tierbench.domain.preflight import preflight
 from tierbench.domain.run import Run, run_to_do
+from tierbench.domain.running.measure import measure
+from tierbench.domain.running.preflight import preflight
+from tierbench.domain.running.serve import serve
 from tierbench.domain.schedule import plan_next, seconds_to_next, warnings
-from tierbench.domain.servers import serve
 from tierbench.domain.views import parse_time
 from tierbench.workloads.workload import RunningServer
 

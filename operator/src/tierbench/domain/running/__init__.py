@@ -1,0 +1,1 @@
+"""What a benchmark does while it is Running: a file a verb."""

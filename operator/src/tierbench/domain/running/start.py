@@ -1,0 +1,39 @@
+"""Starts a client: a Job for each of its parts, all under Leases that outlast them."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from tierbench.domain import reasons
+from tierbench.domain.actions import AcquireLeases, Action, Create
+from tierbench.domain.placing import LEASE_MARGIN
+from tierbench.domain.running.client import Client
+from tierbench.domain.views import Problem
+from tierbench.workloads.workload import ClientSite, RunningServer
+
+
+def start(
+    client: Client, server: RunningServer, nodes: Sequence[str], trials: Sequence[int], spare_seconds: int = 0
+) -> tuple[Action, ...] | Problem:
+    """What starts the next client, on a node a part, for these trials. The nodes are held `spare_seconds` longer."""
+    run, seconds = client.run, client.workload.deadline_seconds(len(trials))
+    sites = _sites(client, nodes, trials, seconds)
+    if isinstance(sites, Problem):
+        return sites
+    until = run.now + timedelta(seconds=seconds + spare_seconds) + LEASE_MARGIN
+    jobs = tuple(client.workload.client(site, client.case, server) for site in sites)
+    return AcquireLeases(run.needed_nodes, until), Create(jobs)
+
+
+def _sites(
+    client: Client, nodes: Sequence[str], trials: Sequence[int], seconds: int
+) -> tuple[ClientSite, ...] | Problem:
+    run, attempt = client.run, client.attempts + 1
+    sites = []
+    for part, node in zip(client.parts, nodes, strict=True):
+        node_class = run.observed.classes.get(part.node_class)
+        if node_class is None:
+            gone = f"NodeClass {part.node_class} was deleted during the run."
+            return Problem(reasons.NODE_CLASS_NOT_FOUND, gone)
+        name = run.observed.owner.job(run.status.number, client.case, attempt, part.index)
+        sites.append(ClientSite(name, run.status.number, attempt, part, node, node_class.spec, trials, seconds))
+    return tuple(sites)
