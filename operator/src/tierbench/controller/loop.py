@@ -18,7 +18,7 @@ from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Create, CreateCredentials, Decision, Event, ReleaseLeases, SaveResult
 from tierbench.domain.children import Family
 from tierbench.domain.decide import decide
-from tierbench.domain.ending import leave
+from tierbench.domain.leave import leave
 from tierbench.domain.observed import Observed, Refusal, Surroundings
 from tierbench.domain.providers.registry import APIS, apis
 from tierbench.domain.run import Run

@@ -20,14 +20,14 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     KafkaProvider.STRIMZI: strimzi,
     EXTERNAL: standalone,
 }
-_ALL: Final[tuple[Provider, ...]] = (standalone, strimzi)
+_ALL: Final = tuple(dict.fromkeys(PROVIDERS.values()))
 APIS: Final = tuple(provider.API for provider in _ALL if provider.API is not None)
 
 
 def apis(slots: Iterable[Slot]) -> tuple[ProviderApi, ...]:
     """What has to be looked at of other operators for these servers."""
-    providers = {slot.provider for slot in slots}
-    return tuple(api for api in APIS if any(PROVIDERS[name].API is api for name in providers))
+    asked = {PROVIDERS[slot.provider].API for slot in slots}
+    return tuple(api for api in APIS if api in asked)
 
 
 def in_the_way(here: Surroundings, keep: ServerSite) -> str:

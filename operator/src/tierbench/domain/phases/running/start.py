@@ -1,12 +1,11 @@
 """Starts a client: a Job for each of its parts, all under Leases that outlast them."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 
 from tierbench.domain import reasons
-from tierbench.domain.actions import AcquireLeases, Action, Create
-from tierbench.domain.placing import LEASE_MARGIN
-from tierbench.domain.running.client import Client
+from tierbench.domain.actions import Action, Create
+from tierbench.domain.phases.queued import hold
+from tierbench.domain.phases.running.client import Client
 from tierbench.domain.views import Problem
 from tierbench.workloads.workload import ClientSite, RunningServer
 
@@ -19,9 +18,8 @@ def start(
     sites = _sites(client, nodes, trials, seconds)
     if isinstance(sites, Problem):
         return sites
-    until = run.now + timedelta(seconds=seconds + spare_seconds) + LEASE_MARGIN
     jobs = tuple(client.workload.client(site, client.case, server) for site in sites)
-    return AcquireLeases(run.needed_nodes, until), Create(jobs)
+    return hold(run, seconds + spare_seconds), Create(jobs)
 
 
 def _sites(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tierbench.api.contract import TrialLine
-from tierbench.domain.running.client import Client
+from tierbench.domain.phases.running.client import Client
 from tierbench.domain.views import PodView
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.workloads.workload import Part, Role

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 from tierbench.domain import reasons
-from tierbench.domain.running.client import Client
+from tierbench.domain.phases.running.client import Client
 from tierbench.domain.views import JobView, PodView, Problem
 from tierbench.results.output import SealState, check_seal
 from tierbench.workloads.workload import Role

@@ -8,19 +8,19 @@ from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultStatus
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteJob, Event
+from tierbench.domain.phases.running.client import Client
+from tierbench.domain.phases.running.conclude import Measurement, conclude, give_up
+from tierbench.domain.phases.running.fold import fold
+from tierbench.domain.phases.running.follow import Over, follow, why_over
+from tierbench.domain.phases.running.start import start
 from tierbench.domain.report import case_words, report
 from tierbench.domain.run import Run
-from tierbench.domain.running.client import Client
-from tierbench.domain.running.conclude import Measurement, conclude, give_up
-from tierbench.domain.running.fold import fold
-from tierbench.domain.running.follow import Over, follow, why_over
-from tierbench.domain.running.start import start
 from tierbench.domain.views import Problem
 from tierbench.plan import Case
 from tierbench.results.record import due, record
 from tierbench.workloads.workload import RunningServer
 
-MAXIMUM_ATTEMPTS: Final = 3
+_MAXIMUM_ATTEMPTS: Final = 3
 
 
 def measure(run: Run, case: Case, server: RunningServer) -> Decision:
@@ -76,7 +76,7 @@ def _over(at: Measurement, over: Over) -> Decision:
     if not missing:
         return conclude(at)
     problem = why_over(client, over)
-    if over.job.timed_out or not problem.transient or client.attempts >= MAXIMUM_ATTEMPTS:
+    if over.job.timed_out or not problem.transient or client.attempts >= _MAXIMUM_ATTEMPTS:
         return give_up(at, problem)
     message = f"{case_words(client.case)}: {problem.message} A new client goes on with trial {missing[0]}."
     return _start(at, _stop_rest(client), Event(problem.reason, message, warning=True))

@@ -7,7 +7,7 @@ from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteJob, DeleteServer, Event
 from tierbench.domain.conditions import Said
-from tierbench.domain.placing import refuse
+from tierbench.domain.phases.running.refuse import refuse
 from tierbench.domain.providers.provider import Provider
 from tierbench.domain.providers.registry import PROVIDERS, in_the_way, retire
 from tierbench.domain.report import report

@@ -10,14 +10,14 @@ from tierbench.api.node_network import NodeNetwork
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, Event
 from tierbench.domain.conditions import Said
+from tierbench.domain.phases.running.client import Client
+from tierbench.domain.phases.running.fold import fold
+from tierbench.domain.phases.running.follow import Over, follow, why_over
+from tierbench.domain.phases.running.serve import bring_up
+from tierbench.domain.phases.running.start import start
 from tierbench.domain.providers import standalone
 from tierbench.domain.report import report
 from tierbench.domain.run import Run
-from tierbench.domain.running.client import Client
-from tierbench.domain.running.fold import fold
-from tierbench.domain.running.follow import Over, follow, why_over
-from tierbench.domain.running.serve import bring_up
-from tierbench.domain.running.start import start
 from tierbench.domain.views import Problem
 from tierbench.plan import Case, Slot
 from tierbench.results.networks import figures, in_words

@@ -9,9 +9,9 @@ from tierbench.api.trace import TraceSpec
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, Event, SaveResult, SaveTrace
 from tierbench.domain.conditions import Said
-from tierbench.domain.placing import refusal_event
+from tierbench.domain.phases.running.client import Client
+from tierbench.domain.phases.running.refuse import refusal_event
 from tierbench.domain.report import case_words, report
-from tierbench.domain.running.client import Client
 from tierbench.domain.views import Problem
 from tierbench.results import record
 from tierbench.results.output import check_seal

@@ -1,1 +1,0 @@
-"""What a benchmark does while it is Running: a file a verb."""
