@@ -27,7 +27,7 @@ from tierbench.workloads.workload import (
     Workload,
 )
 
-BROKER: Final = "broker"
+_BROKER: Final = "broker"
 _START_SECONDS: Final = 120
 _BYTES_PER_MESSAGE_OVERHEAD: Final = 4096
 
@@ -42,14 +42,11 @@ class BrokerWorkload:
 
     def slots(self) -> tuple[Slot, ...]:
         """Each of our brokers on each node; each external one where it is."""
-        brokers = [(((BROKER, broker.name),), provider_name(broker)) for broker in self.spec.brokers]
-        ours = [broker for broker in brokers if broker[1] != EXTERNAL]
-        external = [broker for broker in brokers if broker[1] == EXTERNAL]
-        places = slots(self.spec)
-        return (
-            *(Slot(place.node_class, place.ordinal, *broker) for place in places for broker in ours),
-            *(Slot(EXTERNAL, 0, *broker) for broker in external),
-        )
+        given = [(((_BROKER, broker.name),), provider_name(broker)) for broker in self.spec.brokers]
+        places = [(place.node_class, place.ordinal) for place in slots(self.spec)]
+        ours = (Slot(*place, levels, by) for place in places for levels, by in given if by != EXTERNAL)
+        external = (Slot(EXTERNAL, 0, levels, by) for levels, by in given if by == EXTERNAL)
+        return (*ours, *external)
 
     def factors(self, slot: Slot) -> tuple[Factor, ...]:
         """All but the broker, which comes with the slot."""
@@ -112,6 +109,6 @@ class BrokerWorkload:
         return preflight(self.owner, self.spec, self.spec.access, self.images)
 
     def _asked(self, slot: Slot) -> Asked:
-        name = dict(slot.levels)[BROKER]
+        name = dict(slot.levels)[_BROKER]
         broker = next(broker for broker in self.spec.brokers if broker.name == name)
         return Asked(self.owner, self.spec, broker, self.images)
