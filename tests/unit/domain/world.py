@@ -32,7 +32,7 @@ from tierbench.domain.decide import decide, is_due
 from tierbench.domain.observed import Observed, PodLog, Refusal
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, Termination
 from tierbench.results.output import parse_output
-from tierbench.workloads.kinds import KINDS
+from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.names import (
     LABEL_ATTEMPT,
     LABEL_CASE,
@@ -159,14 +159,14 @@ def trial_line(
     return json.dumps(body) + "\n"
 
 
-def seal(log: str, failure: dict[str, str] | None = None) -> str:
+def seal(log: str, failure: dict[str, str] | None = None, version: str = "1") -> str:
     """The termination message that goes with a log."""
     lines = log.splitlines(keepends=True)
     body: dict[str, Any] = {
         "contract": 1,
         "trials": len(lines),
         "sha256": hashlib.sha256("".join(lines).encode()).hexdigest(),
-        "engine": {"name": "tierbench-client", "version": "1", "architecture": "arm64"},
+        "engine": {"name": "tierbench-client", "version": version, "architecture": "arm64"},
     }
     if failure is not None:
         body["failure"] = failure
@@ -203,6 +203,7 @@ class World:
     deleted: bool = False
     uids: int = 0
     nanoseconds: int = 10**9
+    engine: str = "1"
     refusal: Refusal | None = None
 
     @property
@@ -215,7 +216,7 @@ class World:
         return Observed(
             benchmark=self.benchmark,
             owner=self.owner,
-            workload=KINDS[self.owner.kind].workload(self.owner, self.benchmark.spec, IMAGES),
+            workload=workload_of(self.owner, self.benchmark.spec, IMAGES),
             classes=dict(self.classes),
             nodes=dict(self.nodes),
             leases=dict(self.leases),
@@ -289,7 +290,7 @@ class World:
             self.printed.append((pod.name, number))
             self.pods[pod.name] = replace(pod, started=True)
         else:
-            self.pods[pod.name] = replace(pod, terminated=Termination(0, "Completed", seal(log)))
+            self.pods[pod.name] = replace(pod, terminated=Termination(0, "Completed", seal(log, version=self.engine)))
 
     def _job_step(self, job: JobView) -> None:
         pod = self.pods.get(job.name)

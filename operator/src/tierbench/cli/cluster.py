@@ -11,12 +11,12 @@ from urllib3.exceptions import HTTPError
 from yaml import YAMLError
 
 from tierbench.api.benchmark import Benchmark
-from tierbench.api.kinds import BENCHMARKS
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import GROUP, VERSION, Kind
 from tierbench.api.node_class import NodeClass
 from tierbench.api.result import BenchmarkResult
+from tierbench.cli.errors import UserError
 from tierbench.cli.objects import Objects, Parsed, Reference, parse_items, parse_object
-from tierbench.cli.problem import Problem
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND
 
 TIMEOUTS: Final = (5, 60)
@@ -46,7 +46,7 @@ class Cluster:
         """The cluster that a kubeconfig names.
 
         Raises:
-            Problem: the kubeconfig cannot be used.
+            UserError: the kubeconfig cannot be used.
         """
         settings = Configuration()
         settings.retries = False
@@ -56,7 +56,7 @@ class Cluster:
         except (ConfigException, OSError, YAMLError, TypeError, AttributeError) as error:
             # The last two: the client does not check the shape of what it reads.
             reason = str(error).splitlines()[0].rstrip(".")
-            raise Problem(f"no usable kubeconfig ({reason}): set KUBECONFIG or --kubeconfig, or use --from") from None
+            raise UserError(f"no usable kubeconfig ({reason}): set KUBECONFIG or --kubeconfig, or use --from") from None
         chosen = next((item for item in contexts if item["name"] == context), active)
         default = chosen["context"].get("namespace") or "default"
         return cls(CustomObjectsApi(client), namespace or default, settings.host)
@@ -65,7 +65,7 @@ class Cluster:
         """All objects of a kind in the namespace, page by page, as one List.
 
         Raises:
-            Problem: the API server does not answer, or refuses.
+            UserError: the API server does not answer, or refuses.
         """
         items: list[dict[str, Any]] = []
         token: str | None = None
@@ -87,25 +87,25 @@ class Cluster:
         """The benchmark.
 
         Raises:
-            Problem: there is none of that name, or more than one.
+            UserError: there is none of that name, or more than one.
         """
-        models = BENCHMARKS if reference.kind is None else (reference.kind,)
+        models = BENCHMARKS.values() if reference.kind is None else (reference.kind,)
         found = [benchmark for model in models if (benchmark := self.get(model, reference.name)) is not None]
         if not found:
             kinds = ",".join(model.KIND.plural for model in models)
-            raise Problem(
+            raise UserError(
                 f"there is no benchmark {reference.name} in namespace {self.namespace}: see `kubectl get {kinds} -A`"
             )
         if len(found) > 1:
             kinds = " or ".join(f"{benchmark.KIND.singular}/{reference.name}" for benchmark in found)
-            raise Problem(f"{reference.name} names more than one benchmark: write {kinds}")
+            raise UserError(f"{reference.name} names more than one benchmark: write {kinds}")
         return found[0]
 
     def get(self, model: type[Parsed], name: str) -> Parsed | None:
         """The object of this name in the namespace, None if there is none.
 
         Raises:
-            Problem: the API server does not answer, or refuses.
+            UserError: the API server does not answer, or refuses.
         """
         with self._explained():
             try:
@@ -128,7 +128,7 @@ class Cluster:
         """Changes a benchmark by a merge patch.
 
         Raises:
-            Problem: the API server does not answer, or refuses.
+            UserError: the API server does not answer, or refuses.
         """
         with self._explained():
             self.api.patch_namespaced_custom_object(
@@ -145,10 +145,10 @@ class Cluster:
         """Results and benchmarks, of one name or all.
 
         Raises:
-            Problem: the API server does not answer, or refuses.
+            UserError: the API server does not answer, or refuses.
         """
         items: list[dict[str, Any]] = []
-        for model in BENCHMARKS:
+        for model in BENCHMARKS.values():
             items += self.list(model.KIND)["items"]
         selector = {} if reference is None else {"label_selector": f"{LABEL_BENCHMARK}={reference.name}"}
         items += self.list(BenchmarkResult.KIND, **selector)["items"]
@@ -172,9 +172,9 @@ class Cluster:
         try:
             yield
         except ApiException as error:
-            raise Problem(f"{_HINTS.get(error.status, reason(error))} ({self.address})") from None
+            raise UserError(f"{_HINTS.get(error.status, reason(error))} ({self.address})") from None
         except HTTPError as error:
-            raise Problem(
+            raise UserError(
                 f"cannot reach the API server at {self.address} ({reason(error)}): check the network, --context "
                 "and --kubeconfig"
             ) from None

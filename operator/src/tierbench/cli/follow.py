@@ -11,7 +11,7 @@ from urllib3.exceptions import HTTPError
 
 from tierbench.api.model import Kind
 from tierbench.cli.cluster import Cluster, reason
-from tierbench.cli.problem import Problem
+from tierbench.cli.errors import UserError
 
 Raw = Mapping[str, Any]
 _WATCH_SECONDS: Final = 30
@@ -63,7 +63,7 @@ def follow(cluster: Cluster, kind: Kind, ended: threading.Event, **selectors: st
             version = None
             yield Trouble(reason(error))
             ended.wait(_PAUSE_SECONDS)
-        except Problem as problem:
+        except UserError as problem:
             yield Trouble(str(problem))
             ended.wait(_PAUSE_SECONDS)
 

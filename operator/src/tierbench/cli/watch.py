@@ -15,10 +15,10 @@ from rich.live import Live
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.arguments import Subparsers, command
 from tierbench.cli.cluster import Cluster, selector_of
+from tierbench.cli.errors import ExitCode, UserError
 from tierbench.cli.follow import News, follow
 from tierbench.cli.live import picture
 from tierbench.cli.objects import parse_reference
-from tierbench.cli.problem import ExitCode, Problem
 from tierbench.cli.progress import Progress, changes, closing_line, heard
 
 _TICK_SECONDS: Final = 0.5
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     """Watches until the benchmark ends.
 
     Raises:
-        Problem: there is no such benchmark, or the time is over.
+        UserError: there is no such benchmark, or the time is over.
     """
     cluster = Cluster.connect(options.kubeconfig, options.context, options.namespace)
     benchmark = cluster.find(parse_reference(options.name))
@@ -83,7 +83,7 @@ def _each(
 ) -> Iterator[Progress]:
     while not _all_told(progress):
         if deadline is not None and time.monotonic() > deadline:
-            raise Problem(
+            raise UserError(
                 f"{progress.benchmark.metadata.name} did not end in time ({progress.benchmark.status.phase}): it goes "
                 "on by itself, watch again or give a longer --timeout"
             )

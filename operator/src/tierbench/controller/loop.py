@@ -5,13 +5,13 @@ import contextlib
 import logging
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Final
 
 import kopf
 from pydantic import ValidationError
 
 from tierbench.api.benchmark import Benchmark, Phase
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import API_VERSION
 from tierbench.controller.context import Context
 from tierbench.domain import reasons
@@ -28,7 +28,7 @@ from tierbench.kube.events import post
 from tierbench.kube.leases import NodeTakenError
 from tierbench.kube.logs import LogFollower
 from tierbench.kube.observe import look_around
-from tierbench.workloads.kinds import KINDS
+from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.names import ROLE_CLIENT, Owner
 from tierbench.workloads.workload import Workload
 
@@ -130,7 +130,7 @@ class Loop:
             return _SOON_SECONDS
         await self._name_foreign(observed)
         executor = self._executor(observed, observed.benchmark.metadata.labels)
-        decision = decide(observed, datetime.now(UTC))
+        decision = decide(observed, self._context.kube.now())
         await self._write(observed, decision)
         self._enqueue(observed, decision)
         for action in decision.actions:
@@ -152,7 +152,7 @@ class Loop:
                 self._refused_results[action.name] = error.message
             refused = error.status in _REFUSED or isinstance(error, OccupiedError)
             if isinstance(action, (Create, CreateCredentials)) and refused:
-                since = datetime.now(UTC) if self._refusal is None else self._refusal.since
+                since = self._context.kube.now() if self._refusal is None else self._refusal.since
                 self._refusal = Refusal(since, error.message)
             raise
 
@@ -186,7 +186,7 @@ class Loop:
         if raw["metadata"]["uid"] != owner.uid:
             raise GoneError
         try:
-            return KINDS[owner.kind].bind(raw, owner, context.settings.images)
+            benchmark = BENCHMARKS[owner.kind].model_validate(raw)
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(map(str, first["loc"]))
@@ -195,6 +195,7 @@ class Loop:
                 "that version, or delete the benchmark and create it again."
             )
             raise UnreadableError(message) from error
+        return benchmark, workload_of(owner, benchmark.spec, context.settings.images)
 
     async def _name_foreign(self, observed: Observed) -> None:
         """One event for what bears the benchmark's labels and is not its own."""
@@ -217,7 +218,7 @@ class Loop:
         """Whoever leaves the queue, or the nodes, lets the others look again."""
         context, run = self._context, decision.status.run
         if decision.status.phase is Phase.QUEUED and run is not None:
-            nodes = Run(observed, run, datetime.now(UTC)).needed_nodes
+            nodes = Run(observed, run, self._context.kube.now()).needed_nodes
             context.queue.wait(self._key, observed.benchmark.metadata.creation_timestamp or "", nodes)
         else:
             context.queue.leave(self._key)
@@ -253,7 +254,7 @@ class Loop:
             seen = await look_around(
                 context.kube, self._owner, self._family, context.cluster, context.settings.lease_namespace, APIS
             )
-            leaving = leave(seen.surroundings, datetime.now(UTC))
+            leaving = leave(seen.surroundings, self._context.kube.now())
             executor = self._executor(seen.surroundings, {})
             for action in () if leaving is None else leaving.actions:
                 await executor.carry_out(action)

@@ -13,7 +13,7 @@ from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed
 from tierbench.domain.schedule import is_time
 from tierbench.domain.views import Problem, format_time
-from tierbench.plan import Case, Slot, in_order, plan
+from tierbench.workloads.plan import Case, Slot, in_order, plan
 from tierbench.workloads.workload import NodeSize, Role, ServerSite
 
 

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 import aiohttp
@@ -12,6 +13,7 @@ from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, Configuration
 
 from tierbench.api.model import GROUP, VERSION, Kind
+from tierbench.kube.clock import Clock
 
 Answered = Callable[[str, int], None]
 
@@ -22,6 +24,8 @@ _TIMEOUT_SECONDS: Final = 20
 # A stream may be silent for as long as a trial, or for ever, if the node has gone: it is read anew now and then.
 _FOLLOW_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=300)
 _PAGE: Final = 250
+_JSON: Final = "application/json, */*"
+_METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 # kubernetes.aio.config bears no types.
 load_incluster_config: Callable[..., None] = config.load_incluster_config
 load_kube_config: Callable[..., Awaitable[None]] = config.load_kube_config
@@ -68,6 +72,12 @@ class ResourceType:
     api: str
     plural: str
 
+    @property
+    def group_and_version(self) -> tuple[str, str]:
+        """The group is empty for the core's types."""
+        group, _, version = self.api.partition("/")[2].rpartition("/")
+        return group, version
+
     def path(self, namespace: str | None, name: str | None = None, subresource: str | None = None) -> str:
         """The path of a collection, an object or a part of one."""
         parts = [self.api, *(["namespaces", namespace] if namespace else []), self.plural]
@@ -113,8 +123,13 @@ class Kube:
     def __init__(self, client: ApiClient, answered: Answered = lambda method, status: None) -> None:
         self._client = client
         self._answered = answered
+        self._clock = Clock()
         # A TLS connection needs 300 KiB here: a hundred benchmarks that look at once must share a few.
         self._free = asyncio.Semaphore(_REQUESTS_AT_ONCE)
+
+    def now(self) -> datetime:
+        """The API server's time."""
+        return self._clock.now()
 
     async def request(
         self,
@@ -124,10 +139,12 @@ class Kube:
         query: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,
         content_type: str = "application/json",
+        accept: str = _JSON,
     ) -> dict[str, Any]:
         """One request, and the object that answers it."""
+        headers = {"Accept": accept, "Content-Type": content_type}
         async with self._free:
-            response = await self._send(method, path, query, body, content_type, _TIMEOUT_SECONDS)
+            response = await self._send(method, path, query, body, headers, _TIMEOUT_SECONDS)
             data = await response.read()
         if response.status >= _REFUSED_FROM:
             raise _error(response.status, data)
@@ -148,15 +165,27 @@ class Kube:
         self, kind: ResourceType, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> AsyncIterator[dict[str, Any]]:
         """The same one by one, read in pages, so that many large objects are never all in memory."""
-        query = {"limit": str(_PAGE), **({"labelSelector": selector(labels)} if labels else {})}
+        query = {"labelSelector": selector(labels)} if labels else {}
+        async for item in self._pages(kind, namespace, query, _JSON):
+            yield item
+
+    async def each_metadata(self, kind: ResourceType, namespace: str | None = None) -> AsyncIterator[dict[str, Any]]:
+        """The metadata of each object, without the rest."""
+        async for item in self._pages(kind, namespace, {}, _METADATA):
+            yield item["metadata"]
+
+    async def _pages(
+        self, kind: ResourceType, namespace: str | None, query: Mapping[str, str], accept: str
+    ) -> AsyncIterator[dict[str, Any]]:
+        query = {**query, "limit": str(_PAGE)}
         while True:
-            answer = await self.request("GET", kind.path(namespace), query=query)
-            for item in answer["items"]:
+            answer = await self.request("GET", kind.path(namespace), query=query, accept=accept)
+            for item in answer["items"] or ():
                 yield item
             following = answer["metadata"].get("continue")
             if not following:
                 return
-            query["continue"] = following
+            query = {**query, "continue": following}
 
     async def create(self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
         """A new object. Raises ConflictError if it exists."""
@@ -200,7 +229,7 @@ class Kube:
         """What a container has printed, from the first line, in pieces; followed, until it or the connection ends."""
         timeout = _FOLLOW_TIMEOUT if follow else _TIMEOUT_SECONDS
         query = {"container": container, **({"follow": "true"} if follow else {})}
-        response = await self._send("GET", PODS.path(namespace, pod, "log"), query, None, "*/*", timeout)
+        response = await self._send("GET", PODS.path(namespace, pod, "log"), query, None, {"Accept": "*/*"}, timeout)
         try:
             if response.status >= _REFUSED_FROM:
                 raise _error(response.status, await response.read())
@@ -215,20 +244,21 @@ class Kube:
         path: str,
         query: Mapping[str, str] | None,
         body: Mapping[str, Any] | None,
-        content_type: str,
+        headers: Mapping[str, str],
         timeout: float | aiohttp.ClientTimeout,  # noqa: ASYNC109 (aiohttp's own)
     ) -> aiohttp.ClientResponse:
         request = await self._client.param_serialize(
             method,
             path,
             query_params=list((query or {}).items()),
-            header_params={"Accept": "application/json, */*", "Content-Type": content_type},
+            header_params=dict(headers),
             body=body,
             auth_settings=["BearerToken"],
         )
         answer = await self._client.call_api(*request, _request_timeout=timeout)
         response: aiohttp.ClientResponse = answer.response
         self._answered(method, response.status)
+        self._clock.hear(response.headers.get("Date"))
         return response
 
 

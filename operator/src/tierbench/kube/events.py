@@ -1,7 +1,5 @@
 """Events, for `kubectl describe`."""
 
-from datetime import UTC, datetime
-
 from tierbench.api.model import API_VERSION
 from tierbench.domain.actions import Event
 from tierbench.kube.client import EVENTS, Kube
@@ -10,7 +8,7 @@ from tierbench.workloads.names import Owner
 
 async def post(kube: Kube, owner: Owner, event: Event) -> None:
     """An event on the object. Raises ApiError."""
-    stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    stamp = kube.now().strftime("%Y-%m-%dT%H:%M:%SZ")
     reference = {
         "apiVersion": API_VERSION,
         "kind": owner.kind,

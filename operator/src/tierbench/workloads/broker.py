@@ -8,10 +8,10 @@ from tierbench.api.broker import BrokerSpec
 from tierbench.api.broker_server import Protocol
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
-from tierbench.plan import EXTERNAL, Case, Factor, Slot, slots
 from tierbench.workloads.exchange import broker_job, parts
 from tierbench.workloads.kafka import kafka_factors
 from tierbench.workloads.names import Owner
+from tierbench.workloads.plan import EXTERNAL, Case, Factor, Slot, slots
 from tierbench.workloads.preflight import preflight
 from tierbench.workloads.providers.provider import Asked
 from tierbench.workloads.providers.registry import PROVIDERS, provider_name
@@ -112,3 +112,6 @@ class BrokerWorkload:
         name = dict(slot.levels)[_BROKER]
         broker = next(broker for broker in self.spec.brokers if broker.name == name)
         return Asked(self.owner, self.spec, broker, self.images)
+
+
+WORKLOAD: Final = BrokerWorkload

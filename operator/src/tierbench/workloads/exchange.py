@@ -6,10 +6,10 @@ from tierbench.api.benchmark import Tls
 from tierbench.api.broker import BrokerSpec, EngineType, Load, Pacing
 from tierbench.api.broker_server import Protocol
 from tierbench.api.quantity import parse_size
-from tierbench.plan import Case
 from tierbench.workloads.agent import CA_FILE, CREDENTIALS, TOKEN_FILE, agent_url
 from tierbench.workloads.client_job import client_job
 from tierbench.workloads.kafka import BATCH_SIZE, CODEC, LINGER, PARTITIONS
+from tierbench.workloads.plan import Case
 from tierbench.workloads.providers.provider import Asked, Way
 from tierbench.workloads.workload import ClientSite, Manifest, Part, Role, RunningServer
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.api.result import ServiceFacts
-from tierbench.plan import Case, Factor, Slot
+from tierbench.workloads.plan import Case, Factor, Slot
 
 Manifest = dict[str, Any]
 

@@ -8,13 +8,13 @@ from tierbench.advice.words import answer_of_run
 from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteBenchmark, DeleteResult, Event
+from tierbench.domain.assessment import assess
 from tierbench.domain.conditions import Said
 from tierbench.domain.leave import leave
 from tierbench.domain.observed import Observed
-from tierbench.domain.outcome import outcome
-from tierbench.domain.report import report
 from tierbench.domain.run import Run
 from tierbench.domain.schedule import plan_next, seconds_to_next, warnings
+from tierbench.domain.status import report
 from tierbench.domain.views import format_time, parse_time
 
 _MAXIMUM_ANSWER: Final = 1024
@@ -43,7 +43,7 @@ def finish(run: Run) -> Decision:
         Said(reasons.FAILED, not complete, reason, message),
         Said(reasons.SERVER_READY, False, reason, "The run has ended."),
     )
-    held = outcome(run)
+    held = assess(run)
     status = report(run, phase, *said, *held.said).model_copy(
         update={"remaining_seconds": None, "answer": _answer(run)}
     )

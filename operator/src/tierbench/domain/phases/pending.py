@@ -5,11 +5,11 @@ from datetime import timedelta
 from tierbench.api.benchmark import NodeAssignment, Phase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, Event
+from tierbench.domain.assessment import begun
 from tierbench.domain.conditions import Said
 from tierbench.domain.node_classes import assign
-from tierbench.domain.outcome import begun
-from tierbench.domain.report import report
 from tierbench.domain.run import Run
+from tierbench.domain.status import report
 from tierbench.domain.views import parse_time
 
 _LOOK_AGAIN_SECONDS = 5.0

@@ -8,8 +8,8 @@ from tierbench.domain import reasons
 from tierbench.domain.actions import AcquireLeases, Decision, DeleteJob, Event
 from tierbench.domain.conditions import Said
 from tierbench.domain.phases.pending import NOT_SUSPENDED
-from tierbench.domain.report import report
 from tierbench.domain.run import Run
+from tierbench.domain.status import report
 
 _MARGIN: Final = timedelta(seconds=60)
 

@@ -8,7 +8,7 @@ from tierbench.domain.observed import Surroundings
 from tierbench.domain.provided import ProviderApi
 from tierbench.domain.run import Run
 from tierbench.domain.views import Problem
-from tierbench.plan import Case
+from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload
 
 

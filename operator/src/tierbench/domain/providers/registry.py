@@ -11,7 +11,7 @@ from tierbench.domain.provided import ProviderApi
 from tierbench.domain.providers import standalone
 from tierbench.domain.providers.provider import Provider
 from tierbench.domain.providers.strimzi import provider as strimzi
-from tierbench.plan import EXTERNAL, STANDALONE, Slot
+from tierbench.workloads.plan import EXTERNAL, STANDALONE, Slot
 from tierbench.workloads.workload import ServerSite
 
 # All that comes up of a server that is there already is its agent, and that as a server of ours does.

@@ -8,11 +8,11 @@ from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Create, CreateCredentials, Decision, DeleteServer, Event
 from tierbench.domain.conditions import Said
 from tierbench.domain.observed import Surroundings
-from tierbench.domain.report import report
 from tierbench.domain.run import Run
+from tierbench.domain.status import report
 from tierbench.domain.views import PodView, Problem
-from tierbench.plan import Case
 from tierbench.workloads.names import ROLE_SERVER
+from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload
 
 API: Final = None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tierbench.api.broker_server import Broker, KafkaProvider
-from tierbench.plan import EXTERNAL, STANDALONE
+from tierbench.workloads.plan import EXTERNAL, STANDALONE
 from tierbench.workloads.providers import external, standalone, strimzi
 from tierbench.workloads.providers.provider import Provider
 

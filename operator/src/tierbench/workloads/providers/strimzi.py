@@ -14,7 +14,7 @@ from tierbench.workloads.agent import agent_manifests
 from tierbench.workloads.client_job import secret_items
 from tierbench.workloads.kafka import heap_size, kafka_settings, storage_size
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, Owner
-from tierbench.workloads.pods import placement
+from tierbench.workloads.pods import NO_SIDECARS, placement
 from tierbench.workloads.providers.provider import ACCOUNT, AGENT, Asked, Way
 from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite
 
@@ -146,7 +146,11 @@ def _labels(site: ServerSite) -> dict[str, str]:
 def _pool(kafka: Kafka, site: ServerSite) -> Manifest:
     heap = f"{heap_size(kafka, site.size) // _MEBIBYTE}m"
     options = kafka.strimzi or Strimzi()
-    pod = {"terminationGracePeriodSeconds": _GRACE_SECONDS, **placement(site.node, site.node_class)}
+    pod = {
+        "metadata": {"annotations": NO_SIDECARS},
+        "terminationGracePeriodSeconds": _GRACE_SECONDS,
+        **placement(site.node, site.node_class),
+    }
     return {
         "replicas": 1,
         "roles": ["controller", "broker"],

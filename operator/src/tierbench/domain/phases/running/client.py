@@ -7,8 +7,8 @@ from tierbench.domain.actions import Action, DeleteJob
 from tierbench.domain.observed import PodLog
 from tierbench.domain.run import Run
 from tierbench.domain.views import JobView, PodView
-from tierbench.plan import Case
 from tierbench.workloads.names import ROLE_CLIENT
+from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import Part, Workload
 
 

@@ -11,7 +11,7 @@ from tierbench.domain.actions import Action, Decision, Event, SaveResult, SaveTr
 from tierbench.domain.conditions import Said
 from tierbench.domain.phases.running.client import Client
 from tierbench.domain.phases.running.refuse import refusal_event
-from tierbench.domain.report import case_words, report
+from tierbench.domain.status import case_words, report
 from tierbench.domain.views import Problem
 from tierbench.results import record
 from tierbench.results.output import check_seal

@@ -13,11 +13,11 @@ from tierbench.domain.phases.running.conclude import Measurement, conclude, give
 from tierbench.domain.phases.running.fold import fold
 from tierbench.domain.phases.running.follow import Over, follow, why_over
 from tierbench.domain.phases.running.start import start
-from tierbench.domain.report import case_words, report
 from tierbench.domain.run import Run
+from tierbench.domain.status import case_words, report
 from tierbench.domain.views import Problem
-from tierbench.plan import Case
 from tierbench.results.record import due, record
+from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import RunningServer
 
 _MAXIMUM_ATTEMPTS: Final = 3

@@ -16,11 +16,11 @@ from tierbench.domain.phases.running.follow import Over, follow, why_over
 from tierbench.domain.phases.running.serve import bring_up
 from tierbench.domain.phases.running.start import start
 from tierbench.domain.providers import standalone
-from tierbench.domain.report import report
 from tierbench.domain.run import Run
+from tierbench.domain.status import report
 from tierbench.domain.views import Problem
-from tierbench.plan import Case, Slot
-from tierbench.results.networks import figures, in_words
+from tierbench.results.node_network import figures, in_words
+from tierbench.workloads.plan import Case, Slot
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload
 
 _MAXIMUM_MESSAGE = 512

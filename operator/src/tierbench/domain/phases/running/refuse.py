@@ -4,11 +4,11 @@ from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultStatus
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, Event, SaveResult
-from tierbench.domain.report import case_words, report
 from tierbench.domain.run import Run
+from tierbench.domain.status import case_words, report
 from tierbench.domain.views import Problem
-from tierbench.plan import Case
 from tierbench.results.record import fail
+from tierbench.workloads.plan import Case
 
 
 def refuse_impossible(run: Run) -> Decision | None:

@@ -10,10 +10,10 @@ from tierbench.domain.conditions import Said
 from tierbench.domain.phases.running.refuse import refuse
 from tierbench.domain.providers.provider import Provider
 from tierbench.domain.providers.registry import PROVIDERS, in_the_way, retire
-from tierbench.domain.report import report
 from tierbench.domain.run import Run
+from tierbench.domain.status import report
 from tierbench.domain.views import Problem
-from tierbench.plan import Case
+from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload
 
 _LOOK_AGAIN_SECONDS: Final = 2.0  # nothing wakes the loop when another operator has done something

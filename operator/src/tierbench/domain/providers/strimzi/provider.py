@@ -12,10 +12,10 @@ from tierbench.domain.observed import Surroundings, out_of_reach
 from tierbench.domain.provided import Provided, ProvidedObject, ProviderApi
 from tierbench.domain.providers import standalone
 from tierbench.domain.providers.strimzi.view import strimzi_object
-from tierbench.domain.report import report
 from tierbench.domain.run import Run
+from tierbench.domain.status import report
 from tierbench.domain.views import PodView, Problem
-from tierbench.plan import Case
+from tierbench.workloads.plan import Case
 from tierbench.workloads.providers.strimzi import ARCHITECTURES, GROUP, KINDS, ROLE, strimzi_names
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload
 

@@ -5,8 +5,8 @@ from tierbench.api.contract import Outcome
 from tierbench.api.result import ResultPhase
 from tierbench.domain.conditions import Said, conditions
 from tierbench.domain.run import Run
-from tierbench.plan import Case
-from tierbench.results.display import case_words as level_words
+from tierbench.results.levels import levels_in_short
+from tierbench.workloads.plan import Case
 
 _START_SECONDS = 3.0
 
@@ -40,7 +40,7 @@ def _count(run: Run) -> CaseCounts:
 
 def case_words(case: Case) -> str:
     """A case in a few words."""
-    return f"{level_words(case.levels)}, {case.server.node_class} to {case.client_class}"
+    return f"{levels_in_short(case.levels)}, {case.server.node_class} to {case.client_class}"
 
 
 def _current(run: Run, case: Case) -> CurrentCase:

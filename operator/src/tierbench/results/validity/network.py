@@ -6,15 +6,15 @@ from typing import Final
 
 from tierbench.api.contract import Flow
 from tierbench.api.result import Note, ResultSpec, ResultTrial
-from tierbench.results.display import bit_rate
 from tierbench.results.shares import fairness
+from tierbench.results.units import show
 
 SATURATED_CORE_SHARE: Final = 0.9
 EVEN_FAIRNESS: Final = 0.95
 TOGETHER_PARTS_PER_MILLION: Final = 950_000
 
 
-def network_facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
+def facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
     """What explains the numbers and spoils nothing: what was lost, and who took the bandwidth."""
     notes = _taken(spec, good)
     flows = [flow for trial in good for flow in _flows(trial)]
@@ -42,13 +42,13 @@ def _taken(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
         return []
     node = spec.clients[most] if most < len(spec.clients) else spec.client
     message = (
-        f"Client {most + 1} ({node.node}, {node.node_class}) had {bit_rate(rates[most])}, "
+        f"Client {most + 1} ({node.node}, {node.node_class}) had {show('throughputBitsPerSecond', rates[most])}, "
         f"{100 * rates[most] / total:.0f} % of what they had in all; even shares are {100 / len(rates):.0f} %."
     )
     return [Note(reason="UnevenShares", message=message)]
 
 
-def network_invalid(good: Sequence[ResultTrial]) -> list[Note]:
+def invalid(good: Sequence[ResultTrial]) -> list[Note]:
     """What could have spoiled the numbers: a server that was the limit, clients that were not at once what they were to
     be. That a client was the limit is said for every kind."""
     notes = []

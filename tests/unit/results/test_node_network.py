@@ -10,7 +10,7 @@ from tests.unit.results.test_record import line, spec
 from tierbench.api.contract import TrialLine
 from tierbench.api.node_network import NodeNetwork, Way
 from tierbench.api.result import ResultSpec, ResultStatus
-from tierbench.results.networks import figures, in_words, worst
+from tierbench.results.node_network import figures, in_words, worst
 from tierbench.results.record import record
 from tierbench.results.validity import facts
 

@@ -1,15 +1,13 @@
 """Numbers as a person reads them. The name of a quantity ends with its unit, as everywhere in the API."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from math import log10
+from math import floor, log10
 from typing import Final
 
-from tierbench.api.quantity import format_size, parse_size
-from tierbench.results import display
-
 DASH: Final = "–"
+_DIGITS: Final = 3
 _WHOLE_DIGITS: Final = 2
 
 
@@ -21,7 +19,7 @@ class Unit:
     symbol: str
 
 
-_TIME: Final = (Unit(1, "ns"), Unit(1e3, "µs"), Unit(1e6, "ms"), Unit(1e9, "s"))
+_SECOND: Final = Unit(1e9, "s")
 _DECIMAL: Final = ("", "k", "M", "G", "T")
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti")
 
@@ -30,45 +28,62 @@ def _ladder(prefixes: tuple[str, ...], base: int, symbol: str) -> tuple[Unit, ..
     return tuple(Unit(float(base**power), prefix + symbol) for power, prefix in enumerate(prefixes))
 
 
-_LADDERS: Final[tuple[tuple[str, tuple[Unit, ...]], ...]] = (
-    ("Nanoseconds", _TIME),
-    ("BytesPerSecond", _ladder(_DECIMAL, 1000, "B/s")),
-    ("BitsPerSecond", _ladder(_DECIMAL, 1000, "bit/s")),
-    ("MessagesPerSecond", (Unit(1, "msg/s"), Unit(1e3, "k msg/s"), Unit(1e6, "M msg/s"))),
-    ("PerSecond", _ladder(_DECIMAL, 1000, "/s")),
-    ("Bytes", _ladder(_BINARY, 1024, "B")),
-    ("PerTrialPartsPerMillion", (Unit(1e6, "a trial"),)),
-    ("PartsPerMillion", (Unit(1e4, "%"),)),
-)
+DECIMAL_SIZES: Final = _ladder(_DECIMAL, 1000, "B")
+BINARY_SIZES: Final = _ladder(_BINARY, 1024, "B")
 
-
-def ladder(quantity: str) -> tuple[Unit, ...]:
-    """The units that `quantity` is shown in, ascending."""
-    return next((units for suffix, units in _LADDERS if quantity.endswith(suffix)), (Unit(1, ""),))
+_TIMES_AND_RATES: Final = {
+    "Nanoseconds": (Unit(1, "ns"), Unit(1e3, "µs"), Unit(1e6, "ms"), _SECOND),
+    "BytesPerSecond": _ladder(_DECIMAL, 1000, "B/s"),
+    "BitsPerSecond": _ladder(_DECIMAL, 1000, "bit/s"),
+    "MessagesPerSecond": (Unit(1, "msg/s"), Unit(1e3, "k msg/s"), Unit(1e6, "M msg/s")),
+}
+_LADDERS: Final = {
+    **_TIMES_AND_RATES,
+    "PerSecond": _ladder(_DECIMAL, 1000, "/s"),
+    "Bytes": BINARY_SIZES,
+    "PerTrialPartsPerMillion": (Unit(1e6, "a trial"),),
+    "PartsPerMillion": (Unit(1e4, "%"),),
+}
+"""The units that a quantity is shown in, ascending, by how its name ends."""
 
 
 def unit_for(quantity: str, value: float) -> Unit:
     """The largest unit that leaves at least 1 before the point."""
-    units = ladder(quantity)
+    units = next((units for suffix, units in _LADDERS.items() if quantity.endswith(suffix)), (Unit(1, ""),))
+    return _largest(units, value)
+
+
+def _largest(units: Sequence[Unit], value: float) -> Unit:
     return next((unit for unit in reversed(units) if abs(value) >= unit.factor), units[0])
+
+
+def show(quantity: str, value: float | None) -> str:
+    """`value` of `quantity` with its unit: 22.10 s, 97.0 MB/s, 512 MiB."""
+    if value is None:
+        return DASH
+    for suffix, units in _TIMES_AND_RATES.items():
+        if quantity.endswith(suffix):
+            return in_three_digits(value, units)
+    unit = unit_for(quantity, value)
+    number = value / unit.factor
+    return f"{number:.{0 if number == round(number) else _decimals(number)}f} {unit.symbol}".rstrip()
+
+
+def in_three_digits(value: float, units: Sequence[Unit]) -> str:
+    """34.2 ms, 84.0 MB/s; seconds to hundredths, as papers print them: 12.78 s.
+
+    The unit is that of the rounded value: 999.9 ms is 1.00 s.
+    """
+    rounded = abs(float(f"{value:.{_DIGITS}g}"))
+    unit = _largest(units, rounded)
+    whole = rounded / unit.factor
+    decimals = 2 if unit == _SECOND else max(0, _DIGITS - 1 - floor(log10(whole))) if whole >= 1 else 0
+    return f"{value / unit.factor:.{decimals}f} {unit.symbol}"
 
 
 def _decimals(number: float) -> int:
     whole = len(str(int(abs(number))))
     return 2 if whole <= _WHOLE_DIGITS else max(0, _WHOLE_DIGITS + 2 - whole)
-
-
-def show(quantity: str, value: float | None) -> str:
-    """`value` of `quantity` with its unit: 22.1 s, 97.0 MB/s, 512 MiB."""
-    if value is None:
-        return DASH
-    if quantity.endswith("Nanoseconds"):
-        return display.duration(value)
-    if quantity.endswith("BytesPerSecond"):
-        return display.byte_rate(value)
-    unit = unit_for(quantity, value)
-    number = value / unit.factor
-    return f"{number:.{0 if number == round(number) else _decimals(number)}f} {unit.symbol}".rstrip()
 
 
 def show_with_deviation(quantity: str, mean: float, deviation: float | None) -> str:
@@ -146,46 +161,3 @@ def title(quantity: str) -> str:
         if name in quantity:
             return f"{title(quantity.replace(name, '', 1))}, {word}"
     return _TITLES.get(quantity) or words(_SUFFIX.sub("", quantity) or quantity)
-
-
-@lru_cache(maxsize=4096)
-def number_of_level(level: str) -> float | None:
-    """The number that a level is, if it is one."""
-    try:
-        return float(parse_size(level))
-    except ValueError:
-        return None
-
-
-def show_level(factor: str, level: str) -> str:
-    """A level alone: 512 MB, 4, Warm."""
-    if number_of_level(level) is None:
-        return level
-    text = format_size(int(level)) if level.isdigit() and is_size(factor) else level
-    match = re.fullmatch(r"(\d+)([A-Za-z]*)", text)
-    if match is None or not (match[2] or is_size(factor)):
-        return text
-    return f"{match[1]} {match[2]}B"
-
-
-def show_number(factor: str, number: float, like: str) -> str:
-    """A number between levels, in three digits and with prefixes as the level `like` has them: 152 MB, 3.2."""
-    if not is_size(factor):
-        return f"{number:.3g}"
-    base, prefixes = (1024, _BINARY) if "i" in show_level(factor, like) else (1000, _DECIMAL)
-    unit = next(unit for unit in reversed(_ladder(prefixes, base, "B")) if number >= unit.factor)
-    return f"{number / unit.factor:.{max(0, 2 - int(log10(number / unit.factor)))}f} {unit.symbol}"
-
-
-def is_size(factor: str) -> bool:
-    """Whether the levels of a factor are numbers of bytes."""
-    return "size" in factor.lower()
-
-
-def level_in_words(factor: str, level: str) -> str:
-    """A level as a sentence names it: 512 MB, concurrency 4, cache state Warm."""
-    shown = show_level(factor, level)
-    name = words(factor)
-    if is_size(factor) or shown.lower().startswith(name.lower()):
-        return shown
-    return f"{name if name.isupper() else name.lower()} {shown}"

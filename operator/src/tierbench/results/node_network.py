@@ -1,17 +1,11 @@
-"""The network between two nodes: read from a client's line, said in words, and compared with what a service did."""
+"""The network between two nodes: read from a client's line, and said in words."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from tierbench.api.contract import Histogram, TrialLine
 from tierbench.api.node_network import EchoSpread, NodeNetwork, Way
-from tierbench.api.result import Note, ResultSpec, ResultTrial
 from tierbench.results import histogram
-from tierbench.results.display import bit_rate, duration
-
-BOUND_SHARE: Final = 0.9
-# A burst, or another network than the one before: then it was not the limit.
-BEYOND_SHARE: Final = 1.1
+from tierbench.results.units import show
 
 
 def figures(known: NodeNetwork, line: TrialLine) -> NodeNetwork:
@@ -62,44 +56,12 @@ def worst(networks: Sequence[NodeNetwork]) -> dict[str, float]:
 def in_words(network: NodeNetwork) -> str:
     """The network in a sentence: cloud-1 to user-1: 94.1 Mbit/s up, 93.9 Mbit/s down, ping 412 µs."""
     said = [
-        f"{bit_rate(way.bits_per_second)} {name}"
+        f"{show('throughputBitsPerSecond', way.bits_per_second)} {name}"
         for way, name in ((network.upload, "up"), (network.download, "down"))
         if way is not None
     ]
     if network.ping is not None and network.ping.mean_nanoseconds is not None:
-        said.append(f"ping {duration(network.ping.mean_nanoseconds)}")
+        said.append(f"ping {show('pingNanoseconds', network.ping.mean_nanoseconds)}")
     if network.reason is not None:
         said.append(f"not all is measured ({network.reason}): {network.message}")
     return f"{network.client_node} to {network.server_node}: {', '.join(said)}"
-
-
-def network_bound(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
-    """That trials went as fast as the network between the nodes, where the preflight has measured that."""
-    if len(spec.networks) != 1:
-        return []
-    network = spec.networks[0]
-    for name, way in (("down", network.download), ("up", network.upload)):
-        rates = [rate for trial in good if way is not None and (rate := _rate(trial, name)) is not None]
-        bound = [rate for rate in rates if way is not None and _is_bound(rate, way)]
-        if way is not None and bound:
-            message = (
-                f"In {len(bound)} of {len(good)} trials at least {100 * BOUND_SHARE:.0f} % of the "
-                f"{bit_rate(way.bits_per_second)} {name} that iperf3 got before: the network was the limit."
-            )
-            return [Note(reason="NetworkBound", message=message)]
-    return []
-
-
-def _rate(trial: ResultTrial, way: str) -> float | None:
-    """Bits a second that the trial took of a way."""
-    transfer, exchange = trial.transfer, trial.exchange
-    if transfer is not None and way == "down" and trial.duration_nanoseconds:
-        return 8e9 * transfer.bytes / trial.duration_nanoseconds
-    if exchange is not None and exchange.session_nanoseconds:
-        wire = exchange.wire_received_bytes if way == "down" else exchange.wire_sent_bytes
-        return 8e9 * wire / exchange.session_nanoseconds
-    return None
-
-
-def _is_bound(rate: float, way: Way) -> bool:
-    return BOUND_SHARE <= rate / max(way.bits_per_second, 1) <= BEYOND_SHARE

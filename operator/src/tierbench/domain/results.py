@@ -1,38 +1,54 @@
-"""Results and benchmarks as watches show them, kept as small as the metrics need."""
+"""Results and benchmarks as watches show them, kept small."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final, Generic, TypeVar
 
 from tierbench.api.benchmark import BenchmarkStatus
 from tierbench.api.result import BenchmarkResult, ResultPhase
-from tierbench.metrics.family import Samples
-from tierbench.metrics.results import VERDICTS, benchmark_samples, result_samples
+from tierbench.domain import reasons
 
 BenchmarkKey = tuple[str, str, str]
 """Kind, namespace and name of a benchmark."""
 
+Name = tuple[str, str]
+"""Namespace and name."""
+
+Kept = TypeVar("Kept")
+_VERDICTS: Final = frozenset({reasons.PASSED, reasons.REGRESSED})
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class _Ended:
+class _Ended(Generic[Kept]):
     """An ended result. `measured` is when, in seconds since 1970; None if it failed."""
 
     uid: str
     run: int
     measured: float | None
-    samples: Samples
+    kept: Kept
 
 
-class ResultCache:
-    """Every benchmark, and what the ended results of each say."""
+@dataclass(frozen=True)
+class NewestRun(Generic[Kept]):
+    """A benchmark, and its newest run that has ended; `measured` is when a case was last measured up to then."""
 
-    def __init__(self) -> None:
+    key: BenchmarkKey
+    status: BenchmarkStatus
+    measured: float | None
+    results: tuple[Kept, ...]
+
+
+class ResultStore(Generic[Kept]):
+    """Every benchmark, and what `keep` makes of the ended results of each, once and for all."""
+
+    def __init__(self, keep: Callable[[BenchmarkResult], Kept]) -> None:
+        self._keep = keep
         self._benchmarks: dict[BenchmarkKey, BenchmarkStatus] = {}
-        self._results: dict[BenchmarkKey, dict[str, _Ended]] = {}
+        self._results: dict[BenchmarkKey, dict[str, _Ended[Kept]]] = {}
+        self._of: dict[Name, BenchmarkKey] = {}
         self.filled = False
 
     def mark_filled(self) -> None:
@@ -48,7 +64,7 @@ class ResultCache:
             self._benchmarks.pop(key, None)
         else:
             status = _status(raw)
-            kept = tuple(condition for condition in status.conditions if condition.type in VERDICTS)
+            kept = tuple(condition for condition in status.conditions if condition.type in _VERDICTS)
             self._benchmarks[key] = status.model_copy(update={"conditions": kept, "answer": ""})
         return self.newest_ended_run(key) != before
 
@@ -64,34 +80,51 @@ class ResultCache:
 
         One that is still growing, or cannot be understood, says nothing.
         """
-        metadata, reference = raw["metadata"], raw["spec"]["benchmark"]
-        key = (reference["kind"], metadata["namespace"], reference["name"])
-        ended = None if deleted else _read(raw)
-        results = self._results.setdefault(key, {})
-        before = results.pop(metadata["name"], None)
+        name = (raw["metadata"]["namespace"], raw["metadata"]["name"])
+        before, ended = self._forget(name), None if deleted else self._read(raw)
         if ended is not None:
-            results[metadata["name"]] = ended
-        if not results:
-            del self._results[key]
+            reference = raw["spec"]["benchmark"]
+            self._of[name] = key = (reference["kind"], name[0], reference["name"])
+            self._results.setdefault(key, {})[name[1]] = ended
         return (before and before.uid) != (ended and ended.uid)
 
-    def samples(self) -> list[Samples]:
-        """What all benchmarks say, and the results of the newest run of each that has ended; no labels twice.
+    def _forget(self, name: Name) -> _Ended[Kept] | None:
+        key = self._of.pop(name, None)
+        if key is None:
+            return None
+        results = self._results[key]
+        ended = results.pop(name[1])
+        if not results:
+            del self._results[key]
+        return ended
 
-        Two results have the same labels if a class lacks more than one node, or if somebody has copied one.
-        """
-        known: dict[str, Samples] = {}
-        for samples in self._all():
-            known.setdefault(samples.labels, samples)
-        return list(known.values())
+    def known(self) -> tuple[Name, ...]:
+        """Of all results that have ended."""
+        return tuple(self._of)
 
-    def _all(self) -> Iterator[Samples]:
+    def known_benchmarks(self, kind: str) -> tuple[Name, ...]:
+        """Of all benchmarks of a kind."""
+        return tuple((namespace, name) for known, namespace, name in self._benchmarks if known == kind)
+
+    def newest_runs(self) -> Iterator[NewestRun[Kept]]:
+        """Of every benchmark, in the order of their keys."""
         for key, status in sorted(self._benchmarks.items(), key=lambda item: item[0]):
             run = self.newest_ended_run(key)
             ended = [result for _, result in sorted(self._results.get(key, {}).items(), key=lambda item: item[0])]
             measured = [result.measured for result in ended if result.run <= run and result.measured is not None]
-            yield benchmark_samples(*key, status, max(measured, default=None))
-            yield from (result.samples for result in ended if result.run == run)
+            newest = tuple(result.kept for result in ended if result.run == run)
+            yield NewestRun(key, status, max(measured, default=None), newest)
+
+    def _read(self, raw: Mapping[str, Any]) -> _Ended[Kept] | None:
+        try:
+            result = BenchmarkResult.model_validate(raw)
+            if result.status.phase is ResultPhase.RUNNING:
+                return None
+            return _Ended(result.metadata.uid, result.spec.run, _measured(result), self._keep(result))
+        except (KeyError, ValueError) as error:
+            name = f"{raw['metadata']['namespace']}/{raw['metadata']['name']}"
+            _logger.warning("BenchmarkResult %s cannot be understood and is left out of the metrics: %s", name, error)
+            return None
 
 
 def _status(raw: Mapping[str, Any]) -> BenchmarkStatus:
@@ -102,18 +135,6 @@ def _status(raw: Mapping[str, Any]) -> BenchmarkStatus:
         name = f"{raw['metadata']['namespace']}/{raw['metadata']['name']}"
         _logger.warning("The status of %s %s cannot be understood: %s", raw["kind"], name, error)
         return BenchmarkStatus()
-
-
-def _read(raw: Mapping[str, Any]) -> _Ended | None:
-    try:
-        result = BenchmarkResult.model_validate(raw)
-        if result.status.phase is ResultPhase.RUNNING:
-            return None
-        return _Ended(result.metadata.uid, result.spec.run, _measured(result), result_samples(result))
-    except (KeyError, ValueError) as error:
-        name = f"{raw['metadata']['namespace']}/{raw['metadata']['name']}"
-        _logger.warning("BenchmarkResult %s cannot be understood and is left out of the metrics: %s", name, error)
-        return None
 
 
 def _measured(result: BenchmarkResult) -> float | None:

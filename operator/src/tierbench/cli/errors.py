@@ -12,5 +12,9 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-class Problem(Exception):  # noqa: N818 (a problem of the user's, told in one line)
+class UserError(Exception):
     """Something the user can do something about: the message is one line and says what."""
+
+
+class UnknownKindError(UserError):
+    """An object is of a kind of benchmark that another version has: the rest can be used without it."""

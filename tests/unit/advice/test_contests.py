@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.unit.results.network import flow, line, measured, spec
-from tierbench.advice.compare import Difference, adjusted, contests
+from tierbench.advice.contests import Difference, adjusted, contests
 from tierbench.advice.estimate import Estimate, of_class, of_node, reading, satterthwaite, weighted
 from tierbench.api.model import Metadata
 from tierbench.api.result import BenchmarkResult

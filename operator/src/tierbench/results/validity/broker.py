@@ -9,10 +9,10 @@ SATURATED_SHARE: Final = 0.8
 NODE_SATURATED_PARTS_PER_MILLION: Final = 950_000
 
 
-def broker_facts(good: Sequence[ResultTrial]) -> list[Note]:
+def facts(good: Sequence[ResultTrial]) -> list[Note]:
     """What explains the numbers and spoils nothing: who was the limit, what was late, what came twice."""
     notes = []
-    limited = sum(broker_saturated(trial) for trial in good)
+    limited = sum(_broker_saturated(trial) for trial in good)
     if limited:
         message = f"In {limited} of {len(good)} trials the broker, or its node, used all its CPU: it was the limit."
         notes.append(Note(reason="BrokerSaturated", message=message))
@@ -26,7 +26,7 @@ def broker_facts(good: Sequence[ResultTrial]) -> list[Note]:
     return notes
 
 
-def broker_saturated(trial: ResultTrial) -> bool:
+def _broker_saturated(trial: ResultTrial) -> bool:
     """Whether the broker's process used 80 % of one CPU, beyond which a single-threaded broker's queues grow, or its
     node 95 % of all."""
     sample = trial.server
@@ -36,7 +36,7 @@ def broker_saturated(trial: ResultTrial) -> bool:
     return whole_core or (sample.cpu_parts_per_million or 0) >= NODE_SATURATED_PARTS_PER_MILLION
 
 
-def broker_invalid(good: Sequence[ResultTrial]) -> list[Note]:
+def invalid(good: Sequence[ResultTrial]) -> list[Note]:
     """What could have spoiled the numbers: messages that did not arrive."""
     exchanges = [trial.exchange for trial in good if trial.exchange is not None]
     notes = []
