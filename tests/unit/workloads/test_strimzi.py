@@ -13,7 +13,7 @@ from tierbench.workloads.broker import BrokerWorkload
 from tierbench.workloads.kafka import kafka_settings
 from tierbench.workloads.plan import Case
 from tierbench.workloads.pods import placement
-from tierbench.workloads.strimzi import strimzi_names
+from tierbench.workloads.providers.strimzi import strimzi_names
 from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, RunningServer, ServerSite
 
 SIZE = NodeSize(2000 * 2**20, 8 * 2**30)
@@ -46,7 +46,7 @@ def site(given: BrokerWorkload) -> ServerSite:
         CLASS,
         SIZE,
         measured=measured,
-        strimzi="v1",
+        api_version="kafka.strimzi.io/v1",
     )
 
 

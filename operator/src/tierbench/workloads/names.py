@@ -19,7 +19,6 @@ LABEL_ATTEMPT: Final = f"{GROUP}/attempt"
 LABEL_PART: Final = f"{GROUP}/part"
 ROLE_SERVER: Final = "server"
 ROLE_CLIENT: Final = "client"
-ROLE_STRIMZI: Final = "strimzi"
 CLIENT: Final = "client"
 """The container of a client's pod."""
 

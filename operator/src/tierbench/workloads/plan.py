@@ -17,6 +17,7 @@ class Factor:
     levels: tuple[str, ...]
 
 
+STANDALONE: Final = "Standalone"
 EXTERNAL: Final = "external"
 
 
@@ -24,17 +25,18 @@ EXTERNAL: Final = "external"
 class Slot:
     """A place for a server: the `ordinal`-th node, from 0, of a class; EXTERNAL if it is there already.
 
-    `levels` are those of the factors that say which server it is.
+    `levels` are those of the factors that say which server it is, `provider` brings it up.
     """
 
     node_class: str
     ordinal: int
     levels: tuple[tuple[str, str], ...] = ()
+    provider: str = STANDALONE
 
     @property
     def external(self) -> bool:
         """Whether the server is not ours."""
-        return self.node_class == EXTERNAL
+        return self.provider == EXTERNAL
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class NodeSize:
 class ServerSite:
     """Where a server is deployed. `name` is that of its pod and its Service, `attached` of what only they mount.
 
-    `measured` are all nodes that the run measures on, `strimzi` is the version of Strimzi's API that there is.
+    `measured` are all nodes that the run measures on, `api_version` is that of another operator that brings it up.
     """
 
     name: str
@@ -49,7 +49,7 @@ class ServerSite:
     node_class: NodeClassSpec
     size: NodeSize = NodeSize()
     measured: tuple[str, ...] = ()
-    strimzi: str = ""
+    api_version: str = ""
 
 
 @dataclass(frozen=True)

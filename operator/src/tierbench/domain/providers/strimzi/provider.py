@@ -1,19 +1,33 @@
 """A server that Strimzi brings up: whether it can, how far it is, and in which order it goes."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
-from tierbench.domain.actions import Action, DeleteStrimziObject, DropFinalizers
+from tierbench.domain.actions import Action, Decision, DeleteProvided, DropFinalizers
+from tierbench.domain.conditions import Said
 from tierbench.domain.observed import Surroundings, out_of_reach
+from tierbench.domain.provided import Provided, ProvidedObject, ProviderApi
+from tierbench.domain.providers import standalone
+from tierbench.domain.providers.strimzi.view import strimzi_object
 from tierbench.domain.run import Run
-from tierbench.domain.strimzi import StrimziObject
+from tierbench.domain.status import report
 from tierbench.domain.views import PodView, Problem
-from tierbench.workloads.names import ROLE_STRIMZI
-from tierbench.workloads.strimzi import ARCHITECTURES, GROUP, KINDS, is_by_strimzi, strimzi_names
-from tierbench.workloads.workload import ServerSite
+from tierbench.workloads.plan import Case
+from tierbench.workloads.providers.strimzi import ARCHITECTURES, GROUP, KINDS, ROLE, strimzi_names
+from tierbench.workloads.workload import RunningServer, ServerSite, Workload
 
+API: Final = ProviderApi(
+    group=GROUP,
+    versions=("v1", "v1beta2"),
+    kinds=KINDS,
+    role=ROLE,
+    makers=frozenset({"StrimziPodSet", "ReplicaSet", "Kafka"}),
+    view=strimzi_object,
+)
+_LOOK_AGAIN_SECONDS: Final = 2.0  # nothing wakes the loop when Strimzi says something
 _ORDER: Final = (("KafkaTopic",), ("KafkaUser", "Kafka"), ("KafkaNodePool",))
 _ANSWERED: Final = ("Kafka", "KafkaUser", "KafkaTopic")
 _SILENCE: Final = 3  # times as long as a pod may take to find its node: Strimzi may be starting, too
@@ -22,9 +36,7 @@ _HUNG: Final = timedelta(seconds=30)
 
 def obstacle(run: Run, site: ServerSite) -> Problem | None:
     """Why Strimzi cannot bring this server up, known before it is asked."""
-    if not is_by_strimzi(run.spec, site.slot):
-        return None
-    strimzi, node = run.observed.strimzi, run.observed.nodes.get(site.node)
+    strimzi, node = _seen(run.observed), run.observed.nodes.get(site.node)
     if not strimzi.installed:
         message = (
             f"There is no Strimzi: the cluster does not serve {GROUP}. Install Strimzi, or write provider: Standalone."
@@ -45,15 +57,29 @@ def obstacle(run: Run, site: ServerSite) -> Problem | None:
     return None
 
 
-def is_incomplete(run: Run, site: ServerSite) -> bool:
-    """Whether any of the objects that Strimzi is asked for is not there."""
-    return is_by_strimzi(run.spec, site.slot) and {item.kind for item in _mine(run, site)} != set(KINDS)
+def bring_up(
+    run: Run, workload: Workload, site: ServerSite, current: Case | None, strays: tuple[Action, ...]
+) -> RunningServer | Problem | Decision:
+    """The agent as a server of ours is, and beside it what Strimzi is asked for."""
+    complete = {item.kind for item in _mine(run, site)} == set(KINDS)
+    site = replace(site, api_version=f"{GROUP}/{_seen(run.observed).version}")
+    server = standalone.bring_up(run, workload, site, current, strays, complete=complete)
+    if not isinstance(server, RunningServer):
+        return server
+    problem, lacking = _problem(run, site), _lacking(run, site)
+    if problem is not None:
+        return problem
+    if lacking:
+        message = f"Strimzi starts Kafka on {site.node}; not ready yet: {', '.join(lacking)}."
+        said = Said(reasons.SERVER_READY, False, reasons.STARTING, message)
+        status = report(run, Phase.RUNNING, said, current=current)
+        return Decision(status, wait_seconds=_LOOK_AGAIN_SECONDS)
+    listeners = next((item.listeners for item in _mine(run, site) if item.kind == "Kafka"), {})
+    return replace(server, listeners=listeners)
 
 
-def lacking(run: Run, site: ServerSite) -> tuple[str, ...]:
+def _lacking(run: Run, site: ServerSite) -> tuple[str, ...]:
     """What of the server is not ready yet. Kafka stays Ready for a while when its pod is not, so both are asked."""
-    if not is_by_strimzi(run.spec, site.slot):
-        return ()
     ready = {item.kind for item in _mine(run, site) if item.ready and item.deleted is None}
     kinds = tuple(kind for kind in _ANSWERED if kind not in ready)
     pod = _broker(run, site)
@@ -61,21 +87,14 @@ def lacking(run: Run, site: ServerSite) -> tuple[str, ...]:
     return kinds if stands else (*kinds, f"pod {_pod_name(run, site)}")
 
 
-def listeners(run: Run, site: ServerSite) -> Mapping[str, str]:
-    """The addresses that Strimzi gave it, if it is Strimzi's."""
-    return next((item.listeners for item in _mine(run, site) if item.kind == "Kafka"), {})
-
-
-def problem(run: Run, site: ServerSite) -> Problem | None:
+def _problem(run: Run, site: ServerSite) -> Problem | None:
     """What the server will not recover from. What a pod says comes first: Strimzi hears of it late."""
-    if not is_by_strimzi(run.spec, site.slot):
-        return None
     return _pod_problem(run, site) or _refusal(run, site) or _silence(run, site)
 
 
 def _pod_problem(run: Run, site: ServerSite) -> Problem | None:
     """Of the broker, and until all is ready of the operators of its topics and users."""
-    name, starting = _pod_name(run, site), lacking(run, site)
+    name, starting = _pod_name(run, site), _lacking(run, site)
     for pod in _pods(run, site):
         found = pod.problem
         if found is None or not (pod.name == name or starting):
@@ -107,7 +126,7 @@ def _silence(run: Run, site: ServerSite) -> Problem | None:
             "watchAnyNamespace of its chart) and see that it runs, or write provider: Standalone."
         )
         return Problem(reasons.STRIMZI_NOT_WATCHING, message)
-    limit, missing = run.spec.timeouts.server_ready_seconds, lacking(run, site)
+    limit, missing = run.spec.timeouts.server_ready_seconds, _lacking(run, site)
     if missing and age > timedelta(seconds=limit):
         message = (
             f"Strimzi had not brought up {', '.join(missing)} of {kafka.name} within {limit} s: "
@@ -117,29 +136,26 @@ def _silence(run: Run, site: ServerSite) -> Problem | None:
     return None
 
 
-def is_shared(run: Run, site: ServerSite) -> bool:
+def remains(here: Surroundings, keep: ServerSite | None) -> bool:
     """Whether Strimzi has anything of another server still there: it would disturb what is measured."""
-    here = (site.run, site.slot_index)
-    if any((item.run, item.slot) != here for item in run.observed.strimzi.objects):
+    kept = _place(keep)
+    if any((item.run, item.slot) != kept for item in _seen(here).objects):
         return True
-    pods = (pod for pod in run.observed.pods if pod.role == ROLE_STRIMZI and (pod.run, pod.slot) != here)
-    return any(not out_of_reach(run.observed, pod) for pod in pods)
+    pods = (pod for pod in here.pods if pod.role == ROLE and (pod.run, pod.slot) != kept)
+    return any(not out_of_reach(here, pod) for pod in pods)
 
 
-def retire(here: Surroundings, now: datetime, keep: ServerSite | None = None) -> tuple[Action, ...]:
-    """The next step on the way out, of all servers but one.
-
-    Topics go first, while their operator lives, then users and Kafka, then the pools. A topic that hangs all the same
-    is let go, or its namespace could never be deleted.
-    """
-    kept = None if keep is None else (keep.run, keep.slot_index)
-    objects = [item for item in here.strimzi.objects if (item.run, item.slot) != kept]
+def retire(here: Surroundings, now: datetime, keep: ServerSite | None) -> tuple[Action, ...]:
+    """Topics go first, while their operator lives, then users and Kafka, then the pools. A topic that hangs all the
+    same is let go, or its namespace could never be deleted."""
+    kept, strimzi = _place(keep), _seen(here)
+    objects = [item for item in strimzi.objects if (item.run, item.slot) != kept]
     going = next((found for kinds in _ORDER if (found := [item for item in objects if item.kind in kinds])), [])
-    api_version = f"{GROUP}/{here.strimzi.version}"
+    api_version = f"{GROUP}/{strimzi.version}"
     topics = (item for item in going if item.kind == "KafkaTopic")
     hung = [item for item in topics if item.deleted is not None and now - item.deleted > _HUNG]
     return (
-        *(DeleteStrimziObject(api_version, item.kind, item.name) for item in going if item.deleted is None),
+        *(DeleteProvided(api_version, item.kind, item.name) for item in going if item.deleted is None),
         *(DropFinalizers(api_version, item.kind, item.name) for item in hung),
     )
 
@@ -148,13 +164,21 @@ def _patience(run: Run) -> timedelta:
     return timedelta(seconds=run.spec.timeouts.scheduling_seconds)
 
 
-def _mine(run: Run, site: ServerSite) -> tuple[StrimziObject, ...]:
-    return run.observed.strimzi.of(site.run, site.slot_index)
+def _seen(here: Surroundings) -> Provided:
+    return here.provided.get(GROUP, Provided())
+
+
+def _place(site: ServerSite | None) -> tuple[int, int] | None:
+    return None if site is None else (site.run, site.slot_index)
+
+
+def _mine(run: Run, site: ServerSite) -> tuple[ProvidedObject, ...]:
+    return _seen(run.observed).of(site.run, site.slot_index)
 
 
 def _pods(run: Run, site: ServerSite) -> tuple[PodView, ...]:
-    here = (site.run, site.slot_index)
-    return tuple(pod for pod in run.observed.pods if pod.role == ROLE_STRIMZI and (pod.run, pod.slot) == here)
+    pods = run.observed.pods
+    return tuple(pod for pod in pods if pod.role == ROLE and (pod.run, pod.slot) == _place(site))
 
 
 def _pod_name(run: Run, site: ServerSite) -> str:

@@ -2,25 +2,26 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.contract import TrialLine
 from tierbench.api.network import Direction
 from tierbench.api.node_network import NodeNetwork
 from tierbench.domain import reasons
-from tierbench.domain.actions import AcquireLeases, Create, Decision, DeleteJob, Event
-from tierbench.domain.clients import client_log, is_unread, log_problem, pod_problem, stray_jobs, why_ended
+from tierbench.domain.actions import Decision, Event
 from tierbench.domain.conditions import Said
-from tierbench.domain.placing import LEASE_MARGIN
+from tierbench.domain.phases.running.client import Client
+from tierbench.domain.phases.running.fold import fold
+from tierbench.domain.phases.running.follow import Over, follow, why_over
+from tierbench.domain.phases.running.serve import bring_up
+from tierbench.domain.phases.running.start import start
+from tierbench.domain.providers import standalone
 from tierbench.domain.run import Run
-from tierbench.domain.servers import bring_up
 from tierbench.domain.status import report
-from tierbench.domain.views import JobView, PodView, Problem
+from tierbench.domain.views import Problem
 from tierbench.results.node_network import figures, in_words
-from tierbench.workloads.names import ROLE_CLIENT
 from tierbench.workloads.plan import Case, Slot
-from tierbench.workloads.workload import ClientSite, Part, RunningServer, ServerSite, Workload
+from tierbench.workloads.workload import RunningServer, ServerSite, Workload
 
 _MAXIMUM_MESSAGE = 512
 
@@ -70,16 +71,9 @@ class _Step:
         return replace(site, name=name, attached=owner.attached(name), slot_index=index)
 
     @property
-    def job(self) -> JobView | None:
-        """Its Job."""
-        mine = (self.run.status.number, self.case.number)
-        return next((job for job in self.run.observed.jobs if (job.run, job.case) == mine), None)
-
-    @property
-    def pod(self) -> PodView | None:
-        """The Job's pod."""
-        mine = (ROLE_CLIENT, self.run.status.number, self.case.number)
-        return next((pod for pod in self.run.observed.pods if (pod.role, pod.run, pod.case) == mine), None)
+    def client(self) -> Client:
+        """What pings and runs iperf3."""
+        return Client(self.run, self.workload, self.case)
 
 
 def preflight(run: Run) -> Decision | None:
@@ -88,10 +82,10 @@ def preflight(run: Run) -> Decision | None:
     if step is None:
         return None
     site = step.server_site()
-    server = site if isinstance(site, Problem) else bring_up(run, step.workload, site)
+    server = site if isinstance(site, Problem) else bring_up(run, standalone, step.workload, site)
     if isinstance(server, Problem):
         return _missed(step, server)
-    return _follow(step, server) if isinstance(server, RunningServer) else server
+    return _measure(step, server) if isinstance(server, RunningServer) else server
 
 
 def _steps(run: Run) -> Iterator[_Step]:
@@ -132,40 +126,27 @@ def _is_known(network: NodeNetwork, case: Case) -> bool:
     return (network.upload if case.levels["direction"] == Direction.UPLOAD else network.download) is not None
 
 
-def _follow(step: _Step, server: RunningServer) -> Decision:
+def _measure(step: _Step, server: RunningServer) -> Decision:
     """Starts the client, waits for it, and keeps what it says."""
-    job, pod = step.job, step.pod
-    if job is None:
+    client = step.client
+    if not client.newest:
         return _start(step, server)
-    if pod is not None and pod.terminated is not None:
-        if not is_unread(step.run, pod):
-            return _ended(step, job, pod)
-        silent = log_problem(step.run, pod)
-        return _wait(step, server, 1.0) if silent is None else _missed(step, silent)
-    if pod is None and job.finished:
-        return _missed(step, _why(step.run, job, pod))
-    problem = pod_problem(step.run, pod)
-    return _wait(step, server, 30.0) if problem is None else _missed(step, problem)
+    match follow(client):
+        case Over() as over:
+            return _over(step, over)
+        case Problem() as problem:
+            return _missed(step, problem)
+        case seconds:
+            return Decision(_status(step.run, server), wait_seconds=seconds)
 
 
 def _start(step: _Step, server: RunningServer) -> Decision:
-    run, pair = step.run, step.pair
-    node_class = run.observed.classes.get(pair.client_class)
-    if node_class is None:
-        gone = f"NodeClass {pair.client_class} was deleted during the run."
-        return _missed(step, Problem(reasons.NODE_CLASS_NOT_FOUND, gone))
-    number, seconds = run.status.number, step.workload.deadline_seconds(1)
-    name, part = run.observed.owner.job(number, step.case, 1, 0), Part(0, pair.client_class)
-    site = ClientSite(name, number, 1, part, pair.client, node_class.spec, (1,), seconds)
     # After the last one the service's own server starts, under the same Leases.
-    until = run.now + timedelta(seconds=seconds + run.spec.timeouts.server_ready_seconds) + LEASE_MARGIN
-    lease = AcquireLeases(run.needed_nodes, until)
-    create = Create((step.workload.client(site, step.case, server),))
-    return Decision(_status(run, server), (lease, create, *stray_jobs(run, step.case)))
-
-
-def _wait(step: _Step, server: RunningServer, seconds: float) -> Decision:
-    return Decision(_status(step.run, server), wait_seconds=seconds)
+    spare = step.run.spec.timeouts.server_ready_seconds
+    begin = start(step.client, server, [step.pair.client], [1], spare)
+    if isinstance(begin, Problem):
+        return _missed(step, begin)
+    return Decision(_status(step.run, server), (*begin, *step.client.delete_others()))
 
 
 def _status(run: Run, server: RunningServer) -> BenchmarkStatus:
@@ -173,19 +154,20 @@ def _status(run: Run, server: RunningServer) -> BenchmarkStatus:
     return report(run, Phase.RUNNING, Said(reasons.SERVER_READY, True, reasons.READY, ready), _said(run))
 
 
-def _ended(step: _Step, job: JobView, pod: PodView) -> Decision:
-    line = next(iter(client_log(step.run, pod).output.trials), None)
+def _over(step: _Step, over: Over) -> Decision:
+    """There is one try: the cases do not wait for another."""
+    line = next((line for _, lines in fold(step.client) for line in lines), None)
     if line is None:
-        return _missed(step, _why(step.run, job, pod))
+        return _missed(step, _why(step.client, over))
     if line.failure is not None:
         return _missed(step, Problem(line.failure.reason, line.failure.message))
     return _measured(step, line)
 
 
-def _why(run: Run, job: JobView, pod: PodView | None) -> Problem:
-    if job.timed_out:
+def _why(client: Client, over: Over) -> Problem:
+    if over.job.timed_out:
         return Problem(reasons.TIMED_OUT, "ping and iperf3 did not end in time: see the network between the nodes.")
-    return why_ended(run, job, pod)
+    return why_over(client, over)
 
 
 def _measured(step: _Step, line: TrialLine) -> Decision:
@@ -208,8 +190,7 @@ def _keep(step: _Step, network: NodeNetwork, events: tuple[Event, ...]) -> Decis
     others = (item for item in run.status.networks if (item.server_node, item.client_node) != nodes)
     known = run.status.model_copy(update={"networks": (*others, network)})
     run = Run(run.observed, known, run.now)
-    jobs = (DeleteJob(step.job.name),) if step.job is not None else ()
-    return Decision(report(run, Phase.RUNNING, _said(run)), jobs, events, wait_seconds=0)
+    return Decision(report(run, Phase.RUNNING, _said(run)), step.client.delete(), events, wait_seconds=0)
 
 
 def _said(run: Run) -> Said:

@@ -5,26 +5,28 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tierbench.api.benchmark import Access, BenchmarkSpec
-from tierbench.api.broker import BrokerSpec
+from tierbench.api.benchmark import Access, Tls
 from tierbench.api.broker_server import Kafka
 from tierbench.api.quantity import format_size
+from tierbench.api.result import ServiceFacts
 from tierbench.api.strimzi import Strimzi
-from tierbench.workloads.broker_server import broker_of
+from tierbench.workloads.agent import agent_manifests
+from tierbench.workloads.client_job import secret_items
 from tierbench.workloads.kafka import heap_size, kafka_settings, storage_size
-from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_STRIMZI, Owner
-from tierbench.workloads.plan import Slot
+from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, Owner
 from tierbench.workloads.pods import NO_SIDECARS, placement
-from tierbench.workloads.workload import Manifest, NodeSize, ServerSite
+from tierbench.workloads.providers.provider import ACCOUNT, AGENT, Asked, Way
+from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite
 
 GROUP: Final = "kafka.strimzi.io"
+ROLE: Final = "strimzi"
 KINDS: Final = ("KafkaNodePool", "Kafka", "KafkaUser", "KafkaTopic")
 ARCHITECTURES: Final = frozenset({"amd64", "arm64", "ppc64le", "s390x"})
-PLAIN: Final = "plain"
-TLS: Final = "tls"
 
+_PLAIN: Final = "plain"
+_TLS: Final = "tls"
 _CLUSTER: Final = "strimzi.io/cluster"
-_PORTS: Final = {PLAIN: 9092, TLS: 9093}
+_PORTS: Final = {_PLAIN: 9092, _TLS: 9093}
 _LISTENER_TYPES: Final = {Access.POD_IP: "internal", Access.CLUSTER_IP: "cluster-ip", Access.NODE_PORT: "nodeport"}
 _SCRAM: Final = "scram-sha-512"
 _MEBIBYTE: Final = 2**20
@@ -80,25 +82,22 @@ def strimzi_names(owner: Owner, run: int, slot_index: int) -> StrimziNames:
     return StrimziNames(f"{stem}-{number}", f"n-{number}")
 
 
-def uses_strimzi(spec: BenchmarkSpec) -> bool:
-    """Whether any server of a benchmark is brought up by Strimzi."""
-    return isinstance(spec, BrokerSpec) and any(broker.by_strimzi for broker in spec.brokers)
-
-
-def is_by_strimzi(spec: BenchmarkSpec, slot: Slot) -> bool:
-    """Whether the server of a slot is."""
-    return isinstance(spec, BrokerSpec) and broker_of(spec, slot).by_strimzi
-
-
-def strimzi_settings(kafka: Kafka, spec: BrokerSpec, size: NodeSize) -> dict[str, str]:
+def facts(asked: Asked, size: NodeSize) -> ServiceFacts:
     """What is set on purpose: what a standalone Kafka has, and what is particular to Strimzi."""
+    kafka = asked.kafka
     options = kafka.strimzi or Strimzi()
     claim = options.persistent_volume_claim
     given = {f"{part}.{name}": value for part, of in _compute(options).items() for name, value in of.items()}
-    settings = {**kafka_settings(kafka, spec, size), "provider": "Strimzi", **given}
+    settings = {**kafka_settings(kafka, asked.spec, size), "provider": "Strimzi", **given}
     if claim is not None:
         settings |= {"storage": claim.size, "storageClass": claim.storage_class_name[:_LONGEST_SETTING]}
-    return settings
+    return ServiceFacts(name=asked.broker.name, settings=settings)
+
+
+def credentials(asked: Asked, site: ServerSite) -> Credentials:
+    """Strimzi makes its own certificates, and the user's name is that of an object."""
+    user = strimzi_names(asked.owner, site.run, site.slot_index).kafka
+    return Credentials(asked.secret(site), certificate=False, account=True, username=user)
 
 
 def _compute(options: Strimzi) -> dict[str, dict[str, str]]:
@@ -106,18 +105,28 @@ def _compute(options: Strimzi) -> dict[str, dict[str, str]]:
     return {name: values for name, values in given.items() if values}
 
 
-def strimzi_manifests(
-    owner: Owner, spec: BrokerSpec, kafka: Kafka, site: ServerSite, tls: bool
-) -> tuple[Manifest, ...]:
-    """All of Strimzi's objects of a server: the pool before its Kafka, or that would be refused."""
+def manifests(asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:
+    """All of Strimzi's objects, the pool before its Kafka, or that would be refused; then the agent."""
+    owner = asked.owner
     names = strimzi_names(owner, site.run, site.slot_index)
     bodies = {
-        "KafkaNodePool": (names.pool, _pool(owner, kafka, site)),
-        "Kafka": (names.kafka, _kafka(owner, spec, kafka, site, tls)),
+        "KafkaNodePool": (names.pool, _pool(asked.kafka, site)),
+        "Kafka": (names.kafka, _kafka(asked, site)),
         "KafkaUser": (names.kafka, _user(site)),
         "KafkaTopic": (names.kafka, {"partitions": 1, "replicas": 1}),
     }
-    return tuple(_object(owner, site, kind, names, *bodies[kind]) for kind in KINDS)
+    objects = (_object(owner, site, kind, names, *bodies[kind]) for kind in KINDS)
+    return (*objects, *agent_manifests(owner, asked.images, site))
+
+
+def way(asked: Asked, server: RunningServer, tls: Tls) -> Way:
+    """Where Strimzi says that its listener is; the CA is that of its certificate."""
+    site, listener = server.site, _PLAIN if tls is Tls.NONE else _TLS
+    secrets = [secret_items(site.attached, *AGENT, *ACCOUNT)]
+    if tls is not Tls.NONE:
+        authority = strimzi_names(asked.owner, site.run, site.slot_index).authority
+        secrets.append(secret_items(authority, "ca.crt"))
+    return Way(server.listeners[listener], tuple(secrets))
 
 
 def _object(owner: Owner, site: ServerSite, kind: str, names: StrimziNames, name: str, spec: Manifest) -> Manifest:
@@ -126,15 +135,15 @@ def _object(owner: Owner, site: ServerSite, kind: str, names: StrimziNames, name
         metadata["annotations"] = _KRAFT
     else:
         metadata["labels"][_CLUSTER] = names.kafka
-    return {"apiVersion": f"{GROUP}/{site.strimzi}", "kind": kind, "metadata": metadata, "spec": spec}
+    return {"apiVersion": site.api_version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def _labels(site: ServerSite) -> dict[str, str]:
     """Strimzi gives them on to all that it makes of an object."""
-    return {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_STRIMZI, LABEL_SLOT: str(site.slot_index)}
+    return {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE, LABEL_SLOT: str(site.slot_index)}
 
 
-def _pool(owner: Owner, kafka: Kafka, site: ServerSite) -> Manifest:
+def _pool(kafka: Kafka, site: ServerSite) -> Manifest:
     heap = f"{heap_size(kafka, site.size) // _MEBIBYTE}m"
     options = kafka.strimzi or Strimzi()
     pod = {
@@ -159,13 +168,14 @@ def _volume(options: Strimzi, size: NodeSize) -> dict[str, Any]:
     return {"type": "persistent-claim", "class": claim.storage_class_name, "size": claim.size, "deleteClaim": True}
 
 
-def _kafka(owner: Owner, spec: BrokerSpec, kafka: Kafka, site: ServerSite, tls: bool) -> Manifest:
+def _kafka(asked: Asked, site: ServerSite) -> Manifest:
+    kafka, spec = asked.kafka, asked.spec
     version = None if kafka.strimzi is None else kafka.strimzi.version
     config = {name: value for name, value in kafka_settings(kafka, spec, site.size).items() if "." in name}
     return {
         "kafka": {
             **({} if version is None else {"version": version}),
-            "listeners": [_listener(spec.access, name) for name in (PLAIN, *((TLS,) if tls else ()))],
+            "listeners": [_listener(spec.access, name) for name in (_PLAIN, *((_TLS,) if asked.tls else ()))],
             "config": config,
             **_PROBES,
         },
@@ -174,7 +184,7 @@ def _kafka(owner: Owner, spec: BrokerSpec, kafka: Kafka, site: ServerSite, tls: 
 
 
 def _listener(access: Access, name: str) -> Manifest:
-    kind = {"type": _LISTENER_TYPES[access], "tls": name == TLS, "authentication": {"type": _SCRAM}}
+    kind = {"type": _LISTENER_TYPES[access], "tls": name == _TLS, "authentication": {"type": _SCRAM}}
     return {"name": name, "port": _PORTS[name], **kind}
 
 
@@ -199,8 +209,3 @@ def _user(site: ServerSite) -> Manifest:
     """The account of the Secret that the clients have. The user's name is the object's."""
     password = {"valueFrom": {"secretKeyRef": {"name": site.attached, "key": "password"}}}
     return {"authentication": {"type": _SCRAM, "password": password}}
-
-
-def listener_of(tls: bool) -> str:
-    """The listener that clients with or without TLS use."""
-    return TLS if tls else PLAIN

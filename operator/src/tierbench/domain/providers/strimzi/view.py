@@ -1,15 +1,13 @@
 """What Strimzi says of its objects, reduced to what a decision needs."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from tierbench.domain import reasons
-from tierbench.domain.views import Problem, parse_time
+from tierbench.domain.provided import ProvidedObject
+from tierbench.domain.views import Problem, Raw, parse_time
 from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
-
-Raw = Mapping[str, Any]
 
 # After a while Strimzi says that it took too long, and goes on trying: how long that may be is the benchmark's to say.
 _GOING_ON: Final = frozenset({"Creating", "TimeoutException"})
@@ -19,46 +17,14 @@ _LASTING: Final = frozenset(
 _LONGEST_MESSAGE: Final = 600
 
 
-@dataclass(frozen=True)
-class StrimziObject:
-    """A KafkaNodePool, Kafka, KafkaUser or KafkaTopic. `answered` says whether it bears any status."""
-
-    kind: str
-    name: str
-    run: int
-    slot: int
-    created: datetime
-    deleted: datetime | None = None
-    answered: bool = False
-    ready: bool = False
-    refusal: Problem | None = None
-    refused_since: datetime | None = None
-    listeners: Mapping[str, str] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class StrimziView:
-    """Strimzi as the API server knows it: not at all, without a version that will do, or with the objects of a
-    benchmark."""
-
-    installed: bool = False
-    version: str = ""
-    objects: tuple[StrimziObject, ...] = ()
-
-    def of(self, run: int, slot: int) -> tuple[StrimziObject, ...]:
-        """The objects of one server."""
-        return tuple(item for item in self.objects if (item.run, item.slot) == (run, slot))
-
-
-def strimzi_object(kind: str, raw: Raw) -> StrimziObject:
+def strimzi_object(kind: str, raw: Raw) -> ProvidedObject:
     """One of Strimzi's objects that bears the labels of `workloads.names`."""
     metadata, status = raw["metadata"], raw.get("status", {})
     labels, deleted = metadata["labels"], metadata.get("deletionTimestamp")
     conditions = status.get("conditions", ())
     current = status.get("observedGeneration") == metadata.get("generation")
     refused = _refused(conditions) if current else None
-    return StrimziObject(
+    return ProvidedObject(
         kind=kind,
         name=metadata["name"],
         run=int(labels[LABEL_RUN]),
