@@ -44,6 +44,22 @@ def test_runs_to_its_end_and_sums_parts() -> None:
     assert not (world.pods or world.jobs or world.leases)
 
 
+def test_a_client_that_was_half_made_is_made_whole() -> None:
+    """Each kill between two of its Jobs was one of its three tries."""
+    world = World(broker_benchmark(servers={"nodeClasses": ["cloud"]}, payload={"sizes": ["100"]}))
+    while len(world.jobs) < 2:
+        if world.pass_().wait_seconds > 0:
+            world.step()
+    for _ in range(5):
+        del world.jobs[max(world.jobs)]
+        world.pods = {name: pod for name, pod in world.pods.items() if name in world.jobs or pod.role != ROLE_CLIENT}
+        world.pass_()
+        assert len(world.jobs) == 2
+    world.run()
+    (result,) = world.results.values()
+    assert [(trial.trial, trial.attempt) for trial in result.status.trials] == [(1, 1), (2, 1), (3, 1)]
+
+
 @pytest.mark.parametrize("writes", range(1, 7))
 def test_operator_killed_while_it_starts_a_client(writes: int) -> None:
     world = World(broker_benchmark(servers={"nodeClasses": ["cloud"]}, payload={"sizes": ["100"]}))

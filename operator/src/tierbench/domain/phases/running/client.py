@@ -53,6 +53,23 @@ class Client:
         pods = {pod.part: pod for pod in self.pods if pod.attempt == newest}
         return tuple((job, pods.get(job.part)) for job in self.jobs if job.attempt == newest)
 
+    @property
+    def is_to_start(self) -> bool:
+        """Whether there is none, or not all of it."""
+        return not self.newest or self.is_half_made
+
+    @cached_property
+    def is_half_made(self) -> bool:
+        """Whether the newest lacks parts, and none has begun: an operator was killed between two of its Jobs."""
+        waits = all(
+            not job.finished and not job.deleting and (pod is None or self._waits(pod)) for job, pod in self.newest
+        )
+        return waits and 0 < len(self.newest) < len(self.parts)
+
+    def _waits(self, pod: PodView) -> bool:
+        output = self.log(pod).output
+        return pod.terminated is None and not output.begun and not output.lines
+
     def log(self, pod: PodView) -> PodLog:
         """What a pod has printed."""
         return self.run.observed.logs.get(pod.uid, PodLog())

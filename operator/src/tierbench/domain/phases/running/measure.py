@@ -30,7 +30,7 @@ def measure(run: Run, case: Case, server: RunningServer) -> Decision:
     if refused is not None:
         problem = Problem(reasons.RESULT_REFUSED, f"The API server did not take what was measured: {refused}")
         return give_up(replace(at, status=at.before or ResultStatus(), lines=()), problem)
-    if not at.client.newest:
+    if at.client.is_to_start:
         return _start(at, at.client.delete_others())
     match follow(at.client):
         case Over() as over:

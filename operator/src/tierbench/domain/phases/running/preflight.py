@@ -129,7 +129,7 @@ def _is_known(network: NodeNetwork, case: Case) -> bool:
 def _measure(step: _Step, server: RunningServer) -> Decision:
     """Starts the client, waits for it, and keeps what it says."""
     client = step.client
-    if not client.newest:
+    if client.is_to_start:
         return _start(step, server)
     match follow(client):
         case Over() as over:

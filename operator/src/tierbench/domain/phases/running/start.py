@@ -13,7 +13,8 @@ from tierbench.workloads.workload import ClientSite, RunningServer
 def start(
     client: Client, server: RunningServer, nodes: Sequence[str], trials: Sequence[int], spare_seconds: int = 0
 ) -> tuple[Action, ...] | Problem:
-    """What starts the next client, on a node a part, for these trials. The nodes are held `spare_seconds` longer."""
+    """What starts the next client, or what one that is half made lacks, on a node a part, for these trials. The nodes are
+    held `spare_seconds` longer."""
     run, seconds = client.run, client.workload.deadline_seconds(len(trials))
     sites = _sites(client, nodes, trials, seconds)
     if isinstance(sites, Problem):
@@ -25,7 +26,7 @@ def start(
 def _sites(
     client: Client, nodes: Sequence[str], trials: Sequence[int], seconds: int
 ) -> tuple[ClientSite, ...] | Problem:
-    run, attempt = client.run, client.attempts + 1
+    run, attempt = client.run, client.attempts + (not client.is_half_made)
     sites = []
     for part, node in zip(client.parts, nodes, strict=True):
         node_class = run.observed.classes.get(part.node_class)
