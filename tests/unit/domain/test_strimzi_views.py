@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from tierbench.api.timestamps import parse_time
 from tierbench.domain import reasons
 from tierbench.domain.strimzi import StrimziObject, strimzi_object
-from tierbench.domain.views import parse_time, pod_view
+from tierbench.domain.views import pod_view
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_STRIMZI
 
 SINCE = "2026-01-01T00:01:00Z"

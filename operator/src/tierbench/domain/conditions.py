@@ -6,7 +6,7 @@ from datetime import datetime
 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import Condition
-from tierbench.domain.views import format_time
+from tierbench.api.timestamps import format_time
 
 
 @dataclass(frozen=True)

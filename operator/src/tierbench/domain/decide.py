@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tierbench.api.benchmark import Phase
+from tierbench.api.timestamps import parse_time
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, DeleteBenchmark, DeleteResult, Event
 from tierbench.domain.clients import measure
@@ -14,7 +15,6 @@ from tierbench.domain.preflight import preflight
 from tierbench.domain.run import Run, run_to_do
 from tierbench.domain.schedule import plan_next, seconds_to_next, warnings
 from tierbench.domain.servers import serve
-from tierbench.domain.views import parse_time
 from tierbench.workloads.workload import RunningServer
 
 _NAMED: Final = 5

@@ -7,6 +7,7 @@ from typing import Final
 from tierbench.advice.matrix import runs
 from tierbench.advice.words import answer_of_run
 from tierbench.api.benchmark import Phase
+from tierbench.api.timestamps import format_time
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteJob, DeleteResult, DeleteServer, Event, ReleaseLeases
 from tierbench.domain.conditions import Said, conditions
@@ -15,7 +16,6 @@ from tierbench.domain.outcome import outcome
 from tierbench.domain.report import report
 from tierbench.domain.run import Run
 from tierbench.domain.strimzi_server import retire
-from tierbench.domain.views import format_time
 from tierbench.workloads.names import ROLE_SERVER
 
 _MAXIMUM_ANSWER: Final = 1024

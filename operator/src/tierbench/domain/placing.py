@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from tierbench.api.benchmark import NodeAssignment, Phase
 from tierbench.api.result import ResultStatus
+from tierbench.api.timestamps import parse_time
 from tierbench.domain import reasons
 from tierbench.domain.actions import AcquireLeases, Action, Decision, DeleteJob, Event, SaveResult
 from tierbench.domain.conditions import Said
@@ -11,7 +12,7 @@ from tierbench.domain.node_classes import assign
 from tierbench.domain.outcome import begun
 from tierbench.domain.report import case_words, report
 from tierbench.domain.run import Run
-from tierbench.domain.views import Problem, parse_time
+from tierbench.domain.views import Problem
 from tierbench.plan import Case
 from tierbench.results.record import fail
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from tierbench.api.timestamps import parse_time
 from tierbench.domain import reasons
-from tierbench.domain.views import Problem, parse_time
+from tierbench.domain.views import Problem
 from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
 
 Raw = Mapping[str, Any]

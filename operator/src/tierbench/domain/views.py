@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tierbench.api.quantity import parse_quantity
+from tierbench.api.timestamps import parse_time
 from tierbench.domain import reasons
 from tierbench.workloads.names import (
     LABEL_ATTEMPT,
@@ -104,16 +105,6 @@ class LeaseView:
     node: str
     holder: str
     expires: datetime
-
-
-def parse_time(text: str) -> datetime:
-    """A timestamp of the API server."""
-    return datetime.fromisoformat(text).astimezone(UTC)
-
-
-def format_time(time: datetime) -> str:
-    """A timestamp as the API server writes it, in whole seconds."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def node_view(raw: Raw) -> NodeView:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from tierbench.api.model import API_VERSION
+from tierbench.api.timestamps import format_time
 from tierbench.domain.actions import Event
 from tierbench.kube.client import EVENTS, Kube
 from tierbench.workloads.names import Owner
@@ -10,7 +11,7 @@ from tierbench.workloads.names import Owner
 
 async def post(kube: Kube, owner: Owner, event: Event) -> None:
     """An event on the object. Raises ApiError."""
-    stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    stamp = format_time(datetime.now(UTC))
     reference = {
         "apiVersion": API_VERSION,
         "kind": owner.kind,

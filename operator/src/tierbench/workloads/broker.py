@@ -14,7 +14,7 @@ from tierbench.workloads.broker_server import BROKER, broker_manifests, broker_o
 from tierbench.workloads.exchange import broker_job, parts
 from tierbench.workloads.kafka import kafka_factors, kafka_server, kafka_settings
 from tierbench.workloads.mosquitto import mosquitto_server, settings
-from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
+from tierbench.workloads.names import Owner
 from tierbench.workloads.preflight import preflight
 from tierbench.workloads.strimzi import strimzi_manifests, strimzi_names, strimzi_settings
 from tierbench.workloads.workload import (
@@ -27,6 +27,7 @@ from tierbench.workloads.workload import (
     RunningServer,
     ServerSite,
     Workload,
+    secret,
 )
 
 _START_SECONDS: Final = 120
@@ -88,8 +89,7 @@ class BrokerWorkload:
 
         Strimzi makes its own certificates, and the user's name is that of an object.
         """
-        metadata = self.owner.metadata(site.attached, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
-        manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
+        manifest = secret(self.owner, site)
         if self._broker(site.slot).by_strimzi:
             user = strimzi_names(self.owner, site.run, site.slot_index).kafka
             return Credentials(manifest, certificate=False, account=True, username=user)
