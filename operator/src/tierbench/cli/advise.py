@@ -5,7 +5,8 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 import yaml
 from rich import box
@@ -19,11 +20,14 @@ from tierbench.api.model import API_VERSION, Metadata
 from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceStatus, RankedClass, Verdict
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.arguments import Subparsers, choose_files, command
-from tierbench.cli.cluster import Cluster
+from tierbench.cli.ask import ask
 from tierbench.cli.files import read_files
 from tierbench.cli.objects import Objects
 from tierbench.cli.problem import ExitCode, Problem
 from tierbench.cli.question import asks, check, choose_question, question
+
+if TYPE_CHECKING:
+    from tierbench.cli.cluster import Cluster
 
 _WIDE: Final = 200
 _STYLES: Final = {
@@ -83,10 +87,8 @@ def _asked(options: argparse.Namespace) -> tuple[Objects, Sequence[PlacementAdvi
         objects, namespace = read_files(options.source), options.namespace
         named = [each for each in objects.advices if options.name in {None, each.metadata.name}]
     else:
-        cluster = Cluster.connect(options.kubeconfig, options.context, options.namespace)
-        found = None if options.name is None else cluster.get(PlacementAdvice, options.name)
-        objects = replace(cluster.read(None), classes=cluster.classes())
-        namespace, named = cluster.namespace, [found] if found is not None else []
+        objects, namespace = ask(options, partial(_read, options.name))
+        named = list(objects.advices)
     if options.name is not None and not named:
         raise Problem(f"there is no PlacementAdvice {options.name}: see `kubectl get advice`, or leave its name out")
     if named and not asks(options):
@@ -95,6 +97,13 @@ def _asked(options: argparse.Namespace) -> tuple[Objects, Sequence[PlacementAdvi
         return objects, named
     metadata = Metadata(name="question", namespace=namespace)
     return objects, [PlacementAdvice(metadata=metadata, spec=question(options, objects))]
+
+
+async def _read(name: str | None, cluster: "Cluster") -> tuple[Objects, str]:
+    """All objects of the namespace; of questions only the one that is named."""
+    named = None if name is None else await cluster.get(PlacementAdvice, name)
+    objects, classes = await cluster.read(None), await cluster.classes()
+    return replace(objects, classes=classes, advices=() if named is None else (named,)), cluster.namespace
 
 
 def _in_namespace(objects: Objects, advice: PlacementAdvice) -> Iterator[BenchmarkResult]:

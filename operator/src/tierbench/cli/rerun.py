@@ -2,11 +2,16 @@
 
 import argparse
 from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
 
 from tierbench.cli.arguments import Subparsers, command
-from tierbench.cli.cluster import Cluster
-from tierbench.cli.objects import parse_reference
+from tierbench.cli.ask import ask
+from tierbench.cli.objects import Reference, parse_reference
 from tierbench.cli.problem import ExitCode, Problem
+
+if TYPE_CHECKING:
+    from tierbench.cli.cluster import Cluster
 
 
 def register(commands: Subparsers) -> None:
@@ -22,13 +27,18 @@ def run(options: argparse.Namespace) -> ExitCode:
     Raises:
         Problem: there is no such benchmark, it is suspended, or it may not be changed.
     """
-    cluster = Cluster.connect(options.kubeconfig, options.context, options.namespace)
-    benchmark = cluster.find(parse_reference(options.name))
+    return ask(options, partial(_rerun, parse_reference(options.name)))
+
+
+async def _rerun(reference: Reference, cluster: "Cluster") -> ExitCode:
+    benchmark = await cluster.find(reference)
     name, kind, status = benchmark.metadata.name, benchmark.KIND, benchmark.status
     if benchmark.spec.run_policy.suspend:
         patch = '{"spec":{"runPolicy":{"suspend":false}}}'
         raise Problem(f"{name} is suspended: first `kubectl patch {kind.singular} {name} --type=merge -p '{patch}'`")
-    cluster.patch(benchmark, {"spec": {"runPolicy": {"rerun": datetime.now(UTC).isoformat(timespec="milliseconds")}}})
+    await cluster.patch(
+        benchmark, {"spec": {"runPolicy": {"rerun": datetime.now(UTC).isoformat(timespec="milliseconds")}}}
+    )
     number = 1 if status.run is None else status.run.number + 1
     after = "" if status.run is None or status.run.completion_time else f" when run {status.run.number} has ended"
     print(f"Run {number} of {name} starts{after}: see `kubectl tierbench watch {kind.singular}/{name}`")
