@@ -1,12 +1,17 @@
 """What the connection to the API server tells of its requests."""
 
 import json
+import ssl
+from socket import gaierror
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiohttp import ClientConnectorCertificateError, ClientConnectorDNSError, ClientConnectorError, InvalidURL
 
-from tierbench.kube.client import NODES, ApiError, Kube
+from tierbench.kube.client import NODES, ApiError, Kube, why
+
+CONNECTION: Any = SimpleNamespace(host="h", port=1, is_ssl=True, ssl=True)
 
 
 class Server:
@@ -35,3 +40,21 @@ async def test_every_answer_is_told(status: int) -> None:
     except ApiError as error:
         assert error.status == status
     assert told == [("GET", status)]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ApiError(503, "ServiceUnavailable", "later"), "503 Service Unavailable"),
+        (ApiError(799, "Odd", ""), "799 Odd"),
+        (ConnectionResetError(104, "said by Python"), "Connection reset by peer"),
+        (ClientConnectorError(CONNECTION, OSError(111, "Connect call failed ('::1', 1)")), "Connection refused"),
+        (ClientConnectorDNSError(CONNECTION, gaierror(-2, "Name not known")), "[Errno -2] Name not known"),
+        (ClientConnectorCertificateError(CONNECTION, ssl.SSLError(1, "self-signed")), "self-signed"),
+        (InvalidURL("nonsense/apis"), "this is no URL"),
+        (TimeoutError(), "TimeoutError"),
+    ],
+)
+def test_a_failure_is_told_in_a_few_words(error: Exception, reason: str) -> None:
+    assert reason in why(error)
+    assert "\n" not in why(error)

@@ -3,10 +3,8 @@
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import yaml
 from rich import box
@@ -25,9 +23,6 @@ from tierbench.cli.files import read_files
 from tierbench.cli.objects import Objects
 from tierbench.cli.problem import ExitCode, Problem
 from tierbench.cli.question import asks, check, choose_question, question
-
-if TYPE_CHECKING:
-    from tierbench.cli.cluster import Cluster
 
 _WIDE: Final = 200
 _STYLES: Final = {
@@ -87,7 +82,7 @@ def _asked(options: argparse.Namespace) -> tuple[Objects, Sequence[PlacementAdvi
         objects, namespace = read_files(options.source), options.namespace
         named = [each for each in objects.advices if options.name in {None, each.metadata.name}]
     else:
-        objects, namespace = ask(options, partial(_read, options.name))
+        objects, namespace = ask(options, lambda cluster: cluster.read_to_advise(options.name))
         named = list(objects.advices)
     if options.name is not None and not named:
         raise Problem(f"there is no PlacementAdvice {options.name}: see `kubectl get advice`, or leave its name out")
@@ -97,13 +92,6 @@ def _asked(options: argparse.Namespace) -> tuple[Objects, Sequence[PlacementAdvi
         return objects, named
     metadata = Metadata(name="question", namespace=namespace)
     return objects, [PlacementAdvice(metadata=metadata, spec=question(options, objects))]
-
-
-async def _read(name: str | None, cluster: "Cluster") -> tuple[Objects, str]:
-    """All objects of the namespace; of questions only the one that is named."""
-    named = None if name is None else await cluster.get(PlacementAdvice, name)
-    objects, classes = await cluster.read(None), await cluster.classes()
-    return replace(objects, classes=classes, advices=() if named is None else (named,)), cluster.namespace
 
 
 def _in_namespace(objects: Objects, advice: PlacementAdvice) -> Iterator[BenchmarkResult]:

@@ -3,21 +3,17 @@
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tierbench.advice.matrix import Run
 from tierbench.advice.words import joined
 from tierbench.advice.workload import same
 from tierbench.api.result import BenchmarkResult
-from tierbench.api.trace import BenchmarkTrace
 from tierbench.cli.ask import ask
 from tierbench.cli.files import read_files
 from tierbench.cli.objects import Objects, choose, parse_reference
 from tierbench.cli.problem import Problem
 from tierbench.report.timeline import Traces
-
-if TYPE_CHECKING:
-    from tierbench.cli.cluster import Cluster
 
 
 def chosen_runs(options: argparse.Namespace) -> tuple[Sequence[Run], Mapping[tuple[str, str, str], Mapping[str, Any]]]:
@@ -43,11 +39,7 @@ def chosen_with_traces(
     traces = objects.traces
     traced = [result for run in runs for result in run.results if _traced(result)]
     if traced and not options.source:
-
-        async def read(cluster: "Cluster") -> list[BenchmarkTrace | None]:
-            return [await cluster.get(BenchmarkTrace, result.metadata.name) for result in traced]
-
-        traces = tuple(trace for trace in ask(options, read) if trace is not None)
+        traces = ask(options, lambda cluster: cluster.traces(traced))
     return runs, objects.specs, {(t.metadata.namespace or "default", t.metadata.name): t for t in traces}
 
 
@@ -92,8 +84,4 @@ def read_objects(options: argparse.Namespace, name: str | None = None) -> tuple[
     if options.source:
         return read_files(options.source), options.namespace
     reference = None if name is None else parse_reference(name)
-
-    async def read(cluster: "Cluster") -> tuple[Objects, str]:
-        return await cluster.read(reference), cluster.namespace
-
-    return ask(options, read)
+    return ask(options, lambda cluster: cluster.read(reference))

@@ -1,14 +1,17 @@
 """Reads objects from the API server, watches them, and asks for runs."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.kinds import BENCHMARKS
 from tierbench.api.model import Kind
 from tierbench.api.node_class import NodeClass
+from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
+from tierbench.api.trace import BenchmarkTrace
 from tierbench.cli.objects import Objects, Parsed, Reference, parse_items, parse_object
 from tierbench.cli.problem import Problem
 from tierbench.kube.client import (
@@ -55,12 +58,6 @@ class Cluster:
         self.kube = kube
         self.namespace = namespace
 
-    async def list(self, kind: Kind, labels: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-        """All objects of a kind in the namespace that bear all these labels."""
-        with self._explained():
-            found = await self.kube.list(ResourceType.of(kind), self.namespace, labels)
-        return [{"kind": kind.kind, **item} for item in found]
-
     async def find(self, reference: Reference) -> Benchmark:
         """The benchmark.
 
@@ -96,13 +93,29 @@ class Cluster:
         with self._explained():
             await self.kube.merge(ResourceType.of(benchmark.KIND), self.namespace, benchmark.metadata.name, change)
 
-    async def read(self, reference: Reference | None) -> Objects:
-        """Results and benchmarks, of one name or all."""
-        items = [item for model in BENCHMARKS for item in await self.list(model.KIND)]
-        items += await self.list(BenchmarkResult.KIND, {LABEL_BENCHMARK: reference.name} if reference else None)
-        return parse_items(items, "the cluster")
+    async def read(self, reference: Reference | None) -> tuple[Objects, str]:
+        """Benchmarks, and the results of one name or all; and the namespace that they are of."""
+        items = [item for model in BENCHMARKS for item in await self._list(model.KIND)]
+        items += await self._list(BenchmarkResult.KIND, {LABEL_BENCHMARK: reference.name} if reference else None)
+        return parse_items(items, "the cluster"), self.namespace
 
-    async def classes(self) -> tuple[NodeClass, ...]:
+    async def read_to_advise(self, name: str | None) -> tuple[Objects, str]:
+        """The same of all, with the node classes, and the PlacementAdvice of that name if there is one."""
+        advice = None if name is None else await self.get(PlacementAdvice, name)
+        objects, namespace = await self.read(None)
+        return replace(objects, classes=await self._classes(), advices=(advice,) if advice else ()), namespace
+
+    async def traces(self, results: Iterable[BenchmarkResult]) -> tuple[BenchmarkTrace, ...]:
+        """Those that there are of these results."""
+        found = [await self.get(BenchmarkTrace, result.metadata.name) for result in results]
+        return tuple(trace for trace in found if trace is not None)
+
+    async def _list(self, kind: Kind, labels: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+        with self._explained():
+            found = await self.kube.list(ResourceType.of(kind), self.namespace, labels)
+        return [{"kind": kind.kind, **item} for item in found]
+
+    async def _classes(self) -> tuple[NodeClass, ...]:
         """All node classes; none to those who may not read them, since they belong to no namespace."""
         with self._explained():
             try:

@@ -2,16 +2,11 @@
 
 import argparse
 from datetime import UTC, datetime
-from functools import partial
-from typing import TYPE_CHECKING
 
 from tierbench.cli.arguments import Subparsers, command
 from tierbench.cli.ask import ask
-from tierbench.cli.objects import Reference, parse_reference
+from tierbench.cli.objects import parse_reference
 from tierbench.cli.problem import ExitCode, Problem
-
-if TYPE_CHECKING:
-    from tierbench.cli.cluster import Cluster
 
 
 def register(commands: Subparsers) -> None:
@@ -27,18 +22,13 @@ def run(options: argparse.Namespace) -> ExitCode:
     Raises:
         Problem: there is no such benchmark, it is suspended, or it may not be changed.
     """
-    return ask(options, partial(_rerun, parse_reference(options.name)))
-
-
-async def _rerun(reference: Reference, cluster: "Cluster") -> ExitCode:
-    benchmark = await cluster.find(reference)
+    benchmark = ask(options, lambda cluster: cluster.find(parse_reference(options.name)))
     name, kind, status = benchmark.metadata.name, benchmark.KIND, benchmark.status
     if benchmark.spec.run_policy.suspend:
         patch = '{"spec":{"runPolicy":{"suspend":false}}}'
         raise Problem(f"{name} is suspended: first `kubectl patch {kind.singular} {name} --type=merge -p '{patch}'`")
-    await cluster.patch(
-        benchmark, {"spec": {"runPolicy": {"rerun": datetime.now(UTC).isoformat(timespec="milliseconds")}}}
-    )
+    change = {"spec": {"runPolicy": {"rerun": datetime.now(UTC).isoformat(timespec="milliseconds")}}}
+    ask(options, lambda cluster: cluster.patch(benchmark, change))
     number = 1 if status.run is None else status.run.number + 1
     after = "" if status.run is None or status.run.completion_time else f" when run {status.run.number} has ended"
     print(f"Run {number} of {name} starts{after}: see `kubectl tierbench watch {kind.singular}/{name}`")

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 _TICK_SECONDS: Final = 0.5
 _LINES_BESIDE_RESULTS: Final = 10
 _LEAST_ROWS: Final = 3
-
-Show = Callable[[Progress], None]
 
 
 def register(commands: Subparsers) -> None:
