@@ -31,8 +31,9 @@ def server(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[tuple[S
     with api_server(tmp_path) as found:
         yield found
     gc.collect()
-    left = [record.getMessage() for record in caplog.get_records("call") if record.name == "asyncio"]
-    assert not left, "tasks or connections go on after their watch"
+    said = [*caplog.get_records("call"), *caplog.records]
+    left = [record.getMessage() for record in said if record.name == "asyncio"]
+    assert not left, "tasks or connections go on after their command"
 
 
 def meanwhile(act: Callable[[], None]) -> threading.Thread:

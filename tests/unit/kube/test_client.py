@@ -2,6 +2,8 @@
 
 import json
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from socket import gaierror
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +30,28 @@ class Server:
             return json.dumps({"reason": "So", "message": "So."}).encode()
 
         return SimpleNamespace(response=SimpleNamespace(status=self.status, read=read))
+
+
+class Log(Server):
+    """The same for a log of these pieces."""
+
+    def __init__(self, status: int, pieces: list[bytes]) -> None:
+        super().__init__(status)
+        self.pieces = pieces
+        self.closed = False
+
+    async def call_api(self, *_: Any, **__: Any) -> Any:
+        answer = await super().call_api()
+        answer.response.content = SimpleNamespace(iter_any=self._iterate)
+        answer.response.close = self._close
+        return answer
+
+    async def _iterate(self) -> AsyncIterator[bytes]:
+        for piece in self.pieces:
+            yield piece
+
+    def _close(self) -> None:
+        self.closed = True
 
 
 @pytest.mark.parametrize("status", [200, 404, 503])
@@ -58,3 +82,17 @@ async def test_every_answer_is_told(status: int) -> None:
 def test_a_failure_is_told_in_a_few_words(error: Exception, reason: str) -> None:
     assert reason in why(error)
     assert "\n" not in why(error)
+
+
+@pytest.mark.parametrize(("status", "follow"), [(200, True), (200, False), (404, True)])
+async def test_a_log_comes_in_pieces_and_its_answer_is_closed(status: int, follow: bool) -> None:
+    client: Any = Log(status, [b"a", b"b\n"])
+    pieces = []
+    try:
+        async with aclosing(Kube(client).log("default", "pod", "client", follow=follow)) as log:
+            async for piece in log:
+                pieces.append(piece)
+    except ApiError as error:
+        assert error.status == status == 404
+    assert pieces == ([b"a", b"b\n"] if status == 200 else [])
+    assert client.closed
