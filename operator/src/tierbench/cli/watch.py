@@ -77,7 +77,8 @@ async def _news(cluster: "Cluster", progress: Progress, deadline: float | None) 
                 )
             yield progress
             try:
-                news = await asyncio.wait_for(heard_of.get(), _TICK_SECONDS)
+                async with asyncio.timeout(_TICK_SECONDS):
+                    news = await heard_of.get()
             except TimeoutError:
                 if progress.exit_code is not None:
                     break
