@@ -19,7 +19,7 @@ from tierbench.domain.children import Family
 from tierbench.domain.observed import Surroundings
 from tierbench.domain.strimzi import StrimziView
 from tierbench.kube.apply import Executor
-from tierbench.kube.client import ApiError, Kube, ResourceType, type_of
+from tierbench.kube.client import ApiError, Kube, benchmarks, type_of
 from tierbench.kube.strimzi import list_strimzi
 from tierbench.workloads.broker import BrokerWorkload
 from tierbench.workloads.names import Owner
@@ -122,7 +122,7 @@ async def see(kube: Kube, owner: Owner) -> StrimziView:
 async def executor_of(kube: Kube, owner: Owner) -> Executor:
     _, listed = await list_strimzi(kube, owner)
     here = Surroundings(owner=owner, uids=Family(owner).sort(listed).uids)
-    return Executor(kube, ResourceType.of(strimzi_benchmark().KIND), here, {}, "default")
+    return Executor(kube, benchmarks(strimzi_benchmark().KIND), here, {}, "default")
 
 
 async def create(kube: Kube, owner: Owner, made: list[Manifest]) -> None:

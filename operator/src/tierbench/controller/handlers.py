@@ -16,7 +16,7 @@ from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
 from tierbench.controller.loop import Loop
 from tierbench.domain.decide import is_due
-from tierbench.kube.client import UNANSWERED, ResourceType
+from tierbench.kube.client import UNANSWERED, benchmarks
 from tierbench.workloads.kinds import KINDS
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, Owner
 
@@ -70,7 +70,7 @@ def register(registry: kopf.OperatorRegistry, context: Context, advisor: Advisor
 
 
 def _register_benchmark(registry: kopf.OperatorRegistry, context: Context, advisor: Advisor, kind: Kind) -> None:
-    resource, plural = ResourceType.of(kind), kind.plural
+    resource, plural = benchmarks(kind), kind.plural
 
     @kopf.daemon(GROUP, VERSION, plural, registry=registry, id=f"run-{plural}", when=_due)
     async def run(stopped: kopf.DaemonStopped, name: str, namespace: str | None, uid: str, **_: Any) -> None:

@@ -13,7 +13,7 @@ from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
 from tierbench.controller.handlers import keep_classes, register
 from tierbench.controller.settings import Settings, SettingsError
-from tierbench.kube.client import RESULTS, UNANSWERED, ResourceType
+from tierbench.kube.client import RESULTS, UNANSWERED, benchmarks
 from tierbench.kube.connect import connect
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.server import serve
@@ -102,7 +102,7 @@ async def _load(context: Context, stop: asyncio.Event) -> None:
 
 async def _load_results(context: Context, namespace: str | None) -> None:
     for kind in KINDS.values():
-        async for raw in context.kube.each(ResourceType.of(kind.model.KIND), namespace):
+        async for raw in context.kube.each(benchmarks(kind.model.KIND), namespace):
             context.results.see_benchmark({**raw, "kind": kind.model.KIND.kind}, deleted=False)
     async for raw in context.kube.each(RESULTS, namespace):
         context.results.see(raw, deleted=False)
