@@ -40,7 +40,7 @@ class Server:
             for line in lines:
                 yield line
 
-        response = SimpleNamespace(status=200, read=read, content=content(), close=self._close)
+        response = SimpleNamespace(status=200, headers={}, read=read, content=content(), close=self._close)
         return SimpleNamespace(response=response)
 
     def _close(self) -> None:
