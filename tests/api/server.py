@@ -61,7 +61,7 @@ class ApiServer:
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **(headers or {})},
         )
         try:
-            with urlopen(request, context=self._tls(), timeout=30) as answer:
+            with urlopen(request, context=self.tls(), timeout=30) as answer:
                 found: Json = json.load(answer)
                 return found
         except HTTPError as error:
@@ -75,7 +75,8 @@ class ApiServer:
             return False
         return True
 
-    def _tls(self) -> ssl.SSLContext:
+    def tls(self) -> ssl.SSLContext:
+        """How it is trusted."""
         return ssl.create_default_context(cafile=self.folder / "pki" / "ca.crt")
 
 

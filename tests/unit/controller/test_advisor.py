@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from kubernetes.aio.client import ApiClient
 
+from tests.unit.controller.test_controller import ENVIRONMENT
 from tests.unit.report.published import measured
 from tierbench.controller import advisor as module
 from tierbench.controller.advisor import Advisor
+from tierbench.controller.context import Context
+from tierbench.controller.settings import Settings
 from tierbench.domain.advising import answer
 from tierbench.kube.client import ApiError, Kube, NotFoundError
-from tierbench.kube.cluster import ClusterView
 from tierbench.metrics.cache import ResultCache
 
 FAST, SLOW = (1.0, 1.01, 0.99, 1.0), (2.0, 2.02, 1.98, 2.0)
@@ -41,6 +43,7 @@ class Server(Kube):
         query: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> dict[str, Any]:
         if self.refusals:
             self.refused.set()
@@ -91,7 +94,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def advising(server: Server, cache: ResultCache | None = None) -> AsyncIterator[Advisor]:
-    advisor = Advisor(server, cache or ResultCache(), ClusterView())
+    advisor = Advisor(Context(server, Settings.from_environment(ENVIRONMENT), results=cache or ResultCache()))
     task = asyncio.create_task(advisor.run())
     try:
         yield advisor

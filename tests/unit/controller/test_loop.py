@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from datetime import datetime, timedelta, tzinfo
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,11 +11,11 @@ from tests.unit.controller.api import Api
 from tests.unit.controller.test_controller import ENVIRONMENT
 from tests.unit.domain.world import benchmark, node, node_class, seal, trial_line
 from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.api.timestamps import format_time
 from tierbench.controller import loop as module
 from tierbench.controller.context import Context
 from tierbench.controller.loop import Loop
 from tierbench.controller.settings import Settings
-from tierbench.kube import logs
 from tierbench.kube.client import ApiError, benchmarks
 from tierbench.workloads.names import (
     LABEL_ATTEMPT,
@@ -51,14 +51,6 @@ class Stop:
 
     async def wait(self) -> None:
         await asyncio.Event().wait()
-
-
-class LongAgo:
-    """A clock that tells when something began that has lasted for long."""
-
-    @staticmethod
-    def now(zone: tzinfo) -> datetime:
-        return datetime.now(zone) - timedelta(hours=1)
 
 
 @pytest.fixture(autouse=True)
@@ -252,14 +244,32 @@ async def test_a_result_that_the_api_server_does_not_take_fails_its_case(api: Ap
     assert results(api)[0]["status"]["reason"] == "ResultRefused"
 
 
-async def test_a_log_that_cannot_be_reached_is_named_and_not_measured_again(
-    api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(logs, "datetime", LongAgo)
+async def test_ages_are_by_the_clock_of_the_api_server(api: Api) -> None:
+    """With a clock that was a minute ahead, an error that passes by itself was final."""
+    api.ahead = timedelta(hours=-1)
+    one = loop(api)
+    await run(one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+    pod = api.objects[f"{PODS}/ft-demo-r1-s1"]
+    pod["metadata"]["creationTimestamp"] = format_time(api.now())
+    waiting = {"name": "nginx", "state": {"waiting": {"reason": "ErrImagePull"}}}
+    pod["status"] = {"phase": "Pending", "containerStatuses": [waiting]}
+    with pytest.raises(AssertionError, match="in vain"):
+        await run(one, lambda: bool(results(api)), 5)
+    api.ahead = timedelta(0)
+    await run(one, lambda: bool(results(api)) and results(api)[0]["status"]["reason"] == "ImagePullFailed")
+
+
+async def test_a_log_that_cannot_be_reached_is_named_and_not_measured_again(api: Api) -> None:
     one = loop(api)
     await measured(api, one)
     api.logs["ft-demo-r1-c001-a1-x"] = ApiError(500, "InternalError", "dial tcp 10.0.0.9:10250: i/o timeout")
-    await run(one, lambda: bool(results(api)) and results(api)[0].get("status", {}).get("phase") == "Failed")
+
+    class AMinuteALook(Stop):
+        def __bool__(self) -> bool:
+            api.ahead += timedelta(minutes=1)
+            return super().__bool__()
+
+    await one.run(AMinuteALook(30))  # type: ignore[arg-type]
     status = results(api)[0]["status"]
     assert (status["reason"], "u1" in status["message"]) == ("LogsUnreachable", True)
     assert not [name for name in api.names("jobs") if name.endswith("a2")]

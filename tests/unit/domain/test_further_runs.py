@@ -1,5 +1,7 @@
 """Runs that a schedule starts, and what a run is held to: constraints, the run before it, the baseline."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -36,6 +38,10 @@ def finish(world: World, run: int) -> None:
 def condition(world: World, kind: str) -> tuple[str, str]:
     found = next(item for item in world.benchmark.status.conditions if item.type == kind)
     return found.status, found.reason
+
+
+def said(world: World, kind: str) -> str:
+    return next(item.message for item in world.benchmark.status.conditions if item.type == kind)
 
 
 def number(world: World) -> int:
@@ -136,11 +142,41 @@ def test_a_run_is_compared_with_the_one_before() -> None:
     assert condition(it, reasons.REGRESSED) == ("False", reasons.NOT_WORSE)
     again(it, 1_200_000_000)
     assert condition(it, reasons.REGRESSED) == ("True", reasons.WORSE_THAN_BEFORE)
-    message = next(item.message for item in it.benchmark.status.conditions if item.type == reasons.REGRESSED)
-    assert "1.20 s instead of 1.04 s in run 2, 15 % worse." in message
+    assert "1.20 s instead of 1.04 s in run 2, 15 % worse." in said(it, reasons.REGRESSED)
     assert [event.reason for event in it.events if event.warning] == [reasons.WORSE_THAN_BEFORE]
     again(it, 1_000_000_000)
     assert condition(it, reasons.REGRESSED) == ("False", reasons.NOT_WORSE)
+
+
+def replace_server_node(it: World) -> str:
+    it.nodes["c2"] = replace(it.nodes.pop("c1"), name="c2")
+    return "run 1 was of c1 where this is of c2."
+
+
+def replace_client_image(it: World) -> str:
+    it.engine = "2"
+    return "run 1 was of tierbench-client 1 where this is of tierbench-client 2."
+
+
+@pytest.mark.parametrize("change", [replace_server_node, replace_client_image])
+def test_what_is_not_alike_is_not_compared(change: Callable[[World], str]) -> None:
+    it = world()
+    finish(it, 1)
+    words = change(it)
+    again(it, 2_000_000_000)
+    assert condition(it, reasons.REGRESSED) == ("Unknown", reasons.NOT_COMPARABLE)
+    assert words in said(it, reasons.REGRESSED)
+    again(it, 3_000_000_000)
+    assert condition(it, reasons.REGRESSED) == ("True", reasons.WORSE_THAN_BEFORE)
+
+
+def test_what_is_worse_where_it_is_alike_is_said_all_the_same() -> None:
+    it = world(baselineRun=1)
+    finish(it, 1)
+    replace_server_node(it)
+    again(it, 1_000_000_000)
+    again(it, 2_000_000_000)
+    assert condition(it, reasons.REGRESSED) == ("True", reasons.WORSE_THAN_BEFORE)
 
 
 def test_while_a_run_is_under_way_its_verdicts_are_open() -> None:

@@ -62,3 +62,38 @@ def test_a_server_that_cannot_stay_is_named_with_its_last_words(log: str, words:
     assert problem is not None
     assert problem.reason == "CrashLoop"
     assert problem.message == f"container kafka ends with exit code 13 {words}"
+
+
+INJECTED = {"name": "istio-proxy", "restartCount": 0, "state": {"running": {}}}
+DONE = {"terminated": {"exitCode": 0, "reason": "Completed", "message": "sealed"}}
+PROXY_DONE = {"terminated": {"exitCode": 1, "reason": "Error", "message": "drained"}}
+
+
+def beside(proxy: dict[str, Any], **client: Any) -> dict[str, Any]:
+    """A client's pod into which a proxy was injected, first in the list."""
+    raw = pod("client", name="client", **client)
+    raw["status"]["containerStatuses"].insert(0, proxy)
+    return raw
+
+
+def test_a_client_has_ended_whatever_was_injected_and_still_runs() -> None:
+    ended = pod_view(beside(INJECTED, state=DONE)).terminated
+    assert ended is not None
+    assert (ended.exit_code, ended.message) == (0, "sealed")
+
+
+def test_what_was_injected_neither_starts_nor_ends_a_client() -> None:
+    waiting = pod_view(beside(INJECTED, state={"waiting": {"reason": "PodInitializing"}}))
+    assert (waiting.started, waiting.terminated) == (False, None)
+    running = pod_view(beside({**INJECTED, "state": PROXY_DONE}))
+    assert (running.started, running.terminated) == (True, None)
+
+
+@pytest.mark.parametrize(
+    "said", ['{"reason": "%s", "message": "m"}' % ("R" * 400), '{"reason": 7, "message": []}', "[" * 4000]
+)
+def test_a_preparation_that_says_what_it_may_not_is_named_all_the_same(said: str) -> None:
+    failed = {"name": "prepare", "state": {"terminated": {"exitCode": 1, "message": said}}}
+    problem = pod_view(pod("server", **failed)).problem
+    assert problem is not None
+    assert problem.reason == "PreparationFailed"

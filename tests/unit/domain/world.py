@@ -159,14 +159,14 @@ def trial_line(
     return json.dumps(body) + "\n"
 
 
-def seal(log: str, failure: dict[str, str] | None = None) -> str:
+def seal(log: str, failure: dict[str, str] | None = None, version: str = "1") -> str:
     """The termination message that goes with a log."""
     lines = log.splitlines(keepends=True)
     body: dict[str, Any] = {
         "contract": 1,
         "trials": len(lines),
         "sha256": hashlib.sha256("".join(lines).encode()).hexdigest(),
-        "engine": {"name": "tierbench-client", "version": "1", "architecture": "arm64"},
+        "engine": {"name": "tierbench-client", "version": version, "architecture": "arm64"},
     }
     if failure is not None:
         body["failure"] = failure
@@ -203,6 +203,7 @@ class World:
     deleted: bool = False
     uids: int = 0
     nanoseconds: int = 10**9
+    engine: str = "1"
     refusal: Refusal | None = None
 
     @property
@@ -289,7 +290,7 @@ class World:
             self.printed.append((pod.name, number))
             self.pods[pod.name] = replace(pod, started=True)
         else:
-            self.pods[pod.name] = replace(pod, terminated=Termination(0, "Completed", seal(log)))
+            self.pods[pod.name] = replace(pod, terminated=Termination(0, "Completed", seal(log, version=self.engine)))
 
     def _job_step(self, job: JobView) -> None:
         pod = self.pods.get(job.name)

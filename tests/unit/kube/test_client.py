@@ -4,6 +4,8 @@ import json
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from socket import gaierror
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +23,7 @@ class Server:
 
     def __init__(self, status: int) -> None:
         self.status = status
+        self.headers: dict[str, str] = {}
 
     async def param_serialize(self, *arguments: Any, **_: Any) -> tuple[Any, ...]:
         return arguments
@@ -29,7 +32,7 @@ class Server:
         async def read() -> bytes:
             return json.dumps({"reason": "So", "message": "So."}).encode()
 
-        return SimpleNamespace(response=SimpleNamespace(status=self.status, read=read))
+        return SimpleNamespace(response=SimpleNamespace(status=self.status, read=read, headers=self.headers))
 
 
 class Log(Server):
@@ -96,3 +99,12 @@ async def test_a_log_comes_in_pieces_and_its_answer_is_closed(status: int, follo
         assert error.status == status == 404
     assert pieces == ([b"a", b"b\n"] if status == 200 else [])
     assert client.closed
+
+
+async def test_the_time_is_the_api_servers() -> None:
+    client: Any = Server(200)
+    hour = timedelta(hours=1)
+    client.headers["Date"] = format_datetime(datetime.now(UTC) + hour, usegmt=True)
+    kube = Kube(client)
+    await kube.get(NODES, None, "n")
+    assert abs(kube.now() - datetime.now(UTC) - hour) < timedelta(seconds=3)

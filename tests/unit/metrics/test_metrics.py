@@ -1,6 +1,7 @@
 """What /metrics says of results: read back as Prometheus reads it."""
 
 import json
+import time
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
@@ -246,9 +247,19 @@ def test_a_loop_that_is_long_overdue_is_stuck() -> None:
     metrics = OperatorMetrics()
     metrics.expect("a", 30)
     assert not metrics.stuck()
-    metrics.expect("b", -1000)
-    assert metrics.stuck()
-    metrics.forget("b")
+    metrics.expect(("FileTransferBenchmark", "ns", "b"), -1000)
+    assert metrics.stuck() == ("FileTransferBenchmark/ns/b",)
+    metrics.forget(("FileTransferBenchmark", "ns", "b"))
+    assert not metrics.stuck()
+
+
+def test_a_task_that_works_for_too_long_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics = OperatorMetrics()
+    with metrics.working("advisor"):
+        assert not metrics.stuck()
+        now = time.monotonic() + 1000
+        monkeypatch.setattr(time, "monotonic", lambda: now)
+        assert metrics.stuck() == ("advisor",)
     assert not metrics.stuck()
 
 

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -13,11 +12,10 @@ from tierbench.advice.advise import essence
 from tierbench.api.model import API_VERSION
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
+from tierbench.controller.context import Context
 from tierbench.domain.advising import answer, news
-from tierbench.kube.client import ADVICES, RESULTS, UNANSWERED, Kube, NotFoundError
-from tierbench.kube.cluster import ClusterView
+from tierbench.kube.client import ADVICES, RESULTS, UNANSWERED, NotFoundError
 from tierbench.kube.events import post
-from tierbench.metrics.cache import ResultCache
 from tierbench.workloads.names import LABEL_BENCHMARK, Owner
 
 _ERROR_SECONDS: Final = 5.0
@@ -32,10 +30,11 @@ _logger = logging.getLogger(__name__)
 class Advisor:
     """Knows all advices by namespace and name, and which are due. Results are read anew for each answer."""
 
-    def __init__(self, kube: Kube, results: ResultCache, cluster: ClusterView) -> None:
-        self._kube = kube
-        self._results = results
-        self._cluster = cluster
+    def __init__(self, context: Context) -> None:
+        self._kube = context.kube
+        self._results = context.results
+        self._cluster = context.cluster
+        self._metrics = context.metrics
         self._advices: dict[Key, PlacementAdvice] = {}
         self._due: set[Key] = set()
         self._bell = asyncio.Event()
@@ -55,6 +54,10 @@ class Advisor:
         if before is None or advice.metadata.generation != advice.status.observed_generation:
             self._ring(key)
 
+    def known(self) -> tuple[Key, ...]:
+        """Namespaces and names of all advices that can be understood."""
+        return tuple(self._advices)
+
     def look_again(self, namespace: str | None = None) -> None:
         """Something that advices rest on has changed, in a namespace or everywhere."""
         for key in self._advices:
@@ -73,7 +76,8 @@ class Advisor:
             started = time.monotonic()
             for key in sorted(self._due):
                 self._due.discard(key)
-                await self._answer_or_retry(key)
+                with self._metrics.working("advisor"):
+                    await self._answer_or_retry(key)
             await asyncio.sleep(max(_REST_SECONDS, _REST_SHARE * (time.monotonic() - started)))
 
     async def _answer_or_retry(self, key: Key) -> None:
@@ -93,7 +97,7 @@ class Advisor:
     async def _answer(self, key: Key, advice: PlacementAdvice) -> None:
         results = [result async for result in self._read(advice)]
         classes = tuple(self._cluster.classes.values())
-        status = await asyncio.to_thread(answer, advice, results, classes, datetime.now(UTC))
+        status = await asyncio.to_thread(answer, advice, results, classes, self._kube.now())
         if status == advice.status:
             return
         metadata, kind = advice.metadata, PlacementAdvice.KIND.kind

@@ -5,7 +5,6 @@ import contextlib
 import logging
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Final
 
 import kopf
@@ -130,7 +129,7 @@ class Loop:
             return _SOON_SECONDS
         await self._name_foreign(observed)
         executor = self._executor(observed, observed.benchmark.metadata.labels)
-        decision = decide(observed, datetime.now(UTC))
+        decision = decide(observed, self._context.kube.now())
         await self._write(observed, decision)
         self._enqueue(observed, decision)
         for action in decision.actions:
@@ -152,7 +151,7 @@ class Loop:
                 self._refused_results[action.name] = error.message
             refused = error.status in _REFUSED or isinstance(error, OccupiedError)
             if isinstance(action, (Create, CreateCredentials)) and refused:
-                since = datetime.now(UTC) if self._refusal is None else self._refusal.since
+                since = self._context.kube.now() if self._refusal is None else self._refusal.since
                 self._refusal = Refusal(since, error.message)
             raise
 
@@ -217,7 +216,7 @@ class Loop:
         """Whoever leaves the queue, or the nodes, lets the others look again."""
         context, run = self._context, decision.status.run
         if decision.status.phase is Phase.QUEUED and run is not None:
-            nodes = Run(observed, run, datetime.now(UTC)).needed_nodes
+            nodes = Run(observed, run, self._context.kube.now()).needed_nodes
             context.queue.wait(self._key, observed.benchmark.metadata.creation_timestamp or "", nodes)
         else:
             context.queue.leave(self._key)
@@ -253,7 +252,7 @@ class Loop:
             seen = await look_around(
                 context.kube, self._owner, self._family, context.cluster, context.settings.lease_namespace, strimzi=True
             )
-            leaving = leave(seen.surroundings, datetime.now(UTC))
+            leaving = leave(seen.surroundings, self._context.kube.now())
             executor = self._executor(seen.surroundings, {})
             for action in () if leaving is None else leaving.actions:
                 await executor.carry_out(action)

@@ -4,15 +4,19 @@ import asyncio
 import logging
 import signal
 import sys
-from typing import Final
+from collections.abc import Coroutine
+from typing import Any, Final
 
 import kopf
 
 from tierbench.api.model import GROUP
 from tierbench.controller.advisor import Advisor
+from tierbench.controller.comparison import Comparison
 from tierbench.controller.context import Context
-from tierbench.controller.handlers import keep_classes, register
+from tierbench.controller.handlers import register
+from tierbench.controller.node_classes import keep_node_classes
 from tierbench.controller.settings import Settings, SettingsError
+from tierbench.controller.watching import watched
 from tierbench.kube.client import RESULTS, UNANSWERED, benchmarks
 from tierbench.kube.connect import connect
 from tierbench.metrics.operator import OperatorMetrics
@@ -66,22 +70,37 @@ async def operate(settings: Settings) -> None:
         async with serve(settings.http_port, context.results, context.metrics):
             await _load(context, stop)
             registry = kopf.OperatorRegistry()
-            advisor = Advisor(kube, context.results, context.cluster)
-            register(registry, context, advisor)
-            tasks = [asyncio.create_task(keep_classes(context)), asyncio.create_task(advisor.run())]
-            try:
-                await kopf.operator(
+            advisor = Advisor(context)
+            types = tuple(watched(context, advisor))
+            comparison = Comparison(kube, metrics, settings.watch_namespaces, types)
+            register(registry, context, types, comparison)
+            await until(
+                kopf.operator(
                     registry=registry,
                     settings=kopf_settings(),
                     standalone=True,
                     clusterwide=not settings.watch_namespaces,
                     namespaces=settings.watch_namespaces,
                     stop_flag=stop,
-                )
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+                ),
+                keep_node_classes(context),
+                advisor.run(),
+                comparison.run(),
+            )
+
+
+async def until(main: Coroutine[Any, Any, None], *besides: Coroutine[Any, Any, None]) -> None:
+    """Runs `main` to its end, with tasks beside it that have none: what one of them ends with ends the process."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_for_ever(task)) for task in besides]
+        await main
+        for task in tasks:
+            task.cancel()
+
+
+async def _for_ever(task: Coroutine[Any, Any, None]) -> None:
+    await task
+    raise RuntimeError(f"{task} has ended")
 
 
 async def _load(context: Context, stop: asyncio.Event) -> None:

@@ -1,6 +1,6 @@
 """What a run is held to when it has ended: its constraints, the run before it, and the baseline. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +18,9 @@ from tierbench.results.display import case_words
 from tierbench.results.quantities import main_quantity, rate_quantity
 
 _NAMED: Final = 3
+
+Pair = tuple[str, str]
+"""Server class and client class."""
 
 
 @dataclass(frozen=True)
@@ -90,19 +93,48 @@ def _regressed(run: Run) -> Said:
     against = dict.fromkeys([*before, *([baseline] if baseline is not None else [])])
     if not against:
         return Said(reasons.REGRESSED, False, reasons.NO_EARLIER_RUN, "There is no other run to compare with.")
-    worse = [_words(change, other) for other in against for change in _worse(run, other)]
+    now = _circumstances(_results(run, number))
+    earlier = {other: _circumstances(_results(run, other)) for other in against}
+    worse = [_words(change, other) for other, were in earlier.items() for change in _worse(run, other, were, now)]
     if worse:
         return Said(reasons.REGRESSED, True, reasons.WORSE_THAN_BEFORE, _first(worse))
+    unlike = [words for other, were in earlier.items() for words in _unlike(other, were, now)]
+    if unlike:
+        message = f"{_first(unlike)} Pin runPolicy.baselineRun to a run of now, and later ones are compared with that."
+        return Said(reasons.REGRESSED, None, reasons.NOT_COMPARABLE, message)
     names = " and ".join(f"run {other}" for other in against)
     message = f"No case is shown to be worse than in {names} by more than {policy.tolerance_percent} %."
     return Said(reasons.REGRESSED, False, reasons.NOT_WORSE, message)
 
 
-def _worse(run: Run, other: int) -> Iterator[Change]:
+def _circumstances(results: Iterable[BenchmarkResult]) -> dict[Pair, frozenset[str]]:
+    """Nodes and versions of engines: where they differ, they may be why the numbers do."""
+    found: dict[Pair, frozenset[str]] = {}
+    for result in results:
+        spec, engine = result.spec, result.status.engine
+        if result.status.phase is ResultPhase.MEASURED and engine is not None:
+            nodes = {place.node for place in (spec.server, spec.client, *spec.clients) if place.node}
+            pair = (spec.server.node_class, spec.client.node_class)
+            found[pair] = found.get(pair, frozenset()) | nodes | {f"{engine.name} {engine.version}"}
+    return found
+
+
+def _unlike(other: int, were: Mapping[Pair, frozenset[str]], now: Mapping[Pair, frozenset[str]]) -> Iterator[str]:
+    for pair, before in were.items():
+        if pair in now and now[pair] != before:
+            gone, come = (", ".join(sorted(names)) or "nothing" for names in (before - now[pair], now[pair] - before))
+            yield f"{' to '.join(pair)}: run {other} was of {gone} where this is of {come}."
+
+
+def _worse(
+    run: Run, other: int, were: Mapping[Pair, frozenset[str]], now: Mapping[Pair, frozenset[str]]
+) -> Iterator[Change]:
     kind, tolerance = run.observed.owner.kind, run.spec.run_policy.tolerance_percent / 100
     for quantity in dict.fromkeys((main_quantity(kind), rate_quantity(kind))):
-        changes = compare(_results(run, other), _results(run, run.status.number), quantity)
-        yield from (change for change in changes if change.worse(tolerance))
+        for change in compare(_results(run, other), _results(run, run.status.number), quantity):
+            pair = (change.server, change.client)
+            if change.worse(tolerance) and were.get(pair) == now.get(pair):
+                yield change
 
 
 def _words(change: Change, other: int) -> str:

@@ -1,21 +1,25 @@
 """Nodes, pods, Jobs and Leases, reduced to what a decision needs."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from pydantic import ValidationError
+
+from tierbench.api.contract import Failure
 from tierbench.api.quantity import parse_quantity
 from tierbench.api.timestamps import parse_time
 from tierbench.domain import reasons
 from tierbench.workloads.names import (
+    CLIENT,
     LABEL_ATTEMPT,
     LABEL_CASE,
     LABEL_PART,
     LABEL_ROLE,
     LABEL_RUN,
     LABEL_SLOT,
+    ROLE_CLIENT,
     ROLE_SERVER,
     ROLE_STRIMZI,
 )
@@ -135,12 +139,13 @@ def pod_view(raw: Raw) -> PodView:
     """A core/v1 Pod that bears the labels of `workloads.names`."""
     metadata, status = raw["metadata"], raw.get("status", {})
     labels = metadata["labels"]
-    containers = status.get("containerStatuses", ())
+    role, containers = labels[LABEL_ROLE], status.get("containerStatuses", ())
+    mine = [container for container in containers if role != ROLE_CLIENT or container["name"] == CLIENT]
     ready = any(item["type"] == "Ready" and item["status"] == "True" for item in status.get("conditions", ()))
     return PodView(
         name=metadata["name"],
         uid=metadata["uid"],
-        role=labels[LABEL_ROLE],
+        role=role,
         run=int(labels[LABEL_RUN]),
         slot=int(labels.get(LABEL_SLOT, -1)),
         case=int(labels.get(LABEL_CASE, 0)),
@@ -150,11 +155,11 @@ def pod_view(raw: Raw) -> PodView:
         pod_ip=status.get("podIP", ""),
         host_ip=status.get("hostIP", ""),
         created=parse_time(metadata["creationTimestamp"]),
-        started=any(_started(container) for container in containers),
+        started=any(_started(container) for container in mine),
         ready=ready,
         deleting="deletionTimestamp" in metadata,
-        problem=_problem(status) or (_out_of_memory(containers) if labels[LABEL_ROLE] in _SERVERS else None),
-        terminated=_termination(status, containers),
+        problem=_problem(status) or (_out_of_memory(containers) if role in _SERVERS else None),
+        terminated=_termination(status, mine, alone=role == ROLE_CLIENT),
     )
 
 
@@ -162,10 +167,11 @@ def _started(container: Raw) -> bool:
     return "running" in container.get("state", {}) or "terminated" in container.get("state", {})
 
 
-def _termination(status: Raw, containers: Sequence[Raw]) -> Termination | None:
-    if status.get("phase") not in {"Succeeded", "Failed"}:
-        return None
+def _termination(status: Raw, containers: Sequence[Raw], *, alone: bool) -> Termination | None:
+    """How a pod has ended. One whose program runs `alone` has ended with it, whatever was injected and still runs."""
     state = next((item["state"]["terminated"] for item in containers if "terminated" in item.get("state", {})), None)
+    if status.get("phase") not in {"Succeeded", "Failed"} and not (alone and state is not None):
+        return None
     if state is None:
         return Termination(-1, status.get("reason", reasons.POD_FAILED), "")
     return Termination(int(state.get("exitCode", -1)), state.get("reason", ""), state.get("message", ""))
@@ -236,10 +242,10 @@ def _out_of_memory(containers: Sequence[Raw]) -> Problem | None:
 def _said(message: str) -> Problem | None:
     """What a program of ours wrote as its termination message: {"reason", "message"}."""
     try:
-        body = json.loads(message)
-        return Problem(str(body["reason"]), str(body["message"]))
-    except (ValueError, KeyError, TypeError):
+        failure = Failure.model_validate_json(message)
+    except ValidationError:
         return None
+    return Problem(failure.reason, failure.message)
 
 
 def job_view(raw: Raw) -> JobView:

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from http.client import responses
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ import aiohttp
 from kubernetes.aio.client import ApiClient
 
 from tierbench.api.model import GROUP, VERSION, Kind
+from tierbench.kube.clock import Clock
 
 Answered = Callable[[str, int], None]
 
@@ -25,6 +27,8 @@ _FOLLOW_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10, sock
 _WATCH_SECONDS: Final = 30
 _WATCH_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=_WATCH_SECONDS + 15)
 _PAGE: Final = 250
+_JSON: Final = "application/json, */*"
+_METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _NOT_FOUND, _CONFLICT = 404, 409
 _REFUSED_FROM = 400
 
@@ -84,6 +88,12 @@ class ResourceType:
     def of(cls, kind: Kind) -> "ResourceType":
         """That of one of our own kinds."""
         return cls(f"apis/{GROUP}/{VERSION}", kind.plural)
+
+    @property
+    def group_and_version(self) -> tuple[str, str]:
+        """The group is empty for the core's types."""
+        group, _, version = self.api.partition("/")[2].rpartition("/")
+        return group, version
 
     def path(self, namespace: str | None, name: str | None = None, subresource: str | None = None) -> str:
         """The path of a collection, an object or a part of one."""
@@ -149,6 +159,7 @@ class Kube:
         self._client = client
         self._answered = answered
         self._timeout = timeout
+        self._clock = Clock()
         # A TLS connection needs 300 KiB here: a hundred benchmarks that look at once must share a few.
         self._free = asyncio.Semaphore(_REQUESTS_AT_ONCE)
 
@@ -156,6 +167,10 @@ class Kube:
     def address(self) -> str:
         """Where the API server is."""
         return str(self._client.configuration.host)
+
+    def now(self) -> datetime:
+        """The API server's time."""
+        return self._clock.now()
 
     async def request(
         self,
@@ -165,10 +180,12 @@ class Kube:
         query: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,
         content_type: str = "application/json",
+        accept: str = _JSON,
     ) -> dict[str, Any]:
         """One request, and the object that answers it."""
+        headers = {"Accept": accept, "Content-Type": content_type}
         async with self._free:
-            response = await self._send(method, path, query, body, content_type, self._timeout)
+            response = await self._send(method, path, query, body, headers, self._timeout)
             data = await response.read()
         if response.status >= _REFUSED_FROM:
             raise _error(response.status, data)
@@ -190,16 +207,22 @@ class Kube:
     ) -> AsyncIterator[dict[str, Any]]:
         """The same one by one, read in pages, so that many large objects are never all in memory."""
         async for page in self.pages(kind, namespace, {"labelSelector": selector(labels)} if labels else {}):
-            for item in page["items"]:
+            for item in page["items"] or ():
                 yield item
 
+    async def each_metadata(self, kind: ResourceType, namespace: str | None = None) -> AsyncIterator[dict[str, Any]]:
+        """The metadata of each object, without the rest."""
+        async for page in self.pages(kind, namespace, {}, _METADATA):
+            for item in page["items"] or ():
+                yield item["metadata"]
+
     async def pages(
-        self, kind: ResourceType, namespace: str | None, query: Mapping[str, str]
+        self, kind: ResourceType, namespace: str | None, query: Mapping[str, str], accept: str = _JSON
     ) -> AsyncIterator[dict[str, Any]]:
-        """The same as Lists, all of one resourceVersion; `query` has the selectors."""
+        """All objects as Lists, all of one resourceVersion; `query` has the selectors."""
         asked = {"limit": str(_PAGE), **query}
         while True:
-            page = await self.request("GET", kind.path(namespace), query=asked)
+            page = await self.request("GET", kind.path(namespace), query=asked, accept=accept)
             yield page
             following = page["metadata"].get("continue")
             if not following:
@@ -276,7 +299,7 @@ class Kube:
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 (aiohttp's own)
     ) -> AsyncIterator[aiohttp.StreamReader]:
         """What an answer holds, as it comes."""
-        response = await self._send("GET", path, query, None, "*/*", timeout)
+        response = await self._send("GET", path, query, None, {"Accept": "*/*"}, timeout)
         try:
             if response.status >= _REFUSED_FROM:
                 raise _error(response.status, await response.read())
@@ -290,20 +313,21 @@ class Kube:
         path: str,
         query: Mapping[str, str] | None,
         body: Mapping[str, Any] | None,
-        content_type: str,
+        headers: Mapping[str, str],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 (aiohttp's own)
     ) -> aiohttp.ClientResponse:
         request = await self._client.param_serialize(
             method,
             path,
             query_params=list((query or {}).items()),
-            header_params={"Accept": "application/json, */*", "Content-Type": content_type},
+            header_params=dict(headers),
             body=body,
             auth_settings=["BearerToken"],
         )
         answer = await self._client.call_api(*request, _request_timeout=timeout)
         response: aiohttp.ClientResponse = answer.response
         self._answered(method, response.status)
+        self._clock.hear(response.headers.get("Date"))
         return response
 
 

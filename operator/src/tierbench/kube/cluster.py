@@ -9,7 +9,7 @@ from tierbench.api.node_class import NodeClass, NodeClassStatus
 from tierbench.domain.children import UNREADABLE
 from tierbench.domain.node_classes import resolve
 from tierbench.domain.views import NodeView, node_view
-from tierbench.kube.client import NODE_CLASSES, NODES, UNANSWERED, Kube
+from tierbench.kube.client import NODE_CLASSES, NODES, UNANSWERED, Kube, NotFoundError
 
 _logger = logging.getLogger(__name__)
 
@@ -62,6 +62,8 @@ class ClusterView:
                 continue
             try:
                 await kube.apply_status(NODE_CLASSES, None, _class_status(item.metadata.name, status))
+            except NotFoundError:
+                continue
             except UNANSWERED as error:
                 errors.append(error)
         if errors:

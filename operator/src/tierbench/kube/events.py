@@ -1,7 +1,5 @@
 """Events, for `kubectl describe`."""
 
-from datetime import UTC, datetime
-
 from tierbench.api.model import API_VERSION
 from tierbench.api.timestamps import format_time
 from tierbench.domain.actions import Event
@@ -11,7 +9,7 @@ from tierbench.workloads.names import Owner
 
 async def post(kube: Kube, owner: Owner, event: Event) -> None:
     """An event on the object. Raises ApiError."""
-    stamp = format_time(datetime.now(UTC))
+    stamp = format_time(kube.now())
     reference = {
         "apiVersion": API_VERSION,
         "kind": owner.kind,

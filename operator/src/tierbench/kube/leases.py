@@ -1,7 +1,7 @@
 """Exclusive use of nodes: one Lease a node, in a namespace that all releases share."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from tierbench.domain.views import lease_view
 from tierbench.kube.client import LEASES, ConflictError, Kube, NotFoundError
@@ -11,8 +11,7 @@ class NodeTakenError(Exception):
     """Somebody else was faster."""
 
 
-def _body(node: str, namespace: str, holder: str, until: datetime) -> dict[str, object]:
-    now = datetime.now(UTC)
+def _body(node: str, namespace: str, holder: str, now: datetime, until: datetime) -> dict[str, object]:
     renewed = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     seconds = max(1, round((until - now).total_seconds()))
     spec = {"holderIdentity": holder, "renewTime": renewed, "acquireTime": renewed, "leaseDurationSeconds": seconds}
@@ -38,7 +37,8 @@ async def acquire(kube: Kube, namespace: str, holder: str, nodes: Iterable[str],
 
 async def _acquire_one(kube: Kube, namespace: str, holder: str, node: str, until: datetime) -> bool:
     """Whether it was taken anew."""
-    body = _body(node, namespace, holder, until)
+    now = kube.now()
+    body = _body(node, namespace, holder, now, until)
     try:
         found = await kube.get(LEASES, namespace, node)
     except NotFoundError:
@@ -47,7 +47,7 @@ async def _acquire_one(kube: Kube, namespace: str, holder: str, node: str, until
     lease = lease_view(found)
     if lease.holder == holder and lease.expires >= until:
         return False
-    if lease.holder not in {"", holder} and lease.expires > datetime.now(UTC):
+    if lease.holder not in {"", holder} and lease.expires > now:
         raise NodeTakenError(node)
     metadata = {"name": node, "namespace": namespace, "resourceVersion": found["metadata"]["resourceVersion"]}
     await kube.replace(LEASES, namespace, {**body, "metadata": metadata})

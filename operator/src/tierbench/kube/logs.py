@@ -5,7 +5,6 @@ import logging
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from tierbench.domain.observed import PodLog, Refusal
 from tierbench.domain.views import PodView
@@ -77,7 +76,7 @@ class LogFollower:
                 known.complete = True
                 return
             _logger.warning("The log of pod %s/%s cannot be read to its end: %s", self._namespace, pod.name, error)
-            since = datetime.now(UTC) if known.trouble is None else known.trouble.since
+            since = self._kube.now() if known.trouble is None else known.trouble.since
             known.trouble = Refusal(since, str(error) or type(error).__name__)
         else:
             known.complete, known.trouble = True, None
@@ -89,6 +88,9 @@ class LogFollower:
                     return
             except UNANSWERED as error:
                 _logger.debug("Following the log of pod %s/%s: %s", self._namespace, pod.name, error)
+            except Exception:
+                _logger.exception("The log of pod %s/%s is read when it has ended", self._namespace, pod.name)
+                return
             await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _read(self, pod: PodView, known: _Followed | None) -> OutputReader:

@@ -14,6 +14,9 @@ from tierbench.metrics.results import VERDICTS, benchmark_samples, result_sample
 BenchmarkKey = tuple[str, str, str]
 """Kind, namespace and name of a benchmark."""
 
+Name = tuple[str, str]
+"""Namespace and name."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -33,6 +36,7 @@ class ResultCache:
     def __init__(self) -> None:
         self._benchmarks: dict[BenchmarkKey, BenchmarkStatus] = {}
         self._results: dict[BenchmarkKey, dict[str, _Ended]] = {}
+        self._of: dict[Name, BenchmarkKey] = {}
         self.filled = False
 
     def mark_filled(self) -> None:
@@ -64,16 +68,31 @@ class ResultCache:
 
         One that is still growing, or cannot be understood, says nothing.
         """
-        metadata, reference = raw["metadata"], raw["spec"]["benchmark"]
-        key = (reference["kind"], metadata["namespace"], reference["name"])
-        ended = None if deleted else _read(raw)
-        results = self._results.setdefault(key, {})
-        before = results.pop(metadata["name"], None)
+        name = (raw["metadata"]["namespace"], raw["metadata"]["name"])
+        before, ended = self._forget(name), None if deleted else _read(raw)
         if ended is not None:
-            results[metadata["name"]] = ended
+            reference = raw["spec"]["benchmark"]
+            self._of[name] = key = (reference["kind"], name[0], reference["name"])
+            self._results.setdefault(key, {})[name[1]] = ended
+        return (before and before.uid) != (ended and ended.uid)
+
+    def _forget(self, name: Name) -> _Ended | None:
+        key = self._of.pop(name, None)
+        if key is None:
+            return None
+        results = self._results[key]
+        ended = results.pop(name[1])
         if not results:
             del self._results[key]
-        return (before and before.uid) != (ended and ended.uid)
+        return ended
+
+    def known(self) -> tuple[Name, ...]:
+        """Of all results that have ended."""
+        return tuple(self._of)
+
+    def known_benchmarks(self, kind: str) -> tuple[Name, ...]:
+        """Of all benchmarks of a kind."""
+        return tuple((namespace, name) for known, namespace, name in self._benchmarks if known == kind)
 
     def samples(self) -> list[Samples]:
         """What all benchmarks say, and the results of the newest run of each that has ended; no labels twice.

@@ -1,11 +1,16 @@
 """The operator's own metrics."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
 
 PATIENCE_SECONDS: Final = 180.0
+
+Worker = str | tuple[str, str, str]
+"""A task of the operator's own, or the benchmark of a loop: kind, namespace and name."""
 
 
 class OperatorMetrics:
@@ -34,7 +39,7 @@ class OperatorMetrics:
         self._heartbeat = Gauge(
             "tierbench_operator_heartbeat_timestamp_seconds", "When a pass last ended.", registry=self.registry
         )
-        self._due: dict[object, float] = {}
+        self._due: dict[Worker, float] = {}
 
     def passed(self, seconds: float) -> None:
         """A pass has ended after so long."""
@@ -53,14 +58,24 @@ class OperatorMetrics:
         """So many benchmarks wait."""
         self._queue.set(length)
 
-    def expect(self, loop: object, within_seconds: float) -> None:
+    def expect(self, loop: Worker, within_seconds: float) -> None:
         """`loop` will begin its next pass within so long."""
         self._due[loop] = time.monotonic() + within_seconds
 
-    def forget(self, loop: object) -> None:
+    def forget(self, loop: Worker) -> None:
         """`loop` has ended."""
         self._due.pop(loop, None)
 
-    def stuck(self) -> bool:
-        """Whether a loop should have begun a pass long ago: then only a restart helps."""
-        return any(time.monotonic() > due + PATIENCE_SECONDS for due in self._due.values())
+    @contextmanager
+    def working(self, task: str) -> Iterator[None]:
+        """A task of the operator's own is at work on something that takes no longer than anybody's patience."""
+        self.expect(task, 0)
+        try:
+            yield
+        finally:
+            self.forget(task)
+
+    def stuck(self) -> tuple[str, ...]:
+        """Loops and tasks that should have gone on long ago: then only a restart helps."""
+        late = [who for who, due in self._due.items() if time.monotonic() > due + PATIENCE_SECONDS]
+        return tuple(sorted(who if isinstance(who, str) else "/".join(who) for who in late))

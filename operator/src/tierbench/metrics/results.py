@@ -25,7 +25,8 @@ VERDICTS: Final = {
         "tierbench_benchmark_passed", "1 if the last run kept to runPolicy.constraints, 0 if not; absent without any."
     ),
     "Regressed": gauge(
-        "tierbench_benchmark_regressed", "1 if the last run was shown to be worse than an earlier one, 0 if not."
+        "tierbench_benchmark_regressed",
+        "1 if the last run was shown to be worse than an earlier one, 0 if not; absent if none is like it.",
     ),
 }
 MEASURED: Final = gauge("tierbench_result_measured", "1 if the case was measured, 0 if it failed.")
@@ -131,7 +132,7 @@ def benchmark_samples(
         samples.add(CASES, number, {"state": state})
     samples.add(LAST_SUCCESS, last_success)
     for condition in status.conditions:
-        if condition.type in VERDICTS and condition.reason != _RUNNING:
+        if condition.type in VERDICTS and condition.reason != _RUNNING and condition.status != "Unknown":
             samples.add(VERDICTS[condition.type], int(condition.status == "True"))
     for measured in status.run.networks if status.run is not None else ():
         preflight.add(samples, measured)

@@ -28,8 +28,8 @@ def application(cache: ResultCache, metrics: OperatorMetrics) -> web.Application
         return response
 
     async def health(_: web.Request) -> web.Response:
-        if metrics.stuck():
-            raise web.HTTPServiceUnavailable(text="A benchmark has not been looked at for too long.\n")
+        if stuck := metrics.stuck():
+            raise web.HTTPServiceUnavailable(text=f"For too long nothing was heard of {', '.join(stuck)}.\n")
         return web.Response(text="ok\n")
 
     async def ready(_: web.Request) -> web.Response:

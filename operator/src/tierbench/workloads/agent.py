@@ -5,7 +5,14 @@ from typing import Any, Final
 
 from tierbench.workloads.access import service
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
-from tierbench.workloads.pods import POD_SECURITY, RESTRICTED, SERVER_READY_PERIOD_SECONDS, placement, pod_basics
+from tierbench.workloads.pods import (
+    NO_SIDECARS,
+    POD_SECURITY,
+    RESTRICTED,
+    SERVER_READY_PERIOD_SECONDS,
+    placement,
+    pod_basics,
+)
 from tierbench.workloads.workload import Images, Manifest, RunningServer, ServerSite
 
 AGENT_PORT: Final = 8090
@@ -58,7 +65,7 @@ def agent_manifests(owner: Owner, images: Images, site: ServerSite) -> tuple[Man
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": owner.metadata(site.name, labels),
+        "metadata": {**owner.metadata(site.name, labels), "annotations": NO_SIDECARS},
         "spec": {
             **pod_basics(images.pull_secrets),
             **placement(site.node, site.node_class),

@@ -11,7 +11,14 @@ from tierbench.plan import Slot
 from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import CREDENTIALS_MOUNT, agent_container, agent_service, credentials_volume
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
-from tierbench.workloads.pods import POD_SECURITY, RESTRICTED, SERVER_READY_PERIOD_SECONDS, placement, pod_basics
+from tierbench.workloads.pods import (
+    NO_SIDECARS,
+    POD_SECURITY,
+    RESTRICTED,
+    SERVER_READY_PERIOD_SECONDS,
+    placement,
+    pod_basics,
+)
 from tierbench.workloads.workload import Images, Manifest, ServerSite
 
 BROKER: Final = "broker"
@@ -82,7 +89,7 @@ def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite,
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": metadata,
+        "metadata": {**metadata, "annotations": NO_SIDECARS},
         "spec": {
             **pod_basics(images.pull_secrets),
             **placement(site.node, site.node_class),

@@ -15,7 +15,7 @@ from tierbench.workloads.names import (
     ROLE_CLIENT,
     Owner,
 )
-from tierbench.workloads.pods import POD_SECURITY, RESTRICTED, ScratchDirectory, placement, pod_basics
+from tierbench.workloads.pods import NO_SIDECARS, POD_SECURITY, RESTRICTED, ScratchDirectory, placement, pod_basics
 from tierbench.workloads.workload import ClientSite, Images, Manifest
 
 
@@ -56,7 +56,7 @@ def client_job(
             "backoffLimit": 0,
             "activeDeadlineSeconds": site.deadline_seconds,
             "template": {
-                "metadata": {"labels": metadata["labels"]},
+                "metadata": {"labels": metadata["labels"], "annotations": NO_SIDECARS},
                 "spec": {
                     **pod_basics(images.pull_secrets),
                     **placement(site.node, site.node_class),

@@ -9,6 +9,7 @@ from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import agent_container, agent_service, credentials_volume
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
+    NO_SIDECARS,
     POD_SECURITY,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
@@ -51,7 +52,7 @@ def _pod(metadata: Manifest, spec: NetworkSpec, images: Images, site: ServerSite
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": metadata,
+        "metadata": {**metadata, "annotations": NO_SIDECARS},
         "spec": {
             **pod_basics(images.pull_secrets),
             **placement(site.node, site.node_class),

@@ -10,6 +10,7 @@ from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import CREDENTIALS, CREDENTIALS_MOUNT, agent_container, agent_service, credentials_volume
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
+    NO_SIDECARS,
     NONROOT,
     POD_SECURITY,
     RESTRICTED,
@@ -103,7 +104,7 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: Serve
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": metadata,
+        "metadata": {**metadata, "annotations": NO_SIDECARS},
         "spec": {
             **pod_basics(images.pull_secrets),
             **placement(site.node, site.node_class),

@@ -16,6 +16,9 @@ RESTRICTED: Final[dict[str, Any]] = {
 }
 
 
+NO_SIDECARS: Final = {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"}
+"""Annotations of every pod: the proxy of a service mesh would be what is measured."""
+
 POD_SECURITY: Final[dict[str, Any]] = {
     "runAsNonRoot": True,
     "runAsUser": NONROOT,

@@ -14,7 +14,7 @@ from tierbench.plan import Slot
 from tierbench.workloads.broker_server import broker_of
 from tierbench.workloads.kafka import heap_size, kafka_settings, storage_size
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_STRIMZI, Owner
-from tierbench.workloads.pods import placement
+from tierbench.workloads.pods import NO_SIDECARS, placement
 from tierbench.workloads.workload import Manifest, NodeSize, ServerSite
 
 GROUP: Final = "kafka.strimzi.io"
@@ -137,7 +137,11 @@ def _labels(site: ServerSite) -> dict[str, str]:
 def _pool(owner: Owner, kafka: Kafka, site: ServerSite) -> Manifest:
     heap = f"{heap_size(kafka, site.size) // _MEBIBYTE}m"
     options = kafka.strimzi or Strimzi()
-    pod = {"terminationGracePeriodSeconds": _GRACE_SECONDS, **placement(site.node, site.node_class)}
+    pod = {
+        "metadata": {"annotations": NO_SIDECARS},
+        "terminationGracePeriodSeconds": _GRACE_SECONDS,
+        **placement(site.node, site.node_class),
+    }
     return {
         "replicas": 1,
         "roles": ["controller", "broker"],

@@ -1,0 +1,67 @@
+"""Nothing of the operator dies or hangs without a word."""
+
+import asyncio
+
+import pytest
+
+from tests.unit.controller.api import Api
+from tests.unit.controller.test_controller import ENVIRONMENT
+from tests.unit.domain.world import node, node_class
+from tierbench.controller import node_classes
+from tierbench.controller.context import Context
+from tierbench.controller.main import until
+from tierbench.controller.node_classes import keep_node_classes
+from tierbench.controller.settings import Settings
+from tierbench.kube.client import ApiError
+
+
+async def hang() -> None:
+    await asyncio.Event().wait()
+
+
+async def end() -> None:
+    """As a task does that should have gone on."""
+
+
+async def fail() -> None:
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(("task", "error"), [(end, RuntimeError), (fail, ZeroDivisionError)])
+async def test_a_task_that_dies_ends_the_process(task: object, error: type[Exception]) -> None:
+    with pytest.raises(ExceptionGroup) as raised:
+        await asyncio.wait_for(until(hang(), hang(), task()), 5)  # type: ignore[operator]
+    assert raised.group_contains(error)
+
+
+async def test_the_end_of_the_operator_ends_its_tasks() -> None:
+    await asyncio.wait_for(until(asyncio.sleep(0.01), hang(), hang()), 5)
+
+
+async def test_a_class_whose_status_is_refused_is_tried_again_without_waking_anybody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It woke every loop twice a second."""
+    monkeypatch.setattr(node_classes, "_REST_SECONDS", 0)
+    monkeypatch.setattr(node_classes, "_AGAIN_SECONDS", 0)
+    api = Api()
+    context = Context(api, Settings.from_environment(ENVIRONMENT))
+    context.cluster.classes = {"cloud": node_class("cloud")}
+    context.cluster.nodes = {"c1": node("c1", "cloud")}
+    api.refuse["PATCH", "/nodeclasses/cloud/status"] = ApiError(422, "Invalid", "no")
+    rung, tried = [], []
+    monkeypatch.setattr(context.wakeups, "ring_all", lambda: rung.append(1))
+    request = api.request
+
+    async def count(*arguments: str, **more: object) -> object:
+        tried.append(arguments)
+        return await request(*arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(api, "request", count)
+    context.classes_changed.set()
+    keeping = asyncio.create_task(keep_node_classes(context))
+    async with asyncio.timeout(5):
+        while len(tried) < 5:  # noqa: ASYNC110 (a task that is to be looked at, not to tell)
+            await asyncio.sleep(0)
+    keeping.cancel()
+    assert len(rung) == 1

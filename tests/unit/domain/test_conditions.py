@@ -1,0 +1,15 @@
+"""What is written of conditions."""
+
+from tests.unit.domain.world import START, benchmark
+from tierbench.domain.conditions import Said, conditions
+
+
+def test_a_message_longer_than_the_api_takes_is_cut() -> None:
+    """A webhook may say as much as it likes."""
+    (written,) = conditions(benchmark(), [Said("ServerReady", False, "Refused", "denied " * 1000)], START)
+    assert len(written.message) == 4096
+
+
+def test_what_is_not_known_is_unknown() -> None:
+    (written,) = conditions(benchmark(), [Said("Regressed", None, "NotComparable", "Other nodes.")], START)
+    assert written.status == "Unknown"
