@@ -6,8 +6,8 @@ import pytest
 
 from tests.api.objects import changed, create, item, smallest
 from tests.api.server import ApiServer, Json, RefusedError
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.file_transfer import FileTransferBenchmark
-from tierbench.api.kinds import BENCHMARKS
 from tierbench.api.model import IMMUTABLE, Resource
 from tierbench.api.result import BenchmarkResult
 from tierbench.generate.crd import object_schema
@@ -28,7 +28,7 @@ OTHER_VALUES: dict[str, Any] = {
     "tls": ["TLSv1.3"],
     "access": "NodePort",
     "retry": {"attempts": 3},
-    "storage": {"hostPath": {"path": "/files"}},
+    "storage": {"hostPath": {"path": "/var/lib/tierbench"}},
     "verifyDigest": True,
     "brokers": [{"name": "other", "mosquitto": {}}],
     "payload": {"sizes": ["2Ki"]},
@@ -54,7 +54,11 @@ OPTIONAL: dict[str, tuple[Json, Json]] = {
     "udp": ({"kilobitsPerSecond": 1000}, {"kilobitsPerSecond": 2000}),
     "preflight": ({"durationSeconds": 1}, {"durationSeconds": 2}),
 }
-FIELDS = [(model, field) for model in BENCHMARKS for field in object_schema(model)["properties"]["spec"]["properties"]]
+FIELDS = [
+    (model, field)
+    for model in BENCHMARKS.values()
+    for field in object_schema(model)["properties"]["spec"]["properties"]
+]
 SEALED = "a result that is Measured or Failed cannot be changed: delete it, or start a new run"
 
 
@@ -71,7 +75,7 @@ def test_field_of_a_benchmark_cannot_change(server: ApiServer, name: str, model:
     assert (f"spec.{field}", IMMUTABLE.message) in refused.value.causes
 
 
-@pytest.mark.parametrize("model", BENCHMARKS)
+@pytest.mark.parametrize("model", BENCHMARKS.values())
 def test_run_policy_can_change(server: ApiServer, name: str, model: type[Resource]) -> None:
     created = create(server, model, smallest(model, name))
     policy = {"suspend": True, "rerun": "again", "history": 2, "ttlSeconds": 600}

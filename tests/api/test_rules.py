@@ -67,7 +67,45 @@ NO_WORD = "is not a short name: write letters, digits, spaces"
 NEED_VALUES = "In and NotIn need values, Exists and DoesNotExist take none"
 ONE_STORAGE = "give exactly one of hostPath, emptyDir and persistentVolumeClaim"
 NO_CLASS_OF_STORAGE = "is not the name of a StorageClass"
-BAD_PATH = "is not an absolute path"
+BAD_PATH = "is not /var/lib/tierbench or below it: write /var/lib/tierbench/NAME"
+WRONG_PATHS = (
+    *("", "/", "/.", "//", "/etc", "/var/lib", "/var/lib/kubelet", "files", "tierbench", "var/lib/tierbench"),
+    *("/var/lib/tierbench-cluster", "/var/lib/tierbench.old", "/var/lib/tierbenchx/files", "/VAR/LIB/TIERBENCH"),
+    *(
+        "/var/lib/tierbench/",
+        "/var/lib/tierbench/x/",
+        "/var/lib/tierbench//x",
+        "//var/lib/tierbench",
+        "/var//lib/tierbench",
+    ),
+    *("/var/lib/tierbench/.", "/var/lib/tierbench/./x", "/var/lib/./tierbench", "/var/lib/tierbench/.hidden"),
+    *(
+        "/var/lib/tierbench/..",
+        "/var/lib/tierbench/../../../etc",
+        "/var/lib/tierbench/x/..",
+        "/var/lib/tierbench/x/../../kubelet",
+    ),
+    *(
+        "/etc/../var/lib/tierbench",
+        "/etc//var/lib/tierbench",
+        "/etc\n/var/lib/tierbench",
+        "/var/lib/tierbench\n",
+        "/var/lib/tierbench/x\n",
+    ),
+    *(
+        " /var/lib/tierbench",
+        "/var/lib/tierbench ",
+        "/var/lib/tierbench/a b",
+        "/var/lib/tierbench/a:b",
+        "/var/lib/tierbench/\0",
+    ),
+    *(
+        "/var/lib/tierbench/$(HOME)",
+        "/var/lib/tierbench/a\\b",
+        "/var/lib/tierbench/\u2024\u2024",
+        "/var/lib/tierbench/_tierbench",
+    ),
+)
 PAYLOAD_SIZES = "spec.payload.sizes"
 ONE_BROKER = "give each broker exactly one of mosquitto, kafka and external"
 NO_CONTENT = "must be Random, Zeros, SensorJSON or Ratio10"
@@ -169,12 +207,10 @@ ROWS = (
     *policy_rows(BROKERS),
     *policy_rows(NETWORKS),
     Row(FILES, "spec.storage", {}, "spec.storage", ONE_STORAGE),
-    Row(FILES, "spec.storage", {"emptyDir": {}, "hostPath": {"path": "/files"}}, "spec.storage", ONE_STORAGE),
-    Row(FILES, PATH, "files", PATH, BAD_PATH),
-    Row(FILES, PATH, "/files/", PATH, BAD_PATH),
-    Row(FILES, PATH, "/a:b", PATH, BAD_PATH),
-    Row(FILES, PATH, "/files/../../etc", PATH, "must not climb with '..': write the path out"),
-    Row(FILES, PATH, "/files/..", PATH, "must not climb with '..'"),
+    Row(
+        FILES, "spec.storage", {"emptyDir": {}, "hostPath": {"path": "/var/lib/tierbench"}}, "spec.storage", ONE_STORAGE
+    ),
+    *(Row(FILES, PATH, path, PATH, BAD_PATH) for path in WRONG_PATHS),
     Row(FILES, CLAIM, "Fast Disk", CLAIM, NO_CLASS_OF_STORAGE),
     Row(BROKERS, "metadata.name", "n" * 41, "", "metadata.name is longer than 40 characters: choose a shorter one"),
     Row(BROKERS, "metadata.name", "brokers.small", "", "metadata.name has a dot: write a hyphen instead"),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.objects import collection, crd_path, create, item, smallest
+from tests.api.objects import changed, collection, crd_path, create, item, smallest
 from tests.api.server import ApiServer, Json, RefusedError
 from tierbench.api.benchmark import BenchmarkStatus, CaseCounts, CurrentCase, NodeAssignment, Phase, RunStatus
 from tierbench.api.broker import BrokerBenchmark
@@ -258,10 +258,11 @@ def test_defaults_are_those_of_the_model(server: ApiServer, name: str, model: ty
     assert "status" not in created
 
 
-def test_default_storage_gives_way_to_the_one_that_is_asked_for(server: ApiServer, name: str) -> None:
-    body = smallest(FileTransferBenchmark, name)
-    body["spec"]["storage"] = {"hostPath": {"path": "/files"}}
-    assert create(server, FileTransferBenchmark, body)["spec"]["storage"] == {"hostPath": {"path": "/files"}}
+@pytest.mark.parametrize("below", ["", "/x", "/Disk_1/ssd.2/a-b..c"])
+def test_default_storage_gives_way_to_the_one_that_is_asked_for(server: ApiServer, name: str, below: str) -> None:
+    storage = {"hostPath": {"path": f"/var/lib/tierbench{below}"}}
+    body = changed(smallest(FileTransferBenchmark, name), "spec.storage", storage)
+    assert create(server, FileTransferBenchmark, body)["spec"]["storage"] == storage
 
 
 def test_sizes_may_be_numbers_or_quantities(server: ApiServer, name: str) -> None:

@@ -14,16 +14,17 @@ from tests.strimzi.crds import BETWEEN, NEW, OLD, Generation, crds
 from tests.unit.domain.strimzi_world import strimzi_benchmark
 from tests.unit.domain.world import IMAGES
 from tierbench.api.node_class import NodeClassSpec
-from tierbench.domain.actions import Create, DeleteStrimziObject, DropFinalizers
+from tierbench.domain.actions import Create, DeleteProvided, DropFinalizers
 from tierbench.domain.children import Family
 from tierbench.domain.observed import Surroundings
-from tierbench.domain.strimzi import StrimziView
+from tierbench.domain.provided import Provided
+from tierbench.domain.providers.strimzi.provider import API
 from tierbench.kube.apply import Executor
 from tierbench.kube.client import ApiError, Kube, benchmarks, type_of
-from tierbench.kube.strimzi import list_strimzi
+from tierbench.kube.provided import list_provided
 from tierbench.workloads.broker import BrokerWorkload
 from tierbench.workloads.names import Owner
-from tierbench.workloads.strimzi import GROUP, KINDS
+from tierbench.workloads.providers.strimzi import GROUP, KINDS
 from tierbench.workloads.workload import Manifest, NodeSize, ServerSite
 
 pytestmark = pytest.mark.apiserver
@@ -108,19 +109,19 @@ def manifests(owner: Owner, version: str, **spec: Any) -> list[Manifest]:
         CLASS,
         size,
         measured=("j1", "u1"),
-        strimzi=version,
+        api_version=f"{GROUP}/{version}",
     )
     return [item for item in given.server(site) if item["kind"] in KINDS]
 
 
-async def see(kube: Kube, owner: Owner) -> StrimziView:
+async def see(kube: Kube, owner: Owner) -> Provided:
     """What there is of Strimzi, and of the benchmark's own objects."""
-    view, listed = await list_strimzi(kube, owner)
-    return replace(view, objects=Family(owner).sort(listed).strimzi)
+    view, listed = await list_provided(kube, owner, API)
+    return replace(view, objects=Family(owner).sort(listed).provided[GROUP])
 
 
 async def executor_of(kube: Kube, owner: Owner) -> Executor:
-    _, listed = await list_strimzi(kube, owner)
+    _, listed = await list_provided(kube, owner, API)
     here = Surroundings(owner=owner, uids=Family(owner).sort(listed).uids)
     return Executor(kube, benchmarks(strimzi_benchmark().KIND), here, {}, "default")
 
@@ -198,7 +199,7 @@ async def test_a_topic_that_hangs_is_let_go(
     await create(kube, owner, [topic])
     executor = await executor_of(kube, owner)
     for _ in range(2):
-        await executor.carry_out(DeleteStrimziObject(api_version, "KafkaTopic", name))
+        await executor.carry_out(DeleteProvided(api_version, "KafkaTopic", name))
     (hung,) = (await see(kube, owner)).objects
     assert hung.deleted is not None
     for _ in range(2):
@@ -208,7 +209,7 @@ async def test_a_topic_that_hangs_is_let_go(
 
 async def test_without_strimzi_there_is_nothing_to_see(server: ApiServer, owner: Owner) -> None:
     async with connected(server) as client:
-        assert await see(Kube(client), owner) == StrimziView()
+        assert await see(Kube(client), owner) == Provided()
 
 
 async def test_what_cannot_be_made_is_refused(server: ApiServer, owner: Owner) -> None:
@@ -223,4 +224,4 @@ async def test_strimzi_without_node_pools_is_too_old(generation: Generation, str
     strimzi.request("DELETE", f"{CRDS}/kafkanodepools.{GROUP}")
     owner = Owner("BrokerBenchmark", "default", "old", "uid-old")
     wait(lambda: "kafkanodepools" not in served(strimzi, PREFERRED[generation]), "the end of node pools", 30)
-    assert await see(kube, owner) == StrimziView(installed=True)
+    assert await see(kube, owner) == Provided(installed=True)

@@ -10,9 +10,9 @@ from tests.e2e.kubectl import Kubectl
 from tierbench.api.file_transfer import FileTransferSpec
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.kube.credentials import fill
-from tierbench.plan import plan
 from tierbench.workloads.file_transfer import FileTransfer
 from tierbench.workloads.names import Owner
+from tierbench.workloads.plan import plan
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, ServerSite
 
 _TAG = "ghcr.io/tierbench/{}:dev".format

@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.bench.measure import ROOT, Command
 from tests.bench.server import await_port
 from tests.ports import free_ports
+from tierbench.workloads.nginx import FOLDER
 
 START_SECONDS = 10
 
@@ -27,9 +28,9 @@ http {{
   sendfile on;
   client_body_temp_path {folder}/1; proxy_temp_path {folder}/2; fastcgi_temp_path {folder}/3;
   uwsgi_temp_path {folder}/4; scgi_temp_path {folder}/5;
-  server {{ listen 127.0.0.1:{plain}; root {folder}; }}
+  server {{ listen 127.0.0.1:{plain}; root {folder}/{files}; }}
   server {{
-    listen 127.0.0.1:{secure} ssl; root {folder}; ssl_protocols TLSv1.3;
+    listen 127.0.0.1:{secure} ssl; root {folder}/{files}; ssl_protocols TLSv1.3;
     ssl_certificate {certificate}; ssl_certificate_key {folder}/tls.key;
   }}
 }}
@@ -61,6 +62,7 @@ def serving(client: Path, size: int) -> Iterator[Server]:
             CONFIGURATION.format(
                 user="user root;" if os.geteuid() == 0 else "",  # the folder is nobody else's
                 folder=folder,
+                files=FOLDER,
                 plain=ports[0],
                 secure=ports[1],
                 certificate=certificate,

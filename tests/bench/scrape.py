@@ -12,8 +12,9 @@ from typing import Any
 from tests.bench.advice import RESULTS, results
 from tests.bench.measure import RUNS, Comparison, limit
 from tests.ports import free_ports
-from tierbench.metrics.cache import ResultCache
+from tierbench.domain.results import ResultStore
 from tierbench.metrics.operator import OperatorMetrics
+from tierbench.metrics.results import result_samples
 from tierbench.metrics.server import serve
 from tierbench.results import histogram
 
@@ -50,17 +51,17 @@ def _resident_megabytes(pid: int | None) -> float:
 
 
 def _serve(port: int, ready: Connection) -> None:
-    """The operator's server, and the cache behind it."""
-    cache = ResultCache()
+    """The operator's server, and the store behind it."""
+    store = ResultStore(result_samples)
     run = {"number": 1, "startTime": "2026-11-20T22:00:00Z", "completionTime": "2026-11-20T23:00:00Z"}
     benchmark = {"kind": "FileTransferBenchmark", "metadata": {"name": "files", "namespace": "default"}}
-    cache.see_benchmark(benchmark | {"status": {"run": run}}, deleted=False)
+    store.see_benchmark(benchmark | {"status": {"run": run}}, deleted=False)
     for result in results():
-        cache.see(_with_histogram(result.to_json()), deleted=False)
-    cache.mark_filled()
+        store.see(_with_histogram(result.to_json()), deleted=False)
+    store.mark_filled()
 
     async def forever() -> None:
-        async with serve(port, cache, OperatorMetrics()):
+        async with serve(port, store, OperatorMetrics()):
             ready.send("ready")
             await asyncio.Event().wait()
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.report.published import LEVELS, measured, published
-from tests.unit.report.test_page import unknown_kind
+from tests.unit.report.test_page import of_kind
 from tierbench.advice.advise import advise
 from tierbench.advice.constraints import limits
 from tierbench.api.limits import Limits
@@ -252,7 +252,7 @@ SPOILED = [{"reason": "ClientSaturated", "message": "The client used all its CPU
         ([*of_version(ONE_NODE[:1], "1"), *of_version(ONE_NODE[1:], "2")], "DifferentVersions", "again"),
         (contradicting(), "ContradictingRuns", "run again"),
         (
-            [*ONE_NODE, unknown_kind("BrokerBenchmark", {}, "cloud", 1, {}).model_copy(
+            [*ONE_NODE, of_kind("BrokerBenchmark", {}, "cloud", 1, {}).model_copy(
                 update={"spec": ONE_NODE[0].spec.model_copy(update={
                     "benchmark": ONE_NODE[0].spec.benchmark.model_copy(update={"kind": "BrokerBenchmark"})})})],
             "DifferentKinds", "spec.benchmarks",
@@ -350,9 +350,9 @@ def test_the_affinity_is_that_of_the_class_else_of_its_nodes() -> None:
     assert (requirement.key, requirement.values) == ("kubernetes.io/hostname", ("cloud-1",))
 
 
-def test_a_kind_that_nothing_here_knows_is_ranked_too() -> None:
+def test_factors_that_nothing_here_knows_are_ranked_too() -> None:
     results = [
-        unknown_kind("WalkBenchmark", {"steps": steps}, server, case, {"durationNanoseconds": mean}).model_copy()
+        of_kind("FileTransferBenchmark", {"steps": steps}, server, case, {"durationNanoseconds": mean}).model_copy()
         for case, (steps, server, mean) in enumerate(
             [("10", "cloud", 100), ("10", "pi", 200), ("1000", "cloud", 9000), ("1000", "pi", 800)], start=1
         )

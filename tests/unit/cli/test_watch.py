@@ -16,9 +16,9 @@ from tests.unit.report.published import measured, published
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.cluster import connect
+from tierbench.cli.errors import UserError
 from tierbench.cli.live import picture
 from tierbench.cli.main import main
-from tierbench.cli.problem import Problem
 from tierbench.cli.progress import Progress
 from tierbench.kube.news import Changed, Listed
 
@@ -156,7 +156,7 @@ async def test_a_change_is_never_repeated(server: tuple[Store, str]) -> None:
     store, kubeconfig = server
     store.fail(HANG_UP)
     async with connect(kubeconfig, None, None) as cluster:
-        with pytest.raises(Problem, match="cannot reach the API server"):
+        with pytest.raises(UserError, match="cannot reach the API server"):
             await cluster.patch(FileTransferBenchmark.model_validate(benchmark("Complete")), {"spec": {}})
     assert len(store.requests) == 1
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,8 +16,9 @@ from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
 from tierbench.controller.settings import Settings
 from tierbench.domain.advising import answer
+from tierbench.domain.results import ResultStore
 from tierbench.kube.client import ApiError, Kube, NotFoundError
-from tierbench.metrics.cache import ResultCache
+from tierbench.metrics.results import result_samples
 
 FAST, SLOW = (1.0, 1.01, 0.99, 1.0), (2.0, 2.02, 1.98, 2.0)
 
@@ -93,8 +95,9 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def advising(server: Server, cache: ResultCache | None = None) -> AsyncIterator[Advisor]:
-    advisor = Advisor(Context(server, Settings.from_environment(ENVIRONMENT), results=cache or ResultCache()))
+async def advising(server: Server, store: ResultStore[Any] | None = None) -> AsyncIterator[Advisor]:
+    context = Context(server, Settings.from_environment(ENVIRONMENT))
+    advisor = Advisor(context if store is None else replace(context, results=store))
     task = asyncio.create_task(advisor.run())
     try:
         yield advisor
@@ -157,12 +160,12 @@ async def test_only_the_benchmarks_that_are_named_are_read() -> None:
 
 @pytest.mark.parametrize(("ended", "best"), [(False, "cloud"), (True, "jetson")])
 async def test_a_run_under_way_yields_to_the_one_before(ended: bool, best: str) -> None:
-    server, cache = Server(), ResultCache()
-    cache.see_benchmark(ran(2, ended), deleted=False)
+    server, store = Server(), ResultStore(result_samples)
+    store.see_benchmark(ran(2, ended), deleted=False)
     for case, (node_class, times) in enumerate((("cloud", FAST), ("jetson", SLOW)), start=1):
         server.add(node_class, times, case)
         server.add(node_class, SLOW if times is FAST else FAST, case, run=2)
-    async with advising(server, cache) as advisor:
+    async with advising(server, store) as advisor:
         advisor.see(asked(), deleted=False)
         status = await server.next_status()
     answered = next(item for item in status["conditions"] if item["type"] == "Answered")
@@ -217,14 +220,14 @@ async def test_an_answer_that_fails_costs_its_advice_alone(monkeypatch: pytest.M
 
 
 def test_only_news_make_advices_due() -> None:
-    cache, server = ResultCache(), Server()
+    store, server = ResultStore(result_samples), Server()
     raw = server.add("cloud", FAST, 1)
-    assert cache.see(raw, deleted=False)
-    assert not cache.see(raw, deleted=False)
+    assert store.see(raw, deleted=False)
+    assert not store.see(raw, deleted=False)
     again = raw | {"metadata": raw["metadata"] | {"uid": "other"}}
-    assert cache.see(again, deleted=False)
-    assert cache.see(again, deleted=True)
-    assert not cache.see(again | {"status": {}}, deleted=False)
-    assert not cache.see_benchmark(ran(1, ended=False), deleted=False)
-    assert cache.see_benchmark(ran(1, ended=True), deleted=False)
-    assert not cache.see_benchmark(ran(2, ended=False), deleted=False)
+    assert store.see(again, deleted=False)
+    assert store.see(again, deleted=True)
+    assert not store.see(again | {"status": {}}, deleted=False)
+    assert not store.see_benchmark(ran(1, ended=False), deleted=False)
+    assert store.see_benchmark(ran(1, ended=True), deleted=False)
+    assert not store.see_benchmark(ran(2, ended=False), deleted=False)

@@ -6,12 +6,12 @@ from typing import Any
 
 from tests.unit.domain.world import World, broker_benchmark
 from tierbench.api.broker import BrokerBenchmark
-from tierbench.domain.actions import Action, Create, DeleteStrimziObject, DropFinalizers
+from tierbench.domain.actions import Action, Create, DeleteProvided, DropFinalizers
 from tierbench.domain.observed import Observed
-from tierbench.domain.strimzi import StrimziObject, StrimziView
+from tierbench.domain.provided import Provided, ProvidedObject
 from tierbench.domain.views import PodView
-from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT, ROLE_STRIMZI
-from tierbench.workloads.strimzi import KINDS, strimzi_names
+from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
+from tierbench.workloads.providers.strimzi import GROUP, KINDS, ROLE, strimzi_names
 
 LISTENERS = {"plain": "kafka.default.svc:9092", "tls": "kafka.default.svc:9093"}
 VERSIONS = {"kafkaVersion": "4.3.1", "strimziVersion": "1.2.0"}
@@ -30,8 +30,8 @@ class StrimziWorld(World):
     is how long its Kafkas take to go."""
 
     benchmark: Any = field(default_factory=strimzi_benchmark)
-    strimzi: StrimziView = field(default_factory=lambda: StrimziView(True, "v1"))
-    objects: dict[Key, StrimziObject] = field(default_factory=dict)
+    strimzi: Provided = field(default_factory=lambda: Provided(True, "v1"))
+    objects: dict[Key, ProvidedObject] = field(default_factory=dict)
     watching: bool = True
     finalizers: bool = False
     lingering: timedelta = timedelta(0)
@@ -40,7 +40,8 @@ class StrimziWorld(World):
 
     def observe(self) -> Observed:
         """What a pass sees now."""
-        return replace(super().observe(), strimzi=replace(self.strimzi, objects=tuple(self.objects.values())))
+        provided = replace(self.strimzi, objects=tuple(self.objects.values()))
+        return replace(super().observe(), provided={GROUP: provided})
 
     def step(self) -> None:
         """Strimzi goes on by one step before the rest does."""
@@ -57,7 +58,7 @@ class StrimziWorld(World):
         """The broker's pod of a slot's server in the first run."""
         return self.pods[strimzi_names(self.owner, 1, slot).pod]
 
-    def _stays(self, item: StrimziObject) -> bool:
+    def _stays(self, item: ProvidedObject) -> bool:
         """A topic with a finalizer, whose operator went with its Kafka; a Kafka that lingers."""
         if item.kind == "KafkaTopic":
             return self.finalizers and not any(kind == "Kafka" for kind, _ in self.objects)
@@ -67,7 +68,7 @@ class StrimziWorld(World):
         del self.objects[key]
         self.gone.append(key)
 
-    def _answer(self, item: StrimziObject) -> StrimziObject:
+    def _answer(self, item: ProvidedObject) -> ProvidedObject:
         """Kafka is ready once its pod is, users and topics after it."""
         if item.refusal is not None:
             return item
@@ -87,18 +88,18 @@ class StrimziWorld(World):
             if kind == "Kafka" and self.watching and ("KafkaNodePool", names.pool) in self.objects:
                 wanted[names.pod] = item
         for name, pod in list(self.pods.items()):
-            if pod.role == ROLE_STRIMZI and name not in wanted:
+            if pod.role == ROLE and name not in wanted:
                 self.pods[name] = replace(pod, deleting=True)
-            elif pod.role == ROLE_STRIMZI and pod.problem is None:
+            elif pod.role == ROLE and pod.problem is None:
                 self.pods[name] = replace(pod, ready=True, started=True)
         for name, item in wanted.items():
             if name not in self.pods:
                 node = "c1" if item.slot == 0 else "j1"
-                self.pods[name] = replace(self._pod(name, ROLE_STRIMZI, item.run, slot=item.slot), node=node)
+                self.pods[name] = replace(self._pod(name, ROLE, item.run, slot=item.slot), node=node)
 
     def _carry_out(self, action: Action) -> None:
         match action:
-            case DeleteStrimziObject(_, kind, name):
+            case DeleteProvided(_, kind, name):
                 if (kind, name) in self.objects:
                     self.objects[kind, name] = replace(self.objects[kind, name], deleted=self.now)
             case DropFinalizers(_, kind, name):
@@ -117,5 +118,5 @@ class StrimziWorld(World):
         key, labels = (manifest["kind"], manifest["metadata"]["name"]), manifest["metadata"]["labels"]
         if key not in self.objects:
             run, slot = int(labels[LABEL_RUN]), int(labels[LABEL_SLOT])
-            self.objects[key] = StrimziObject(*key, run=run, slot=slot, created=self.now)
+            self.objects[key] = ProvidedObject(*key, run=run, slot=slot, created=self.now)
             self.made.append(key)

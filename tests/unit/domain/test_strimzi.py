@@ -14,7 +14,7 @@ from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Create
-from tierbench.domain.strimzi import StrimziView
+from tierbench.domain.provided import Provided
 from tierbench.domain.views import Problem
 
 MOSQUITTO = {"name": "mosquitto", "mosquitto": {}}
@@ -166,7 +166,7 @@ def test_suspended_at_any_time_nothing_is_left(data: st.DataObject) -> None:
 
 
 def test_no_strimzi() -> None:
-    world = StrimziWorld(strimzi=StrimziView())
+    world = StrimziWorld(strimzi=Provided())
     world.run()
     assert world.benchmark.status.phase is Phase.FAILED
     assert failures(world) == {reasons.STRIMZI_NOT_FOUND}
@@ -175,7 +175,7 @@ def test_no_strimzi() -> None:
 
 
 def test_strimzi_that_is_too_old() -> None:
-    world = StrimziWorld(strimzi=StrimziView(installed=True))
+    world = StrimziWorld(strimzi=Provided(installed=True))
     world.run()
     assert failures(world) == {reasons.STRIMZI_TOO_OLD}
     assert world.made == []
@@ -268,4 +268,15 @@ def test_mosquitto_waits_until_strimzis_kafka_has_gone() -> None:
         servers = {pod.slot for pod in world.pods.values() if pod.role in {"server", "strimzi"} and not pod.deleting}
         assert len(servers) <= 1, world.pods
     assert trials(world) == every_trial_once()
+    assert_nothing_left(world)
+
+
+def test_the_preflight_before_it_is_of_ours() -> None:
+    """Its iperf3 stands in the slot of a Kafka by Strimzi, and is none."""
+    world = StrimziWorld(benchmark=strimzi_benchmark(preflight={}))
+    world.run()
+    assert trials(world) == every_trial_once()
+    run = world.benchmark.status.run
+    assert run is not None
+    assert [item.download is not None for item in run.networks] == [True, True]
     assert_nothing_left(world)

@@ -6,15 +6,17 @@ import pytest
 
 from tierbench.api.timestamps import parse_time
 from tierbench.domain import reasons
-from tierbench.domain.strimzi import StrimziObject, strimzi_object
+from tierbench.domain.provided import ProvidedObject
+from tierbench.domain.providers.strimzi.view import strimzi_object
 from tierbench.domain.views import pod_view
-from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_STRIMZI
+from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT
+from tierbench.workloads.providers.strimzi import ROLE
 
 SINCE = "2026-01-01T00:01:00Z"
-LABELS = {LABEL_RUN: "1", LABEL_SLOT: "0", LABEL_ROLE: ROLE_STRIMZI}
+LABELS = {LABEL_RUN: "1", LABEL_SLOT: "0", LABEL_ROLE: ROLE}
 
 
-def said(kind: str, *conditions: dict[str, str], observed: int = 1, **status: Any) -> StrimziObject:
+def said(kind: str, *conditions: dict[str, str], observed: int = 1, **status: Any) -> ProvidedObject:
     metadata = {"name": "x", "labels": LABELS, "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z"}
     body = {"observedGeneration": observed, "conditions": list(conditions), **status}
     return strimzi_object(kind, {"metadata": metadata, "status": body})

@@ -32,7 +32,7 @@ from tierbench.domain.decide import decide, is_due
 from tierbench.domain.observed import Observed, PodLog, Refusal
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, Termination
 from tierbench.results.output import parse_output
-from tierbench.workloads.kinds import KINDS
+from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.names import (
     LABEL_ATTEMPT,
     LABEL_CASE,
@@ -216,7 +216,7 @@ class World:
         return Observed(
             benchmark=self.benchmark,
             owner=self.owner,
-            workload=KINDS[self.owner.kind].workload(self.owner, self.benchmark.spec, IMAGES),
+            workload=workload_of(self.owner, self.benchmark.spec, IMAGES),
             classes=dict(self.classes),
             nodes=dict(self.nodes),
             leases=dict(self.leases),

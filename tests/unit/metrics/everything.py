@@ -7,6 +7,7 @@ from tests.unit.metrics.test_metrics import filled, raw_benchmark, raw_result, s
 from tests.unit.results.preflights import node_network
 from tierbench.metrics.family import render
 from tierbench.metrics.operator import OperatorMetrics
+from tierbench.metrics.results import samples
 
 
 def metrics_text() -> str:
@@ -19,9 +20,10 @@ def metrics_text() -> str:
     metrics = OperatorMetrics()
     metrics.error("Conflict")
     metrics.api_answered("GET", 200)
-    held, cache = raw_benchmark(), filled(raw)
+    held, store = raw_benchmark(), filled(raw)
     held["status"]["conditions"] = [said("Passed", "True", "So"), said("Regressed", "False", "So")]
     held["status"]["run"]["networks"] = [node_network().to_json()]
-    cache.see_benchmark(held, deleted=False)
-    results = "".join(render([*cache.samples(), *test_broker.filled().samples(), *test_network.filled().samples()]))
+    store.see_benchmark(held, deleted=False)
+    stores = (store, test_broker.filled(), test_network.filled())
+    results = "".join(render([found for one in stores for found in samples(one)]))
     return results + generate_latest(metrics.registry).decode()

@@ -6,7 +6,8 @@ import pytest
 
 from tests.unit.metrics.test_metrics import one, samples
 from tests.unit.results.broker import line, measured, spec
-from tierbench.metrics.cache import ResultCache
+from tierbench.domain.results import ResultStore
+from tierbench.metrics.results import result_samples
 
 KAFKA = {"broker": "kafka", "codec": "Lz4", "partitions": "4", "lingerMilliseconds": "5", "batchSize": "16Ki"}
 
@@ -19,16 +20,16 @@ def raw_result(case: int = 1, **levels: str) -> dict[str, Any]:
     return {"metadata": metadata, "spec": spec(2, **levels).to_json(), "status": status.to_json()}
 
 
-def filled() -> ResultCache:
-    """A cache that has seen it, and its benchmark."""
+def filled() -> ResultStore[Any]:
+    """A store that has seen it, and its benchmark."""
     run = {"number": 1, "startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T01:00:00Z"}
     status = {"observedGeneration": 1, "phase": "Complete", "run": run}
-    cache = ResultCache()
+    store = ResultStore(result_samples)
     head = {"kind": "BrokerBenchmark", "metadata": {"name": "demo", "namespace": "ns"}}
-    cache.see_benchmark({**head, "status": status}, deleted=False)
-    cache.see(raw_result(), deleted=False)
-    cache.see(raw_result(2, **KAFKA), deleted=False)
-    return cache
+    store.see_benchmark({**head, "status": status}, deleted=False)
+    store.see(raw_result(), deleted=False)
+    store.see(raw_result(2, **KAFKA), deleted=False)
+    return store
 
 
 async def test_a_broker_as_prometheus_reads_it() -> None:

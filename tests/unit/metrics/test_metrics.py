@@ -16,8 +16,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.unit.results.test_record import NOW, line, sample, spec
 from tierbench.api.result import ResultSpec, ResultStatus
-from tierbench.metrics.cache import ResultCache
+from tierbench.domain.results import ResultStore
 from tierbench.metrics.operator import OperatorMetrics
+from tierbench.metrics.results import result_samples
 from tierbench.metrics.server import application
 from tierbench.results.record import conclude, fail, record
 
@@ -53,15 +54,15 @@ def raw_result(run: int = 1, *, name: str = "demo", seconds: float = 1.0, **leve
     }
 
 
-async def scrape(cache: ResultCache, path: str = "/metrics", accept: str = "text/plain") -> tuple[int, str]:
-    async with TestClient(TestServer(application(cache, OperatorMetrics()))) as client:
+async def scrape(store: ResultStore[Any], path: str = "/metrics", accept: str = "text/plain") -> tuple[int, str]:
+    async with TestClient(TestServer(application(store, OperatorMetrics()))) as client:
         response = await client.get(path, headers={"Accept": accept})
         return response.status, await response.text()
 
 
-async def samples(cache: ResultCache) -> Samples:
-    cache.mark_filled()
-    status, text = await scrape(cache)
+async def samples(store: ResultStore[Any]) -> Samples:
+    store.mark_filled()
+    status, text = await scrape(store)
     assert status == 200
     found: Samples = {}
     for family in text_string_to_metric_families(text):
@@ -77,12 +78,12 @@ def one(found: Samples, name: str, **labels: str) -> float:
     return value
 
 
-def filled(raw: dict[str, Any] | None = None) -> ResultCache:
-    cache = ResultCache()
-    cache.see_benchmark(raw_benchmark(), deleted=False)
-    cache.see(raw or raw_result(), deleted=False)
-    cache.mark_filled()
-    return cache
+def filled(raw: dict[str, Any] | None = None) -> ResultStore[Any]:
+    store = ResultStore(result_samples)
+    store.see_benchmark(raw_benchmark(), deleted=False)
+    store.see(raw or raw_result(), deleted=False)
+    store.mark_filled()
+    return store
 
 
 def said(kind: str, status: str, reason: str) -> dict[str, Any]:
@@ -110,10 +111,10 @@ async def test_a_result_as_prometheus_reads_it() -> None:
 
 
 async def test_openmetrics_says_the_same() -> None:
-    cache = filled()
-    cache.see(raw_result(name="demo", cacheState="Warm"), deleted=False)
-    _, text = await scrape(cache)
-    _, openmetrics = await scrape(cache, accept="application/openmetrics-text; version=1.0.0")
+    store = filled()
+    store.see(raw_result(name="demo", cacheState="Warm"), deleted=False)
+    _, text = await scrape(store)
+    _, openmetrics = await scrape(store, accept="application/openmetrics-text; version=1.0.0")
     assert openmetrics.endswith("# EOF\n")
     plain = {family.name: family for family in text_string_to_metric_families(text)}
     families = [family for family in openmetrics_families(openmetrics) if family.name.startswith("tierbench_file")]
@@ -128,9 +129,9 @@ async def test_openmetrics_says_the_same() -> None:
 async def test_states_of_cases_add_up() -> None:
     raw = raw_benchmark(complete=False)
     raw["status"]["cases"] = {"total": 10, "ended": 7, "failed": 1, "invalid": 2}
-    cache = filled()
-    cache.see_benchmark(raw, deleted=False)
-    found = await samples(cache)
+    store = filled()
+    store.see_benchmark(raw, deleted=False)
+    found = await samples(store)
     states = ("Valid", "Invalid", "Failed", "Due")
     assert [one(found, "tierbench_benchmark_cases", state=state) for state in states] == [4, 2, 1, 3]
 
@@ -138,30 +139,30 @@ async def test_states_of_cases_add_up() -> None:
 async def test_a_failed_case_says_that_it_failed_and_no_time() -> None:
     raw = raw_result()
     failed = fail(ResultSpec.model_validate(raw["spec"]), ResultStatus(), NOW, "NoReadyNode", "none")
-    cache = filled(raw | {"status": failed.to_json()})
-    found = await samples(cache)
+    store = filled(raw | {"status": failed.to_json()})
+    found = await samples(store)
     assert one(found, "tierbench_result_measured") == 0
     assert not [name for name, _ in found if "duration_mean" in name or name == "tierbench_result_valid"]
     assert not [name for name, _ in found if "last_success" in name]
 
 
 async def test_success_is_remembered_while_the_next_run_goes_on_or_fails() -> None:
-    cache = filled()
-    assert one(await samples(cache), "tierbench_benchmark_last_success_timestamp_seconds") == NOW.timestamp()
-    cache.see_benchmark(raw_benchmark(2, complete=False), deleted=False)
-    assert one(await samples(cache), "tierbench_benchmark_last_success_timestamp_seconds") == NOW.timestamp()
-    cache.see_benchmark(raw_benchmark(2), deleted=False)
-    assert one(await samples(cache), "tierbench_benchmark_last_success_timestamp_seconds") == NOW.timestamp()
+    store = filled()
+    assert one(await samples(store), "tierbench_benchmark_last_success_timestamp_seconds") == NOW.timestamp()
+    store.see_benchmark(raw_benchmark(2, complete=False), deleted=False)
+    assert one(await samples(store), "tierbench_benchmark_last_success_timestamp_seconds") == NOW.timestamp()
+    store.see_benchmark(raw_benchmark(2), deleted=False)
+    assert one(await samples(store), "tierbench_benchmark_last_success_timestamp_seconds") == NOW.timestamp()
 
 
 async def test_nodes_that_a_class_lacks_are_one_series() -> None:
-    cache = filled()
+    store = filled()
     for number in (1, 2):
         raw = raw_result()
         raw["metadata"]["name"] += f"-{number}"
         raw["spec"]["server"]["node"] = ""
-        cache.see(raw, deleted=False)
-    found = await samples(cache)
+        store.see(raw, deleted=False)
+    found = await samples(store)
     assert one(found, "tierbench_result_measured", server_node="") == 1
 
 
@@ -169,11 +170,11 @@ async def test_nodes_that_a_class_lacks_are_one_series() -> None:
 async def test_a_result_that_cannot_be_understood_leaves_the_others_alone(
     levels: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    cache = filled()
+    store = filled()
     for change in ({"levels": levels}, {"run": "first"}):
         raw = raw_result(cacheState="Cold")
-        cache.see(raw | {"spec": raw["spec"] | change}, deleted=False)
-    assert one(await samples(cache), "tierbench_file_transfer_retries") == 0
+        store.see(raw | {"spec": raw["spec"] | change}, deleted=False)
+    assert one(await samples(store), "tierbench_file_transfer_retries") == 0
     assert caplog.text.count("is left out of the metrics") == 2
 
 
@@ -201,22 +202,22 @@ async def test_bucket_counts_are_exact(nanoseconds: list[int]) -> None:
 
 
 async def test_only_the_newest_complete_run_counts() -> None:
-    cache = ResultCache()
-    cache.see_benchmark(raw_benchmark(2, complete=False), deleted=False)
-    cache.see(raw_result(1, seconds=1), deleted=False)
-    cache.see(raw_result(2, seconds=2), deleted=False)
-    assert one(await samples(cache), "tierbench_file_transfer_duration_mean_seconds") == 1
-    cache.see_benchmark(raw_benchmark(2), deleted=False)
-    assert one(await samples(cache), "tierbench_file_transfer_duration_mean_seconds") == 2
+    store = ResultStore(result_samples)
+    store.see_benchmark(raw_benchmark(2, complete=False), deleted=False)
+    store.see(raw_result(1, seconds=1), deleted=False)
+    store.see(raw_result(2, seconds=2), deleted=False)
+    assert one(await samples(store), "tierbench_file_transfer_duration_mean_seconds") == 1
+    store.see_benchmark(raw_benchmark(2), deleted=False)
+    assert one(await samples(store), "tierbench_file_transfer_duration_mean_seconds") == 2
 
 
 async def test_deleting_a_benchmark_ends_its_series() -> None:
-    cache = ResultCache()
-    cache.see_benchmark(raw_benchmark(), deleted=False)
-    cache.see(raw_result(), deleted=False)
-    cache.see(raw_result(), deleted=True)
-    cache.see_benchmark(raw_benchmark(), deleted=True)
-    assert not [key for key in await samples(cache) if dict(key[1]).get("benchmark")]
+    store = ResultStore(result_samples)
+    store.see_benchmark(raw_benchmark(), deleted=False)
+    store.see(raw_result(), deleted=False)
+    store.see(raw_result(), deleted=True)
+    store.see_benchmark(raw_benchmark(), deleted=True)
+    assert not [key for key in await samples(store) if dict(key[1]).get("benchmark")]
 
 
 @settings(max_examples=30)
@@ -226,21 +227,21 @@ async def test_deleting_a_benchmark_ends_its_series() -> None:
     )
 )
 async def test_no_two_results_give_the_same_series(cases: set[tuple[str, str, str]]) -> None:
-    cache = ResultCache()
+    store = ResultStore(result_samples)
     for name in ("one", "two"):
-        cache.see_benchmark(raw_benchmark(name=name), deleted=False)
+        store.see_benchmark(raw_benchmark(name=name), deleted=False)
         for size, concurrency, state in cases:
-            cache.see(raw_result(name=name, fileSize=size, concurrency=concurrency, cacheState=state), deleted=False)
-    found = await samples(cache)
+            store.see(raw_result(name=name, fileSize=size, concurrency=concurrency, cacheState=state), deleted=False)
+    found = await samples(store)
     assert len([key for key in found if key[0] == "tierbench_file_transfer_retries"]) == 2 * len(cases)
 
 
 async def test_not_before_everything_was_seen() -> None:
-    status, text = await scrape(ResultCache())
+    status, text = await scrape(ResultStore(result_samples))
     assert status == 503
     assert "still being read" in text
-    assert (await scrape(ResultCache(), "/readyz"))[0] == 503
-    assert (await scrape(ResultCache(), "/healthz"))[0] == 200
+    assert (await scrape(ResultStore(result_samples), "/readyz"))[0] == 503
+    assert (await scrape(ResultStore(result_samples), "/healthz"))[0] == 200
 
 
 def test_a_loop_that_is_long_overdue_is_stuck() -> None:
@@ -265,13 +266,13 @@ def test_a_task_that_works_for_too_long_is_stuck(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(("status", "value"), [("True", 1), ("False", 0)])
 async def test_verdicts_are_exported_once_they_are_known(status: str, value: int) -> None:
-    raw, cache = raw_benchmark(), filled()
+    raw, store = raw_benchmark(), filled()
     raw["status"]["conditions"] = [
         said("Regressed", status, "So"),
         said("Passed", status, "Running"),
         said("Complete", status, "So"),
     ]
-    cache.see_benchmark(raw, deleted=False)
-    found = await samples(cache)
+    store.see_benchmark(raw, deleted=False)
+    found = await samples(store)
     assert one(found, "tierbench_benchmark_regressed", benchmark="demo", benchmark_namespace="ns") == value
     assert not [name for name, _ in found if name == "tierbench_benchmark_passed"]

@@ -8,7 +8,8 @@ from tests.unit.results.test_record import NOW
 from tests.unit.results.test_shares import NODES, shared
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultStatus
-from tierbench.metrics.cache import ResultCache
+from tierbench.domain.results import ResultStore
+from tierbench.metrics.results import result_samples
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.record import conclude, record
 
@@ -37,16 +38,16 @@ def raw_results() -> list[dict[str, Any]]:
     ]
 
 
-def filled() -> ResultCache:
-    """A cache that has seen them, and their benchmark."""
+def filled() -> ResultStore[Any]:
+    """A store that has seen them, and their benchmark."""
     run = {"number": 1, "startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T01:00:00Z"}
     status = {"observedGeneration": 1, "phase": "Complete", "run": run}
-    cache = ResultCache()
+    store = ResultStore(result_samples)
     head = {"kind": "NetworkBenchmark", "metadata": {"name": "demo", "namespace": "ns"}}
-    cache.see_benchmark({**head, "status": status}, deleted=False)
+    store.see_benchmark({**head, "status": status}, deleted=False)
     for raw in raw_results():
-        cache.see(raw, deleted=False)
-    return cache
+        store.see(raw, deleted=False)
+    return store
 
 
 async def test_a_network_as_prometheus_reads_it() -> None:

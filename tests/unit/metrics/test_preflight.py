@@ -5,17 +5,18 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.unit.metrics.test_metrics import filled, raw_benchmark, raw_result
 from tests.unit.results.preflights import blocked, node_network
 from tierbench.metrics.family import render
+from tierbench.metrics.results import samples
 
 
 def test_a_series_a_pair_and_none_of_what_is_not_known() -> None:
     held = raw_benchmark()
     held["status"]["run"]["networks"] = [node_network().to_json(), blocked().to_json()]
-    cache = filled(raw_result(fileSize="1Gi"))
-    cache.see(raw_result(fileSize="2Gi"), deleted=False)
-    cache.see_benchmark(held, deleted=False)
+    store = filled(raw_result(fileSize="1Gi"))
+    store.see(raw_result(fileSize="2Gi"), deleted=False)
+    store.see_benchmark(held, deleted=False)
     found = {
         sample.name: (sample.labels["server_node"], sample.labels["client_node"], sample.value)
-        for family in text_string_to_metric_families("".join(render(cache.samples())))
+        for family in text_string_to_metric_families("".join(render(samples(store))))
         for sample in family.samples
         if sample.name.startswith("tierbench_preflight")
     }

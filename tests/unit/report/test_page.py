@@ -135,7 +135,7 @@ def statistic(mean: int) -> dict[str, int]:
     return {"count": 5, "mean": mean, "standardDeviation": mean // 100, **around, **ends}
 
 
-def unknown_kind(
+def of_kind(
     kind: str, levels: Mapping[str, str], server: str, case: int, statistics: Mapping[str, int]
 ) -> BenchmarkResult:
     return BenchmarkResult.model_validate(
@@ -161,7 +161,7 @@ def unknown_kind(
 
 def test_a_broker_shows_although_nothing_here_knows_it() -> None:
     results = [
-        unknown_kind(
+        of_kind(
             "BrokerBenchmark",
             {"broker": "kafka", "delivery": delivery, "payloadSize": payload},
             server,
@@ -185,7 +185,7 @@ def test_a_broker_shows_although_nothing_here_knows_it() -> None:
 
 def test_a_network_ranks_by_rate() -> None:
     results = [
-        unknown_kind("NetworkBenchmark", {"direction": "Upload"}, server, case, {"throughputBitsPerSecond": rate})
+        of_kind("NetworkBenchmark", {"direction": "Upload"}, server, case, {"throughputBitsPerSecond": rate})
         for case, (server, rate) in enumerate((("cloud", 9 * 10**8), ("pi", 10**8)), start=1)
     ]
     text = "".join(outline(page(results)).text).replace("\xa0", " ")
@@ -237,7 +237,7 @@ def test_the_network_before_the_first_case_is_a_table() -> None:
     first, second, *_ = published()
     text = "".join(outline(page([carrying(first, node_network()), carrying(second, blocked())])).text)
     assert "Network between them" in text
-    for told in ("user-1 to cloud-1", "90 Mbit/s", "80 Mbit/s", "700 µs", "10 %", "lte"):
+    for told in ("user-1 to cloud-1", "90.0 Mbit/s", "80.0 Mbit/s", "700 µs", "10 %", "lte"):
         assert told in text, told
     assert "ServerUnreachable: no route: see network policies." in text
     assert "Network between them" not in page([first, second])

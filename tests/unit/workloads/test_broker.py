@@ -7,9 +7,9 @@ import pytest
 
 from tests.unit.domain.world import IMAGES, OWNER, broker_benchmark
 from tests.unit.workloads.test_file_transfer import CLASS
-from tierbench.plan import Case, plan
 from tierbench.workloads.broker import BrokerWorkload
 from tierbench.workloads.exchange import share
+from tierbench.workloads.plan import Case, plan
 from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, Role, RunningServer, ServerSite
 
 EXTERNAL = [{"name": "site", "external": {"address": "broker.example.com:8883", "secretRef": {"name": "site"}}}]

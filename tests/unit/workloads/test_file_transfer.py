@@ -1,5 +1,6 @@
 """What is deployed for a file transfer: least rights, one node, and the command line that the client understands."""
 
+import re
 from typing import Any
 
 import pytest
@@ -7,9 +8,9 @@ import pytest
 from tests.unit.domain.world import IMAGES, OWNER, benchmark
 from tierbench.api.benchmark import Tls
 from tierbench.api.node_class import NodeClass
-from tierbench.plan import Case, Slot, plan
 from tierbench.workloads.file_transfer import FileTransfer
 from tierbench.workloads.nginx import configuration
+from tierbench.workloads.plan import Case, Slot, plan
 from tierbench.workloads.workload import ClientSite, Manifest, Part, RunningServer, ServerSite
 
 CLASS = NodeClass.model_validate(
@@ -70,7 +71,7 @@ def test_every_container_is_restricted(storage: dict[str, Any]) -> None:
             assert context["capabilities"]["drop"] == ["ALL"]
             root = context.get("runAsUser") == 0
             assert root == (container["name"] == "prepare" and "hostPath" in storage)
-            assert context["capabilities"].get("add", []) == (["CHOWN", "DAC_OVERRIDE", "FOWNER"] if root else [])
+            assert context["capabilities"].get("add", []) == (["CHOWN"] if root else [])
             assert "memory" not in container.get("resources", {}).get("limits", {})
 
 
@@ -126,8 +127,56 @@ def test_the_claim_holds_all_files() -> None:
     assert claim["spec"]["storageClassName"] == "fast"
 
 
+def data_mounts(storage: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    server = pod_specs(workload(storage=storage))[0]
+    containers = (*server["initContainers"], *server["containers"])
+    return {item["name"]: mount for item in containers for mount in item["volumeMounts"] if mount["name"] == "data"}
+
+
+@pytest.mark.parametrize(
+    ("storage", "whole", "folder"),
+    [
+        (STORAGES[0], "", "_tierbench"),
+        (STORAGES[2], "", "_tierbench"),
+        (STORAGES[1], ".", "_tierbench"),
+        ({"hostPath": {"path": "/var/lib/tierbench/ssd/1"}}, "ssd/1", "ssd/1/_tierbench"),
+    ],
+)
+def test_server_and_agent_see_nothing_but_the_folder_of_the_files(
+    storage: dict[str, Any], whole: str, folder: str
+) -> None:
+    mounts = data_mounts(storage)
+    assert mounts["prepare"] == {"name": "data", "mountPath": "/data", "subPath": whole}
+    for name in ("nginx", "agent"):
+        assert mounts[name] == {"name": "data", "mountPath": "/data", "subPath": folder, "readOnly": True}
+
+
+@pytest.mark.parametrize("path", ["/.", "/etc", "/var/lib/tierbench-cluster", "/var/lib/tierbench/../kubelet", "//etc"])
+def test_a_path_elsewhere_that_an_older_version_took_is_no_mount_that_the_api_server_takes(path: str) -> None:
+    given = workload(storage={"hostPath": {"path": path}})
+    (volume,) = (item for item in pod_specs(given)[0]["volumes"] if "hostPath" in item)
+    assert volume["hostPath"] == {"path": "/var/lib/tierbench", "type": "DirectoryOrCreate"}
+    for mount in data_mounts({"hostPath": {"path": path}}).values():
+        assert mount["subPath"].startswith("..")
+
+
+def test_nginx_serves_the_files_of_the_spec_by_their_names() -> None:
+    manifests = workload(fileSizes=["1Ki", "2M"], tls=["TLSv1.2"]).server(SITE)
+    text = next(item for item in manifests if item["kind"] == "ConfigMap")["data"]["nginx.conf"]
+    for server in text.split("server {")[1:]:
+        assert re.findall(r"location (.*?) \{", server) == [
+            "= /1024.bin",
+            "= /1024.bin.sha256",
+            "= /2000000.bin",
+            "= /2000000.bin.sha256",
+            "= /ready",
+            "/",
+        ]
+        assert "location / { return 404; }" in server
+
+
 def test_nginx_listens_for_what_is_measured_and_for_readiness() -> None:
-    text = configuration([Tls.TLS13])
+    text = configuration([Tls.TLS13], [1024])
     assert "listen 8080;" in text
     assert "listen 8444 ssl;" in text
     assert "ssl_protocols TLSv1.3;" in text

@@ -7,8 +7,8 @@ import pytest
 from tests.unit.domain.world import IMAGES, OWNER, network_benchmark
 from tests.unit.workloads.test_broker import arguments
 from tests.unit.workloads.test_file_transfer import CLASS
-from tierbench.plan import plan
 from tierbench.workloads.network import NetworkWorkload
+from tierbench.workloads.plan import plan
 from tierbench.workloads.workload import ClientSite, Manifest, Role, RunningServer, ServerSite
 
 NODE_PORTS = {

@@ -1,5 +1,6 @@
 """The preflight is NetworkBenchmark's own workload: what differs from a case of one."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,9 +8,9 @@ import pytest
 from tests.unit.domain.world import IMAGES, OWNER, benchmark, broker_benchmark, network_benchmark
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.node_class import NodeClassSpec
-from tierbench.plan import Case, Slot
-from tierbench.workloads.kinds import KINDS
+from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.network import NetworkWorkload
+from tierbench.workloads.plan import Case, Slot
 from tierbench.workloads.workload import ClientSite, Part, RunningServer, ServerSite, Workload
 
 SLOT = Slot("cloud", 0)
@@ -17,7 +18,7 @@ CLASS = NodeClassSpec.model_validate({"nodeSelector": {"matchLabels": {"hw": "cl
 
 
 def preflight(asked: Benchmark) -> tuple[Workload, ...]:
-    return KINDS[asked.KIND.kind].workload(OWNER, asked.spec, IMAGES).preflight()
+    return workload_of(replace(OWNER, kind=asked.KIND.kind), asked.spec, IMAGES).preflight()
 
 
 def job(workload: Workload) -> dict[str, Any]:

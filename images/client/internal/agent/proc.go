@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -46,7 +47,7 @@ func parseDiskRead(text string, major, minor uint32) (int64, bool) {
 			continue
 		}
 		sectors, err := strconv.ParseInt(fields[5], 10, 64)
-		return sectors * sectorBytes, err == nil
+		return sectors * sectorBytes, err == nil && sectors >= 0 && sectors <= math.MaxInt64/sectorBytes
 	}
 	return 0, false
 }

@@ -18,6 +18,8 @@ import (
 	"tierbench.io/client/internal/tcptrace"
 )
 
+const mostBytes = 64 << 10 // of a request
+
 // Options of an agent.
 type Options struct {
 	Listen    string
@@ -85,7 +87,7 @@ func (a *Agent) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/begin", a.authorized(a.begin))
 	mux.HandleFunc("POST /v1/end", a.authorized(a.end))
 	mux.HandleFunc("POST /v1/barrier", a.authorized(a.meet))
-	return mux
+	return http.MaxBytesHandler(mux, mostBytes)
 }
 
 func (a *Agent) authorized(next http.HandlerFunc) http.HandlerFunc {

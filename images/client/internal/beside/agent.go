@@ -21,6 +21,7 @@ const (
 	agentConnect = 2 * time.Second
 	agentCaching = 30 * time.Minute // for a large file to be read from a slow card into memory
 	agentMeeting = 30 * time.Second // the agent answers earlier, and says to ask again
+	mostBytes    = 16 << 20         // of an answer
 )
 
 // Agent is the one beside the server.
@@ -153,7 +154,7 @@ func (a *Agent) call(ctx context.Context, action string, body, answer any) error
 		return err
 	}
 	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
+	content, err := io.ReadAll(io.LimitReader(response.Body, mostBytes))
 	if err != nil {
 		return err
 	}

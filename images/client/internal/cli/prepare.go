@@ -26,7 +26,7 @@ func prepareCommand() *cobra.Command {
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&options.Directory, "directory", "/data", "where the files go")
+	set.StringVar(&options.Directory, "directory", "/data", "where the files go, into a folder "+prepare.Folder)
 	set.StringVar(&sizes, "sizes", "", "sizes in bytes, with commas between")
 	set.StringVar(&owner, "owner", "65532:65532", "UID:GID of the files (only root can give them away)")
 	set.Int64Var(&options.Reserve, "reserve-bytes", -1, "space to leave free (the lesser of 5 % of the file system and 256 MiB)")

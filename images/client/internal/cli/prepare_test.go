@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/prepare"
 )
 
 func TestAFailedPreparationLeavesItsReason(t *testing.T) {
@@ -37,8 +38,8 @@ func TestAFailedPreparationLeavesItsReason(t *testing.T) {
 			if failure.Reason != test.reason || !strings.Contains(failure.Message, test.says) {
 				t.Errorf("%s", content)
 			}
-			if entries, _ := os.ReadDir(directory); len(entries) != 0 {
-				t.Errorf("%v was written", entries)
+			if files, _ := filepath.Glob(filepath.Join(directory, prepare.Folder, "*")); len(files) != 0 {
+				t.Errorf("%v was written", files)
 			}
 		})
 	}

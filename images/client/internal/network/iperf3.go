@@ -16,6 +16,7 @@ const (
 	connecting = 5 * time.Second
 	// Beyond the load: iperf3 gives a UDP stream half a minute to be answered, and exchanges its figures at the end.
 	lingering = time.Minute
+	longest   = 1e6 // milliseconds of anything that is read
 )
 
 // iperf3Report is what iperf3 --json prints, as far as it is read.
@@ -44,6 +45,11 @@ type iperf3Sum struct {
 	JitterMilliseconds *float64 `json:"jitter_ms"`
 	LostPackets        *int64   `json:"lost_packets"`
 	Packets            *int64   `json:"packets"`
+}
+
+// isPossible is false of figures that a server has made up.
+func (s *iperf3Sum) isPossible() bool {
+	return s.Seconds >= 0 && s.Seconds < 1e6 && s.BitsPerSecond >= 0 && s.BitsPerSecond < 1e15 && s.Bytes >= 0
 }
 
 // traffic is what iperf3 moved; took is how long its senders sent.
@@ -92,6 +98,11 @@ func readIperf3(written, complaint []byte, direction, protocol string) (traffic,
 		return traffic{}, iperf3Failure(report.Error, protocol)
 	}
 	end := report.End
+	for _, sum := range []*iperf3Sum{end.Sent, end.Received, end.ReverseSent, end.ReverseReceived} {
+		if sum != nil && !sum.isPossible() {
+			return traffic{}, &contract.Failure{Reason: "Iperf3Failed", Message: fmt.Sprintf("iperf3's figures cannot be (%+v): who answers on this port?", *sum)}
+		}
+	}
 	forward, reverse := flow(end.Sent, end.Received, protocol), flow(end.ReverseSent, end.ReverseReceived, protocol)
 	if forward == nil || (direction == Both && reverse == nil) {
 		return traffic{}, &contract.Failure{Reason: "Iperf3Failed", Message: "iperf3 ended without its sums: is it a version that this client knows (3.7 or newer)?"}
@@ -100,7 +111,7 @@ func readIperf3(written, complaint []byte, direction, protocol string) (traffic,
 		forward, reverse = nil, forward
 	}
 	for _, stream := range end.Streams {
-		if stream.UDP == nil {
+		if stream.UDP == nil || protocol == TCP {
 			continue
 		}
 		way := forward
@@ -138,6 +149,6 @@ func counted(value *int64) *int64 {
 }
 
 func nanoseconds(milliseconds float64) *int64 {
-	value := int64(math.Round(milliseconds * float64(time.Millisecond)))
+	value := int64(math.Round(min(max(milliseconds, 0), longest) * float64(time.Millisecond)))
 	return &value
 }

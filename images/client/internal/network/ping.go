@@ -55,7 +55,7 @@ func readPing(text string) (*contract.Echoes, *contract.Histogram) {
 			times = append(times, *milliseconds(found[1]))
 		}
 		if found := countsLine.FindStringSubmatch(line); found != nil {
-			echoes = &contract.Echoes{Sent: int64(number(found[1])), Received: int64(number(found[2])), Duplicated: duplicated}
+			echoes = &contract.Echoes{Sent: count(found[1]), Received: count(found[2]), Duplicated: duplicated}
 		}
 		if found := summaryLine.FindStringSubmatch(line); found != nil && echoes != nil {
 			echoes.MinimumNanoseconds, echoes.MeanNanoseconds = milliseconds(found[1]), milliseconds(found[2])
@@ -68,13 +68,16 @@ func readPing(text string) (*contract.Echoes, *contract.Histogram) {
 	return echoes, contract.NewHistogram(times)
 }
 
-// number that an expression has matched, so that it is one.
-func number(digits string) float64 {
-	value, _ := strconv.ParseFloat(digits, 64)
+// count that an expression has matched, so that it is one; the largest there is if it is larger.
+func count(digits string) int64 {
+	value, _ := strconv.ParseInt(digits, 10, 64)
 	return value
 }
 
-func milliseconds(digits string) *int64 { return nanoseconds(number(digits)) }
+func milliseconds(digits string) *int64 {
+	value, _ := strconv.ParseFloat(digits, 64)
+	return nanoseconds(value)
+}
 
 func pingFailure(complaint string) *contract.Failure {
 	if strings.Contains(complaint, "Operation not permitted") || strings.Contains(complaint, "Permission denied") {

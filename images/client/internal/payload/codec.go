@@ -19,6 +19,7 @@ import (
 const (
 	usualGzip = 6
 	usualZstd = 3
+	mostBytes = 16 << 20 // of a message; whatever unpacks to more is not one of ours
 )
 
 // Spent is time by what it was spent on.
@@ -178,8 +179,13 @@ func (g *gzipCodec) decompress(packed []byte) ([]byte, error) {
 		return nil, err
 	}
 	g.plain.Reset()
-	_, err := g.plain.ReadFrom(&g.reader)
-	return g.plain.Bytes(), err
+	if _, err := g.plain.ReadFrom(io.LimitReader(&g.reader, mostBytes+1)); err != nil {
+		return nil, err
+	}
+	if g.plain.Len() > mostBytes {
+		return nil, fmt.Errorf("the message unpacks to more than %d bytes", mostBytes)
+	}
+	return g.plain.Bytes(), nil
 }
 
 type zstdCodec struct {
@@ -193,7 +199,7 @@ func newZstd(level int) (compressor, error) {
 	if err != nil {
 		return nil, err
 	}
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostBytes))
 	return &zstdCodec{encoder: encoder, decoder: decoder}, err
 }
 

@@ -13,9 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"regexp"
-	"strconv"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -23,16 +21,14 @@ import (
 )
 
 const (
-	blockBytes      = 1 << 20
-	temporarySuffix = ".part"
-	digestSuffix    = ".sha256"
-	maximumReserve  = 256 << 20
-	reserveShare    = 20 // a 20th of the file system stays free
+	blockBytes     = 1 << 20
+	maximumReserve = 256 << 20
+	reserveShare   = 20 // a 20th of the file system stays free
 )
 
 // Options of a preparation.
 type Options struct {
-	Directory    string
+	Directory    string // the files are in Folder within it
 	Sizes        []int64
 	UID, GID     int   // of the files; only root can give them away
 	Reserve      int64 // bytes to leave free; negative: the lesser of 5 % of the file system and 256 MiB
@@ -53,60 +49,33 @@ func Run(ctx context.Context, options Options) error {
 	if options.freeAndTotal == nil {
 		options.freeAndTotal = freeAndTotal
 	}
-	if err := removeTemporary(options.Directory); err != nil {
+	folder, err := openFolder(options)
+	if err != nil {
 		return err
 	}
+	defer folder.close()
 	var missing []int64
 	for _, size := range options.Sizes {
-		if !isThere(options.Directory, size) {
+		there, err := folder.find(size)
+		if err != nil {
+			return err
+		}
+		if !there {
 			missing = append(missing, size)
 		}
 	}
 	if err := options.checkSpace(missing); err != nil {
 		return err
 	}
-	if err := openToAll(options.Directory); err != nil {
-		return err
-	}
 	for _, size := range options.Sizes {
-		reused := isThere(options.Directory, size)
+		reused := !slices.Contains(missing, size)
 		if !reused {
-			if err := options.write(ctx, size); err != nil {
+			if err := folder.write(ctx, size); err != nil {
 				return fmt.Errorf("%s: %w", name(size), err)
 			}
 		}
-		if err := options.give(size); err != nil {
-			return err
-		}
 		if err := json.NewEncoder(options.Progress).Encode(Prepared{"Prepared", size, reused}); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-func name(size int64) string { return strconv.FormatInt(size, 10) + ".bin" }
-
-func isThere(directory string, size int64) bool {
-	path := filepath.Join(directory, name(size))
-	content, err := os.Stat(path)
-	digest, digestErr := os.Stat(path + digestSuffix)
-	return err == nil && digestErr == nil && content.Size() == size && digest.Size() > 0
-}
-
-// ours matches what an interrupted run leaves behind. A directory of the host may hold other people's files too.
-var ours = regexp.MustCompile(`^[0-9]+\.bin(\` + digestSuffix + `)?\` + temporarySuffix + `$`)
-
-func removeTemporary(directory string) error {
-	entries, err := os.ReadDir(directory)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if ours.MatchString(entry.Name()) {
-			if err := os.Remove(filepath.Join(directory, entry.Name())); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -154,10 +123,9 @@ func inUnits(number int64) string {
 }
 
 // write makes a file of random content and the file of its digest; each appears whole or not at all.
-func (o Options) write(ctx context.Context, size int64) error {
-	path := filepath.Join(o.Directory, name(size))
+func (f *folder) write(ctx context.Context, size int64) error {
 	// The old digest goes first: a file is there only once its digest is.
-	if err := os.Remove(path + digestSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := f.own.Remove(name(size) + digestSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	digest := sha256.New()
@@ -165,7 +133,7 @@ func (o Options) write(ctx context.Context, size int64) error {
 	if err != nil {
 		return err
 	}
-	err = whole(path, func(file *os.File) error {
+	err = f.whole(name(size), func(file *os.File) error {
 		buffer := make([]byte, blockBytes)
 		for left := size; left > 0; {
 			if err := ctx.Err(); err != nil {
@@ -185,7 +153,7 @@ func (o Options) write(ctx context.Context, size int64) error {
 	if err != nil {
 		return err
 	}
-	return whole(path+digestSuffix, func(file *os.File) error {
+	return f.whole(name(size)+digestSuffix, func(file *os.File) error {
 		_, err := fmt.Fprintln(file, hex.EncodeToString(digest.Sum(nil)))
 		return err
 	})
@@ -202,55 +170,4 @@ func randomStream() (cipher.Stream, error) {
 		return nil, err
 	}
 	return cipher.NewCTR(block, seed[16:]), nil
-}
-
-// whole writes a file under another name, makes sure that it is on the disk, and then gives it its name.
-func whole(path string, fill func(*os.File) error) error {
-	file, err := os.OpenFile(path+temporarySuffix, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	if err = fill(file); err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(path+temporarySuffix, path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(path+temporarySuffix))
-	}
-	return syncDirectory(filepath.Dir(path))
-}
-
-func syncDirectory(path string) error {
-	directory, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(directory.Sync(), directory.Close())
-}
-
-// give makes the owner of a file the one that asks about its pages, and lets everybody read it.
-func (o Options) give(size int64) error {
-	path := filepath.Join(o.Directory, name(size))
-	for _, one := range []string{path, path + digestSuffix} {
-		if os.Geteuid() == 0 {
-			if err := os.Chown(one, o.UID, o.GID); err != nil {
-				return err
-			}
-		}
-		if err := os.Chmod(one, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// openToAll lets the server and the agent, which are not root, into a directory that root keeps for itself.
-func openToAll(directory string) error {
-	information, err := os.Stat(directory)
-	if err != nil || os.Geteuid() != 0 || information.Mode()&0o005 == 0o005 {
-		return err
-	}
-	return os.Chmod(directory, information.Mode()|0o005)
 }

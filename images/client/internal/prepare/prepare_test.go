@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"tierbench.io/client/internal/contract"
@@ -23,6 +22,8 @@ func options(t *testing.T, sizes ...int64) (Options, *bytes.Buffer) {
 		freeAndTotal: func(string) (int64, int64, error) { return 1 << 40, 1 << 41, nil },
 	}, progress
 }
+
+func (o Options) folder() string { return filepath.Join(o.Directory, Folder) }
 
 func read(t *testing.T, directory, name string) []byte {
 	t.Helper()
@@ -39,9 +40,9 @@ func TestFilesAreRandomAndTheirDigestsRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"1000.bin", "3145735.bin"} {
-		content := read(t, given.Directory, name)
+		content := read(t, given.folder(), name)
 		sum := sha256.Sum256(content)
-		if got := strings.TrimSpace(string(read(t, given.Directory, name+".sha256"))); got != hex.EncodeToString(sum[:]) {
+		if got := strings.TrimSpace(string(read(t, given.folder(), name+".sha256"))); got != hex.EncodeToString(sum[:]) {
 			t.Errorf("%s: digest %s", name, got)
 		}
 		if len(content) > 1000 && bytes.Contains(content[1<<20:], content[:64]) {
@@ -55,28 +56,28 @@ func TestFilesAreReusedOnlyWhenWhole(t *testing.T) {
 	if err := Run(t.Context(), given); err != nil {
 		t.Fatal(err)
 	}
-	first := read(t, given.Directory, "2000.bin")
+	first := read(t, given.folder(), "2000.bin")
 	progress.Reset()
 	if err := Run(t.Context(), given); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(first, read(t, given.Directory, "2000.bin")) || !strings.Contains(progress.String(), `"reused":true`) {
+	if !bytes.Equal(first, read(t, given.folder(), "2000.bin")) || !strings.Contains(progress.String(), `"reused":true`) {
 		t.Error("a whole file was written again")
 	}
 	for name, spoil := range map[string]func(path string) error{
 		"cut short":     func(path string) error { return os.Truncate(path, 1999) },
 		"digest absent": func(path string) error { return os.Remove(path + ".sha256") },
 	} {
-		if err := spoil(filepath.Join(given.Directory, "2000.bin")); err != nil {
+		if err := spoil(filepath.Join(given.folder(), "2000.bin")); err != nil {
 			t.Fatal(err)
 		}
 		if err := Run(t.Context(), given); err != nil {
 			t.Fatal(err)
 		}
-		if again := read(t, given.Directory, "2000.bin"); len(again) != 2000 || bytes.Equal(first, again) {
+		if again := read(t, given.folder(), "2000.bin"); len(again) != 2000 || bytes.Equal(first, again) {
 			t.Errorf("%s: not written again", name)
 		}
-		first = read(t, given.Directory, "2000.bin")
+		first = read(t, given.folder(), "2000.bin")
 	}
 }
 
@@ -87,7 +88,7 @@ func TestADiskThatIsTooSmallIsLeftAlone(t *testing.T) {
 	if err := Run(t.Context(), given); !errors.As(err, &failure) || failure.Reason != "InsufficientStorage" || !strings.Contains(failure.Message, "800.0 MiB") {
 		t.Fatalf("%v", err)
 	}
-	if entries, _ := os.ReadDir(given.Directory); len(entries) != 0 {
+	if entries, _ := os.ReadDir(given.folder()); len(entries) != 0 {
 		t.Errorf("%v was written", entries)
 	}
 }
@@ -141,15 +142,18 @@ func names(t *testing.T, directory string) string {
 
 func TestOnlyOwnLeftoversOfACrashGo(t *testing.T) {
 	given, _ := options(t, 1000)
+	if err := os.Mkdir(given.folder(), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, left := range []string{"1000.bin.part", "7.bin.sha256.part", "film.part", "x1000.bin.part"} {
-		if err := os.WriteFile(filepath.Join(given.Directory, left), []byte("half"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(given.folder(), left), []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := Run(t.Context(), given); err != nil {
 		t.Fatal(err)
 	}
-	if found := names(t, given.Directory); found != "1000.bin 1000.bin.sha256 film.part x1000.bin.part" {
+	if found := names(t, given.folder()); found != "1000.bin 1000.bin.sha256 film.part x1000.bin.part" {
 		t.Errorf("there is %s", found)
 	}
 }
@@ -169,40 +173,7 @@ func TestAnInterruptedRunLeavesNoParts(t *testing.T) {
 	if err := Run(ctx, given); !errors.Is(err, context.Canceled) {
 		t.Fatalf("it ended with %v", err)
 	}
-	if found := names(t, given.Directory); found != "1000.bin 1000.bin.sha256" {
+	if found := names(t, given.folder()); found != "1000.bin 1000.bin.sha256" {
 		t.Errorf("there is %s", found)
-	}
-}
-
-func TestRootGivesFilesAwayAndOpensTheDirectory(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Fatal("only root can give files away: run this test as root")
-	}
-	given, _ := options(t, 1000)
-	given.UID, given.GID = 65532, 65533
-	path := filepath.Join(given.Directory, "1000.bin")
-	for _, spoil := range []func() error{
-		func() error { return os.Chmod(given.Directory, 0o700) },
-		func() error { return errors.Join(os.Chown(path, 0, 0), os.Chmod(path, 0o600)) },
-	} {
-		if err := spoil(); err != nil {
-			t.Fatal(err)
-		}
-		if err := Run(t.Context(), given); err != nil {
-			t.Fatal(err)
-		}
-		for _, one := range []string{path, path + digestSuffix} {
-			information, err := os.Stat(one)
-			if err != nil {
-				t.Fatal(err)
-			}
-			owner := information.Sys().(*syscall.Stat_t)
-			if information.Mode().Perm() != 0o644 || owner.Uid != 65532 || owner.Gid != 65533 {
-				t.Errorf("%s: mode %o, owner %d:%d", one, information.Mode().Perm(), owner.Uid, owner.Gid)
-			}
-		}
-	}
-	if information, err := os.Stat(given.Directory); err != nil || information.Mode().Perm() != 0o705 {
-		t.Errorf("the directory: %v %v", information.Mode(), err)
 	}
 }

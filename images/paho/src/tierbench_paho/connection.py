@@ -26,6 +26,7 @@ OnMessage = Callable[[bytes], None]
 OnAcknowledged = Callable[[int], None]
 
 _CONNECT_SECONDS: Final = 5.0
+_READY_SECONDS: Final = 0.01
 _RECONNECT_SECONDS: Final = 1
 _FORGET_SECONDS: Final = 1.0
 _KEEPALIVE_SECONDS: Final = 60
@@ -217,6 +218,25 @@ class Connection:
         self.refusal = failure
         self._closing = True
         self._client.disconnect()
+
+
+def open_all(connections: Iterable[Connection], patience_nanoseconds: int) -> FailureError | None:
+    """Opens connections and waits until all have what they asked for, or one of them has failed."""
+    known = tuple(connections)
+    for connection in known:
+        connection.open()
+    for connection in known:
+        while not connection.ready.wait(_READY_SECONDS):
+            failure = first_failure(known, patience_nanoseconds)
+            if failure is not None:
+                return failure
+    return None
+
+
+def first_failure(connections: Iterable[Connection], patience_nanoseconds: int) -> FailureError | None:
+    """Why one of them is of no more use, if one is."""
+    failures = (connection.failed(patience_nanoseconds) for connection in connections)
+    return next((failure for failure in failures if failure is not None), None)
 
 
 def close_all(connections: Iterable[Connection]) -> None:

@@ -1,5 +1,7 @@
 """What a part of a client does for each of its pairs: publish and receive, or echo."""
 
+import secrets
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event, Thread
@@ -7,7 +9,6 @@ from time import perf_counter_ns
 from typing import Protocol
 
 from .connection import Connection
-from .contract import FailureError
 from .envelope import Codec, CorruptError
 from .ledger import NUMBER_BYTES, Ledger
 from .options import Message, Options
@@ -43,7 +44,7 @@ class Pair(Protocol):
 
 
 @dataclass(frozen=True)
-class Place:
+class _Place:
     """Where a pair talks: the topic of its messages, and of their echoes, and what its clients are called."""
 
     topic: str
@@ -55,10 +56,10 @@ class Place:
         return f"{self.topic}/echo"
 
 
-class Publishing:
+class _Publishing:
     """A publisher whose messages come back: to a subscriber of its own, or as echoes to the same connection."""
 
-    def __init__(self, options: Options, place: Place, plain: bytes, echoed: bool) -> None:
+    def __init__(self, options: Options, place: _Place, plain: bytes, echoed: bool) -> None:
         message = options.message
         self._tail = plain[NUMBER_BYTES:]
         self._size, self._number_bytes = len(plain), min(NUMBER_BYTES, len(plain))
@@ -77,7 +78,7 @@ class Publishing:
         self.connections = self._connect(options, place, echoed)
         self._thread: Thread | None = None
 
-    def _connect(self, options: Options, place: Place, echoed: bool) -> tuple[Connection, ...]:
+    def _connect(self, options: Options, place: _Place, echoed: bool) -> tuple[Connection, ...]:
         target, ledger = options.target, self.ledger
         outward = Connection(
             target,
@@ -125,12 +126,12 @@ class Publishing:
             self._publisher.freed()
 
 
-class Echoing:
+class _Echoing:
     """A subscriber that sends each message back, as it came, after it has looked at it."""
 
     encoded_bytes = refused = 0
 
-    def __init__(self, options: Options, place: Place) -> None:
+    def __init__(self, options: Options, place: _Place) -> None:
         self._echo = place.echo
         self.ledger = Ledger()
         self.codecs = (_codec(options.message),)
@@ -161,11 +162,10 @@ def _codec(message: Message) -> Codec:
     return Codec(message.compression, message.key)
 
 
-def await_ready(connections: tuple[Connection, ...], patience_nanoseconds: int) -> FailureError | None:
-    """Waits until all connections have what they asked for, or one of them has failed."""
-    for connection in connections:
-        while not connection.ready.wait(0.01):
-            failure = next((found for one in connections if (found := one.failed(patience_nanoseconds))), None)
-            if failure is not None:
-                return failure
-    return None
+def make_pairs(options: Options, name: str, plain: bytes) -> Sequence[Pair]:
+    """The pairs of the trial with a name, or the halves of them that run in this process."""
+    run = secrets.token_hex(4)
+    places = [_Place(f"{options.topic}/t{name}/{pair}", f"{run}-{name}-{pair}") for pair in options.pairs]
+    if options.role == "Echo":
+        return [_Echoing(options, place) for place in places]
+    return [_Publishing(options, place, plain, echoed=options.role == "Publisher") for place in places]

@@ -7,11 +7,10 @@ from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Final
 
-from .connection import Connection, close_all
+from .connection import Connection, close_all, open_all
 from .contract import FailureError
 from .envelope import Codec
 from .options import Options
-from .pairs import await_ready
 
 _RETRY_SECONDS: Final = 0.2
 _DIAL_SECONDS: Final = 5.0
@@ -55,9 +54,7 @@ def _probe(options: Options, plain: bytes, deadline: float) -> None:
     probes = [_Probe(options, pair) for pair in options.pairs]
     connections = tuple(probe.connection for probe in probes)
     try:
-        for connection in connections:
-            connection.open()
-        failure = await_ready(connections, options.patience_nanoseconds)
+        failure = open_all(connections, options.patience_nanoseconds)
         if failure is not None:
             raise failure
         _send_small(probes, min(deadline, time.monotonic() + options.patience_nanoseconds / 1e9))

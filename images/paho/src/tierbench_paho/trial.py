@@ -1,17 +1,16 @@
 """One trial: connect, subscribe, meet the other parts, load, drain, meet again, disconnect; and what it was."""
 
 import resource
-import secrets
 import time
 from collections.abc import Sequence
 from threading import Event
 from time import perf_counter_ns
 from typing import Final
 
-from .connection import close_all
+from .connection import Connection, close_all, first_failure, open_all
 from .contract import COMPLETED, FAILED, FailureError, Json, now
 from .options import Options
-from .pairs import Echoing, Pair, Place, Publishing, await_ready
+from .pairs import Pair, make_pairs
 from .summary import distributions, exchange
 
 _POLL_SECONDS: Final = 0.01
@@ -25,17 +24,15 @@ def run_trial(options: Options, name: str, plain: bytes) -> Json:
         FailureError: the other parts did not come.
     """
     start_time, cpu = now(), _cpu_nanoseconds()
-    pairs = _make_pairs(options, name, plain)
+    pairs, patience = make_pairs(options, name, plain), options.patience_nanoseconds
     connections = tuple(connection for pair in pairs for connection in pair.connections)
     opened = perf_counter_ns()
-    for connection in connections:
-        connection.open()
-    failure = await_ready(connections, options.patience_nanoseconds)
+    failure = open_all(connections, patience)
     _meet(options, f"t{name}")
     started = perf_counter_ns()
-    failure = failure or _load(options, pairs, started)
+    failure = failure or _load(pairs, connections, started, patience)
     _meet(options, f"t{name}-end")
-    failure = failure or _check(options, pairs)
+    failure = failure or first_failure(connections, patience) or _nothing_delivered(pairs)
     cpu = _cpu_nanoseconds() - cpu
     close_all(connections)
     for pair in pairs:
@@ -54,27 +51,21 @@ def run_trial(options: Options, name: str, plain: bytes) -> Json:
     }
 
 
-def _make_pairs(options: Options, name: str, plain: bytes) -> Sequence[Pair]:
-    run = secrets.token_hex(4)
-    places = [Place(f"{options.topic}/t{name}/{pair}", f"{run}-{name}-{pair}") for pair in options.pairs]
-    if options.role == "Echo":
-        return [Echoing(options, place) for place in places]
-    return [Publishing(options, place, plain, echoed=options.role == "Publisher") for place in places]
-
-
 def _meet(options: Options, place: str) -> None:
     barrier = options.barrier
     if options.agent is not None and barrier.parts > 1:
         options.agent.meet(f"{barrier.name}-{place}", barrier.part, barrier.parts)
 
 
-def _load(options: Options, pairs: Sequence[Pair], started: int) -> FailureError | None:
+def _load(
+    pairs: Sequence[Pair], connections: Sequence[Connection], started: int, patience_nanoseconds: int
+) -> FailureError | None:
     """The load of all pairs, until its end or until a connection stays away."""
     stop = Event()
     for pair in pairs:
         pair.start(started, stop)
     while not all(pair.over() for pair in pairs):
-        failure = _broken(options, pairs)
+        failure = first_failure(connections, patience_nanoseconds)
         if failure is not None:
             stop.set()
             return failure
@@ -82,17 +73,11 @@ def _load(options: Options, pairs: Sequence[Pair], started: int) -> FailureError
     return None
 
 
-def _check(options: Options, pairs: Sequence[Pair]) -> FailureError | None:
-    failure = _broken(options, pairs)
-    if failure is None and any(pair.ledger.sent for pair in pairs) and not any(pair.ledger.received for pair in pairs):
-        message = "messages were sent, and none came back: does the broker still deliver to this account?"
-        return FailureError("NothingDelivered", message)
-    return failure
-
-
-def _broken(options: Options, pairs: Sequence[Pair]) -> FailureError | None:
-    failures = (one.failed(options.patience_nanoseconds) for pair in pairs for one in pair.connections)
-    return next((failure for failure in failures if failure is not None), None)
+def _nothing_delivered(pairs: Sequence[Pair]) -> FailureError | None:
+    if any(pair.ledger.received for pair in pairs) or not any(pair.ledger.sent for pair in pairs):
+        return None
+    message = "messages were sent, and none came back: does the broker still deliver to this account?"
+    return FailureError("NothingDelivered", message)
 
 
 def _cpu_nanoseconds() -> int:

@@ -11,10 +11,9 @@ from tierbench.advice.crossover import Crossover, crossovers
 from tierbench.advice.derived import RETRIES, percentile_of, with_quantities
 from tierbench.advice.matrix import Matrix, Table
 from tierbench.advice.selection import Selection, select
-from tierbench.advice.units import percent, title
 from tierbench.advice.verdicts import Inquiry
 from tierbench.advice.words import Standing, joined, retries, said_of_all, standings
-from tierbench.advice.workload import items, measure, same
+from tierbench.advice.workload import items, same, sort_results
 from tierbench.api.contract import Distributions
 from tierbench.api.model import Condition, Model
 from tierbench.api.node_class import NodeClass, SelectorOperator
@@ -35,6 +34,7 @@ from tierbench.api.placement_advice import (
 from tierbench.api.result import BenchmarkResult, Display, Note
 from tierbench.api.timestamps import format_time
 from tierbench.results.quantities import rate_quantity, time_quantity
+from tierbench.results.units import percent, title
 
 ANSWERED: Final = "Answered"
 ORDER_CHANGES: Final = "OrderChanges"
@@ -45,7 +45,7 @@ _NO_DISTRIBUTIONS: Final = Distributions()
 _NO_DISPLAY: Final = Display()
 _HOSTNAME: Final = "kubernetes.io/hostname"
 
-Part = TypeVar("Part", bound=Model)
+Shared = TypeVar("Shared", bound=Model)
 Tables = Sequence[tuple[Table, Sequence[Standing]]]
 
 
@@ -68,7 +68,7 @@ def advise(
     quantity = quantity_of(_objective(spec), kind)
     selection = selection.with_quantities(_read(spec, kind))
     wanted = items(spec.workload)
-    inquiry = Inquiry(spec, selection, kind, quantity, wanted, measure(selection.results, wanted))
+    inquiry = Inquiry(spec, selection, kind, quantity, wanted, sort_results(selection.results, wanted))
     tables = [(table, standings(table, quantity)) for table in _tables(inquiry)]
     every = [crossover for table, found in tables for crossover in crossovers(table, quantity, found)]
     found = tuple(every[:_MOST_CROSSOVERS])
@@ -111,9 +111,9 @@ def essence(spec: PlacementAdviceSpec, result: BenchmarkResult) -> BenchmarkResu
 
 
 @lru_cache(maxsize=4096)
-def _shared(part: Part) -> Part:
+def _shared(one: Shared) -> Shared:
     """One object for all that are equal."""
-    return part
+    return one
 
 
 def _read(spec: PlacementAdviceSpec, kind: str) -> tuple[str, ...]:

@@ -5,14 +5,15 @@ from math import ceil, exp, log
 from statistics import NormalDist
 from typing import Final
 
-from tierbench.advice.compare import SIGNIFICANCE, Difference, adjusted, pairs
+from tierbench.advice.contests import SIGNIFICANCE, Difference, adjusted, pairs
 from tierbench.advice.crossover import Crossover
-from tierbench.advice.units import percent, show_number, words
 from tierbench.advice.verdicts import HARMLESS, Inquiry
 from tierbench.advice.words import joined
 from tierbench.api.placement_advice import Verdict
 from tierbench.api.result import Note
+from tierbench.results.levels import show_number
 from tierbench.results.statistics import CONFIDENCE
+from tierbench.results.units import percent, words
 
 MISLEADING: Final = frozenset({"OneNode", "NotValid", "MediansDisagree", "NodesDiffer", "LimitUnsure", "TrialsFailed"})
 """Caveats with which an answer may mislead."""
@@ -128,7 +129,7 @@ def _combinations(inquiry: Inquiry) -> Iterator[Note]:
 
 
 def _without_workload(inquiry: Inquiry) -> Iterator[Note]:
-    if inquiry.spec.workload is None and len(inquiry.measured.parts) > 1:
+    if inquiry.spec.workload is None and len(inquiry.measured.combinations) > 1:
         message = "No workload is given, so every measured level counts the same: name yours in spec.workload."
         yield Note(reason="NoWorkload", message=message)
 
@@ -140,7 +141,7 @@ def next_measurements(inquiry: Inquiry, crossovers: Sequence[Crossover]) -> tupl
 
 
 def _more_classes(inquiry: Inquiry) -> Iterator[Note]:
-    for name, said in inquiry.said.items():
+    for name, said in inquiry.judgements.items():
         if said.verdict is Verdict.NO_DATA:
             yield Note(reason=said.reason, message=f"{name}: {said.message}"[:512])
 
@@ -156,7 +157,7 @@ def _more_trials(inquiry: Inquiry) -> Iterator[Note]:
     """For the two best, if they are tied: n = (z(0.975) + z(0.8))² (s1² + s2²) / d² a class, for a power of 80 %
     (Chow, Shao and Wang, Sample Size Calculations in Clinical Research, 2008, section 3.2).
     """
-    tied = [name for name in inquiry.contest.ranked if inquiry.said[name].reason == "NotToldApart"][:2]
+    tied = [name for name in inquiry.contest.ranked if inquiry.judgements[name].reason == "NotToldApart"][:2]
     if len(tied) < 2:  # noqa: PLR2004 (a pair)
         return
     first, second = (inquiry.estimates[name] for name in tied)

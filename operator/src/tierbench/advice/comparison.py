@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tierbench.advice.compare import SIGNIFICANCE, Difference, adjusted
+from tierbench.advice.contests import SIGNIFICANCE, Difference, adjusted
 from tierbench.advice.derived import with_quantities
 from tierbench.advice.estimate import Estimate, estimate, smaller_is_better
 from tierbench.advice.matrix import Cell

@@ -6,13 +6,15 @@ from typing import Final
 
 from tierbench.advice.derived import percentile_of
 from tierbench.advice.estimate import estimate, smaller_is_better
-from tierbench.advice.units import level_in_words, show, title
+from tierbench.advice.matrix import Cell
 from tierbench.advice.words import joined
-from tierbench.advice.workload import Measured, Part
+from tierbench.advice.workload import Measured
 from tierbench.api.limits import Limits
 from tierbench.api.placement_advice import Constraints
 from tierbench.api.quantity import parse_size
+from tierbench.results.levels import level_in_words
 from tierbench.results.quantities import rate_quantity, time_quantity
+from tierbench.results.units import show, title
 
 _MILLISECOND: Final = 10**6
 _BITS: Final = 8
@@ -56,17 +58,16 @@ def limits(constraints: Limits, kind: str) -> tuple[Limit, ...]:
 
 def breaches(measured: Measured, name: str, constraints: Limits, kind: str) -> Iterator[Breach]:
     """What a class does not keep to, or might not."""
-    for part in measured.parts:
-        if not measured.cell(name, part).results:
+    for combination in measured.combinations:
+        cell = measured.cell(name, combination)
+        if not cell.results:
             continue
+        place = _at(measured, cell)
         for limit in limits(constraints, kind):
-            yield from _beyond(measured, name, part, limit)
-        retries = measured.cell(name, part).retries
-        if constraints.maximum_retries is not None and retries > constraints.maximum_retries:
-            message = (
-                f"{retries} retries{_at(measured, name, part)}; at most {constraints.maximum_retries} are allowed."
-            )
-            yield Breach("TooManyRetries", message)
+            yield from _beyond(cell, place, limit)
+        allowed = constraints.maximum_retries
+        if allowed is not None and cell.retries > allowed:
+            yield Breach("TooManyRetries", f"{cell.retries} retries{place}; at most {allowed} are allowed.")
 
 
 def architecture_breaches(measured: Measured, name: str, constraints: Constraints) -> Iterator[Breach]:
@@ -78,9 +79,9 @@ def architecture_breaches(measured: Measured, name: str, constraints: Constraint
         yield Breach("ArchitectureExcluded", f"Its nodes are {joined(others) or 'unknown'}; {wanted} is asked for.")
 
 
-def _beyond(measured: Measured, name: str, part: Part, limit: Limit) -> Iterator[Breach]:
-    found = estimate(measured.cell(name, part), limit.quantity)
-    what, place = title(limit.quantity), _at(measured, name, part)
+def _beyond(cell: Cell, place: str, limit: Limit) -> Iterator[Breach]:
+    found = estimate(cell, limit.quantity)
+    what = title(limit.quantity)
     if found is None:
         message = f"{what} was not measured{place}, so it is not known whether it keeps to the constraint."
         yield Breach(limit.reason, message, unknown=True)
@@ -95,7 +96,7 @@ def _beyond(measured: Measured, name: str, part: Part, limit: Limit) -> Iterator
         yield Breach(limit.reason, message, unsure=True)
 
 
-def _at(measured: Measured, name: str, part: Part) -> str:
-    levels = measured.cell(name, part).results[0].spec.levels
+def _at(measured: Measured, cell: Cell) -> str:
+    levels = cell.results[0].spec.levels
     words = ", ".join(level_in_words(factor, levels[factor]) for factor in sorted(measured.varying))
     return f" at {words}" if words else ""

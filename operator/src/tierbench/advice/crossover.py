@@ -7,8 +7,8 @@ from math import exp, log, sqrt
 
 from tierbench.advice.estimate import means, satterthwaite
 from tierbench.advice.matrix import Table
-from tierbench.advice.units import level_in_words, number_of_level, show_number
 from tierbench.advice.words import Standing
+from tierbench.results.levels import level_in_words, number_of_level, show_number
 from tierbench.results.statistics import CONFIDENCE, student_quantile
 
 

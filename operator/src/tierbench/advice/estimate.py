@@ -7,10 +7,10 @@ from math import inf, sqrt
 from statistics import fmean, stdev
 
 from tierbench.advice.matrix import Cell, Matrix, Table
-from tierbench.advice.units import title
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.quantities import main_quantity, rate_quantity
 from tierbench.results.statistics import CONFIDENCE, student_quantile
+from tierbench.results.units import title
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from tierbench.advice.units import is_size, number_of_level
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
+from tierbench.results.levels import is_size, number_of_level
 
 CLIENT: Final = "client"
 
@@ -126,7 +126,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Run(Matrix):
+class RunResults(Matrix):
     """All results of one run of one benchmark."""
 
     namespace: str
@@ -145,7 +145,7 @@ def _ascending(levels: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(level for _, level in sorted(zip(known, levels, strict=True))) if len(known) == len(levels) else levels
 
 
-def runs(results: Iterable[BenchmarkResult]) -> tuple[Run, ...]:
+def runs(results: Iterable[BenchmarkResult]) -> tuple[RunResults, ...]:
     """Every run of every benchmark, by namespace, kind, name and number."""
     found: dict[tuple[str, str, str, int], list[BenchmarkResult]] = {}
     for result in results:
@@ -153,14 +153,14 @@ def runs(results: Iterable[BenchmarkResult]) -> tuple[Run, ...]:
         key = (result.metadata.namespace or "default", spec.benchmark.kind, spec.benchmark.name, spec.run)
         found.setdefault(key, []).append(result)
     return tuple(
-        Run(
+        RunResults(
             tuple(sorted(group, key=lambda r: r.spec.case)), namespace, BenchmarkReference(kind=kind, name=name), number
         )
         for (namespace, kind, name, number), group in sorted(found.items(), key=lambda item: item[0])
     )
 
 
-def newest(all_runs: Iterable[Run]) -> tuple[Run, ...]:
+def newest(all_runs: Iterable[RunResults]) -> tuple[RunResults, ...]:
     """The last run of each benchmark."""
     last = {(run.namespace, run.benchmark.kind, run.benchmark.name): run for run in all_runs}
     return tuple(last.values())

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tierbench.advice.derived import with_quantities
-from tierbench.advice.matrix import Run, runs
+from tierbench.advice.matrix import RunResults, runs
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, ResultPhase
 
@@ -13,8 +13,8 @@ from tierbench.api.result import BenchmarkResult, ResultPhase
 class Selection:
     """The newest run of each benchmark, and the run before it. A run that is not over yields to the one before."""
 
-    current: tuple[Run, ...]
-    before: tuple[Run, ...]
+    current: tuple[RunResults, ...]
+    before: tuple[RunResults, ...]
 
     @property
     def results(self) -> tuple[BenchmarkResult, ...]:
@@ -31,7 +31,7 @@ class Selection:
         return tuple(sorted({run.benchmark.kind for run in self.current}))
 
 
-def _with(found: Sequence[Run], wanted: Sequence[str]) -> tuple[Run, ...]:
+def _with(found: Sequence[RunResults], wanted: Sequence[str]) -> tuple[RunResults, ...]:
     return tuple(
         replace(run, results=tuple(with_quantities(result, wanted) for result in run.results)) for run in found
     )
@@ -39,7 +39,7 @@ def _with(found: Sequence[Run], wanted: Sequence[str]) -> tuple[Run, ...]:
 
 def select(spec: PlacementAdviceSpec, results: Iterable[BenchmarkResult]) -> Selection:
     """What the spec chooses."""
-    histories: dict[tuple[str, str, str], list[Run]] = {}
+    histories: dict[tuple[str, str, str], list[RunResults]] = {}
     for run in runs(result for result in results if _chosen(spec, result)):
         histories.setdefault((run.namespace, run.benchmark.kind, run.benchmark.name), []).append(run)
     kept = [_over(history) for history in histories.values()]
@@ -55,6 +55,6 @@ def _chosen(spec: PlacementAdviceSpec, result: BenchmarkResult) -> bool:
     )
 
 
-def _over(history: Sequence[Run]) -> Sequence[Run]:
+def _over(history: Sequence[RunResults]) -> Sequence[RunResults]:
     running = any(result.status.phase is ResultPhase.RUNNING for result in history[-1].results)
     return history[:-1] if running and len(history) > 1 else history

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tierbench.advice.compare import Contest, contests
+from tierbench.advice.contests import Contest, contests
 from tierbench.advice.estimate import margin, means, quantities, smaller_is_better
-from tierbench.advice.matrix import Run, Table
-from tierbench.advice.units import level_in_words
+from tierbench.advice.matrix import RunResults, Table
+from tierbench.results.levels import level_in_words
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def said_of(table: Table, found: Sequence[Standing]) -> str:
     return f"{'; '.join(parts)}." if parts else "Nothing is measured yet."
 
 
-def answer_of_run(run: Run) -> str:
+def answer_of_run(run: RunResults) -> str:
     """The same for all tables of a run."""
     quantity = next(iter(quantities(run)), "")
     return said_of_all([(table, standings(table, quantity)) for table in run.tables])

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
 
-from tierbench.advice.compare import Contest, contests
+from tierbench.advice.contests import Contest, contests
 from tierbench.advice.estimate import Estimate, of_class, of_node, reading, weighted
 from tierbench.advice.matrix import EMPTY, Cell
-from tierbench.advice.units import level_in_words, number_of_level
 from tierbench.advice.words import joined
-from tierbench.api.placement_advice import Workload
+from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult
+from tierbench.results.levels import level_in_words, number_of_level
 
 Levels = tuple[tuple[str, str], ...]
 
@@ -39,7 +39,7 @@ def same(level: str) -> str:
     return level if number is None else f"{number:.0f}"
 
 
-def items(workload: Workload | None) -> tuple[Item, ...]:
+def items(workload: WorkloadProfile | None) -> tuple[Item, ...]:
     """What is asked for; without a workload one item that any level meets."""
     if workload is None:
         return (Item({}, 1),)
@@ -55,7 +55,7 @@ def items(workload: Workload | None) -> tuple[Item, ...]:
 
 
 @dataclass(frozen=True)
-class Part:
+class Combination:
     """One combination of all levels, and its share of the workload."""
 
     levels: Levels
@@ -66,41 +66,41 @@ class Part:
 class Measured:
     """Results sorted by class, combination and node. `left_out` combinations were measured on some classes alone."""
 
-    parts: tuple[Part, ...]
+    combinations: tuple[Combination, ...]
     cells: Mapping[str, Mapping[Levels, Cell]]
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     left_out: int = 0
 
-    def cell(self, name: str, part: Part) -> Cell:
-        """What a class has of a part."""
-        return self.cells[name].get(part.levels, EMPTY)
+    def cell(self, name: str, combination: Combination) -> Cell:
+        """What a class has of a combination."""
+        return self.cells[name].get(combination.levels, EMPTY)
 
     def used(self, name: str) -> tuple[BenchmarkResult, ...]:
         """The results of a class that the workload asks for."""
-        return tuple(result for part in self.parts for result in self.cell(name, part).results)
+        return tuple(result for combination in self.combinations for result in self.cell(name, combination).results)
 
     @cached_property
     def varying(self) -> frozenset[str]:
-        """The factors in which parts differ."""
+        """The factors in which combinations differ."""
         levels: dict[str, set[str]] = {}
-        for part in self.parts:
-            for factor, level in part.levels:
+        for combination in self.combinations:
+            for factor, level in combination.levels:
                 levels.setdefault(factor, set()).add(level)
         return frozenset(factor for factor, found in levels.items() if len(found) > 1)
 
     def nodes(self, name: str, quantity: str) -> dict[str, Estimate]:
         """The quantity over the whole workload on each node of a class that has all of it."""
         found: dict[str, dict[Levels, list[Estimate]]] = {}
-        for part in self.parts:
-            for result in self.cell(name, part).measured:
+        for combination in self.combinations:
+            for result in self.cell(name, combination).measured:
                 known = reading(result, quantity)
                 if known is not None:
-                    found.setdefault(result.spec.server.node, {}).setdefault(part.levels, []).append(known)
-        shares = {part.levels: part.share for part in self.parts}
+                    found.setdefault(result.spec.server.node, {}).setdefault(combination.levels, []).append(known)
+        shares = {combination.levels: combination.share for combination in self.combinations}
         return {
             node: weighted([(shares[levels], of_node(readings)) for levels, readings in of.items()])
             for node, of in found.items()
-            if len(of) == len(self.parts)
+            if len(of) == len(self.combinations)
         }
 
     def estimate(self, name: str, quantity: str) -> Estimate | None:
@@ -110,12 +110,12 @@ class Measured:
     def median(self, name: str, quantity: str) -> float | None:
         """The medians of the trials, weighted likewise; None unless all are known."""
         total = 0.0
-        for part in self.parts:
-            known = [result.status.statistics.get(quantity) for result in self.cell(name, part).measured]
+        for combination in self.combinations:
+            known = [result.status.statistics.get(quantity) for result in self.cell(name, combination).measured]
             medians = [statistic.p50 for statistic in known if statistic is not None]
             if not medians:
                 return None
-            total += part.share * fmean(medians)
+            total += combination.share * fmean(medians)
         return total
 
     def contest(self, names: Sequence[str], quantity: str) -> Contest:
@@ -125,14 +125,14 @@ class Measured:
         return contests({"": known}, quantity)[""]
 
 
-def measure(results: Sequence[BenchmarkResult], wanted: Sequence[Item]) -> Measured:
+def sort_results(results: Sequence[BenchmarkResult], wanted: Sequence[Item]) -> Measured:
     """Sorts results. An item counts at the combinations that all classes share which have it; each counts equally."""
     cells: dict[str, dict[Levels, list[BenchmarkResult]]] = {}
     for result in results:
         levels = tuple(sorted((name, same(level)) for name, level in result.spec.levels.items()))
         cells.setdefault(result.spec.server.node_class, {}).setdefault(levels, []).append(result)
     sorted_cells = {name: {levels: Cell(tuple(found)) for levels, found in of.items()} for name, of in cells.items()}
-    parts: dict[Levels, float] = {}
+    shares: dict[Levels, float] = {}
     missing: dict[str, list[str]] = {}
     left_out = 0
     total = sum(item.weight for item in wanted)
@@ -145,9 +145,9 @@ def measure(results: Sequence[BenchmarkResult], wanted: Sequence[Item]) -> Measu
         shared = [levels for levels in every if all(levels in found for found in known)] or list(every)
         left_out += len(every) - len(shared)
         for levels in shared:
-            parts[levels] = parts.get(levels, 0) + item.weight / total / len(shared)
+            shares[levels] = shares.get(levels, 0) + item.weight / total / len(shared)
     return Measured(
-        tuple(Part(levels, share) for levels, share in parts.items()),
+        tuple(Combination(levels, share) for levels, share in shares.items()),
         sorted_cells,
         {name: tuple(words) for name, words in missing.items()},
         left_out,

@@ -231,8 +231,9 @@ class BenchmarkSpec(Model):
 
 
 class Benchmark(Resource):
-    """Any kind of benchmark, as the controller sees it."""
+    """Any kind of benchmark, as the controller sees it. The names of its children begin with PREFIX."""
 
+    PREFIX: ClassVar[str]
     RULES: ClassVar[tuple[Rule, ...]] = (_SHORT_NAME, _UNDOTTED_NAME)
 
     spec: BenchmarkSpec

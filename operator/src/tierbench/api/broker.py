@@ -318,6 +318,7 @@ class BrokerBenchmark(Benchmark):
         description="BrokerBenchmark measures how fast and how surely message brokers deliver from each class of node: "
         "which broker, on which class, up to which load?",
     )
+    PREFIX: ClassVar[str] = "bb"
     SPEC_RULES: ClassVar[tuple[Rule, ...]] = (
         _SERVERS_GIVEN,
         _EXTERNAL_TLS,

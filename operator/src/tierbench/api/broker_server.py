@@ -114,11 +114,6 @@ class Broker(Model):
     external: External | None = Field(default=None, description="A broker that is there already.")
 
     @property
-    def by_strimzi(self) -> bool:
-        """Whether Strimzi brings it up."""
-        return self.kafka is not None and self.kafka.provider is KafkaProvider.STRIMZI
-
-    @property
     def protocol(self) -> Protocol:
         """How it is spoken to."""
         if self.external is not None:

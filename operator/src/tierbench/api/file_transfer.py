@@ -1,7 +1,7 @@
 """FileTransferBenchmark: from which class of node are files served fastest, and up to which size?"""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final
 
 from pydantic import Field, JsonValue
 
@@ -28,16 +28,22 @@ class Retry(Model):
     wait_milliseconds: int = Field(default=1000, ge=0, le=600000, description="The pause before each further attempt.")
 
 
+HOST_STORAGE: Final = "/var/lib/tierbench"
+
+
 class HostPath(Model):
     """A directory of the node's own file system."""
 
     path: str = Field(
-        min_length=2,
         max_length=255,
-        description="An absolute path. It is made if it is not there, and files stay in it for the next run.",
+        description=f"{HOST_STORAGE} or a path below it. It is made if it is not there, and files stay in it for the "
+        "next run, in a folder of their own.",
         json_schema_extra=rules(
-            matching(r"^/[^:]*[^:/]$", "is not an absolute path: write one without colons, as in /var/lib/tierbench"),
-            Rule("!self.contains('/../') && !self.endsWith('/..')", "must not climb with '..': write the path out"),
+            matching(
+                rf"^{HOST_STORAGE}(/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
+                f"is not {HOST_STORAGE} or below it: write {HOST_STORAGE}/NAME, names of letters, digits, dots, "
+                "hyphens and underscores that begin with a letter or a digit",
+            )
         ),
     )
 
@@ -63,7 +69,7 @@ class Storage(Model):
 _ONE_STORAGE = Rule(
     "[has(self.hostPath), has(self.emptyDir), has(self.persistentVolumeClaim)].filter(x, x).size() == 1",
     "give exactly one of hostPath, emptyDir and persistentVolumeClaim, "
-    "for example {hostPath: {path: /var/lib/tierbench}}",
+    f"for example {{hostPath: {{path: {HOST_STORAGE}}}}}",
 )
 
 _CASES = (
@@ -144,6 +150,7 @@ class FileTransferBenchmark(Benchmark):
         description="FileTransferBenchmark measures how fast nginx serves files from each class of node: "
         "from which class, and up to which size?",
     )
+    PREFIX: ClassVar[str] = "ft"
     SPEC_RULES: ClassVar[tuple[Rule, ...]] = (bounded_pairs("size(self.clients.nodeClasses)"), _BOUNDED_MATRIX)
 
     spec: FileTransferSpec

@@ -153,6 +153,7 @@ class NetworkBenchmark(Benchmark):
         description="NetworkBenchmark measures the network between classes of node with iperf3 and ping: "
         "throughput, loss, jitter and round trip.",
     )
+    PREFIX: ClassVar[str] = "nb"
     SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_UDP_RATE, FITTING_TRIM, _FITTING_TIME, _BOUNDED_MATRIX)
 
     spec: NetworkSpec

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from tierbench.api.kinds import BENCHMARKS
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import GROUP
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
@@ -33,7 +33,7 @@ class Permission:
 
 _CORE: Final = ""
 _FOLLOW: Final = ("list", "watch")
-_BENCHMARKS: Final = tuple(model.KIND.plural for model in BENCHMARKS)
+_BENCHMARKS: Final = tuple(model.KIND.plural for model in BENCHMARKS.values())
 _NODE_CLASSES: Final = NodeClass.KIND.plural
 _RESULTS: Final = BenchmarkResult.KIND.plural
 _TRACES: Final = BenchmarkTrace.KIND.plural

@@ -50,7 +50,7 @@ class WeightedSize(Model):
     weight: int = Field(default=1, ge=1, le=1000000, description="How often it is asked for, against the others.")
 
 
-class Workload(Model):
+class WorkloadProfile(Model):
     """What the service will have to do. Each level must have been measured: nothing is guessed between levels."""
 
     file_sizes: tuple[WeightedSize, ...] = Field(
@@ -112,7 +112,7 @@ class PlacementAdviceSpec(Model):
 
     benchmarks: Benchmarks = Field(default=Benchmarks(), description="Which results count; by default all.")
     client_class: ClassName = Field(description="The node class that will use the service.")
-    workload: Workload | None = Field(
+    workload: WorkloadProfile | None = Field(
         default=None,
         json_schema_extra=rules(_ONE_WORKLOAD, _SOME_WORKLOAD),
         description="What the service will have to do. Without it every measured level counts equally.",

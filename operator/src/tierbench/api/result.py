@@ -1,10 +1,12 @@
 """BenchmarkResult: what one case of one run measured."""
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final
 
-from pydantic import Field, field_serializer
+from pydantic import Field, field_serializer, field_validator
+from pydantic_core import PydanticCustomError
 
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.contract import Count, Distributions, Engine, Reason, TrialFields
 from tierbench.api.model import Column, Kind, Model, Resource, Rule
 from tierbench.api.node_network import NodeNetwork
@@ -12,12 +14,23 @@ from tierbench.api.trim import Trim
 
 Level = Annotated[str, Field(max_length=63)]
 
+UNKNOWN_KIND: Final = "unknown_kind"
+"""The error of a reference to a benchmark of another version's kind."""
+
 
 class BenchmarkReference(Model):
     """The benchmark that a result belongs to."""
 
-    kind: str = Field(max_length=63, description="FileTransferBenchmark, BrokerBenchmark or NetworkBenchmark.")
+    kind: str = Field(max_length=63, description=f"One of {', '.join(BENCHMARKS)}.")
     name: str = Field(max_length=253, description="Its name, in the same namespace.")
+
+    @field_validator("kind")
+    @classmethod
+    def _known(cls, kind: str) -> str:
+        if kind not in BENCHMARKS:
+            message = "{kind} is no kind of benchmark that this version of tierbench knows"
+            raise PydanticCustomError(UNKNOWN_KIND, message, {"kind": kind})
+        return kind
 
 
 class NodeFacts(Model):

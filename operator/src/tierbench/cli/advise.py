@@ -13,16 +13,16 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tierbench.advice.advise import ORDER_CHANGES, advise
-from tierbench.advice.units import DASH, percent, show, show_interval, title
 from tierbench.api.model import API_VERSION, Metadata
 from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceStatus, RankedClass, Verdict
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.arguments import Subparsers, choose_files, command
 from tierbench.cli.ask import ask
+from tierbench.cli.errors import ExitCode, UserError
 from tierbench.cli.files import read_files
 from tierbench.cli.objects import Objects
-from tierbench.cli.problem import ExitCode, Problem
 from tierbench.cli.question import asks, check, choose_question, question
+from tierbench.results.units import DASH, percent, show, show_interval, title
 
 _WIDE: Final = 200
 _STYLES: Final = {
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     """Prints the answers.
 
     Raises:
-        Problem: there is no such advice, or nothing to answer from.
+        UserError: there is no such advice, or nothing to answer from.
     """
     objects, asked = _asked(options)
     now = datetime.now(UTC)
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> ExitCode:
 def _asked(options: argparse.Namespace) -> tuple[Objects, Sequence[PlacementAdvice]]:
     """The objects, and the questions to answer from them."""
     if options.name is not None and asks(options):
-        raise Problem(f"{options.name} is a question of its own: leave out its name, or --client and the like")
+        raise UserError(f"{options.name} is a question of its own: leave out its name, or --client and the like")
     if options.source:
         objects, namespace = read_files(options.source), options.namespace
         named = [each for each in objects.advices if options.name in {None, each.metadata.name}]
@@ -85,7 +85,7 @@ def _asked(options: argparse.Namespace) -> tuple[Objects, Sequence[PlacementAdvi
         objects, namespace = ask(options, lambda cluster: cluster.read_to_advise(options.name))
         named = list(objects.advices)
     if options.name is not None and not named:
-        raise Problem(f"there is no PlacementAdvice {options.name}: see `kubectl get advice`, or leave its name out")
+        raise UserError(f"there is no PlacementAdvice {options.name}: see `kubectl get advice`, or leave its name out")
     if named and not asks(options):
         for each in named:
             check(each.spec)

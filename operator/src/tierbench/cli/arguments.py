@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tierbench.cli.problem import ExitCode
+from tierbench.cli.errors import ExitCode
 
-Run = Callable[[argparse.Namespace], ExitCode]
+Handler = Callable[[argparse.Namespace], ExitCode]
 Subparsers = Any  # argparse gives its class no public name
 
 
-def command(commands: Subparsers, name: str, run: Run, text: str) -> argparse.ArgumentParser:
+def command(commands: Subparsers, name: str, run: Handler, text: str) -> argparse.ArgumentParser:
     """A command with the arguments that say which cluster."""
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
     parser.set_defaults(run=run)

@@ -15,7 +15,7 @@ def ask(options: argparse.Namespace, question: "Callable[[Cluster], Awaitable[An
     """What the cluster that the arguments name answers.
 
     Raises:
-        Problem: the kubeconfig cannot be used, or the API server does not answer, or refuses.
+        UserError: the kubeconfig cannot be used, or the API server does not answer, or refuses.
     """
     from tierbench.cli.cluster import connect  # noqa: PLC0415 (slow to load: --help and --from do without)
 

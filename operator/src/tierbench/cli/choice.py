@@ -5,22 +5,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tierbench.advice.matrix import Run
+from tierbench.advice.matrix import RunResults
 from tierbench.advice.words import joined
 from tierbench.advice.workload import same
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.ask import ask
+from tierbench.cli.errors import UserError
 from tierbench.cli.files import read_files
 from tierbench.cli.objects import Objects, choose, parse_reference
-from tierbench.cli.problem import Problem
 from tierbench.report.timeline import Traces
 
 
-def chosen_runs(options: argparse.Namespace) -> tuple[Sequence[Run], Mapping[tuple[str, str, str], Mapping[str, Any]]]:
+def chosen_runs(
+    options: argparse.Namespace,
+) -> tuple[Sequence[RunResults], Mapping[tuple[str, str, str], Mapping[str, Any]]]:
     """The runs, and the specs of their benchmarks as far as they are known.
 
     Raises:
-        Problem: there is none, or it cannot be read.
+        UserError: there is none, or it cannot be read.
     """
     objects, namespace = read_objects(options, options.name)
     return _kept(options, objects, namespace), objects.specs
@@ -28,11 +30,11 @@ def chosen_runs(options: argparse.Namespace) -> tuple[Sequence[Run], Mapping[tup
 
 def chosen_with_traces(
     options: argparse.Namespace,
-) -> tuple[Sequence[Run], Mapping[tuple[str, str, str], Mapping[str, Any]], Traces]:
+) -> tuple[Sequence[RunResults], Mapping[tuple[str, str, str], Mapping[str, Any]], Traces]:
     """The same, with the traces of their cases: from a cluster, each is asked for by its name.
 
     Raises:
-        Problem: there is no run, or something cannot be read.
+        UserError: there is no run, or something cannot be read.
     """
     objects, namespace = read_objects(options, options.name)
     runs = _kept(options, objects, namespace)
@@ -50,7 +52,7 @@ def _traced(result: BenchmarkResult) -> bool:
     return any(flow.tcp is not None for flow in flows)
 
 
-def _kept(options: argparse.Namespace, objects: Objects, namespace: str | None) -> Sequence[Run]:
+def _kept(options: argparse.Namespace, objects: Objects, namespace: str | None) -> Sequence[RunResults]:
     """The runs, with the results that are asked for."""
     chosen = choose(objects, options.name, namespace, options.number)
     kept = [
@@ -61,7 +63,7 @@ def _kept(options: argparse.Namespace, objects: Objects, namespace: str | None) 
     if not kept:
         classes = joined(list(dict.fromkeys(name for each in chosen for name in (*each.classes, *each.clients))))
         levels = "; ".join(f"{name} {', '.join(all_)}" for each in chosen for name, all_ in each.factors.items())
-        raise Problem(f"no case is as asked for; there are the classes {classes}, and the levels {levels}")
+        raise UserError(f"no case is as asked for; there are the classes {classes}, and the levels {levels}")
     return kept
 
 
@@ -79,7 +81,7 @@ def read_objects(options: argparse.Namespace, name: str | None = None) -> tuple[
     """All objects of the files, or those of a cluster that `name` needs; and the namespace that is meant.
 
     Raises:
-        Problem: they cannot be read.
+        UserError: they cannot be read.
     """
     if options.source:
         return read_files(options.source), options.namespace

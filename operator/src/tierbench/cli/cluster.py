@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tierbench.api.benchmark import Benchmark
-from tierbench.api.kinds import BENCHMARKS
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import Kind
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.api.trace import BenchmarkTrace
+from tierbench.cli.errors import UserError
 from tierbench.cli.objects import Objects, Parsed, Reference, parse_items, parse_object
-from tierbench.cli.problem import Problem
 from tierbench.kube.client import (
     NODE_CLASSES,
     UNANSWERED,
@@ -42,17 +42,17 @@ async def connect(kubeconfig: str | None, context: str | None, namespace: str | 
     """The cluster that a kubeconfig names.
 
     Raises:
-        Problem: the kubeconfig cannot be used.
+        UserError: the kubeconfig cannot be used.
     """
     try:
         async with connect_by_kubeconfig(kubeconfig, context) as (kube, default):
             yield Cluster(kube, namespace or default)
     except KubeconfigError as error:
-        raise Problem(f"no usable kubeconfig ({error}): set KUBECONFIG or --kubeconfig, or use --from") from None
+        raise UserError(f"no usable kubeconfig ({error}): set KUBECONFIG or --kubeconfig, or use --from") from None
 
 
 class Cluster:
-    """A namespace of a cluster. Each of its methods raises Problem if the API server does not answer, or refuses."""
+    """A namespace of a cluster. Each of its methods raises UserError if the API server does not answer, or refuses."""
 
     def __init__(self, kube: Kube, namespace: str) -> None:
         self.kube = kube
@@ -62,18 +62,18 @@ class Cluster:
         """The benchmark.
 
         Raises:
-            Problem: there is none of that name, or more than one.
+            UserError: there is none of that name, or more than one.
         """
-        models = BENCHMARKS if reference.kind is None else (reference.kind,)
+        models = BENCHMARKS.values() if reference.kind is None else (reference.kind,)
         found = [benchmark for model in models if (benchmark := await self.get(model, reference.name)) is not None]
         if not found:
             kinds = ",".join(model.KIND.plural for model in models)
-            raise Problem(
+            raise UserError(
                 f"there is no benchmark {reference.name} in namespace {self.namespace}: see `kubectl get {kinds} -A`"
             )
         if len(found) > 1:
             kinds = " or ".join(f"{benchmark.KIND.singular}/{reference.name}" for benchmark in found)
-            raise Problem(f"{reference.name} names more than one benchmark: write {kinds}")
+            raise UserError(f"{reference.name} names more than one benchmark: write {kinds}")
         return found[0]
 
     async def get(self, model: type[Parsed], name: str) -> Parsed | None:
@@ -95,7 +95,7 @@ class Cluster:
 
     async def read(self, reference: Reference | None) -> tuple[Objects, str]:
         """Benchmarks, and the results of one name or all; and the namespace that they are of."""
-        items = [item for model in BENCHMARKS for item in await self._list(model.KIND)]
+        items = [item for model in BENCHMARKS.values() for item in await self._list(model.KIND)]
         items += await self._list(BenchmarkResult.KIND, {LABEL_BENCHMARK: reference.name} if reference else None)
         return parse_items(items, "the cluster"), self.namespace
 
@@ -145,11 +145,11 @@ class Cluster:
         except UNANSWERED as error:
             raise self._problem(error) from None
 
-    def _problem(self, error: Exception) -> Problem:
+    def _problem(self, error: Exception) -> UserError:
         """What the user can do about it."""
         address, reason = self.kube.address, why(error)
         if isinstance(error, ApiError):
-            return Problem(f"{_HINTS.get(error.status, reason)} ({address})")
-        return Problem(
+            return UserError(f"{_HINTS.get(error.status, reason)} ({address})")
+        return UserError(
             f"cannot reach the API server at {address} ({reason}): check the network, --context and --kubeconfig"
         )

@@ -11,16 +11,17 @@ from rich.text import Text
 
 from tierbench.advice.advise import quantity_of
 from tierbench.advice.comparison import Change, compare
-from tierbench.advice.matrix import Run, newest, runs
-from tierbench.advice.units import level_in_words, percent, show, title
+from tierbench.advice.matrix import RunResults, newest, runs
 from tierbench.advice.verdicts import chance
 from tierbench.advice.words import joined
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.arguments import Subparsers, choose_files, command
 from tierbench.cli.choice import read_objects
+from tierbench.cli.errors import ExitCode, UserError
 from tierbench.cli.objects import names, parse_reference
-from tierbench.cli.problem import ExitCode, Problem
 from tierbench.cli.question import OBJECTIVES
+from tierbench.results.levels import level_in_words
+from tierbench.results.units import percent, show, title
 
 _WIDE: Final = 200
 _LARGEST: Final = 1000
@@ -57,34 +58,34 @@ def run(options: argparse.Namespace) -> ExitCode:
     """Prints the differences.
 
     Raises:
-        Problem: one of the two has no results, or they share no place.
+        UserError: one of the two has no results, or they share no place.
     """
     objects, namespace = read_objects(options)
     every = [each for each in runs(objects.results) if namespace in {None, each.namespace}]
     first, second = _side(options.first, every), _side(options.second, every)
     kinds = sorted({result.spec.benchmark.kind for result in (*first, *second)})
     if len(kinds) > 1:
-        raise Problem(f"{joined(kinds)} measure different things: compare benchmarks of one kind")
+        raise UserError(f"{joined(kinds)} measure different things: compare benchmarks of one kind")
     quantity = quantity_of(OBJECTIVES[options.by], kinds[0])
     classes = _is_class(options.first, every) and _is_class(options.second, every)
     changes = compare(first, second, quantity, classes=classes)
     if not changes:
-        raise Problem(f"{options.first} and {options.second} have no case in common: see `kubectl tierbench results`")
+        raise UserError(f"{options.first} and {options.second} have no case in common: see `kubectl tierbench results`")
     _print(options.first, options.second, changes, options.tolerance)
     return ExitCode.NO if any(change.worse(options.tolerance) for change in changes) else ExitCode.ANSWER
 
 
-def _is_class(text: str, every: Sequence[Run]) -> bool:
+def _is_class(text: str, every: Sequence[RunResults]) -> bool:
     return not _named(text, every) and any(text in each.classes for each in every)
 
 
-def _named(text: str, every: Sequence[Run]) -> Sequence[Run]:
+def _named(text: str, every: Sequence[RunResults]) -> Sequence[RunResults]:
     name, at, number = text.partition("@")
     found = [each for each in every if names(parse_reference(name), each)]
     return [each for each in found if str(each.number) == number] if at else newest(found)
 
 
-def _side(text: str, every: Sequence[Run]) -> list[BenchmarkResult]:
+def _side(text: str, every: Sequence[RunResults]) -> list[BenchmarkResult]:
     """The results that one of the two names."""
     if _is_class(text, every):
         of_newest = [result for each in newest(every) for result in each.results]
@@ -93,7 +94,7 @@ def _side(text: str, every: Sequence[Run]) -> list[BenchmarkResult]:
     if not found:
         known = [f"{each.benchmark.name}@{each.number}" for each in every]
         classes = dict.fromkeys(name for each in every for name in each.classes)
-        raise Problem(f"{text} has no results; these have: {', '.join([*known, *classes]) or 'none'}")
+        raise UserError(f"{text} has no results; these have: {', '.join([*known, *classes]) or 'none'}")
     return found
 
 

@@ -11,8 +11,8 @@ from tierbench.api.model import API_VERSION
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.arguments import Subparsers, choose_results, command
 from tierbench.cli.choice import chosen_runs
+from tierbench.cli.errors import ExitCode, UserError
 from tierbench.cli.output import write
-from tierbench.cli.problem import ExitCode, Problem
 from tierbench.results import perftool, table
 
 Results = Sequence[BenchmarkResult]
@@ -26,7 +26,7 @@ def _as_objects(results: Results) -> str:
 
 def _as_parquet(results: Results) -> bytes:
     if find_spec("pyarrow") is None:
-        raise Problem("parquet needs one more library: `pip install 'tierbench[parquet]'`, or take --format csv")
+        raise UserError("parquet needs one more library: `pip install 'tierbench[parquet]'`, or take --format csv")
     from tierbench.results.parquet import to_parquet  # noqa: PLC0415 (an optional extra)
 
     return to_parquet(table.trial_table(results))
@@ -58,11 +58,11 @@ def run(options: argparse.Namespace) -> ExitCode:
     """Writes the results.
 
     Raises:
-        Problem: there is nothing to write, it cannot be written, or a library is missing.
+        UserError: there is nothing to write, it cannot be written, or a library is missing.
     """
     runs, _ = chosen_runs(options)
     content = FORMATS[options.format]([result for each in runs for result in each.results])
     if not content:
-        raise Problem(f"none of these results is a broker's: {options.format} is for brokers, take --format csv")
+        raise UserError(f"none of these results is a broker's: {options.format} is for brokers, take --format csv")
     write(content, options.output)
     return ExitCode.ANSWER

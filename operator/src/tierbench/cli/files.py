@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import yaml
 
+from tierbench.cli.errors import UserError
 from tierbench.cli.objects import Objects, parse_items
-from tierbench.cli.problem import Problem
 from tierbench.cli.published_table import parse_table
 
 _GIVE: Final = "give what `kubectl get results -o json` prints"
@@ -21,7 +21,7 @@ def read_files(paths: Sequence[Path]) -> Objects:
     """All objects of the files; `-` is standard input. An object that is in several counts once.
 
     Raises:
-        Problem: a file cannot be read, or is none of these.
+        UserError: a file cannot be read, or is none of these.
     """
     return Objects.together([_read(path) for path in paths])
 
@@ -31,16 +31,16 @@ def _read(path: Path) -> Objects:
     try:
         text = sys.stdin.read() if path == _STANDARD_INPUT else path.read_text(encoding="utf-8")
     except OSError as error:
-        raise Problem(f"cannot read {origin}: {error.strerror}") from None
+        raise UserError(f"cannot read {origin}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise Problem(f"{origin} is not text: {_GIVE}") from None
+        raise UserError(f"{origin} is not text: {_GIVE}") from None
     if path.suffix == ".csv" or text.startswith("node_class,"):
         return Objects(tuple(parse_table(text, origin, path.stem.replace("_", "-").lower())))
     items: list[Any] = []
     for body in _documents(text, origin):
         found = body.get("items", [body]) if isinstance(body, dict) else body
         if not isinstance(found, list):
-            raise Problem(f"{origin} holds no list of objects: {_GIVE}")
+            raise UserError(f"{origin} holds no list of objects: {_GIVE}")
         items += found
     return parse_items(items, origin)
 
@@ -51,11 +51,11 @@ def _documents(text: str, origin: str) -> list[Any]:
         try:
             return [json.loads(text)]
         except json.JSONDecodeError as error:
-            raise Problem(f"{origin}, line {error.lineno}: {error.msg}; {_GIVE}") from None
+            raise UserError(f"{origin}, line {error.lineno}: {error.msg}; {_GIVE}") from None
     try:
         return [body for body in yaml.load_all(text, _Loader) if body is not None]
     except yaml.MarkedYAMLError as error:
         line = 1 if error.problem_mark is None else error.problem_mark.line + 1
-        raise Problem(f"{origin}, line {line}: {error.problem}; {_GIVE}") from None
+        raise UserError(f"{origin}, line {line}: {error.problem}; {_GIVE}") from None
     except yaml.YAMLError as error:
-        raise Problem(f"{origin}: {str(error).splitlines()[0]}; {_GIVE}") from None
+        raise UserError(f"{origin}: {str(error).splitlines()[0]}; {_GIVE}") from None

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Final, NoReturn
 
 from tierbench.cli import advise, compare, export, report, rerun, results, watch
-from tierbench.cli.problem import ExitCode, Problem
+from tierbench.cli.errors import ExitCode, UserError
 
 COMMANDS: Final = (watch, rerun, results, advise, compare, report, export)
 PROGRAM: Final = "kubectl tierbench"
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: ExitCode = options.run(options)
         sys.stdout.flush()
-    except Problem as problem:
+    except UserError as problem:
         print(f"{PROGRAM}: {problem}", file=sys.stderr)
         return ExitCode.UNUSABLE
     except KeyboardInterrupt:

@@ -3,14 +3,14 @@
 import sys
 from pathlib import Path
 
-from tierbench.cli.problem import Problem
+from tierbench.cli.errors import UserError
 
 
 def write(content: str | bytes, path: Path) -> bool:
     """Writes to a file, or to standard output if it is `-`; whether it was a file. Text is UTF-8.
 
     Raises:
-        Problem: it cannot be written.
+        UserError: it cannot be written.
     """
     if str(path) == "-":
         if isinstance(content, str):
@@ -21,5 +21,5 @@ def write(content: str | bytes, path: Path) -> bool:
     try:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
-        raise Problem(f"cannot write {path}: {error.strerror}; name another file with -o") from None
+        raise UserError(f"cannot write {path}: {error.strerror}; name another file with -o") from None
     return True

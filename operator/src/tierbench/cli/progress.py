@@ -7,8 +7,8 @@ from typing import Final
 from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.model import Condition
 from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.cli.errors import ExitCode
 from tierbench.cli.objects import parse_object
-from tierbench.cli.problem import ExitCode
 from tierbench.kube.news import Changed, Listed, News, Raw, Trouble
 
 _WAITING: Final = {

@@ -11,7 +11,7 @@ from tierbench.api.contract import TrialLine
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, NodeFacts, ResultPhase, ResultSpec, ResultStatus
 from tierbench.api.timestamps import format_time
-from tierbench.cli.problem import Problem
+from tierbench.cli.errors import UserError
 from tierbench.results.record import record
 
 COLUMNS: Final = ("node_class", "node", "file_size", "repetition", "seconds", "retries")
@@ -35,11 +35,11 @@ def parse_table(text: str, origin: str, name: str) -> list[BenchmarkResult]:
     """A result a class, node and size, as of a FileTransferBenchmark `name`. What a table does not say stays unknown.
 
     Raises:
-        Problem: it has other columns, or a line is damaged.
+        UserError: it has other columns, or a line is damaged.
     """
     reader = csv.DictReader(io.StringIO(text))
     if tuple(reader.fieldnames or ()) != COLUMNS:
-        raise Problem(
+        raise UserError(
             f"{origin}, line 1: the columns of a table must be {','.join(COLUMNS)}; "
             "what `export` writes can be read with --format json"
         )
@@ -54,16 +54,16 @@ def _row(fields: dict[str | None, str | None], place: str) -> Row:
     values = {column: (fields.get(column) or "").strip() for column in COLUMNS}
     missing = [column for column in COLUMNS if not values[column]]
     if missing or None in fields:
-        raise Problem(f"{place}: {f'no {missing[0]}' if missing else 'more fields than columns'}")
+        raise UserError(f"{place}: {f'no {missing[0]}' if missing else 'more fields than columns'}")
     size = re.sub(r"(?<=[a-zA-Z])B$", "", values["file_size"])
     try:
         parse_size(size)
         seconds = float(values["seconds"])
         retries = int(values["retries"])
     except ValueError as error:
-        raise Problem(f"{place}: {error}") from None
+        raise UserError(f"{place}: {error}") from None
     if not 0 < seconds <= _LONGEST_SECONDS or retries < 0:
-        raise Problem(f"{place}: {values['seconds']} seconds with {values['retries']} retries cannot be")
+        raise UserError(f"{place}: {values['seconds']} seconds with {values['retries']} retries cannot be")
     return Row(values["node_class"], values["node"], size, seconds, retries)
 
 

@@ -5,10 +5,10 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from tierbench.api.placement_advice import Objective, ObjectiveType, Percentile, PlacementAdviceSpec, Workload
+from tierbench.api.placement_advice import Objective, ObjectiveType, Percentile, PlacementAdviceSpec, WorkloadProfile
 from tierbench.api.quantity import parse_size
+from tierbench.cli.errors import UserError
 from tierbench.cli.objects import Objects
-from tierbench.cli.problem import Problem
 
 OBJECTIVES: Final = {
     "mean": Objective(type=ObjectiveType.MEAN_TIME),
@@ -49,7 +49,7 @@ def question(options: argparse.Namespace, objects: Objects) -> PlacementAdviceSp
     """The spec that the arguments say.
 
     Raises:
-        Problem: they do not make one.
+        UserError: they do not make one.
     """
     constraints = {
         "maximumMeanMilliseconds": options.max_mean,
@@ -72,7 +72,7 @@ def question(options: argparse.Namespace, objects: Objects) -> PlacementAdviceSp
         spec = PlacementAdviceSpec.model_validate(body)
     except ValidationError as error:
         first = error.errors()[0]
-        raise Problem(f"{'.'.join(map(str, first['loc']))}: {first['msg']}; see --help") from None
+        raise UserError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}; see --help") from None
     check(spec)
     return spec
 
@@ -81,27 +81,27 @@ def check(spec: PlacementAdviceSpec) -> None:
     """Refuses what the API server would have refused, had it been asked.
 
     Raises:
-        Problem: a size is none, or a percentile is missing.
+        UserError: a size is none, or a percentile is missing.
     """
-    workload = spec.workload or Workload()
+    workload = spec.workload or WorkloadProfile()
     sizes = [each.size for each in workload.file_sizes]
     sizes += [size for size in (workload.payload_size, spec.constraints.minimum_bytes_per_second) if size is not None]
     try:
         for size in sizes:
             parse_size(size)
     except ValueError as error:
-        raise Problem(str(error)) from None
+        raise UserError(str(error)) from None
     objective = spec.objective
     if objective and (objective.type is ObjectiveType.PERCENTILE) != (objective.percentile is not None):
-        raise Problem("a percentile goes with type Percentile: write {type: Percentile, percentile: P99}")
+        raise UserError("a percentile goes with type Percentile: write {type: Percentile, percentile: P99}")
 
 
 def _only_client(objects: Objects) -> str:
     clients = sorted({result.spec.client.node_class for result in objects.results})
     if not clients:
-        raise Problem("there are no results yet: see `kubectl tierbench results`")
+        raise UserError("there are no results yet: see `kubectl tierbench results`")
     if len(clients) > 1:
-        raise Problem(f"there are clients on {', '.join(clients)}: say which is meant with --client")
+        raise UserError(f"there are clients on {', '.join(clients)}: say which is meant with --client")
     return clients[0]
 
 
@@ -109,5 +109,5 @@ def _pair(text: str, default: str | None) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or (default is None and not value) or (equals and not value):
         form = "FACTOR=LEVEL, as in tls=TLSv1.3" if default is None else "SIZE or SIZE=WEIGHT, as in 512Mi=3"
-        raise Problem(f"{text!r} is not {form}")
+        raise UserError(f"{text!r} is not {form}")
     return name, value or default or ""

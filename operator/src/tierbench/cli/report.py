@@ -5,8 +5,8 @@ from pathlib import Path
 
 from tierbench.cli.arguments import Subparsers, choose_results, command
 from tierbench.cli.choice import chosen_with_traces
+from tierbench.cli.errors import ExitCode
 from tierbench.cli.output import write
-from tierbench.cli.problem import ExitCode
 from tierbench.report.page import render
 
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 from tierbench.cli.arguments import Subparsers, command
 from tierbench.cli.ask import ask
+from tierbench.cli.errors import ExitCode, UserError
 from tierbench.cli.objects import parse_reference
-from tierbench.cli.problem import ExitCode, Problem
 
 
 def register(commands: Subparsers) -> None:
@@ -20,13 +20,13 @@ def run(options: argparse.Namespace) -> ExitCode:
     """Asks for a run.
 
     Raises:
-        Problem: there is no such benchmark, it is suspended, or it may not be changed.
+        UserError: there is no such benchmark, it is suspended, or it may not be changed.
     """
     benchmark = ask(options, lambda cluster: cluster.find(parse_reference(options.name)))
     name, kind, status = benchmark.metadata.name, benchmark.KIND, benchmark.status
     if benchmark.spec.run_policy.suspend:
         patch = '{"spec":{"runPolicy":{"suspend":false}}}'
-        raise Problem(f"{name} is suspended: first `kubectl patch {kind.singular} {name} --type=merge -p '{patch}'`")
+        raise UserError(f"{name} is suspended: first `kubectl patch {kind.singular} {name} --type=merge -p '{patch}'`")
     change = {"spec": {"runPolicy": {"rerun": datetime.now(UTC).isoformat(timespec="milliseconds")}}}
     ask(options, lambda cluster: cluster.patch(benchmark, change))
     number = 1 if status.run is None else status.run.number + 1

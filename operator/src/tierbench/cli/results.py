@@ -6,7 +6,7 @@ from rich.console import Console
 
 from tierbench.cli.arguments import Subparsers, choose_results, command
 from tierbench.cli.choice import chosen_runs
-from tierbench.cli.problem import ExitCode
+from tierbench.cli.errors import ExitCode
 from tierbench.cli.text import show_run
 
 _WIDE = 200

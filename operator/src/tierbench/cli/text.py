@@ -9,19 +9,20 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tierbench.advice.estimate import estimate, quantities
-from tierbench.advice.matrix import Run, Table
-from tierbench.advice.units import show, show_level, show_with_deviation, title, words
+from tierbench.advice.matrix import RunResults, Table
 from tierbench.advice.words import Standing, answer, retries, standings, verdict
 from tierbench.report.notes import case_notes, cautions, networks
-from tierbench.results.networks import in_words
+from tierbench.results.levels import show_level
+from tierbench.results.node_network import in_words
 from tierbench.results.quantities import rate_quantity
+from tierbench.results.units import show, show_with_deviation, title, words
 
 _BAR = 40
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _COLOURS = ("blue", "dark_orange3", "green", "magenta", "yellow", "cyan")
 
 
-def show_run(run: Run) -> Iterator[RenderableType]:
+def show_run(run: RunResults) -> Iterator[RenderableType]:
     """The run, part by part."""
     measured = quantities(run)
     heading = f"{run.benchmark.name}, run {run.number}"
@@ -94,7 +95,7 @@ def _bar(share: float) -> str:
     return _EIGHTHS[-1] * full + _EIGHTHS[eighths].strip()
 
 
-def _notes(run: Run) -> Iterator[RenderableType]:
+def _notes(run: RunResults) -> Iterator[RenderableType]:
     for network in networks(run):
         yield Text(f"Network: {in_words(network)}")
     for text in cautions(run):

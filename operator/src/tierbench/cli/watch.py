@@ -15,9 +15,10 @@ from rich.live import Live
 
 from tierbench.cli.arguments import Subparsers, command
 from tierbench.cli.ask import ask
+from tierbench.cli.cluster import Cluster
+from tierbench.cli.errors import ExitCode, UserError
 from tierbench.cli.live import picture
 from tierbench.cli.objects import Reference, parse_reference
-from tierbench.cli.problem import ExitCode, Problem
 from tierbench.cli.progress import Progress, changes, closing_line, heard
 from tierbench.kube.news import News
 
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     """Watches until the benchmark ends.
 
     Raises:
-        Problem: there is no such benchmark, or the time is over.
+        UserError: there is no such benchmark, or the time is over.
     """
     deadline = None if options.timeout is None else time.monotonic() + options.timeout
     return ask(options, partial(_watch, parse_reference(options.name), deadline))
@@ -71,7 +72,7 @@ async def _news(cluster: "Cluster", progress: Progress, deadline: float | None) 
     try:
         while not _all_told(progress):
             if deadline is not None and time.monotonic() > deadline:
-                raise Problem(
+                raise UserError(
                     f"{progress.benchmark.metadata.name} did not end in time ({progress.benchmark.status.phase}): it "
                     "goes on by itself, watch again or give a longer --timeout"
                 )

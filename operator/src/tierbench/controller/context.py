@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 
 from tierbench.controller.settings import Settings
 from tierbench.controller.wakeups import Key, Queue, Wakeups
+from tierbench.domain.results import ResultStore
 from tierbench.kube.client import Kube
 from tierbench.kube.cluster import ClusterView
-from tierbench.metrics.cache import ResultCache
+from tierbench.metrics.family import Samples
 from tierbench.metrics.operator import OperatorMetrics
+from tierbench.metrics.results import result_samples
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Context:
     kube: Kube
     settings: Settings
     metrics: OperatorMetrics = field(default_factory=OperatorMetrics)
-    results: ResultCache = field(default_factory=ResultCache)
+    results: ResultStore[Samples] = field(default_factory=lambda: ResultStore(result_samples))
     cluster: ClusterView = field(default_factory=ClusterView)
     wakeups: Wakeups = field(default_factory=Wakeups)
     queue: Queue = field(default_factory=Queue)

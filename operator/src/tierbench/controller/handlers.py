@@ -6,13 +6,13 @@ from typing import Any
 import kopf
 
 from tierbench.api.benchmark import BenchmarkStatus
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import GROUP, VERSION, Kind
 from tierbench.controller.comparison import Comparison, Watched
 from tierbench.controller.context import Context
 from tierbench.controller.loop import Loop
 from tierbench.domain.decide import is_due
 from tierbench.kube.client import benchmarks
-from tierbench.workloads.kinds import KINDS
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, Owner
 
 
@@ -30,8 +30,8 @@ def register(
     registry: kopf.OperatorRegistry, context: Context, watched: Iterable[Watched], comparison: Comparison
 ) -> None:
     """Binds every handler to one operator's context."""
-    for kind in KINDS.values():
-        _register_benchmark(registry, context, kind.model.KIND)
+    for model in BENCHMARKS.values():
+        _register_benchmark(registry, context, model.KIND)
 
     @kopf.on.login(registry=registry)
     def login(**kwargs: Any) -> kopf.ConnectionInfo | None:

@@ -11,14 +11,16 @@ import kopf
 from pydantic import ValidationError
 
 from tierbench.api.benchmark import Benchmark, Phase
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import API_VERSION
 from tierbench.controller.context import Context
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Create, CreateCredentials, Decision, Event, ReleaseLeases, SaveResult
 from tierbench.domain.children import Family
 from tierbench.domain.decide import decide
-from tierbench.domain.ending import leave
+from tierbench.domain.leave import leave
 from tierbench.domain.observed import Observed, Refusal, Surroundings
+from tierbench.domain.providers.registry import APIS, apis
 from tierbench.domain.run import Run
 from tierbench.kube.apply import Executor
 from tierbench.kube.client import UNANSWERED, ApiError, ConflictError, NotFoundError, OccupiedError, ResourceType
@@ -26,9 +28,8 @@ from tierbench.kube.events import post
 from tierbench.kube.leases import NodeTakenError
 from tierbench.kube.logs import LogFollower
 from tierbench.kube.observe import look_around
-from tierbench.workloads.kinds import KINDS
+from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.names import ROLE_CLIENT, Owner
-from tierbench.workloads.strimzi import uses_strimzi
 from tierbench.workloads.workload import Workload
 
 _REFUSED: Final = frozenset({403, 422})
@@ -158,9 +159,9 @@ class Loop:
     async def _observe(self) -> Observed:
         context, owner = self._context, self._owner
         benchmark, workload = await self._read()
-        strimzi = uses_strimzi(benchmark.spec)
+        asked = apis(workload.slots())
         seen = await look_around(
-            context.kube, owner, self._family, context.cluster, context.settings.lease_namespace, strimzi=strimzi
+            context.kube, owner, self._family, context.cluster, context.settings.lease_namespace, asked
         )
         return Observed(
             **vars(seen.surroundings),
@@ -185,7 +186,7 @@ class Loop:
         if raw["metadata"]["uid"] != owner.uid:
             raise GoneError
         try:
-            return KINDS[owner.kind].bind(raw, owner, context.settings.images)
+            benchmark = BENCHMARKS[owner.kind].model_validate(raw)
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(map(str, first["loc"]))
@@ -194,6 +195,7 @@ class Loop:
                 "that version, or delete the benchmark and create it again."
             )
             raise UnreadableError(message) from error
+        return benchmark, workload_of(owner, benchmark.spec, context.settings.images)
 
     async def _name_foreign(self, observed: Observed) -> None:
         """One event for what bears the benchmark's labels and is not its own."""
@@ -250,7 +252,7 @@ class Loop:
         context = self._context
         try:
             seen = await look_around(
-                context.kube, self._owner, self._family, context.cluster, context.settings.lease_namespace, strimzi=True
+                context.kube, self._owner, self._family, context.cluster, context.settings.lease_namespace, APIS
             )
             leaving = leave(seen.surroundings, self._context.kube.now())
             executor = self._executor(seen.surroundings, {})

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import kopf
 
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import GROUP
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.comparison import Comparison
@@ -21,7 +22,6 @@ from tierbench.kube.client import RESULTS, UNANSWERED, benchmarks
 from tierbench.kube.connect import connect
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.server import serve
-from tierbench.workloads.kinds import KINDS
 from tierbench.workloads.names import LABEL_KIND
 
 _RETRY_SECONDS: Final = 5
@@ -120,9 +120,9 @@ async def _load(context: Context, stop: asyncio.Event) -> None:
 
 
 async def _load_results(context: Context, namespace: str | None) -> None:
-    for kind in KINDS.values():
-        async for raw in context.kube.each(benchmarks(kind.model.KIND), namespace):
-            context.results.see_benchmark({**raw, "kind": kind.model.KIND.kind}, deleted=False)
+    for model in BENCHMARKS.values():
+        async for raw in context.kube.each(benchmarks(model.KIND), namespace):
+            context.results.see_benchmark({**raw, "kind": model.KIND.kind}, deleted=False)
     async for raw in context.kube.each(RESULTS, namespace):
         context.results.see(raw, deleted=False)
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import Kind
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.comparison import Name, Watched
 from tierbench.controller.context import Context
 from tierbench.kube.client import ADVICES, NODE_CLASSES, NODES, RESULTS, benchmarks
-from tierbench.workloads.kinds import KINDS
 
 Raw = Mapping[str, Any]
 
@@ -34,8 +34,8 @@ def watched(context: Context, advisor: Advisor) -> Iterator[Watched]:
     yield Watched(NODE_CLASSES, see_class, lambda: _of_the_cluster(cluster.classes), of_the_cluster=True)
     yield Watched(RESULTS, see_result, context.results.known)
     yield Watched(ADVICES, advisor.see, advisor.known)
-    for kind in KINDS.values():
-        yield _benchmarks(context, advisor, kind.model.KIND)
+    for model in BENCHMARKS.values():
+        yield _benchmarks(context, advisor, model.KIND)
 
 
 def _benchmarks(context: Context, advisor: Advisor, kind: Kind) -> Watched:

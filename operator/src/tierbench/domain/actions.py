@@ -46,8 +46,8 @@ class DeleteServer:
 
 
 @dataclass(frozen=True)
-class DeleteStrimziObject:
-    """Delete one of Strimzi's objects."""
+class DeleteProvided:
+    """Delete an object that another operator was asked for."""
 
     api_version: str
     kind: str
@@ -56,7 +56,7 @@ class DeleteStrimziObject:
 
 @dataclass(frozen=True)
 class DropFinalizers:
-    """Let go one of Strimzi's objects that is being deleted, though nobody has done what it waits for."""
+    """Let go such an object that is being deleted, though nobody has done what it waits for."""
 
     api_version: str
     kind: str
@@ -106,7 +106,7 @@ Action = (
     | Create
     | CreateCredentials
     | DeleteServer
-    | DeleteStrimziObject
+    | DeleteProvided
     | DropFinalizers
     | DeleteJob
     | SaveResult

@@ -4,26 +4,26 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from tierbench.api.result import BenchmarkResult
-from tierbench.domain.strimzi import StrimziObject, strimzi_object
-from tierbench.domain.views import JobView, PodView, job_view, pod_view
-from tierbench.workloads.names import LABEL_ROLE, ROLE_STRIMZI, Owner
+from tierbench.domain.provided import ProvidedObject
+from tierbench.domain.providers.registry import APIS
+from tierbench.domain.views import JobView, PodView, Raw, job_view, pod_view
+from tierbench.workloads.names import LABEL_ROLE, Owner
 
-Raw = Mapping[str, Any]
 View = TypeVar("View")
 UNREADABLE: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionError)
 """What reading an object that somebody else wrote may end with."""
 
-# Strimzi makes pods through these, with the labels that a benchmark's Kafka asks for.
-_STRIMZI_OWNERS: Final = frozenset({"StrimziPodSet", "ReplicaSet", "Kafka"})
+# Other operators' pods have the labels that a benchmark asks for, and owners of theirs.
+_MAKERS: Final = {api.role: api.makers for api in APIS}
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Children:
-    """The children of one benchmark; `uids` are theirs by kind and name.
+    """The children of one benchmark; `uids` are theirs by kind and name, `provided` by the group of their API.
 
     `foreign` names objects that bear its labels and are not its own, or cannot be understood. `last_orphan` is the
     newest run that a benchmark of the same name has left results of.
@@ -33,7 +33,7 @@ class Children:
     jobs: tuple[JobView, ...] = ()
     services: Mapping[str, Raw] = field(default_factory=dict)
     results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
-    strimzi: tuple[StrimziObject, ...] = ()
+    provided: Mapping[str, tuple[ProvidedObject, ...]] = field(default_factory=dict)
     uids: Mapping[tuple[str, str], str] = field(default_factory=dict)
     foreign: tuple[str, ...] = ()
     last_orphan: int = 0
@@ -55,14 +55,16 @@ class Family:
         pods = sorting.take("Pod", listed, pod_view)
         services = sorting.take("Service", listed, dict)
         results = sorting.take("BenchmarkResult", listed, BenchmarkResult.model_validate)
-        rest = [kind for kind in listed if kind not in {"Job", "Pod", "Service", "BenchmarkResult"}]
-        strimzi = [item for kind in rest for item in sorting.take(kind, listed, partial(strimzi_object, kind))]
+        provided = {
+            api.group: tuple(item for kind in api.kinds for item in sorting.take(kind, listed, partial(api.view, kind)))
+            for api in APIS
+        }
         return Children(
             pods=pods,
             jobs=jobs,
             services={raw["metadata"]["name"]: raw for raw in services},
             results={result.metadata.name: result for result in results},
-            strimzi=tuple(strimzi),
+            provided=provided,
             uids=sorting.uids,
             foreign=tuple(sorting.foreign),
             last_orphan=sorting.last_orphan,
@@ -97,8 +99,9 @@ class _Sorting:
         owners = raw["metadata"].get("ownerReferences", ())
         by: Raw = next((item for item in owners if item.get("controller")), {})
         uid = by.get("uid")
-        if kind == "Pod" and raw["metadata"]["labels"].get(LABEL_ROLE) == ROLE_STRIMZI:
-            own = any(item["kind"] in _STRIMZI_OWNERS for item in owners)
+        makers = _MAKERS.get(raw["metadata"]["labels"].get(LABEL_ROLE)) if kind == "Pod" else None
+        if makers is not None:
+            own = any(item["kind"] in makers for item in owners)
         else:
             own = uid == self.owner.uid or (kind == "Pod" and uid in self.jobs)
         if not own and not self._is_of_predecessor(raw, by):

@@ -1,20 +1,21 @@
 """decide(): the whole behaviour of the operator towards one benchmark, as a pure function."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from tierbench.api.benchmark import Phase
-from tierbench.api.timestamps import parse_time
 from tierbench.domain import reasons
-from tierbench.domain.actions import Decision, DeleteBenchmark, DeleteResult, Event
-from tierbench.domain.clients import measure
-from tierbench.domain.ending import finish, leave, suspend
+from tierbench.domain.actions import Decision, DeleteResult, Event
 from tierbench.domain.observed import Observed
-from tierbench.domain.placing import choose_nodes, hold_nodes, refuse_impossible
-from tierbench.domain.preflight import preflight
+from tierbench.domain.phases.ended import finish, wait_for_next
+from tierbench.domain.phases.pending import choose_nodes
+from tierbench.domain.phases.queued import hold_nodes
+from tierbench.domain.phases.running.measure import measure
+from tierbench.domain.phases.running.preflight import preflight
+from tierbench.domain.phases.running.refuse import refuse_impossible
+from tierbench.domain.phases.running.serve import serve
+from tierbench.domain.phases.suspended import suspend
 from tierbench.domain.run import Run, run_to_do
-from tierbench.domain.schedule import plan_next, seconds_to_next, warnings
-from tierbench.domain.servers import serve
 from tierbench.workloads.workload import RunningServer
 
 _NAMED: Final = 5
@@ -33,7 +34,7 @@ def decide(observed: Observed, now: datetime) -> Decision:
     """The next step of a benchmark. Called again after every change, and at the latest after `wait_seconds`."""
     status = run_to_do(observed, now)
     if status is None:
-        return _ended(observed, now)
+        return wait_for_next(observed, now)
     if observed.benchmark.spec.run_policy.suspend:
         return suspend(observed, now)
     run = Run(observed, status, now)
@@ -57,18 +58,3 @@ def _discard(run: Run) -> Decision:
     event = Event(reasons.FOREIGN_OBJECT, message, warning=True)
     actions = tuple(DeleteResult(name) for name in run.misfits)
     return Decision(run.observed.benchmark.status, actions, (event,), wait_seconds=0)
-
-
-def _ended(observed: Observed, now: datetime) -> Decision:
-    """Nothing is due but, perhaps, the next run or the end of its time to live."""
-    leaving = leave(observed, now)
-    if leaving is not None:
-        return Decision(observed.benchmark.status, leaving.actions, wait_seconds=leaving.wait_seconds)
-    status, policy = plan_next(observed.benchmark, now), observed.benchmark.spec.run_policy
-    wait, events = seconds_to_next(status, now), warnings(observed.benchmark.status, status)
-    if policy.ttl_seconds is None or status.run is None or status.run.completion_time is None:
-        return Decision(status, events=events, wait_seconds=wait)
-    end = parse_time(status.run.completion_time) + timedelta(seconds=policy.ttl_seconds)
-    if now >= end:
-        return Decision(status, (DeleteBenchmark(),))
-    return Decision(status, events=events, wait_seconds=min(wait, (end - now).total_seconds()))

@@ -8,7 +8,7 @@ from typing import Any
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.result import BenchmarkResult
-from tierbench.domain.strimzi import StrimziView
+from tierbench.domain.provided import Provided
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView
 from tierbench.results.output import Output
 from tierbench.workloads.names import Owner
@@ -35,7 +35,8 @@ class PodLog:
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What a benchmark has in the cluster, at one moment. `uids` are of its objects, by kind and name."""
+    """What a benchmark has in the cluster, at one moment. `provided` is by the group of its API, `uids` are of its
+    objects, by kind and name."""
 
     owner: Owner
     nodes: Mapping[str, NodeView] = field(default_factory=dict)
@@ -43,7 +44,7 @@ class Surroundings:
     pods: tuple[PodView, ...] = ()
     jobs: tuple[JobView, ...] = ()
     services: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    strimzi: StrimziView = field(default_factory=StrimziView)
+    provided: Mapping[str, Provided] = field(default_factory=dict)
     uids: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 
 from tierbench.api.benchmark import BenchmarkSpec, Colocation, NodeAssignment, RunStatus
@@ -14,7 +14,7 @@ from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed
 from tierbench.domain.schedule import is_time
 from tierbench.domain.views import Problem
-from tierbench.plan import Case, Slot, in_order, plan
+from tierbench.workloads.plan import Case, Slot, in_order, plan
 from tierbench.workloads.workload import NodeSize, Role, ServerSite
 
 
@@ -144,6 +144,16 @@ class Run:
         parts = (part.node_class for case in self.cases for part in self.observed.workload.parts(case))
         return tuple(dict.fromkeys((*self.spec.servers.node_classes, *self.spec.clients.node_classes, *parts)))
 
+    def node_problem(self, name: str) -> Problem | None:
+        """A node that is gone, or not Ready for too long."""
+        node, patience = self.observed.nodes.get(name), timedelta(seconds=self.spec.timeouts.node_not_ready_seconds)
+        if node is None:
+            return Problem(reasons.NODE_NOT_READY, f"Node {name} is no longer in the cluster.")
+        if node.unready_since is not None and self.now - node.unready_since > patience:
+            seconds = patience.total_seconds()
+            return Problem(reasons.NODE_NOT_READY, f"Node {name} has not been Ready for {seconds:.0f} s.")
+        return None
+
     @cached_property
     def needed_nodes(self) -> tuple[str, ...]:
         """Every node that a case of the run uses, sorted."""
@@ -174,7 +184,6 @@ class Run:
             node_class=node_class.spec,
             size=self._size(node),
             measured=self.needed_nodes,
-            strimzi=self.observed.strimzi.version,
         )
 
     def _size(self, node: str) -> NodeSize:
@@ -206,9 +215,10 @@ class Run:
         )
 
     def _service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
-        """How the server was made, with what only Strimzi knows of it."""
+        """How the server was made, with what only another operator knows of it."""
         facts = self.observed.workload.service(slot, size)
-        known = self.observed.strimzi.of(self.status.number, self.observed.workload.slots().index(slot))
+        place = self.status.number, self.observed.workload.slots().index(slot)
+        known = (item for provided in self.observed.provided.values() for item in provided.of(*place))
         versions = {name: version for item in known for name, version in item.versions.items()}
         if facts is None or not versions:
             return facts

@@ -20,11 +20,8 @@ from tierbench.workloads.names import (
     LABEL_RUN,
     LABEL_SLOT,
     ROLE_CLIENT,
-    ROLE_SERVER,
-    ROLE_STRIMZI,
 )
 
-_SERVERS = frozenset({ROLE_SERVER, ROLE_STRIMZI})
 Raw = Mapping[str, Any]
 
 
@@ -158,7 +155,7 @@ def pod_view(raw: Raw) -> PodView:
         started=any(_started(container) for container in mine),
         ready=ready,
         deleting="deletionTimestamp" in metadata,
-        problem=_problem(status) or (_out_of_memory(containers) if role in _SERVERS else None),
+        problem=_problem(status) or (None if role == ROLE_CLIENT else _out_of_memory(containers)),
         terminated=_termination(status, mine, alone=role == ROLE_CLIENT),
     )
 

@@ -14,9 +14,9 @@ from tierbench.domain.actions import (
     CreateCredentials,
     DeleteBenchmark,
     DeleteJob,
+    DeleteProvided,
     DeleteResult,
     DeleteServer,
-    DeleteStrimziObject,
     DropFinalizers,
     Event,
     ReleaseLeases,
@@ -81,7 +81,7 @@ class Executor:
                 await self._create(fill(credentials))
             case DeleteServer(name):
                 await self._delete_server(name)
-            case DeleteStrimziObject(api_version, kind, name):
+            case DeleteProvided(api_version, kind, name):
                 await self._delete(type_of(api_version, kind), kind, name)
             case DropFinalizers(api_version, kind, name):
                 if (uid := self._uids.get((kind, name))) is not None:

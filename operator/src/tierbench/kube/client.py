@@ -115,23 +115,10 @@ RESULTS: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "benchmarkresults")
 TRACES: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "benchmarktraces")
 ADVICES: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "placementadvices")
 
-_PLURALS: Final = {
-    "Pod": "pods",
-    "Service": "services",
-    "ConfigMap": "configmaps",
-    "Secret": "secrets",
-    "PersistentVolumeClaim": "persistentvolumeclaims",
-    "Job": "jobs",
-    "Kafka": "kafkas",
-    "KafkaNodePool": "kafkanodepools",
-    "KafkaTopic": "kafkatopics",
-    "KafkaUser": "kafkausers",
-}
-
 
 def type_of(api_version: str, kind: str) -> ResourceType:
-    """Where objects of a kind are served."""
-    return ResourceType(f"{'apis' if '/' in api_version else 'api'}/{api_version}", _PLURALS[kind])
+    """Where objects of a kind are served. Whatever is made has a regular plural."""
+    return ResourceType(f"{'apis' if '/' in api_version else 'api'}/{api_version}", f"{kind.lower()}s")
 
 
 def benchmarks(kind: Kind) -> ResourceType:

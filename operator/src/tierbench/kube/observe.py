@@ -2,17 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from tierbench.domain.children import UNREADABLE, Children, Family
 from tierbench.domain.observed import Surroundings
-from tierbench.domain.strimzi import StrimziView
-from tierbench.domain.views import LeaseView, lease_view
+from tierbench.domain.provided import ProviderApi
+from tierbench.domain.views import LeaseView, Raw, lease_view
 from tierbench.kube.client import JOBS, LEASES, PODS, RESULTS, SERVICES, Kube
 from tierbench.kube.cluster import ClusterView
-from tierbench.kube.strimzi import list_strimzi
+from tierbench.kube.provided import list_provided
 from tierbench.workloads.names import LABEL_ROLE, ROLE_SERVER, Owner
 
 _logger = logging.getLogger(__name__)
@@ -27,19 +26,21 @@ class Seen:
 
 
 async def look_around(
-    kube: Kube, owner: Owner, family: Family, cluster: ClusterView, lease_namespace: str, *, strimzi: bool
+    kube: Kube, owner: Owner, family: Family, cluster: ClusterView, lease_namespace: str, apis: Sequence[ProviderApi]
 ) -> Seen:
-    """Children and Leases as the API server has them now; `strimzi` asks for Strimzi's objects too."""
+    """Children and Leases as the API server has them now, those of other operators' `apis` among them."""
     namespace, labels = owner.namespace, owner.selector
-    pods, jobs, services, results, leases, (by_strimzi, objects) = await asyncio.gather(
+    pods, jobs, services, results, leases, provided = await asyncio.gather(
         kube.list(PODS, namespace, labels),
         kube.list(JOBS, namespace, labels),
         kube.list(SERVICES, namespace, {**labels, LABEL_ROLE: ROLE_SERVER}),
         kube.list(RESULTS, namespace, labels),
         kube.list(LEASES, lease_namespace),
-        list_strimzi(kube, owner) if strimzi else _none(),
+        asyncio.gather(*(list_provided(kube, owner, api) for api in apis)),
     )
-    listed = {"Pod": pods, "Job": jobs, "Service": services, "BenchmarkResult": results, **objects}
+    listed = {"Pod": pods, "Job": jobs, "Service": services, "BenchmarkResult": results}
+    for _, objects in provided:
+        listed |= objects
     children = family.sort(listed)
     surroundings = Surroundings(
         owner=owner,
@@ -48,17 +49,16 @@ async def look_around(
         pods=children.pods,
         jobs=children.jobs,
         services=children.services,
-        strimzi=StrimziView(by_strimzi.installed, by_strimzi.version, children.strimzi),
+        provided={
+            api.group: replace(found, objects=children.provided[api.group])
+            for api, (found, _) in zip(apis, provided, strict=True)
+        },
         uids=children.uids,
     )
     return Seen(children, surroundings)
 
 
-async def _none() -> tuple[StrimziView, dict[str, list[dict[str, Any]]]]:
-    return StrimziView(), {}
-
-
-def _leases(raws: Iterable[Mapping[str, Any]]) -> Iterable[LeaseView]:
+def _leases(raws: Iterable[Raw]) -> Iterable[LeaseView]:
     for raw in raws:
         try:
             yield lease_view(raw)

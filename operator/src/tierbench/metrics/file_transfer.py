@@ -8,7 +8,7 @@ from tierbench.api.contract import Outcome
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultTrial
 from tierbench.metrics.family import Family, Labels, Samples, gauge, label_text
-from tierbench.results.validity import io_bound
+from tierbench.results.validity.file_transfer import io_bound
 
 _PREFIX: Final = "tierbench_file_transfer"
 # Powers of two of a second, 7.8 ms to 34 min: whole nanoseconds all of them, so that counting is exact.

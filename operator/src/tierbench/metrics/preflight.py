@@ -4,7 +4,7 @@ from typing import Final
 
 from tierbench.api.node_network import NodeNetwork
 from tierbench.metrics.family import Samples, gauge
-from tierbench.results.networks import quantities
+from tierbench.results.node_network import quantities
 
 _PREFIX: Final = "tierbench_preflight"
 _FAMILIES: Final = {

@@ -1,18 +1,27 @@
-"""What one ended result of any kind says, and one benchmark."""
+"""What all benchmarks say, and the ended results of any kind."""
 
-from types import ModuleType
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Final, Protocol
 
-from tierbench.api.benchmark import BenchmarkStatus, Phase
+from tierbench.api.benchmark import Phase
+from tierbench.api.benchmark_kinds import kind_modules
 from tierbench.api.result import BenchmarkResult, ResultPhase
-from tierbench.metrics import broker, file_transfer, network, preflight
-from tierbench.metrics.family import Samples, gauge
+from tierbench.domain.results import NewestRun, ResultStore
+from tierbench.metrics import preflight
+from tierbench.metrics.family import Labels, Samples, gauge
 
-KINDS: Final[dict[str, ModuleType]] = {
-    "FileTransferBenchmark": file_transfer,
-    "BrokerBenchmark": broker,
-    "NetworkBenchmark": network,
-}
+
+class MetricsModule(Protocol):
+    """What a kind's module in this package has."""
+
+    def labels(self, result: BenchmarkResult) -> Labels:
+        """The levels of the case as labels."""
+
+    def add(self, samples: Samples, result: BenchmarkResult) -> None:
+        """Everything that only this kind says."""
+
+
+_KINDS: Final[Mapping[str, MetricsModule]] = kind_modules("tierbench.metrics")
 
 PHASE: Final = gauge("tierbench_benchmark_phase", "1 for the phase that the benchmark is in, 0 for the others.")
 CASES: Final = gauge("tierbench_benchmark_cases", "Cases of the run under way, or of the last one, by state.")
@@ -75,10 +84,10 @@ def result_samples(result: BenchmarkResult) -> Samples:
     """What an ended result says.
 
     Raises:
-        KeyError, ValueError: it is of no kind that has metrics, or its levels are not those of its kind.
+        KeyError, ValueError: its levels are not those of its kind.
     """
     spec, status = result.spec, result.status
-    kind = KINDS[spec.benchmark.kind]
+    kind = _KINDS[spec.benchmark.kind]
     samples = Samples(
         {
             "benchmark_namespace": result.metadata.namespace or "",
@@ -114,10 +123,25 @@ def _info(samples: Samples, result: BenchmarkResult) -> None:
     samples.add(INFO, 1, facts)
 
 
-def benchmark_samples(
-    kind: str, namespace: str, name: str, status: BenchmarkStatus, last_success: float | None
-) -> Samples:
-    """What a benchmark says; `last_success` in seconds since 1970."""
+def samples(store: ResultStore[Samples]) -> list[Samples]:
+    """What all benchmarks say, and the results of the newest run of each that has ended; no labels twice.
+
+    Two results have the same labels if a class lacks more than one node, or if somebody has copied one.
+    """
+    known: dict[str, Samples] = {}
+    for found in _all(store):
+        known.setdefault(found.labels, found)
+    return list(known.values())
+
+
+def _all(store: ResultStore[Samples]) -> Iterator[Samples]:
+    for newest in store.newest_runs():
+        yield _benchmark_samples(newest)
+        yield from newest.results
+
+
+def _benchmark_samples(newest: NewestRun[Samples]) -> Samples:
+    (kind, namespace, name), status = newest.key, newest.status
     samples = Samples({"benchmark_kind": kind, "benchmark_namespace": namespace, "benchmark": name})
     for phase in Phase:
         samples.add(PHASE, int(status.phase is phase), {"phase": phase.value})
@@ -130,7 +154,7 @@ def benchmark_samples(
     }
     for state, number in states.items():
         samples.add(CASES, number, {"state": state})
-    samples.add(LAST_SUCCESS, last_success)
+    samples.add(LAST_SUCCESS, newest.measured)
     for condition in status.conditions:
         if condition.type in VERDICTS and condition.reason != _RUNNING and condition.status != "Unknown":
             samples.add(VERDICTS[condition.type], int(condition.status == "True"))

@@ -7,20 +7,21 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from prometheus_client.exposition import choose_encoder
 
-from tierbench.metrics.cache import ResultCache
-from tierbench.metrics.family import render
+from tierbench.domain.results import ResultStore
+from tierbench.metrics.family import Samples, render
 from tierbench.metrics.operator import OperatorMetrics
+from tierbench.metrics.results import samples
 
 
-def application(cache: ResultCache, metrics: OperatorMetrics) -> web.Application:
+def application(store: ResultStore[Samples], metrics: OperatorMetrics) -> web.Application:
     """The three paths."""
 
     async def scrape(request: web.Request) -> web.StreamResponse:
-        _refuse_until_filled(cache)
+        _refuse_until_filled(store)
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
         response = web.StreamResponse(headers={"Content-Type": content_type})
         await response.prepare(request)
-        for piece in render(cache.samples()):
+        for piece in render(samples(store)):
             await response.write(piece.encode())
             await asyncio.sleep(0)  # A write that does not block would not let the benchmarks go on.
         # Last, because OpenMetrics ends with a mark that the encoder writes.
@@ -33,7 +34,7 @@ def application(cache: ResultCache, metrics: OperatorMetrics) -> web.Application
         return web.Response(text="ok\n")
 
     async def ready(_: web.Request) -> web.Response:
-        _refuse_until_filled(cache)
+        _refuse_until_filled(store)
         return web.Response(text="ok\n")
 
     app = web.Application()
@@ -41,15 +42,15 @@ def application(cache: ResultCache, metrics: OperatorMetrics) -> web.Application
     return app
 
 
-def _refuse_until_filled(cache: ResultCache) -> None:
-    if not cache.filled:
+def _refuse_until_filled(store: ResultStore[Samples]) -> None:
+    if not store.filled:
         raise web.HTTPServiceUnavailable(text="The results that exist are still being read.\n")
 
 
 @asynccontextmanager
-async def serve(port: int, cache: ResultCache, metrics: OperatorMetrics) -> AsyncIterator[None]:
+async def serve(port: int, store: ResultStore[Samples], metrics: OperatorMetrics) -> AsyncIterator[None]:
     """Serves while the context lasts."""
-    runner = web.AppRunner(application(cache, metrics), access_log=None)
+    runner = web.AppRunner(application(store, metrics), access_log=None)
     await runner.setup()
     try:
         await web.TCPSite(runner, port=port).start()

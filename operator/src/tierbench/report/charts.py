@@ -6,8 +6,8 @@ from typing import Final
 
 from markupsafe import Markup
 
-from tierbench.advice.units import tick, unit_for
 from tierbench.report.svg import Scale, element, linear, linear_ticks, log_ticks, logarithmic, marker, path
+from tierbench.results.units import tick, unit_for
 
 WIDTH: Final = 480
 HEIGHT: Final = 300

@@ -4,12 +4,13 @@ from itertools import takewhile
 from typing import Final
 
 from tierbench.advice.matrix import Cell, Table
-from tierbench.advice.units import level_in_words, show
 from tierbench.api.contract import Histogram
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure
 from tierbench.results import histogram
+from tierbench.results.levels import level_in_words
+from tierbench.results.units import show
 
 MAIN: Final = {
     "round_trip": "Round trip",

@@ -8,11 +8,12 @@ from markupsafe import Markup
 
 from tierbench.advice.estimate import Estimate, estimate, smaller_is_better
 from tierbench.advice.matrix import Table
-from tierbench.advice.units import number_of_level, show, show_interval, show_level, title, words
 from tierbench.advice.words import standings
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.evidence import EVIDENCE, observed, values
+from tierbench.results.levels import number_of_level, show_level
+from tierbench.results.units import show, show_interval, title, words
 
 _PERCENT_FULL: Final = 1_000_000.0
 Place = tuple[str, str]

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Final
 
-from tierbench.advice.matrix import Run
-from tierbench.advice.units import show_level
+from tierbench.advice.matrix import RunResults
 from tierbench.advice.words import joined
 from tierbench.api.node_network import NodeNetwork
 from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.results.levels import show_level
 
 _ENOUGH_TRIALS: Final = 10
 
@@ -22,13 +22,13 @@ class CaseNote:
     message: str
 
 
-def case_name(run: Run, result: BenchmarkResult) -> str:
+def case_name(run: RunResults, result: BenchmarkResult) -> str:
     """A case by the levels that vary, and its classes."""
     varying = [show_level(name, level) for name, level in result.spec.levels.items() if name not in run.fixed]
     return f"{', '.join([*varying, result.spec.server.node_class])} to {result.spec.client.node_class}"
 
 
-def case_notes(run: Run) -> tuple[CaseNote, ...]:
+def case_notes(run: RunResults) -> tuple[CaseNote, ...]:
     """Failures first, then what may have spoiled numbers, then what explains them."""
     failed, invalid, facts = [], [], []
     for result in run.results:
@@ -40,41 +40,41 @@ def case_notes(run: Run) -> tuple[CaseNote, ...]:
     return (*failed, *invalid, *facts)
 
 
-def networks(run: Run) -> tuple[NodeNetwork, ...]:
+def networks(run: RunResults) -> tuple[NodeNetwork, ...]:
     """What its preflight found, a pair of nodes each."""
     return tuple(dict.fromkeys(network for result in run.results for network in result.spec.networks))
 
 
-def cautions(run: Run) -> tuple[str, ...]:
+def cautions(run: RunResults) -> tuple[str, ...]:
     """How far the numbers carry."""
     return tuple(text for text in (_open(run), _failed(run), _invalid(run), _few_trials(run), _one_node(run)) if text)
 
 
-def _open(run: Run) -> str:
+def _open(run: RunResults) -> str:
     count = sum(result.status.phase is ResultPhase.RUNNING for result in run.results)
     return f"The run is not over: {count} of {len(run.results)} cases begun have not ended." if count else ""
 
 
-def _failed(run: Run) -> str:
+def _failed(run: RunResults) -> str:
     count = sum(result.status.phase is ResultPhase.FAILED for result in run.results)
     return f"{count} of {len(run.results)} cases failed; their reasons are below." if count else ""
 
 
-def _invalid(run: Run) -> str:
+def _invalid(run: RunResults) -> str:
     count = sum(result.status.valid is False for result in run.results)
     return (
         f"{count} of {len(run.results)} cases are not valid: something may have spoiled their numbers." if count else ""
     )
 
 
-def _few_trials(run: Run) -> str:
+def _few_trials(run: RunResults) -> str:
     fewest = min((result.spec.trials for result in run.results), default=_ENOUGH_TRIALS)
     if fewest >= _ENOUGH_TRIALS:
         return ""
     return f"Only {fewest} trial{'s' * (fewest != 1)} a case: intervals are rough below {_ENOUGH_TRIALS}."
 
 
-def _one_node(run: Run) -> str:
+def _one_node(run: RunResults) -> str:
     nodes: dict[str, set[str]] = {}
     for result in run.results:
         nodes.setdefault(result.spec.server.node_class, set()).add(result.spec.server.node)

@@ -13,10 +13,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tierbench.advice.estimate import estimate, quantities, smaller_is_better
-from tierbench.advice.matrix import CLIENT, Run, Table
-from tierbench.advice.units import level_in_words, show_level, show_with_deviation, title, words
+from tierbench.advice.matrix import CLIENT, RunResults, Table
 from tierbench.advice.words import Standing, Stretch, answer, joined, retries, standings, stretches, verdict, where
-from tierbench.api.kinds import BENCHMARKS
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.report import distributions
 from tierbench.report.distributions import distribution_figures
 from tierbench.report.evidence import EVIDENCE
@@ -35,6 +34,9 @@ from tierbench.report.tables import (
     trial_rows,
 )
 from tierbench.report.timeline import Timeline, Traces, timelines
+from tierbench.results.levels import level_in_words, show_level
+from tierbench.results.quantities import main_quantity
+from tierbench.results.units import show_with_deviation, title, words
 
 _OPEN_SECTIONS = 3
 _FULL_SECTIONS = 24
@@ -44,7 +46,7 @@ _FULL_SECTIONS = 24
 class Section:
     """One table of a run: its answer, its numbers, its plots; all of them if it is `full`, else the main ones."""
 
-    run: Run
+    run: RunResults
     table: Table
     name: str
     quantity: str
@@ -162,7 +164,7 @@ class Section:
 class Article:
     """One run of one benchmark, as the page shows it. `spec` is the benchmark's, if it is at hand."""
 
-    run: Run
+    run: RunResults
     number: int
     spec: Mapping[str, Any] | None
     traces: Traces
@@ -170,13 +172,12 @@ class Article:
     @property
     def question(self) -> str:
         """What the kind of benchmark measures."""
-        kinds = [model.KIND for model in BENCHMARKS if self.run.benchmark.kind == model.KIND.kind]
-        return kinds[0].description if kinds else ""
+        return BENCHMARKS[self.run.benchmark.kind].KIND.description
 
     @cached_property
     def quantity(self) -> str:
         """The quantity that classes are compared by."""
-        return next(iter(quantities(self.run)), "durationNanoseconds")
+        return next(iter(quantities(self.run)), main_quantity(self.run.benchmark.kind))
 
     @property
     def quantity_title(self) -> str:
@@ -263,7 +264,7 @@ class Article:
         return tuple(sorted({f"{engine.name} {engine.version} ({engine.architecture})" for engine in found}))
 
 
-def run_facts(run: Run) -> tuple[tuple[str, str], ...]:
+def run_facts(run: RunResults) -> tuple[tuple[str, str], ...]:
     """The run in a few figures."""
     counts = [result.status.counts for result in run.results]
     failed = sum(count.failed for count in counts)
@@ -294,7 +295,7 @@ def highlighted(sentence: str, classes: Sequence[str]) -> Markup:
 
 
 def render(
-    runs: Sequence[Run],
+    runs: Sequence[RunResults],
     specs: Mapping[tuple[str, str, str], Mapping[str, Any]],
     traces: Traces | None = None,
     files: Sequence[str] = (),

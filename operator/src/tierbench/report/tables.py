@@ -1,17 +1,19 @@
 """The long tables of a report: nodes and trials."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
-from tierbench.advice.matrix import Run
-from tierbench.advice.units import DASH, show, show_level, words
-from tierbench.api.contract import Exchange, Outcome, ServerSample
+from tierbench.advice.matrix import RunResults
+from tierbench.api.benchmark_kinds import kind_modules
+from tierbench.api.contract import Outcome
 from tierbench.api.node_network import EchoSpread, NodeNetwork
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultTrial
 from tierbench.report.notes import networks
-from tierbench.results.networks import quantities as measured
+from tierbench.results.levels import show_level
+from tierbench.results.node_network import quantities as measured
 from tierbench.results.quantities import quantities, rate_quantity
+from tierbench.results.units import DASH, show, words
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ NODE_FACTS = (
 )
 
 
-def node_columns(run: Run) -> tuple[NodeColumn, ...]:
+def node_columns(run: RunResults) -> tuple[NodeColumn, ...]:
     """Every node that took part, servers first."""
     roles: dict[NodeFacts, list[str]] = {}
     for role in ("server", "client"):
@@ -78,7 +80,7 @@ class NetworkRow:
     missing: str
 
 
-def network_rows(run: Run) -> tuple[NetworkRow, ...]:
+def network_rows(run: RunResults) -> tuple[NetworkRow, ...]:
     """Every pair of nodes between which the run measured."""
     return tuple(_network_row(network) for network in networks(run))
 
@@ -111,29 +113,35 @@ class TrialRow:
     muted: bool
 
 
+class ReportModule(Protocol):
+    """What a kind's module in this package has: of a trial, what only this kind says."""
+
+    HEADINGS: tuple[str, ...]
+
+    def cells(self, trial: ResultTrial) -> tuple[str, ...]:
+        """The cells in the order of HEADINGS."""
+
+
+_KINDS: Final[Mapping[str, ReportModule]] = kind_modules("tierbench.report")
 _FIRST_HEADINGS: Final = ("Class", "Node", "Trial", "Outcome", "Time", "Throughput", "Retries")
-_TRANSFER_HEADINGS: Final = ("First byte", "Longest stall", "Cached before", "Read from disk", "I/O wait")
-_EXCHANGE_HEADINGS: Final = ("Round trip", "99th percentile", "Received", "Lost", "Late", "Broker's CPU")
-_NETWORK_HEADINGS: Final = ("Sent again", "Packets lost", "Jitter", "Ping", "Ping lost", "iperf3's CPU")
 _LAST_HEADINGS: Final = ("Begun",)
 
 
-def trial_headings(run: Run) -> tuple[str, ...]:
+def trial_headings(run: RunResults) -> tuple[str, ...]:
     """What the cells of its trials are, after the levels that vary."""
-    headings, _ = _MIDDLES.get(run.benchmark.kind, (_TRANSFER_HEADINGS, _transfer_cells))
-    return (*_FIRST_HEADINGS, *headings, *_LAST_HEADINGS)
+    return (*_FIRST_HEADINGS, *_KINDS[run.benchmark.kind].HEADINGS, *_LAST_HEADINGS)
 
 
-def trial_rows(run: Run) -> tuple[TrialRow, ...]:
+def trial_rows(run: RunResults) -> tuple[TrialRow, ...]:
     """Every trial of every case, warm-up ones included."""
     varying = [name for name in run.factors if name not in run.fixed or name == run.row_factor]
-    _, middle = _MIDDLES.get(run.benchmark.kind, (_TRANSFER_HEADINGS, _transfer_cells))
+    kind = _KINDS[run.benchmark.kind]
     return tuple(
         TrialRow(
             (
                 *(show_level(name, result.spec.levels.get(name, "")) for name in varying),
                 *_first_cells(result, trial),
-                *middle(trial),
+                *kind.cells(trial),
                 trial.start_time[11:19],
             ),
             trial.warmup or trial.outcome is Outcome.FAILED,
@@ -154,45 +162,6 @@ def _first_cells(result: BenchmarkResult, trial: ResultTrial) -> tuple[str, ...]
         show(rate, quantities([trial]).get(rate, [None])[0]),
         _retries(trial),
     )
-
-
-def _transfer_cells(trial: ResultTrial) -> tuple[str, ...]:
-    transfer, sample = trial.transfer, trial.server or ServerSample()
-    return (
-        DASH if transfer is None else show("firstByteNanoseconds", transfer.first_byte_nanoseconds),
-        DASH if transfer is None else show("longestStallNanoseconds", transfer.longest_stall_nanoseconds),
-        show("residentBeforePartsPerMillion", sample.resident_before_parts_per_million),
-        show("deviceReadBytes", sample.device_read_bytes),
-        show("ioWaitPartsPerMillion", sample.io_wait_parts_per_million),
-    )
-
-
-def _exchange_cells(trial: ResultTrial) -> tuple[str, ...]:
-    exchange, spread = trial.exchange or Exchange(), trial.round_trip
-    busy = quantities([trial]).get("brokerCpuPartsPerMillion", [None])[0]
-    return (
-        DASH if spread is None else show("roundTripNanoseconds", spread.mean),
-        DASH if spread is None else show("roundTripP99Nanoseconds", spread.p99),
-        str(exchange.received),
-        str(exchange.lost),
-        str(exchange.late_sends),
-        show("brokerCpuPartsPerMillion", busy),
-    )
-
-
-def _network_cells(trial: ResultTrial) -> tuple[str, ...]:
-    values = quantities([trial])
-    names = (
-        "retransmits", "lostPartsPerMillion", "jitterNanoseconds", "pingNanoseconds", "pingLostPartsPerMillion",
-        "iperf3CpuPartsPerMillion",
-    )  # fmt: skip
-    return tuple(show(name, values.get(name, [None])[0]) for name in names)
-
-
-_MIDDLES: Final[dict[str, tuple[tuple[str, ...], Callable[[ResultTrial], tuple[str, ...]]]]] = {
-    "BrokerBenchmark": (_EXCHANGE_HEADINGS, _exchange_cells),
-    "NetworkBenchmark": (_NETWORK_HEADINGS, _network_cells),
-}
 
 
 def _retries(trial: ResultTrial) -> str:

@@ -8,14 +8,14 @@ from typing import Final
 
 from markupsafe import Markup
 
-from tierbench.advice.matrix import Run
-from tierbench.advice.units import tick, unit_for
+from tierbench.advice.matrix import RunResults
 from tierbench.api.result import BenchmarkResult
 from tierbench.api.trace import BenchmarkTrace, TrialTrace
 from tierbench.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from tierbench.report.notes import case_name
 from tierbench.report.svg import element, linear, linear_ticks, path
 from tierbench.results.traces import STATES, Connection, connections
+from tierbench.results.units import tick, unit_for
 
 MOST_LINES: Final = 6
 _ROW: Final = 26.0
@@ -66,7 +66,7 @@ class _Curve:
     corners: tuple[tuple[int, float], ...]
 
 
-def timelines(run: Run, traces: Traces, prefix: str) -> tuple[Timeline, ...]:
+def timelines(run: RunResults, traces: Traces, prefix: str) -> tuple[Timeline, ...]:
     """One for each case that was traced."""
     found = []
     for number, result in enumerate(run.results):

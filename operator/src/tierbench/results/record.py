@@ -17,11 +17,13 @@ from tierbench.api.result import (
     Statistic,
 )
 from tierbench.api.timestamps import format_time
-from tierbench.results import display, histogram
+from tierbench.results import histogram
+from tierbench.results.levels import levels_in_short
 from tierbench.results.parts import merge_distributions
 from tierbench.results.quantities import main_quantity, quantities, rate_quantity, time_quantity
 from tierbench.results.statistics import describe
 from tierbench.results.trimming import describe_trimmed, kept
+from tierbench.results.units import show
 from tierbench.results.validity import facts, invalid
 
 
@@ -111,10 +113,10 @@ def _display(spec: ResultSpec, status: ResultStatus, valid: str) -> Display:
     kind, statistics = spec.benchmark.kind, status.statistics
     time, rate = statistics.get(time_quantity(kind)), statistics.get(rate_quantity(kind))
     return Display(
-        case=display.case_words(spec.levels),
-        mean="" if time is None else display.duration(time.mean),
-        p99="" if time is None else display.duration(_p99(status, time)),
-        throughput="" if rate is None else display.rate(rate_quantity(kind), rate.mean),
+        case=levels_in_short(spec.levels),
+        mean="" if time is None else show(time_quantity(kind), time.mean),
+        p99="" if time is None else show(time_quantity(kind), _p99(status, time)),
+        throughput="" if rate is None else show(rate_quantity(kind), rate.mean),
         valid=valid,
     )
 

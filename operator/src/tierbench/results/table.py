@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tierbench.api.result import BenchmarkResult
-from tierbench.results.networks import worst
+from tierbench.results.node_network import worst
 from tierbench.results.quantities import quantities
 
 

@@ -6,8 +6,6 @@ from typing import Final
 
 from tierbench.api.benchmark import Access
 from tierbench.api.broker import BrokerSpec
-from tierbench.api.broker_server import Broker
-from tierbench.plan import Slot
 from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import CREDENTIALS_MOUNT, agent_container, agent_service, credentials_volume
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
@@ -21,7 +19,6 @@ from tierbench.workloads.pods import (
 )
 from tierbench.workloads.workload import Images, Manifest, ServerSite
 
-BROKER: Final = "broker"
 CONFIGURATION: Final = "/etc/tierbench"
 DATA: Final = "/data"
 START_SECONDS: Final = 600
@@ -57,12 +54,6 @@ class BrokerServer:
             {**CREDENTIALS_MOUNT, "mountPath": path, "subPath": key} for key, path in self.plain_credentials.items()
         )
         return (*_MOUNTS, *plain, *({"name": _volume(path), "mountPath": path} for path in self.volumes))
-
-
-def broker_of(spec: BrokerSpec, slot: Slot) -> Broker:
-    """The broker of a slot."""
-    name = dict(slot.levels)[BROKER]
-    return next(broker for broker in spec.brokers if broker.name == name)
 
 
 def _volume(path: str) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tierbench.plan import Case
 from tierbench.workloads.agent import CREDENTIALS_MOUNT
 from tierbench.workloads.names import (
     CLIENT,
@@ -15,6 +14,7 @@ from tierbench.workloads.names import (
     ROLE_CLIENT,
     Owner,
 )
+from tierbench.workloads.plan import Case
 from tierbench.workloads.pods import NO_SIDECARS, POD_SECURITY, RESTRICTED, ScratchDirectory, placement, pod_basics
 from tierbench.workloads.workload import ClientSite, Images, Manifest
 

@@ -3,12 +3,12 @@
 from tierbench.api.benchmark import Tls
 from tierbench.api.file_transfer import FileTransferSpec
 from tierbench.api.quantity import parse_size
-from tierbench.plan import Case
 from tierbench.workloads.access import SERVER_NAME, address
 from tierbench.workloads.agent import CA_FILE, TOKEN_FILE, agent_url
 from tierbench.workloads.client_job import client_job, secret_items
 from tierbench.workloads.names import Owner
-from tierbench.workloads.nginx import PORT_NAMES, PORTS
+from tierbench.workloads.nginx import PORT_NAMES, PORTS, file_name
+from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer
 
 
@@ -23,7 +23,7 @@ def arguments(spec: FileTransferSpec, case: Case, site: ClientSite, server: Runn
     tls = Tls(case.levels["tls"])
     size = parse_size(case.levels["fileSize"])
     options = {
-        "url": f"{server_url(spec, server, tls)}/{size}.bin",
+        "url": f"{server_url(spec, server, tls)}/{file_name(size)}",
         "size": size,
         "trials": f"{site.trials[0]}-{site.trials[-1]}",
         "warmup": spec.warmup,

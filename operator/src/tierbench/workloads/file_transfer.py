@@ -7,10 +7,10 @@ from tierbench.api.benchmark import Tls
 from tierbench.api.file_transfer import FileTransferSpec
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
-from tierbench.plan import Case, Factor, Slot, slots
 from tierbench.workloads.download import download_job
 from tierbench.workloads.names import Owner
 from tierbench.workloads.nginx import server_manifests
+from tierbench.workloads.plan import Case, Factor, Slot, slots
 from tierbench.workloads.preflight import preflight
 from tierbench.workloads.workload import (
     ClientSite,
@@ -82,3 +82,6 @@ class FileTransfer:
     def preflight(self) -> tuple[Workload, ...]:
         """The network, on the way that downloads take."""
         return preflight(self.owner, self.spec, self.spec.access, self.images)
+
+
+WORKLOAD: Final = FileTransfer

@@ -5,10 +5,10 @@ from typing import Any, Final
 from tierbench.api.broker import BrokerSpec
 from tierbench.api.broker_server import Kafka, KafkaFactors
 from tierbench.api.quantity import format_size, parse_size
-from tierbench.plan import Factor
 from tierbench.workloads.access import SERVER_NAME
 from tierbench.workloads.agent import CREDENTIALS
 from tierbench.workloads.broker_server import CONFIGURATION, DATA, BrokerServer
+from tierbench.workloads.plan import Factor
 from tierbench.workloads.workload import NodeSize, ServerSite
 
 PORTS: Final = {"kafka": 9092, "kafkas": 9093}

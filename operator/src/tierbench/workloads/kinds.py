@@ -1,35 +1,23 @@
-"""The kinds of benchmark that there are."""
+"""What each kind of benchmark deploys."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from tierbench.api.benchmark import Benchmark
-from tierbench.api.broker import BrokerBenchmark
-from tierbench.api.file_transfer import FileTransferBenchmark
-from tierbench.api.network import NetworkBenchmark
-from tierbench.workloads.broker import BrokerWorkload
-from tierbench.workloads.file_transfer import FileTransfer
+from tierbench.api.benchmark import BenchmarkSpec
+from tierbench.api.benchmark_kinds import kind_modules
 from tierbench.workloads.names import Owner
-from tierbench.workloads.network import NetworkWorkload
 from tierbench.workloads.workload import Images, Workload
 
 
-@dataclass(frozen=True)
-class BenchmarkKind:
-    """How objects of a kind are read, and what they deploy."""
+class WorkloadModule(Protocol):
+    """What a kind's module in this package has."""
 
-    model: type[Benchmark]
-    workload: Callable[[Owner, Any, Images], Workload]
-
-    def bind(self, raw: Mapping[str, Any], owner: Owner, images: Images) -> tuple[Benchmark, Workload]:
-        """One object of the kind."""
-        benchmark = self.model.model_validate(raw)
-        return benchmark, self.workload(owner, benchmark.spec, images)
+    WORKLOAD: Callable[[Owner, Any, Images], Workload]
 
 
-KINDS: Final[Mapping[str, BenchmarkKind]] = {
-    FileTransferBenchmark.KIND.kind: BenchmarkKind(FileTransferBenchmark, FileTransfer),
-    BrokerBenchmark.KIND.kind: BenchmarkKind(BrokerBenchmark, BrokerWorkload),
-    NetworkBenchmark.KIND.kind: BenchmarkKind(NetworkBenchmark, NetworkWorkload),
-}
+_KINDS: Final[Mapping[str, WorkloadModule]] = kind_modules("tierbench.workloads")
+
+
+def workload_of(owner: Owner, spec: BenchmarkSpec, images: Images) -> Workload:
+    """What a benchmark deploys."""
+    return _KINDS[owner.kind].WORKLOAD(owner, spec, images)

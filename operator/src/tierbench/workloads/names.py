@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import API_VERSION, GROUP
-from tierbench.plan import Case
+from tierbench.workloads.plan import Case
 
 MANAGED_BY: Final = "tierbench"
 LABEL_KIND: Final = f"{GROUP}/kind"
@@ -18,14 +19,11 @@ LABEL_ATTEMPT: Final = f"{GROUP}/attempt"
 LABEL_PART: Final = f"{GROUP}/part"
 ROLE_SERVER: Final = "server"
 ROLE_CLIENT: Final = "client"
-ROLE_STRIMZI: Final = "strimzi"
 CLIENT: Final = "client"
 """The container of a client's pod."""
 
 _UID_CHARACTERS: Final = 8
 _OF_TOOLS: Final = ("kubernetes.io", "k8s.io", "helm.sh", "argoproj.io", "fluxcd.io", GROUP)
-
-PREFIXES: Final[Mapping[str, str]] = {"FileTransferBenchmark": "ft", "BrokerBenchmark": "bb", "NetworkBenchmark": "nb"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Owner:
     @property
     def prefix(self) -> str:
         """What every name begins with."""
-        return f"{PREFIXES[self.kind]}-{self.name}"
+        return f"{BENCHMARKS[self.kind].PREFIX}-{self.name}"
 
     @property
     def selector(self) -> dict[str, str]:

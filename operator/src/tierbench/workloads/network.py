@@ -5,9 +5,9 @@ from typing import Final
 
 from tierbench.api.network import NetworkSpec
 from tierbench.api.result import ServiceFacts
-from tierbench.plan import Case, Factor, Slot, slots
 from tierbench.workloads.iperf3 import PROCESS, iperf3_manifests
 from tierbench.workloads.names import Owner
+from tierbench.workloads.plan import Case, Factor, Slot, slots
 from tierbench.workloads.transmission import transmission_job
 from tierbench.workloads.workload import (
     ClientSite,
@@ -83,3 +83,6 @@ class NetworkWorkload:
     def preflight(self) -> tuple[Workload, ...]:
         """Nothing: the network is what the cases measure."""
         return ()
+
+
+WORKLOAD: Final = NetworkWorkload

@@ -1,10 +1,11 @@
 """The file server: nginx, the files prepared before it, the agent beside it."""
 
-from collections.abc import Sequence
+import posixpath
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from tierbench.api.benchmark import Access, Tls
-from tierbench.api.file_transfer import FileTransferSpec, Storage
+from tierbench.api.file_transfer import HOST_STORAGE, FileTransferSpec, Storage
 from tierbench.api.quantity import parse_size
 from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import CREDENTIALS, CREDENTIALS_MOUNT, agent_container, agent_service, credentials_volume
@@ -23,6 +24,7 @@ from tierbench.workloads.workload import Images, Manifest, ServerSite
 PORTS: Final = {Tls.NONE: 8080, Tls.TLS12: 8443, Tls.TLS13: 8444}
 PORT_NAMES: Final = {Tls.NONE: "http", Tls.TLS12: "https-tls12", Tls.TLS13: "https-tls13"}
 DATA: Final = "/data"
+FOLDER: Final = "_tierbench"  # as `prepare` makes it in the storage: nothing beside it is the server's
 
 _HEAD: Final = """\
 worker_processes auto;
@@ -38,6 +40,7 @@ http {
   tcp_nopush on;
   tcp_nodelay on;
   etag on;
+  disable_symlinks on from=$document_root;
   client_body_temp_path /tmp/client;
   proxy_temp_path /tmp/proxy;
   fastcgi_temp_path /tmp/fastcgi;
@@ -46,12 +49,21 @@ http {
 """
 
 
-def configuration(tls: Sequence[Tls]) -> str:
-    """nginx.conf, whole: it relies on nothing that an image brings along. Port 8080 is always there, for readiness."""
-    return _HEAD + "".join(_listener(level) for level in PORTS if level is Tls.NONE or level in tls) + "}\n"
+def configuration(tls: Sequence[Tls], sizes: Iterable[int]) -> str:
+    """nginx.conf, whole: it relies on nothing that an image brings along. Port 8080 is always there, for readiness.
+
+    Files are served by their exact names, and never through links: whoever writes to the node's disk may be anybody.
+    """
+    names = [name for size in sizes for name in (file_name(size), f"{file_name(size)}.sha256")]
+    return _HEAD + "".join(_listener(level, names) for level in PORTS if level is Tls.NONE or level in tls) + "}\n"
 
 
-def _listener(tls: Tls) -> str:
+def file_name(size: int) -> str:
+    """The name of the file of a size, as `prepare` gives it."""
+    return f"{size}.bin"
+
+
+def _listener(tls: Tls, names: Iterable[str]) -> str:
     secure = "" if tls is Tls.NONE else " ssl"
     lines = [f"listen {PORTS[tls]}{secure};", f"root {DATA};"]
     if tls is not Tls.NONE:
@@ -60,7 +72,8 @@ def _listener(tls: Tls) -> str:
             f"ssl_certificate {CREDENTIALS}/tls.crt;",
             f"ssl_certificate_key {CREDENTIALS}/tls.key;",
         ]
-    lines.append("location = /ready { return 204; }")
+    lines += [f"location = /{name} {{}}" for name in names]
+    lines += ["location = /ready { return 204; }", "location / { return 404; }"]
     return "  server {\n" + "".join(f"    {line}\n" for line in lines) + "  }\n"
 
 
@@ -74,7 +87,7 @@ def server_manifests(owner: Owner, spec: FileTransferSpec, images: Images, site:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": attached,
-        "data": {"nginx.conf": configuration(spec.tls)},
+        "data": {"nginx.conf": configuration(spec.tls, _sizes(spec))},
     }
     return (
         config_map,
@@ -86,7 +99,7 @@ def server_manifests(owner: Owner, spec: FileTransferSpec, images: Images, site:
 
 
 def _claim(metadata: Manifest, storage_class: str, spec: FileTransferSpec) -> Manifest:
-    needed = sum(parse_size(size) for size in spec.file_sizes)
+    needed = sum(_sizes(spec))
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -97,6 +110,10 @@ def _claim(metadata: Manifest, storage_class: str, spec: FileTransferSpec) -> Ma
             "resources": {"requests": {"storage": str(needed + needed // 4 + 512 * 2**20)}},
         },
     }
+
+
+def _sizes(spec: FileTransferSpec) -> list[int]:
+    return [parse_size(size) for size in spec.file_sizes]
 
 
 def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: ServerSite) -> Manifest:
@@ -112,7 +129,7 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: Serve
             "restartPolicy": "Always",
             "securityContext": POD_SECURITY,
             "initContainers": [_prepare(spec, images)],
-            "containers": [_nginx(images), _agent_of(spec, images)],
+            "containers": [_nginx(spec, images), _agent_of(spec, images)],
             "volumes": [
                 {"name": "data", **_volume(spec.storage, site.attached)},
                 {"name": "config", "configMap": {"name": site.attached}},
@@ -125,29 +142,41 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: Serve
 
 def _volume(storage: Storage, claim_name: str) -> dict[str, Any]:
     if storage.host_path is not None:
-        return {"hostPath": {"path": storage.host_path.path, "type": "DirectoryOrCreate"}}
+        return {"hostPath": {"path": HOST_STORAGE, "type": "DirectoryOrCreate"}}
     if storage.persistent_volume_claim is not None:
         return {"persistentVolumeClaim": {"claimName": claim_name}}
     return {"emptyDir": {}}
 
 
+def _mount(storage: Storage, folder: str = "") -> dict[str, Any]:
+    """The storage, or a folder in it. To a subPath the kubelet follows no link out of its volume, and the API server
+    refuses one with '..', as that of a path elsewhere has it: older versions took any."""
+    if storage.host_path is not None:
+        folder = posixpath.relpath(posixpath.join(storage.host_path.path, folder), HOST_STORAGE)
+    return {"name": "data", "mountPath": DATA, "subPath": folder}
+
+
+def _served(storage: Storage) -> dict[str, Any]:
+    return {**_mount(storage, FOLDER), "readOnly": True}
+
+
 def _prepare(spec: FileTransferSpec, images: Images) -> dict[str, Any]:
-    """Writes the files. A hostPath is root's, so there it runs as root, with the rights to give files away."""
-    sizes = ",".join(str(parse_size(size)) for size in spec.file_sizes)
+    """Writes the files. A hostPath is root's, so there it runs as root, with the right to give files away."""
+    sizes = ",".join(map(str, _sizes(spec)))
     security = RESTRICTED
     if spec.storage.host_path is not None:
-        capabilities = {"drop": ["ALL"], "add": ["CHOWN", "DAC_OVERRIDE", "FOWNER"]}
+        capabilities = {"drop": ["ALL"], "add": ["CHOWN"]}
         security = {**RESTRICTED, "runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False, "capabilities": capabilities}
     return {
         "name": "prepare",
         "image": images.client,
         "args": ["prepare", "--directory", DATA, "--sizes", sizes, "--owner", f"{NONROOT}:{NONROOT}"],
         "securityContext": security,
-        "volumeMounts": [{"name": "data", "mountPath": DATA}],
+        "volumeMounts": [_mount(spec.storage)],
     }
 
 
-def _nginx(images: Images) -> dict[str, Any]:
+def _nginx(spec: FileTransferSpec, images: Images) -> dict[str, Any]:
     return {
         "name": "nginx",
         "image": images.nginx,
@@ -162,7 +191,7 @@ def _nginx(images: Images) -> dict[str, Any]:
         "resources": {"requests": {"cpu": "50m", "memory": "32Mi"}},
         "securityContext": RESTRICTED,
         "volumeMounts": [
-            {"name": "data", "mountPath": DATA, "readOnly": True},
+            _served(spec.storage),
             {"name": "config", "mountPath": "/etc/tierbench", "readOnly": True},
             CREDENTIALS_MOUNT,
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (the container's own)
@@ -172,5 +201,4 @@ def _nginx(images: Images) -> dict[str, Any]:
 
 def _agent_of(spec: FileTransferSpec, images: Images) -> dict[str, Any]:
     ports = (PORTS[tls] for tls in spec.tls)
-    data = {"name": "data", "mountPath": DATA, "readOnly": True}
-    return agent_container(images, ports, ["--directory", DATA], [data])
+    return agent_container(images, ports, ["--directory", DATA], [_served(spec.storage)])

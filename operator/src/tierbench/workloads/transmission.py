@@ -4,12 +4,12 @@ from typing import Any, Final
 
 from tierbench.api.benchmark import Access
 from tierbench.api.network import NetworkSpec
-from tierbench.plan import Case
 from tierbench.workloads.access import address
 from tierbench.workloads.agent import TOKEN_FILE, agent_url
 from tierbench.workloads.client_job import client_job, secret_items
 from tierbench.workloads.iperf3 import TMP, port, port_name
 from tierbench.workloads.names import Owner
+from tierbench.workloads.plan import Case
 from tierbench.workloads.pods import NONROOT
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer
 

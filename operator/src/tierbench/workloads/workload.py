@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.api.result import ServiceFacts
-from tierbench.plan import Case, Factor, Slot
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
+from tierbench.workloads.plan import Case, Factor, Slot
 
 Manifest = dict[str, Any]
 
@@ -38,7 +38,7 @@ class NodeSize:
 class ServerSite:
     """Where a server is deployed. `name` is that of its pod and its Service, `attached` of what only they mount.
 
-    `measured` are all nodes that the run measures on, `strimzi` is the version of Strimzi's API that there is.
+    `measured` are all nodes that the run measures on, `api_version` is that of another operator that brings it up.
     """
 
     name: str
@@ -50,7 +50,7 @@ class ServerSite:
     node_class: NodeClassSpec
     size: NodeSize = NodeSize()
     measured: tuple[str, ...] = ()
-    strimzi: str = ""
+    api_version: str = ""
 
 
 @dataclass(frozen=True)

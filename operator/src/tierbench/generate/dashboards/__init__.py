@@ -1,19 +1,28 @@
 """Grafana dashboards, as the chart ships them: one file a dashboard. The only import of grafana_foundation_sdk."""
 
-from types import ModuleType
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, Protocol
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from tierbench.generate.dashboards import brokers, file_transfers, networks, operator, overview
+from tierbench.api.benchmark_kinds import kind_modules
+from tierbench.generate.dashboards import operator, overview
+from tierbench.generate.dashboards.board import name_of
 
-_DASHBOARDS: Final[tuple[ModuleType, ...]] = (overview, file_transfers, brokers, networks, operator)
+
+class DashboardModule(Protocol):
+    """What a module in this package has: those of kinds of benchmark, and others."""
+
+    def dashboard(self) -> Dashboard:
+        """The dashboard."""
+
+
+_MODULES: Final[Iterable[DashboardModule]] = (overview, *kind_modules(__name__).values(), operator)
 
 
 def dashboards() -> dict[str, str]:
     """The JSON of each, by its name."""
     encoder = JSONEncoder(indent=1, sort_keys=True, ensure_ascii=False)
-    return {
-        module.__name__.rpartition(".")[2].replace("_", "-"): encoder.encode(module.dashboard()) + "\n"
-        for module in _DASHBOARDS
-    }
+    boards = [module.dashboard() for module in _MODULES]
+    return {name_of(board): encoder.encode(board) + "\n" for board in boards}

@@ -18,6 +18,7 @@ from tierbench.generate.dashboards.panels import SOURCE
 from tierbench.generate.dashboards.queries import benchmarks
 
 _TAG: Final = "tierbench"
+_UID: Final = "tierbench-"
 _ALL: Final = model.VariableOption(selected=True, text="All", value="$__all")
 Variable = Builder[model.VariableModel]
 Panels = Sequence[Builder[model.Panel]]
@@ -30,7 +31,7 @@ def board(
     links = DashboardLink("tierbench").type(model.DashboardLinkType.DASHBOARDS).tags([_TAG]).keep_time(True)
     built = (
         Dashboard(f"tierbench / {title}")
-        .uid(f"tierbench-{name}")
+        .uid(f"{_UID}{name}")
         .description(description)
         .tags([_TAG])
         .readonly()
@@ -47,6 +48,11 @@ def board(
         for panel in panels:
             built = built.with_panel(panel)
     return _numbered(built.build())
+
+
+def name_of(board: model.Dashboard) -> str:
+    """The name that it was made with."""
+    return (board.uid or "").removeprefix(_UID)
 
 
 def _numbered(dashboard: model.Dashboard) -> model.Dashboard:

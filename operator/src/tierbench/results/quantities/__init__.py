@@ -1,17 +1,24 @@
 """The quantities that trials give: one file a kind of benchmark. Each name ends with its unit."""
 
-from collections.abc import Sequence
-from types import ModuleType
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
 
+from tierbench.api.benchmark_kinds import kind_modules
 from tierbench.api.result import ResultTrial
-from tierbench.results.quantities import broker, file_transfer, network
 
-_KINDS: Final[dict[str, ModuleType]] = {
-    "FileTransferBenchmark": file_transfer,
-    "BrokerBenchmark": broker,
-    "NetworkBenchmark": network,
-}
+
+class QuantitiesModule(Protocol):
+    """What a kind's module in this package has: by which quantities it is read, and all that a trial gives."""
+
+    MAIN: str
+    TIME: str
+    RATE: str
+
+    def of(self, trial: ResultTrial) -> Mapping[str, float | None]:
+        """Quantities by name; nothing if the trial is of another kind."""
+
+
+_KINDS: Final[Mapping[str, QuantitiesModule]] = kind_modules(__name__)
 
 
 def quantities(trials: Sequence[ResultTrial]) -> dict[str, list[float]]:
@@ -27,17 +34,14 @@ def quantities(trials: Sequence[ResultTrial]) -> dict[str, list[float]]:
 
 def main_quantity(kind: str) -> str:
     """What a kind of benchmark is read by first, and classes are compared by."""
-    name: str = _KINDS.get(kind, file_transfer).MAIN
-    return name
+    return _KINDS[kind].MAIN
 
 
 def time_quantity(kind: str) -> str:
     """The time that it is read by: less is better."""
-    name: str = _KINDS.get(kind, file_transfer).TIME
-    return name
+    return _KINDS[kind].TIME
 
 
 def rate_quantity(kind: str) -> str:
     """The rate that it is read by: more is better."""
-    name: str = _KINDS.get(kind, file_transfer).RATE
-    return name
+    return _KINDS[kind].RATE

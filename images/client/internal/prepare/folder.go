@@ -1,0 +1,171 @@
+package prepare
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"strconv"
+	"syscall"
+
+	"tierbench.io/client/internal/contract"
+)
+
+// Folder is where the files are within a directory, whatever else there is. No spec can name a folder like it.
+const Folder = "_tierbench"
+
+const (
+	temporarySuffix = ".part"
+	digestSuffix    = ".sha256"
+)
+
+// folder is where the files are. We may be root where others can write: a Root follows no link out of it.
+type folder struct {
+	directory, own *os.Root
+	uid, gid       int // of the files, where we are root and can give them away
+	root           bool
+}
+
+// openFolder makes the folder unless it is there, and removes from it what an interrupted run has left behind.
+func openFolder(options Options) (*folder, error) {
+	directory, err := os.OpenRoot(options.Directory)
+	if err != nil {
+		return nil, err
+	}
+	opened := &folder{directory: directory, uid: options.UID, gid: options.GID, root: os.Geteuid() == 0}
+	if err := opened.open(); err != nil {
+		opened.close()
+		return nil, err
+	}
+	return opened, nil
+}
+
+func (f *folder) open() error {
+	if err := f.directory.Mkdir(Folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("user %d must be able to write to the folder of spec.storage: %w", os.Geteuid(), err)
+	}
+	information, err := f.directory.Lstat(Folder)
+	if err != nil {
+		return err
+	}
+	if !information.IsDir() || f.root && owner(information) != 0 {
+		return foreign(Folder, information)
+	}
+	if f.own, err = f.directory.OpenRoot(Folder); err != nil {
+		return err
+	}
+	return f.removeTemporary()
+}
+
+func (f *folder) close() {
+	f.directory.Close()
+	if f.own != nil {
+		f.own.Close()
+	}
+}
+
+var temporary = regexp.MustCompile(`^[0-9]+\.bin(\` + digestSuffix + `)?\` + temporarySuffix + `$`)
+
+func (f *folder) removeTemporary() error {
+	entries, err := fs.ReadDir(f.own.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if temporary.MatchString(entry.Name()) {
+			if err := f.own.Remove(entry.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func name(size int64) string { return strconv.FormatInt(size, 10) + ".bin" }
+
+// find tells whether a file is there, whole, and moves it in if a version without a folder has left it beside.
+func (f *folder) find(size int64) (bool, error) {
+	there, err := f.isThere(f.own, size)
+	if there || err != nil {
+		return there, err
+	}
+	if beside, err := f.isThere(f.directory, size); !beside || err != nil {
+		return false, nil // what is there besides is somebody else's
+	}
+	for _, one := range []string{name(size), name(size) + digestSuffix} {
+		if err := f.directory.Rename(one, Folder+"/"+one); err != nil {
+			return false, err
+		}
+	}
+	return f.isThere(f.own, size)
+}
+
+func (f *folder) isThere(root *os.Root, size int64) (bool, error) {
+	content, err := f.bytes(root, name(size))
+	if err != nil {
+		return false, err
+	}
+	digest, err := f.bytes(root, name(size)+digestSuffix)
+	return content == size && digest > 0, err
+}
+
+// bytes is how long a file is, 0 if there is none. It is refused unless it is as we make it: links lead elsewhere.
+func (f *folder) bytes(root *os.Root, name string) (int64, error) {
+	information, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if !information.Mode().IsRegular() || links(information) != 1 || f.root && owner(information) != f.uid {
+		return 0, foreign(Folder+"/"+name, information)
+	}
+	return information.Size(), nil
+}
+
+func owner(information fs.FileInfo) int { return int(information.Sys().(*syscall.Stat_t).Uid) }
+
+func links(information fs.FileInfo) int { return int(information.Sys().(*syscall.Stat_t).Nlink) }
+
+func foreign(name string, information fs.FileInfo) error {
+	message := fmt.Sprintf("%s in the folder of spec.storage is not as tierbench makes it (%v, owner %d, links %d): take it away on "+
+		"the node, or write another path", name, information.Mode(), owner(information), links(information))
+	return &contract.Failure{Reason: "ForeignFile", Message: message}
+}
+
+// whole writes a file under another name, makes sure that it is on the disk, and then gives it its name.
+func (f *folder) whole(name string, fill func(*os.File) error) error {
+	file, err := f.own.OpenFile(name+temporarySuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	if err = fill(file); err == nil {
+		err = errors.Join(f.give(file), file.Sync())
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = f.own.Rename(name+temporarySuffix, name)
+	}
+	if err != nil {
+		return errors.Join(err, f.own.Remove(name+temporarySuffix))
+	}
+	return f.sync()
+}
+
+// give lets everybody read a file, and makes its owner the one that asks about its pages. It goes by the open file: a name
+// may be another file's by now.
+func (f *folder) give(file *os.File) error {
+	if err := file.Chmod(0o644); err != nil || !f.root {
+		return err
+	}
+	return file.Chown(f.uid, f.gid)
+}
+
+func (f *folder) sync() error {
+	directory, err := f.own.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(directory.Sync(), directory.Close())
+}

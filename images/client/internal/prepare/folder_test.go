@@ -1,0 +1,176 @@
+package prepare
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"tierbench.io/client/internal/contract"
+)
+
+// rootly gives files away, as only root can, and notes how the directory is.
+func rootly(t *testing.T, mode os.FileMode) (Options, func()) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("only root can give files away: run this test as root")
+	}
+	given, _ := options(t, 1000)
+	given.UID, given.GID = 65532, 65533
+	if err := os.Chmod(given.Directory, mode); err != nil {
+		t.Fatal(err)
+	}
+	return given, func() { expect(t, given.Directory, mode, 0, 0) }
+}
+
+func expect(t *testing.T, path string, mode os.FileMode, uid, gid uint32) {
+	t.Helper()
+	information, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := information.Sys().(*syscall.Stat_t)
+	if information.Mode().Perm() != mode || is.Uid != uid || is.Gid != gid {
+		t.Errorf("%s: mode %o, owner %d:%d", path, information.Mode().Perm(), is.Uid, is.Gid)
+	}
+}
+
+func put(t *testing.T, path, content string, uid int) {
+	t.Helper()
+	if err := errors.Join(os.WriteFile(path, []byte(content), 0o600), os.Chown(path, uid, uid)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRootGivesFilesAwayAndLeavesTheDirectoryAsItIs(t *testing.T) {
+	given, directoryAsBefore := rootly(t, 0o700)
+	for range 2 {
+		if err := Run(t.Context(), given); err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range []string{"1000.bin", "1000.bin.sha256"} {
+			expect(t, filepath.Join(given.folder(), one), 0o644, 65532, 65533)
+		}
+		expect(t, given.folder(), 0o755, 0, 0)
+		directoryAsBefore()
+	}
+}
+
+func TestWhatOthersHaveBesideTheFolderIsLeftAlone(t *testing.T) {
+	given, directoryAsBefore := rootly(t, 0o711)
+	beside := func(name string) string { return filepath.Join(given.Directory, name) }
+	put(t, beside("secret"), "secret", 0)
+	put(t, beside("1000.bin"), strings.Repeat("s", 1000), 0)
+	put(t, beside("1000.bin.sha256"), "digest", 65532)
+	put(t, beside("7.bin.part"), "half", 65532)
+	if err := os.Symlink("secret", beside("passwd")); err != nil {
+		t.Fatal(err)
+	}
+	if err := Run(t.Context(), given); err != nil {
+		t.Fatal(err)
+	}
+	directoryAsBefore()
+	expect(t, beside("secret"), 0o600, 0, 0)
+	expect(t, beside("1000.bin"), 0o600, 0, 0)
+	if found := names(t, given.Directory); found != "1000.bin 1000.bin.sha256 7.bin.part _tierbench passwd secret" {
+		t.Errorf("there is %s", found)
+	}
+	if found := names(t, given.folder()); found != "1000.bin 1000.bin.sha256" {
+		t.Errorf("there is %s in the folder", found)
+	}
+	if string(read(t, given.Directory, "1000.bin")) != strings.Repeat("s", 1000) {
+		t.Error("a file of somebody else was written to")
+	}
+}
+
+func TestFilesOfVersionsWithoutAFolderAreMovedIntoIt(t *testing.T) {
+	given, directoryAsBefore := rootly(t, 0o755)
+	old := strings.Repeat("o", 1000)
+	put(t, filepath.Join(given.Directory, "1000.bin"), old, 65532)
+	put(t, filepath.Join(given.Directory, "1000.bin.sha256"), "digest", 65532)
+	put(t, filepath.Join(given.Directory, "2000.bin"), "of another run", 65532)
+	if err := Run(t.Context(), given); err != nil {
+		t.Fatal(err)
+	}
+	directoryAsBefore()
+	if string(read(t, given.folder(), "1000.bin")) != old || string(read(t, given.folder(), "1000.bin.sha256")) != "digest" {
+		t.Error("the file was written again")
+	}
+	if found := names(t, given.Directory); found != "2000.bin _tierbench" {
+		t.Errorf("there is %s", found)
+	}
+}
+
+func TestLinksAndFilesOfOthersAreRefused(t *testing.T) {
+	for name, spoil := range map[string]func(given Options, file, secret string) error{
+		"the folder is a link": func(given Options, _, secret string) error {
+			return errors.Join(os.RemoveAll(given.folder()), os.Symlink(filepath.Dir(secret), given.folder()))
+		},
+		"the folder is a link within the directory": func(given Options, _, _ string) error {
+			return errors.Join(os.Rename(given.folder(), given.folder()+"2"), os.Symlink(Folder+"2", given.folder()))
+		},
+		"the folder is somebody else's": func(given Options, _, _ string) error { return os.Chown(given.folder(), 1000, 1000) },
+		"the folder is a file": func(given Options, _, _ string) error {
+			return errors.Join(os.RemoveAll(given.folder()), os.WriteFile(given.folder(), nil, 0o600))
+		},
+		"a file is a link": func(_ Options, file, secret string) error {
+			return errors.Join(os.Remove(file), os.Symlink(secret, file))
+		},
+		"a file is a hard link": func(_ Options, file, secret string) error {
+			return errors.Join(os.Remove(file), os.Link(secret, file))
+		},
+		"a digest is a link": func(_ Options, file, secret string) error {
+			return errors.Join(os.Remove(file+digestSuffix), os.Symlink(secret, file+digestSuffix))
+		},
+		"a file is somebody else's": func(_ Options, file, _ string) error { return os.Chown(file, 0, 0) },
+		"a file is a folder":        func(_ Options, file, _ string) error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o700)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			given, directoryAsBefore := rootly(t, 0o755)
+			if err := Run(t.Context(), given); err != nil {
+				t.Fatal(err)
+			}
+			elsewhere := t.TempDir()
+			if err := os.Chmod(elsewhere, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			secret := filepath.Join(elsewhere, "secret")
+			put(t, secret, strings.Repeat("s", 1000), 0)
+			if err := spoil(given, filepath.Join(given.folder(), "1000.bin"), secret); err != nil {
+				t.Fatal(err)
+			}
+			before := names(t, given.Directory)
+			var failure *contract.Failure
+			if err := Run(t.Context(), given); !errors.As(err, &failure) || failure.Reason != "ForeignFile" || !strings.Contains(failure.Message, "take it away on the node") {
+				t.Errorf("it ended with %v", err)
+			}
+			directoryAsBefore()
+			expect(t, elsewhere, 0o700, 0, 0)
+			expect(t, secret, 0o600, 0, 0)
+			if found := names(t, elsewhere); found != "secret" {
+				t.Errorf("there is %s elsewhere", found)
+			}
+			if found := names(t, given.Directory); found != before {
+				t.Errorf("there is %s, not %s", found, before)
+			}
+		})
+	}
+}
+
+func TestALinkInPlaceOfAPartIsNotWrittenThrough(t *testing.T) {
+	given, _ := rootly(t, 0o755)
+	secret := filepath.Join(t.TempDir(), "secret")
+	put(t, secret, "secret", 0)
+	if err := errors.Join(os.Mkdir(given.folder(), 0o755), os.Symlink(secret, filepath.Join(given.folder(), "1000.bin.part"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := Run(t.Context(), given); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, secret, 0o600, 0, 0)
+	if string(read(t, filepath.Dir(secret), "secret")) != "secret" {
+		t.Error("a file elsewhere was written to")
+	}
+}

@@ -1,0 +1,151 @@
+"""What a run is held to when it has ended: its constraints, the run before it, and the baseline. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tierbench.advice.comparison import Change, compare
+from tierbench.advice.constraints import Breach, breaches
+from tierbench.advice.workload import items, sort_results
+from tierbench.api.limits import Limits
+from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.domain import reasons
+from tierbench.domain.actions import Event
+from tierbench.domain.conditions import Said
+from tierbench.domain.run import Run
+from tierbench.results.levels import levels_in_short
+from tierbench.results.quantities import main_quantity, rate_quantity
+from tierbench.results.units import percent, show, title
+
+_NAMED: Final = 3
+
+Pair = tuple[str, str]
+"""Server class and client class."""
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """Conditions, and the events that go with them."""
+
+    said: tuple[Said, ...]
+    events: tuple[Event, ...]
+
+
+def assess(run: Run) -> Assessment:
+    """The conditions Passed (if there are constraints) and Regressed of a run that has ended."""
+    passed, regressed = _passed(run), _regressed(run)
+    said = (regressed,) if passed is None else (passed, regressed)
+    events = [] if passed is None else [Event(passed.reason, passed.message, warning=not passed.status)]
+    if regressed.status or regressed.reason == reasons.BASELINE_NOT_FOUND:
+        events.append(Event(regressed.reason, regressed.message, warning=True))
+    return Assessment(said, tuple(events))
+
+
+def begun(run: Run) -> tuple[Said, ...]:
+    """The same conditions while the run is under way: nobody who waits for them must see those of the run before."""
+    message = "The run is under way."
+    policy = run.spec.run_policy
+    said = [Said(reasons.REGRESSED, False, reasons.RUNNING, message)]
+    if policy.constraints != Limits():
+        said.append(Said(reasons.PASSED, False, reasons.RUNNING, message))
+    if policy.schedule is not None:
+        said.append(Said(reasons.RECURRING, True, reasons.RUNNING, f"{message} The next is planned when it has ended."))
+    return tuple(said)
+
+
+def _results(run: Run, number: int) -> tuple[BenchmarkResult, ...]:
+    return tuple(result for _, result in sorted(run.observed.results.items()) if result.spec.run == number)
+
+
+def _passed(run: Run) -> Said | None:
+    constraints = run.spec.run_policy.constraints
+    if constraints == Limits():
+        return None
+    results = _results(run, run.status.number)
+    failed = sum(result.status.phase is ResultPhase.FAILED for result in results)
+    broken = [f"{failed} cases failed."] if failed else []
+    broken += [f"{place}: {breach.message}" for place, breach in _breaches(run, results)]
+    if broken:
+        return Said(reasons.PASSED, False, reasons.CONSTRAINTS_BROKEN, _first(broken))
+    return Said(reasons.PASSED, True, reasons.CONSTRAINTS_MET, "Every case keeps to spec.runPolicy.constraints.")
+
+
+def _breaches(run: Run, results: Sequence[BenchmarkResult]) -> Iterator[tuple[str, Breach]]:
+    kind, constraints = run.observed.owner.kind, run.spec.run_policy.constraints
+    places: dict[tuple[str, str], list[BenchmarkResult]] = {}
+    for result in results:
+        places.setdefault((result.spec.server.node_class, result.spec.client.node_class), []).append(result)
+    for (server, client), found in places.items():
+        for breach in breaches(sort_results(found, items(None)), server, constraints, kind):
+            if not breach.unsure:
+                yield f"{server} to {client}", breach
+
+
+def _regressed(run: Run) -> Said:
+    policy, number = run.spec.run_policy, run.status.number
+    kept = sorted({result.spec.run for result in run.observed.results.values()} - {number})
+    before = [each for each in kept if each < number][-1:]
+    baseline = policy.baseline_run if policy.baseline_run != number else None
+    if baseline is not None and baseline not in kept:
+        there = f"; these are: {', '.join(map(str, kept))}" if kept else ""
+        message = f"Run {baseline} is not kept, so nothing can be compared with it{there}. See runPolicy.baselineRun."
+        return Said(reasons.REGRESSED, False, reasons.BASELINE_NOT_FOUND, message)
+    against = dict.fromkeys([*before, *([baseline] if baseline is not None else [])])
+    if not against:
+        return Said(reasons.REGRESSED, False, reasons.NO_EARLIER_RUN, "There is no other run to compare with.")
+    now = _circumstances(_results(run, number))
+    earlier = {other: _circumstances(_results(run, other)) for other in against}
+    worse = [_words(change, other) for other, were in earlier.items() for change in _worse(run, other, were, now)]
+    if worse:
+        return Said(reasons.REGRESSED, True, reasons.WORSE_THAN_BEFORE, _first(worse))
+    unlike = [words for other, were in earlier.items() for words in _unlike(other, were, now)]
+    if unlike:
+        message = f"{_first(unlike)} Pin runPolicy.baselineRun to a run of now, and later ones are compared with that."
+        return Said(reasons.REGRESSED, None, reasons.NOT_COMPARABLE, message)
+    names = " and ".join(f"run {other}" for other in against)
+    message = f"No case is shown to be worse than in {names} by more than {policy.tolerance_percent} %."
+    return Said(reasons.REGRESSED, False, reasons.NOT_WORSE, message)
+
+
+def _circumstances(results: Iterable[BenchmarkResult]) -> dict[Pair, frozenset[str]]:
+    """Nodes and versions of engines: where they differ, they may be why the numbers do."""
+    found: dict[Pair, frozenset[str]] = {}
+    for result in results:
+        spec, engine = result.spec, result.status.engine
+        if result.status.phase is ResultPhase.MEASURED and engine is not None:
+            nodes = {place.node for place in (spec.server, spec.client, *spec.clients) if place.node}
+            pair = (spec.server.node_class, spec.client.node_class)
+            found[pair] = found.get(pair, frozenset()) | nodes | {f"{engine.name} {engine.version}"}
+    return found
+
+
+def _unlike(other: int, were: Mapping[Pair, frozenset[str]], now: Mapping[Pair, frozenset[str]]) -> Iterator[str]:
+    for pair, before in were.items():
+        if pair in now and now[pair] != before:
+            gone, come = (", ".join(sorted(names)) or "nothing" for names in (before - now[pair], now[pair] - before))
+            yield f"{' to '.join(pair)}: run {other} was of {gone} where this is of {come}."
+
+
+def _worse(
+    run: Run, other: int, were: Mapping[Pair, frozenset[str]], now: Mapping[Pair, frozenset[str]]
+) -> Iterator[Change]:
+    kind, tolerance = run.observed.owner.kind, run.spec.run_policy.tolerance_percent / 100
+    for quantity in dict.fromkeys((main_quantity(kind), rate_quantity(kind))):
+        for change in compare(_results(run, other), _results(run, run.status.number), quantity):
+            pair = (change.server, change.client)
+            if change.worse(tolerance) and were.get(pair) == now.get(pair):
+                yield change
+
+
+def _words(change: Change, other: int) -> str:
+    levels, share = levels_in_short(change.levels), change.share
+    by = "" if share is None else f", {percent(abs(share))} worse"
+    values = f"{show(change.quantity, change.second.mean)} instead of {show(change.quantity, change.first.mean)}"
+    return (
+        f"{levels}, {change.server} to {change.client}: {title(change.quantity).lower()} {values} in run {other}{by}."
+    )
+
+
+def _first(sentences: Sequence[str]) -> str:
+    rest = len(sentences) - _NAMED
+    return " ".join([*sentences[:_NAMED], *([f"And {rest} more."] if rest > 0 else [])])

@@ -1,0 +1,81 @@
+"""Complete, or Failed if nothing could be measured: a run ends, and the next is waited for."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from tierbench.advice.matrix import runs
+from tierbench.advice.words import answer_of_run
+from tierbench.api.benchmark import Phase
+from tierbench.api.timestamps import format_time, parse_time
+from tierbench.domain import reasons
+from tierbench.domain.actions import Action, Decision, DeleteBenchmark, DeleteResult, Event
+from tierbench.domain.assessment import assess
+from tierbench.domain.conditions import Said
+from tierbench.domain.leave import leave
+from tierbench.domain.observed import Observed
+from tierbench.domain.run import Run
+from tierbench.domain.schedule import plan_next, seconds_to_next, warnings
+from tierbench.domain.status import report
+
+_MAXIMUM_ANSWER: Final = 1024
+
+
+def finish(run: Run) -> Decision:
+    """Ends the run: nodes cleared and given back, old runs removed, the outcome said."""
+    leaving = leave(run.observed, run.now)
+    if leaving is not None:
+        return Decision(report(run, Phase.RUNNING), leaving.actions, wait_seconds=leaving.wait_seconds)
+    run = Run(run.observed, run.status.model_copy(update={"completion_time": format_time(run.now)}), run.now)
+    draft = report(run, Phase.COMPLETE)
+    counts = draft.cases
+    measured = counts.total - counts.failed
+    message = (
+        f"{measured} of {counts.total} cases measured, {counts.invalid} of them not valid, {counts.failed} failed."
+    )
+    if measured:
+        reason = reasons.SOME_CASES_FAILED if counts.failed else reasons.ALL_CASES_MEASURED
+        phase, complete = Phase.COMPLETE, True
+    else:
+        phase, complete, reason = Phase.FAILED, False, reasons.NO_CASE_MEASURED
+        message += " See the events, and the reasons in `kubectl get results -o yaml`."
+    said = (
+        Said(reasons.COMPLETE, complete, reason, message),
+        Said(reasons.FAILED, not complete, reason, message),
+        Said(reasons.SERVER_READY, False, reason, "The run has ended."),
+    )
+    held = assess(run)
+    status = report(run, phase, *said, *held.said).model_copy(
+        update={"remaining_seconds": None, "answer": _answer(run)}
+    )
+    events = (Event(reason, message, warning=not complete or counts.failed > 0), *held.events)
+    return Decision(status, _prune(run), events)
+
+
+def _answer(run: Run) -> str:
+    results = [result for case in run.cases if (result := run.result(case)) is not None]
+    return " ".join(answer_of_run(found) for found in runs(results))[:_MAXIMUM_ANSWER]
+
+
+def _prune(run: Run) -> tuple[Action, ...]:
+    policy, results = run.spec.run_policy, run.observed.results
+    oldest_kept = run.status.number - policy.history + 1
+    return tuple(
+        DeleteResult(name)
+        for name, result in sorted(results.items())
+        if result.spec.run < oldest_kept and result.spec.run != policy.baseline_run
+    )
+
+
+def wait_for_next(observed: Observed, now: datetime) -> Decision:
+    """Nothing is due but, perhaps, the next run or the end of its time to live."""
+    leaving = leave(observed, now)
+    if leaving is not None:
+        return Decision(observed.benchmark.status, leaving.actions, wait_seconds=leaving.wait_seconds)
+    status, policy = plan_next(observed.benchmark, now), observed.benchmark.spec.run_policy
+    wait, events = seconds_to_next(status, now), warnings(observed.benchmark.status, status)
+    if policy.ttl_seconds is None or status.run is None or status.run.completion_time is None:
+        return Decision(status, events=events, wait_seconds=wait)
+    end = parse_time(status.run.completion_time) + timedelta(seconds=policy.ttl_seconds)
+    if now >= end:
+        return Decision(status, (DeleteBenchmark(),))
+    return Decision(status, events=events, wait_seconds=min(wait, (end - now).total_seconds()))

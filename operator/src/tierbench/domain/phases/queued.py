@@ -1,0 +1,62 @@
+"""Queued: until a benchmark has all of its nodes alone it waits for others, and says for whom."""
+
+from datetime import timedelta
+from typing import Final
+
+from tierbench.api.benchmark import Phase
+from tierbench.domain import reasons
+from tierbench.domain.actions import AcquireLeases, Decision, DeleteJob, Event
+from tierbench.domain.conditions import Said
+from tierbench.domain.phases.pending import NOT_SUSPENDED
+from tierbench.domain.run import Run
+from tierbench.domain.status import report
+
+_MARGIN: Final = timedelta(seconds=60)
+
+
+def hold(run: Run, seconds: int) -> AcquireLeases:
+    """The Leases of all nodes of the run, for so long and a margin."""
+    return AcquireLeases(run.needed_nodes, run.now + timedelta(seconds=seconds) + _MARGIN)
+
+
+def hold_nodes(run: Run) -> Decision | None:
+    """Has every needed node for this benchmark alone, or waits in the queue and says for whom."""
+    observed = run.observed
+    if not run.due or _holds_all(run):
+        return None
+    others = [
+        lease
+        for node in run.needed_nodes
+        if (lease := observed.leases.get(node))
+        and lease.holder not in {"", observed.holder}
+        and lease.expires > run.now
+    ]
+    if not others and not observed.ahead:
+        leases = hold(run, run.spec.timeouts.server_ready_seconds)
+        said = Said(reasons.QUEUED, False, reasons.NODES_HELD, f"Has {', '.join(run.needed_nodes)} for itself.")
+        return Decision(report(run, Phase.RUNNING, said, NOT_SUSPENDED), (leases,), wait_seconds=0)
+    if others:
+        who = "; ".join(f"{lease.node} is in use by {_who(lease.holder)}" for lease in others)
+        said = Said(reasons.QUEUED, True, reasons.NODES_BUSY, f"{who}. Goes on by itself when they are free.")
+    else:
+        message = f"{', '.join(observed.ahead)} waits for the same nodes for longer. Goes on by itself after it."
+        said = Said(reasons.QUEUED, True, reasons.OLDER_BENCHMARK_WAITS, message)
+    queued_before = any(
+        item.type == reasons.QUEUED and item.status == "True" for item in observed.benchmark.status.conditions
+    )
+    events = () if queued_before else (Event(reasons.QUEUED, said.message),)
+    # A client whose lease was lost (its operator was away for longer than it lasted) must not measure any further.
+    stop = tuple(DeleteJob(job.name) for job in observed.jobs if not job.deleting)
+    return Decision(report(run, Phase.QUEUED, said, NOT_SUSPENDED), stop, events)
+
+
+def _holds_all(run: Run) -> bool:
+    leases = run.observed.leases
+    return all(
+        (lease := leases.get(node)) is not None and lease.holder == run.observed.holder and lease.expires > run.now
+        for node in run.needed_nodes
+    )
+
+
+def _who(holder: str) -> str:
+    return "/".join(holder.split("/")[:2])

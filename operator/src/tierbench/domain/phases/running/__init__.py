@@ -1,0 +1,1 @@
+"""Running: the preflight, then of each case serve, start, follow, fold, conclude."""

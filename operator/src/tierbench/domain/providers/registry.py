@@ -1,0 +1,40 @@
+"""The providers that there are, by the name that a slot bears."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Final
+
+from tierbench.api.broker_server import KafkaProvider
+from tierbench.domain.actions import Action
+from tierbench.domain.observed import Surroundings
+from tierbench.domain.provided import ProviderApi
+from tierbench.domain.providers import standalone
+from tierbench.domain.providers.provider import Provider
+from tierbench.domain.providers.strimzi import provider as strimzi
+from tierbench.workloads.plan import EXTERNAL, STANDALONE, Slot
+from tierbench.workloads.workload import ServerSite
+
+# All that comes up of a server that is there already is its agent, and that as a server of ours does.
+PROVIDERS: Final[Mapping[str, Provider]] = {
+    STANDALONE: standalone,
+    KafkaProvider.STRIMZI: strimzi,
+    EXTERNAL: standalone,
+}
+_ALL: Final = tuple(dict.fromkeys(PROVIDERS.values()))
+APIS: Final = tuple(provider.API for provider in _ALL if provider.API is not None)
+
+
+def apis(slots: Iterable[Slot]) -> tuple[ProviderApi, ...]:
+    """What has to be looked at of other operators for these servers."""
+    asked = {PROVIDERS[slot.provider].API for slot in slots}
+    return tuple(api for api in APIS if api in asked)
+
+
+def in_the_way(here: Surroundings, keep: ServerSite) -> str:
+    """Who has another server than this one to take down first: two at once would measure each other."""
+    return next((name for name, provider in PROVIDERS.items() if provider.remains(here, keep)), "")
+
+
+def retire(here: Surroundings, now: datetime, keep: ServerSite | None = None) -> tuple[Action, ...]:
+    """The next step on the way out, of all servers but one."""
+    return tuple(action for provider in _ALL for action in provider.retire(here, now, keep))

@@ -1,0 +1,1 @@
+"""Strimzi, which is asked for a Kafka."""

@@ -1,0 +1,189 @@
+"""A server that Strimzi brings up: whether it can, how far it is, and in which order it goes."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from tierbench.api.benchmark import Phase
+from tierbench.domain import reasons
+from tierbench.domain.actions import Action, Decision, DeleteProvided, DropFinalizers
+from tierbench.domain.conditions import Said
+from tierbench.domain.observed import Surroundings, out_of_reach
+from tierbench.domain.provided import Provided, ProvidedObject, ProviderApi
+from tierbench.domain.providers import standalone
+from tierbench.domain.providers.strimzi.view import strimzi_object
+from tierbench.domain.run import Run
+from tierbench.domain.status import report
+from tierbench.domain.views import PodView, Problem
+from tierbench.workloads.plan import Case
+from tierbench.workloads.providers.strimzi import ARCHITECTURES, GROUP, KINDS, ROLE, strimzi_names
+from tierbench.workloads.workload import RunningServer, ServerSite, Workload
+
+API: Final = ProviderApi(
+    group=GROUP,
+    versions=("v1", "v1beta2"),
+    kinds=KINDS,
+    role=ROLE,
+    makers=frozenset({"StrimziPodSet", "ReplicaSet", "Kafka"}),
+    view=strimzi_object,
+)
+_LOOK_AGAIN_SECONDS: Final = 2.0  # nothing wakes the loop when Strimzi says something
+_ORDER: Final = (("KafkaTopic",), ("KafkaUser", "Kafka"), ("KafkaNodePool",))
+_ANSWERED: Final = ("Kafka", "KafkaUser", "KafkaTopic")
+_SILENCE: Final = 3  # times as long as a pod may take to find its node: Strimzi may be starting, too
+_HUNG: Final = timedelta(seconds=30)
+
+
+def obstacle(run: Run, site: ServerSite) -> Problem | None:
+    """Why Strimzi cannot bring this server up, known before it is asked."""
+    strimzi, node = _seen(run.observed), run.observed.nodes.get(site.node)
+    if not strimzi.installed:
+        message = (
+            f"There is no Strimzi: the cluster does not serve {GROUP}. Install Strimzi, or write provider: Standalone."
+        )
+        return Problem(reasons.STRIMZI_NOT_FOUND, message)
+    if not strimzi.version:
+        message = (
+            "The Strimzi that is installed is too old: it serves no KafkaNodePool in v1 or v1beta2. "
+            "Upgrade it to 0.48 or newer, or write provider: Standalone."
+        )
+        return Problem(reasons.STRIMZI_TOO_OLD, message)
+    if node is not None and node.architecture not in ARCHITECTURES:
+        message = (
+            f"Strimzi has no image for {node.architecture}, which node {site.node} is: leave its class out, "
+            "or write provider: Standalone."
+        )
+        return Problem(reasons.NO_IMAGE_FOR_ARCHITECTURE, message)
+    return None
+
+
+def bring_up(
+    run: Run, workload: Workload, site: ServerSite, current: Case | None, strays: tuple[Action, ...]
+) -> RunningServer | Problem | Decision:
+    """The agent as a server of ours is, and beside it what Strimzi is asked for."""
+    complete = {item.kind for item in _mine(run, site)} == set(KINDS)
+    site = replace(site, api_version=f"{GROUP}/{_seen(run.observed).version}")
+    server = standalone.bring_up(run, workload, site, current, strays, complete=complete)
+    if not isinstance(server, RunningServer):
+        return server
+    problem, lacking = _problem(run, site), _lacking(run, site)
+    if problem is not None:
+        return problem
+    if lacking:
+        message = f"Strimzi starts Kafka on {site.node}; not ready yet: {', '.join(lacking)}."
+        said = Said(reasons.SERVER_READY, False, reasons.STARTING, message)
+        status = report(run, Phase.RUNNING, said, current=current)
+        return Decision(status, wait_seconds=_LOOK_AGAIN_SECONDS)
+    listeners = next((item.listeners for item in _mine(run, site) if item.kind == "Kafka"), {})
+    return replace(server, listeners=listeners)
+
+
+def _lacking(run: Run, site: ServerSite) -> tuple[str, ...]:
+    """What of the server is not ready yet. Kafka stays Ready for a while when its pod is not, so both are asked."""
+    ready = {item.kind for item in _mine(run, site) if item.ready and item.deleted is None}
+    kinds = tuple(kind for kind in _ANSWERED if kind not in ready)
+    pod = _broker(run, site)
+    stands = pod is not None and pod.ready and not pod.deleting and pod.node == site.node
+    return kinds if stands else (*kinds, f"pod {_pod_name(run, site)}")
+
+
+def _problem(run: Run, site: ServerSite) -> Problem | None:
+    """What the server will not recover from. What a pod says comes first: Strimzi hears of it late."""
+    return _pod_problem(run, site) or _refusal(run, site) or _silence(run, site)
+
+
+def _pod_problem(run: Run, site: ServerSite) -> Problem | None:
+    """Of the broker, and until all is ready of the operators of its topics and users."""
+    name, starting = _pod_name(run, site), _lacking(run, site)
+    for pod in _pods(run, site):
+        found = pod.problem
+        if found is None or not (pod.name == name or starting):
+            continue
+        if not found.transient or run.now - pod.created > _patience(run):
+            hint = "" if pod.name == name else ": it may use any node that this run does not measure, and needs one"
+            return Problem(found.reason, f"{pod.name}: {found.message}{hint}")
+    return None
+
+
+def _refusal(run: Run, site: ServerSite) -> Problem | None:
+    for item in _mine(run, site):
+        since = item.refused_since or item.created
+        if item.refusal is not None and (not item.refusal.transient or run.now - since > _patience(run)):
+            return item.refusal
+    return None
+
+
+def _silence(run: Run, site: ServerSite) -> Problem | None:
+    """That nobody looks after Kafka, or that it takes too long."""
+    kafka = next((item for item in _mine(run, site) if item.kind == "Kafka"), None)
+    if kafka is None:
+        return None
+    age, namespace = run.now - kafka.created, run.observed.owner.namespace
+    if not kafka.answered and age > _SILENCE * _patience(run):
+        message = (
+            f"No Strimzi looks after namespace {namespace}: Kafka {kafka.name} has had no status for "
+            f"{age.total_seconds():.0f} s. Let Strimzi watch {namespace} (watchNamespaces or "
+            "watchAnyNamespace of its chart) and see that it runs, or write provider: Standalone."
+        )
+        return Problem(reasons.STRIMZI_NOT_WATCHING, message)
+    limit, missing = run.spec.timeouts.server_ready_seconds, _lacking(run, site)
+    if missing and age > timedelta(seconds=limit):
+        message = (
+            f"Strimzi had not brought up {', '.join(missing)} of {kafka.name} within {limit} s: "
+            "see `kubectl describe kafka`, or raise spec.timeouts.serverReadySeconds"
+        )
+        return Problem(reasons.SERVER_NOT_READY, message)
+    return None
+
+
+def remains(here: Surroundings, keep: ServerSite | None) -> bool:
+    """Whether Strimzi has anything of another server still there: it would disturb what is measured."""
+    kept = _place(keep)
+    if any((item.run, item.slot) != kept for item in _seen(here).objects):
+        return True
+    pods = (pod for pod in here.pods if pod.role == ROLE and (pod.run, pod.slot) != kept)
+    return any(not out_of_reach(here, pod) for pod in pods)
+
+
+def retire(here: Surroundings, now: datetime, keep: ServerSite | None) -> tuple[Action, ...]:
+    """Topics go first, while their operator lives, then users and Kafka, then the pools. A topic that hangs all the
+    same is let go, or its namespace could never be deleted."""
+    kept, strimzi = _place(keep), _seen(here)
+    objects = [item for item in strimzi.objects if (item.run, item.slot) != kept]
+    going = next((found for kinds in _ORDER if (found := [item for item in objects if item.kind in kinds])), [])
+    api_version = f"{GROUP}/{strimzi.version}"
+    topics = (item for item in going if item.kind == "KafkaTopic")
+    hung = [item for item in topics if item.deleted is not None and now - item.deleted > _HUNG]
+    return (
+        *(DeleteProvided(api_version, item.kind, item.name) for item in going if item.deleted is None),
+        *(DropFinalizers(api_version, item.kind, item.name) for item in hung),
+    )
+
+
+def _patience(run: Run) -> timedelta:
+    return timedelta(seconds=run.spec.timeouts.scheduling_seconds)
+
+
+def _seen(here: Surroundings) -> Provided:
+    return here.provided.get(GROUP, Provided())
+
+
+def _place(site: ServerSite | None) -> tuple[int, int] | None:
+    return None if site is None else (site.run, site.slot_index)
+
+
+def _mine(run: Run, site: ServerSite) -> tuple[ProvidedObject, ...]:
+    return _seen(run.observed).of(site.run, site.slot_index)
+
+
+def _pods(run: Run, site: ServerSite) -> tuple[PodView, ...]:
+    pods = run.observed.pods
+    return tuple(pod for pod in pods if pod.role == ROLE and (pod.run, pod.slot) == _place(site))
+
+
+def _pod_name(run: Run, site: ServerSite) -> str:
+    return strimzi_names(run.observed.owner, site.run, site.slot_index).pod
+
+
+def _broker(run: Run, site: ServerSite) -> PodView | None:
+    return next((pod for pod in _pods(run, site) if pod.name == _pod_name(run, site)), None)

@@ -1,0 +1,71 @@
+"""The status of a benchmark, written from what is observed."""
+
+from tierbench.api.benchmark import BenchmarkStatus, CaseCounts, CurrentCase, Phase
+from tierbench.api.contract import Outcome
+from tierbench.api.result import ResultPhase
+from tierbench.domain.conditions import Said, conditions
+from tierbench.domain.run import Run
+from tierbench.results.levels import levels_in_short
+from tierbench.workloads.plan import Case
+
+_START_SECONDS = 3.0
+
+
+def report(run: Run, phase: Phase, *said: Said, current: Case | None = None) -> BenchmarkStatus:
+    """The whole status of a benchmark with a run under way."""
+    benchmark = run.observed.benchmark
+    counts = _count(run)
+    return BenchmarkStatus(
+        observed_generation=benchmark.metadata.generation,
+        phase=phase,
+        progress=f"{counts.ended}/{counts.total}",
+        remaining_seconds=remaining_seconds(run),
+        cases=counts,
+        current=None if current is None else _current(run, current),
+        run=run.status,
+        answer=benchmark.status.answer,
+        conditions=conditions(benchmark, said, run.now),
+    )
+
+
+def _count(run: Run) -> CaseCounts:
+    statuses = [result.status for case in run.cases if (result := run.result(case)) is not None]
+    return CaseCounts(
+        total=len(run.cases),
+        ended=len(run.cases) - len(run.due),
+        failed=sum(status.phase is ResultPhase.FAILED for status in statuses),
+        invalid=sum(status.phase is ResultPhase.MEASURED and status.valid is False for status in statuses),
+    )
+
+
+def case_words(case: Case) -> str:
+    """A case in a few words."""
+    return f"{levels_in_short(case.levels)}, {case.server.node_class} to {case.client_class}"
+
+
+def _current(run: Run, case: Case) -> CurrentCase:
+    result = run.result(case)
+    trials = () if result is None else result.status.trials
+    return CurrentCase(
+        name=case_words(case),
+        result=run.result_name(case),
+        trials=sum(not trial.warmup for trial in trials),
+        of=run.spec.repetitions,
+    )
+
+
+def remaining_seconds(run: Run) -> int | None:
+    """Time left: what the measured cases took for their weight, and the start of a client for each to come."""
+    weigh = run.observed.workload.weight
+    spent = weight = 0.0
+    for case in run.cases:
+        result = run.result(case)
+        if result is None or result.status.phase is not ResultPhase.MEASURED:
+            continue
+        good = [trial for trial in result.status.trials if trial.outcome is Outcome.COMPLETED]
+        spent += sum(trial.duration_nanoseconds for trial in good) / 1e9
+        weight += weigh(case)
+    if not weight:
+        return None
+    left = sum(weigh(case) for case in run.due)
+    return round(spent / weight * left + _START_SECONDS * len(run.due))

@@ -1,0 +1,73 @@
+"""What could have spoiled the numbers of a case, and what explains them: rules of each kind, and of all."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tierbench.api.result import Note, ResultSpec, ResultTrial, Statistic
+from tierbench.results.quantities import main_quantity
+from tierbench.results.validity import broker, file_transfer, network, preflight
+
+SATURATED_CORE_SHARE: Final = 0.9
+WIDE_VARIATION: Final = 0.3
+NARROW_NANOSECONDS: Final = 10_000_000
+
+
+def facts(spec: ResultSpec, good: Sequence[ResultTrial], interruptions: int) -> tuple[Note, ...]:
+    """What explains the numbers and spoils nothing."""
+    notes = [
+        *file_transfer.facts(spec, good),
+        *broker.facts(good),
+        *network.facts(spec, good),
+        *preflight.facts(spec, good),
+    ]
+    if interruptions:
+        message = f"The client was lost {interruptions} time(s); a new one went on with the trial that was missing."
+        notes.append(Note(reason="Resumed", message=message))
+    return tuple(notes)
+
+
+def invalid(
+    spec: ResultSpec, counted: Sequence[ResultTrial], good: Sequence[ResultTrial], main: Statistic | None
+) -> tuple[Note, ...]:
+    """What could have spoiled the numbers; `main` is the quantity that the kind is read by."""
+    notes = [
+        *_incomplete(spec, counted, good),
+        *file_transfer.invalid(spec, good),
+        *broker.invalid(good),
+        *network.invalid(good),
+    ]
+    saturated = sum(map(_client_saturated, good))
+    if saturated:
+        message = f"In {saturated} of {len(good)} trials the client used all its CPU: it may be what was measured."
+        notes.append(Note(reason="ClientSaturated", message=message))
+    if good and all(trial.server is None for trial in good):
+        message = "The agent beside the server gave no sample: disk, cache and CPU of the server's node are unknown."
+        notes.append(Note(reason="ServerNotObserved", message=message))
+    if main is not None and _wide(main, main_quantity(spec.benchmark.kind)):
+        share = 100 * (main.standard_deviation or 0) / main.mean
+        message = f"The standard deviation is {share:.0f} % of the mean: repeat more often, or look for other load."
+        notes.append(Note(reason="SpreadTooWide", message=message))
+    return tuple(notes)
+
+
+def _incomplete(spec: ResultSpec, counted: Sequence[ResultTrial], good: Sequence[ResultTrial]) -> list[Note]:
+    notes = []
+    if len(counted) < spec.trials:
+        message = f"Only {len(counted)} of {spec.trials} trials were run."
+        notes.append(Note(reason="TrialsMissing", message=message))
+    if len(good) < len(counted):
+        message = f"{len(counted) - len(good)} of {len(counted)} trials failed and are not in the statistics."
+        notes.append(Note(reason="TrialsFailed", message=message))
+    return notes
+
+
+def _client_saturated(trial: ResultTrial) -> bool:
+    cores = (trial.client.cpu_limit_millicores or 1000) / 1000
+    return trial.client.cpu_nanoseconds >= SATURATED_CORE_SHARE * cores * trial.duration_nanoseconds
+
+
+def _wide(main: Statistic, quantity: str) -> bool:
+    """A spread of a few milliseconds is the noise of any machine, whatever share of a short time it is."""
+    spread = main.standard_deviation or 0
+    narrow = NARROW_NANOSECONDS if quantity.endswith("Nanoseconds") else 0
+    return spread > narrow and spread > WIDE_VARIATION * main.mean

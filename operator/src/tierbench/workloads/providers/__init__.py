@@ -1,0 +1,1 @@
+"""Who brings brokers up: what each makes for one, and how clients reach it."""

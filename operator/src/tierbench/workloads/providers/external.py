@@ -1,0 +1,34 @@
+"""Brokers that are there already: driven by their users' account, and neither deployed nor observed."""
+
+from typing import cast
+
+from tierbench.api.benchmark import Tls
+from tierbench.api.broker_server import External
+from tierbench.api.result import ServiceFacts
+from tierbench.workloads.agent import agent_manifests
+from tierbench.workloads.client_job import secret_items
+from tierbench.workloads.providers.provider import ACCOUNT, AGENT, Asked, Way
+from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite, secret
+
+
+def facts(asked: Asked, size: NodeSize) -> ServiceFacts:
+    """No more than its name."""
+    return ServiceFacts(name=asked.broker.name)
+
+
+def credentials(asked: Asked, site: ServerSite) -> Credentials:
+    """For the agent's token and the key for payloads: the rest is the user's."""
+    return Credentials(secret(asked.owner, site), certificate=asked.tls, account=True)
+
+
+def manifests(asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:
+    """The agent alone, where clients meet."""
+    return agent_manifests(asked.owner, asked.images, site)
+
+
+def way(asked: Asked, server: RunningServer, tls: Tls) -> Way:
+    """Where the user says that it is; account and CA are in the user's Secret."""
+    external = cast(External, asked.broker.external)
+    ca = () if tls is Tls.NONE else ("ca.crt",)
+    users = () if external.secret_ref is None else (secret_items(external.secret_ref.name, *ACCOUNT, *ca),)
+    return Way(external.address, (secret_items(server.site.attached, *AGENT), *users), account=bool(users))

@@ -1,0 +1,62 @@
+"""What a broker's provider is asked for. Each further module of this folder is one Provider, but for the registry."""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from tierbench.api.benchmark import Tls
+from tierbench.api.broker import BrokerSpec
+from tierbench.api.broker_server import Broker, Kafka
+from tierbench.api.result import ServiceFacts
+from tierbench.workloads.names import Owner
+from tierbench.workloads.workload import Credentials, Images, Manifest, NodeSize, RunningServer, ServerSite
+
+# Keys of a Secret.
+AGENT: Final = ("agent-token", "payload-key")
+ACCOUNT: Final = ("username", "password")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A broker of a benchmark."""
+
+    owner: Owner
+    spec: BrokerSpec
+    broker: Broker
+    images: Images
+
+    @property
+    def kafka(self) -> Kafka:
+        """What is asked of it, if it is a Kafka of ours."""
+        return self.broker.kafka or Kafka()
+
+    @property
+    def tls(self) -> bool:
+        """Whether any case uses TLS."""
+        return any(level is not Tls.NONE for level in self.spec.tls)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How clients reach a broker at host:port, and where their credentials and its CA are. `server_name` is the one
+    that it is known by, if not by its address."""
+
+    address: str
+    secrets: tuple[Manifest, ...]
+    account: bool = True
+    server_name: str | None = None
+
+
+class Provider(Protocol):
+    """Who brings a broker up."""
+
+    def facts(self, asked: Asked, size: NodeSize) -> ServiceFacts:
+        """What is kept of its making with each result."""
+
+    def credentials(self, asked: Asked, site: ServerSite) -> Credentials:
+        """The agent's token, an account, a key for payloads, and certificates if any case uses TLS."""
+
+    def manifests(self, asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:
+        """All objects of a server; the pod, the broker's or that of its agent, is the last."""
+
+    def way(self, asked: Asked, server: RunningServer, tls: Tls) -> Way:
+        """How clients reach a server that is ready."""

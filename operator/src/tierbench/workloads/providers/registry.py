@@ -1,0 +1,22 @@
+"""The providers of brokers that there are, by the name that a slot bears."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tierbench.api.broker_server import Broker, KafkaProvider
+from tierbench.workloads.plan import EXTERNAL, STANDALONE
+from tierbench.workloads.providers import external, standalone, strimzi
+from tierbench.workloads.providers.provider import Provider
+
+PROVIDERS: Final[Mapping[str, Provider]] = {
+    STANDALONE: standalone,
+    KafkaProvider.STRIMZI: strimzi,
+    EXTERNAL: external,
+}
+
+
+def provider_name(broker: Broker) -> str:
+    """Who brings it up."""
+    if broker.external is not None:
+        return EXTERNAL
+    return STANDALONE if broker.kafka is None else broker.kafka.provider

@@ -1,0 +1,211 @@
+"""Kafka as Strimzi brings it up: what is asked of it, the same for every version of its API."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tierbench.api.benchmark import Access, Tls
+from tierbench.api.broker_server import Kafka
+from tierbench.api.quantity import format_size
+from tierbench.api.result import ServiceFacts
+from tierbench.api.strimzi import Strimzi
+from tierbench.workloads.agent import agent_manifests
+from tierbench.workloads.client_job import secret_items
+from tierbench.workloads.kafka import heap_size, kafka_settings, storage_size
+from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, Owner
+from tierbench.workloads.pods import NO_SIDECARS, placement
+from tierbench.workloads.providers.provider import ACCOUNT, AGENT, Asked, Way
+from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite, secret
+
+GROUP: Final = "kafka.strimzi.io"
+ROLE: Final = "strimzi"
+KINDS: Final = ("KafkaNodePool", "Kafka", "KafkaUser", "KafkaTopic")
+ARCHITECTURES: Final = frozenset({"amd64", "arm64", "ppc64le", "s390x"})
+
+_PLAIN: Final = "plain"
+_TLS: Final = "tls"
+_CLUSTER: Final = "strimzi.io/cluster"
+_PORTS: Final = {_PLAIN: 9092, _TLS: 9093}
+_LISTENER_TYPES: Final = {Access.POD_IP: "internal", Access.CLUSTER_IP: "cluster-ip", Access.NODE_PORT: "nodeport"}
+_SCRAM: Final = "scram-sha-512"
+_MEBIBYTE: Final = 2**20
+_LONGEST_STEM: Final = 21
+_LONGEST_SETTING: Final = 63
+_GRACE_SECONDS: Final = 20
+_RESTRICTED: Final = {
+    "securityContext": {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+}
+_SMALL: Final = {
+    "jvmOptions": {"-Xmx": "96m"},
+    "resources": {"requests": {"cpu": "50m", "memory": "256Mi"}, "limits": {"memory": "256Mi"}},
+}
+# Until 0.47 Strimzi wants to be told that there is no ZooKeeper; later ones do not look.
+_KRAFT: Final = {"strimzi.io/kraft": "enabled", "strimzi.io/node-pools": "enabled"}
+# A starved broker that is asked too often or too briefly is killed for it.
+_PROBES: Final = {
+    "readinessProbe": {"initialDelaySeconds": 15, "timeoutSeconds": 15},
+    "livenessProbe": {"initialDelaySeconds": 60, "timeoutSeconds": 15, "failureThreshold": 6},
+}
+
+
+@dataclass(frozen=True)
+class StrimziNames:
+    """What Strimzi's objects for a server are called: never the same for two runs, nor for two benchmarks of a name.
+
+    Strimzi would take what has the name of something just deleted for that. Kafka, topic and user have one name.
+    """
+
+    kafka: str
+    pool: str
+
+    @property
+    def pod(self) -> str:
+        """The broker's pod."""
+        return f"{self.kafka}-{self.pool}-0"
+
+    @property
+    def authority(self) -> str:
+        """The Secret with the CA of the broker's certificate."""
+        return f"{self.kafka}-cluster-ca-cert"
+
+
+def strimzi_names(owner: Owner, run: int, slot_index: int) -> StrimziNames:
+    """The names for a server. Short enough for Strimzi to add its own words, within the 63 characters of a label."""
+    number = hashlib.sha256(f"{owner.uid}/{run}/{slot_index}".encode()).hexdigest()[:8]
+    stem = owner.server(run, slot_index)[:_LONGEST_STEM].rstrip("-")
+    return StrimziNames(f"{stem}-{number}", f"n-{number}")
+
+
+def facts(asked: Asked, size: NodeSize) -> ServiceFacts:
+    """What is set on purpose: what a standalone Kafka has, and what is particular to Strimzi."""
+    kafka = asked.kafka
+    options = kafka.strimzi or Strimzi()
+    claim = options.persistent_volume_claim
+    given = {f"{part}.{name}": value for part, of in _compute(options).items() for name, value in of.items()}
+    settings = {**kafka_settings(kafka, asked.spec, size), "provider": "Strimzi", **given}
+    if claim is not None:
+        settings |= {"storage": claim.size, "storageClass": claim.storage_class_name[:_LONGEST_SETTING]}
+    return ServiceFacts(name=asked.broker.name, settings=settings)
+
+
+def credentials(asked: Asked, site: ServerSite) -> Credentials:
+    """Strimzi makes its own certificates, and the user's name is that of an object."""
+    user = strimzi_names(asked.owner, site.run, site.slot_index).kafka
+    return Credentials(secret(asked.owner, site), certificate=False, account=True, username=user)
+
+
+def _compute(options: Strimzi) -> dict[str, dict[str, str]]:
+    given = {"requests": options.resources.requests.to_json(), "limits": options.resources.limits.to_json()}
+    return {name: values for name, values in given.items() if values}
+
+
+def manifests(asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:
+    """All of Strimzi's objects, the pool before its Kafka, or that would be refused; then the agent."""
+    owner = asked.owner
+    names = strimzi_names(owner, site.run, site.slot_index)
+    bodies = {
+        "KafkaNodePool": (names.pool, _pool(asked.kafka, site)),
+        "Kafka": (names.kafka, _kafka(asked, site)),
+        "KafkaUser": (names.kafka, _user(site)),
+        "KafkaTopic": (names.kafka, {"partitions": 1, "replicas": 1}),
+    }
+    objects = (_object(owner, site, kind, names, *bodies[kind]) for kind in KINDS)
+    return (*objects, *agent_manifests(owner, asked.images, site))
+
+
+def way(asked: Asked, server: RunningServer, tls: Tls) -> Way:
+    """Where Strimzi says that its listener is; the CA is that of its certificate."""
+    site, listener = server.site, _PLAIN if tls is Tls.NONE else _TLS
+    secrets = [secret_items(site.attached, *AGENT, *ACCOUNT)]
+    if tls is not Tls.NONE:
+        authority = strimzi_names(asked.owner, site.run, site.slot_index).authority
+        secrets.append(secret_items(authority, "ca.crt"))
+    return Way(server.listeners[listener], tuple(secrets))
+
+
+def _object(owner: Owner, site: ServerSite, kind: str, names: StrimziNames, name: str, spec: Manifest) -> Manifest:
+    metadata = owner.metadata(name, _labels(site))
+    if kind == "Kafka":
+        metadata["annotations"] = _KRAFT
+    else:
+        metadata["labels"][_CLUSTER] = names.kafka
+    return {"apiVersion": site.api_version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _labels(site: ServerSite) -> dict[str, str]:
+    """Strimzi gives them on to all that it makes of an object."""
+    return {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE, LABEL_SLOT: str(site.slot_index)}
+
+
+def _pool(kafka: Kafka, site: ServerSite) -> Manifest:
+    heap = f"{heap_size(kafka, site.size) // _MEBIBYTE}m"
+    options = kafka.strimzi or Strimzi()
+    pod = {
+        "metadata": {"annotations": NO_SIDECARS},
+        "terminationGracePeriodSeconds": _GRACE_SECONDS,
+        **placement(site.node, site.node_class),
+    }
+    return {
+        "replicas": 1,
+        "roles": ["controller", "broker"],
+        "storage": {"type": "jbod", "volumes": [{"id": 0, "kraftMetadata": "shared", **_volume(options, site.size)}]},
+        "resources": _compute(options),
+        "jvmOptions": {"-Xms": heap, "-Xmx": heap},
+        "template": {"pod": pod, "kafkaContainer": _RESTRICTED, "initContainer": _RESTRICTED},
+    }
+
+
+def _volume(options: Strimzi, size: NodeSize) -> dict[str, Any]:
+    claim = options.persistent_volume_claim
+    if claim is None:
+        return {"type": "ephemeral", "sizeLimit": format_size(storage_size(size))}
+    return {"type": "persistent-claim", "class": claim.storage_class_name, "size": claim.size, "deleteClaim": True}
+
+
+def _kafka(asked: Asked, site: ServerSite) -> Manifest:
+    kafka, spec = asked.kafka, asked.spec
+    version = None if kafka.strimzi is None else kafka.strimzi.version
+    config = {name: value for name, value in kafka_settings(kafka, spec, site.size).items() if "." in name}
+    return {
+        "kafka": {
+            **({} if version is None else {"version": version}),
+            "listeners": [_listener(spec.access, name) for name in (_PLAIN, *((_TLS,) if asked.tls else ()))],
+            "config": config,
+            **_PROBES,
+        },
+        "entityOperator": _entity_operator(site.measured),
+    }
+
+
+def _listener(access: Access, name: str) -> Manifest:
+    kind = {"type": _LISTENER_TYPES[access], "tls": name == _TLS, "authentication": {"type": _SCRAM}}
+    return {"name": name, "port": _PORTS[name], **kind}
+
+
+def _entity_operator(measured: Iterable[str]) -> Manifest:
+    """Off all nodes that are measured. Its topics have no finalizers: nothing of ours may outlive it."""
+    fields = [{"key": "metadata.name", "operator": "NotIn", "values": [node]} for node in measured]
+    terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
+    pod = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+    no_finalizers = {"env": [{"name": "STRIMZI_USE_FINALIZERS", "value": "false"}]}
+    return {
+        "topicOperator": _SMALL,
+        "userOperator": _SMALL,
+        "template": {
+            "pod": pod,
+            "topicOperatorContainer": {**no_finalizers, **_RESTRICTED},
+            "userOperatorContainer": _RESTRICTED,
+        },
+    }
+
+
+def _user(site: ServerSite) -> Manifest:
+    """The account of the Secret that the clients have. The user's name is the object's."""
+    password = {"valueFrom": {"secretKeyRef": {"name": site.attached, "key": "password"}}}
+    return {"authentication": {"type": _SCRAM, "password": password}}

@@ -1,0 +1,104 @@
+"""A folder of the node's own: what others have in it is neither served nor changed, and no link leads out of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.cluster.node import NodeMachine
+from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
+from tests.e2e.kubectl import Kubectl
+
+SIZE = 64 * 2**20
+SECRET = "a-strangers-secret"
+STRANGERS = (".", "secret", "passwd", f"{SIZE}.bin")
+
+# The shell can ask by itself, and the path comes as it is written.
+GET = "exec 3<>/dev/tcp/{host}/{port}; printf 'GET {path} HTTP/1.0\\r\\n\\r\\n' >&3; head -c 4096 <&3 | cat -v"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder of the server's node, and one elsewhere on it; `path` is not made yet."""
+
+    node: NodeMachine
+    path: str
+    elsewhere: str
+
+    def shell(self, script: str) -> str:
+        """What a script prints on the node."""
+        return self.node.machine.output("sh", "-ec", script)
+
+    def facts(self, *paths: str) -> list[str]:
+        """Mode and owner of each; of a link, its own."""
+        return self.shell(f"stat --format='%A %u:%g %N' {' '.join(paths)}").splitlines()
+
+
+@pytest.fixture
+def folder(kubectl: Kubectl, cluster: Cluster) -> Iterator[Folder]:
+    """A folder of the test's own."""
+    name = kubectl.namespace
+    folder = Folder(cluster.node("cloud-1"), f"/var/lib/tierbench/{name}", f"/srv/{name}")
+    folder.shell(f"mkdir --mode=700 {folder.elsewhere}")
+    yield folder
+    folder.shell(f"rm -rf {folder.path} {folder.elsewhere}")
+
+
+def test_what_strangers_put_there_is_neither_served_nor_changed(
+    kubectl: Kubectl, cluster: Cluster, folder: Folder
+) -> None:
+    folder.shell(
+        f"mkdir --mode=711 {folder.path}; cd {folder.path}; echo {SECRET} >secret; chmod 600 secret\n"
+        f"ln -s /etc/passwd passwd; ln -s /etc/passwd {SIZE}.bin"
+    )
+    strangers = [f"{folder.path}/{name}" for name in STRANGERS]
+    before = folder.facts(*strangers)
+    storage = {"hostPath": {"path": folder.path}}
+    kubectl.apply(file_transfer(storage=storage, access="NodePort", fileSizes=["64Mi"], repetitions=20))
+    running = Running(kubectl)
+    running.wait_for_trial()
+    services = kubectl.list("services", f"tierbench.io/benchmark={running.name}")
+    (port,) = (item["spec"]["ports"][0]["nodePort"] for item in services if item["spec"]["type"] == "NodePort")
+
+    def get(path: str) -> str:
+        script = GET.format(host=folder.node.address, port=port, path=path)
+        return cluster.node("user-1").machine.output("bash", "-ec", script)
+
+    served = get(f"/{SIZE}.bin")
+    assert "200 OK" in served.splitlines()[0]
+    assert f"Content-Length: {SIZE}" in served
+    for path in ("/", "/secret", "/passwd", "/../secret", "/../../etc/passwd", f"/_tierbench/{SIZE}.bin"):
+        answer = get(path)
+        assert answer.split()[1] in {"400", "404"}, (path, answer)
+        assert SECRET not in answer
+        assert "root:" not in answer
+    running.wait_for_phase("Complete")
+    assert_every_trial_once(running, 20)
+    assert_nothing_left(running)
+    assert folder.facts(*strangers) == before
+    assert folder.shell(f"cat {folder.path}/secret") == f"{SECRET}\n"
+    (own,) = folder.facts(f"{folder.path}/_tierbench")
+    assert own.startswith("drwxr-xr-x 0:0 ")
+
+
+@pytest.mark.parametrize(
+    ("link", "reason", "says"),
+    [("", "ContainerRefused", "subPath"), ("/_tierbench", "ForeignFile", "take it away on the node")],
+    ids=["folder", "folder-of-the-files"],
+)
+def test_a_link_out_of_the_storage_is_refused(
+    kubectl: Kubectl, folder: Folder, link: str, reason: str, says: str
+) -> None:
+    folder.shell(f"mkdir -p $(dirname {folder.path}{link}); ln -s {folder.elsewhere} {folder.path}{link}")
+    before = folder.facts(folder.elsewhere)
+    storage = {"hostPath": {"path": folder.path}}
+    kubectl.apply(file_transfer(storage=storage, timeouts={"schedulingSeconds": 10}))
+    running = Running(kubectl)
+    running.wait_for_phase("Failed")
+    status = running.results[0]["status"]
+    assert status["reason"] == reason
+    assert says in status["message"]
+    assert folder.shell(f"ls -A {folder.elsewhere}") == ""
+    assert folder.facts(folder.elsewhere) == before
+    assert_nothing_left(running)

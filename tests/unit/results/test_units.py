@@ -1,0 +1,80 @@
+"""Numbers as a person reads them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tierbench.results.units import show, show_interval, show_with_deviation, tick, title
+
+
+@pytest.mark.parametrize(
+    ("quantity", "value", "text"),
+    [
+        ("throughputBytesPerSecond", 92.5e6, "92.5 MB/s"),
+        ("throughputBitsPerSecond", 941e6, "941 Mbit/s"),
+        ("messagesPerSecond", 35_200, "35.20 k/s"),
+        ("serverDeviceReadBytes", 512 * 2**20, "512 MiB"),
+        ("serverIoWaitPartsPerMillion", 203_000, "20.30 %"),
+        ("retries", 3, "3"),
+        ("anythingElse", 2.5, "2.50"),
+        ("durationNanoseconds", None, "–"),
+    ],
+)
+def test_a_value_has_its_unit(quantity: str, value: float | None, text: str) -> None:
+    assert show(quantity, value) == text
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (12.783e9, "12.78 s"),
+        (1234.5e9, "1234.50 s"),
+        (999.96e6, "1.00 s"),
+        (999.4e6, "999 ms"),
+        (34.2e6, "34.2 ms"),
+        (9.996e6, "10.0 ms"),
+        (812e3, "812 µs"),
+        (5, "5.00 ns"),
+        (0, "0 ns"),
+    ],
+)
+def test_duration(nanoseconds: float, text: str) -> None:
+    assert show("durationNanoseconds", nanoseconds) == text
+
+
+@pytest.mark.parametrize(
+    ("quantity", "rate", "text"),
+    [
+        ("throughputBytesPerSecond", 84.03e6, "84.0 MB/s"),
+        ("throughputBytesPerSecond", 999.999e6, "1.00 GB/s"),
+        ("throughputBytesPerSecond", 1.2e3, "1.20 kB/s"),
+        ("throughputBitsPerSecond", 90e6, "90.0 Mbit/s"),
+        ("throughputMessagesPerSecond", 12_345, "12.3 k msg/s"),
+    ],
+)
+def test_rate(quantity: str, rate: float, text: str) -> None:
+    assert show(quantity, rate) == text
+
+
+@given(st.floats(1, 1e13))
+def test_a_duration_reads_back_within_half_of_its_last_digit(nanoseconds: float) -> None:
+    number, unit = show("durationNanoseconds", nanoseconds).split()
+    factor = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
+    assert float(number) * factor == pytest.approx(nanoseconds, rel=0.0051)
+    assert unit == "s" or float(number) < 1000
+
+
+def test_mean_deviation_and_interval_share_a_unit() -> None:
+    assert show_with_deviation("durationNanoseconds", 22.106e9, 0.0523e9) == "22.11 ± 0.05 s"
+    assert show_with_deviation("durationNanoseconds", 23e6, 4.83e6) == "23.00 ± 4.83 ms"
+    assert show_with_deviation("durationNanoseconds", 5e9, None) == "5.00 s"
+    assert show_interval("durationNanoseconds", 1.05e9, 0.98e9, 1.1e9) == "1.05 s (0.98 to 1.10)"
+
+
+def test_ticks_are_short() -> None:
+    assert [tick("durationNanoseconds", value) for value in (0, 1e7, 1e9, 1e11)] == ["0", "10 ms", "1 s", "100 s"]
+
+
+def test_quantities_unknown_here_are_named_from_their_name() -> None:
+    assert title("congestionWindowBytes") == "Congestion window"
+    assert title("jitterNanoseconds") == "Jitter"

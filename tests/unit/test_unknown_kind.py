@@ -1,0 +1,74 @@
+"""Results of a kind that this version does not know, as a newer one leaves them, cost nobody but themselves."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.test_offline import raw, write
+from tests.unit.controller.test_advisor import FAST, SLOW, Server, advising, asked
+from tests.unit.metrics.test_metrics import filled, one, raw_result, samples
+from tests.unit.report.published import measured, published
+from tierbench.cli.main import main
+from tierbench.domain.children import Family
+from tierbench.workloads.names import Owner
+
+NEWER = {"kind": "LatencyBenchmark", "name": "newer"}
+Capture = pytest.CaptureFixture[str]
+
+
+def newer(body: dict[str, Any]) -> dict[str, Any]:
+    """The result under another name, as of that kind."""
+    metadata = {**body["metadata"], "name": "lb-newer-r1-c001"}
+    return {**body, "metadata": metadata, "spec": {**body["spec"], "benchmark": NEWER}}
+
+
+async def test_it_is_left_out_of_the_metrics(caplog: pytest.LogCaptureFixture) -> None:
+    cache = filled(raw_result())
+    cache.see_benchmark({"kind": NEWER["kind"], "metadata": {"name": NEWER["name"], "namespace": "ns"}}, deleted=False)
+    cache.see(newer(raw_result()), deleted=False)
+    found = await samples(cache)
+    assert one(found, "tierbench_result_measured") == 1
+    assert "ns/lb-newer-r1-c001 cannot be understood and is left out of the metrics" in caplog.text
+    assert "LatencyBenchmark is no kind of benchmark that this version of tierbench knows" in caplog.text
+
+
+async def test_it_is_left_out_of_advices(caplog: pytest.LogCaptureFixture) -> None:
+    server = Server()
+    server.add("cloud", FAST, 1)
+    slow = server.add("jetson", SLOW, 2)
+    server.results["newer"] = newer(slow)
+    async with advising(server) as advisor:
+        advisor.see(asked(), deleted=False)
+        assert (await server.next_status())["best"] == "cloud"
+    assert "lb-newer-r1-c001 is left out of advices" in caplog.text
+
+
+@pytest.mark.parametrize("command", [["results"], ["advise"], ["export", "-o", "-"], ["report", "-o", "-"]])
+def test_the_command_line_leaves_it_out_and_says_so(
+    command: list[str], tmp_path: Path, capsys: Capture, caplog: pytest.LogCaptureFixture
+) -> None:
+    alone = write(tmp_path / "known.json", published())
+    both = write(tmp_path / "both.json", published(), newer(raw(published()[0])))
+    codes = [main([*command, "--from", alone])]
+    expected = capsys.readouterr().out
+    codes.append(main([*command, "--from", both]))
+    assert capsys.readouterr().out == expected.replace("known.json", "both.json")
+    assert codes[0] == codes[1] != 2
+    assert "BenchmarkResult lb-newer-r1-c001" in caplog.text
+    assert "LatencyBenchmark is no kind of benchmark that this version of tierbench knows" in caplog.text
+
+
+def test_what_else_is_wrong_with_a_result_still_ends_a_command(tmp_path: Path, capsys: Capture) -> None:
+    damaged = {**raw(measured("cloud", "1M", [(1.0, 0)])), "spec": {"run": 0}}
+    assert main(["results", "--from", write(tmp_path / "r.json", published(), damaged)]) == 2
+    assert "use the tierbench version that made it" in capsys.readouterr().err
+
+
+def test_a_benchmark_does_not_take_it_for_its_own() -> None:
+    body = newer(raw_result())
+    reference = {"kind": "FileTransferBenchmark", "name": "demo", "uid": "u", "controller": True}
+    body["metadata"] |= {"uid": "r", "ownerReferences": [reference]}
+    children = Family(Owner("FileTransferBenchmark", "ns", "demo", "u")).sort({"BenchmarkResult": [body]})
+    assert not children.results
+    assert children.foreign == ("BenchmarkResult lb-newer-r1-c001",)
