@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import aiohttp
-from kubernetes.aio.client import ApiClient, Configuration
 
 from tests.strimzi.broker import Json, children, host, listeners, pod_name
-from tierbench.kube.client import ApiError, ConflictError, Kube, NotFoundError, load_kube_config, type_of
+from tierbench.kube.client import ApiError, ConflictError, Kube, NotFoundError, type_of
+from tierbench.kube.connect import connect_by_kubeconfig
 from tierbench.workloads.providers.strimzi import GROUP
 
 VERSION: Final = "4.3.1"
@@ -44,10 +44,7 @@ class StandIn:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Looks again and again until it is to stop."""
-        configuration = Configuration()
-        await load_kube_config(config_file=self.kubeconfig, client_configuration=configuration)
-        async with ApiClient(configuration) as client:
-            kube = Kube(client)
+        async with connect_by_kubeconfig(self.kubeconfig, None) as (kube, _):
             while not stop.is_set():
                 try:
                     if self.watching:

@@ -104,6 +104,9 @@ class Handler(BaseHTTPRequestHandler):
         self.store.came(f"PATCH {self.path}")
         plural, _, name = urlsplit(self.path).path.removeprefix(_PATH).removeprefix(_NAMESPACE).partition("/")
         change = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.store.fault == HANG_UP:
+            self.close_connection = True
+            return
         if self.store.fault is not None:
             self._answer(self.store.fault, {"kind": "Status", "reason": "Fault"})
             return

@@ -8,8 +8,9 @@ from tests.unit.cli.benchmarks import benchmark, condition, current
 from tests.unit.report.published import measured
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.result import BenchmarkResult
-from tierbench.cli.follow import Changed, Listed, Trouble
+from tierbench.cli.errors import UserError
 from tierbench.cli.progress import Progress, changes, closing_line, heard, time_left
+from tierbench.kube.news import Changed, Listed, Trouble
 
 FTB = "FileTransferBenchmark"
 
@@ -101,9 +102,9 @@ def test_a_failure_is_told_with_its_reason() -> None:
 
 def test_trouble_is_told_once_and_its_end_too() -> None:
     before = progress("Running")
-    lost = heard(before, Trouble("Connection refused"))
+    lost = heard(before, Trouble(UserError("Connection refused")))
     assert list(changes(before, lost)) == ["no news: Connection refused; trying again"]
-    assert list(changes(lost, heard(lost, Trouble("Connection refused")))) == []
+    assert list(changes(lost, heard(lost, Trouble(UserError("Connection refused"))))) == []
     assert list(changes(lost, heard(lost, Listed(FTB, (benchmark("Running"),))))) == ["the API server answers again"]
 
 

@@ -1,8 +1,10 @@
 """`watch`, and reading, against an API server that lists, watches and fails."""
 
+import gc
 import io
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -13,24 +15,25 @@ from tests.unit.cli.benchmarks import benchmark, condition, current
 from tests.unit.report.published import measured, published
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.result import BenchmarkResult
-from tierbench.cli.cluster import Cluster
-from tierbench.cli.follow import Changed, Listed, follow
+from tierbench.cli.cluster import connect
+from tierbench.cli.errors import UserError
 from tierbench.cli.live import picture
 from tierbench.cli.main import main
 from tierbench.cli.progress import Progress
+from tierbench.kube.news import Changed, Listed
 
 Capture = pytest.CaptureFixture[str]
 FTB, RESULTS = "filetransferbenchmarks", "benchmarkresults"
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[tuple[Store, str]]:
+def server(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[tuple[Store, str]]:
     with api_server(tmp_path) as found:
         yield found
-    for thread in threading.enumerate():
-        if "_pass_on" in thread.name:
-            thread.join(10)
-            assert not thread.is_alive(), f"{thread} goes on after its watch"
+    gc.collect()
+    said = [*caplog.get_records("call"), *caplog.records]
+    left = [record.getMessage() for record in said if record.name == "asyncio"]
+    assert not left, "tasks or connections go on after their command"
 
 
 def meanwhile(act: Callable[[], None]) -> threading.Thread:
@@ -124,25 +127,37 @@ def test_what_is_not_there_is_said(server: tuple[Store, str], capsys: Capture) -
     assert "ask for get, list and watch" in capsys.readouterr().err
 
 
-def test_a_watch_that_ends_goes_on_where_it_was(server: tuple[Store, str]) -> None:
+async def test_a_watch_that_ends_goes_on_where_it_was(server: tuple[Store, str]) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Pending"))
-    news = follow(Cluster.connect(kubeconfig, None, None), FileTransferBenchmark.KIND, threading.Event())
-    assert isinstance(next(news), Listed)
-    for phase in ("Queued", "Running", "Complete"):
-        store.put(FTB, benchmark(phase))
-        change = next(news)
-        assert isinstance(change, Changed)
-        assert change.item["status"]["phase"] == phase
-        store.end_watches()
+    async with connect(kubeconfig, None, None) as cluster:
+        _, feed = cluster.watch(FileTransferBenchmark.model_validate(benchmark("Pending")))
+        async with aclosing(feed) as news:
+            assert isinstance(await anext(news), Listed)
+            for phase in ("Queued", "Running", "Complete"):
+                store.put(FTB, benchmark(phase))
+                change = await anext(news)
+                assert isinstance(change, Changed)
+                assert change.item["status"]["phase"] == phase
+                store.end_watches()
     assert sum("limit=" in request for request in store.requests) == 1
 
 
-def test_a_request_is_not_repeated_behind_the_users_back(server: tuple[Store, str], capsys: Capture) -> None:
+def test_a_question_is_repeated_at_most_once_behind_the_users_back(server: tuple[Store, str], capsys: Capture) -> None:
+    """As RFC 9112, 9.3.1, lets a client do whose connection was closed."""
     store, kubeconfig = server
     store.fail(HANG_UP)
     assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig]) == 2
     assert "cannot reach the API server" in capsys.readouterr().err
+    assert len(store.requests) <= 2
+
+
+async def test_a_change_is_never_repeated(server: tuple[Store, str]) -> None:
+    store, kubeconfig = server
+    store.fail(HANG_UP)
+    async with connect(kubeconfig, None, None) as cluster:
+        with pytest.raises(UserError, match="cannot reach the API server"):
+            await cluster.patch(FileTransferBenchmark.model_validate(benchmark("Complete")), {"spec": {}})
     assert len(store.requests) == 1
 
 

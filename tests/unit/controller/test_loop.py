@@ -11,11 +11,11 @@ from tests.unit.controller.api import Api
 from tests.unit.controller.test_controller import ENVIRONMENT
 from tests.unit.domain.world import benchmark, node, node_class, seal, trial_line
 from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.api.timestamps import format_time
 from tierbench.controller import loop as module
 from tierbench.controller.context import Context
 from tierbench.controller.loop import Loop
 from tierbench.controller.settings import Settings
-from tierbench.domain.views import format_time
 from tierbench.kube.client import ApiError, benchmarks
 from tierbench.workloads.names import (
     LABEL_ATTEMPT,

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from tierbench.api.timestamps import parse_time
 from tierbench.domain import reasons
 from tierbench.domain.provided import ProvidedObject
 from tierbench.domain.providers.strimzi.view import strimzi_object
-from tierbench.domain.views import parse_time, pod_view
+from tierbench.domain.views import pod_view
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT
 from tierbench.workloads.providers.strimzi import ROLE
 

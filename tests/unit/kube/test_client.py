@@ -1,14 +1,21 @@
 """What the connection to the API server tells of its requests."""
 
 import json
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from socket import gaierror
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiohttp import ClientConnectorCertificateError, ClientConnectorDNSError, ClientConnectorError, InvalidURL
 
-from tierbench.kube.client import NODES, ApiError, Kube
+from tierbench.kube.client import NODES, ApiError, Kube, why
+
+CONNECTION: Any = SimpleNamespace(host="h", port=1, is_ssl=True, ssl=True)
 
 
 class Server:
@@ -28,6 +35,28 @@ class Server:
         return SimpleNamespace(response=SimpleNamespace(status=self.status, read=read, headers=self.headers))
 
 
+class Log(Server):
+    """The same for a log of these pieces."""
+
+    def __init__(self, status: int, pieces: list[bytes]) -> None:
+        super().__init__(status)
+        self.pieces = pieces
+        self.closed = False
+
+    async def call_api(self, *_: Any, **__: Any) -> Any:
+        answer = await super().call_api()
+        answer.response.content = SimpleNamespace(iter_any=self._iterate)
+        answer.response.close = self._close
+        return answer
+
+    async def _iterate(self) -> AsyncIterator[bytes]:
+        for piece in self.pieces:
+            yield piece
+
+    def _close(self) -> None:
+        self.closed = True
+
+
 @pytest.mark.parametrize("status", [200, 404, 503])
 async def test_every_answer_is_told(status: int) -> None:
     told: list[tuple[str, int]] = []
@@ -38,6 +67,38 @@ async def test_every_answer_is_told(status: int) -> None:
     except ApiError as error:
         assert error.status == status
     assert told == [("GET", status)]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ApiError(503, "ServiceUnavailable", "later"), "503 Service Unavailable"),
+        (ApiError(799, "Odd", ""), "799 Odd"),
+        (ConnectionResetError(104, "said by Python"), "Connection reset by peer"),
+        (ClientConnectorError(CONNECTION, OSError(111, "Connect call failed ('::1', 1)")), "Connection refused"),
+        (ClientConnectorDNSError(CONNECTION, gaierror(-2, "Name not known")), "[Errno -2] Name not known"),
+        (ClientConnectorCertificateError(CONNECTION, ssl.SSLError(1, "self-signed")), "self-signed"),
+        (InvalidURL("nonsense/apis"), "this is no URL"),
+        (TimeoutError(), "TimeoutError"),
+    ],
+)
+def test_a_failure_is_told_in_a_few_words(error: Exception, reason: str) -> None:
+    assert reason in why(error)
+    assert "\n" not in why(error)
+
+
+@pytest.mark.parametrize(("status", "follow"), [(200, True), (200, False), (404, True)])
+async def test_a_log_comes_in_pieces_and_its_answer_is_closed(status: int, follow: bool) -> None:
+    client: Any = Log(status, [b"a", b"b\n"])
+    pieces = []
+    try:
+        async with aclosing(Kube(client).log("default", "pod", "client", follow=follow)) as log:
+            async for piece in log:
+                pieces.append(piece)
+    except ApiError as error:
+        assert error.status == status == 404
+    assert pieces == ([b"a", b"b\n"] if status == 200 else [])
+    assert client.closed
 
 
 async def test_the_time_is_the_api_servers() -> None:

@@ -1,7 +1,7 @@
 """The answer to a PlacementAdvice, from the results that are there. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import Final, TypeVar
 
@@ -32,6 +32,7 @@ from tierbench.api.placement_advice import (
     Verdict,
 )
 from tierbench.api.result import BenchmarkResult, Display, Note
+from tierbench.api.timestamps import format_time
 from tierbench.results.quantities import rate_quantity, time_quantity
 from tierbench.results.units import percent, title
 
@@ -274,6 +275,6 @@ def _condition(kind: str, status: bool, reason: str, message: str, now: datetime
         status=str(status),
         reason=reason,
         message=message,
-        last_transition_time=now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        last_transition_time=format_time(now),
         observed_generation=0,
     )

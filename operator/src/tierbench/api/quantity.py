@@ -1,4 +1,8 @@
-"""Whole-number sizes in the notation of Kubernetes quantities."""
+"""Sizes and quantities in the notation of Kubernetes.
+
+`kubernetes.utils.quantity` is not used: importing it loads the whole client, which nothing pure here may, it takes
+`NaN`, `-1` and `1_000` for quantities, and it has no shortest notation of a size.
+"""
 
 import re
 from typing import Final

@@ -3,7 +3,6 @@
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -18,7 +17,7 @@ from tierbench.api.model import API_VERSION, Metadata
 from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceStatus, RankedClass, Verdict
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.arguments import Subparsers, choose_files, command
-from tierbench.cli.cluster import Cluster
+from tierbench.cli.ask import ask
 from tierbench.cli.errors import ExitCode, UserError
 from tierbench.cli.files import read_files
 from tierbench.cli.objects import Objects
@@ -83,10 +82,8 @@ def _asked(options: argparse.Namespace) -> tuple[Objects, Sequence[PlacementAdvi
         objects, namespace = read_files(options.source), options.namespace
         named = [each for each in objects.advices if options.name in {None, each.metadata.name}]
     else:
-        cluster = Cluster.connect(options.kubeconfig, options.context, options.namespace)
-        found = None if options.name is None else cluster.get(PlacementAdvice, options.name)
-        objects = replace(cluster.read(None), classes=cluster.classes())
-        namespace, named = cluster.namespace, [found] if found is not None else []
+        objects, namespace = ask(options, lambda cluster: cluster.read_to_advise(options.name))
+        named = list(objects.advices)
     if options.name is not None and not named:
         raise UserError(f"there is no PlacementAdvice {options.name}: see `kubectl get advice`, or leave its name out")
     if named and not asks(options):

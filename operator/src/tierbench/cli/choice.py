@@ -9,8 +9,7 @@ from tierbench.advice.matrix import RunResults
 from tierbench.advice.words import joined
 from tierbench.advice.workload import same
 from tierbench.api.result import BenchmarkResult
-from tierbench.api.trace import BenchmarkTrace
-from tierbench.cli.cluster import Cluster
+from tierbench.cli.ask import ask
 from tierbench.cli.errors import UserError
 from tierbench.cli.files import read_files
 from tierbench.cli.objects import Objects, choose, parse_reference
@@ -42,9 +41,7 @@ def chosen_with_traces(
     traces = objects.traces
     traced = [result for run in runs for result in run.results if _traced(result)]
     if traced and not options.source:
-        cluster = Cluster.connect(options.kubeconfig, options.context, options.namespace)
-        found = (cluster.get(BenchmarkTrace, result.metadata.name) for result in traced)
-        traces = tuple(trace for trace in found if trace is not None)
+        traces = ask(options, lambda cluster: cluster.traces(traced))
     return runs, objects.specs, {(t.metadata.namespace or "default", t.metadata.name): t for t in traces}
 
 
@@ -88,5 +85,5 @@ def read_objects(options: argparse.Namespace, name: str | None = None) -> tuple[
     """
     if options.source:
         return read_files(options.source), options.namespace
-    cluster = Cluster.connect(options.kubeconfig, options.context, options.namespace)
-    return cluster.read(None if name is None else parse_reference(name)), cluster.namespace
+    reference = None if name is None else parse_reference(name)
+    return ask(options, lambda cluster: cluster.read(reference))

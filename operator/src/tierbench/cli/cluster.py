@@ -1,31 +1,35 @@
-"""Reads objects from the API server, and asks for runs."""
+"""Reads objects from the API server, watches them, and asks for runs."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import Any, Final
-
-from kubernetes.client import ApiClient, ApiException, Configuration, CustomObjectsApi
-from kubernetes.config import ConfigException, list_kube_config_contexts, new_client_from_config
-from urllib3.exceptions import HTTPError
-from yaml import YAMLError
 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.benchmark_kinds import BENCHMARKS
-from tierbench.api.model import GROUP, VERSION, Kind
+from tierbench.api.model import Kind
 from tierbench.api.node_class import NodeClass
+from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
+from tierbench.api.trace import BenchmarkTrace
 from tierbench.cli.errors import UserError
 from tierbench.cli.objects import Objects, Parsed, Reference, parse_items, parse_object
+from tierbench.kube.client import (
+    NODE_CLASSES,
+    UNANSWERED,
+    ApiError,
+    Kube,
+    NotFoundError,
+    ResourceType,
+    selector,
+    why,
+)
+from tierbench.kube.connect import KubeconfigError, connect_by_kubeconfig
+from tierbench.kube.news import News, Trouble
+from tierbench.kube.watch import watch
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND
 
-TIMEOUTS: Final = (5, 60)
-_PAGE: Final = 200
-# The client's own have no types.
-_new_client: Callable[..., ApiClient] = new_client_from_config
-_contexts: Callable[..., tuple[list[dict[str, Any]], dict[str, Any]]] = list_kube_config_contexts
 _FORBIDDEN: Final = 403
-_NOT_FOUND: Final = 404
 _HINTS: Final = {
     401: "the API server does not know you: log in again, or check the kubeconfig",
     403: "you may not do this: ask for get, list and watch on tierbench.io, and for rerun for patch",
@@ -33,64 +37,35 @@ _HINTS: Final = {
 }
 
 
+@asynccontextmanager
+async def connect(kubeconfig: str | None, context: str | None, namespace: str | None) -> AsyncIterator["Cluster"]:
+    """The cluster that a kubeconfig names.
+
+    Raises:
+        UserError: the kubeconfig cannot be used.
+    """
+    try:
+        async with connect_by_kubeconfig(kubeconfig, context) as (kube, default):
+            yield Cluster(kube, namespace or default)
+    except KubeconfigError as error:
+        raise UserError(f"no usable kubeconfig ({error}): set KUBECONFIG or --kubeconfig, or use --from") from None
+
+
 class Cluster:
-    """A namespace of a cluster."""
+    """A namespace of a cluster. Each of its methods raises UserError if the API server does not answer, or refuses."""
 
-    def __init__(self, api: CustomObjectsApi, namespace: str, address: str) -> None:
-        self.api = api
+    def __init__(self, kube: Kube, namespace: str) -> None:
+        self.kube = kube
         self.namespace = namespace
-        self.address = address
 
-    @classmethod
-    def connect(cls, kubeconfig: str | None, context: str | None, namespace: str | None) -> "Cluster":
-        """The cluster that a kubeconfig names.
-
-        Raises:
-            UserError: the kubeconfig cannot be used.
-        """
-        settings = Configuration()
-        settings.retries = False
-        try:
-            client = _new_client(kubeconfig, context, client_configuration=settings)
-            contexts, active = _contexts(kubeconfig)
-        except (ConfigException, OSError, YAMLError, TypeError, AttributeError) as error:
-            # The last two: the client does not check the shape of what it reads.
-            reason = str(error).splitlines()[0].rstrip(".")
-            raise UserError(f"no usable kubeconfig ({reason}): set KUBECONFIG or --kubeconfig, or use --from") from None
-        chosen = next((item for item in contexts if item["name"] == context), active)
-        default = chosen["context"].get("namespace") or "default"
-        return cls(CustomObjectsApi(client), namespace or default, settings.host)
-
-    def list(self, kind: Kind, **selectors: str) -> dict[str, Any]:
-        """All objects of a kind in the namespace, page by page, as one List.
-
-        Raises:
-            UserError: the API server does not answer, or refuses.
-        """
-        items: list[dict[str, Any]] = []
-        token: str | None = None
-        with self._explained():
-            while True:
-                page: dict[str, Any] = self.lister(kind)(
-                    limit=_PAGE, _continue=token, _request_timeout=TIMEOUTS, **selectors
-                )
-                items += ({"kind": kind.kind, **item} for item in page["items"])
-                token = page["metadata"].get("continue")
-                if not token:
-                    return page | {"items": items}
-
-    def lister(self, kind: Kind) -> Callable[..., Any]:
-        """The client's call that lists, or watches, a kind in the namespace."""
-        return partial(self.api.list_namespaced_custom_object, GROUP, VERSION, self.namespace, kind.plural)
-
-    def find(self, reference: Reference) -> Benchmark:
+    async def find(self, reference: Reference) -> Benchmark:
         """The benchmark.
 
         Raises:
             UserError: there is none of that name, or more than one.
         """
         models = BENCHMARKS.values() if reference.kind is None else (reference.kind,)
-        found = [benchmark for model in models if (benchmark := self.get(model, reference.name)) is not None]
+        found = [benchmark for model in models if (benchmark := await self.get(model, reference.name)) is not None]
         if not found:
             kinds = ",".join(model.KIND.plural for model in models)
             raise UserError(
@@ -101,93 +76,80 @@ class Cluster:
             raise UserError(f"{reference.name} names more than one benchmark: write {kinds}")
         return found[0]
 
-    def get(self, model: type[Parsed], name: str) -> Parsed | None:
-        """The object of this name in the namespace, None if there is none.
-
-        Raises:
-            UserError: the API server does not answer, or refuses.
-        """
+    async def get(self, model: type[Parsed], name: str) -> Parsed | None:
+        """The object of this name in the namespace, None if there is none."""
         with self._explained():
             try:
-                body: Any = self.api.get_namespaced_custom_object(
-                    GROUP,
-                    VERSION,
-                    self.namespace,
-                    model.KIND.plural,
-                    name,
-                    _request_timeout=TIMEOUTS,
-                )
-            except ApiException as error:
-                # A Status means that this object is missing, a plain text that the whole kind is.
-                if error.status == _NOT_FOUND and '"Status"' in str(error.body):
+                body = await self.kube.get(ResourceType.of(model.KIND), self.namespace, name)
+            except NotFoundError as error:
+                # A Status, which has a reason, means that this object is missing, a plain text that the whole kind is.
+                if error.reason:
                     return None
                 raise
         return parse_object(model, body)
 
-    def patch(self, benchmark: Benchmark, change: dict[str, Any]) -> None:
-        """Changes a benchmark by a merge patch.
-
-        Raises:
-            UserError: the API server does not answer, or refuses.
-        """
+    async def patch(self, benchmark: Benchmark, change: dict[str, Any]) -> None:
+        """Changes a benchmark by a merge patch."""
         with self._explained():
-            self.api.patch_namespaced_custom_object(
-                GROUP,
-                VERSION,
-                self.namespace,
-                benchmark.KIND.plural,
-                benchmark.metadata.name,
-                change,
-                _request_timeout=TIMEOUTS,
-            )
+            await self.kube.merge(ResourceType.of(benchmark.KIND), self.namespace, benchmark.metadata.name, change)
 
-    def read(self, reference: Reference | None) -> Objects:
-        """Results and benchmarks, of one name or all.
+    async def read(self, reference: Reference | None) -> tuple[Objects, str]:
+        """Benchmarks, and the results of one name or all; and the namespace that they are of."""
+        items = [item for model in BENCHMARKS.values() for item in await self._list(model.KIND)]
+        items += await self._list(BenchmarkResult.KIND, {LABEL_BENCHMARK: reference.name} if reference else None)
+        return parse_items(items, "the cluster"), self.namespace
 
-        Raises:
-            UserError: the API server does not answer, or refuses.
-        """
-        items: list[dict[str, Any]] = []
-        for model in BENCHMARKS.values():
-            items += self.list(model.KIND)["items"]
-        selector = {} if reference is None else {"label_selector": f"{LABEL_BENCHMARK}={reference.name}"}
-        items += self.list(BenchmarkResult.KIND, **selector)["items"]
-        return parse_items(items, "the cluster")
+    async def read_to_advise(self, name: str | None) -> tuple[Objects, str]:
+        """The same of all, with the node classes, and the PlacementAdvice of that name if there is one."""
+        advice = None if name is None else await self.get(PlacementAdvice, name)
+        objects, namespace = await self.read(None)
+        return replace(objects, classes=await self._classes(), advices=(advice,) if advice else ()), namespace
 
-    def classes(self) -> tuple[NodeClass, ...]:
+    async def traces(self, results: Iterable[BenchmarkResult]) -> tuple[BenchmarkTrace, ...]:
+        """Those that there are of these results."""
+        found = [await self.get(BenchmarkTrace, result.metadata.name) for result in results]
+        return tuple(trace for trace in found if trace is not None)
+
+    async def _list(self, kind: Kind, labels: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+        with self._explained():
+            found = await self.kube.list(ResourceType.of(kind), self.namespace, labels)
+        return [{"kind": kind.kind, **item} for item in found]
+
+    async def _classes(self) -> tuple[NodeClass, ...]:
         """All node classes; none to those who may not read them, since they belong to no namespace."""
         with self._explained():
             try:
-                listing: Any = self.api.list_cluster_custom_object(
-                    GROUP, VERSION, NodeClass.KIND.plural, _request_timeout=TIMEOUTS
-                )
-            except ApiException as error:
+                found = await self.kube.list(NODE_CLASSES)
+            except ApiError as error:
                 if error.status == _FORBIDDEN:
                     return ()
                 raise
-        return tuple(parse_object(NodeClass, item) for item in listing["items"])
+        return tuple(parse_object(NodeClass, item) for item in found)
+
+    def watch(self, benchmark: Benchmark) -> tuple[AsyncGenerator[News], AsyncGenerator[News]]:
+        """What happens to the benchmark's results, and to itself, for ever; a fault is told as what is to be done."""
+        labels = {LABEL_KIND: benchmark.KIND.kind, LABEL_BENCHMARK: benchmark.metadata.name}
+        return (
+            self._watch(BenchmarkResult.KIND, {"labelSelector": selector(labels)}),
+            self._watch(benchmark.KIND, {"fieldSelector": f"metadata.name={benchmark.metadata.name}"}),
+        )
+
+    async def _watch(self, kind: Kind, query: Mapping[str, str]) -> AsyncGenerator[News]:
+        async for news in watch(self.kube, kind, self.namespace, query):
+            yield Trouble(self._problem(news.error)) if isinstance(news, Trouble) else news
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except ApiException as error:
-            raise UserError(f"{_HINTS.get(error.status, reason(error))} ({self.address})") from None
-        except HTTPError as error:
-            raise UserError(
-                f"cannot reach the API server at {self.address} ({reason(error)}): check the network, --context "
-                "and --kubeconfig"
-            ) from None
+        except UNANSWERED as error:
+            raise self._problem(error) from None
 
-
-def reason(error: ApiException | HTTPError) -> str:
-    """Why a request failed, in a few words."""
-    if isinstance(error, ApiException):
-        return f"{error.status} {error.reason}"
-    cause = getattr(error, "reason", None) or error
-    return str(cause).rsplit(": ", maxsplit=1)[-1]
-
-
-def selector_of(benchmark: Benchmark) -> str:
-    """The label selector of a benchmark's results."""
-    return f"{LABEL_KIND}={benchmark.KIND.kind},{LABEL_BENCHMARK}={benchmark.metadata.name}"
+    def _problem(self, error: Exception) -> UserError:
+        """What the user can do about it."""
+        address, reason = self.kube.address, why(error)
+        if isinstance(error, ApiError):
+            return UserError(f"{_HINTS.get(error.status, reason)} ({address})")
+        return UserError(
+            f"cannot reach the API server at {address} ({reason}): check the network, --context and --kubeconfig"
+        )

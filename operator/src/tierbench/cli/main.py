@@ -1,7 +1,6 @@
 """The command line: parses arguments, runs a command, turns every problem into one line and an exit code."""
 
 import argparse
-import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -35,8 +34,6 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and gives its exit code."""
-    # The clients of the API server log what is told in one line anyway.
-    logging.getLogger("urllib3").setLevel(logging.ERROR)
     options = parser().parse_args(arguments)
     try:
         code: ExitCode = options.run(options)

@@ -8,8 +8,8 @@ from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.model import Condition
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.cli.errors import ExitCode
-from tierbench.cli.follow import Changed, Listed, News, Raw, Trouble
 from tierbench.cli.objects import parse_object
+from tierbench.kube.news import Changed, Listed, News, Raw, Trouble
 
 _WAITING: Final = {
     "Queued": "True",
@@ -83,8 +83,8 @@ def _say(condition: Condition) -> str:
 def heard(progress: Progress, news: News) -> Progress:
     """The progress after one piece of news."""
     match news:
-        case Trouble(message):
-            return replace(progress, trouble=message)
+        case Trouble(error):
+            return replace(progress, trouble=str(error))
         case Listed("BenchmarkResult", items):
             return replace(progress, trouble="", results=dict(map(_result, items)))
         case Listed(_, items):

@@ -10,12 +10,13 @@ from typing import Final
 from tierbench.api.contract import TrialLine
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, NodeFacts, ResultPhase, ResultSpec, ResultStatus
+from tierbench.api.timestamps import format_time
 from tierbench.cli.errors import UserError
 from tierbench.results.record import record
 
 COLUMNS: Final = ("node_class", "node", "file_size", "repetition", "seconds", "retries")
 CLIENT: Final = "unknown"
-_NO_TIME: Final = datetime.fromtimestamp(0, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+_NO_TIME: Final = format_time(datetime.fromtimestamp(0, UTC))
 _LONGEST_SECONDS: Final = 10**6
 
 

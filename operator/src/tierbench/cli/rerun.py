@@ -4,7 +4,7 @@ import argparse
 from datetime import UTC, datetime
 
 from tierbench.cli.arguments import Subparsers, command
-from tierbench.cli.cluster import Cluster
+from tierbench.cli.ask import ask
 from tierbench.cli.errors import ExitCode, UserError
 from tierbench.cli.objects import parse_reference
 
@@ -22,13 +22,13 @@ def run(options: argparse.Namespace) -> ExitCode:
     Raises:
         UserError: there is no such benchmark, it is suspended, or it may not be changed.
     """
-    cluster = Cluster.connect(options.kubeconfig, options.context, options.namespace)
-    benchmark = cluster.find(parse_reference(options.name))
+    benchmark = ask(options, lambda cluster: cluster.find(parse_reference(options.name)))
     name, kind, status = benchmark.metadata.name, benchmark.KIND, benchmark.status
     if benchmark.spec.run_policy.suspend:
         patch = '{"spec":{"runPolicy":{"suspend":false}}}'
         raise UserError(f"{name} is suspended: first `kubectl patch {kind.singular} {name} --type=merge -p '{patch}'`")
-    cluster.patch(benchmark, {"spec": {"runPolicy": {"rerun": datetime.now(UTC).isoformat(timespec="milliseconds")}}})
+    change = {"spec": {"runPolicy": {"rerun": datetime.now(UTC).isoformat(timespec="milliseconds")}}}
+    ask(options, lambda cluster: cluster.patch(benchmark, change))
     number = 1 if status.run is None else status.run.number + 1
     after = "" if status.run is None or status.run.completion_time else f" when run {status.run.number} has ended"
     print(f"Run {number} of {name} starts{after}: see `kubectl tierbench watch {kind.singular}/{name}`")

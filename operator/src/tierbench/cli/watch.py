@@ -1,31 +1,33 @@
 """`kubectl tierbench watch`: live progress until the benchmark ends."""
 
 import argparse
-import queue
+import asyncio
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from datetime import datetime
-from typing import Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.live import Live
 
-from tierbench.api.result import BenchmarkResult
 from tierbench.cli.arguments import Subparsers, command
-from tierbench.cli.cluster import Cluster, selector_of
+from tierbench.cli.ask import ask
+from tierbench.cli.cluster import Cluster
 from tierbench.cli.errors import ExitCode, UserError
-from tierbench.cli.follow import News, follow
 from tierbench.cli.live import picture
-from tierbench.cli.objects import parse_reference
+from tierbench.cli.objects import Reference, parse_reference
 from tierbench.cli.progress import Progress, changes, closing_line, heard
+from tierbench.kube.news import News
+
+if TYPE_CHECKING:
+    from tierbench.cli.cluster import Cluster
 
 _TICK_SECONDS: Final = 0.5
 _LINES_BESIDE_RESULTS: Final = 10
 _LEAST_ROWS: Final = 3
-
-Show = Callable[[Progress], None]
 
 
 def register(commands: Subparsers) -> None:
@@ -50,54 +52,46 @@ def run(options: argparse.Namespace) -> ExitCode:
     Raises:
         UserError: there is no such benchmark, or the time is over.
     """
-    cluster = Cluster.connect(options.kubeconfig, options.context, options.namespace)
-    benchmark = cluster.find(parse_reference(options.name))
     deadline = None if options.timeout is None else time.monotonic() + options.timeout
-    news = _news(cluster, Progress(benchmark), deadline)
+    return ask(options, partial(_watch, parse_reference(options.name), deadline))
+
+
+async def _watch(reference: Reference, deadline: float | None, cluster: "Cluster") -> ExitCode:
+    benchmark = await cluster.find(reference)
     console = Console(highlight=False)
-    last = _draw(console, news) if console.is_terminal else _tell(news)
+    async with aclosing(_news(cluster, Progress(benchmark), deadline)) as news:
+        last = await (_draw(console, news) if console.is_terminal else _tell(news))
     print(closing_line(last), flush=True)
     return ExitCode.UNUSABLE if last.exit_code is None else last.exit_code
 
 
-def _news(cluster: Cluster, progress: Progress, deadline: float | None) -> Iterator[Progress]:
+async def _news(cluster: "Cluster", progress: Progress, deadline: float | None) -> AsyncGenerator[Progress]:
     """The progress whenever something is heard, and every tick; ends with the benchmark."""
-    heard_of: queue.SimpleQueue[News | Exception] = queue.SimpleQueue()
-    benchmark, ended = progress.benchmark, threading.Event()
-    name = f"metadata.name={benchmark.metadata.name}"
-    feeds = (
-        follow(cluster, BenchmarkResult.KIND, ended, label_selector=selector_of(benchmark)),
-        follow(cluster, benchmark.KIND, ended, field_selector=name),
-    )
-    for feed in feeds:
-        threading.Thread(target=_pass_on, args=(feed, heard_of), daemon=True).start()
+    heard_of: asyncio.Queue[News | Exception] = asyncio.Queue()
+    tasks = [asyncio.create_task(_pass_on(feed, heard_of)) for feed in cluster.watch(progress.benchmark)]
     try:
-        yield from _each(progress, heard_of, deadline)
-    finally:
-        # A thread that is at work when the interpreter ends may abort it.
-        ended.set()
-
-
-def _each(
-    progress: Progress, heard_of: "queue.SimpleQueue[News | Exception]", deadline: float | None
-) -> Iterator[Progress]:
-    while not _all_told(progress):
-        if deadline is not None and time.monotonic() > deadline:
-            raise UserError(
-                f"{progress.benchmark.metadata.name} did not end in time ({progress.benchmark.status.phase}): it goes "
-                "on by itself, watch again or give a longer --timeout"
-            )
+        while not _all_told(progress):
+            if deadline is not None and time.monotonic() > deadline:
+                raise UserError(
+                    f"{progress.benchmark.metadata.name} did not end in time ({progress.benchmark.status.phase}): it "
+                    "goes on by itself, watch again or give a longer --timeout"
+                )
+            yield progress
+            try:
+                async with asyncio.timeout(_TICK_SECONDS):
+                    news = await heard_of.get()
+            except TimeoutError:
+                if progress.exit_code is not None:
+                    break
+                continue
+            if isinstance(news, Exception):
+                raise news
+            progress = heard(progress, news)
         yield progress
-        try:
-            news = heard_of.get(timeout=_TICK_SECONDS)
-        except queue.Empty:
-            if progress.exit_code is not None:
-                break
-            continue
-        if isinstance(news, Exception):
-            raise news
-        progress = heard(progress, news)
-    yield progress
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 def _all_told(progress: Progress) -> bool:
@@ -106,19 +100,19 @@ def _all_told(progress: Progress) -> bool:
     return progress.exit_code is not None and told
 
 
-def _pass_on(feed: Iterator[News], to: "queue.SimpleQueue[News | Exception]") -> None:
+async def _pass_on(feed: AsyncIterator[News], to: "asyncio.Queue[News | Exception]") -> None:
     """Puts news in the queue, and what ends it, so that nobody waits for a feed that is no more."""
     try:
-        for news in feed:
-            to.put(news)
+        async for news in feed:
+            to.put_nowait(news)
     except Exception as error:
-        to.put(error)
+        to.put_nowait(error)
 
 
-def _tell(news: Iterator[Progress]) -> Progress:
+async def _tell(news: AsyncIterator[Progress]) -> Progress:
     """A line a change."""
     before: Progress | None = None
-    for progress in news:
+    async for progress in news:
         if progress is not before:
             for line in changes(before, progress):
                 print(f"{datetime.now().astimezone():%H:%M:%S} {line}", flush=True)
@@ -126,12 +120,12 @@ def _tell(news: Iterator[Progress]) -> Progress:
     return _last(before)
 
 
-def _draw(console: Console, news: Iterator[Progress]) -> Progress:
+async def _draw(console: Console, news: AsyncIterator[Progress]) -> Progress:
     """A picture that is drawn again and again in its place."""
     last: Progress | None = None
     status_since = time.monotonic()
     with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
-        for progress in news:
+        async for progress in news:
             if last is None or progress.benchmark.status != last.benchmark.status:
                 status_since = time.monotonic()
             last = progress

@@ -18,7 +18,8 @@ from tierbench.controller.handlers import register
 from tierbench.controller.node_classes import keep_node_classes
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.watching import watched
-from tierbench.kube.client import RESULTS, UNANSWERED, benchmarks, connect
+from tierbench.kube.client import RESULTS, UNANSWERED, benchmarks
+from tierbench.kube.connect import connect
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.server import serve
 from tierbench.workloads.names import LABEL_KIND

@@ -7,7 +7,7 @@ from typing import Final
 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import Condition
-from tierbench.domain.views import format_time
+from tierbench.api.timestamps import format_time
 
 _MOST_CHARACTERS: Final = 4096
 

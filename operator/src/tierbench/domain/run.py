@@ -8,11 +8,12 @@ from functools import cached_property
 from tierbench.api.benchmark import BenchmarkSpec, Colocation, NodeAssignment, RunStatus
 from tierbench.api.node_network import NodeNetwork
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, NodeFacts, ResultPhase, ResultSpec, ServiceFacts
+from tierbench.api.timestamps import format_time
 from tierbench.domain import reasons
 from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed
 from tierbench.domain.schedule import is_time
-from tierbench.domain.views import Problem, format_time
+from tierbench.domain.views import Problem
 from tierbench.workloads.plan import Case, Slot, in_order, plan
 from tierbench.workloads.workload import NodeSize, Role, ServerSite
 

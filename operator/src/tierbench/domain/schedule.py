@@ -9,10 +9,10 @@ from cronsim import CronSim, CronSimError
 
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus
 from tierbench.api.run_policy import RunPolicy
+from tierbench.api.timestamps import format_time, parse_time
 from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.conditions import Said, conditions
-from tierbench.domain.views import format_time, parse_time
 
 _LOOK_AGAIN_SECONDS: Final = 300.0
 

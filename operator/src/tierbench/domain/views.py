@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from tierbench.api.contract import Failure
 from tierbench.api.quantity import parse_quantity
+from tierbench.api.timestamps import parse_time
 from tierbench.domain import reasons
 from tierbench.workloads.names import (
     CLIENT,
@@ -105,16 +106,6 @@ class LeaseView:
     node: str
     holder: str
     expires: datetime
-
-
-def parse_time(text: str) -> datetime:
-    """A timestamp of the API server."""
-    return datetime.fromisoformat(text).astimezone(UTC)
-
-
-def format_time(time: datetime) -> str:
-    """A timestamp as the API server writes it, in whole seconds."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def node_view(raw: Raw) -> NodeView:

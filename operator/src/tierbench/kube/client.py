@@ -2,15 +2,17 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+import os
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from http.client import responses
 from typing import Any, Final
 
 import aiohttp
-from kubernetes.aio import config
-from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.client import ApiClient
 
 from tierbench.api.model import GROUP, VERSION, Kind
 from tierbench.kube.clock import Clock
@@ -18,17 +20,15 @@ from tierbench.kube.clock import Clock
 Answered = Callable[[str, int], None]
 
 FIELD_MANAGER: Final = "tierbench"
-_CONNECTIONS: Final = 256
 _REQUESTS_AT_ONCE: Final = 16
-_TIMEOUT_SECONDS: Final = 20
+_TIMEOUT: Final = aiohttp.ClientTimeout(total=20)
 # A stream may be silent for as long as a trial, or for ever, if the node has gone: it is read anew now and then.
 _FOLLOW_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=300)
+_WATCH_SECONDS: Final = 30
+_WATCH_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=_WATCH_SECONDS + 15)
 _PAGE: Final = 250
 _JSON: Final = "application/json, */*"
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-# kubernetes.aio.config bears no types.
-load_incluster_config: Callable[..., None] = config.load_incluster_config
-load_kube_config: Callable[..., Awaitable[None]] = config.load_kube_config
 _NOT_FOUND, _CONFLICT = 404, 409
 _REFUSED_FROM = 400
 
@@ -65,12 +65,29 @@ UNANSWERED: Final = (ApiError, aiohttp.ClientError, TimeoutError, OSError)
 """What a request may end with."""
 
 
+def why(error: Exception) -> str:
+    """Why a request was not answered, in a few words."""
+    if isinstance(error, ApiError):
+        return f"{error.status} {responses.get(error.status, error.reason)}"
+    if isinstance(error, aiohttp.InvalidURL):
+        return "this is no URL"
+    cause = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
+    if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) and cause.errno and cause.errno > 0:
+        return os.strerror(cause.errno)
+    return str(cause) or type(cause).__name__
+
+
 @dataclass(frozen=True)
 class ResourceType:
     """Where objects of one type are served."""
 
     api: str
     plural: str
+
+    @classmethod
+    def of(cls, kind: Kind) -> "ResourceType":
+        """That of one of our own kinds."""
+        return cls(f"apis/{GROUP}/{VERSION}", kind.plural)
 
     @property
     def group_and_version(self) -> tuple[str, str]:
@@ -106,7 +123,7 @@ def type_of(api_version: str, kind: str) -> ResourceType:
 
 def benchmarks(kind: Kind) -> ResourceType:
     """Where benchmarks of a kind are served."""
-    return ResourceType(f"apis/{GROUP}/{VERSION}", kind.plural)
+    return ResourceType.of(kind)
 
 
 def selector(labels: Mapping[str, str]) -> str:
@@ -120,12 +137,23 @@ class Kube:
     `answered` is told of each answer: the method of the request, and the HTTP status.
     """
 
-    def __init__(self, client: ApiClient, answered: Answered = lambda method, status: None) -> None:
+    def __init__(
+        self,
+        client: ApiClient,
+        answered: Answered = lambda method, status: None,
+        timeout: aiohttp.ClientTimeout = _TIMEOUT,
+    ) -> None:
         self._client = client
         self._answered = answered
+        self._timeout = timeout
         self._clock = Clock()
         # A TLS connection needs 300 KiB here: a hundred benchmarks that look at once must share a few.
         self._free = asyncio.Semaphore(_REQUESTS_AT_ONCE)
+
+    @property
+    def address(self) -> str:
+        """Where the API server is."""
+        return str(self._client.configuration.host)
 
     def now(self) -> datetime:
         """The API server's time."""
@@ -144,7 +172,7 @@ class Kube:
         """One request, and the object that answers it."""
         headers = {"Accept": accept, "Content-Type": content_type}
         async with self._free:
-            response = await self._send(method, path, query, body, headers, _TIMEOUT_SECONDS)
+            response = await self._send(method, path, query, body, headers, self._timeout)
             data = await response.read()
         if response.status >= _REFUSED_FROM:
             raise _error(response.status, data)
@@ -165,27 +193,41 @@ class Kube:
         self, kind: ResourceType, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> AsyncIterator[dict[str, Any]]:
         """The same one by one, read in pages, so that many large objects are never all in memory."""
-        query = {"labelSelector": selector(labels)} if labels else {}
-        async for item in self._pages(kind, namespace, query, _JSON):
-            yield item
+        async for page in self.pages(kind, namespace, {"labelSelector": selector(labels)} if labels else {}):
+            for item in page["items"] or ():
+                yield item
 
     async def each_metadata(self, kind: ResourceType, namespace: str | None = None) -> AsyncIterator[dict[str, Any]]:
         """The metadata of each object, without the rest."""
-        async for item in self._pages(kind, namespace, {}, _METADATA):
-            yield item["metadata"]
+        async for page in self.pages(kind, namespace, {}, _METADATA):
+            for item in page["items"] or ():
+                yield item["metadata"]
 
-    async def _pages(
-        self, kind: ResourceType, namespace: str | None, query: Mapping[str, str], accept: str
+    async def pages(
+        self, kind: ResourceType, namespace: str | None, query: Mapping[str, str], accept: str = _JSON
     ) -> AsyncIterator[dict[str, Any]]:
-        query = {**query, "limit": str(_PAGE)}
+        """All objects as Lists, all of one resourceVersion; `query` has the selectors."""
+        asked = {"limit": str(_PAGE), **query}
         while True:
-            answer = await self.request("GET", kind.path(namespace), query=query, accept=accept)
-            for item in answer["items"] or ():
-                yield item
-            following = answer["metadata"].get("continue")
+            page = await self.request("GET", kind.path(namespace), query=asked, accept=accept)
+            yield page
+            following = page["metadata"].get("continue")
             if not following:
                 return
-            query = {**query, "continue": following}
+            asked["continue"] = following
+
+    async def watch(
+        self, kind: ResourceType, namespace: str | None, query: Mapping[str, str]
+    ) -> AsyncGenerator[dict[str, Any]]:
+        """What happens to objects since the resourceVersion that is in `query`, until the API server ends it."""
+        asked = {**query, "watch": "true", "timeoutSeconds": str(_WATCH_SECONDS)}
+        async with self._stream(kind.path(namespace), asked, _WATCH_TIMEOUT) as content:
+            async for line in content:
+                event: dict[str, Any] = json.loads(line)
+                if event["type"] == "ERROR":
+                    status = event["object"]
+                    raise ApiError(status["code"], status.get("reason", ""), status.get("message", ""))
+                yield event
 
     async def create(self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
         """A new object. Raises ConflictError if it exists."""
@@ -218,23 +260,37 @@ class Kube:
 
     async def drop_finalizers(self, kind: ResourceType, namespace: str, name: str, uid: str) -> None:
         """Takes all finalizers off an object, unless it is gone already. ConflictError if it has another UID."""
-        body = {"metadata": {"uid": uid, "finalizers": None}}
-        path, patch = kind.path(namespace, name), "application/merge-patch+json"
         try:
-            await self.request("PATCH", path, query={"fieldManager": FIELD_MANAGER}, body=body, content_type=patch)
+            await self.merge(kind, namespace, name, {"metadata": {"uid": uid, "finalizers": None}})
         except NotFoundError:
             return
 
+    async def merge(self, kind: ResourceType, namespace: str, name: str, change: Mapping[str, Any]) -> None:
+        """Changes an object by a merge patch."""
+        path, patch = kind.path(namespace, name), "application/merge-patch+json"
+        await self.request("PATCH", path, query={"fieldManager": FIELD_MANAGER}, body=change, content_type=patch)
+
     async def log(self, namespace: str, pod: str, container: str, *, follow: bool) -> AsyncGenerator[bytes]:
         """What a container has printed, from the first line, in pieces; followed, until it or the connection ends."""
-        timeout = _FOLLOW_TIMEOUT if follow else _TIMEOUT_SECONDS
+        timeout = _FOLLOW_TIMEOUT if follow else self._timeout
         query = {"container": container, **({"follow": "true"} if follow else {})}
-        response = await self._send("GET", PODS.path(namespace, pod, "log"), query, None, {"Accept": "*/*"}, timeout)
+        async with self._stream(PODS.path(namespace, pod, "log"), query, timeout) as content:
+            async for piece in content.iter_any():
+                yield piece
+
+    @asynccontextmanager
+    async def _stream(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 (aiohttp's own)
+    ) -> AsyncIterator[aiohttp.StreamReader]:
+        """What an answer holds, as it comes."""
+        response = await self._send("GET", path, query, None, {"Accept": "*/*"}, timeout)
         try:
             if response.status >= _REFUSED_FROM:
                 raise _error(response.status, await response.read())
-            async for piece in response.content.iter_any():
-                yield piece
+            yield response.content
         finally:
             response.close()
 
@@ -245,7 +301,7 @@ class Kube:
         query: Mapping[str, str] | None,
         body: Mapping[str, Any] | None,
         headers: Mapping[str, str],
-        timeout: float | aiohttp.ClientTimeout,  # noqa: ASYNC109 (aiohttp's own)
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 (aiohttp's own)
     ) -> aiohttp.ClientResponse:
         request = await self._client.param_serialize(
             method,
@@ -270,16 +326,3 @@ def _error(status: int, data: bytes) -> ApiError:
         reason, message = "", data.decode(errors="replace")[:512]
     kinds: dict[int, type[ApiError]] = {_NOT_FOUND: NotFoundError, _CONFLICT: ConflictError}
     return kinds.get(status, ApiError)(status, reason, message)
-
-
-@asynccontextmanager
-async def connect(answered: Answered) -> AsyncIterator[Kube]:
-    """The cluster that this pod runs in, else the one that the kubeconfig points at."""
-    configuration = Configuration()
-    try:
-        load_incluster_config(client_configuration=configuration)
-    except config.ConfigException:
-        await load_kube_config(client_configuration=configuration)
-    configuration.connection_pool_maxsize = _CONNECTIONS
-    async with ApiClient(configuration) as client:
-        yield Kube(client, answered)

@@ -1,6 +1,7 @@
 """Events, for `kubectl describe`."""
 
 from tierbench.api.model import API_VERSION
+from tierbench.api.timestamps import format_time
 from tierbench.domain.actions import Event
 from tierbench.kube.client import EVENTS, Kube
 from tierbench.workloads.names import Owner
@@ -8,7 +9,7 @@ from tierbench.workloads.names import Owner
 
 async def post(kube: Kube, owner: Owner, event: Event) -> None:
     """An event on the object. Raises ApiError."""
-    stamp = kube.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    stamp = format_time(kube.now())
     reference = {
         "apiVersion": API_VERSION,
         "kind": owner.kind,

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from tierbench.api.contract import Distributions, Engine, Exchange, Histogram, Outcome, TrialFields, TrialLine
 from tierbench.api.result import (
@@ -16,6 +16,7 @@ from tierbench.api.result import (
     Spread,
     Statistic,
 )
+from tierbench.api.timestamps import format_time
 from tierbench.results import histogram
 from tierbench.results.levels import levels_in_short
 from tierbench.results.parts import merge_distributions
@@ -143,7 +144,7 @@ def conclude(spec: ResultSpec, status: ResultStatus, now: datetime, engine: Engi
     return status.model_copy(
         update={
             "phase": ResultPhase.MEASURED,
-            "completion_time": _time(now),
+            "completion_time": format_time(now),
             "valid": not notes,
             "invalid": notes,
             "facts": facts(spec, good, status.counts.interruptions),
@@ -170,12 +171,8 @@ def fail(spec: ResultSpec, status: ResultStatus, now: datetime, reason: str, mes
             "phase": ResultPhase.FAILED,
             "reason": reason,
             "message": message[:1024],
-            "completion_time": _time(now),
+            "completion_time": format_time(now),
             "facts": facts(spec, _good(status.trials), status.counts.interruptions),
             "display": _display(spec, status, reason),
         }
     )
-
-
-def _time(now: datetime) -> str:
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

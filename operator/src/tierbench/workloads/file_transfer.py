@@ -8,7 +8,7 @@ from tierbench.api.file_transfer import FileTransferSpec
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
 from tierbench.workloads.download import download_job
-from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
+from tierbench.workloads.names import Owner
 from tierbench.workloads.nginx import server_manifests
 from tierbench.workloads.plan import Case, Factor, Slot, slots
 from tierbench.workloads.preflight import preflight
@@ -22,6 +22,7 @@ from tierbench.workloads.workload import (
     RunningServer,
     ServerSite,
     Workload,
+    secret,
 )
 
 _BYTES_PER_TRIAL_OVERHEAD: Final = 32 * 2**20
@@ -59,9 +60,7 @@ class FileTransfer:
 
     def credentials(self, site: ServerSite) -> Credentials:
         """The agent's token, and certificates if any case uses TLS."""
-        metadata = self.owner.metadata(site.attached, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
-        manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
-        return Credentials(manifest, certificate=any(level is not Tls.NONE for level in self.spec.tls))
+        return Credentials(secret(self.owner, site), certificate=any(level is not Tls.NONE for level in self.spec.tls))
 
     def server(self, site: ServerSite) -> tuple[Manifest, ...]:
         """nginx with its files and the agent beside it."""

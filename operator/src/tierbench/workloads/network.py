@@ -6,7 +6,7 @@ from typing import Final
 from tierbench.api.network import NetworkSpec
 from tierbench.api.result import ServiceFacts
 from tierbench.workloads.iperf3 import PROCESS, iperf3_manifests
-from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
+from tierbench.workloads.names import Owner
 from tierbench.workloads.plan import Case, Factor, Slot, slots
 from tierbench.workloads.transmission import transmission_job
 from tierbench.workloads.workload import (
@@ -20,6 +20,7 @@ from tierbench.workloads.workload import (
     RunningServer,
     ServerSite,
     Workload,
+    secret,
 )
 
 _START_SECONDS: Final = 120
@@ -59,9 +60,7 @@ class NetworkWorkload:
 
     def credentials(self, site: ServerSite) -> Credentials:
         """The agent's token."""
-        metadata = self.owner.metadata(site.attached, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
-        manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
-        return Credentials(manifest, certificate=False)
+        return Credentials(secret(self.owner, site), certificate=False)
 
     def server(self, site: ServerSite) -> tuple[Manifest, ...]:
         """iperf3, and the agent beside it."""

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.api.result import ServiceFacts
+from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
 from tierbench.workloads.plan import Case, Factor, Slot
 
 Manifest = dict[str, Any]
@@ -108,6 +109,12 @@ class Credentials:
     certificate: bool
     account: bool = False
     username: str = "tierbench"
+
+
+def secret(owner: Owner, site: ServerSite) -> Manifest:
+    """The Secret that server and client share; empty yet."""
+    metadata = owner.metadata(site.attached, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
 
 
 class Workload(Protocol):

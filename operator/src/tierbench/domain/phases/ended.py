@@ -6,6 +6,7 @@ from typing import Final
 from tierbench.advice.matrix import runs
 from tierbench.advice.words import answer_of_run
 from tierbench.api.benchmark import Phase
+from tierbench.api.timestamps import format_time, parse_time
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteBenchmark, DeleteResult, Event
 from tierbench.domain.assessment import assess
@@ -15,7 +16,6 @@ from tierbench.domain.observed import Observed
 from tierbench.domain.run import Run
 from tierbench.domain.schedule import plan_next, seconds_to_next, warnings
 from tierbench.domain.status import report
-from tierbench.domain.views import format_time, parse_time
 
 _MAXIMUM_ANSWER: Final = 1024
 

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from tierbench.api.benchmark import NodeAssignment, Phase
+from tierbench.api.timestamps import parse_time
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, Event
 from tierbench.domain.assessment import begun
@@ -10,7 +11,6 @@ from tierbench.domain.conditions import Said
 from tierbench.domain.node_classes import assign
 from tierbench.domain.run import Run
 from tierbench.domain.status import report
-from tierbench.domain.views import parse_time
 
 _LOOK_AGAIN_SECONDS = 5.0
 NOT_SUSPENDED = Said(reasons.SUSPENDED, False, reasons.NOT_SUSPENDED, "spec.runPolicy.suspend is false.")

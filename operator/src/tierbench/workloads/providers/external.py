@@ -8,7 +8,7 @@ from tierbench.api.result import ServiceFacts
 from tierbench.workloads.agent import agent_manifests
 from tierbench.workloads.client_job import secret_items
 from tierbench.workloads.providers.provider import ACCOUNT, AGENT, Asked, Way
-from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite
+from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite, secret
 
 
 def facts(asked: Asked, size: NodeSize) -> ServiceFacts:
@@ -18,7 +18,7 @@ def facts(asked: Asked, size: NodeSize) -> ServiceFacts:
 
 def credentials(asked: Asked, site: ServerSite) -> Credentials:
     """For the agent's token and the key for payloads: the rest is the user's."""
-    return Credentials(asked.secret(site), certificate=asked.tls, account=True)
+    return Credentials(secret(asked.owner, site), certificate=asked.tls, account=True)
 
 
 def manifests(asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:

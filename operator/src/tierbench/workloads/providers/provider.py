@@ -7,7 +7,7 @@ from tierbench.api.benchmark import Tls
 from tierbench.api.broker import BrokerSpec
 from tierbench.api.broker_server import Broker, Kafka
 from tierbench.api.result import ServiceFacts
-from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
+from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Credentials, Images, Manifest, NodeSize, RunningServer, ServerSite
 
 # Keys of a Secret.
@@ -33,11 +33,6 @@ class Asked:
     def tls(self) -> bool:
         """Whether any case uses TLS."""
         return any(level is not Tls.NONE for level in self.spec.tls)
-
-    def secret(self, site: ServerSite) -> Manifest:
-        """The Secret of its server, still empty."""
-        metadata = self.owner.metadata(site.attached, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
-        return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from tierbench.workloads.access import SERVER_NAME, address
 from tierbench.workloads.broker_server import broker_manifests
 from tierbench.workloads.client_job import secret_items
 from tierbench.workloads.providers.provider import ACCOUNT, AGENT, Asked, Way
-from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite
+from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite, secret
 
 _PORTS: Final = {**mosquitto.PORTS, **kafka.PORTS}
 
@@ -26,7 +26,7 @@ def facts(asked: Asked, size: NodeSize) -> ServiceFacts:
 
 def credentials(asked: Asked, site: ServerSite) -> Credentials:
     """With certificates, for clients know it by one name."""
-    return Credentials(asked.secret(site), certificate=asked.tls, account=True)
+    return Credentials(secret(asked.owner, site), certificate=asked.tls, account=True)
 
 
 def manifests(asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:

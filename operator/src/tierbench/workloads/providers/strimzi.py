@@ -16,7 +16,7 @@ from tierbench.workloads.kafka import heap_size, kafka_settings, storage_size
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, Owner
 from tierbench.workloads.pods import NO_SIDECARS, placement
 from tierbench.workloads.providers.provider import ACCOUNT, AGENT, Asked, Way
-from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite
+from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite, secret
 
 GROUP: Final = "kafka.strimzi.io"
 ROLE: Final = "strimzi"
@@ -97,7 +97,7 @@ def facts(asked: Asked, size: NodeSize) -> ServiceFacts:
 def credentials(asked: Asked, site: ServerSite) -> Credentials:
     """Strimzi makes its own certificates, and the user's name is that of an object."""
     user = strimzi_names(asked.owner, site.run, site.slot_index).kafka
-    return Credentials(asked.secret(site), certificate=False, account=True, username=user)
+    return Credentials(secret(asked.owner, site), certificate=False, account=True, username=user)
 
 
 def _compute(options: Strimzi) -> dict[str, dict[str, str]]:

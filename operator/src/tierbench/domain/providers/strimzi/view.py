@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
+from tierbench.api.timestamps import parse_time
 from tierbench.domain import reasons
 from tierbench.domain.provided import ProvidedObject
-from tierbench.domain.views import Problem, Raw, parse_time
+from tierbench.domain.views import Problem, Raw
 from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
 
 # After a while Strimzi says that it took too long, and goes on trying: how long that may be is the benchmark's to say.

@@ -1,0 +1,55 @@
+"""Connections to an API server: that of the operator, and that of somebody who has a kubeconfig."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import aiohttp
+from kubernetes import config
+from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.config import ConfigException
+from yaml import YAMLError
+
+from tierbench.kube.client import Answered, Kube
+
+_CONNECTIONS: Final = 256
+# Whoever waits at a terminal is soon told that nobody is there, and may have a slow line.
+_PATIENCE: Final = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=60)
+# It bears no types. Not that of kubernetes.aio, which shows no plugin's questions, and renews no token that expires.
+_load_incluster_config: Callable[..., None] = config.load_incluster_config
+_load_kube_config: Callable[..., None] = config.load_kube_config
+_contexts: Callable[..., tuple[list[dict[str, Any]], dict[str, Any]]] = config.list_kube_config_contexts
+# The last two: the loader does not check the shape of what it reads.
+_UNUSABLE: Final = (ConfigException, OSError, YAMLError, TypeError, AttributeError)
+
+
+class KubeconfigError(Exception):
+    """There is no kubeconfig, or it cannot be used."""
+
+
+@asynccontextmanager
+async def connect(answered: Answered) -> AsyncIterator[Kube]:
+    """The cluster that this pod runs in, else the one that the kubeconfig points at."""
+    configuration = Configuration()
+    try:
+        _load_incluster_config(client_configuration=configuration)
+    except ConfigException:
+        _load_kube_config(client_configuration=configuration)
+    configuration.connection_pool_maxsize = _CONNECTIONS
+    async with ApiClient(configuration) as client:
+        yield Kube(client, answered)
+
+
+@asynccontextmanager
+async def connect_by_kubeconfig(path: str | None, context: str | None) -> AsyncIterator[tuple[Kube, str]]:
+    """The cluster that a kubeconfig names, and the namespace. Raises KubeconfigError."""
+    configuration = Configuration()
+    try:
+        _load_kube_config(path, context, client_configuration=configuration)
+        contexts, active = _contexts(path)
+        client = ApiClient(configuration)
+    except _UNUSABLE as error:
+        raise KubeconfigError(str(error).splitlines()[0].rstrip(".")) from None
+    chosen = next((item for item in contexts if item["name"] == context), active)
+    async with client:
+        yield Kube(client, timeout=_PATIENCE), chosen["context"].get("namespace") or "default"

@@ -1,0 +1,80 @@
+"""What a kubeconfig says is what is asked with."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.api_server import Handler, Store, api_server
+from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.kube.client import ResourceType
+from tierbench.kube.connect import KubeconfigError, connect_by_kubeconfig
+
+COUNTS = """#!/bin/sh
+echo >> "$0.calls"
+echo "$KUBERNETES_EXEC_INFO" > "$0.info"
+cat <<END
+{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
+ "status": {"token": "token-$(wc -l < "$0.calls" | tr -d " ")", "expirationTimestamp": "2020-01-01T00:00:00Z"}}
+END
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[Store, Path]]:
+    with api_server(tmp_path) as (store, kubeconfig):
+        yield store, Path(kubeconfig)
+
+
+def change(kubeconfig: Path, user: dict[str, Any], **context: str) -> str:
+    raw = json.loads(kubeconfig.read_text())
+    raw["users"][0]["user"] = user
+    raw["contexts"].append({"name": "other", "context": {"cluster": "c", "user": "u", **context}})
+    kubeconfig.write_text(json.dumps(raw))
+    return str(kubeconfig)
+
+
+async def test_a_token_that_expires_is_renewed(
+    server: tuple[Store, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a cloud's plugins last a quarter of an hour, a benchmark longer."""
+    tokens: list[str] = []
+    answer = Handler._answer
+
+    def listen(self: Handler, *arguments: Any) -> None:
+        tokens.append(self.headers["Authorization"])
+        answer(self, *arguments)
+
+    monkeypatch.setattr(Handler, "_answer", listen)
+    plugin = tmp_path / "plugin"
+    plugin.write_text(COUNTS)
+    plugin.chmod(0o755)
+    run = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin), "provideClusterInfo": True}
+    async with connect_by_kubeconfig(change(server[1], {"exec": run}), None) as (kube, _):
+        for _ in range(2):
+            await kube.list(ResourceType.of(FileTransferBenchmark.KIND), "default")
+        address = kube.address
+    assert json.loads(plugin.with_suffix(".info").read_text())["spec"]["cluster"]["server"] == address
+    first, second = tokens
+    assert first.startswith("Bearer token-")
+    assert second.startswith("Bearer token-")
+    assert first != second
+
+
+async def test_a_context_has_its_namespace(server: tuple[Store, Path]) -> None:
+    kubeconfig = change(server[1], {}, namespace="lab")
+    async with connect_by_kubeconfig(kubeconfig, None) as (_, namespace):
+        assert namespace == "default"
+    async with connect_by_kubeconfig(kubeconfig, "other") as (_, namespace):
+        assert namespace == "lab"
+
+
+@pytest.mark.parametrize(("path", "context", "reason"), [("none", None, "No configuration"), ("kubeconfig", "x", "x")])
+async def test_one_that_cannot_be_used_says_why(
+    server: tuple[Store, Path], path: str, context: str | None, reason: str
+) -> None:
+    with pytest.raises(KubeconfigError, match=reason):
+        async with connect_by_kubeconfig(str(server[1].with_name(path)), context):
+            pass
