@@ -13,8 +13,8 @@ from tierbench.workloads.workload import ClientSite, RunningServer
 def start(
     client: Client, server: RunningServer, nodes: Sequence[str], trials: Sequence[int], spare_seconds: int = 0
 ) -> tuple[Action, ...] | Problem:
-    """What starts the next client, or what one that is half made lacks, on a node a part, for these trials. The nodes are
-    held `spare_seconds` longer."""
+    """What starts the next client, or makes one whole that is half made, on a node a part, for these trials. The nodes
+    are held `spare_seconds` longer."""
     run, seconds = client.run, client.workload.deadline_seconds(len(trials))
     sites = _sites(client, nodes, trials, seconds)
     if isinstance(sites, Problem):
