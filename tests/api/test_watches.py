@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from kubernetes.aio.config import kube_config
+from kubernetes.config import kube_config
 
 from tests.api.forgetful import forgetful
 from tests.api.objects import smallest
