@@ -39,14 +39,22 @@ def pod_name(kafka: Json, pool: Json) -> str:
 
 def children(kafka: Json, pool: Json, user: Json) -> list[Json]:
     """Everything that goes with the Kafka."""
-    name, hosts = kafka["metadata"]["name"], sorted({host(kafka, item) for item in listeners(kafka)})
+    name, template = kafka["metadata"]["name"], dict(pool["spec"]["template"]["pod"])
+    annotations, hosts = (
+        template.pop("metadata")["annotations"],
+        sorted({host(kafka, item) for item in listeners(kafka)}),
+    )
     secrets = {key: value.decode() for key, value in certificates(*hosts).items()}
     authority = {"ca.crt": secrets.pop("ca.crt")}
+    broker = _child(
+        kafka, "Pod", pod_name(kafka, pool), {"spec": {**template, **_broker(kafka, pool, user)}}, broker="true"
+    )
+    broker["metadata"]["annotations"] = annotations
     made = [
         _child(kafka, "Secret", f"{name}-cluster-ca-cert", {"stringData": authority}),
         _child(kafka, "Secret", f"{name}-brokers", {"stringData": secrets}),
         _child(kafka, "ConfigMap", f"{name}-brokers", {"data": {"server.properties": _properties(kafka)}}),
-        _child(kafka, "Pod", pod_name(kafka, pool), {"spec": _broker(kafka, pool, user)}, broker="true"),
+        broker,
         _child(kafka, "Pod", f"{name}-entity-operator", {"spec": _entity_operator(kafka)}),
     ]
     for listener in listeners(kafka):
@@ -95,7 +103,7 @@ def _properties(kafka: Json) -> str:
 
 
 def _broker(kafka: Json, pool: Json, user: Json) -> Json:
-    """On the node that the pool's template says. The user is made before the broker starts, not by an operator."""
+    """What it runs. The user is made before the broker starts, not by an operator."""
     name, options = kafka["metadata"]["name"], pool["spec"]["jvmOptions"]
     account = f"SCRAM-SHA-512=[name={user['metadata']['name']},password=$(PASSWORD)]"
     words = ["--ignore-formatted", "--cluster-id", _CLUSTER_ID, "--config", "/config/server.properties"]
@@ -120,7 +128,6 @@ def _broker(kafka: Json, pool: Json, user: Json) -> Json:
         "readinessProbe": {"tcpSocket": {"port": listeners(kafka)[0]["port"]}, "periodSeconds": 1},
     }
     return {
-        **pool["spec"]["template"]["pod"],
         "shareProcessNamespace": True,
         "securityContext": POD_SECURITY,
         "initContainers": [prepare],
