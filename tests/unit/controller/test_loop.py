@@ -16,7 +16,7 @@ from tierbench.controller import loop as module
 from tierbench.controller.context import Context
 from tierbench.controller.loop import Loop
 from tierbench.controller.settings import Settings
-from tierbench.kube.client import ApiError, benchmarks
+from tierbench.kube.client import ApiError, ResourceType
 from tierbench.workloads.names import (
     LABEL_ATTEMPT,
     LABEL_CASE,
@@ -28,7 +28,7 @@ from tierbench.workloads.names import (
 )
 
 OWNER = Owner("FileTransferBenchmark", "default", "demo", "uid-1")
-RESOURCE = benchmarks(FileTransferBenchmark.KIND)
+RESOURCE = ResourceType.of(FileTransferBenchmark.KIND)
 BENCHMARKS = RESOURCE.path("default")
 PODS, JOBS, SERVICES = (
     "/api/v1/namespaces/default/pods",

@@ -12,7 +12,7 @@ from tierbench.controller.comparison import Comparison, Watched
 from tierbench.controller.context import Context
 from tierbench.controller.loop import Loop
 from tierbench.domain.decide import is_due
-from tierbench.kube.client import benchmarks
+from tierbench.kube.client import ResourceType
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, Owner
 
 
@@ -57,7 +57,7 @@ def _register_watched(registry: kopf.OperatorRegistry, watched: Watched, compari
 
 
 def _register_benchmark(registry: kopf.OperatorRegistry, context: Context, kind: Kind) -> None:
-    resource, plural = benchmarks(kind), kind.plural
+    resource, plural = ResourceType.of(kind), kind.plural
 
     @kopf.daemon(GROUP, VERSION, plural, registry=registry, id=f"run-{plural}", when=_due)
     async def run(stopped: kopf.DaemonStopped, name: str, namespace: str | None, uid: str, **_: Any) -> None:

@@ -18,7 +18,7 @@ from tierbench.controller.handlers import register
 from tierbench.controller.node_classes import keep_node_classes
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.watching import watched
-from tierbench.kube.client import RESULTS, UNANSWERED, benchmarks
+from tierbench.kube.client import RESULTS, UNANSWERED, ResourceType
 from tierbench.kube.connect import connect
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.server import serve
@@ -121,7 +121,7 @@ async def _load(context: Context, stop: asyncio.Event) -> None:
 
 async def _load_results(context: Context, namespace: str | None) -> None:
     for model in BENCHMARKS.values():
-        async for raw in context.kube.each(benchmarks(model.KIND), namespace):
+        async for raw in context.kube.each(ResourceType.of(model.KIND), namespace):
             context.results.see_benchmark({**raw, "kind": model.KIND.kind}, deleted=False)
     async for raw in context.kube.each(RESULTS, namespace):
         context.results.see(raw, deleted=False)

@@ -8,7 +8,7 @@ from tierbench.api.model import Kind
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.comparison import Name, Watched
 from tierbench.controller.context import Context
-from tierbench.kube.client import ADVICES, NODE_CLASSES, NODES, RESULTS, benchmarks
+from tierbench.kube.client import ADVICES, NODE_CLASSES, NODES, RESULTS, ResourceType
 
 Raw = Mapping[str, Any]
 
@@ -45,7 +45,7 @@ def _benchmarks(context: Context, advisor: Advisor, kind: Kind) -> Watched:
             advisor.look_again(namespace)
         context.wakeups.ring((kind.kind, namespace, name))
 
-    return Watched(benchmarks(kind), see, lambda: context.results.known_benchmarks(kind.kind))
+    return Watched(ResourceType.of(kind), see, lambda: context.results.known_benchmarks(kind.kind))
 
 
 def _of_the_cluster(names: Iterable[str]) -> list[Name]:

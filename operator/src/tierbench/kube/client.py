@@ -121,11 +121,6 @@ def type_of(api_version: str, kind: str) -> ResourceType:
     return ResourceType(f"{'apis' if '/' in api_version else 'api'}/{api_version}", f"{kind.lower()}s")
 
 
-def benchmarks(kind: Kind) -> ResourceType:
-    """Where benchmarks of a kind are served."""
-    return ResourceType.of(kind)
-
-
 def selector(labels: Mapping[str, str]) -> str:
     """Labels as a labelSelector parameter."""
     return ",".join(f"{key}={value}" for key, value in labels.items())
