@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 CLUSTER ?= built-in
 DEBIAN ?= 12
-VERSIONS := 1.30 1.36
+VERSIONS := 1.34 1.36
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 PACKAGES := operator/src/tierbench images tests tools

@@ -20,7 +20,7 @@ from tests.ports import free_ports
 
 Json = dict[str, Any]
 
-_INVALID_VALUE = re.compile(r'^Invalid value: ("[^"]*"|\S+): ')
+_INVALID_VALUE = re.compile(r'^Invalid value: (?:("[^"]*"|\S+): )?')  # from 1.36 on, an object is left out
 _LOOPBACK = "127.0.0.1"
 _SERVICES, _FIRST_SERVICE = "198.18.64.0/20", "198.18.64.1"
 _START_SECONDS = 60
