@@ -16,7 +16,8 @@ from tierbench.controller import loop as module
 from tierbench.controller.context import Context
 from tierbench.controller.loop import Loop
 from tierbench.controller.settings import Settings
-from tierbench.kube.client import ApiError, ResourceType
+from tierbench.domain.actions import DeleteJob, DeleteServer
+from tierbench.kube.client import ApiError, ConflictError, NotFoundError, ResourceType
 from tierbench.workloads.names import (
     LABEL_ATTEMPT,
     LABEL_CASE,
@@ -213,13 +214,27 @@ async def test_a_result_of_another_case_under_the_cases_name_is_replaced(api: Ap
 
 async def test_a_404_of_something_else_is_not_the_end(api: Api) -> None:
     """The namespace of the Leases is missing: the loop ended for ever, and the benchmark stayed Running."""
-    missing = ApiError(404, "NotFound", 'namespaces "leases" not found')
-    api.refuse["POST", "/leases"] = missing
-    one = loop(api)
-    with pytest.raises(AssertionError, match="in vain"):
-        await run(one, lambda: "ft-demo-r1-s1" in api.names("pods"), 5)
+    api.refuse["POST", "/leases"] = NotFoundError(404, "NotFound", 'namespaces "leases" not found')
+    one, stop = loop(api), Stop(5)
+    await one.run(stop)  # type: ignore[arg-type]
+    assert stop.looks < 0, "it ended by itself"
+    assert not api.names("pods")
     api.refuse.clear()
     await run(one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+
+
+async def test_what_was_made_anew_under_the_name_is_not_deleted(api: Api) -> None:
+    """Between the look and the delete, somebody else's object may have come to bear the name."""
+    one = loop(api)
+    await run(one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+    seen = await one._observe()
+    del api.objects[f"{PODS}/ft-demo-r1-s1"]
+    api.put(PODS, {"metadata": {"name": "ft-demo-r1-s1"}, "spec": {}, "status": {}})
+    with pytest.raises(ConflictError):
+        await one._executor(seen, {}).carry_out(DeleteServer("ft-demo-r1-s1"))
+    await one._executor(seen, {}).carry_out(DeleteJob("precious"))
+    assert "ft-demo-r1-s1" in api.names("pods")
+    assert api.deleted == []
 
 
 async def test_a_status_of_another_version_is_said_and_does_not_hang_the_deletion(api: Api) -> None:
