@@ -50,3 +50,16 @@ async def test_a_class_whose_status_is_refused_starves_no_other(api: Api) -> Non
     with pytest.raises(ApiError):
         await cluster.write_class_statuses(api)
     assert api.objects[NODE_CLASSES.path(None, "b")]["status"]["nodes"] == 1
+
+
+async def test_a_node_that_says_too_much_costs_no_status(api: Api) -> None:
+    """It would end the task that writes them, and with it the operator."""
+    for name in ("a", "odd-1", "odd-2", "odd-3", "odd-4"):
+        raw = node("a") | {"status": {"nodeInfo": {"architecture": name * 100}}}
+        api.put(NODES.path(None), raw | {"metadata": {"name": name, "labels": {"hw": "a"}}})
+    cluster = ClusterView()
+    await cluster.load(api)
+    await cluster.write_class_statuses(api)
+    assert len(cluster.nodes["odd-1"].architecture) == 32
+    assert "status" not in api.objects[NODE_CLASSES.path(None, "a")]
+    assert api.objects[NODE_CLASSES.path(None, "b")]["status"]["nodes"] == 1

@@ -109,7 +109,7 @@ class LeaseView:
 
 
 def node_view(raw: Raw) -> NodeView:
-    """A core/v1 Node."""
+    """A core/v1 Node; what it says of itself is cut to what a result takes."""
     status = raw.get("status", {})
     info = status.get("nodeInfo", {})
     ready = next((item for item in status.get("conditions", ()) if item["type"] == "Ready"), None)
@@ -121,11 +121,11 @@ def node_view(raw: Raw) -> NodeView:
         ready=is_ready,
         unready_since=None if is_ready or ready is None else parse_time(ready["lastTransitionTime"]),
         schedulable=not raw.get("spec", {}).get("unschedulable", False),
-        architecture=info.get("architecture", ""),
-        kernel=info.get("kernelVersion", ""),
-        os_image=info.get("osImage", ""),
-        kubelet=info.get("kubeletVersion", ""),
-        runtime=info.get("containerRuntimeVersion", ""),
+        architecture=info.get("architecture", "")[:32],
+        kernel=info.get("kernelVersion", "")[:128],
+        os_image=info.get("osImage", "")[:128],
+        kubelet=info.get("kubeletVersion", "")[:64],
+        runtime=info.get("containerRuntimeVersion", "")[:64],
         cpu_millicores=round(parse_quantity(capacity.get("cpu", "0")) * 1000),
         memory_bytes=round(parse_quantity(capacity.get("memory", "0"))),
         storage_bytes=round(parse_quantity(capacity.get("ephemeral-storage", "0"))),

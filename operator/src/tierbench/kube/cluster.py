@@ -57,13 +57,15 @@ class ClusterView:
         """Writes the status of every class that is not what its nodes make it. Raises the first error at its end."""
         errors = []
         for item in list(self.classes.values()):
-            status = resolve(item, self.nodes.values())
-            if status == item.status:
-                continue
             try:
+                status = resolve(item, self.nodes.values())
+                if status == item.status:
+                    continue
                 await kube.apply_status(NODE_CLASSES, None, _class_status(item.metadata.name, status))
             except NotFoundError:
                 continue
+            except UNREADABLE as error:
+                _logger.warning("NodeClass %s has a node that cannot be understood: %s", item.metadata.name, error)
             except UNANSWERED as error:
                 errors.append(error)
         if errors:
