@@ -33,7 +33,7 @@ def comparisons() -> list[Comparison]:
     release.install()
     kubectl = Kubectl(environment, f"bench-{secrets.token_hex(3)}")
     kubectl.apply(*(node_class(name, hw=hardware) for name, hardware in HARDWARE.items()))
-    kubectl("create", "namespace", kubectl.namespace)
+    kubectl.create_namespace()
     try:
         return [*_latencies(kubectl), _queue(kubectl, release)]
     finally:

@@ -55,11 +55,6 @@ def version(minor: str) -> str:
     return modules.partition("k8s.io/kubernetes v")[2].split()[0]
 
 
-def program(folder: Path, name: str) -> Path:
-    """A program that the Kubernetes in `folder` may have brought with it; otherwise it is this machine's."""
-    return folder / name if (folder / name).exists() else Path(name)
-
-
 def build(minor: str, architecture: Architecture | None = None) -> Path:
     """The folder with etcd, kube-apiserver, kubelet, kubectl, coredns, helm …, built when they are not in the cache.
 

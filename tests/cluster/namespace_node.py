@@ -4,7 +4,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cluster import binaries, cgroups, node_files
+from tests.cluster import cgroups, node_files
 from tests.cluster.hardware import ON_DISK, Hardware
 from tests.cluster.machine import Machine
 from tests.cluster.namespaces import Namespaces
@@ -58,8 +58,7 @@ class NamespaceNode(Hardware, Namespaces):
         """With a read throttle where the node's own does not bind its containers (cgroup v1)."""
         if self.profile.disk_read is None or cgroups.version2():
             return None
-        ctr = binaries.program(self.programs, "ctr")
-        return node_files.container(output(str(ctr), "oci", "spec"), self.disk, self.profile.disk_read)
+        return node_files.container(output("ctr", "oci", "spec"), self.disk, self.profile.disk_read)
 
     def _imitate(self, folder: Path) -> None:
         """Files that say what hardware the node shows, and that take what it sets."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cluster import binaries, network, node_files
+from tests.cluster import network, node_files
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.errors import ClusterError
 from tests.cluster.hardware import Hardware
@@ -51,7 +51,7 @@ class NodeMachine:
     def start(self, daemon: str) -> None:
         """Start one of DAEMONS unless it runs."""
         commands = {
-            "containerd": [self._program("containerd"), f"--config={SETTINGS}/containerd.toml", "--log-level=warn"],
+            "containerd": ["containerd", f"--config={SETTINGS}/containerd.toml", "--log-level=warn"],
             "kubelet": [
                 f"{SETTINGS}/bin/kubelet",
                 f"--config={SETTINGS}/kubelet.yaml",
@@ -83,12 +83,7 @@ class NodeMachine:
 
     def ctr(self, *arguments: str) -> list[str]:
         """The command line of containerd's client, in the namespace that the kubelet uses."""
-        return self.machine.inside(self._program("ctr"), "--address", SOCKET, "--namespace", "k8s.io", *arguments)
-
-    def _program(self, name: str) -> str:
-        """A program as it is called on the node."""
-        found = binaries.program(self.machine.programs, name)
-        return f"{SETTINGS}/bin/{name}" if found.is_absolute() else name
+        return self.machine.inside("ctr", "--address", SOCKET, "--namespace", "k8s.io", *arguments)
 
     def _files(self) -> dict[str, str]:
         plane, container = self.control_plane, self.machine.container()

@@ -62,7 +62,7 @@ def kubectl(release: Release, environment: dict[str, str], request: pytest.Fixtu
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
     namespace = f"t-{words[:32].rstrip('-')}-{secrets.token_hex(3)}"
     kubectl = Kubectl(environment, namespace)
-    kubectl("create", "namespace", namespace)
+    kubectl.create_namespace()
     yield kubectl
     kubectl("delete", "filetransferbenchmarks,brokerbenchmarks,networkbenchmarks", "--all", "--wait")
     subprocess.run(["kubectl", "delete", "namespace", namespace, "--wait=false"], env=environment, check=True)

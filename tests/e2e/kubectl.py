@@ -51,6 +51,11 @@ class Kubectl:
         """The same cluster, another namespace."""
         return Kubectl(self.environment, namespace)
 
+    def create_namespace(self) -> None:
+        """The namespace; pods are refused there until a controller has made its service account."""
+        self("create", "namespace", self.namespace)
+        wait_for(f"the service account of {self.namespace}", lambda: self.get("serviceaccount", "default"))
+
     def apply(self, *objects: dict[str, Any]) -> None:
         """Applies objects."""
         self("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))

@@ -47,7 +47,7 @@ def test_two_releases_in_two_namespaces_share_the_nodes(
     ]
     elsewhere = Kubectl(environment, f"t-elsewhere-{mark}")
     for space in (*spaces, elsewhere):
-        space("create", "namespace", space.namespace)
+        space.create_namespace()
     release.install(f"watchNamespaces={{{elsewhere.namespace}}}")
     try:
         for space, one in zip(spaces, releases, strict=True):
