@@ -262,12 +262,12 @@ class Cluster:
         with ThreadPoolExecutor(len(nodes)) as pool:
             list(pool.map(self._boot_node, nodes))
             list(pool.map(lambda one: images.load(one, pause), nodes))
-            self.wait_for_api()  # others end when they find none for long, and slow down its start
+            self.wait_for_api()  # others end when they find none for long, and slow down its start and its answers
+            self.kubectl("apply", "--validate=false", "-f", str(Path(__file__).parent / "manifests"))
+            volumes.apply(self)
             for daemon in control_plane.DAEMONS:
                 plane.start(daemon)
             list(pool.map(self._start_node, nodes))
-        self.kubectl("apply", "--validate=false", "-f", str(Path(__file__).parent / "manifests"))
-        volumes.apply(self)
         self._wait(self._complete, f"every node to be Ready (logs in {self.folder / 'log'})")
 
     def _complete(self) -> bool:

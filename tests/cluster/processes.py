@@ -38,7 +38,7 @@ def wait(condition: Callable[[], bool], what: str, seconds: float) -> None:
         now = time.monotonic()
         if now > deadline:
             raise ClusterError(f"waited {seconds:.0f} s in vain: {what}")
-        time.sleep(max(0.05, min(2 * (now - began), 5)))  # on a slow machine looking must not take what is waited for
+        time.sleep(max(0.05, min(5 * (now - began), 5)))  # on a slow machine looking must not take what is waited for
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,6 @@ class Process:
     """A process by its pid on the host."""
 
     pid: int
-
-    @property
-    def parent(self) -> int:
-        """0 when the process is gone."""
-        try:
-            return int(Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            return 0
 
     @property
     def alive(self) -> bool:
@@ -78,7 +70,11 @@ class Process:
             return []
 
     def child(self) -> "Process | None":
-        return next((process for process in processes() if process.parent == self.pid), None)
+        try:
+            children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        except OSError:
+            return None
+        return Process(int(children[0])) if children else None
 
     def has_environment(self, variable: str) -> bool:
         try:
@@ -97,12 +93,22 @@ def processes() -> Iterator[Process]:
     return (Process(int(name)) for name in (entry.name for entry in Path("/proc").iterdir()) if name.isdigit())
 
 
+_found: dict[tuple[str | None, str], Process] = {}  # to look through all processes takes long where they are emulated
+
+
 def find(program: str | None, variable: str) -> Process | None:
     """The process of this program name (None: of any) that was started with the environment variable (NAME=VALUE)."""
-    return next(
-        (process for process in processes() if program in (None, process.name) and process.has_environment(variable)),
-        None,
-    )
+
+    def fits(process: Process) -> bool:
+        return program in (None, process.name) and process.has_environment(variable)
+
+    known = _found.get((program, variable))
+    if known is not None and fits(known):
+        return known
+    found = next(filter(fits, processes()), None)
+    if found is not None:
+        _found[program, variable] = found
+    return found
 
 
 def spawn(command: list[str], variable: str, log: Path, enter: Callable[[], None]) -> None:
