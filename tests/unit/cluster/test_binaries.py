@@ -1,6 +1,4 @@
-"""Which Kubernetes is built, and whose programs are used."""
-
-from pathlib import Path
+"""Which Kubernetes is built."""
 
 import pytest
 
@@ -28,9 +26,3 @@ def test_unknown_version_is_refused_with_the_known_ones(monkeypatch: pytest.Monk
     with pytest.raises(ClusterError) as refusal:
         binaries.asked()
     assert str(refusal.value) == f"KUBERNETES=1.29 is not known; there are {', '.join(binaries.known())}"
-
-
-def test_a_version_may_bring_programs_that_otherwise_are_the_machines(tmp_path: Path) -> None:
-    (tmp_path / "containerd").touch()
-    assert binaries.program(tmp_path, "containerd") == tmp_path / "containerd"
-    assert binaries.program(tmp_path, "ctr") == Path("ctr")
