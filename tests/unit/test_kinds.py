@@ -3,6 +3,7 @@ says: one that is added here, in memory, is measured, read, exported and reporte
 
 import inspect
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, ClassVar
@@ -29,11 +30,12 @@ from tierbench.report.tables import ReportModule, trial_headings, trial_rows
 from tierbench.results.quantities import QuantitiesModule, main_quantity
 from tierbench.results.record import fail
 from tierbench.results.units import title
+from tierbench.workloads.client_job import flags, series_options
 from tierbench.workloads.kinds import WorkloadModule
 from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_RUN
 from tierbench.workloads.network import NetworkWorkload
-from tierbench.workloads.plan import Case, Factor, Slot
-from tierbench.workloads.workload import ClientSite, Manifest, RunningServer
+from tierbench.workloads.plan import Factor, Slot
+from tierbench.workloads.workload import ClientSite, Manifest, Target
 
 PACKAGES = {
     "tierbench.workloads": WorkloadModule,
@@ -87,10 +89,10 @@ class EchoWorkload(NetworkWorkload):
     def factors(self, slot: Slot) -> tuple[Factor, ...]:
         return (Factor("size", tuple(map(str, self.spec.sizes))),)
 
-    def client(self, site: ClientSite, case: Case, server: RunningServer) -> Manifest:
-        numbers = {LABEL_RUN: site.run, LABEL_CASE: case.number, LABEL_ATTEMPT: site.attempt, LABEL_PART: 0}
+    def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:
+        numbers = {LABEL_RUN: site.run, LABEL_CASE: site.block, LABEL_ATTEMPT: site.attempt, LABEL_PART: 0}
         metadata = self.owner.metadata(site.name, {label: str(number) for label, number in numbers.items()})
-        container = {"args": ["echo", f"--trials={site.trials[0]}-{site.trials[-1]}"]}
+        container = {"args": ["echo", *flags(series_options(site, self.spec.warmup, targets))]}
         return {"kind": "Job", "metadata": metadata, "spec": {"template": {"spec": {"containers": [container]}}}}
 
 
@@ -153,7 +155,7 @@ def test_a_kind_that_is_added_is_like_the_others() -> None:
     there = World(EchoBenchmark.model_validate(body))
     there.run()
     assert there.benchmark.status.phase == "Complete"
-    results = list(there.results.values())
+    results = [result for _, result in sorted(there.results.items())]
     assert [result.metadata.name for result in results] == [f"eb-demo-r1-c00{number}" for number in (1, 2, 3, 4)]
     assert [result.status.display.mean for result in results] == 4 * ["1.00 s"]
     text = "".join(render([result_samples(result) for result in results]))

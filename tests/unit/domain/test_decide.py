@@ -14,6 +14,7 @@ from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.observed import Refusal
 from tierbench.domain.views import LeaseView, Problem, Termination
+from tierbench.results.censoring import censored
 from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
 
 
@@ -268,6 +269,26 @@ def test_client_lost_three_times_ends_the_case_with_what_was_measured() -> None:
     assert first.phase is ResultPhase.MEASURED
     assert [trial.trial for trial in first.trials] == [1]
     assert first.valid is False
+    assert first.missing is not None
+    assert (first.missing.trials, first.missing.reason) == (2, "ClientLost")
+
+
+def test_case_that_runs_out_of_time_says_that_slow_trials_were_cut_off() -> None:
+    world = World()
+    for _ in range(900):
+        if not world.due:
+            break
+        if world.pass_().wait_seconds > 0:
+            world.step()
+        for pod in list(world.pods.values()):
+            if pod.role == ROLE_CLIENT and pod.case == 1 and world.logs.get(pod.uid):
+                world.pass_()
+                world.kill_pod(pod.name)
+                world.jobs[pod.name] = replace(world.jobs[pod.name], timed_out=True)
+    cut_off, whole = world.results["ft-demo-r1-c001"], world.results["ft-demo-r1-c002"]
+    assert cut_off.status.missing is not None
+    assert cut_off.status.missing.reason == "TimedOut"
+    assert [censored(cut_off), censored(whole)] == [True, False]
 
 
 def test_server_node_that_goes_away_fails_its_cases_after_a_while() -> None:

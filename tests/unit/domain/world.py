@@ -51,6 +51,7 @@ IMAGES = Images(
     client="client:1", nginx="nginx:1", mosquitto="mosquitto:1", kafka="kafka:1", paho="paho:1", network="network:1"
 )
 MAXIMUM_PASSES = 2000
+METADATA = {"name": "demo", "namespace": "default", "uid": "uid-1", "generation": 1}
 
 
 def node(name: str, hardware: str, *, ready: bool = True) -> NodeView:
@@ -87,8 +88,7 @@ def benchmark(**spec: Any) -> FileTransferBenchmark:
         "repetitions": 3,
         **spec,
     }
-    metadata = {"name": "demo", "namespace": "default", "uid": "uid-1", "generation": 1}
-    return FileTransferBenchmark.model_validate({"metadata": metadata, "spec": body})
+    return FileTransferBenchmark.model_validate({"metadata": METADATA, "spec": body})
 
 
 MEASURED: dict[str, dict[str, Any]] = {
@@ -118,8 +118,7 @@ def broker_benchmark(**spec: Any) -> BrokerBenchmark:
         **spec,
     }
     given = {name: value for name, value in body.items() if value is not None}
-    metadata = {"name": "demo", "namespace": "default", "uid": "uid-1", "generation": 1}
-    return BrokerBenchmark.model_validate({"metadata": metadata, "spec": given})
+    return BrokerBenchmark.model_validate({"metadata": METADATA, "spec": given})
 
 
 def network_benchmark(**spec: Any) -> NetworkBenchmark:
@@ -130,8 +129,7 @@ def network_benchmark(**spec: Any) -> NetworkBenchmark:
         "repetitions": 3,
         **spec,
     }
-    metadata = {"name": "demo", "namespace": "default", "uid": "uid-1", "generation": 1}
-    return NetworkBenchmark.model_validate({"metadata": metadata, "spec": body})
+    return NetworkBenchmark.model_validate({"metadata": METADATA, "spec": body})
 
 
 def trial_line(
@@ -141,11 +139,13 @@ def trial_line(
     warmup: bool = False,
     nanoseconds: int = 10**9,
     measured: dict[str, Any] | None = None,
+    case: int = 0,
 ) -> str:
     """What a client prints when a trial has ended."""
     body: dict[str, Any] = {
         "contract": 1,
         "record": "Trial",
+        "case": case,
         "trial": number,
         "warmup": warmup,
         "outcome": outcome,
@@ -159,7 +159,7 @@ def trial_line(
     return json.dumps(body) + "\n"
 
 
-def seal(log: str, failure: dict[str, str] | None = None, version: str = "1") -> str:
+def seal(log: str, failure: dict[str, Any] | None = None, version: str = "1") -> str:
     """The termination message that goes with a log."""
     lines = log.splitlines(keepends=True)
     body: dict[str, Any] = {
@@ -199,7 +199,7 @@ class World:
     results: dict[str, BenchmarkResult] = field(default_factory=dict)
     logs: dict[str, str] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
-    printed: list[tuple[str, int]] = field(default_factory=list)
+    printed: list[tuple[str, str]] = field(default_factory=list)
     deleted: bool = False
     uids: int = 0
     nanoseconds: int = 10**9
@@ -278,26 +278,28 @@ class World:
 
     def _print_next(self, pod: PodView) -> None:
         arguments = self.manifests[pod.name]["spec"]["template"]["spec"]["containers"][0]["args"]
-        trials = next(word.removeprefix("--trials=") for word in arguments if word.startswith("--trials="))
-        first, last = map(int, trials.split("-"))
+        turns = next(word.removeprefix("--trials=") for word in arguments if word.startswith("--trials=")).split(",")
         log = self.logs.get(pod.uid, "")
-        number = first + len(log.splitlines())
-        if number <= last:
+        done = len(log.splitlines())
+        if done < len(turns):
+            case, number = map(int, turns[done].split(":"))
             direction = "".join(f" {word}" for word in arguments if word == "--direction=Download")
-            self.logs[pod.uid] = log + trial_line(
-                number, nanoseconds=self.nanoseconds, measured=MEASURED.get(arguments[0] + direction)
-            )
-            self.printed.append((pod.name, number))
+            measured, time = MEASURED.get(arguments[0] + direction), self.nanoseconds_of(case)
+            self.logs[pod.uid] = log + trial_line(number, nanoseconds=time, measured=measured, case=case)
+            self.printed.append((pod.name, turns[done]))
             self.pods[pod.name] = replace(pod, started=True)
         else:
             self.pods[pod.name] = replace(pod, terminated=Termination(0, "Completed", seal(log, version=self.engine)))
 
+    def nanoseconds_of(self, case: int) -> int:
+        """How long the trial takes that is printed now."""
+        return self.nanoseconds
+
     def _job_step(self, job: JobView) -> None:
         pod = self.pods.get(job.name)
         if pod is None and not job.finished:
-            self.pods[job.name] = self._pod(
-                job.name, ROLE_CLIENT, job.run, case=job.case, attempt=job.attempt, part=job.part
-            )
+            place = {"case": job.case, "attempt": job.attempt, "part": job.part}
+            self.pods[job.name] = self._pod(job.name, ROLE_CLIENT, job.run, **place)
         elif pod is not None and pod.terminated is not None:
             self.jobs[job.name] = replace(job, finished=True)
 
@@ -391,10 +393,7 @@ class World:
             case "Service":
                 self.services.setdefault(name, {**manifest, "spec": {**manifest["spec"], "clusterIP": "198.18.64.1"}})
             case "Job" if name not in self.jobs:
-                run, case, attempt, part = (
-                    int(labels[key]) for key in (LABEL_RUN, LABEL_CASE, LABEL_ATTEMPT, LABEL_PART)
-                )
-                self.jobs[name] = JobView(
-                    name, run, case, attempt, part, deleting=False, finished=False, timed_out=False
-                )
+                keys = (LABEL_RUN, LABEL_CASE, LABEL_ATTEMPT, LABEL_PART)
+                run, case, attempt, part = (int(labels[key]) for key in keys)
+                self.jobs[name] = JobView(name, run, case, attempt, part, False, False, False)
                 self.manifests[name] = manifest

@@ -9,8 +9,8 @@ from tests.unit.domain.world import IMAGES, OWNER, broker_benchmark
 from tests.unit.workloads.test_file_transfer import CLASS
 from tierbench.workloads.broker import BrokerWorkload
 from tierbench.workloads.exchange import share
-from tierbench.workloads.plan import Case, plan
-from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, Role, RunningServer, ServerSite
+from tierbench.workloads.plan import Case, Turn, plan
+from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, Role, RunningServer, ServerSite, Target
 
 EXTERNAL = [{"name": "site", "external": {"address": "broker.example.com:8883", "secretRef": {"name": "site"}}}]
 
@@ -36,8 +36,11 @@ def jobs(given: BrokerWorkload, case: Case | None = None) -> list[Manifest]:
         {"metadata": {"name": "bb-demo-r1-s1", "namespace": "default"}},
         {"spec": {"clusterIP": "10.96.0.9"}},
     )
-    sites = [ClientSite(f"job-{part.index}", 1, 2, part, "u1", CLASS, (2, 3), 600) for part in given.parts(case)]
-    return [given.client(site, case, running) for site in sites]
+    turns = (Turn(case.number, 2), Turn(case.number, 3))
+    sites = [
+        ClientSite(f"job-{part.index}", 1, case.number, 2, part, "u1", CLASS, turns, 600) for part in given.parts(case)
+    ]
+    return [given.client(site, [Target(case, running, 60)]) for site in sites]
 
 
 def arguments(job: Manifest) -> dict[str, str]:
@@ -173,3 +176,45 @@ def test_the_engine_is_the_one_asked_for() -> None:
         for engine in ("Native", "Paho")
     }
     assert images == {"Native": "client:1", "Paho": "paho:1"}
+
+
+LIGHT = {
+    "pacing": {"closedLoop": {"inFlight": 1}},
+    "pairs": [1],
+    "clients": {"nodeClasses": ["user"], "pods": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "tuning"),
+    [
+        ({}, "Light"),
+        ({"pairs": [1, 4]}, "Light"),
+        ({"pairs": [1, 5]}, "Heavy"),
+        ({"pairs": [8], "clients": {"nodeClasses": ["user"], "pods": 2}}, "Light"),
+        ({"payload": {"sizes": ["1Ki", "16Ki"]}}, "Light"),
+        ({"payload": {"sizes": ["1Ki", "17Ki"]}}, "Heavy"),
+        ({"compression": ["None", "Gzip"]}, "Heavy"),
+        ({"brokers": [{"name": "kafka", "kafka": {}}], "kafka": {"codecs": ["None", "Lz4"]}}, "Heavy"),
+        ({"pacing": {"asFastAsPossible": {}}}, "Heavy"),
+        ({"pacing": {"messagesPerSecond": 5000}}, "Light"),
+        ({"pacing": {"messagesPerSecond": 5000}, "pairs": [1, 2]}, "Heavy"),
+        ({"pacing": {"intervalMilliseconds": 1}, "pairs": [5]}, "Light"),
+        ({"pacing": {"intervalMilliseconds": 1}, "pairs": [6]}, "Heavy"),
+    ],
+)
+def test_one_case_that_is_not_light_makes_none_light(spec: dict[str, Any], tuning: str) -> None:
+    """Levels differ by themselves alone, not by how the client was tuned for each."""
+    given = workload(**{**LIGHT, **spec})
+    assert {arguments(jobs(given, case)[0])["tuning"] for case in cases(given)} == {tuning}
+
+
+def test_addresses_of_ipv6_stand_in_brackets() -> None:
+    given = workload(access="PodIP")
+    running = RunningServer(
+        site_of(given), "fd00::5", "fd00:1::7", {"metadata": {"name": "s"}}, {"spec": {"clusterIP": "fd00:2::9"}}
+    )
+    case = cases(given)[0]
+    site = ClientSite("job", 1, 1, 2, given.parts(case)[0], "u1", CLASS, (Turn(1, 2),), 600)
+    words = arguments(given.client(site, [Target(case, running, 60)]))
+    assert (words["url"], words["agent"]) == ("mqtt://[fd00::5]:1883", "http://[fd00:2::9]:8090")

@@ -1,6 +1,7 @@
 """What is deployed for a file transfer: least rights, one node, and the command line that the client understands."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,10 +9,11 @@ import pytest
 from tests.unit.domain.world import IMAGES, OWNER, benchmark
 from tierbench.api.benchmark import Tls
 from tierbench.api.node_class import NodeClass
+from tierbench.workloads.agent import agent_url
 from tierbench.workloads.file_transfer import FileTransfer
 from tierbench.workloads.nginx import configuration
-from tierbench.workloads.plan import Case, Slot, plan
-from tierbench.workloads.workload import ClientSite, Manifest, Part, RunningServer, ServerSite
+from tierbench.workloads.plan import Case, Slot, Turn, plan
+from tierbench.workloads.workload import ClientSite, Manifest, Part, RunningServer, ServerSite, Target
 
 CLASS = NodeClass.model_validate(
     {
@@ -42,8 +44,9 @@ def first_case(given: FileTransfer) -> Case:
 
 
 def job(given: FileTransfer, case: Case | None = None) -> Manifest:
-    site = ClientSite("ft-demo-r1-c001-a2", 1, 2, Part(0, "user"), "u1", CLASS, (2, 3), 600)
-    return given.client(site, case or first_case(given), RUNNING)
+    turns = (Turn(1, 2), Turn(1, 3))
+    site = ClientSite("ft-demo-r1-c001-a2", 1, 1, 2, Part(0, "user"), "u1", CLASS, turns, 600)
+    return given.client(site, [Target(case or first_case(given), RUNNING, 60)])
 
 
 def pod_specs(given: FileTransfer) -> list[dict[str, Any]]:
@@ -98,8 +101,24 @@ def test_pods_are_pinned_to_one_node_that_is_still_of_the_class() -> None:
 def test_the_client_goes_where_the_access_says(access: str, tls: str, url: str) -> None:
     arguments = job(workload(access=access, tls=[tls]))["spec"]["template"]["spec"]["containers"][0]["args"]
     assert f"--url={url}/1048576.bin" in arguments
-    assert "--trials=2-3" in arguments
+    assert {"--case=1", "--trials=1:2,1:3", "--deadline-seconds=60"} <= set(arguments)
     assert ("--server-name=server.tierbench.internal" in arguments) == (tls != "None")
+
+
+@pytest.mark.parametrize(
+    ("tls", "copies"),
+    [(["None"], False), (["TLSv1.3"], False), (["None", "TLSv1.3"], True), (["TLSv1.2", "None"], True)],
+)
+def test_where_tls_is_compared_every_level_copies(tls: list[str], copies: bool) -> None:
+    arguments = job(workload(tls=tls))["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert ("--copy" in arguments) == copies
+
+
+def test_a_trial_that_never_ends_leaves_time_for_those_that_follow() -> None:
+    made = workload(warmup=1, timeouts={"trialSeconds": 70})
+    arguments = job(made)["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert "--trial-seconds=70" in arguments
+    assert made.deadline_seconds(2) > 3 * 70 + 120
 
 
 def test_a_job_is_tried_once_and_ends() -> None:
@@ -175,12 +194,37 @@ def test_nginx_serves_the_files_of_the_spec_by_their_names() -> None:
         assert "location / { return 404; }" in server
 
 
+def test_in_a_round_of_refinement_a_server_has_the_files_of_that_round() -> None:
+    config, *_, pod = workload(fileSizes=["1Gi", "2Gi"]).server(replace(SITE, refined=("1450Mi",)))
+    for text in config["data"].values():
+        assert set(re.findall(r"location = /(\w+)\.bin ", text)) == {str(1450 * 2**20)}
+    arguments = pod["spec"]["initContainers"][0]["args"]
+    assert arguments[arguments.index("--sizes") + 1] == str(1450 * 2**20)
+    given = workload(storage=STORAGES[2], fileSizes=["1Gi", "20Gi"]).server(replace(SITE, refined=("2Gi",)))
+    claim = next(item for item in given if item["kind"] == "PersistentVolumeClaim")
+    assert 2 * 2**30 < int(claim["spec"]["resources"]["requests"]["storage"]) < 4 * 2**30
+
+
 def test_nginx_listens_for_what_is_measured_and_for_readiness() -> None:
     text = configuration([Tls.TLS13], [1024])
     assert "listen 8080;" in text
     assert "listen 8444 ssl;" in text
     assert "ssl_protocols TLSv1.3;" in text
     assert "8443" not in text
+
+
+def test_nginx_listens_by_ipv6_where_the_kernel_has_it() -> None:
+    assert "listen [::]:8444 ssl;" in configuration([Tls.TLS13], [1024])
+    assert "[::]" not in configuration([Tls.TLS13], [1024], ipv6=False)
+    manifests = workload().server(SITE)
+    files = next(item for item in manifests if item["kind"] == "ConfigMap")["data"]
+    command = " ".join(manifests[-1]["spec"]["containers"][0]["command"])
+    assert all(name in command for name in files)
+
+
+def test_an_agent_with_an_ipv6_address_has_brackets_in_its_url() -> None:
+    server = RunningServer(SITE, "fd00::1", "fd00::2", {}, {"spec": {"clusterIP": "fd00::3"}})
+    assert agent_url(server) == "http://[fd00::3]:8090"
 
 
 def test_everything_is_owned_by_the_benchmark() -> None:

@@ -8,7 +8,7 @@ from tests.unit.domain.world import broker_benchmark
 from tests.unit.workloads.test_broker import arguments, cases, jobs, secret_keys, workload
 from tests.unit.workloads.test_file_transfer import CLASS
 from tierbench.workloads.broker import BrokerWorkload
-from tierbench.workloads.kafka import kafka_settings
+from tierbench.workloads.kafka import kafka_settings, storage_size
 from tierbench.workloads.workload import Manifest, NodeSize, ServerSite
 
 MEBIBYTE = 2**20
@@ -67,6 +67,18 @@ def test_a_log_keeps_more_than_may_be_under_way() -> None:
     broker = spec.brokers[0].kafka
     assert broker is not None
     assert kafka_settings(broker, spec, NodeSize())["log.retention.bytes"] == str(2 * 1000 * MEBIBYTE)
+
+
+@pytest.mark.parametrize(("pairs", "partitions"), [(1, 1), (16, 8), (256, 1), (256, 2)])
+def test_many_partitions_do_not_fill_the_storage(pairs: int, partitions: int) -> None:
+    """The limit is of each: a log has what it keeps, and the file that is written to."""
+    spec = broker_benchmark(brokers=[KAFKA], pairs=[1, pairs], kafka={"partitions": [partitions]}).spec
+    broker, size = spec.brokers[0].kafka, NodeSize(storage_bytes=16 * GIBIBYTE)
+    assert broker is not None
+    settings = kafka_settings(broker, spec, size)
+    kept = int(settings["log.retention.bytes"]) + int(settings["log.segment.bytes"])
+    assert pairs * partitions * kept <= storage_size(size)
+    assert int(settings["log.segment.bytes"]) > MEBIBYTE
 
 
 def test_everybody_from_outside_needs_the_account() -> None:

@@ -8,8 +8,8 @@ from tests.unit.domain.world import IMAGES, OWNER, network_benchmark
 from tests.unit.workloads.test_broker import arguments
 from tests.unit.workloads.test_file_transfer import CLASS
 from tierbench.workloads.network import NetworkWorkload
-from tierbench.workloads.plan import plan
-from tierbench.workloads.workload import ClientSite, Manifest, Role, RunningServer, ServerSite
+from tierbench.workloads.plan import Turn, plan
+from tierbench.workloads.workload import ClientSite, Manifest, Role, RunningServer, ServerSite, Target
 
 NODE_PORTS = {
     "metadata": {"name": "nb-demo-r1-s1", "namespace": "default"},
@@ -37,8 +37,11 @@ def jobs(**spec: Any) -> list[Manifest]:
     given = workload(**spec)
     case = plan(given.spec, given.slots(), given.factors)[0]
     running = RunningServer(site_of(given), "10.0.0.5", "192.0.2.7", NODE_PORTS, {"spec": {"clusterIP": "10.96.0.9"}})
-    sites = [ClientSite(f"job-{part.index}", 1, 2, part, "u1", CLASS, (2, 3), 600) for part in given.parts(case)]
-    return [given.client(site, case, running) for site in sites]
+    turns = (Turn(case.number, 2), Turn(case.number, 3))
+    sites = [
+        ClientSite(f"job-{part.index}", 1, case.number, 2, part, "u1", CLASS, turns, 600) for part in given.parts(case)
+    ]
+    return [given.client(site, [Target(case, running, 60)]) for site in sites]
 
 
 def job(**spec: Any) -> Manifest:
@@ -97,7 +100,7 @@ def test_the_levels_reach_the_engine() -> None:
     given = arguments(job(protocols=["UDP"], directions=["Both"], streams=[4], udp=udp, durationSeconds=7, warmup=1))
     expected = {
         "protocol": "UDP", "direction": "Both", "streams": "4", "kilobits-per-second": "20000", "duration-seconds": "7",
-        "trials": "2-3", "warmup": "1", "ping-count": "10",
+        "trials": "1:2,1:3", "warmup": "1", "ping-count": "10",
     }  # fmt: skip
     assert {name: given[name] for name in expected} == expected
     assert "kilobits-per-second" not in arguments(job())

@@ -10,8 +10,8 @@ from tierbench.api.benchmark import Benchmark
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.network import NetworkWorkload
-from tierbench.workloads.plan import Case, Slot
-from tierbench.workloads.workload import ClientSite, Part, RunningServer, ServerSite, Workload
+from tierbench.workloads.plan import Case, Slot, Turn
+from tierbench.workloads.workload import ClientSite, Part, RunningServer, ServerSite, Target, Workload
 
 SLOT = Slot("cloud", 0)
 CLASS = NodeClassSpec.model_validate({"nodeSelector": {"matchLabels": {"hw": "cloud"}}})
@@ -24,7 +24,7 @@ def preflight(asked: Benchmark) -> tuple[Workload, ...]:
 def job(workload: Workload) -> dict[str, Any]:
     """The pod template of its client's Job."""
     levels = {factor.name: factor.levels[0] for factor in workload.factors(SLOT)}
-    site = ClientSite("job", 1, 1, Part(0, "user"), "u1", CLASS, (1,), 60)
+    site = ClientSite("job", 1, 9, 1, Part(0, "user"), "u1", CLASS, (Turn(9, 1),), 60)
     service = {"metadata": {"name": "server", "namespace": "default"}, "spec": {"clusterIP": "10.0.0.1"}}
     ports = [{"name": "iperf3-1", "nodePort": 30001}]
     server = RunningServer(
@@ -34,7 +34,7 @@ def job(workload: Workload) -> dict[str, Any]:
         {**service, "spec": {**service["spec"], "ports": ports}},
         service,
     )
-    manifest = workload.client(site, Case(9, SLOT, "user", levels), server)
+    manifest = workload.client(site, [Target(Case(9, SLOT, "user", levels), server, 60)])
     pod: dict[str, Any] = manifest["spec"]["template"]["spec"]
     return pod
 
@@ -52,7 +52,7 @@ def test_nothing_unless_asked_for(asked: Benchmark) -> None:
 def test_upload_with_echo_requests_then_download_alone(make: Any) -> None:
     up, down = preflight(make(preflight={"durationSeconds": 2, "ping": {"count": 7, "intervalMilliseconds": 20}}))
     assert isinstance(up, NetworkWorkload)
-    same = {"network", "--trials=1-1", "--warmup=0", "--duration-seconds=2", "--trace-milliseconds=0", "--parts=1"}
+    same = {"network", "--trials=9:1", "--warmup=0", "--duration-seconds=2", "--trace-milliseconds=0", "--parts=1"}
     assert arguments(up) >= same | {"--direction=Upload", "--ping-count=7", "--ping-interval-milliseconds=20"}
     assert arguments(down) >= same | {"--direction=Download", "--ping-count=0"}
     assert [workload.slots() for workload in (up, down)] == [(Slot("cloud", 0), Slot("jetson", 0))] * 2

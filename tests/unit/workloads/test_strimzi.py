@@ -11,10 +11,10 @@ from tests.unit.workloads.test_broker import arguments, cases, secret_keys
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.workloads.broker import BrokerWorkload
 from tierbench.workloads.kafka import kafka_settings
-from tierbench.workloads.plan import Case
+from tierbench.workloads.plan import Case, Turn
 from tierbench.workloads.pods import placement
 from tierbench.workloads.providers.strimzi import strimzi_names
-from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, RunningServer, ServerSite
+from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, RunningServer, ServerSite, Target
 
 SIZE = NodeSize(2000 * 2**20, 8 * 2**30)
 CLASS = NodeClassSpec.model_validate(
@@ -59,7 +59,8 @@ def job(given: BrokerWorkload, case: Case | None = None) -> Manifest:
     agent = {"spec": {"clusterIP": "10.96.0.9"}}
     running = RunningServer(site(given), "10.0.0.5", "192.0.2.7", {}, agent, LISTENERS)
     part = given.parts(case)[0]
-    return given.client(ClientSite("job-0", 1, 2, part, "u1", CLASS, (2, 3), 600), case, running)
+    client = ClientSite("job-0", 1, case.number, 2, part, "u1", CLASS, (Turn(case.number, 2),), 600)
+    return given.client(client, [Target(case, running, 60)])
 
 
 def test_all_are_owned_labelled_and_of_one_cluster() -> None:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from tierbench.api.model import ClassNames, Column, Conditions, Model, Resource, Rule, rules
 from tierbench.api.node_network import MAXIMUM_PAIRS, NodeNetwork
-from tierbench.api.run_policy import ZONE_OF_SCHEDULE, RunPolicy
+from tierbench.api.run_policy import MAXIMUM_REFINED, ZONE_OF_SCHEDULE, RunPolicy
 from tierbench.api.trim import Trim
 
 _SHORT_NAME = Rule(
@@ -21,6 +21,10 @@ _UNDOTTED_NAME = Rule(
 
 
 MAXIMUM_CASES: Final = 1000
+NOT_REFINED: Final = Rule(
+    "!has(self.runPolicy) || !has(self.runPolicy.refine)",
+    "runPolicy.refine is of FileTransferBenchmarks alone: take it out, and name the levels that are to be measured",
+)
 
 
 class Colocation(StrEnum):
@@ -69,7 +73,7 @@ class Access(StrEnum):
 class Servers(Model):
     """Where the service under test runs."""
 
-    node_classes: ClassNames = Field(description="The node classes that host the service, one after the other.")
+    node_classes: ClassNames = Field(description="The node classes that host the service.")
     nodes_per_class: int = Field(
         default=1,
         ge=1,
@@ -90,13 +94,18 @@ class Clients(Model):
 
 
 class Order(Model):
-    """In which order cases run. All cases of one server node stay together."""
+    """In which order levels are measured; within each the trials of the servers alternate, in random order."""
 
     type: OrderType = Field(
         default=OrderType.SEQUENTIAL,
-        description="Sequential as the spec lists them; Random shuffles server nodes, and the cases of each.",
+        description="Sequential as the spec lists them; Random shuffles them, and servers that are not up at once.",
     )
-    seed: int = Field(default=0, ge=0, le=2**31 - 1, description="Of the shuffle: one seed gives one order.")
+    seed: int = Field(
+        default=0,
+        ge=0,
+        le=2**31 - 1,
+        description="Of both orders: one seed gives one order of levels, and one of servers in each repetition.",
+    )
 
 
 class Timeouts(Model):
@@ -114,7 +123,13 @@ class Timeouts(Model):
     server_ready_seconds: int = Field(
         default=1800, ge=10, le=86400, description="Until the server is ready, the preparation of its data included."
     )
-    trial_seconds: int = Field(default=1800, ge=1, le=86400, description="A trial, on average over those of a case.")
+    trial_seconds: int = Field(
+        default=1800,
+        ge=1,
+        le=86400,
+        description="A trial. Of file transfers each one: it has failed when it takes longer, and the next one is run. "
+        "Of other kinds on average over those of a case.",
+    )
 
 
 Repetitions = Annotated[
@@ -135,6 +150,16 @@ class NodeAssignment(Model):
     message: str | None = Field(default=None, max_length=1024, description="The same for a person.")
 
 
+class Refinement(Model):
+    """A level that a run measures beside those of the spec, with every server."""
+
+    round: int = Field(ge=1, description="Counts from 1: levels of one round are chosen, and served, together.")
+    client_class: str = Field(max_length=63, description="The class of its clients.")
+    levels: dict[str, Annotated[str, Field(max_length=63)]] = Field(
+        json_schema_extra={"maxProperties": 24}, description="The level of each factor, by the factor's name."
+    )
+
+
 class RunStatus(Model):
     """The run under way, or the last one."""
 
@@ -151,6 +176,11 @@ class RunStatus(Model):
         default=(),
         max_length=MAXIMUM_PAIRS,
         description="The network between each server's and each client's node, as the preflight found it.",
+    )
+    refinements: tuple[Refinement, ...] = Field(
+        default=(),
+        max_length=MAXIMUM_REFINED // 2,
+        description="What runPolicy.refine has added; their cases are numbered on from those of the spec.",
     )
 
 
@@ -228,6 +258,11 @@ class BenchmarkSpec(Model):
     def trimmed(self) -> Trim | None:
         """What is left out of the statistics, where anything is."""
         return None
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """What holds in every case and bears on the numbers, by name; levels of factors apart."""
+        return {}
 
 
 class Benchmark(Resource):

@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue
 from tierbench.api.benchmark import (
     BENCHMARK_COLUMNS,
     MAXIMUM_CASES,
+    NOT_REFINED,
     Access,
     Benchmark,
     Clients,
@@ -108,12 +109,29 @@ class Pacing(Model):
         default=None, ge=1, le=1_000_000, description="So many a second, of each publisher."
     )
 
+    @property
+    def conditions(self) -> dict[str, str]:
+        """The kind of pace, and what goes with it. An interval is a rate."""
+        if self.closed_loop is not None:
+            return {"pacing": "ClosedLoop", "inFlight": str(self.closed_loop.in_flight)}
+        if self.interval_milliseconds is not None:
+            return {"pacing": "OpenLoop", "messagesPerSecond": f"{1000 / self.interval_milliseconds:.6g}"}
+        if self.messages_per_second is not None:
+            return {"pacing": "OpenLoop", "messagesPerSecond": str(self.messages_per_second)}
+        return {"pacing": "AsFastAsPossible"}
+
 
 class Load(Model):
     """How much a trial is: exactly one of the two."""
 
     messages_per_publisher: int | None = Field(default=None, ge=1, le=100_000_000, description="So many messages.")
     duration_seconds: int | None = Field(default=None, ge=1, le=86400, description="For so long.")
+
+    def __str__(self) -> str:
+        """The load in words."""
+        if self.duration_seconds is not None:
+            return f"{self.duration_seconds} s"
+        return f"{self.messages_per_publisher} messages"
 
 
 class Subscribers(Model):
@@ -304,6 +322,21 @@ class BrokerSpec(ServiceSpec):
     )
     access: Access = Field(default=Access.CLUSTER_IP, description="The path from clients to the broker.")
 
+    @property
+    def conditions(self) -> dict[str, str]:
+        """How messages are sent, awaited and given up, and from where."""
+        subscribers = self.clients.subscribers
+        return {
+            **self.pacing.conditions,
+            "load": str(self.load),
+            "window": str(self.window),
+            "patienceMilliseconds": str(self.patience_milliseconds),
+            "access": self.access.value,
+            "engine": self.clients.engine.value,
+            "clientPods": str(self.clients.pods),
+            "subscribers": "WithPublishers" if subscribers is None else subscribers.node_class,
+        }
+
 
 class BrokerBenchmark(Benchmark):
     """On which class of node should a message broker run, and which broker?"""
@@ -328,6 +361,7 @@ class BrokerBenchmark(Benchmark):
         _STRIMZI_NODE_PORT,
         bounded_pairs(_CLIENT_NODES),
         _BOUNDED_MATRIX,
+        NOT_REFINED,
     )
 
     spec: BrokerSpec

@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tierbench.api.computer import Computer
 from tierbench.api.model import Model
 
 CONTRACT_VERSION: Final = 1
@@ -29,6 +30,17 @@ class Outcome(StrEnum):
     FAILED = "Failed"
 
 
+CaseNumber = Annotated[
+    int,
+    Field(
+        default=0,
+        ge=0,
+        json_schema_extra={"format": "int64"},
+        description="Of a client of several cases: which it is of.",
+    ),
+]
+
+
 class Failure(Model):
     """Why something ended without what was asked for."""
 
@@ -44,6 +56,10 @@ class ClientSample(Model):
         default=None,
         description="CPU that the engine could use at once, in thousandths: its node's, its cgroup's, its thread's.",
     )
+    tuning: str | None = Field(
+        default=None, max_length=63, description="What the engine was tuned for, the same in all cases of a benchmark."
+    )
+    computer: Computer | None = Field(default=None, description="The state of the client's computer.")
 
 
 class ServerSample(Model):
@@ -68,7 +84,7 @@ class ServerSample(Model):
         default=None, description="Share of CPU time that the node was busy, I/O wait not counted."
     )
     process_cpu_nanoseconds: Nanoseconds | None = Field(
-        default=None, description="User and system time of the server's process."
+        default=None, description="User and system time of the server's process; of several, of the one that took most."
     )
     tcp_retransmits: Count | None = Field(default=None, description="Segments that the sending side sent again.")
     tcp_segments_sent: Count | None = Field(default=None, description="Segments that the sending side sent.")
@@ -76,6 +92,15 @@ class ServerSample(Model):
         default=None, description="Mean of the sampled smoothed round-trip times of the sending side."
     )
     round_trip_maximum_nanoseconds: Nanoseconds | None = Field(default=None, description="The largest of them.")
+    cpu_limit_millicores: Count | None = Field(
+        default=None, description="CPU that the server could use at once, in thousandths: its quota's, else its node's."
+    )
+    memory_available_bytes: Count | None = Field(
+        default=None,
+        description="What the page cache could take when the trial began: the node's available memory, or the agent's "
+        "limit, to which pages are charged, where that is less.",
+    )
+    computer: Computer | None = Field(default=None, description="The state of the server's computer.")
 
 
 class RetryCauses(Model):
@@ -99,15 +124,23 @@ class Transfer(Model):
     retry_causes: RetryCauses = Field(default=RetryCauses(), description="The same by cause.")
     errors: Count = Field(default=0, description="Downloads that did not end with every byte.")
     dns_nanoseconds: Nanoseconds = Field(
-        default=0, description="Name resolution of the first attempt, mean of downloads."
+        default=0,
+        description="Lookup of the server's name, once for all downloads and attempts, before the trial's time begins. "
+        "0: the client was given an address.",
     )
-    connect_nanoseconds: Nanoseconds = Field(default=0, description="TCP connection, likewise.")
+    connect_nanoseconds: Nanoseconds = Field(
+        default=0, description="TCP connection of the first attempt, mean of downloads."
+    )
     tls_nanoseconds: Nanoseconds = Field(default=0, description="TLS handshake, likewise.")
     first_byte_nanoseconds: Nanoseconds = Field(
         default=0, description="From the request written to the first byte of the answer, likewise."
     )
     longest_stall_nanoseconds: Nanoseconds = Field(default=0, description="The longest time without data.")
     digest_verified: bool = Field(default=False, description="Whether the content's digest was compared.")
+    copied: bool | None = Field(
+        default=None, description="Whether the client copied the content out of the kernel, as TLS and digests need it."
+    )
+    cipher: str | None = Field(default=None, max_length=63, description="The cipher suite, with TLS.")
 
 
 class ExchangeErrors(Model):
@@ -137,6 +170,16 @@ class Exchange(Model):
     late_sends: Count = Field(
         default=0, description="Messages sent later than intended, by more than a tenth of the interval, or 1 ms."
     )
+    unsent: Count = Field(
+        default=0, description="Messages that were due before the load ended, and were not sent. They are not in sent."
+    )
+    discarded: Count = Field(
+        default=0, description="Messages received before the trial was steady: counted, and in no distribution."
+    )
+    steady: bool | None = Field(
+        default=None, description="Whether the trial came to a steady state; not of few messages."
+    )
+    cipher: str | None = Field(default=None, max_length=63, description="The cipher suite, with TLS.")
     batches: Count = Field(
         default=0, description="Of a broker that takes messages in batches: those that it took, of all publishers."
     )
@@ -286,9 +329,9 @@ class TrialFields(Model):
     failure: Failure | None = Field(default=None, description="Why it failed.")
     start_time: str = Field(json_schema_extra={"format": "date-time"}, description="By the client's clock.")
     duration_nanoseconds: Nanoseconds = Field(
-        description="Of a file transfer: from the first connection's start to the slowest download's last byte; "
-        "stalls, waits and retries included. Of an exchange: from the start of the load to the last message received. "
-        "Of a network: how long the sender sent."
+        description="Of a file transfer: from the first connection's start, names being known, to the slowest "
+        "download's last byte; stalls, waits and retries included. Of an exchange: from the start of the load to the "
+        "last message received. Of a network: how long the sender sent."
     )
     client: ClientSample = Field(default=ClientSample(), description="What the trial cost the client.")
     server: ServerSample | None = Field(default=None, description="What the agent beside the server saw.")
@@ -310,6 +353,7 @@ class TrialLine(TrialFields):
 
     contract: Literal[1]
     record: Literal["Trial"]
+    case: CaseNumber
     distributions: Distributions = Field(default=Distributions(), description="Distributions within the trial.")
     traces: tuple[Trace, ...] = Field(default=(), max_length=32, description="TCP over time, where that was traced.")
 
@@ -319,6 +363,7 @@ class TrialStartedLine(Model):
 
     contract: Literal[1]
     record: Literal["TrialStarted"]
+    case: CaseNumber
     trial: int = Field(ge=1, le=1000)
     warmup: bool = False
     time: str = Field(json_schema_extra={"format": "date-time"})
@@ -332,13 +377,19 @@ class Engine(Model):
     architecture: str = Field(max_length=32, description="As Go says it: amd64, arm64, arm.")
 
 
+class Ending(Failure):
+    """What ended a client early."""
+
+    case: CaseNumber
+
+
 class Seal(Model):
     """The termination message of a client: what its log must hold."""
 
     contract: Literal[1]
     trials: Count = Field(description="How many Trial lines were printed, warm-up included.")
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="Of all Trial lines in order, newlines included.")
-    failure: Failure | None = Field(default=None, description="What ended the program early.")
+    failure: Ending | None = Field(default=None, description="What ended the program early.")
     engine: Engine
 
 

@@ -88,6 +88,12 @@ _DISTINCT_SIZES = Rule(
     "has the same size twice (1Ki and 1024 are the same): name each size once",
 )
 
+_REFINABLE = Rule(
+    "!has(self.runPolicy) || !has(self.runPolicy.refine)"
+    " || size(self.fileSizes) > 1 && size(self.servers.nodeClasses) > 1",
+    "runPolicy.refine measures between sizes where another server class comes ahead: name two of each at least",
+)
+
 _SET: dict[str, JsonValue] = {"x-kubernetes-list-type": "set"}
 _DEFAULT_STORAGE = Storage(empty_dir=EmptyDir())
 
@@ -136,6 +142,20 @@ class FileTransferSpec(ServiceSpec):
         "compared always.",
     )
 
+    @property
+    def conditions(self) -> dict[str, str]:
+        """The path, where files are kept, and what a client does when a transfer stalls."""
+        retry, kept = self.retry, self.storage.persistent_volume_claim
+        path = "EmptyDir" if self.storage.host_path is None else "HostPath"
+        return {
+            "access": self.access.value,
+            "storage": path if kept is None else kept.storage_class_name[:63],
+            "readTimeoutMilliseconds": str(retry.read_timeout_milliseconds),
+            "attempts": str(retry.attempts),
+            "waitMilliseconds": str(retry.wait_milliseconds),
+            "verifyDigest": str(self.verify_digest),
+        }
+
 
 class FileTransferBenchmark(Benchmark):
     """From which class of node are files served fastest, and up to which size?"""
@@ -151,6 +171,10 @@ class FileTransferBenchmark(Benchmark):
         "from which class, and up to which size?",
     )
     PREFIX: ClassVar[str] = "ft"
-    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (bounded_pairs("size(self.clients.nodeClasses)"), _BOUNDED_MATRIX)
+    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (
+        bounded_pairs("size(self.clients.nodeClasses)"),
+        _BOUNDED_MATRIX,
+        _REFINABLE,
+    )
 
     spec: FileTransferSpec

@@ -5,7 +5,15 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field, JsonValue
 
-from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, BenchmarkSpec, Clients
+from tierbench.api.benchmark import (
+    BENCHMARK_COLUMNS,
+    MAXIMUM_CASES,
+    NOT_REFINED,
+    Access,
+    Benchmark,
+    BenchmarkSpec,
+    Clients,
+)
 from tierbench.api.model import ClassNames, Kind, Model, Rule, rules
 from tierbench.api.trim import FITTING_TRIM, Trim
 
@@ -139,6 +147,19 @@ class NetworkSpec(BenchmarkSpec):
         """Nothing, unless it was asked for."""
         return self.trim if self.trim != Trim() else None
 
+    @property
+    def conditions(self) -> dict[str, str]:
+        """The path, the load, the echo requests before it, and how many clients measure at once."""
+        clients = len(self.clients.node_classes) * self.clients.nodes_per_class
+        return {
+            "access": self.access.value,
+            "durationSeconds": str(self.duration_seconds),
+            "udpKilobitsPerSecond": "None" if self.udp is None else str(self.udp.kilobits_per_second),
+            "pingIntervalMilliseconds": str(self.ping.interval_milliseconds),
+            "pingSize": str(self.ping.size),
+            "simultaneousClients": str(clients) if self.clients.simultaneous else "1",
+        }
+
 
 class NetworkBenchmark(Benchmark):
     """How fast does the network between two classes of node carry data, and how far apart are they?"""
@@ -154,6 +175,6 @@ class NetworkBenchmark(Benchmark):
         "throughput, loss, jitter and round trip.",
     )
     PREFIX: ClassVar[str] = "nb"
-    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_UDP_RATE, FITTING_TRIM, _FITTING_TIME, _BOUNDED_MATRIX)
+    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_UDP_RATE, FITTING_TRIM, _FITTING_TIME, _BOUNDED_MATRIX, NOT_REFINED)
 
     spec: NetworkSpec

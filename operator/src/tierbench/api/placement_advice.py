@@ -59,7 +59,10 @@ class WorkloadProfile(Model):
     payload_size: Size | None = Field(default=None, description="Of brokers: the size of a message.")
     delivery: Delivery | None = Field(default=None, description="Of brokers: how hard a message is delivered.")
     messages_per_second: int | None = Field(
-        default=None, ge=1, le=10**7, description="Of brokers: the rate, where results have it as a level."
+        default=None,
+        ge=1,
+        le=10**7,
+        description="Of brokers: what each publisher sends a second, as results have it by their pacing.",
     )
     levels: dict[str, Level] = Field(
         default={},
@@ -123,13 +126,19 @@ class PlacementAdviceSpec(Model):
         description="What classes are ranked by; by default MeanTime with a workload, and Throughput without.",
     )
     constraints: Constraints = Field(default=Constraints(), description="What a class must keep to.")
+    smallest_margin: Annotated[str, Field(pattern=r"^(0|[1-9][0-9]?)(\.[0-9]{1,2})?%$", max_length=6)] = Field(
+        default="5%",
+        description="The smallest difference that is worth having, as in 5%: classes that differ by less are equal, "
+        "and a class is best only by more.",
+    )
 
 
 class Verdict(StrEnum):
     """What is said of a class."""
 
     BEST = "Best"
-    TIED = "Tied"
+    EQUAL = "Equal"
+    NOT_KNOWN = "NotKnown"
     WORSE = "Worse"
     INFEASIBLE = "Infeasible"
     NO_DATA = "NoData"
@@ -152,8 +161,9 @@ class RankedClass(Model):
 
     node_class: str = Field(max_length=63, description="The node class.")
     verdict: Verdict = Field(
-        description="Best: shown better than every other. Tied: none is shown better. Worse: some class is shown "
-        "better. Infeasible: breaks a constraint. NoData: cannot be compared."
+        description="Best: shown better than every other, by the smallest margin or more. Equal: shown to differ by "
+        "less. NotKnown: neither is shown. Worse: some class is shown better. Infeasible: breaks a constraint. NoData: "
+        "cannot be compared."
     )
     reason: Reason = Field(description="Why, as one CamelCase word.")
     message: str = Field(max_length=512, description="Why, for a person.")
@@ -161,7 +171,7 @@ class RankedClass(Model):
         default=None, json_schema_extra=_INT64, description="Over the workload, in the unit that `quantity` ends with."
     )
     confidence_low: int | None = Field(
-        default=None, json_schema_extra=_INT64, description="Lower end of its 95 % confidence interval."
+        default=None, json_schema_extra=_INT64, description="Lower end of its 95 % interval."
     )
     confidence_high: int | None = Field(default=None, json_schema_extra=_INT64, description="Upper end of it.")
     margin_parts_per_million: int | None = Field(
@@ -169,6 +179,29 @@ class RankedClass(Model):
         json_schema_extra=_INT64,
         description="How far it lies from the leader, as a share of its own value; of the leader: from the next class, "
         "as a share of that one's.",
+    )
+    ratio_parts_per_million: int | None = Field(
+        default=None,
+        json_schema_extra=_INT64,
+        description="Its value by the leader's; of the leader: by that of the next class.",
+    )
+    ratio_low_parts_per_million: int | None = Field(
+        default=None, json_schema_extra=_INT64, description="Lower end of the ratio's 95 % interval."
+    )
+    ratio_high_parts_per_million: int | None = Field(
+        default=None, json_schema_extra=_INT64, description="Upper end of it."
+    )
+    probability_best_parts_per_million: int | None = Field(
+        default=None,
+        json_schema_extra=_INT64,
+        description="How likely the class is the best one. Of one node it assumes how far nodes of a class usually "
+        "differ.",
+    )
+    expected_loss_parts_per_million: int | None = Field(
+        default=None,
+        json_schema_extra=_INT64,
+        description="By what share it is expected to be behind the best class, 0 where it is that itself; assumes the "
+        "same.",
     )
     nodes: Count = Field(default=0, description="Nodes that stand for it.")
     trials: Count = Field(default=0, description="Good trials.")
@@ -186,11 +219,9 @@ class LevelCrossover(Model):
     upper_level: Level = Field(description="The first measured level at which `aheadAbove` is ahead.")
     ahead_below: str = Field(max_length=63, description="The class that is ahead below.")
     ahead_above: str = Field(max_length=63, description="The class that is ahead above.")
-    estimate: Level | None = Field(
-        default=None, description="Where between the two, by interpolation; absent where a mean is 0."
+    confidence_parts_per_million: int = Field(
+        default=0, json_schema_extra=_INT64, description="How likely both are so, at least."
     )
-    estimate_low: Level | None = Field(default=None, description="Lower end of its 95 % interval.")
-    estimate_high: Level | None = Field(default=None, description="Upper end of it.")
 
 
 class NodeRequirement(Model):
@@ -230,12 +261,25 @@ class PlacementAdviceStatus(Model):
     best: str = Field(default="", max_length=63, description="The best class; empty if none is shown to be.")
     runner_up: str = Field(default="", max_length=63, description="The next one; empty likewise.")
     margin: str = Field(default="", max_length=32, description="How far it is behind, as a share of its value.")
+    expected_loss: str = Field(
+        default="",
+        max_length=32,
+        description="By what share the class with the best value is expected to be behind the best one: what following "
+        "the advice costs, also where no class is shown to be best.",
+    )
     confidence: Confidence = Field(
         default=Confidence.NONE,
-        description="High: several nodes of each class, at 1 %. Moderate: at 5 %. Low: a class stands on one node, or "
-        "something may mislead, see `caveats`. None: no class is best.",
+        description="High: several nodes of each class, and a probability of 99 % of being best. Moderate: of 97.5 %. "
+        "Low: a class stands on one node, or something may mislead, see `caveats`. None: no class is best.",
     )
     answer: Text = Field(default="", description="The answer in words.")
+    estimand: str = Field(default="", max_length=512, description="What is compared, in words.")
+    tipping_point: str = Field(
+        default="",
+        max_length=32,
+        description="Where a class stands on one node: the answer holds for the classes unless their nodes differ by "
+        "more than about this, a standard deviation.",
+    )
     quantity: str = Field(default="", max_length=63, description="What values are; its name ends with their unit.")
     ranking: tuple[RankedClass, ...] = Field(default=(), max_length=64, description="Every class, the best first.")
     crossovers: tuple[LevelCrossover, ...] = Field(
@@ -260,6 +304,7 @@ class PlacementAdvice(Resource):
             Column("Best", ".status.best"),
             Column("Runner-Up", ".status.runnerUp"),
             Column("Margin", ".status.margin"),
+            Column("Loss", ".status.expectedLoss"),
             Column("Confidence", ".status.confidence"),
             Column("Reason", '.status.conditions[?(@.type=="Answered")].reason'),
             Column("Answer", ".status.answer", priority=1),

@@ -61,14 +61,30 @@ class ServiceFacts(Model):
     )
 
 
+class Alternation(Model):
+    """Cases whose trials alternated: what drifts meanwhile, as the load of a network does, falls on all of them."""
+
+    cases: tuple[int, ...] = Field(max_length=256, description="Their numbers in the matrix, this one's included.")
+    seed: int = Field(ge=0, description="With the run and the first number, of their order within each repetition.")
+
+
 class ResultSpec(Model):
     """Which case of which run this is."""
 
     benchmark: BenchmarkReference = Field(description="The benchmark that it belongs to.")
     run: int = Field(ge=1, description="The run.")
-    case: int = Field(ge=1, description="The case's number in the benchmark's matrix; the same in every run.")
+    case: int = Field(
+        ge=1,
+        description="The case's number in the benchmark's matrix, the same in every run; those of refinements follow.",
+    )
     levels: dict[str, Level] = Field(
         json_schema_extra={"maxProperties": 24}, description="The level of each factor, by the factor's name."
+    )
+    conditions: dict[str, Level] = Field(
+        default_factory=dict,
+        json_schema_extra={"maxProperties": 24, "default": {}},
+        description="What held in every case of the benchmark and is no factor: pacing, load, window, retries, access. "
+        "Results that differ in it are not alike, and never taken together.",
     )
     server: NodeFacts = Field(description="Where the service ran.")
     client: NodeFacts = Field(description="Where its user ran; of several nodes, the first.")
@@ -82,6 +98,9 @@ class ResultSpec(Model):
         "found it before the first case.",
     )
     service: ServiceFacts | None = Field(default=None, description="How it was set up, where that can be chosen.")
+    alternation: Alternation | None = Field(
+        default=None, description="Which cases it was measured with, trial by trial, if with any."
+    )
     trials: int = Field(ge=1, description="Trials that count, once complete.")
     warmup: int = Field(default=0, ge=0, description="Trials before them that do not.")
     trim: Trim | None = Field(default=None, description="What is left out of its statistics, if anything is.")
@@ -127,6 +146,10 @@ class MessageCounts(Model):
     duplicated: Count = Field(default=0, description="Further copies received.")
     out_of_order: Count = Field(default=0, description="Received after one that was sent later.")
     late_sends: Count = Field(default=0, description="Sent later than intended.")
+    unsent: Count = Field(default=0, description="Due before the end of a load, and not sent: in none of the others.")
+    discarded: Count = Field(
+        default=0, description="Received before the steady state: left out of the distributions, and of nothing else."
+    )
     reconnects: Count = Field(default=0, description="Connections made anew.")
 
 
@@ -162,6 +185,14 @@ class Note(Model):
     message: str = Field(max_length=512, description="The same for a person.")
 
 
+class Missing(Model):
+    """Trials that were to count and were not run."""
+
+    trials: int = Field(ge=1, description="How many.")
+    reason: Reason = Field(description="Why, as one CamelCase word; TimedOut if slow ones were cut off.")
+    message: str = Field(max_length=512, description="The same for a person.")
+
+
 class Display(Model):
     """The numbers as `kubectl get` shows them."""
 
@@ -193,6 +224,7 @@ class ResultStatus(Model):
     trials: tuple[ResultTrial, ...] = Field(
         default=(), max_length=35, description="Every trial, warm-up ones included, by number."
     )
+    missing: Missing | None = Field(default=None, description="What was not run, of a case that ended early.")
     counts: Counts = Field(default=Counts(), description="What happened, over all counted trials.")
     statistics: dict[str, Statistic] = Field(
         default_factory=dict,

@@ -16,7 +16,22 @@ _TIME_ZONE = matching(
     r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$",
     "is not the name of a time zone: write one of the IANA database, as in Europe/Berlin, or UTC",
 )
+MAXIMUM_REFINED: Final = 128
 ZONE_OF_SCHEDULE: Final = Rule("!has(self.timeZone) || has(self.schedule)", "timeZone goes with schedule: give both")
+
+
+class Refine(Model):
+    """How closely it is measured where another server class comes ahead."""
+
+    within_percent: int = Field(
+        default=25,
+        ge=1,
+        le=1000,
+        description="Between two sizes that are further apart than this, their middle is measured, too.",
+    )
+    maximum_cases: int = Field(
+        default=MAXIMUM_REFINED // 2, ge=2, le=MAXIMUM_REFINED, description="Cases that a run may get by it."
+    )
 
 
 class RunPolicy(Model):
@@ -48,6 +63,11 @@ class RunPolicy(Model):
     )
     constraints: Limits = Field(
         default=Limits(), description="What every case must keep to: then the benchmark has Passed, else not."
+    )
+    refine: Refine | None = Field(
+        default=None,
+        description="Once all is measured, measures between the sizes where another server class comes ahead, again "
+        "and again at the middle, until it is known as closely as asked. Of file transfers; write {} for within 25 %.",
     )
     ttl_seconds: int | None = Field(
         default=None,

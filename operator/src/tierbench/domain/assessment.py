@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tierbench.advice.comparison import Change, compare
+from tierbench.advice.comparison import Change, compare_runs
 from tierbench.advice.constraints import Breach, breaches
+from tierbench.advice.words import joined
 from tierbench.advice.workload import items, sort_results
 from tierbench.api.limits import Limits
 from tierbench.api.result import BenchmarkResult, ResultPhase
@@ -15,7 +16,7 @@ from tierbench.domain.conditions import Said
 from tierbench.domain.run import Run
 from tierbench.results.levels import levels_in_short
 from tierbench.results.quantities import main_quantity, rate_quantity
-from tierbench.results.units import percent, show, title
+from tierbench.results.units import percent, show, title, words
 
 _NAMED: Final = 3
 
@@ -63,10 +64,14 @@ def _passed(run: Run) -> Said | None:
         return None
     results = _results(run, run.status.number)
     failed = sum(result.status.phase is ResultPhase.FAILED for result in results)
+    found = [(f"{place}: {breach.message}", breach) for place, breach in _breaches(run, results)]
     broken = [f"{failed} cases failed."] if failed else []
-    broken += [f"{place}: {breach.message}" for place, breach in _breaches(run, results)]
+    broken += [words for words, breach in found if not breach.unknown and not breach.unsure]
     if broken:
         return Said(reasons.PASSED, False, reasons.CONSTRAINTS_BROKEN, _first(broken))
+    unknown = [words for words, breach in found if breach.unknown]
+    if unknown:
+        return Said(reasons.PASSED, None, reasons.CONSTRAINTS_UNKNOWN, _first(unknown))
     return Said(reasons.PASSED, True, reasons.CONSTRAINTS_MET, "Every case keeps to spec.runPolicy.constraints.")
 
 
@@ -76,15 +81,14 @@ def _breaches(run: Run, results: Sequence[BenchmarkResult]) -> Iterator[tuple[st
     for result in results:
         places.setdefault((result.spec.server.node_class, result.spec.client.node_class), []).append(result)
     for (server, client), found in places.items():
-        for breach in breaches(sort_results(found, items(None)), server, constraints, kind):
-            if not breach.unsure:
-                yield f"{server} to {client}", breach
+        for breach in breaches(sort_results(found, items(None)), server, constraints, kind, items(None)):
+            yield f"{server} to {client}", breach
 
 
 def _regressed(run: Run) -> Said:
     policy, number = run.spec.run_policy, run.status.number
     kept = sorted({result.spec.run for result in run.observed.results.values()} - {number})
-    before = [each for each in kept if each < number][-1:]
+    before = [each for each in kept if each < number]
     baseline = policy.baseline_run if policy.baseline_run != number else None
     if baseline is not None and baseline not in kept:
         there = f"; these are: {', '.join(map(str, kept))}" if kept else ""
@@ -95,27 +99,34 @@ def _regressed(run: Run) -> Said:
         return Said(reasons.REGRESSED, False, reasons.NO_EARLIER_RUN, "There is no other run to compare with.")
     now = _circumstances(_results(run, number))
     earlier = {other: _circumstances(_results(run, other)) for other in against}
-    worse = [_words(change, other) for other, were in earlier.items() for change in _worse(run, other, were, now)]
+    references = dict.fromkeys([tuple(before), *([(baseline,)] if baseline is not None else [])])
+    worse = [words for others in references if others for words in _worse(run, others, earlier, now)]
     if worse:
-        return Said(reasons.REGRESSED, True, reasons.WORSE_THAN_BEFORE, _first(worse))
-    unlike = [words for other, were in earlier.items() for words in _unlike(other, were, now)]
+        return Said(reasons.REGRESSED, True, reasons.WORSE_THAN_BEFORE, _first(list(dict.fromkeys(worse))))
+    unlike = [
+        words
+        for other in [*before[-1:], *([baseline] if baseline is not None else [])]
+        for words in _unlike(other, earlier[other], now)
+    ]
     if unlike:
         message = f"{_first(unlike)} Pin runPolicy.baselineRun to a run of now, and later ones are compared with that."
         return Said(reasons.REGRESSED, None, reasons.NOT_COMPARABLE, message)
-    names = " and ".join(f"run {other}" for other in against)
-    message = f"No case is shown to be worse than in {names} by more than {policy.tolerance_percent} %."
+    message = (
+        f"No case is shown to be worse than in {_named(tuple(against))} by more than {policy.tolerance_percent} %."
+    )
     return Said(reasons.REGRESSED, False, reasons.NOT_WORSE, message)
 
 
 def _circumstances(results: Iterable[BenchmarkResult]) -> dict[Pair, frozenset[str]]:
-    """Nodes and versions of engines: where they differ, they may be why the numbers do."""
+    """Nodes, versions of engines and conditions: where they differ, they may be why the numbers do."""
     found: dict[Pair, frozenset[str]] = {}
     for result in results:
         spec, engine = result.spec, result.status.engine
         if result.status.phase is ResultPhase.MEASURED and engine is not None:
             nodes = {place.node for place in (spec.server, spec.client, *spec.clients) if place.node}
             pair = (spec.server.node_class, spec.client.node_class)
-            found[pair] = found.get(pair, frozenset()) | nodes | {f"{engine.name} {engine.version}"}
+            conditions = {f"{words(name).lower()} {level}" for name, level in spec.conditions.items()}
+            found[pair] = found.get(pair, frozenset()) | nodes | {f"{engine.name} {engine.version}"} | conditions
     return found
 
 
@@ -127,23 +138,41 @@ def _unlike(other: int, were: Mapping[Pair, frozenset[str]], now: Mapping[Pair, 
 
 
 def _worse(
-    run: Run, other: int, were: Mapping[Pair, frozenset[str]], now: Mapping[Pair, frozenset[str]]
-) -> Iterator[Change]:
+    run: Run,
+    others: Sequence[int],
+    were: Mapping[int, Mapping[Pair, frozenset[str]]],
+    now: Mapping[Pair, frozenset[str]],
+) -> Iterator[str]:
+    """Where this run is beyond what these earlier ones, as far as they are alike, differ by."""
     kind, tolerance = run.observed.owner.kind, run.spec.run_policy.tolerance_percent / 100
+    alike = [
+        result
+        for other in others
+        for result in _results(run, other)
+        if were[other].get(_pair(result)) == now.get(_pair(result))
+    ]
+    numbers = tuple(sorted({result.spec.run for result in alike}))
     for quantity in dict.fromkeys((main_quantity(kind), rate_quantity(kind))):
-        for change in compare(_results(run, other), _results(run, run.status.number), quantity):
-            pair = (change.server, change.client)
-            if change.worse(tolerance) and were.get(pair) == now.get(pair):
-                yield change
+        for change in compare_runs(alike, _results(run, run.status.number), quantity):
+            if change.worse(tolerance):
+                yield _words(change, numbers)
 
 
-def _words(change: Change, other: int) -> str:
+def _pair(result: BenchmarkResult) -> Pair:
+    return result.spec.server.node_class, result.spec.client.node_class
+
+
+def _words(change: Change, others: Sequence[int]) -> str:
     levels, share = levels_in_short(change.levels), change.share
     by = "" if share is None else f", {percent(abs(share))} worse"
     values = f"{show(change.quantity, change.second.mean)} instead of {show(change.quantity, change.first.mean)}"
-    return (
-        f"{levels}, {change.server} to {change.client}: {title(change.quantity).lower()} {values} in run {other}{by}."
-    )
+    one = " (one earlier run)" if change.runs == 1 else ""
+    what = title(change.quantity).lower()
+    return f"{levels}, {change.server} to {change.client}: {what} {values} in {_named(others)}{by}{one}."
+
+
+def _named(others: Sequence[int]) -> str:
+    return f"run{'s' * (len(others) > 1)} {joined([str(other) for other in others])}"
 
 
 def _first(sentences: Sequence[str]) -> str:

@@ -12,11 +12,11 @@ from tierbench.domain.phases.pending import choose_nodes
 from tierbench.domain.phases.queued import hold_nodes
 from tierbench.domain.phases.running.measure import measure
 from tierbench.domain.phases.running.preflight import preflight
+from tierbench.domain.phases.running.refine import refine
 from tierbench.domain.phases.running.refuse import refuse_impossible
 from tierbench.domain.phases.running.serve import serve
 from tierbench.domain.phases.suspended import suspend
 from tierbench.domain.run import Run, run_to_do
-from tierbench.workloads.workload import RunningServer
 
 _NAMED: Final = 5
 
@@ -41,15 +41,15 @@ def decide(observed: Observed, now: datetime) -> Decision:
     if run.misfits:
         return _discard(run)
     prepared = choose_nodes(run) or hold_nodes(run) or refuse_impossible(run) or preflight(run)
-    return prepared or _measure_next(run) or finish(run)
+    return prepared or _measure_next(run) or refine(run) or finish(run)
 
 
 def _measure_next(run: Run) -> Decision | None:
     if not run.due:
         return None
-    case = run.due[0]
-    server = serve(run, case)
-    return measure(run, case, server) if isinstance(server, RunningServer) else server
+    block = run.due_blocks[0]
+    servers = serve(run, block)
+    return servers if isinstance(servers, Decision) else measure(run, block, servers)
 
 
 def _discard(run: Run) -> Decision:

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from tierbench.results import censoring
+
 SCHEDULED: Final = "Scheduled"
 QUEUED: Final = "Queued"
 SERVER_READY: Final = "ServerReady"
@@ -55,7 +57,7 @@ NO_IMAGE_FOR_ARCHITECTURE: Final = "NoImageForArchitecture"
 CLIENT_LOST: Final = "ClientLost"
 CLIENT_UNREADABLE: Final = "ClientUnreadable"
 CLIENT_FAILED: Final = "ClientFailed"
-TIMED_OUT: Final = "TimedOut"
+TIMED_OUT: Final = censoring.TIMED_OUT
 LOGS_UNREACHABLE: Final = "LogsUnreachable"
 RESULT_REFUSED: Final = "ResultRefused"
 
@@ -64,6 +66,7 @@ RUNNING: Final = "Running"
 RUN_STARTED: Final = "RunStarted"
 CASE_MEASURED: Final = "CaseMeasured"
 CASE_FAILED: Final = "CaseFailed"
+REFINED: Final = "Refined"
 ALL_CASES_MEASURED: Final = "AllCasesMeasured"
 SOME_CASES_FAILED: Final = "SomeCasesFailed"
 NO_CASE_MEASURED: Final = "NoCaseMeasured"
@@ -79,6 +82,7 @@ UNUSABLE_SCHEDULE: Final = "UnusableSchedule"
 UNKNOWN_TIME_ZONE: Final = "UnknownTimeZone"
 CONSTRAINTS_MET: Final = "ConstraintsMet"
 CONSTRAINTS_BROKEN: Final = "ConstraintsBroken"
+CONSTRAINTS_UNKNOWN: Final = "ConstraintsUnknown"
 NO_EARLIER_RUN: Final = "NoEarlierRun"
 BASELINE_NOT_FOUND: Final = "BaselineNotFound"
 WORSE_THAN_BEFORE: Final = "WorseThanBefore"

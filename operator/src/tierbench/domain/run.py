@@ -1,5 +1,6 @@
 """One run under way: which case stands where, and who it needs."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,14 +8,22 @@ from functools import cached_property
 
 from tierbench.api.benchmark import BenchmarkSpec, Colocation, NodeAssignment, RunStatus
 from tierbench.api.node_network import NodeNetwork
-from tierbench.api.result import BenchmarkReference, BenchmarkResult, NodeFacts, ResultPhase, ResultSpec, ServiceFacts
+from tierbench.api.result import (
+    Alternation,
+    BenchmarkReference,
+    BenchmarkResult,
+    NodeFacts,
+    ResultPhase,
+    ResultSpec,
+    ServiceFacts,
+)
 from tierbench.api.timestamps import format_time
 from tierbench.domain import reasons
 from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed
 from tierbench.domain.schedule import is_time
 from tierbench.domain.views import Problem
-from tierbench.workloads.plan import Case, Slot, in_order, plan
+from tierbench.workloads.plan import STANDALONE, Block, Case, Slot, Team, in_blocks, plan, refined
 from tierbench.workloads.workload import NodeSize, Role, ServerSite
 
 
@@ -45,14 +54,52 @@ class Run:
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
-        """All cases, in the order in which they run."""
+        """All cases, in the order of the spec, then those of refinements."""
         workload = self.observed.workload
-        return in_order(plan(self.spec, workload.slots(), workload.factors), self.spec.order)
+        places = workload.slots()
+        planned = plan(self.spec, places, workload.factors)
+        further = ((item.client_class, item.levels) for item in self.status.refinements)
+        return (*planned, *refined(len(planned), places, workload.factors, further))
+
+    @property
+    def refinement(self) -> int:
+        """The round of refinement that is under way; 0 while the cases of the spec are measured."""
+        return max((item.round for item in self.status.refinements), default=0)
+
+    @cached_property
+    def refinable(self) -> str:
+        """The factor of which levels in between may be measured; empty if there is none."""
+        workload = self.observed.workload
+        factors = (factor for slot in workload.slots() for factor in workload.factors(slot))
+        return next((factor.name for factor in factors if factor.refinable), "")
 
     @cached_property
     def due(self) -> tuple[Case, ...]:
-        """The cases that have not ended, in order."""
+        """The cases that have not ended."""
         return tuple(case for case in self.cases if not self.ended(case))
+
+    @cached_property
+    def teams(self) -> tuple[Team, ...]:
+        """The servers that are up at once, once nodes are chosen: those of our own that are alike and have a node each
+        to themselves, beside no client. Every other server is up alone."""
+        nodes = {slot: self.server_node(slot) for slot in self.observed.workload.slots()}
+        hosts = Counter((slot.levels, node) for slot, node in nodes.items())
+        clients = self._all_client_nodes
+        teams: dict[object, list[Slot]] = {}
+        for slot, node in nodes.items():
+            apart = slot.provider == STANDALONE and node not in clients and hosts[slot.levels, node] == 1
+            teams.setdefault(slot.levels if apart else slot, []).append(slot)
+        return tuple(map(tuple, teams.values()))
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """All cases, as they run together and in order, once nodes are chosen."""
+        return in_blocks(self.cases, self.teams, self.spec.order, self.spec.repetitions)
+
+    @cached_property
+    def due_blocks(self) -> tuple[Block, ...]:
+        """The blocks of which a case has not ended, in order."""
+        return tuple(block for block in self.blocks if not all(map(self.ended, block.cases)))
 
     @cached_property
     def assignments(self) -> Mapping[str, NodeAssignment]:
@@ -157,11 +204,13 @@ class Run:
     @cached_property
     def needed_nodes(self) -> tuple[str, ...]:
         """Every node that a case of the run uses, sorted."""
-        found = {self.server_node(case.server) for case in self.cases}
-        for case in self.cases:
-            nodes = self.client_nodes(case)
-            found |= set() if isinstance(nodes, Problem) else set(nodes)
-        return tuple(sorted(node for node in found if isinstance(node, str)))
+        servers = {self.server_node(case.server) for case in self.cases}
+        return tuple(sorted(self._all_client_nodes.union(node for node in servers if isinstance(node, str))))
+
+    @cached_property
+    def _all_client_nodes(self) -> frozenset[str]:
+        found = (self.client_nodes(case) for case in self.cases)
+        return frozenset(node for nodes in found if not isinstance(nodes, Problem) for node in nodes)
 
     def site(self, slot: Slot) -> ServerSite | Problem:
         """Where a slot's server is deployed."""
@@ -173,7 +222,7 @@ class Run:
         if node_class is None:
             return Problem(reasons.NODE_CLASS_NOT_FOUND, f"NodeClass {class_name} was deleted during the run.")
         index = self.observed.workload.slots().index(slot)
-        name = self.observed.owner.server(self.status.number, index)
+        name = self.observed.owner.server(self.status.number, index, self.refinement)
         return ServerSite(
             name=name,
             attached=self.observed.owner.attached(name),
@@ -184,7 +233,14 @@ class Run:
             node_class=node_class.spec,
             size=self._size(node),
             measured=self.needed_nodes,
+            refined=self._refined_levels,
         )
+
+    @property
+    def _refined_levels(self) -> tuple[str, ...]:
+        """What the servers of the round of refinement that is under way have to serve."""
+        current = (item for item in self.status.refinements if item.round == self.refinement)
+        return tuple(dict.fromkeys(item.levels[self.refinable] for item in current))
 
     def _size(self, node: str) -> NodeSize:
         """What the node has; nothing is known of one that has left."""
@@ -202,6 +258,7 @@ class Run:
             run=self.status.number,
             case=case.number,
             levels=dict(case.levels),
+            conditions=self.spec.conditions,
             server=facts(
                 server_class, classes.get(server_class), None if case.server.external else nodes.get(str(server))
             ),
@@ -209,10 +266,17 @@ class Run:
             clients=self._sharing(case, clients),
             networks=self._networks(case, clients),
             service=self._service(case.server, self._size(str(server))),
+            alternation=self._alternation(case),
             trials=self.spec.repetitions,
             warmup=self.spec.warmup,
             trim=self.spec.trimmed,
         )
+
+    def _alternation(self, case: Case) -> Alternation | None:
+        block = next(block for block in self.blocks if case in block.cases)
+        if len(block.cases) == 1:
+            return None
+        return Alternation(cases=tuple(other.number for other in block.cases), seed=self.spec.order.seed)
 
     def _service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
         """How the server was made, with what only another operator knows of it."""

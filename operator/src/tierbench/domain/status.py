@@ -1,5 +1,8 @@
 """The status of a benchmark, written from what is observed."""
 
+from collections.abc import Sequence
+from typing import Final
+
 from tierbench.api.benchmark import BenchmarkStatus, CaseCounts, CurrentCase, Phase
 from tierbench.api.contract import Outcome
 from tierbench.api.result import ResultPhase
@@ -8,10 +11,11 @@ from tierbench.domain.run import Run
 from tierbench.results.levels import levels_in_short
 from tierbench.workloads.plan import Case
 
-_START_SECONDS = 3.0
+_MAXIMUM_NAME: Final = 253
+_START_SECONDS: Final = 3.0
 
 
-def report(run: Run, phase: Phase, *said: Said, current: Case | None = None) -> BenchmarkStatus:
+def report(run: Run, phase: Phase, *said: Said, current: Sequence[Case] = ()) -> BenchmarkStatus:
     """The whole status of a benchmark with a run under way."""
     benchmark = run.observed.benchmark
     counts = _count(run)
@@ -21,7 +25,7 @@ def report(run: Run, phase: Phase, *said: Said, current: Case | None = None) -> 
         progress=f"{counts.ended}/{counts.total}",
         remaining_seconds=remaining_seconds(run),
         cases=counts,
-        current=None if current is None else _current(run, current),
+        current=_current(run, current) if current else None,
         run=run.status,
         answer=benchmark.status.answer,
         conditions=conditions(benchmark, said, run.now),
@@ -40,17 +44,22 @@ def _count(run: Run) -> CaseCounts:
 
 def case_words(case: Case) -> str:
     """A case in a few words."""
-    return f"{levels_in_short(case.levels)}, {case.server.node_class} to {case.client_class}"
+    return cases_words([case])
 
 
-def _current(run: Run, case: Case) -> CurrentCase:
-    result = run.result(case)
-    trials = () if result is None else result.status.trials
+def cases_words(cases: Sequence[Case]) -> str:
+    """Cases that differ in nothing but their server, likewise."""
+    servers = dict.fromkeys(case.server.node_class for case in cases)
+    return f"{levels_in_short(cases[0].levels)}, {', '.join(servers)} to {cases[0].client_class}"
+
+
+def _current(run: Run, cases: Sequence[Case]) -> CurrentCase:
+    results = [result for case in cases if (result := run.result(case)) is not None]
     return CurrentCase(
-        name=case_words(case),
-        result=run.result_name(case),
-        trials=sum(not trial.warmup for trial in trials),
-        of=run.spec.repetitions,
+        name=cases_words(cases)[:_MAXIMUM_NAME],
+        result=run.result_name(cases[0]),
+        trials=sum(not trial.warmup for result in results for trial in result.status.trials),
+        of=run.spec.repetitions * len(cases),
     )
 
 
@@ -68,4 +77,4 @@ def remaining_seconds(run: Run) -> int | None:
     if not weight:
         return None
     left = sum(weigh(case) for case in run.due)
-    return round(spent / weight * left + _START_SECONDS * len(run.due))
+    return round(spent / weight * left + _START_SECONDS * len(run.due_blocks))

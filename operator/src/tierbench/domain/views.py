@@ -27,11 +27,13 @@ Raw = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Problem:
-    """Why something cannot go on. `transient` ones may pass by themselves within the scheduling time."""
+    """Why something cannot go on. `transient` ones may pass by themselves within the scheduling time; `case` is the
+    number of the only case that it is of, where a client measures several."""
 
     reason: str
     message: str
     transient: bool = False
+    case: int = 0
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,11 @@ def address(access: Access, server: RunningServer, port_name: str, port: int) ->
             host = f"{metadata['name']}.{metadata['namespace']}.svc"
         case Access.NODE_PORT:
             host, port = server.host_ip, _node_port(server.service, port_name)
+    return host_and_port(host, port)
+
+
+def host_and_port(host: str, port: int) -> str:
+    """host:port, with brackets around an IPv6 address (RFC 3986, section 3.2.2)."""
     return f"{f'[{host}]' if ':' in host else host}:{port}"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from tierbench.workloads.access import service
+from tierbench.workloads.access import host_and_port, service
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
@@ -18,7 +18,6 @@ from tierbench.workloads.workload import Images, Manifest, RunningServer, Server
 AGENT_PORT: Final = 8090
 CREDENTIALS: Final = "/credentials"
 TOKEN_FILE: Final = f"{CREDENTIALS}/agent-token"
-CA_FILE: Final = f"{CREDENTIALS}/ca.crt"
 CREDENTIALS_MOUNT: Final = {"name": "credentials", "mountPath": CREDENTIALS, "readOnly": True}
 
 
@@ -29,13 +28,14 @@ def agent_service(owner: Owner, site: ServerSite, labels: Mapping[str, str]) -> 
 
 def agent_url(server: RunningServer) -> str:
     """The same as a URL. Its address, not its name: a lookup in mid-measurement would cost."""
-    return f"http://{server.agent['spec']['clusterIP']}:{AGENT_PORT}"
+    return f"http://{host_and_port(server.agent['spec']['clusterIP'], AGENT_PORT)}"
 
 
 def agent_container(
     images: Images, ports: Iterable[int], arguments: Sequence[str], mounts: Sequence[Manifest]
 ) -> dict[str, Any]:
-    """The container; `ports` are the server's, `arguments` say what else it looks at."""
+    """The container; `ports` are the server's, `arguments` say what else it looks at. It has no limit of memory, as the
+    page cache that it fills is charged to it."""
     listen = ["--listen", f":{AGENT_PORT}", "--token-file", TOKEN_FILE]
     return {
         "name": "agent",

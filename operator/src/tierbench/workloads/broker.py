@@ -1,5 +1,6 @@
 """BrokerBenchmark as a workload."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,13 +23,12 @@ from tierbench.workloads.workload import (
     Manifest,
     NodeSize,
     Part,
-    RunningServer,
     ServerSite,
+    Target,
     Workload,
 )
 
 _BROKER: Final = "broker"
-_START_SECONDS: Final = 120
 _BYTES_PER_MESSAGE_OVERHEAD: Final = 4096
 
 
@@ -79,16 +79,17 @@ class BrokerWorkload:
         """The broker, and an agent."""
         return PROVIDERS[site.slot.provider].manifests(self._asked(site.slot), site)
 
-    def client(self, site: ClientSite, case: Case, server: RunningServer) -> Manifest:
+    def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:
         """The Job of one part."""
-        asked = self._asked(case.server)
-        way = PROVIDERS[case.server.provider].way(asked, server, Tls(case.levels["tls"]))
-        return broker_job(asked, way, site, case, server)
+        case = targets[0].case
+        asked, provider, tls = self._asked(case.server), PROVIDERS[case.server.provider], Tls(case.levels["tls"])
+        ways = [provider.way(asked, target.server, tls) for target in targets]
+        return broker_job(asked, ways, site, targets)
 
     def deadline_seconds(self, trials: int) -> int:
-        """Trials, warm-up ones included, times the time that one may take, and the start of broker and pod."""
+        """Trials, warm-up ones included, times the time that one may take, and the start of the broker."""
         spec = self.spec
-        return (trials + spec.warmup) * spec.timeouts.trial_seconds + spec.ready_seconds + _START_SECONDS
+        return (trials + spec.warmup) * spec.timeouts.trial_seconds + spec.ready_seconds
 
     def weight(self, case: Case) -> float:
         """Seconds a trial where the pace says so, else bytes moved, and for each message what a small one costs."""

@@ -1,9 +1,9 @@
 """The Job of a part of a client: one pod, and no second try by the Job controller."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tierbench.workloads.agent import CREDENTIALS_MOUNT
+from tierbench.workloads.agent import CREDENTIALS, CREDENTIALS_MOUNT, agent_url
 from tierbench.workloads.names import (
     CLIENT,
     LABEL_ATTEMPT,
@@ -16,25 +16,26 @@ from tierbench.workloads.names import (
 )
 from tierbench.workloads.plan import Case
 from tierbench.workloads.pods import NO_SIDECARS, POD_SECURITY, RESTRICTED, ScratchDirectory, placement, pod_basics
-from tierbench.workloads.workload import ClientSite, Images, Manifest
+from tierbench.workloads.workload import ClientSite, Images, Manifest, Target
 
 
 def client_job(
     owner: Owner,
     images: Images,
     site: ClientSite,
-    case: Case,
+    targets: Sequence[Target],
     image: str,
     arguments: Sequence[str],
-    credentials: Sequence[dict[str, Any]],
+    credentials: Sequence[Sequence[dict[str, Any]]],
     sysctls: Sequence[dict[str, str]] = (),
     scratch: Sequence[ScratchDirectory] = (),
 ) -> Manifest:
-    """The Job; `credentials` are the sources of a projected volume. The operator goes on with the next trial itself."""
+    """The Job; `credentials` are of each target the sources of a projected volume. The operator goes on with the next
+    trial itself. The Job bears the number of the first case of its block."""
     labels = {
         LABEL_RUN: str(site.run),
         LABEL_ROLE: ROLE_CLIENT,
-        LABEL_CASE: str(case.number),
+        LABEL_CASE: str(site.block),
         LABEL_ATTEMPT: str(site.attempt),
         LABEL_PART: str(site.part.index),
     }
@@ -47,7 +48,12 @@ def client_job(
         "securityContext": RESTRICTED,
         "volumeMounts": [CREDENTIALS_MOUNT, *(directory.mount for directory in scratch)],
     }
-    volume = {"name": "credentials", "projected": {"sources": list(credentials), "defaultMode": 0o440}}
+    sources = [
+        _under(_folder(target.case), source)
+        for target, found in zip(targets, credentials, strict=True)
+        for source in found
+    ]
+    volume = {"name": "credentials", "projected": {"sources": sources, "defaultMode": 0o440}}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -68,6 +74,41 @@ def client_job(
             },
         },
     }
+
+
+def series_options(site: ClientSite, warmup: int, targets: Sequence[Target]) -> dict[str, Any]:
+    """What every engine is told: its targets, an option's values in their order, and the trials in turn."""
+    return {
+        "case": [target.case.number for target in targets],
+        "deadline-seconds": [target.deadline_seconds for target in targets],
+        "trials": ",".join(f"{turn.case}:{turn.trial}" for turn in site.turns),
+        "warmup": warmup,
+        "agent": [agent_url(target.server) for target in targets],
+        "agent-token-file": credential_files(targets, "agent-token"),
+        "output": "json",
+        "termination-log": "/dev/termination-log",
+    }
+
+
+def credential_files(targets: Sequence[Target], key: str) -> list[str]:
+    """Where the credential of this key is mounted, of each target."""
+    return [f"{CREDENTIALS}/{_folder(target.case)}/{key}" for target in targets]
+
+
+def flags(options: Mapping[str, Any]) -> list[str]:
+    """Options as flags: one that has a value for each target is given as often."""
+    given = ((name, value if isinstance(value, list) else [value]) for name, value in options.items())
+    return [f"--{name}={value}" for name, values in given for value in values]
+
+
+def _folder(case: Case) -> str:
+    return str(case.number)
+
+
+def _under(folder: str, source: dict[str, Any]) -> dict[str, Any]:
+    secret = source["secret"]
+    items = [{**item, "path": f"{folder}/{item['path']}"} for item in secret["items"]]
+    return {"secret": {**secret, "items": items}}
 
 
 def secret_items(secret: str, *keys: str) -> dict[str, Any]:

@@ -1,15 +1,15 @@
 """The client of a file transfer: a Job that downloads one file, trial after trial."""
 
+from collections.abc import Sequence
+
 from tierbench.api.benchmark import Tls
 from tierbench.api.file_transfer import FileTransferSpec
 from tierbench.api.quantity import parse_size
 from tierbench.workloads.access import SERVER_NAME, address
-from tierbench.workloads.agent import CA_FILE, TOKEN_FILE, agent_url
-from tierbench.workloads.client_job import client_job, secret_items
+from tierbench.workloads.client_job import client_job, credential_files, flags, secret_items, series_options
 from tierbench.workloads.names import Owner
 from tierbench.workloads.nginx import PORT_NAMES, PORTS, file_name
-from tierbench.workloads.plan import Case
-from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer
+from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, Target
 
 
 def server_url(spec: FileTransferSpec, server: RunningServer, tls: Tls) -> str:
@@ -18,41 +18,37 @@ def server_url(spec: FileTransferSpec, server: RunningServer, tls: Tls) -> str:
     return f"{scheme}://{address(spec.access, server, PORT_NAMES[tls], PORTS[tls])}"
 
 
-def arguments(spec: FileTransferSpec, case: Case, site: ClientSite, server: RunningServer) -> list[str]:
+def arguments(spec: FileTransferSpec, site: ClientSite, targets: Sequence[Target]) -> list[str]:
     """The command line of the engine."""
-    tls = Tls(case.levels["tls"])
-    size = parse_size(case.levels["fileSize"])
+    levels = targets[0].case.levels
+    tls, size = Tls(levels["tls"]), parse_size(levels["fileSize"])
     options = {
-        "url": f"{server_url(spec, server, tls)}/{file_name(size)}",
+        "url": [f"{server_url(spec, target.server, tls)}/{file_name(size)}" for target in targets],
         "size": size,
-        "trials": f"{site.trials[0]}-{site.trials[-1]}",
-        "warmup": spec.warmup,
-        "concurrency": case.levels["concurrency"],
-        "cache-state": case.levels["cacheState"],
+        "concurrency": levels["concurrency"],
+        "cache-state": levels["cacheState"],
         "read-timeout-milliseconds": spec.retry.read_timeout_milliseconds,
         "attempts": spec.retry.attempts,
         "wait-milliseconds": spec.retry.wait_milliseconds,
-        "agent": agent_url(server),
-        "agent-token-file": TOKEN_FILE,
+        "trial-seconds": spec.timeouts.trial_seconds,
         "tls": tls.value,
-        "output": "json",
-        "termination-log": "/dev/termination-log",
+        **series_options(site, spec.warmup, targets),
     }
     if tls is not Tls.NONE:
-        options |= {"ca-file": CA_FILE, "server-name": SERVER_NAME}
-    flags = [f"--{name}={value}" for name, value in options.items()]
-    return ["download", *flags, *(["--verify-digest"] if spec.verify_digest else [])]
+        options |= {"ca-file": credential_files(targets, "ca.crt"), "server-name": SERVER_NAME}
+    switches = {"verify-digest": spec.verify_digest, "copy": _compares_tls(spec)}
+    return ["download", *flags(options), *(f"--{name}" for name, on in switches.items() if on)]
+
+
+def _compares_tls(spec: FileTransferSpec) -> bool:
+    """Whether what TLS costs is seen: then every level copies its content, as TLS must, and one regime holds."""
+    return len(spec.tls) > 1
 
 
 def download_job(
-    owner: Owner,
-    spec: FileTransferSpec,
-    images: Images,
-    site: ClientSite,
-    case: Case,
-    server: RunningServer,
+    owner: Owner, spec: FileTransferSpec, images: Images, site: ClientSite, targets: Sequence[Target]
 ) -> Manifest:
     """The Job that downloads one file, trial after trial."""
-    keys = ("agent-token",) if case.levels["tls"] == Tls.NONE else ("agent-token", "ca.crt")
-    credentials = (secret_items(server.site.attached, *keys),)
-    return client_job(owner, images, site, case, images.client, arguments(spec, case, site, server), credentials)
+    keys = ("agent-token",) if targets[0].case.levels["tls"] == Tls.NONE else ("agent-token", "ca.crt")
+    credentials = [(secret_items(target.server.site.attached, *keys),) for target in targets]
+    return client_job(owner, images, site, targets, images.client, arguments(spec, site, targets), credentials)

@@ -1,21 +1,22 @@
 """The client of a broker: Jobs that publish and receive, trial after trial."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tierbench.api.benchmark import Tls
 from tierbench.api.broker import BrokerSpec, EngineType, Load, Pacing
 from tierbench.api.broker_server import Protocol
 from tierbench.api.quantity import parse_size
-from tierbench.workloads.agent import CA_FILE, CREDENTIALS, TOKEN_FILE, agent_url
-from tierbench.workloads.client_job import client_job
+from tierbench.workloads.client_job import client_job, credential_files, flags, series_options
 from tierbench.workloads.kafka import BATCH_SIZE, CODEC, LINGER, PARTITIONS
 from tierbench.workloads.plan import Case
-from tierbench.workloads.providers.provider import Asked, Way
-from tierbench.workloads.workload import ClientSite, Manifest, Part, Role, RunningServer
+from tierbench.workloads.providers.provider import ACCOUNT, Asked, Way
+from tierbench.workloads.workload import ClientSite, Manifest, Part, Role, Target
 
-KEY_FILE: Final = f"{CREDENTIALS}/payload-key"
-USERNAME_FILE: Final = f"{CREDENTIALS}/username"
-PASSWORD_FILE: Final = f"{CREDENTIALS}/password"
+_NONE: Final = "None"
+_LIGHT_PER_SECOND: Final = 5000
+_LIGHT_IN_FLIGHT: Final = 4
+_LIGHT_BYTES: Final = 16 * 2**10
 _ROLES: Final = {Role.WHOLE: "Both", Role.SENDER: "Publisher", Role.ECHO: "Echo"}
 
 
@@ -30,22 +31,41 @@ def parts(spec: BrokerSpec, case: Case) -> tuple[Part, ...]:
     return (*senders, *echoes)
 
 
+def tuning(spec: BrokerSpec) -> str:
+    """What the engine is tuned for: the same in all cases, so that levels and classes differ by themselves alone.
+
+    Light, if every case leaves the client idle most of the time: then the way of each message is kept short.
+    """
+    pairs = max(share(pairs, spec.clients.pods, 0)[1] for pairs in spec.pairs)
+    plain = (
+        all(level == _NONE for level in (*spec.compression, *spec.kafka.codecs))
+        and max(map(parse_size, spec.payload.sizes)) <= _LIGHT_BYTES
+    )
+    return "Light" if plain and _is_light(spec.pacing, pairs) else "Heavy"
+
+
+def _is_light(pacing: Pacing, pairs: int) -> bool:
+    if pacing.closed_loop is not None:
+        return pairs * pacing.closed_loop.in_flight <= _LIGHT_IN_FLIGHT
+    if pacing.interval_milliseconds is not None:
+        return pairs * 1000 <= _LIGHT_PER_SECOND * pacing.interval_milliseconds
+    return pacing.messages_per_second is not None and pairs * pacing.messages_per_second <= _LIGHT_PER_SECOND
+
+
 def share(pairs: int, pods: int, index: int) -> tuple[int, int]:
     """The number of a pod's first pair, and how many it has: as even as can be."""
     few, more = divmod(pairs, pods)
     return index * few + min(index, more), few + (index < more)
 
 
-def arguments(asked: Asked, way: Way, case: Case, site: ClientSite, server: RunningServer) -> list[str]:
+def arguments(asked: Asked, ways: Sequence[Way], site: ClientSite, targets: Sequence[Target]) -> list[str]:
     """The command line of the engine, the same for both."""
-    spec, protocol = asked.spec, asked.broker.protocol
+    spec, protocol, case, way = asked.spec, asked.broker.protocol, targets[0].case, ways[0]
     tls = Tls(case.levels["tls"])
     first, pairs = share(int(case.levels["pairs"]), spec.clients.pods, site.part.index % spec.clients.pods)
     options: dict[str, Any] = {
-        "url": f"{protocol.lower()}{'' if tls is Tls.NONE else 's'}://{way.address}",
-        "topic": f"tierbench/{server.site.name}/{case.number}",
-        "trials": f"{site.trials[0]}-{site.trials[-1]}",
-        "warmup": spec.warmup,
+        "url": [f"{protocol.lower()}{'' if tls is Tls.NONE else 's'}://{each.address}" for each in ways],
+        "topic": [f"tierbench/{target.server.site.name}/{target.case.number}" for target in targets],
         "pairs": pairs,
         "first-pair": first,
         "role": _ROLES[site.part.role],
@@ -54,31 +74,32 @@ def arguments(asked: Asked, way: Way, case: Case, site: ClientSite, server: Runn
         "delivery": case.levels["delivery"],
         "compression": case.levels["compression"],
         "encryption": case.levels["encryption"],
-        "key-file": KEY_FILE,
+        "key-file": credential_files(targets, "payload-key")[0],
         **_pacing(spec.pacing),
         **_load(spec.load),
         "window": spec.window,
+        "tuning": tuning(spec),
         "patience-milliseconds": spec.patience_milliseconds,
         "ready-milliseconds": spec.ready_seconds * 1000,
         "tls": tls.value,
-        "agent": agent_url(server),
-        "agent-token-file": TOKEN_FILE,
-        "barrier": f"r{site.run}-c{case.number}-a{site.attempt}",
+        "barrier": f"r{site.run}-c{site.block}-a{site.attempt}",
         "part": site.part.index,
         "parts": len(parts(spec, case)),
-        "output": "json",
-        "termination-log": "/dev/termination-log",
+        **series_options(site, spec.warmup, targets),
     }
     if protocol is Protocol.KAFKA:
         options |= _kafka(case)
     if way.account:
-        options |= {"username-file": USERNAME_FILE, "password-file": PASSWORD_FILE}
+        options |= {f"{key}-file": credential_files(targets, key) for key in ACCOUNT}
     if tls is not Tls.NONE:
-        options |= {"ca-file": CA_FILE}
+        options |= {"ca-file": credential_files(targets, "ca.crt")}
     if way.server_name is not None:
         options |= {"server-name": way.server_name}
-    flags = [f"--{name}={value}" for name, value in options.items()]
-    return ["broker", *flags, *(["--as-fast-as-possible"] if spec.pacing.as_fast_as_possible is not None else [])]
+    return [
+        "broker",
+        *flags(options),
+        *(["--as-fast-as-possible"] if spec.pacing.as_fast_as_possible is not None else []),
+    ]
 
 
 def _kafka(case: Case) -> dict[str, Any]:
@@ -104,9 +125,9 @@ def _load(load: Load) -> dict[str, int]:
     return {"duration-seconds": load.duration_seconds or 0}
 
 
-def broker_job(asked: Asked, way: Way, site: ClientSite, case: Case, server: RunningServer) -> Manifest:
-    """The Job of one part."""
+def broker_job(asked: Asked, ways: Sequence[Way], site: ClientSite, targets: Sequence[Target]) -> Manifest:
+    """The Job of one part. `ways` are those to the targets."""
     images = asked.images
     image = images.paho if asked.spec.clients.engine is EngineType.PAHO else images.client
-    command = arguments(asked, way, case, site, server)
-    return client_job(asked.owner, images, site, case, image, command, way.secrets)
+    command = arguments(asked, ways, site, targets)
+    return client_job(asked.owner, images, site, targets, image, command, [way.secrets for way in ways])

@@ -1,5 +1,6 @@
 """FileTransferBenchmark as a workload."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,14 +20,14 @@ from tierbench.workloads.workload import (
     Manifest,
     NodeSize,
     Part,
-    RunningServer,
     ServerSite,
+    Target,
     Workload,
     secret,
 )
 
 _BYTES_PER_TRIAL_OVERHEAD: Final = 32 * 2**20
-_START_SECONDS: Final = 120
+_BETWEEN_SECONDS: Final = 60  # a lookup, and what the agent does before and after a trial
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class FileTransfer:
     def factors(self, slot: Slot) -> tuple[Factor, ...]:
         """File size, concurrency, cache state, TLS."""
         return (
-            Factor("fileSize", self.spec.file_sizes),
+            Factor("fileSize", self.spec.file_sizes, refinable=True),
             Factor("concurrency", tuple(str(number) for number in self.spec.concurrency)),
             Factor("cacheState", tuple(state.value for state in self.spec.cache_state)),
             Factor("tls", tuple(level.value for level in self.spec.tls)),
@@ -66,13 +67,16 @@ class FileTransfer:
         """nginx with its files and the agent beside it."""
         return server_manifests(self.owner, self.spec, self.images, site)
 
-    def client(self, site: ClientSite, case: Case, server: RunningServer) -> Manifest:
+    def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:
         """The download Job."""
-        return download_job(self.owner, self.spec, self.images, site, case, server)
+        return download_job(self.owner, self.spec, self.images, site, targets)
 
     def deadline_seconds(self, trials: int) -> int:
-        """Trials, warm-up ones included, times the time that one may take, and the start of a pod."""
-        return (trials + self.spec.warmup) * self.spec.timeouts.trial_seconds + _START_SECONDS
+        """Trials, warm-up ones included, times the time that each may take.
+
+        The client ends a trial that takes longer, so a server that drips costs one trial and not those that follow.
+        """
+        return (trials + self.spec.warmup) * (self.spec.timeouts.trial_seconds + _BETWEEN_SECONDS)
 
     def weight(self, case: Case) -> float:
         """Bytes moved, and for each trial what a small file would cost."""

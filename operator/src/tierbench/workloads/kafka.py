@@ -86,8 +86,8 @@ def kafka_settings(kafka: Kafka, spec: BrokerSpec, size: NodeSize) -> dict[str, 
     return {
         "heap": format_size(heap_size(kafka, size)),
         "storage": format_size(storage_size(size)),
-        "log.segment.bytes": str(_SEGMENT),
-        "log.retention.bytes": str(_retention(spec)),
+        "log.segment.bytes": str(_segment(spec, size)),
+        "log.retention.bytes": str(_retention(spec, size)),
         "log.retention.check.interval.ms": "1000",
         "log.segment.delete.delay.ms": "1000",
         "log.cleaner.dedupe.buffer.size": str(16 * _MEBIBYTE),
@@ -117,8 +117,20 @@ def storage_size(size: NodeSize) -> int:
     return _share(size.storage_bytes, _LEAST_STORAGE, _MOST_STORAGE)
 
 
-def _retention(spec: BrokerSpec) -> int:
-    return 2 * max(_SEGMENT, spec.window * max(map(parse_size, spec.payload.sizes)))
+def _segment(spec: BrokerSpec, size: NodeSize) -> int:
+    """Bytes of a file of a partition's log.
+
+    What a log keeps is in whole files, so many partitions have smaller ones: all of them together are to leave most of
+    the storage free. A batch needs room in one.
+    """
+    factors = spec.kafka
+    logs = max(spec.pairs) * max(factors.partitions)
+    largest = max(map(parse_size, (*spec.payload.sizes, *factors.batch_sizes))) + _MEBIBYTE
+    return min(_SEGMENT, max(largest, storage_size(size) // 8 // logs))
+
+
+def _retention(spec: BrokerSpec, size: NodeSize) -> int:
+    return 2 * max(_segment(spec, size), spec.window * max(map(parse_size, spec.payload.sizes)))
 
 
 def _share(whole: int, least: int, most: int) -> int:

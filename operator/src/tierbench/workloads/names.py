@@ -45,9 +45,9 @@ class Owner:
         """The labels that all children bear."""
         return {LABEL_KIND: self.kind, LABEL_BENCHMARK: self.name}
 
-    def server(self, run: int, slot_index: int) -> str:
-        """The name of a slot's server pod, and of what belongs to it."""
-        return f"{self.prefix}-r{run}-s{slot_index + 1}"
+    def server(self, run: int, slot_index: int, refinement: int = 0) -> str:
+        """The name of a slot's server pod, and of what belongs to it; each round of refinement has servers anew."""
+        return f"{self.prefix}-r{run}-s{slot_index + 1}" + (f"-{refinement}" if refinement else "")
 
     def attached(self, server: str) -> str:
         """The name of a server's Secret, ConfigMap and claim: those can be made and deleted, but not be seen, so their

@@ -1,5 +1,6 @@
 """NetworkBenchmark as a workload."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,13 +18,11 @@ from tierbench.workloads.workload import (
     NodeSize,
     Part,
     Role,
-    RunningServer,
     ServerSite,
+    Target,
     Workload,
     secret,
 )
-
-_START_SECONDS: Final = 120
 
 
 @dataclass(frozen=True)
@@ -66,13 +65,14 @@ class NetworkWorkload:
         """iperf3, and the agent beside it."""
         return iperf3_manifests(self.owner, self.spec, self.images, site)
 
-    def client(self, site: ClientSite, case: Case, server: RunningServer) -> Manifest:
+    def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:
         """The Job that runs ping and iperf3."""
-        return transmission_job(self.owner, self.spec, self.images, len(self.parts(case)), site, case, server)
+        parts = len(self.parts(targets[0].case))
+        return transmission_job(self.owner, self.spec, self.images, parts, site, targets)
 
     def deadline_seconds(self, trials: int) -> int:
-        """Trials, warm-up ones included, times the time that one may take, and the start of a pod."""
-        return (trials + self.spec.warmup) * self.spec.timeouts.trial_seconds + _START_SECONDS
+        """Trials, warm-up ones included, times the time that one may take."""
+        return (trials + self.spec.warmup) * self.spec.timeouts.trial_seconds
 
     def weight(self, case: Case) -> float:
         """Seconds of load and ping: the same in every case."""

@@ -49,13 +49,24 @@ http {
 """
 
 
-def configuration(tls: Sequence[Tls], sizes: Iterable[int]) -> str:
+CONFIGURATION: Final = "nginx.conf"
+CONFIGURATION_IPV4: Final = "nginx-ipv4.conf"
+# A kernel that was started without IPv6 has no such sockets: nginx would not start.
+_START: Final = f"""\
+if [ -e /proc/net/if_inet6 ]; then conf={CONFIGURATION}; else conf={CONFIGURATION_IPV4}; fi
+exec nginx -c "/etc/tierbench/$conf" -g 'daemon off;'
+"""
+
+
+def configuration(tls: Sequence[Tls], sizes: Iterable[int], *, ipv6: bool = True) -> str:
     """nginx.conf, whole: it relies on nothing that an image brings along. Port 8080 is always there, for readiness.
 
     Files are served by their exact names, and never through links: whoever writes to the node's disk may be anybody.
     """
     names = [name for size in sizes for name in (file_name(size), f"{file_name(size)}.sha256")]
-    return _HEAD + "".join(_listener(level, names) for level in PORTS if level is Tls.NONE or level in tls) + "}\n"
+    return (
+        _HEAD + "".join(_listener(level, names, ipv6) for level in PORTS if level is Tls.NONE or level in tls) + "}\n"
+    )
 
 
 def file_name(size: int) -> str:
@@ -63,9 +74,10 @@ def file_name(size: int) -> str:
     return f"{size}.bin"
 
 
-def _listener(tls: Tls, names: Iterable[str]) -> str:
+def _listener(tls: Tls, names: Iterable[str], ipv6: bool) -> str:
     secure = "" if tls is Tls.NONE else " ssl"
-    lines = [f"listen {PORTS[tls]}{secure};", f"root {DATA};"]
+    families = ("", "[::]:") if ipv6 else ("",)
+    lines = [*(f"listen {family}{PORTS[tls]}{secure};" for family in families), f"root {DATA};"]
     if tls is not Tls.NONE:
         lines += [
             f"ssl_protocols {tls.value};",
@@ -81,13 +93,16 @@ def server_manifests(owner: Owner, spec: FileTransferSpec, images: Images, site:
     """ConfigMap, Services, volume claim if asked for, and last the pod."""
     labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
     metadata, attached = owner.metadata(site.name, labels), owner.metadata(site.attached, labels)
-    claim = spec.storage.persistent_volume_claim
-    claims = () if claim is None else (_claim(attached, claim.storage_class_name, spec),)
+    claim, sizes = spec.storage.persistent_volume_claim, _sizes(spec, site)
+    claims = () if claim is None else (_claim(attached, claim.storage_class_name, sum(sizes)),)
     config_map = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": attached,
-        "data": {"nginx.conf": configuration(spec.tls, _sizes(spec))},
+        "data": {
+            CONFIGURATION: configuration(spec.tls, sizes),
+            CONFIGURATION_IPV4: configuration(spec.tls, sizes, ipv6=False),
+        },
     }
     return (
         config_map,
@@ -98,8 +113,7 @@ def server_manifests(owner: Owner, spec: FileTransferSpec, images: Images, site:
     )
 
 
-def _claim(metadata: Manifest, storage_class: str, spec: FileTransferSpec) -> Manifest:
-    needed = sum(_sizes(spec))
+def _claim(metadata: Manifest, storage_class: str, needed: int) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -112,8 +126,8 @@ def _claim(metadata: Manifest, storage_class: str, spec: FileTransferSpec) -> Ma
     }
 
 
-def _sizes(spec: FileTransferSpec) -> list[int]:
-    return [parse_size(size) for size in spec.file_sizes]
+def _sizes(spec: FileTransferSpec, site: ServerSite) -> list[int]:
+    return [parse_size(size) for size in site.refined or spec.file_sizes]
 
 
 def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: ServerSite) -> Manifest:
@@ -128,7 +142,7 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: Serve
             **({"hostNetwork": True} if host_network else {}),
             "restartPolicy": "Always",
             "securityContext": POD_SECURITY,
-            "initContainers": [_prepare(spec, images)],
+            "initContainers": [_prepare(spec, images, _sizes(spec, site))],
             "containers": [_nginx(spec, images), _agent_of(spec, images)],
             "volumes": [
                 {"name": "data", **_volume(spec.storage, site.attached)},
@@ -160,9 +174,9 @@ def _served(storage: Storage) -> dict[str, Any]:
     return {**_mount(storage, FOLDER), "readOnly": True}
 
 
-def _prepare(spec: FileTransferSpec, images: Images) -> dict[str, Any]:
+def _prepare(spec: FileTransferSpec, images: Images, files: Sequence[int]) -> dict[str, Any]:
     """Writes the files. A hostPath is root's, so there it runs as root, with the right to give files away."""
-    sizes = ",".join(map(str, _sizes(spec)))
+    sizes = ",".join(map(str, files))
     security = RESTRICTED
     if spec.storage.host_path is not None:
         capabilities = {"drop": ["ALL"], "add": ["CHOWN"]}
@@ -180,7 +194,7 @@ def _nginx(spec: FileTransferSpec, images: Images) -> dict[str, Any]:
     return {
         "name": "nginx",
         "image": images.nginx,
-        "command": ["nginx", "-c", "/etc/tierbench/nginx.conf", "-g", "daemon off;"],
+        "command": ["sh", "-c", _START],
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "ports": [{"name": PORT_NAMES[tls], "containerPort": port} for tls, port in PORTS.items()],
         "readinessProbe": {

@@ -1,6 +1,6 @@
 """The plan of a benchmark: its spec becomes cases, numbered the same way in every run."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from random import Random
@@ -11,10 +11,11 @@ from tierbench.api.benchmark import BenchmarkSpec, Order, OrderType
 
 @dataclass(frozen=True)
 class Factor:
-    """What a benchmark varies, and the values it takes."""
+    """What a benchmark varies, and the values it takes. With `refinable` a run may take sizes in between, too."""
 
     name: str
     levels: tuple[str, ...]
+    refinable: bool = False
 
 
 STANDALONE: Final = "Standalone"
@@ -68,22 +69,83 @@ def plan(spec: BenchmarkSpec, places: Sequence[Slot], factors: Callable[[Slot], 
     return tuple(Case(number, *combination) for number, combination in enumerate(combinations, start=1))
 
 
+def refined(
+    planned: int,
+    places: Sequence[Slot],
+    factors: Callable[[Slot], Sequence[Factor]],
+    combinations: Iterable[tuple[str, Mapping[str, str]]],
+) -> tuple[Case, ...]:
+    """Further cases than the `planned` ones: each combination of a client class and levels with every server."""
+    found = (
+        (slot, client_class, dict(slot.levels) | {factor.name: levels[factor.name] for factor in factors(slot)})
+        for client_class, levels in combinations
+        for slot in places
+        if dict(slot.levels).items() <= levels.items()
+    )
+    return tuple(Case(number, *combination) for number, combination in enumerate(found, start=planned + 1))
+
+
 def _levels(factors: Sequence[Factor]) -> Iterator[dict[str, str]]:
     names = [factor.name for factor in factors]
     for levels in product(*(factor.levels for factor in factors)):
         yield dict(zip(names, levels, strict=True))
 
 
-def in_order(cases: Sequence[Case], order: Order) -> tuple[Case, ...]:
-    """The cases as they run: those of one slot together, so that a server is deployed once."""
-    if order.type is OrderType.SEQUENTIAL:
-        return tuple(cases)
-    random = Random(order.seed)  # noqa: S311 (an order, not a secret)
-    blocks: dict[Slot, list[Case]] = {}
+MOST_TRIALS: Final = 160
+"""Of a block: its client's log is to stay below what a kubelet keeps, and the operator reads."""
+
+Team = tuple[Slot, ...]
+"""Servers that are up at once, each on a node of its own."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Cases that differ in nothing but where their server stands: their trials alternate. `team` are the servers that
+    are up meanwhile, those of blocks to come included."""
+
+    team: Team
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A trial of a case, by their numbers."""
+
+    case: int
+    trial: int
+
+
+def in_blocks(cases: Sequence[Case], teams: Sequence[Team], order: Order, repetitions: int) -> tuple[Block, ...]:
+    """The cases as they run: those of one team together, so that a server is deployed once."""
+    most = max(MOST_TRIALS // repetitions, 1)
+    grouped = [_blocks(team, cases, most) for team in teams]
+    if order.type is OrderType.RANDOM:
+        random = Random(order.seed)  # noqa: S311 (an order, not a secret)
+        random.shuffle(grouped)
+        for blocks in grouped:
+            random.shuffle(blocks)
+    return tuple(block for blocks in grouped for block in blocks)
+
+
+def _blocks(team: Team, cases: Sequence[Case], most: int) -> list[Block]:
+    alike: dict[tuple[object, ...], list[Case]] = {}
     for case in cases:
-        blocks.setdefault(case.server, []).append(case)
-    places = list(blocks)
-    random.shuffle(places)
-    for place in places:
-        random.shuffle(blocks[place])
-    return tuple(case for place in places for case in blocks[place])
+        if case.server in team:
+            alike.setdefault((case.client_class, *sorted(case.levels.items())), []).append(case)
+    return [
+        Block(team, tuple(found[start : start + most]))
+        for found in alike.values()
+        for start in range(0, len(found), most)
+    ]
+
+
+def schedule(block: Block, repetitions: int, seed: int, run: int) -> tuple[Turn, ...]:
+    """The trials of a block: in each repetition one of every case, in random order, another in each run and block.
+
+    This is a randomised complete block design (Fisher 1935): what drifts during the block falls on all of its cases.
+    """
+    numbers = [case.number for case in block.cases]
+    random = Random(f"{seed}/{run}/{numbers[0]}")  # noqa: S311 (an order, not a secret)
+    return tuple(
+        Turn(number, trial) for trial in range(1, repetitions + 1) for number in random.sample(numbers, len(numbers))
+    )

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.api.result import ServiceFacts
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
-from tierbench.workloads.plan import Case, Factor, Slot
+from tierbench.workloads.plan import Case, Factor, Slot, Turn
 
 Manifest = dict[str, Any]
 
@@ -39,6 +39,7 @@ class ServerSite:
     """Where a server is deployed. `name` is that of its pod and its Service, `attached` of what only they mount.
 
     `measured` are all nodes that the run measures on, `api_version` is that of another operator that brings it up.
+    `refined` are the levels of a refinement that it serves instead of the spec's.
     """
 
     name: str
@@ -51,6 +52,7 @@ class ServerSite:
     size: NodeSize = NodeSize()
     measured: tuple[str, ...] = ()
     api_version: str = ""
+    refined: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,15 +88,26 @@ class Part:
 
 @dataclass(frozen=True)
 class ClientSite:
-    """Where and as what a part of a client runs. `trials` are the numbers that it is to run, ascending."""
+    """Where and as what a part of a client runs, and the trials that it is to run, in order. `block` is the number of
+    the first case of its block."""
 
     name: str
     run: int
+    block: int
     attempt: int
     part: Part
     node: str
     node_class: NodeClassSpec
-    trials: Sequence[int]
+    turns: Sequence[Turn]
+    deadline_seconds: int
+
+
+@dataclass(frozen=True)
+class Target:
+    """A case that a client measures, its server, and how long its trials may take together."""
+
+    case: Case
+    server: RunningServer
     deadline_seconds: int
 
 
@@ -138,11 +151,11 @@ class Workload(Protocol):
     def server(self, site: ServerSite) -> tuple[Manifest, ...]:
         """All objects of a server; the pod is the last."""
 
-    def client(self, site: ClientSite, case: Case, server: RunningServer) -> Manifest:
-        """The Job of one part of the client that measures `case`."""
+    def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:
+        """The Job of one part of the client that measures these cases of a block."""
 
     def deadline_seconds(self, trials: int) -> int:
-        """After how long a Job of so many trials is given up."""
+        """After how long a case of so many trials is given up."""
 
     def weight(self, case: Case) -> float:
         """How long the case takes, compared with the others."""

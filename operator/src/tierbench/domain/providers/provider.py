@@ -1,5 +1,6 @@
 """What the life cycle asks of whoever brings servers up. Each module of this folder that does so is one Provider."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -23,12 +24,12 @@ class Provider(Protocol):
         """Why it cannot bring this server up, known before it is asked."""
 
     def bring_up(
-        self, run: Run, workload: Workload, site: ServerSite, current: Case | None, strays: tuple[Action, ...]
+        self, run: Run, workload: Workload, site: ServerSite, current: Sequence[Case], strays: tuple[Action, ...]
     ) -> RunningServer | Problem | Decision:
         """The server of a workload on its site if it is ready; or why it will not be, or what to do."""
 
-    def remains(self, here: Surroundings, keep: ServerSite | None) -> bool:
-        """Whether anything of its servers but one is there that must go before another server starts."""
+    def remains(self, here: Surroundings, keep: Sequence[ServerSite]) -> bool:
+        """Whether anything of its servers but some is there that must go before another server starts."""
 
-    def retire(self, here: Surroundings, now: datetime, keep: ServerSite | None) -> tuple[Action, ...]:
-        """The next step on the way out, of all its servers but one."""
+    def retire(self, here: Surroundings, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
+        """The next step on the way out, of all its servers but some."""

@@ -1,6 +1,6 @@
 """The providers that there are, by the name that a slot bears."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -30,11 +30,11 @@ def apis(slots: Iterable[Slot]) -> tuple[ProviderApi, ...]:
     return tuple(api for api in APIS if api in asked)
 
 
-def in_the_way(here: Surroundings, keep: ServerSite) -> str:
-    """Who has another server than this one to take down first: two at once would measure each other."""
+def in_the_way(here: Surroundings, keep: Sequence[ServerSite]) -> str:
+    """Who has another server than these to take down first: it would disturb what is measured."""
     return next((name for name, provider in PROVIDERS.items() if provider.remains(here, keep)), "")
 
 
-def retire(here: Surroundings, now: datetime, keep: ServerSite | None = None) -> tuple[Action, ...]:
-    """The next step on the way out, of all servers but one."""
+def retire(here: Surroundings, now: datetime, keep: Sequence[ServerSite] = ()) -> tuple[Action, ...]:
+    """The next step on the way out, of all servers but some."""
     return tuple(action for provider in _ALL for action in provider.retire(here, now, keep))

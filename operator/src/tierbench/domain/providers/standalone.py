@@ -1,5 +1,6 @@
 """Servers of our own, each a pod: started, and watched while it becomes ready."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -27,7 +28,7 @@ def bring_up(
     run: Run,
     workload: Workload,
     site: ServerSite,
-    current: Case | None,
+    current: Sequence[Case],
     strays: tuple[Action, ...],
     *,
     complete: bool = True,
@@ -48,7 +49,7 @@ def bring_up(
 
 
 def _start(
-    run: Run, workload: Workload, site: ServerSite, current: Case | None, strays: tuple[Action, ...]
+    run: Run, workload: Workload, site: ServerSite, current: Sequence[Case], strays: tuple[Action, ...]
 ) -> Decision:
     """Services first: by them a server is known, and removed, of which an operator that was killed had made no more."""
     manifests = workload.server(site)
@@ -88,16 +89,15 @@ def _patience(run: Run, pod: PodView) -> float:
     return max(1.0, min([30.0, *left]))
 
 
-def remains(here: Surroundings, keep: ServerSite | None) -> bool:
+def remains(here: Surroundings, keep: Sequence[ServerSite]) -> bool:
     """Never: the next server starts while the pod of the last one ends."""
     return False
 
 
-def retire(here: Surroundings, now: datetime, keep: ServerSite | None) -> tuple[Action, ...]:
+def retire(here: Surroundings, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
     """Pods, and in the end whatever of a server is there, if only its Services."""
     names = {pod.name for pod in here.pods if pod.role == ROLE_SERVER and not pod.deleting}
-    if keep is None:
+    if not keep:
         names |= {name.removesuffix("-agent") for name in here.services}
-    else:
-        names -= {keep.name}
+    names -= {site.name for site in keep}
     return tuple(DeleteServer(name) for name in sorted(names))

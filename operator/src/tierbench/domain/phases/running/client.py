@@ -1,4 +1,4 @@
-"""The client of a case, as it is in the cluster: a Job a part, all started anew if one is lost."""
+"""The client of a block, as it is in the cluster: a Job a part, all started anew if one is lost."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,36 +14,42 @@ from tierbench.workloads.workload import Part, Workload
 
 @dataclass(frozen=True)
 class Client:
-    """Of a case of a workload. `known_attempts` are those that its result tells of."""
+    """Of cases of a workload that differ in nothing but their server. `known_attempts` are those that their results
+    tell of."""
 
     run: Run
     workload: Workload
-    case: Case
+    cases: tuple[Case, ...]
     known_attempts: int = 0
 
     @property
+    def first(self) -> Case:
+        """The case by which its Jobs are known."""
+        return self.cases[0]
+
+    @property
     def parts(self) -> tuple[Part, ...]:
-        """The parts that a client of this case has."""
-        return self.workload.parts(self.case)
+        """The parts that a client of these cases has."""
+        return self.workload.parts(self.first)
 
     @cached_property
     def jobs(self) -> tuple[JobView, ...]:
-        """The case's Jobs, oldest first."""
+        """Its Jobs, oldest first."""
         mine = [job for job in self.run.observed.jobs if self._is_mine(job)]
         return tuple(sorted(mine, key=lambda job: (job.attempt, job.part)))
 
     @cached_property
     def pods(self) -> tuple[PodView, ...]:
-        """The case's pods, oldest first; a pod may outlive its Job."""
+        """Its pods, oldest first; a pod may outlive its Job."""
         mine = [pod for pod in self.run.observed.pods if pod.role == ROLE_CLIENT and self._is_mine(pod)]
         return tuple(sorted(mine, key=lambda pod: pod.attempt))
 
     def _is_mine(self, view: JobView | PodView) -> bool:
-        return (view.run, view.case) == (self.run.status.number, self.case.number)
+        return (view.run, view.case) == (self.run.status.number, self.first.number)
 
     @property
     def attempts(self) -> int:
-        """How many clients the case has had."""
+        """How many clients the cases have had."""
         return max([self.known_attempts, *(job.attempt for job in self.jobs)])
 
     @cached_property
@@ -79,6 +85,6 @@ class Client:
         return tuple(DeleteJob(job.name) for job in self.jobs if not job.deleting)
 
     def delete_others(self) -> tuple[Action, ...]:
-        """Removes Jobs of cases that have ended, or of other runs."""
+        """Removes Jobs of blocks that have ended, or of other runs."""
         others = (job for job in self.run.observed.jobs if not self._is_mine(job))
         return tuple(DeleteJob(job.name) for job in others if not job.deleting)

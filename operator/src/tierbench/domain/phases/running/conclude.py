@@ -1,39 +1,49 @@
-"""Concludes a case with what was measured: trials are written as they come, and its Jobs go once all is written."""
+"""Concludes cases with what was measured: trials are written as they come, and Jobs go once all is written."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
-from tierbench.api.benchmark import Phase
+from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.contract import Engine, Outcome, TrialLine
-from tierbench.api.result import ResultPhase, ResultSpec, ResultStatus
+from tierbench.api.result import Note, ResultPhase, ResultSpec, ResultStatus
 from tierbench.api.trace import TraceSpec
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, Event, SaveResult, SaveTrace
 from tierbench.domain.conditions import Said
 from tierbench.domain.phases.running.client import Client
 from tierbench.domain.phases.running.refuse import refusal_event
+from tierbench.domain.run import Run
 from tierbench.domain.status import case_words, report
 from tierbench.domain.views import Problem
 from tierbench.results import record
 from tierbench.results.output import check_seal
 from tierbench.results.traces import collect
+from tierbench.workloads.plan import Block, Case, Slot
 from tierbench.workloads.workload import RunningServer
+
+_MAXIMUM_MESSAGE: Final = 1024
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A case with its server ready, and all that its clients have said so far."""
+    """A case that has not ended, and all that its clients have said of it so far."""
 
-    client: Client
-    server: RunningServer
+    name: str
+    case: Case
     spec: ResultSpec
     before: ResultStatus | None
     status: ResultStatus
     lines: tuple[TrialLine, ...] = ()
 
     @property
-    def name(self) -> str:
-        """That of its result."""
-        return self.client.run.result_name(self.client.case)
+    def missing(self) -> tuple[int, ...]:
+        """The numbers of the trials that are still to be run."""
+        return record.due(self.spec, self.status)
+
+    def as_written(self) -> "Measurement":
+        """Without what has come since."""
+        return replace(self, status=self.before or ResultStatus(), lines=())
 
     def save(self) -> tuple[Action, ...]:
         """Writes the trials that have come since."""
@@ -47,45 +57,80 @@ class Measurement:
         spec = TraceSpec(benchmark=self.spec.benchmark, run=self.spec.run, case=self.spec.case)
         return (*self.save(), SaveTrace(self.name, spec, traced))
 
-    def said(self) -> Said:
-        """That the server is ready."""
-        site = self.server.site
-        return Said(reasons.SERVER_READY, True, reasons.READY, f"{site.name} is ready on {site.node}.")
 
-    def concluded(self) -> ResultStatus:
-        """What comes of it."""
-        return record.conclude(self.spec, self.status, self.client.run.now, _engine(self.client))
+@dataclass(frozen=True)
+class Underway:
+    """A block with its servers ready, its client, and its cases that have not ended."""
 
+    block: Block
+    client: Client
+    servers: Mapping[Slot, RunningServer]
+    due: tuple[Measurement, ...]
 
-def conclude(at: Measurement, strays: tuple[Action, ...] = ()) -> Decision:
-    """Ends the case with what was measured."""
-    run, case = at.client.run, at.client.case
-    final = at.concluded()
-    measured = final.phase is ResultPhase.MEASURED
-    display = final.display
-    words = f"mean {display.mean}, {display.throughput}, {final.counts.retries} retries" if measured else final.message
-    number = len(run.cases) - len(run.due) + 1
-    event = Event(
-        reasons.CASE_MEASURED if measured else reasons.CASE_FAILED,
-        f"{number}/{len(run.cases)} {case_words(case)}: {words}",
-        warning=not measured,
-    )
-    return _end(at, final, event, strays)
+    @property
+    def run(self) -> Run:
+        """The run that it is of."""
+        return self.client.run
 
+    def save(self) -> tuple[Action, ...]:
+        """Writes the trials that have come since."""
+        return tuple(action for one in self.due for action in one.save())
 
-def give_up(at: Measurement, problem: Problem) -> Decision:
-    """Ends the case early: Measured with a note if a trial was good, else Failed."""
-    good = any(trial.outcome is Outcome.COMPLETED and not trial.warmup for trial in at.status.trials)
-    now = at.client.run.now
-    final = at.concluded() if good else record.fail(at.spec, at.status, now, problem.reason, problem.message)
-    return _end(at, final, refusal_event(at.client.case, problem))
+    def report(self) -> BenchmarkStatus:
+        """The status of the benchmark while these are measured."""
+        places = "; ".join(f"{server.site.name} is ready on {server.site.node}" for server in self.servers.values())
+        said = Said(reasons.SERVER_READY, True, reasons.READY, f"{places}."[:_MAXIMUM_MESSAGE])
+        return report(self.run, Phase.RUNNING, said, current=tuple(one.case for one in self.due))
 
 
-def _end(at: Measurement, final: ResultStatus, event: Event, strays: tuple[Action, ...] = ()) -> Decision:
-    """The Jobs go only once the result is written."""
-    actions = (*at.save_trace(), SaveResult(at.name, at.spec, final), *strays, *at.client.delete())
-    status = report(at.client.run, Phase.RUNNING, at.said(), current=at.client.case)
-    return Decision(status, actions, (event,), wait_seconds=0)
+def conclude(at: Underway, strays: tuple[Action, ...] = ()) -> Decision:
+    """Ends all cases with what was measured."""
+    total, number = len(at.run.cases), len(at.run.cases) - len(at.run.due)
+    ended = []
+    for place, one in enumerate(at.due, start=number + 1):
+        final = _concluded(at, one)
+        measured = final.phase is ResultPhase.MEASURED
+        display = final.display
+        words = (
+            f"mean {display.mean}, {display.throughput}, {final.counts.retries} retries" if measured else final.message
+        )
+        event = Event(
+            reasons.CASE_MEASURED if measured else reasons.CASE_FAILED,
+            f"{place}/{total} {case_words(one.case)}: {words}",
+            warning=not measured,
+        )
+        ended.append((one, final, event))
+    return _end(at, ended, strays)
+
+
+def give_up(at: Underway, lost: Sequence[Measurement], problem: Problem) -> Decision:
+    """Ends some cases early: Measured with a note if a trial was good, else Failed. The others go on."""
+    ended = []
+    for one in lost:
+        good = any(trial.outcome is Outcome.COMPLETED and not trial.warmup for trial in one.status.trials)
+        failed = record.fail(one.spec, one.status, at.run.now, problem.reason, problem.message)
+        ended.append((one, _concluded(at, one, problem) if good else failed, refusal_event(one.case, problem)))
+    return _end(at, ended)
+
+
+def _concluded(at: Underway, one: Measurement, problem: Problem | None = None) -> ResultStatus:
+    """What comes of a case, and of a problem that ended it early."""
+    why = None if problem is None else Note(reason=problem.reason, message=problem.message[:512])
+    return record.conclude(one.spec, one.status, at.run.now, _engine(at.client), why)
+
+
+def _end(
+    at: Underway, ended: Sequence[tuple[Measurement, ResultStatus, Event]], strays: tuple[Action, ...] = ()
+) -> Decision:
+    """The Jobs go only once every result of the block is written."""
+    actions: list[Action] = []
+    for one, final, _ in ended:
+        actions += (*one.save_trace(), SaveResult(one.name, one.spec, final))
+    names = {one.name for one, _, _ in ended}
+    others = [one for one in at.due if one.name not in names]
+    actions += [action for one in others for action in one.save()]
+    actions += (*strays, *(() if others else at.client.delete()))
+    return Decision(at.report(), tuple(actions), tuple(event for _, _, event in ended), wait_seconds=0)
 
 
 def _engine(client: Client) -> Engine | None:

@@ -99,16 +99,16 @@ def why_over(client: Client, over: Over) -> Problem:
     """Why a client ended with trials missing. A transient reason lets another try."""
     job, pod = over.job, over.pod
     if job.timed_out:
-        limit = client.run.spec.timeouts.trial_seconds
-        hint = "raise spec.timeouts.trialSeconds or take smaller levels"
-        return Problem(reasons.TIMED_OUT, f"The client ran out of time ({limit} s a trial): {hint}.")
+        return _timed_out(client, 0)
     if pod is None or pod.terminated is None:
         return Problem(reasons.CLIENT_LOST, "The client pod was deleted.", transient=True)
     output = client.log(pod).output
     check = check_seal(output, pod.terminated.message)
     if check.seal is not None and check.seal.failure is not None:
         failure = check.seal.failure
-        return Problem(failure.reason, failure.message, transient=failure.reason == "Interrupted")
+        if failure.reason == reasons.TIMED_OUT:
+            return _timed_out(client, failure.case)
+        return Problem(failure.reason, failure.message, failure.reason == "Interrupted", failure.case)
     if output.problems:
         hint = "install the client image and the operator from one release."
         return Problem(reasons.CLIENT_UNREADABLE, f"The client's output cannot be read ({output.problems[0]}): {hint}")
@@ -118,3 +118,9 @@ def why_over(client: Client, over: Over) -> Problem:
     return Problem(
         reasons.CLIENT_LOST, f"The client pod {pod.name} was lost ({ending}): {check.message}", transient=True
     )
+
+
+def _timed_out(client: Client, case: int) -> Problem:
+    limit = client.run.spec.timeouts.trial_seconds
+    hint = "raise spec.timeouts.trialSeconds or take smaller levels"
+    return Problem(reasons.TIMED_OUT, f"The client ran out of time ({limit} s a trial): {hint}.", case=case)

@@ -1,84 +1,102 @@
-"""Measures the case that is next: a client is started, its trials are kept as they come, and a lost one is replaced."""
+"""Measures the block that is next: a client is started, its trials kept as they come, and a lost one replaced."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from tierbench.api.benchmark import Phase
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultStatus
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteJob, Event
 from tierbench.domain.phases.running.client import Client
-from tierbench.domain.phases.running.conclude import Measurement, conclude, give_up
+from tierbench.domain.phases.running.conclude import Measurement, Underway, conclude, give_up
 from tierbench.domain.phases.running.fold import fold
 from tierbench.domain.phases.running.follow import Over, follow, why_over
 from tierbench.domain.phases.running.start import start
 from tierbench.domain.run import Run
-from tierbench.domain.status import case_words, report
+from tierbench.domain.status import cases_words
 from tierbench.domain.views import Problem
-from tierbench.results.record import due, record
-from tierbench.workloads.plan import Case
+from tierbench.results.record import record
+from tierbench.workloads.plan import Block, Case, Slot, Turn, schedule
 from tierbench.workloads.workload import RunningServer
 
 _MAXIMUM_ATTEMPTS: Final = 3
 
 
-def measure(run: Run, case: Case, server: RunningServer) -> Decision:
-    """The next step of one case."""
-    at = _measurement(run, case, server)
-    refused = run.observed.refused_results.get(run.result_name(case))
-    if refused is not None:
-        problem = Problem(reasons.RESULT_REFUSED, f"The API server did not take what was measured: {refused}")
-        return give_up(replace(at, status=at.before or ResultStatus(), lines=()), problem)
+def measure(run: Run, block: Block, servers: Mapping[Slot, RunningServer]) -> Decision:
+    """The next step of one block."""
+    at = _underway(run, block, servers)
+    for one in at.due:
+        refused = run.observed.refused_results.get(one.name)
+        if refused is not None:
+            problem = Problem(reasons.RESULT_REFUSED, f"The API server did not take what was measured: {refused}")
+            return give_up(at, [one.as_written()], problem)
     if at.client.is_to_start:
         return _start(at, at.client.delete_others())
     match follow(at.client):
         case Over() as over:
             return _over(at, over)
         case Problem() as problem:
-            return give_up(at, problem)
+            return give_up(at, at.due, problem)
         case seconds:
-            status = report(run, Phase.RUNNING, at.said(), current=case)
-            return Decision(status, at.save(), wait_seconds=seconds)
+            return Decision(at.report(), at.save(), wait_seconds=seconds)
 
 
-def _measurement(run: Run, case: Case, server: RunningServer) -> Measurement:
+def _underway(run: Run, block: Block, servers: Mapping[Slot, RunningServer]) -> Underway:
+    client = Client(run, run.observed.workload, block.cases)
+    due = tuple(_measurement(run, client, case) for case in block.cases if not run.ended(case))
+    known = max((trial.attempt for one in due for trial in one.status.trials), default=0)
+    return Underway(block, replace(client, known_attempts=known), servers, due)
+
+
+def _measurement(run: Run, client: Client, case: Case) -> Measurement:
     """The case with every trial that its clients have printed; none is counted twice."""
-    result, client = run.result(case), Client(run, run.observed.workload, case)
+    result = run.result(case)
     spec = run.result_spec(case) if result is None else result.spec
     status = ResultStatus() if result is None else result.status
     lines: list[TrialLine] = []
-    for attempt, trials in fold(client):
+    for attempt, trials in fold(client, case):
         lines += trials
         status = record(spec, status, trials, attempt)
-    known = max((trial.attempt for trial in status.trials), default=0)
     before = None if result is None else result.status
-    return Measurement(replace(client, known_attempts=known), server, spec, before, status, tuple(lines))
+    return Measurement(run.result_name(case), case, spec, before, status, tuple(lines))
 
 
-def _start(at: Measurement, strays: tuple[Action, ...], *events: Event) -> Decision:
+def _turns(at: Underway) -> tuple[Turn, ...]:
+    """The trials that are missing, in the order in which the block runs them."""
+    missing = {(one.case.number, trial) for one in at.due for trial in one.missing}
+    turns = schedule(at.block, at.run.spec.repetitions, at.run.spec.order.seed, at.run.status.number)
+    return tuple(turn for turn in turns if (turn.case, turn.trial) in missing)
+
+
+def _start(at: Underway, strays: tuple[Action, ...], *events: Event) -> Decision:
     """Starts a client for the trials that are missing."""
-    run, case = at.client.run, at.client.case
-    trials = due(at.spec, at.status)
-    if not trials:
+    turns = _turns(at)
+    if not turns:
         return conclude(at, strays)
-    nodes = run.client_nodes(case)
-    begin = nodes if isinstance(nodes, Problem) else start(at.client, at.server, nodes, trials)
+    nodes = at.run.client_nodes(at.due[0].case)
+    begin = nodes if isinstance(nodes, Problem) else start(at.client, at.servers, nodes, turns)
     if isinstance(begin, Problem):
-        return give_up(at, begin)
-    status = report(run, Phase.RUNNING, at.said(), current=case)
-    return Decision(status, (*begin, *at.save(), *strays), events)
+        return give_up(at, at.due, begin)
+    return Decision(at.report(), (*begin, *at.save(), *strays), events)
 
 
-def _over(at: Measurement, over: Over) -> Decision:
-    """A client is over: by itself, or a part was lost. Goes on with the missing trials, or concludes the case."""
-    client, missing = at.client, due(at.spec, at.status)
-    if not missing:
+def _over(at: Underway, over: Over) -> Decision:
+    """A client is over: by itself, or a part was lost. What is only one case's fault ends that case; else a new client
+    goes on with the missing trials, or the cases are concluded."""
+    client, left = at.client, [one for one in at.due if one.missing]
+    if not left:
         return conclude(at)
     problem = why_over(client, over)
-    if over.job.timed_out or not problem.transient or client.attempts >= _MAXIMUM_ATTEMPTS:
-        return give_up(at, problem)
-    message = f"{case_words(client.case)}: {problem.message} A new client goes on with trial {missing[0]}."
+    blamed = [one for one in left if one.case.number == problem.case]
+    if blamed:
+        return give_up(at, blamed, problem)
+    others_fault = problem.case != 0
+    most = _MAXIMUM_ATTEMPTS + len(at.block.cases) - len(at.due)
+    if over.job.timed_out or not (problem.transient or others_fault) or client.attempts >= most:
+        return give_up(at, left, problem)
+    cases = cases_words([one.case for one in left])
+    message = f"{cases}: {problem.message} A new client goes on with trial {_turns(at)[0].trial}."
     return _start(at, _stop_rest(client), Event(problem.reason, message, warning=True))
 
 

@@ -20,7 +20,7 @@ from tierbench.domain.run import Run
 from tierbench.domain.status import report
 from tierbench.domain.views import Problem
 from tierbench.results.node_network import figures, in_words
-from tierbench.workloads.plan import Case, Slot
+from tierbench.workloads.plan import Case, Slot, Turn
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload
 
 _MAXIMUM_MESSAGE = 512
@@ -73,7 +73,7 @@ class _Step:
     @property
     def client(self) -> Client:
         """What pings and runs iperf3."""
-        return Client(self.run, self.workload, self.case)
+        return Client(self.run, self.workload, (self.case,))
 
 
 def preflight(run: Run) -> Decision | None:
@@ -143,7 +143,8 @@ def _measure(step: _Step, server: RunningServer) -> Decision:
 def _start(step: _Step, server: RunningServer) -> Decision:
     # After the last one the service's own server starts, under the same Leases.
     spare = step.run.spec.timeouts.server_ready_seconds
-    begin = start(step.client, server, [step.pair.client], [1], spare)
+    servers, turns = {step.case.server: server}, [Turn(step.case.number, 1)]
+    begin = start(step.client, servers, [step.pair.client], turns, spare)
     if isinstance(begin, Problem):
         return _missed(step, begin)
     return Decision(_status(step.run, server), (*begin, *step.client.delete_others()))
@@ -156,7 +157,7 @@ def _status(run: Run, server: RunningServer) -> BenchmarkStatus:
 
 def _over(step: _Step, over: Over) -> Decision:
     """There is one try: the cases do not wait for another."""
-    line = next((line for _, lines in fold(step.client) for line in lines), None)
+    line = next((line for _, lines in fold(step.client, step.case) for line in lines), None)
     if line is None:
         return _missed(step, _why(step.client, over))
     if line.failure is not None:

@@ -1,5 +1,7 @@
-"""The server of the case that is next: alone there, brought up by its provider, given up with a reason."""
+"""The servers of the block that is next: alone there, brought up by their provider, given up with a reason."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -13,31 +15,72 @@ from tierbench.domain.providers.registry import PROVIDERS, in_the_way, retire
 from tierbench.domain.run import Run
 from tierbench.domain.status import report
 from tierbench.domain.views import Problem
-from tierbench.workloads.plan import Case
+from tierbench.workloads.plan import Block, Case, Slot
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload
 
 _LOOK_AGAIN_SECONDS: Final = 2.0  # nothing wakes the loop when another operator has done something
 
 
-def serve(run: Run, case: Case) -> RunningServer | Decision:
-    """The server that `case` needs if it is ready, else what to do until it is."""
-    site = run.site(case.server)
-    if isinstance(site, Problem):
-        return _give_up(run, case, site, None)
-    provider = PROVIDERS[case.server.provider]
-    server = provider.obstacle(run, site) or bring_up(run, provider, run.observed.workload, site, case)
-    return _give_up(run, case, server, site) if isinstance(server, Problem) else server
+def serve(run: Run, block: Block) -> Mapping[Slot, RunningServer] | Decision:
+    """The servers of the block's team if all that are still needed are ready, else what to do until they are."""
+    needed = {case.server for case in run.due}
+    sites: list[ServerSite] = []
+    for slot in block.team:
+        if slot in needed:
+            site = _site(run, slot)
+            if isinstance(site, Problem):
+                return _give_up(run, slot, site)
+            sites.append(site)
+    return _bring_up_all(run, block, sites)
+
+
+def _site(run: Run, slot: Slot) -> ServerSite | Problem:
+    site = run.site(slot)
+    obstacle = None if isinstance(site, Problem) else PROVIDERS[slot.provider].obstacle(run, site)
+    return site if obstacle is None else obstacle
+
+
+def _bring_up_all(run: Run, block: Block, sites: Sequence[ServerSite]) -> Mapping[Slot, RunningServer] | Decision:
+    current = tuple(case for case in block.cases if not run.ended(case))
+    servers: dict[Slot, RunningServer] = {}
+    waits: list[Decision] = []
+    for site in sites:
+        match bring_up(run, PROVIDERS[site.slot.provider], run.observed.workload, site, current, sites):
+            case Problem() as problem:
+                return _give_up(run, site.slot, problem, site)
+            case Decision() as decision:
+                waits.append(decision)
+            case server:
+                servers[site.slot] = server
+    return _together(waits) if waits else servers
+
+
+def _together(decisions: Sequence[Decision]) -> Decision:
+    """Does all of it. The status is that of the first."""
+    return replace(
+        decisions[0],
+        actions=tuple(action for one in decisions for action in one.actions),
+        events=tuple(event for one in decisions for event in one.events),
+        wait_seconds=min(one.wait_seconds for one in decisions),
+    )
 
 
 def bring_up(
-    run: Run, provider: Provider, workload: Workload, site: ServerSite, current: Case | None = None
+    run: Run,
+    provider: Provider,
+    workload: Workload,
+    site: ServerSite,
+    current: Sequence[Case] = (),
+    beside: Sequence[ServerSite] = (),
 ) -> RunningServer | Problem | Decision:
-    """The server of a workload on its site, alone there, if it is ready; or why it will not be, or what to do."""
+    """The server of a workload on its site, with none but those `beside` it, if it is ready; or why it will not be, or
+    what to do. The first of them clears the place for all."""
     refused = _refused(run)
     if refused is not None:
         return refused
-    strays = retire(run.observed, run.now, site)
-    other = in_the_way(run.observed, site)
+    keep = beside or (site,)
+    strays = retire(run.observed, run.now, keep) if site == keep[0] else ()
+    other = in_the_way(run.observed, keep)
     if other:
         message = f"{site.name} waits until {other} has taken down the server before it."
         said = Said(reasons.SERVER_READY, False, reasons.STARTING, message)
@@ -55,14 +98,14 @@ def _refused(run: Run) -> Problem | None:
     return Problem(reasons.REFUSED, f"{refusal.message}. {hint}")
 
 
-def _give_up(run: Run, case: Case, problem: Problem, site: ServerSite | None) -> Decision:
-    """Marks every case that needs this server, and removes it. Other servers' cases go on."""
-    lost = [other for other in run.due if other.server == case.server]
+def _give_up(run: Run, slot: Slot, problem: Problem, site: ServerSite | None = None) -> Decision:
+    """Marks every case that needs this server, and removes it. Other servers' cases go on, with a new client."""
+    lost = [other for other in run.due if other.server == slot]
     actions: list[Action] = [refuse(run, other, problem) for other in lost]
     actions += [DeleteJob(job.name) for job in run.observed.jobs if not job.deleting]
     if site is not None:
         actions.append(DeleteServer(site.name))
     said = Said(reasons.SERVER_READY, False, problem.reason, problem.message)
-    what = f"{len(lost)} cases with the server on class {case.server.node_class}"
+    what = f"{len(lost)} cases with the server on class {slot.node_class}"
     event = Event(reasons.CASE_FAILED, f"{what}: {problem.reason}: {problem.message}", warning=True)
     return Decision(report(run, Phase.RUNNING, said), tuple(actions), (event,), wait_seconds=0)

@@ -1,38 +1,54 @@
 """Starts a client: a Job for each of its parts, all under Leases that outlast them."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Create
 from tierbench.domain.phases.queued import hold
 from tierbench.domain.phases.running.client import Client
 from tierbench.domain.views import Problem
-from tierbench.workloads.workload import ClientSite, RunningServer
+from tierbench.workloads.plan import Slot, Turn
+from tierbench.workloads.workload import ClientSite, RunningServer, Target
+
+_START_SECONDS: Final = 120
 
 
 def start(
-    client: Client, server: RunningServer, nodes: Sequence[str], trials: Sequence[int], spare_seconds: int = 0
+    client: Client,
+    servers: Mapping[Slot, RunningServer],
+    nodes: Sequence[str],
+    turns: Sequence[Turn],
+    spare_seconds: int = 0,
 ) -> tuple[Action, ...] | Problem:
     """What starts the next client, or makes one whole that is half made, on a node a part, for these trials. The nodes
     are held `spare_seconds` longer."""
-    run, seconds = client.run, client.workload.deadline_seconds(len(trials))
-    sites = _sites(client, nodes, trials, seconds)
+    trials = Counter(turn.case for turn in turns)
+    targets = tuple(
+        Target(case, servers[case.server], client.workload.deadline_seconds(trials[case.number]))
+        for case in client.cases
+        if case.number in trials
+    )
+    seconds = _START_SECONDS + sum(target.deadline_seconds for target in targets)
+    sites = _sites(client, nodes, turns, seconds)
     if isinstance(sites, Problem):
         return sites
-    jobs = tuple(client.workload.client(site, client.case, server) for site in sites)
-    return hold(run, seconds + spare_seconds), Create(jobs)
+    jobs = tuple(client.workload.client(site, targets) for site in sites)
+    return hold(client.run, seconds + spare_seconds), Create(jobs)
 
 
 def _sites(
-    client: Client, nodes: Sequence[str], trials: Sequence[int], seconds: int
+    client: Client, nodes: Sequence[str], turns: Sequence[Turn], seconds: int
 ) -> tuple[ClientSite, ...] | Problem:
-    run, attempt = client.run, client.attempts + (not client.is_half_made)
+    observed, number, first = client.run.observed, client.run.status.number, client.first
+    attempt = client.attempts + (not client.is_half_made)
     sites = []
     for part, node in zip(client.parts, nodes, strict=True):
-        node_class = run.observed.classes.get(part.node_class)
+        node_class = observed.classes.get(part.node_class)
         if node_class is None:
             gone = f"NodeClass {part.node_class} was deleted during the run."
             return Problem(reasons.NODE_CLASS_NOT_FOUND, gone)
-        name = run.observed.owner.job(run.status.number, client.case, attempt, part.index)
-        sites.append(ClientSite(name, run.status.number, attempt, part, node, node_class.spec, trials, seconds))
+        name = observed.owner.job(number, first, attempt, part.index)
+        sites.append(ClientSite(name, number, first.number, attempt, part, node, node_class.spec, turns, seconds))
     return tuple(sites)

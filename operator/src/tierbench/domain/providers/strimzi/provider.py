@@ -1,5 +1,6 @@
 """A server that Strimzi brings up: whether it can, how far it is, and in which order it goes."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -58,7 +59,7 @@ def obstacle(run: Run, site: ServerSite) -> Problem | None:
 
 
 def bring_up(
-    run: Run, workload: Workload, site: ServerSite, current: Case | None, strays: tuple[Action, ...]
+    run: Run, workload: Workload, site: ServerSite, current: Sequence[Case], strays: tuple[Action, ...]
 ) -> RunningServer | Problem | Decision:
     """The agent as a server of ours is, and beside it what Strimzi is asked for."""
     complete = {item.kind for item in _mine(run, site)} == set(KINDS)
@@ -136,20 +137,20 @@ def _silence(run: Run, site: ServerSite) -> Problem | None:
     return None
 
 
-def remains(here: Surroundings, keep: ServerSite | None) -> bool:
+def remains(here: Surroundings, keep: Sequence[ServerSite]) -> bool:
     """Whether Strimzi has anything of another server still there: it would disturb what is measured."""
-    kept = _place(keep)
-    if any((item.run, item.slot) != kept for item in _seen(here).objects):
+    kept = _places(keep)
+    if any((item.run, item.slot) not in kept for item in _seen(here).objects):
         return True
-    pods = (pod for pod in here.pods if pod.role == ROLE and (pod.run, pod.slot) != kept)
+    pods = (pod for pod in here.pods if pod.role == ROLE and (pod.run, pod.slot) not in kept)
     return any(not out_of_reach(here, pod) for pod in pods)
 
 
-def retire(here: Surroundings, now: datetime, keep: ServerSite | None) -> tuple[Action, ...]:
+def retire(here: Surroundings, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
     """Topics go first, while their operator lives, then users and Kafka, then the pools. A topic that hangs all the
     same is let go, or its namespace could never be deleted."""
-    kept, strimzi = _place(keep), _seen(here)
-    objects = [item for item in strimzi.objects if (item.run, item.slot) != kept]
+    kept, strimzi = _places(keep), _seen(here)
+    objects = [item for item in strimzi.objects if (item.run, item.slot) not in kept]
     going = next((found for kinds in _ORDER if (found := [item for item in objects if item.kind in kinds])), [])
     api_version = f"{GROUP}/{strimzi.version}"
     topics = (item for item in going if item.kind == "KafkaTopic")
@@ -168,8 +169,8 @@ def _seen(here: Surroundings) -> Provided:
     return here.provided.get(GROUP, Provided())
 
 
-def _place(site: ServerSite | None) -> tuple[int, int] | None:
-    return None if site is None else (site.run, site.slot_index)
+def _places(sites: Sequence[ServerSite]) -> set[tuple[int, int]]:
+    return {(site.run, site.slot_index) for site in sites}
 
 
 def _mine(run: Run, site: ServerSite) -> tuple[ProvidedObject, ...]:
@@ -178,7 +179,7 @@ def _mine(run: Run, site: ServerSite) -> tuple[ProvidedObject, ...]:
 
 def _pods(run: Run, site: ServerSite) -> tuple[PodView, ...]:
     pods = run.observed.pods
-    return tuple(pod for pod in pods if pod.role == ROLE and (pod.run, pod.slot) == _place(site))
+    return tuple(pod for pod in pods if pod.role == ROLE and (pod.run, pod.slot) in _places([site]))
 
 
 def _pod_name(run: Run, site: ServerSite) -> str:

@@ -1,0 +1,307 @@
+"""Servers that stand on nodes of their own are measured in turn, trial by trial, by one client."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from tests.unit.domain.test_decide import every_trial_once, measured_trials, nothing_left
+from tests.unit.domain.world import START, World, benchmark, broker_benchmark, network_benchmark, node, seal, trial_line
+from tierbench.api.benchmark import Benchmark, Order, OrderType, Phase, RunStatus
+from tierbench.api.result import Alternation, ResultPhase
+from tierbench.api.timestamps import format_time
+from tierbench.domain import reasons
+from tierbench.domain.run import Run
+from tierbench.domain.views import PodView, Problem, Termination
+from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
+from tierbench.workloads.plan import MOST_TRIALS, Block, Case, Slot, in_blocks, schedule
+
+
+def run_with(world: World, disturb: Callable[[PodView], object]) -> None:
+    """Runs to the end; after each step `disturb` sees every pod."""
+    for _ in range(900):
+        if not world.due:
+            return
+        if world.pass_().wait_seconds > 0:
+            world.step()
+        for pod in list(world.pods.values()):
+            disturb(pod)
+    raise AssertionError("the benchmark does not end")
+
+
+def until_printed(world: World, number: int) -> None:
+    for _ in range(100):
+        if len(world.printed) >= number:
+            return
+        if world.pass_().wait_seconds > 0:
+            world.step()
+    raise AssertionError("no client has printed")
+
+
+def end_client(world: World, pod: PodView, code: int, failure: dict[str, Any] | None, log: str | None = None) -> None:
+    """A client ends with a seal, having printed so much."""
+    said = world.logs.get(pod.uid, "") if log is None else log
+    world.logs[pod.uid] = said
+    world.pods[pod.name] = replace(pod, terminated=Termination(code, "Error", seal(said, failure)))
+    world.jobs[pod.name] = replace(world.jobs[pod.name], finished=True)
+
+
+def teams(world: World) -> set[tuple[tuple[str, int], ...]]:
+    while not world.benchmark.status.run or not world.benchmark.status.run.assignments:
+        world.pass_()
+    run = Run(world.observe(), world.benchmark.status.run, world.now)
+    return {tuple((slot.node_class, slot.ordinal) for slot in team) for team in run.teams}
+
+
+TOGETHER = {(("cloud", 0), ("jetson", 0))}
+ALONE = {(("cloud", 0),), (("jetson", 0),)}
+
+
+@pytest.mark.parametrize("given", [benchmark(), network_benchmark(), broker_benchmark()], ids=lambda one: one.KIND.kind)
+def test_every_level_is_one_client_that_takes_the_servers_in_turn(given: Benchmark) -> None:
+    world = World(given)
+    world.run()
+    assert world.benchmark.status.phase is Phase.COMPLETE
+    clients: dict[str, list[str]] = {}
+    for pod, turn in world.printed:
+        clients.setdefault(pod, []).append(turn)
+    assert {name.rpartition("-r1-")[2].removesuffix("-p2") for name in clients} == {"c001-a1", "c002-a1"}
+    for name, turns in clients.items():
+        cases = {"1", "3"} if "c001" in name else {"2", "4"}
+        for repetition in (1, 2, 3):
+            of_it = turns[2 * repetition - 2 : 2 * repetition]
+            assert {tuple(turn.split(":")) for turn in of_it} == {(case, str(repetition)) for case in cases}
+    assert all(result.status.phase is ResultPhase.MEASURED for result in world.results.values())
+    assert nothing_left(world)
+
+
+def test_a_class_that_is_not_there_costs_the_others_nothing() -> None:
+    world = World(benchmark())
+    world.classes.pop("cloud")
+    world.run()
+    ends = {(result.spec.server.node_class, result.status.reason or "") for result in world.results.values()}
+    assert ends == {("cloud", reasons.NODE_CLASS_NOT_FOUND), ("jetson", "")}
+
+
+def test_each_result_says_what_it_alternated_with() -> None:
+    world = World(benchmark(order={"seed": 42}))
+    world.run()
+    found = {name[-1]: result.spec.alternation for name, result in world.results.items()}
+    odd, even = Alternation(cases=(1, 3), seed=42), Alternation(cases=(2, 4), seed=42)
+    assert found == {"1": odd, "2": even, "3": odd, "4": even}
+
+
+def block_of(number: int) -> Block:
+    cases = tuple(Case(place, Slot(f"class{place}", 0), "user", {}) for place in range(1, number + 1))
+    return Block(tuple(case.server for case in cases), cases)
+
+
+def test_the_order_within_a_repetition_is_random_and_comes_again_from_its_seed() -> None:
+    block = block_of(3)
+    first = schedule(block, 30, 7, 1)
+    assert first == schedule(block, 30, 7, 1)
+    assert first not in (schedule(block, 30, 8, 1), schedule(block, 30, 7, 2))
+    rounds = [tuple(turn.case for turn in first[start : start + 3]) for start in range(0, 90, 3)]
+    assert all(sorted(found) == [1, 2, 3] for found in rounds)
+    assert len(set(rounds)) > 1
+    assert [turn.trial for turn in first[::3]] == list(range(1, 31))
+
+
+def test_random_order_shuffles_blocks_and_a_block_stays_within_what_a_log_holds() -> None:
+    slots = tuple(Slot(f"class{place}", 0) for place in range(20))
+    levels = [(slot, {"fileSize": str(size)}) for slot in slots for size in range(5)]
+    cases = [Case(number, slot, "user", level) for number, (slot, level) in enumerate(levels, start=1)]
+    blocks = in_blocks(cases, [slots], Order(type=OrderType.RANDOM, seed=1), 10)
+    assert sorted(case.number for block in blocks for case in block.cases) == list(range(1, 101))
+    assert {len(block.cases) * 10 <= MOST_TRIALS for block in blocks} == {True}
+    first = in_blocks(cases, [slots], Order(), 10)
+    assert [block.cases[0].number for block in first] == [1, 81, 2, 82, 3, 83, 4, 84, 5, 85]
+    assert list(blocks) != list(first)
+    assert sorted(block.cases[0].number for block in blocks) == sorted(block.cases[0].number for block in first)
+
+
+def shared_node(world: World) -> None:
+    world.nodes["c1"] = replace(world.nodes["c1"], labels={"hw": "cloud"})
+    world.classes["jetson"] = world.classes["cloud"].model_copy(update={"metadata": world.classes["jetson"].metadata})
+
+
+@pytest.mark.parametrize(
+    ("spec", "prepare", "expected"),
+    [
+        ({}, lambda _: None, TOGETHER),
+        ({}, shared_node, ALONE),
+        ({"clients": {"nodeClasses": ["jetson"]}, "colocation": "Allowed"}, lambda _: None, ALONE),
+        ({"colocation": "Allowed"}, lambda _: None, TOGETHER),
+    ],
+)
+def test_servers_are_up_at_once_where_each_has_a_node_to_itself(
+    spec: dict[str, Any], prepare: Callable[[World], None], expected: set[tuple[tuple[str, int], ...]]
+) -> None:
+    world = World(benchmark(**spec))
+    prepare(world)
+    assert teams(world) == expected
+
+
+def test_brokers_on_one_node_come_one_after_the_other_and_each_on_all_nodes() -> None:
+    brokers = [{"name": "one", "mosquitto": {}}, {"name": "two", "mosquitto": {}}]
+    world = World(broker_benchmark(brokers=brokers, payload={"sizes": ["100"]}))
+    up: set[tuple[str, ...]] = set()
+    run_with(world, lambda _: up.add(tuple(sorted(p.name for p in world.pods.values() if p.role == ROLE_SERVER))))
+    assert world.benchmark.status.progress == "4/4"
+    assert {("bb-demo-r1-s1", "bb-demo-r1-s3"), ("bb-demo-r1-s2", "bb-demo-r1-s4")} <= up
+    assert nothing_left(world)
+
+
+def test_servers_of_a_team_are_up_together_and_start_together() -> None:
+    world = World()
+    until_printed(world, 1)
+    servers = [pod for pod in world.pods.values() if pod.role == ROLE_SERVER]
+    assert [pod.name for pod in servers] == ["ft-demo-r1-s1", "ft-demo-r1-s2"]
+    assert len({pod.created for pod in servers}) == 1
+    current = world.benchmark.status.current
+    assert current is not None
+    assert (current.name, current.of) == ("1Mi, cloud, jetson to user", 6)
+
+
+def test_a_new_client_goes_on_with_the_missing_trials_of_all_cases() -> None:
+    world = World()
+    until_printed(world, 3)
+    world.pass_()
+    (client,) = (pod for pod in world.pods.values() if pod.role == ROLE_CLIENT)
+    before = [turn for _, turn in world.printed]
+    world.kill_pod(client.name)
+    world.run()
+    second = [turn for name, turn in world.printed if name == "ft-demo-r1-c001-a2"]
+    whole = schedule(block_of(2), 3, 0, 1)
+    assert len(before) + len(second) == len(whole)
+    assert not set(before) & set(second)
+    assert measured_trials(world) == every_trial_once(world)
+    assert world.results["ft-demo-r1-c001"].status.counts.interruptions == 1
+
+
+def test_what_is_one_cases_fault_ends_that_case_and_the_others_go_on() -> None:
+    world = World()
+    failure = {"reason": "AgentUnreachable", "message": "no answer", "case": 3}
+    blamed: list[str] = []
+
+    def disturb(pod: PodView) -> None:
+        if pod.role == ROLE_CLIENT and pod.case == 1 and pod.attempt == 1 and not pod.terminated and world.printed:
+            blamed.append(pod.name)
+            end_client(world, pod, 1, failure)
+
+    run_with(world, disturb)
+    assert blamed == ["ft-demo-r1-c001-a1"]
+    reason = {name[-1]: result.status.reason for name, result in world.results.items()}
+    assert {number for number, found in reason.items() if found} <= {"3"}
+    assert measured_trials(world) != every_trial_once(world)
+    assert [trial.trial for trial in world.results["ft-demo-r1-c001"].status.trials] == [1, 2, 3]
+    assert nothing_left(world)
+
+
+def test_cases_that_are_each_at_fault_cost_the_others_no_try() -> None:
+    """Three clients in vain are the end of a case; those that another case ended are not counted."""
+    names = ["cloud", "jetson", "third", "fourth", "fifth"]
+    world = World(benchmark(servers={"nodeClasses": names}, fileSizes=["1Mi"]))
+    for name in names[2:]:
+        world.nodes[name] = node(name, name)
+        world.classes[name] = world.classes["cloud"].model_copy(
+            update={"spec": world.classes["cloud"].spec.model_validate({"nodeSelector": {"matchLabels": {"hw": name}}})}
+        )
+
+    def disturb(pod: PodView) -> None:
+        if pod.role == ROLE_CLIENT and pod.attempt <= 4 and not pod.terminated:
+            failure = {"reason": "BrokerUnreachable", "message": "gone", "case": pod.attempt + 1}
+            end_client(world, pod, 1, failure, log="")
+
+    run_with(world, disturb)
+    failed = [name[-1] for name, result in world.results.items() if result.status.phase is ResultPhase.FAILED]
+    assert sorted(failed) == ["2", "3", "4", "5"]
+    first = world.results["ft-demo-r1-c001"].status
+    assert (first.phase, len(first.trials)) == (ResultPhase.MEASURED, 3)
+
+
+def test_a_slow_server_runs_into_its_own_deadline_and_that_is_seen() -> None:
+    world = World()
+
+    def disturb(pod: PodView) -> None:
+        if pod.role == ROLE_CLIENT and pod.case == 1 and pod.attempt == 1 and not pod.terminated:
+            log = trial_line(1, case=1) + trial_line(1, case=3)
+            late = trial_line(2, case=3, outcome="Failed", nanoseconds=50 * 10**9).replace(
+                "AttemptsExhausted", "TimedOut"
+            )
+            failure = {"reason": "TimedOut", "message": "the trials took longer than 50 s together", "case": 3}
+            end_client(world, pod, 1, failure, log=log + late)
+
+    run_with(world, disturb)
+    slow, quick = world.results["ft-demo-r1-c003"].status, world.results["ft-demo-r1-c001"].status
+    assert [(trial.trial, trial.failure and trial.failure.reason) for trial in slow.trials] == [
+        (1, None),
+        (2, "TimedOut"),
+    ]
+    assert (slow.phase, slow.valid, slow.counts.failed) == (ResultPhase.MEASURED, False, 1)
+    assert [trial.trial for trial in quick.trials] == [1, 2, 3]
+    said = next(event for event in world.events if event.reason == reasons.CASE_FAILED)
+    assert "jetson to user: TimedOut" in said.message
+    assert "spec.timeouts.trialSeconds" in said.message
+
+
+def test_a_server_that_dies_in_mid_block_takes_its_cases_and_no_others() -> None:
+    world = World()
+    until_printed(world, 2)
+    problem = Problem("OutOfMemory", "container nginx ran out of memory")
+
+    def disturb(pod: PodView) -> None:
+        if pod.name == "ft-demo-r1-s2" and not pod.deleting:
+            world.pods[pod.name] = replace(pod, problem=problem)
+
+    run_with(world, disturb)
+    failed = {name[-1]: result.status.reason for name, result in world.results.items() if result.status.reason}
+    assert failed == {"3": "OutOfMemory", "4": "OutOfMemory"}
+    quick = [pair for pair in measured_trials(world) if pair[0][-1] in "12"]
+    assert quick == [pair for pair in every_trial_once(world) if pair[0][-1] in "12"]
+    assert nothing_left(world)
+
+
+def test_lines_of_cases_that_the_client_was_not_asked_for_count_for_nothing() -> None:
+    world = World()
+
+    def disturb(pod: PodView) -> None:
+        if pod.role == ROLE_CLIENT and pod.case == 1 and not world.logs.get(pod.uid):
+            world.logs[pod.uid] = ""
+            forged = trial_line(1, case=2, nanoseconds=1) + trial_line(1, case=99)
+            world.logs[pod.uid] = forged
+
+    until_printed(world, 1)
+    run_with(world, disturb)
+    assert all(trial.duration_nanoseconds > 1 for trial in world.results["ft-demo-r1-c002"].status.trials)
+
+
+@dataclass
+class DriftingWorld(World):
+    """Everything gets slower: by 10 % from the first trial to the last."""
+
+    def nanoseconds_of(self, case: int) -> int:
+        """By how many trials have been run."""
+        run = RunStatus(number=1, start_time=format_time(START))
+        trials = len(Run(self.observe(), run, self.now).cases) * self.benchmark.spec.repetitions
+        return round(10**9 * (1 + 0.1 * len(self.printed) / trials))
+
+
+def ratio(world: World) -> float:
+    """Of the mean times of the two classes."""
+    world.run()
+
+    def mean(names: Sequence[str]) -> float:
+        trials = [trial for name in names for trial in world.results[name].status.trials]
+        return sum(trial.duration_nanoseconds for trial in trials) / len(trials)
+
+    return mean(["ft-demo-r1-c003", "ft-demo-r1-c004"]) / mean(["ft-demo-r1-c001", "ft-demo-r1-c002"])
+
+
+def test_a_drift_of_the_whole_is_no_difference_of_classes() -> None:
+    """Both classes are equal. Measured one after the other, they seem to differ by half of the drift."""
+    assert ratio(DriftingWorld(benchmark(repetitions=10))) == pytest.approx(1, abs=0.003)
+    one_by_one = DriftingWorld(benchmark(repetitions=10))
+    shared_node(one_by_one)
+    assert ratio(one_by_one) == pytest.approx(1.049, abs=0.003)

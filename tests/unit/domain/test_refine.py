@@ -1,0 +1,203 @@
+"""A run measures at the middle of the sizes between which another class comes ahead, until it knows closely where."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.domain.test_decide import measured_trials, nothing_left
+from tests.unit.domain.world import World, benchmark
+from tierbench.api.benchmark import Phase
+from tierbench.api.quantity import parse_size
+from tierbench.api.result import ResultPhase
+from tierbench.domain import reasons
+from tierbench.domain.actions import Create
+from tierbench.domain.run import Run
+from tierbench.domain.views import Problem
+
+CLIFF = 20 * 2**20
+ROUNDS = ["8190Ki", "23200Ki", "13800Ki", "17900Ki", "20400Ki"]
+FIVE = [f"ft-demo-r1-c{number:03d}" for number in range(1, 15)]
+
+
+@dataclass
+class CliffWorld(World):
+    """The cloud is ahead up to 20 MiB, and the jetson beyond."""
+
+    def nanoseconds_of(self, case: int) -> int:
+        """By the case's class and size, and a little by the trial."""
+        status = self.benchmark.status.run
+        assert status is not None
+        of = next(one for one in Run(self.observe(), status, self.now).cases if one.number == case)
+        slow = (of.server.node_class == "cloud") == (parse_size(of.levels["fileSize"]) > CLIFF)
+        return (2 if slow else 1) * 10**9 + 10**6 * (len(self.printed) % 7)
+
+
+def world(**spec: Any) -> World:
+    """Two sizes with the cliff between them."""
+    return CliffWorld(benchmark(**{"fileSizes": ["1Mi", "64Mi"], "runPolicy": {"refine": {}}, **spec}))
+
+
+def sizes(world: World) -> list[str]:
+    """Of all results, in the order of their cases, each named once."""
+    ordered = sorted(world.results.values(), key=lambda result: result.spec.case)
+    return list(dict.fromkeys(result.spec.levels["fileSize"] for result in ordered))
+
+
+def test_the_middle_is_measured_until_the_bracket_is_as_narrow_as_asked() -> None:
+    it = world()
+    it.run()
+    assert it.benchmark.status.phase is Phase.COMPLETE
+    assert it.benchmark.status.progress == "14/14"
+    assert sizes(it) == ["1Mi", "64Mi", *ROUNDS]
+    assert sorted(it.results) == FIVE
+    assert all(result.status.phase is ResultPhase.MEASURED for result in it.results.values())
+    told = [event.message for event in it.events if event.reason == reasons.REFINED]
+    assert told[0] == "jetson overtakes cloud between 1Mi and 64Mi: measures 8190Ki"
+    assert told[-1] == "jetson overtakes cloud between 17900Ki and 23200Ki: measures 20400Ki"
+    assert nothing_left(it)
+    pairs = {result.spec.alternation.cases for result in it.results.values() if result.spec.alternation}
+    assert pairs == {(1, 3), (2, 4), (5, 6), (7, 8), (9, 10), (11, 12), (13, 14)}
+
+
+def test_each_round_has_servers_of_its_own_with_its_files() -> None:
+    it = world(runPolicy={"refine": {"withinPercent": 200}})
+    files: dict[str, str] = {}
+    for _ in range(600):
+        if not it.due:
+            break
+        decision = it.pass_()
+        created = [item for action in decision.actions if isinstance(action, Create) for item in action.manifests]
+        for pod in (item for item in created if item["kind"] == "Pod"):
+            arguments = pod["spec"]["initContainers"][0]["args"]
+            files[pod["metadata"]["name"]] = arguments[arguments.index("--sizes") + 1]
+        if decision.wait_seconds > 0:
+            it.step()
+    served = {"": "1Mi,64Mi", "-1": ROUNDS[0], "-2": ROUNDS[1]}
+    assert files == {
+        f"ft-demo-r1-s{slot}{again}": ",".join(str(parse_size(size)) for size in named.split(","))
+        for again, named in served.items()
+        for slot in (1, 2)
+    }
+    assert sizes(it) == ["1Mi", "64Mi", *ROUNDS[:2]]
+
+
+def test_without_being_asked_nothing_is_added() -> None:
+    it = world(runPolicy={})
+    it.run()
+    assert sizes(it) == ["1Mi", "64Mi"]
+
+
+def test_it_can_be_asked_for_and_taken_back_while_the_run_is_under_way() -> None:
+    it = world(runPolicy={})
+    while len(it.printed) < 12:
+        if it.pass_().wait_seconds > 0:
+            it.step()
+    it.change_spec(refine=world().benchmark.spec.run_policy.refine)
+    while len(it.printed) < 13:
+        if it.pass_().wait_seconds > 0:
+            it.step()
+    it.change_spec(refine=None)
+    it.run()
+    assert sizes(it) == ["1Mi", "64Mi", ROUNDS[0]], "what was begun is measured to its end"
+    assert it.benchmark.status.progress == "6/6"
+
+
+@pytest.mark.parametrize(("most", "expected"), [(2, 1), (3, 1), (4, 2), (9, 4)])
+def test_no_more_cases_are_added_than_allowed(most: int, expected: int) -> None:
+    it = world(runPolicy={"refine": {"maximumCases": most}})
+    it.run()
+    assert sizes(it) == ["1Mi", "64Mi", *ROUNDS[:expected]]
+    assert it.benchmark.status.phase is Phase.COMPLETE
+
+
+def test_every_combination_of_other_levels_and_clients_has_its_own_crossovers() -> None:
+    it = world(concurrency=[1, 4], cacheState=["Warm"], runPolicy={"refine": {"withinPercent": 300}})
+    it.run()
+    found = {(result.spec.levels["concurrency"], result.spec.levels["fileSize"]) for result in it.results.values()}
+    assert found == {(number, size) for number in ("1", "4") for size in ("1Mi", "64Mi", *ROUNDS[:2])}
+    assert {result.spec.levels["cacheState"] for result in it.results.values()} == {"Warm"}
+    told = [event.message for event in it.events if event.reason == reasons.REFINED]
+    assert told[:2] == [
+        f"jetson overtakes cloud between 1Mi and 64Mi, concurrency {number}: measures 8190Ki" for number in (1, 4)
+    ]
+    servers = {event.message for event in it.events if event.reason == reasons.STARTING}
+    assert len(servers) == 2
+    assert nothing_left(it)
+
+
+@pytest.mark.parametrize("lost", [["j1"], ["c1", "j1"]])
+def test_where_classes_failed_nothing_is_added(lost: list[str]) -> None:
+    it = world()
+    for name in lost:
+        it.nodes.pop(name)
+    it.run()
+    assert sizes(it) == ["1Mi", "64Mi"]
+    assert it.benchmark.status.cases.failed == 2 * len(lost)
+
+
+def test_a_server_that_does_not_come_up_again_ends_the_search() -> None:
+    it = world()
+    for _ in range(600):
+        if not it.due:
+            break
+        if it.pass_().wait_seconds > 0:
+            it.step()
+        again = it.pods.get("ft-demo-r1-s2-1")
+        if again is not None:
+            problem = Problem(reasons.PREPARATION_FAILED, "no space")
+            it.pods[again.name] = replace(again, ready=False, problem=problem)
+    assert sizes(it) == ["1Mi", "64Mi", ROUNDS[0]]
+    assert it.benchmark.status.phase is Phase.COMPLETE
+    phases = {name: result.status.phase for name, result in it.results.items()}
+    assert phases["ft-demo-r1-c005"] is ResultPhase.MEASURED
+    assert phases["ft-demo-r1-c006"] is ResultPhase.FAILED
+    assert nothing_left(it)
+
+
+def test_a_suspended_run_goes_on_in_the_round_that_it_was_in() -> None:
+    it = world(runPolicy={"refine": {"withinPercent": 200}})
+    while len(it.printed) < 13:
+        if it.pass_().wait_seconds > 0:
+            it.step()
+    it.pass_()
+    it.change_spec(suspend=True)
+    it.run()
+    assert it.benchmark.status.phase is Phase.SUSPENDED
+    assert nothing_left(it)
+    it.change_spec(suspend=False)
+    it.run()
+    assert sizes(it) == ["1Mi", "64Mi", *ROUNDS[:2]]
+    assert len(it.printed) == len(set(it.printed)) == 24
+
+
+def test_a_further_run_finds_its_own_levels_and_is_compared_at_all_of_them() -> None:
+    it = world()
+    it.run()
+    it.change_spec(rerun="again")
+    it.run()
+    status = it.benchmark.status
+    assert status.run is not None and status.run.number == 2
+    levels = {run: {r.spec.levels["fileSize"] for r in it.results.values() if r.spec.run == run} for run in (1, 2)}
+    assert levels[1] == levels[2] == {"1Mi", "64Mi", *ROUNDS}
+    regressed = next(item for item in status.conditions if item.type == reasons.REGRESSED)
+    assert regressed.reason == reasons.NOT_WORSE
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_killed_at_any_write_every_trial_of_every_round_is_counted_once(data: st.DataObject) -> None:
+    it = world(runPolicy={"refine": {"withinPercent": 200}})
+    for _ in range(600):
+        if not it.due:
+            break
+        wait = it.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 6)))).wait_seconds
+        if wait > 0 or data.draw(st.booleans()):
+            it.step()
+    it.run()
+    assert sizes(it) == ["1Mi", "64Mi", *ROUNDS[:2]]
+    assert measured_trials(it) == [(name, trial) for name in FIVE[:8] for trial in (1, 2, 3)]
+    assert len(it.printed) == len(set(it.printed)) == 24, "a trial was run twice"
+    assert nothing_left(it)

@@ -1,0 +1,45 @@
+"""What every case of a benchmark has in common, as its results keep it."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.domain.world import World, benchmark
+from tierbench.api.broker import BrokerSpec
+from tierbench.api.network import NetworkSpec
+
+PLACES: dict[str, Any] = {"servers": {"nodeClasses": ["cloud"]}, "clients": {"nodeClasses": ["user"]}}
+BROKER: dict[str, Any] = {**PLACES, "brokers": [{"name": "m", "mosquitto": {}}]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "conditions"),
+    [
+        ({}, {"pacing": "ClosedLoop", "inFlight": "1", "load": "100 messages", "window": "512"}),
+        ({"pacing": {"closedLoop": {"inFlight": 8}}}, {"pacing": "ClosedLoop", "inFlight": "8"}),
+        ({"pacing": {"asFastAsPossible": {}}, "window": 64}, {"pacing": "AsFastAsPossible", "window": "64"}),
+        ({"pacing": {"intervalMilliseconds": 2}}, {"pacing": "OpenLoop", "messagesPerSecond": "500"}),
+        ({"pacing": {"messagesPerSecond": 500}}, {"pacing": "OpenLoop", "messagesPerSecond": "500"}),
+        ({"load": {"durationSeconds": 30}}, {"load": "30 s"}),
+        ({"access": "NodePort"}, {"access": "NodePort"}),
+        ({"clients": {"nodeClasses": ["user"], "subscribers": {"nodeClass": "edge"}}}, {"subscribers": "edge"}),
+    ],
+)
+def test_of_a_broker(asked: dict[str, Any], conditions: dict[str, str]) -> None:
+    found = BrokerSpec.model_validate(BROKER | asked).conditions
+    assert conditions.items() <= found.items()
+
+
+def test_of_a_network() -> None:
+    udp = NetworkSpec.model_validate({**PLACES, "protocols": ["UDP"], "udp": {"kilobitsPerSecond": 900}})
+    assert (udp.conditions["udpKilobitsPerSecond"], udp.conditions["access"]) == ("900", "PodIP")
+    assert NetworkSpec.model_validate(PLACES).conditions["udpKilobitsPerSecond"] == "None"
+
+
+def test_results_keep_what_the_spec_says() -> None:
+    world = World(benchmark(retry={"attempts": 3}, access="PodIP"))
+    world.run()
+    kept = [result.spec.conditions for result in world.results.values()]
+    assert kept
+    assert all(each["attempts"] == "3" and each["access"] == "PodIP" for each in kept)
+    assert all(each["waitMilliseconds"] == "1000" for each in kept)
