@@ -4,6 +4,7 @@ package broker
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"tierbench.io/client/internal/wire"
@@ -22,8 +23,8 @@ type Events struct {
 
 // Connection is one publisher's or subscriber's.
 type Connection interface {
-	// Subscribe returns once the broker has agreed; messages are valid until arrived returns. They came at `at`: when
-	// they were read from the socket, if nothing else waited there.
+	// Subscribe returns once the broker has agreed; messages are valid until arrived returns. They came at `at`:
+	// when they are given on, as an application would have them.
 	Subscribe(ctx context.Context, topic string, arrived func(message []byte, at time.Time)) error
 	// Prepare returns once messages to a topic can leave without any more ado.
 	Prepare(ctx context.Context, topic string) error
@@ -45,4 +46,12 @@ type Statistics struct {
 	BatchBytes int64 // of all batches
 	Errors     map[string]int64
 	Wire       wire.Counters
+	Transport  Transport
+}
+
+// Transport is what a connection goes over.
+type Transport struct {
+	Local      net.Addr
+	Congestion string // the algorithm
+	Cipher     string // of TLS; empty without
 }

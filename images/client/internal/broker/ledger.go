@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/payload"
 )
 
 const (
-	numberBytes = 8
+	numberBytes = payload.NumberBytes
 	leastSlots  = 64
 )
 
@@ -49,9 +50,10 @@ type ledger struct {
 	lastSend  time.Duration
 	lastCome  time.Duration
 	counts    contract.Exchange
-	roundTrip *contract.Recorder
-	actual    *contract.Recorder
-	acks      *contract.Recorder
+	roundTrip contract.Recorder
+	actual    contract.Recorder
+	acks      contract.Recorder
+	series    *series
 }
 
 // newLedger is for messages of so many bytes, of which limit may be under way; answered says that the broker acknowledges
@@ -60,8 +62,7 @@ func newLedger(start time.Time, size, limit int, answered bool) *ledger {
 	slots := max(leastSlots, 1<<bits.Len(uint(2*limit-1)))
 	return &ledger{
 		start: start, width: min(size, numberBytes), limit: limit, answered: answered,
-		slots: make([]slot, slots), credit: make(chan struct{}, 1),
-		roundTrip: contract.NewRecorder(), actual: contract.NewRecorder(), acks: contract.NewRecorder(),
+		slots: make([]slot, slots), credit: make(chan struct{}, 1), series: newSeries(),
 	}
 }
 
@@ -165,8 +166,28 @@ func (l *ledger) arrive(message []byte, at time.Time) {
 	l.lastCome = now
 	l.counts.Received++
 	l.counts.ReceivedBytes += int64(len(message))
-	l.roundTrip.Add((now - one.intended).Nanoseconds())
 	l.actual.Add((now - one.actual).Nanoseconds())
+	if l.series.add(int64(l.roundTrip.Add((now - one.intended).Nanoseconds()))) {
+		l.series.seal(l.take())
+	}
+}
+
+func (l *ledger) take() *contract.Distributions {
+	return &contract.Distributions{RoundTrip: l.roundTrip.Take(), RoundTripActual: l.actual.Take(), Acknowledge: l.acks.Take()}
+}
+
+// distributions are those of what came since they were last taken.
+func (l *ledger) distributions() *contract.Distributions {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.take()
+}
+
+// owe books messages that were due and not sent.
+func (l *ledger) owe(number int64) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.counts.Unsent = number
 }
 
 // acknowledge books the broker's word for a message.

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/beside"
-	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/payload"
 )
 
 // Role of this program's pairs.
@@ -18,16 +18,21 @@ const (
 	Echo      Role = "Echo"
 )
 
-// Options of a series of trials.
-type Options struct {
-	contract.Series
+// Tunings: for the shortest way of each message, on one CPU, where no thread has to be woken, or for the highest rate.
+const (
+	Light = "Light"
+	Heavy = "Heavy"
+)
 
+// Options of trials with one broker.
+type Options struct {
 	Driver       Driver
 	Topic        string // what all topics begin with
 	Pairs        int
 	FirstPair    int
 	Role         Role
-	Content      []byte // of each message, but for its number
+	Content      *payload.Pool // of the messages, but for their numbers
+	Seed         uint64        // of the phases at which pairs begin
 	Compression  string
 	Encryption   string
 	Key          []byte
@@ -41,5 +46,5 @@ type Options struct {
 	Barrier      string
 	Part, Parts  int
 	Acknowledges bool // whether the delivery has acknowledgements
-	Warms        bool // whether the broker is slow at first
+	Tuning       string
 }

@@ -2,24 +2,27 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
+	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 const readings = 5
 
-// pacer wakes at given times by a timerfd that is read through the runtime's poller: the runtime's own timers fire half a
-// millisecond late, more than a round trip takes.
+// pacer wakes at given times by a timerfd that the runtime's poller waits for: the runtime's own timers fire half a
+// millisecond late, more than a round trip takes. The timerfd is not read: setting it anew takes back what it had to say.
 type pacer struct {
-	descriptor int // the file's: File.Fd would make it block
-	file       *os.File
-	base       time.Time
-	at         int64 // the clock's nanoseconds at base
-	stop       func() bool
+	file  *os.File
+	ready syscall.RawConn
+	base  time.Time
+	at    int64 // the clock's nanoseconds at base
+	stop  func() bool
 }
 
 // newPacer counts from base; its waits end with ctx.
@@ -33,8 +36,12 @@ func newPacer(ctx context.Context, base time.Time) (*pacer, error) {
 		return nil, err
 	}
 	file := os.NewFile(uintptr(descriptor), "timerfd")
+	ready, err := file.SyscallConn()
+	if err != nil {
+		return nil, fmt.Errorf("timerfd: %w", err)
+	}
 	stop := context.AfterFunc(ctx, func() { file.Close() })
-	return &pacer{descriptor, file, base, at, stop}, nil
+	return &pacer{file, ready, base, at, stop}, nil
 }
 
 // clockAt is what the kernel's clock said at base: the best of several readings, for this one may be interrupted.
@@ -57,12 +64,21 @@ func clockAt(base time.Time) (int64, error) {
 // wait returns at a time since base, at once if it is over.
 func (p *pacer) wait(ctx context.Context, until time.Duration) error {
 	for time.Since(p.base) < until && ctx.Err() == nil {
-		when := unix.ItimerSpec{Value: unix.NsecToTimespec(p.at + until.Nanoseconds())}
-		if err := unix.TimerfdSettime(p.descriptor, unix.TFD_TIMER_ABSTIME, &when, nil); err != nil {
-			return fmt.Errorf("timerfd: %w", err)
-		}
-		var expirations [8]byte
-		if _, err := p.file.Read(expirations[:]); err != nil && ctx.Err() == nil {
+		set := false
+		var failed error
+		err := p.ready.Read(func(descriptor uintptr) bool {
+			if set {
+				return true
+			}
+			set = true
+			when := unix.ItimerSpec{Value: unix.NsecToTimespec(p.at + until.Nanoseconds())}
+			_, _, errno := unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, descriptor, unix.TFD_TIMER_ABSTIME, uintptr(unsafe.Pointer(&when)), 0, 0, 0)
+			if errno != 0 {
+				failed = errno
+			}
+			return failed != nil
+		})
+		if err := errors.Join(err, failed); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("timerfd: %w", err)
 		}
 	}

@@ -3,7 +3,10 @@ package broker
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -17,14 +20,14 @@ import (
 // pair is a publisher and where its messages come back to, or an echo.
 type pair struct {
 	options     *Options
+	number      int
 	topic       string // of the messages
 	ledger      *ledger
 	connections []Connection
 	publisher   Connection
 	encoder     *payload.Codec
 	decoder     *payload.Codec
-	expected    []byte // content after the number
-	encoded     int64  // bytes
+	encoded     int64 // bytes
 	once        sync.Once
 }
 
@@ -34,9 +37,8 @@ func clientName(options *Options) string {
 
 // connect makes the connections of a pair's role and subscribes; start is when its clock begins.
 func connect(ctx context.Context, options *Options, number int, trial string, start time.Time) (*pair, error) {
-	made := &pair{options: options, topic: fmt.Sprintf("%s/%s/%d", options.Topic, trial, number)}
-	made.ledger = newLedger(start, len(options.Content), options.InFlight, options.Acknowledges)
-	made.expected = options.Content[min(numberBytes, len(options.Content)):]
+	made := &pair{options: options, number: number, topic: fmt.Sprintf("%s/%s/%d", options.Topic, trial, number)}
+	made.ledger = newLedger(start, options.Content.Size(), options.InFlight, options.Acknowledges)
 	var err error
 	if made.encoder, err = payload.NewCodec(options.Compression, options.Encryption, options.Key); err != nil {
 		return nil, err
@@ -95,11 +97,20 @@ func (p *pair) echo(ctx context.Context, name string) error {
 
 func (p *pair) arrived(message []byte, at time.Time) {
 	plain, err := p.decoder.Decode(message)
-	if err != nil || len(plain) != len(p.options.Content) || !bytes.Equal(plain[len(plain)-len(p.expected):], p.expected) {
+	if err != nil || !p.isSound(plain) {
 		p.ledger.corrupt()
 		return
 	}
 	p.ledger.arrive(plain, at)
+}
+
+// isSound says whether a message has the content of its number.
+func (p *pair) isSound(plain []byte) bool {
+	if len(plain) != p.options.Content.Size() || len(plain) <= numberBytes {
+		return len(plain) == p.options.Content.Size()
+	}
+	wanted := p.options.Content.Content(binary.BigEndian.Uint64(plain))
+	return bytes.Equal(plain[numberBytes:], wanted[numberBytes:])
 }
 
 // load makes a trial's load, unless a connection stays broken for longer than the patience.
@@ -114,7 +125,8 @@ func (p *pair) load(ctx context.Context) error {
 	return err
 }
 
-// sendAll sends all messages, in an open loop by the pacer's clock, and waits for what is under way.
+// sendAll sends all messages, in an open loop by the pacer's clock, and waits for what is under way. What was due before
+// the end and could not be sent is owed.
 func (p *pair) sendAll(ctx context.Context) error {
 	pacer, err := p.pacer(ctx)
 	if err != nil {
@@ -123,12 +135,13 @@ func (p *pair) sendAll(ctx context.Context) error {
 	if pacer != nil {
 		defer pacer.close()
 	}
-	first := p.ledger.now()
-	late := max(p.options.Interval/10, time.Millisecond)
-	for number := int64(0); p.goesOn(number, p.ledger.now()-first); number++ {
+	start, phase := p.ledger.now(), p.phase()
+	due, late := p.due(phase), max(p.options.Interval/10, time.Millisecond)
+	sent := int64(0)
+	for ; sent < due; sent++ {
 		intended := time.Duration(0)
 		if pacer != nil {
-			intended = first + time.Duration(number)*p.options.Interval
+			intended = start + phase + time.Duration(sent)*p.options.Interval
 			if err := pacer.wait(ctx, intended); err != nil {
 				return err
 			}
@@ -136,12 +149,49 @@ func (p *pair) sendAll(ctx context.Context) error {
 		if err := p.ledger.acquire(ctx); err != nil {
 			return err
 		}
+		if p.isOver(p.ledger.now()-start, late) {
+			break
+		}
 		if err := p.send(intended, late); err != nil {
 			return err
 		}
 	}
+	if pacer != nil {
+		p.ledger.owe(due - sent)
+	}
 	p.ledger.drain(ctx, p.options.Patience)
 	return ctx.Err()
+}
+
+// phase is when in its first interval a pair begins: not all at once.
+func (p *pair) phase() time.Duration {
+	longest := p.options.Interval
+	if p.options.Duration > 0 {
+		longest = min(longest, p.options.Duration)
+	}
+	if longest == 0 {
+		return 0
+	}
+	return time.Duration(rand.New(rand.NewPCG(p.options.Seed, uint64(p.number))).Int64N(longest.Nanoseconds()))
+}
+
+// due is how many messages a load has; a closed loop ends with its time.
+func (p *pair) due(phase time.Duration) int64 {
+	switch {
+	case p.options.Duration == 0:
+		return p.options.Messages
+	case p.options.Interval == 0:
+		return math.MaxInt64
+	}
+	return int64((p.options.Duration-phase-1)/p.options.Interval) + 1
+}
+
+// isOver says whether nothing more is to be sent; an open loop's last message may leave as late as any.
+func (p *pair) isOver(elapsed, late time.Duration) bool {
+	if p.options.Interval > 0 {
+		elapsed -= late
+	}
+	return p.options.Duration > 0 && elapsed >= p.options.Duration
 }
 
 func (p *pair) pacer(ctx context.Context) (*pacer, error) {
@@ -149,13 +199,6 @@ func (p *pair) pacer(ctx context.Context) (*pacer, error) {
 		return nil, nil
 	}
 	return newPacer(ctx, p.ledger.start)
-}
-
-func (p *pair) goesOn(number int64, elapsed time.Duration) bool {
-	if p.options.Duration > 0 {
-		return elapsed < p.options.Duration
-	}
-	return number < p.options.Messages
 }
 
 // watch gives up what does not come back, so that a publisher that waits for credit goes on, and ends a load whose
@@ -179,9 +222,10 @@ func (p *pair) stands() bool {
 
 func (p *pair) send(intended, late time.Duration) error {
 	number, slot := p.ledger.send(intended, late)
-	if len(slot.buffer) != len(p.options.Content) {
-		slot.buffer = bytes.Clone(p.options.Content)
+	if slot.buffer == nil {
+		slot.buffer = make([]byte, p.options.Content.Size())
 	}
+	copy(slot.buffer, p.options.Content.Content(number))
 	p.ledger.write(number, slot.buffer)
 	message, err := p.encoder.Encode(slot.buffer)
 	if err != nil {

@@ -15,23 +15,26 @@ const (
 	probePatience = 2 * time.Second
 )
 
-// Run waits until the broker carries messages, and is warm, then runs warm-up trials and those that options ask for. Trials that fail
-// are reported like others; an error is what ends the series early: a *contract.Failure, or context.Canceled.
-func Run(ctx context.Context, options *Options, report contract.Reporter) error {
-	if err := becomeReady(ctx, options); err != nil {
+// Target is a broker that messages go through.
+type Target struct{ Options *Options }
+
+// Prepare waits until the broker carries messages, and is warm.
+func (t *Target) Prepare(ctx context.Context) error {
+	if err := becomeReady(ctx, t.Options); err != nil {
 		return err
 	}
-	if options.Warms {
-		warm(ctx, options)
-	}
-	return options.Each(func(number int, warmup bool) error {
-		return runTrial(ctx, options, report, number, warmup)
-	})
+	warm(ctx, t.Options)
+	return nil
+}
+
+// Trial publishes and receives once.
+func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int, warmup bool) error {
+	return runTrial(ctx, t.Options, report, number, warmup)
 }
 
 // becomeReady waits until a small message makes the round trip, then lets one of the payload's size make it.
 func becomeReady(ctx context.Context, options *Options) error {
-	small := options.Content[:min(len(options.Content), numberBytes)]
+	small := options.Content.Content(0)[:min(options.Content.Size(), numberBytes)]
 	for deadline := time.Now().Add(options.Ready); ; {
 		err := probe(ctx, options, small, probePatience)
 		var failure *contract.Failure
@@ -54,7 +57,7 @@ func becomeReady(ctx context.Context, options *Options) error {
 
 // carries lets one message of the payload's size make the round trip.
 func carries(ctx context.Context, options *Options) error {
-	err := probe(ctx, options, options.Content, options.Patience)
+	err := probe(ctx, options, options.Content.Content(0), options.Patience)
 	var failure *contract.Failure
 	switch {
 	case err == nil:
@@ -64,7 +67,7 @@ func carries(ctx context.Context, options *Options) error {
 	case errors.As(err, &failure):
 		return failure
 	}
-	message := fmt.Sprintf("a message of %d bytes does not make the round trip, a small one does: raise the broker's limit, or take smaller sizes (%v)", len(options.Content), err)
+	message := fmt.Sprintf("a message of %d bytes does not make the round trip, a small one does: raise the broker's limit, or take smaller sizes (%v)", options.Content.Size(), err)
 	return &contract.Failure{Reason: "PayloadNotDelivered", Message: message}
 }
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
+	"tierbench.io/client/internal/computer"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/usage"
 )
@@ -24,31 +26,19 @@ func runTrial(ctx context.Context, options *Options, report contract.Reporter, n
 	if warmup {
 		name = fmt.Sprintf("w%d", number)
 	}
-	observed := false
-	if options.Agent != nil && options.Part == 0 {
-		var err error
-		if observed, err = options.Agent.Begin(ctx, "", ""); err != nil {
-			return err
-		}
-	}
 	if err := report.Started(number, warmup, time.Now()); err != nil {
 		return err
 	}
-	trial, err := measure(ctx, options, name)
-	if ctx.Err() != nil {
+	trial, failed, err := measure(ctx, options, name)
+	switch {
+	case ctx.Err() != nil:
 		return context.Canceled
-	}
-	if err != nil {
-		trial.Outcome = contract.Failed
-		trial.Failure = asFailure(err)
-	}
-	if err := meet(ctx, options, name+"-end", untilEnd); err != nil {
+	case err != nil:
 		return err
+	case failed != nil:
+		trial.Outcome, trial.Failure = contract.Failed, asFailure(failed)
 	}
 	trial.Trial, trial.Warmup = number, warmup
-	if observed {
-		trial.Server = options.Agent.End(ctx)
-	}
 	return report.Ended(trial)
 }
 
@@ -67,37 +57,81 @@ func meet(ctx context.Context, options *Options, name string, patience time.Dura
 	return options.Agent.Meet(ctx, options.Barrier+"-"+name, options.Part, options.Parts, patience)
 }
 
-// measure connects all pairs, waits for the other parts, makes the load, and says what it saw.
-func measure(ctx context.Context, options *Options, name string) (contract.Trial, error) {
+// measure connects all pairs, waits for the other parts, makes the load, and says what it saw. `failed` is what the trial
+// failed by, err what ends the series.
+//
+// What client, server and computer did is that of the load alone: sampling begins when all parts are connected, and ends
+// before anything is closed.
+func measure(ctx context.Context, options *Options, name string) (trial contract.Trial, failed, err error) {
 	started := time.Now()
-	trial := contract.Trial{Outcome: contract.Completed, StartTime: contract.FormatTime(started)}
-	pairs, err := connectAll(ctx, options, name, started)
-	if met := meet(ctx, options, name, options.Ready+untilStart); err == nil {
-		err = met
+	trial = contract.Trial{Outcome: contract.Completed, StartTime: contract.FormatTime(started)}
+	pairs, failed := connectAll(ctx, options, name, started)
+	defer closeAll(ctx, pairs)
+	connected := time.Since(started)
+	if met := meet(ctx, options, name, options.Ready+untilStart); failed == nil {
+		failed = met
 	}
-	begun, cpu := time.Since(started), usage.CPU()
-	if err == nil && options.Role != Echo {
-		err = loadAll(ctx, pairs)
+	observed, err := observe(ctx, options)
+	if err != nil {
+		return trial, failed, err
 	}
-	if options.Role == Echo {
-		// What the publishers do is over when they come to the end's barrier.
-		if met := meet(ctx, options, name+"-end", untilEnd); err == nil {
-			err = met
-		}
+	if met := meet(ctx, options, name+"-begin", untilStart); failed == nil {
+		failed = met
 	}
+	meter, begun, cpu := computer.Own().Watch(), time.Since(started), usage.CPU()
+	if failed == nil && options.Role != Echo {
+		failed = loadAll(ctx, pairs)
+	}
+	spent := usage.CPU() - cpu
+	if err = meet(ctx, options, name+"-end", untilEnd); err != nil {
+		return trial, failed, err
+	}
+	if options.Role == Echo { // its load is over when the publishers' is
+		spent = usage.CPU() - cpu
+	}
+	if observed {
+		trial.Server = options.Agent.End(ctx)
+	}
+	over := transport(pairs)
 	trial.Client = contract.ClientSample{
-		CPUNanoseconds:     (usage.CPU() - cpu).Nanoseconds(),
-		CPULimitMillicores: cpuLimit(ownQuota),
+		CPUNanoseconds: spent.Nanoseconds(), CPULimitMillicores: cpuLimit(), Tuning: options.Tuning, Computer: meter.End(over.Local),
+	}
+	if over.Congestion != "" {
+		trial.Client.Computer.CongestionControl = over.Congestion
 	}
 	closeAll(ctx, pairs)
-	if ctx.Err() != nil {
-		return trial, context.Canceled
+	summarize(&trial, options, pairs, begun, connected)
+	if failed == nil && options.Role != Echo && trial.Exchange.Received == 0 {
+		failed = &contract.Failure{Reason: "NothingDelivered", Message: "no message came back: see the broker's log, and what its user may read and write"}
 	}
-	summarize(&trial, options, pairs, begun)
-	if err == nil && options.Role != Echo && trial.Exchange.Received == 0 {
-		err = &contract.Failure{Reason: "NothingDelivered", Message: "no message came back: see the broker's log, and what its user may read and write"}
+	return trial, failed, nil
+}
+
+// observe begins the agent's sampling, if this part is the one that does.
+func observe(ctx context.Context, options *Options) (bool, error) {
+	if options.Agent == nil || options.Part > 0 {
+		return false, nil
 	}
-	return trial, err
+	return options.Agent.Begin(ctx, "", "")
+}
+
+// transport is what the load goes over.
+func transport(pairs []*pair) (over Transport) {
+	for _, one := range pairs {
+		if one != nil && len(one.connections) > 0 {
+			return one.connections[0].Statistics().Transport
+		}
+	}
+	return over
+}
+
+// cpuLimit is what this program may use of CPUs, in thousandths of one: by quotas, and by the Go scheduler.
+func cpuLimit() int64 {
+	scheduler := int64(runtime.GOMAXPROCS(0)) * 1000
+	if limit := computer.Own().CPULimit(); limit > 0 {
+		return min(limit, scheduler)
+	}
+	return scheduler
 }
 
 func connectAll(ctx context.Context, options *Options, name string, started time.Time) ([]*pair, error) {
@@ -133,11 +167,14 @@ func loadAll(ctx context.Context, pairs []*pair) error {
 	return errors.Join(errs...)
 }
 
-func summarize(trial *contract.Trial, options *Options, pairs []*pair, begun time.Duration) {
+// summarize adds up what the pairs saw. Their times count from when the first began to connect: `connected` all were, the load
+// had `begun`.
+func summarize(trial *contract.Trial, options *Options, pairs []*pair, begun, connected time.Duration) {
 	total := &contract.Exchange{ErrorCauses: map[string]int64{}}
 	distributions := &contract.Distributions{}
 	var last, connects, handshakes time.Duration
 	connections := 0
+	var all []*series
 	for _, one := range pairs {
 		if one == nil {
 			continue
@@ -146,7 +183,7 @@ func summarize(trial *contract.Trial, options *Options, pairs []*pair, begun tim
 		last = max(last, end)
 		add(total, &counts)
 		total.Pairs++
-		total.SentBytes += counts.Sent * int64(len(options.Content))
+		total.SentBytes += counts.Sent * int64(options.Content.Size())
 		total.EncodedBytes += one.encoded
 		addCosts(total, one)
 		for _, connection := range one.connections {
@@ -154,16 +191,25 @@ func summarize(trial *contract.Trial, options *Options, pairs []*pair, begun tim
 			connects, handshakes, connections = connects+statistics.Connect, handshakes+statistics.TLS, connections+1
 			addConnection(total, statistics)
 		}
-		distributions.RoundTrip = contract.MergeHistograms(distributions.RoundTrip, one.ledger.roundTrip.Histogram())
-		distributions.RoundTripActual = contract.MergeHistograms(distributions.RoundTripActual, one.ledger.actual.Histogram())
-		distributions.Acknowledge = contract.MergeHistograms(distributions.Acknowledge, one.ledger.acks.Histogram())
+		merge(distributions, one.ledger.distributions())
+		all = append(all, one.ledger.series)
+	}
+	total.Cipher = transport(pairs).Cipher
+	before, steady := warmUp(all)
+	total.Steady = steady
+	for _, one := range all {
+		total.Discarded += one.discard(before)
+		for _, segment := range one.segments {
+			merge(distributions, segment)
+		}
 	}
 	if connections > 0 {
 		total.ConnectNanoseconds = connects.Nanoseconds() / int64(connections)
 		total.TLSNanoseconds = handshakes.Nanoseconds() / int64(connections)
 	}
-	trial.DurationNanoseconds = max(last-begun, 0).Nanoseconds()
-	total.SessionNanoseconds = last.Nanoseconds()
+	load := max(last-begun, 0)
+	trial.DurationNanoseconds = load.Nanoseconds()
+	total.SessionNanoseconds = (connected + load).Nanoseconds()
 	trial.Exchange, trial.Distributions = total, distributions
 }
 
@@ -176,6 +222,7 @@ func add(total, counts *contract.Exchange) {
 	total.Duplicated += counts.Duplicated
 	total.OutOfOrder += counts.OutOfOrder
 	total.LateSends += counts.LateSends
+	total.Unsent += counts.Unsent
 	total.ReceivedBytes += counts.ReceivedBytes
 	total.Errors += counts.Errors
 	for cause, number := range counts.ErrorCauses {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"tierbench.io/client/internal/contract"
 )
 
 const (
@@ -14,33 +16,28 @@ const (
 	warmVain   = 3    // rounds without a gain, after which there is none to come
 )
 
-// warm lets one pair exchange messages until their round trip no longer falls: the first that a cold broker carries take
-// several times as long as later ones. What goes wrong here the trials will tell.
+// warm lets as many pairs as the trials have exchange messages until their round trip no longer falls: the first that a cold
+// broker carries take several times as long as later ones. What goes wrong here the trials will tell.
 func warm(ctx context.Context, options *Options) {
 	one := *options
 	one.Role, one.InFlight, one.Interval, one.Messages, one.Duration = Both, 1, 0, 0, warmRound
+	pairs, err := connectAll(ctx, &one, fmt.Sprintf("warm%d", options.Part), time.Now())
+	defer closeAll(ctx, pairs)
 	best, vain := int64(math.MaxInt64), 0
-	for round := 0; round < warmRounds && vain < warmVain; round++ {
-		median, err := warmOnce(ctx, &one, round)
-		if err != nil {
-			return
-		}
+	for round := 0; err == nil && round < warmRounds && vain < warmVain; round++ {
+		err = loadAll(ctx, pairs)
 		vain++
-		if float64(median) < warmGain*float64(best) {
+		if median := roundTrips(pairs).Quantile(0.5); float64(median) < warmGain*float64(best) {
 			best, vain = median, 0
 		}
 	}
 }
 
-func warmOnce(ctx context.Context, options *Options, round int) (int64, error) {
-	made, err := connect(ctx, options, options.Part, fmt.Sprintf("warm%d", round), time.Now())
-	if err == nil {
-		err = made.load(ctx)
+// roundTrips are those since they were last taken.
+func roundTrips(pairs []*pair) *contract.Histogram {
+	total := &contract.Distributions{}
+	for _, one := range pairs {
+		merge(total, one.ledger.distributions())
 	}
-	if made == nil {
-		return 0, err
-	}
-	within(ctx, farewell, made.close)
-	made.ledger.close()
-	return made.ledger.roundTrip.Histogram().Quantile(0.5), err
+	return total.RoundTrip
 }

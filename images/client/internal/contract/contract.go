@@ -20,6 +20,7 @@ const (
 type Failure struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
+	Case    int    `json:"case,omitempty"` // of several that are measured, the only one that it is of
 }
 
 func (f *Failure) Error() string { return f.Reason + ": " + f.Message }
@@ -29,13 +30,14 @@ func (f *Failure) cut() *Failure {
 	if f == nil || len(f.Message) <= messageBytes {
 		return f
 	}
-	return &Failure{f.Reason, strings.ToValidUTF8(f.Message[:messageBytes], "") + "…"}
+	return &Failure{f.Reason, strings.ToValidUTF8(f.Message[:messageBytes], "") + "…", f.Case}
 }
 
 // TrialStarted is printed when a trial begins.
 type TrialStarted struct {
 	Contract int    `json:"contract"`
 	Record   string `json:"record"`
+	Case     int    `json:"case,omitempty"`
 	Trial    int    `json:"trial"`
 	Warmup   bool   `json:"warmup"`
 	Time     string `json:"time"`
@@ -45,6 +47,7 @@ type TrialStarted struct {
 type Trial struct {
 	Contract            int            `json:"contract"`
 	Record              string         `json:"record"`
+	Case                int            `json:"case,omitempty"`
 	Trial               int            `json:"trial"`
 	Warmup              bool           `json:"warmup"`
 	Outcome             string         `json:"outcome"`
@@ -74,23 +77,42 @@ type Trace struct {
 
 // ClientSample is what a trial cost the client.
 type ClientSample struct {
-	CPUNanoseconds     int64 `json:"cpuNanoseconds"`
-	CPULimitMillicores int64 `json:"cpuLimitMillicores,omitempty"`
+	CPUNanoseconds     int64     `json:"cpuNanoseconds"`
+	CPULimitMillicores int64     `json:"cpuLimitMillicores,omitempty"`
+	Tuning             string    `json:"tuning,omitempty"`
+	Computer           *Computer `json:"computer,omitempty"`
+}
+
+// Computer is the state of one during a trial; nil and empty are what its kernel does not tell.
+type Computer struct {
+	CPUFrequencyKilohertz     *int64 `json:"cpuFrequencyKilohertz,omitempty"`
+	CPUMaximumKilohertz       *int64 `json:"cpuMaximumKilohertz,omitempty"`
+	CPUGovernor               string `json:"cpuGovernor,omitempty"`
+	PowerMode                 string `json:"powerMode,omitempty"`
+	TemperatureMillidegrees   *int64 `json:"temperatureMillidegrees,omitempty"`
+	ThermalThrottles          *int64 `json:"thermalThrottles,omitempty"`
+	QuotaThrottledNanoseconds *int64 `json:"quotaThrottledNanoseconds,omitempty"`
+	Interface                 string `json:"interface,omitempty"`
+	MTUBytes                  *int64 `json:"mtuBytes,omitempty"`
+	CongestionControl         string `json:"congestionControl,omitempty"`
 }
 
 // ServerSample is what the agent beside the server saw; nil is what the node's kernel does not tell.
 type ServerSample struct {
-	ResidentBeforePartsPerMillion *int64 `json:"residentBeforePartsPerMillion,omitempty"`
-	ResidentAfterPartsPerMillion  *int64 `json:"residentAfterPartsPerMillion,omitempty"`
-	DeviceReadBytes               *int64 `json:"deviceReadBytes,omitempty"`
-	IOWaitPartsPerMillion         *int64 `json:"ioWaitPartsPerMillion,omitempty"`
-	IOPressurePartsPerMillion     *int64 `json:"ioPressurePartsPerMillion,omitempty"`
-	CPUPartsPerMillion            *int64 `json:"cpuPartsPerMillion,omitempty"`
-	ProcessCPUNanoseconds         *int64 `json:"processCpuNanoseconds,omitempty"`
-	TCPRetransmits                *int64 `json:"tcpRetransmits,omitempty"`
-	TCPSegmentsSent               *int64 `json:"tcpSegmentsSent,omitempty"`
-	RoundTripNanoseconds          *int64 `json:"roundTripNanoseconds,omitempty"`
-	RoundTripMaximumNanoseconds   *int64 `json:"roundTripMaximumNanoseconds,omitempty"`
+	ResidentBeforePartsPerMillion *int64    `json:"residentBeforePartsPerMillion,omitempty"`
+	ResidentAfterPartsPerMillion  *int64    `json:"residentAfterPartsPerMillion,omitempty"`
+	DeviceReadBytes               *int64    `json:"deviceReadBytes,omitempty"`
+	IOWaitPartsPerMillion         *int64    `json:"ioWaitPartsPerMillion,omitempty"`
+	IOPressurePartsPerMillion     *int64    `json:"ioPressurePartsPerMillion,omitempty"`
+	CPUPartsPerMillion            *int64    `json:"cpuPartsPerMillion,omitempty"`
+	ProcessCPUNanoseconds         *int64    `json:"processCpuNanoseconds,omitempty"`
+	TCPRetransmits                *int64    `json:"tcpRetransmits,omitempty"`
+	TCPSegmentsSent               *int64    `json:"tcpSegmentsSent,omitempty"`
+	RoundTripNanoseconds          *int64    `json:"roundTripNanoseconds,omitempty"`
+	RoundTripMaximumNanoseconds   *int64    `json:"roundTripMaximumNanoseconds,omitempty"`
+	CPULimitMillicores            *int64    `json:"cpuLimitMillicores,omitempty"`
+	MemoryAvailableBytes          *int64    `json:"memoryAvailableBytes,omitempty"`
+	Computer                      *Computer `json:"computer,omitempty"`
 }
 
 // Causes of a retry.
@@ -117,6 +139,8 @@ type Transfer struct {
 	FirstByteNanoseconds    int64            `json:"firstByteNanoseconds"`
 	LongestStallNanoseconds int64            `json:"longestStallNanoseconds"`
 	DigestVerified          bool             `json:"digestVerified"`
+	Copied                  *bool            `json:"copied,omitempty"`
+	Cipher                  string           `json:"cipher,omitempty"`
 }
 
 // Distributions within a trial.
@@ -149,6 +173,10 @@ type Exchange struct {
 	Errors                int64            `json:"errors"`
 	ErrorCauses           map[string]int64 `json:"errorCauses"`
 	LateSends             int64            `json:"lateSends"`
+	Unsent                int64            `json:"unsent"`
+	Discarded             int64            `json:"discarded"`
+	Steady                *bool            `json:"steady,omitempty"`
+	Cipher                string           `json:"cipher,omitempty"`
 	Batches               int64            `json:"batches"`
 	BatchBytes            int64            `json:"batchBytes"`
 	SentBytes             int64            `json:"sentBytes"`

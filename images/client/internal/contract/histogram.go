@@ -5,7 +5,10 @@ import (
 	"slices"
 )
 
-const bucketsPerDoubling = 64
+const (
+	schema             = 6
+	bucketsPerDoubling = 1 << schema
+)
 
 // Histogram is a distribution of nanoseconds in sparse exponential buckets: bucket i holds values v with
 // 2^((i-1)/64) < v <= 2^(i/64), the indexing of Prometheus native histograms at schema 6.
@@ -19,7 +22,7 @@ type Histogram struct {
 
 // NewHistogram makes the histogram of values in nanoseconds.
 func NewHistogram(values []int64) *Histogram {
-	histogram := &Histogram{Schema: 6, Indexes: []int{}, Counts: []int64{}}
+	histogram := &Histogram{Schema: schema, Indexes: []int{}, Counts: []int64{}}
 	buckets := map[int]int64{}
 	for _, value := range values {
 		buckets[BucketIndex(value)]++

@@ -16,7 +16,12 @@ import (
 // EngineVersion is set when the program is linked.
 var EngineVersion = "dev"
 
-// Reporter is told of every trial.
+// Report is told of the trials of each case.
+type Report interface {
+	Of(number int) Reporter
+}
+
+// Reporter is told of every trial of a case.
 type Reporter interface {
 	Started(trial int, warmup bool, at time.Time) error
 	Ended(trial Trial) error
@@ -35,9 +40,17 @@ func NewPrinter(out io.Writer) *Printer {
 	return &Printer{out: out, digest: sha256.New()}
 }
 
+// Of prints the trials of a case.
+func (p *Printer) Of(number int) Reporter { return printedCase{p, number} }
+
+type printedCase struct {
+	*Printer
+	number int
+}
+
 // Started says that a trial begins.
-func (p *Printer) Started(trial int, warmup bool, at time.Time) error {
-	line := TrialStarted{Version, "TrialStarted", trial, warmup, FormatTime(at)}
+func (p printedCase) Started(trial int, warmup bool, at time.Time) error {
+	line := TrialStarted{Version, "TrialStarted", p.number, trial, warmup, FormatTime(at)}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	_, err := p.write(line)
@@ -45,8 +58,8 @@ func (p *Printer) Started(trial int, warmup bool, at time.Time) error {
 }
 
 // Ended says what a trial was.
-func (p *Printer) Ended(trial Trial) error {
-	trial.Contract, trial.Record, trial.Failure = Version, "Trial", trial.Failure.cut()
+func (p printedCase) Ended(trial Trial) error {
+	trial.Contract, trial.Record, trial.Case, trial.Failure = Version, "Trial", p.number, trial.Failure.cut()
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	line, err := p.write(trial)

@@ -47,10 +47,10 @@ func TestEveryFieldFollowsTheContract(t *testing.T) {
 	out := &writes{}
 	printer := contract.NewPrinter(out)
 	for trial := 1; trial <= 2; trial++ {
-		if err := printer.Started(trial, trial == 1, time.Now()); err != nil {
+		if err := printer.Of(trial).Started(trial, trial == 1, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if err := printer.Ended(full()); err != nil {
+		if err := printer.Of(trial).Ended(full()); err != nil {
 			t.Fatal(err)
 		}
 	}

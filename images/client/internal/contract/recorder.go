@@ -1,35 +1,39 @@
 package contract
 
-const recorderBatch = 1 << 14
+const moreBuckets = 512 // eight doublings
 
-// Recorder collects values for a histogram: cheap while a trial runs, and of bounded size however long it is.
+// Recorder counts values by their bucket: what one costs does not depend on how many came before.
 type Recorder struct {
-	values []int64
-	total  *Histogram
+	counts     []int64
+	count, sum int64
 }
 
-// NewRecorder is empty.
-func NewRecorder() *Recorder { return &Recorder{values: make([]int64, 0, 256)} }
-
-// Add takes in a value in nanoseconds.
-func (r *Recorder) Add(value int64) {
-	if len(r.values) == recorderBatch {
-		r.flush()
+// Add takes in a value in nanoseconds, and gives its bucket.
+func (r *Recorder) Add(value int64) int {
+	index := BucketIndex(value)
+	if index >= len(r.counts) {
+		r.counts = append(r.counts, make([]int64, index+moreBuckets-len(r.counts))...)
 	}
-	r.values = append(r.values, value)
+	r.counts[index]++
+	r.count++
+	r.sum += value
+	return index
 }
 
-func (r *Recorder) flush() {
-	r.total = MergeHistograms(r.total, NewHistogram(r.values))
-	r.values = r.values[:0]
-}
-
-// Histogram of all values so far; nil if there are none.
-func (r *Recorder) Histogram() *Histogram {
-	if len(r.values) > 0 {
-		r.flush()
+// Take gives the histogram of what came since it was last taken; nil if nothing did.
+func (r *Recorder) Take() *Histogram {
+	if r.count == 0 {
+		return nil
 	}
-	return r.total
+	taken := &Histogram{Schema: schema, Count: r.count, SumNanoseconds: r.sum}
+	for index, count := range r.counts {
+		if count > 0 {
+			taken.Indexes, taken.Counts = append(taken.Indexes, index), append(taken.Counts, count)
+		}
+	}
+	clear(r.counts)
+	r.count, r.sum = 0, 0
+	return taken
 }
 
 // MergeHistograms adds up; nil stands for an empty one.

@@ -8,13 +8,22 @@ import (
 
 // TextReport tells a person about trials as they end.
 type TextReport struct {
-	out   io.Writer
-	words func(Trial) string // what a trial that did not fail has measured
+	out    io.Writer
+	words  func(Trial) string // what a trial that did not fail has measured
+	prefix string
 }
 
 // NewTextReport writes lines to out.
 func NewTextReport(out io.Writer, words func(Trial) string) *TextReport {
-	return &TextReport{out, words}
+	return &TextReport{out, words, ""}
+}
+
+// Of tells of the trials of a case, and names it if it has a number.
+func (r *TextReport) Of(number int) Reporter {
+	if number == 0 {
+		return r
+	}
+	return &TextReport{r.out, r.words, fmt.Sprintf("case %d, ", number)}
 }
 
 // Started says nothing: a person waits for the end.
@@ -22,9 +31,9 @@ func (r *TextReport) Started(int, bool, time.Time) error { return nil }
 
 // Ended says what a trial measured, or why it failed.
 func (r *TextReport) Ended(trial Trial) error {
-	kind := "trial"
+	kind := r.prefix + "trial"
 	if trial.Warmup {
-		kind = "warm-up"
+		kind = r.prefix + "warm-up"
 	}
 	if trial.Failure != nil {
 		_, err := fmt.Fprintf(r.out, "%s %d failed: %s: %s\n", kind, trial.Trial, trial.Failure.Reason, trial.Failure.Message)

@@ -17,6 +17,9 @@ import (
 	"tierbench.io/client/internal/wire"
 )
 
+// emptyRecord is the size of a record without key, value and headers, in a batch of its own.
+const emptyRecord = 7
+
 // connection is one client, whatever number of TCP connections it has.
 type connection struct {
 	driver    *Driver
@@ -59,12 +62,17 @@ func (c *connection) untilNext() time.Duration {
 	return time.Until(c.refused.Add(retryPause))
 }
 
+// opened knows a connection, but for one that is made to remove the topic: it is no part of what is measured.
 func (c *connection) opened(one *conn) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	if c.closing {
+		return
+	}
 	c.open[one] = struct{}{}
 	if !c.connected {
 		c.statistics.TLS = one.Handshake
+		c.statistics.Transport = broker.Transport{Local: one.TCP.LocalAddr(), Congestion: one.Congestion(), Cipher: one.Cipher}
 	}
 }
 
@@ -73,7 +81,7 @@ func (c *connection) ended(one *conn) {
 	counters, err := wire.Read(one.TCP)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if err == nil {
+	if _, known := c.open[one]; known && err == nil {
 		c.statistics.Wire.Add(counters)
 	}
 	delete(c.open, one)
@@ -110,8 +118,11 @@ func (c *connection) carries() {
 	c.standing++
 }
 
-// OnProduceBatchWritten counts what the broker has taken.
+// OnProduceBatchWritten counts what the broker has taken, but for what Prepare sent.
 func (c *connection) OnProduceBatchWritten(_ kgo.BrokerMetadata, _ string, _ int32, batch kgo.ProduceBatchMetrics) {
+	if batch.UncompressedBytes <= emptyRecord {
+		return
+	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.statistics.Batches++
@@ -159,17 +170,16 @@ func (c *connection) Close() {
 	if c.commits != nil {
 		c.commits.stop()
 	}
+	stands := c.Stands()
 	c.mutex.Lock()
 	topic := c.topic
+	c.closing = true
 	c.mutex.Unlock()
-	if topic != "" && c.Stands() {
+	if topic != "" && stands {
 		limit, cancel := context.WithTimeout(context.Background(), c.driver.Patience)
 		defer cancel()
 		c.remove(limit, topic)
 	}
-	c.mutex.Lock()
-	c.closing = true
-	c.mutex.Unlock()
 	if c.commits != nil {
 		c.commits.close()
 	}

@@ -58,6 +58,7 @@ type Driver struct {
 	BatchBytes         int32         // of the largest batch, if no message is larger
 	MessageBytes       int32         // of the largest message
 	Patience           time.Duration // for a broker that does not answer
+	Quick              bool          // for a light load
 }
 
 // Connect makes a client with connections of its own, and sees that the broker answers it.
@@ -109,7 +110,7 @@ func (c *connection) dial(ctx context.Context, _, advertised string) (net.Conn, 
 	if err := pause.For(ctx, c.untilNext()); err != nil {
 		return nil, err
 	}
-	over, err := link.Open(ctx, address, c.driver.TLS, c.driver.Patience)
+	over, err := link.Open(ctx, link.Asked{Address: address, TLS: c.driver.TLS, Patience: c.driver.Patience, Quick: c.driver.Quick})
 	if err != nil {
 		c.fail(err)
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"net"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"tierbench.io/client/internal/link"
@@ -18,13 +17,10 @@ const (
 	lastWrite  = time.Second
 )
 
-var base = time.Now()
-
 // conn reads in large pieces, and if it gathers, writes at once what several callers have given it meanwhile.
 type conn struct {
 	net.Conn
 	gathers bool
-	read    atomic.Int64 // when the socket was last read, since base
 	tcp     *net.TCPConn
 	reader  *bufio.Reader
 	closed  func(wire.Counters)
@@ -58,18 +54,8 @@ func (c *conn) Read(into []byte) (int, error) {
 		return c.reader.Read(into)
 	}
 	number, err := c.reader.Read(into)
-	c.read.Store(time.Since(base).Nanoseconds())
 	runtime.Gosched() // read the other sockets before making use of this one: an answer must not delay a message
 	return number, err
-}
-
-// lastRead is when the bytes of a message were read that is given on now. Where messages queue up, that is no longer told
-// apart from when they are given on.
-func (c *conn) lastRead() time.Time {
-	if c.gathers {
-		return time.Now()
-	}
-	return base.Add(time.Duration(c.read.Load()))
 }
 
 // Write queues, if the connection gathers: the error of an earlier write is told by a later one.

@@ -132,13 +132,14 @@ func (c *connection) dial(*url.URL, paho.ClientOptions) (net.Conn, error) {
 }
 
 func (c *connection) open() (*conn, error) {
-	made, err := link.Open(context.Background(), c.driver.Address, c.driver.TLS, c.driver.Patience)
+	made, err := link.Open(context.Background(), link.Asked{Address: c.driver.Address, TLS: c.driver.TLS, Patience: c.driver.Patience, Quick: !c.driver.Gathers})
 	if err != nil {
 		return nil, err
 	}
 	c.mutex.Lock()
 	if !c.connected {
 		c.statistics.TLS = made.Handshake
+		c.statistics.Transport = broker.Transport{Local: made.TCP.LocalAddr(), Congestion: made.Congestion(), Cipher: made.Cipher}
 	}
 	c.mutex.Unlock()
 	return newConn(made, c.driver.Gathers, c.closed), nil
@@ -153,7 +154,7 @@ func (c *connection) closed(counters wire.Counters) {
 
 // Subscribe asks for the driver's QoS, and for no less.
 func (c *connection) Subscribe(ctx context.Context, topic string, arrived func([]byte, time.Time)) error {
-	handler := func(_ paho.Client, message paho.Message) { arrived(message.Payload(), c.lastRead()) }
+	handler := func(_ paho.Client, message paho.Message) { arrived(message.Payload(), time.Now()) }
 	c.mutex.Lock()
 	c.topic, c.arrived = topic, handler
 	c.mutex.Unlock()
@@ -177,13 +178,6 @@ func (c *connection) Subscribe(ctx context.Context, topic string, arrived func([
 		return &contract.Failure{Reason: "LowerQosGranted", Message: message}
 	}
 	return nil
-}
-
-func (c *connection) lastRead() time.Time {
-	if live := c.live.Load(); live != nil {
-		return live.lastRead()
-	}
-	return time.Now()
 }
 
 // Prepare has nothing to do: a connection is ready for every topic.

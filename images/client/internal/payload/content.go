@@ -2,7 +2,7 @@
 package payload
 
 import (
-	"encoding/json"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -14,80 +14,87 @@ const (
 	ratioPrefix = "Ratio"
 	segment     = 1024 // bytes of which a share is random, the rest zeros
 	sensors     = 16
+
+	// zerosLeave is the share of zeros that compression leaves: 0.005 by Gzip, Lz4 and Zstd, 0.06 by Snappy, whose copies are
+	// of 64 bytes at most.
+	zerosLeave = 0.025
 )
 
-// New makes size bytes of a kind: Random, Zeros, SensorJSON, or RatioNN, of which compression leaves NN %. The same seed
-// gives the same bytes.
-func New(kind string, size int, seed uint64) ([]byte, error) {
-	random := rand.New(rand.NewPCG(seed, uint64(size)))
-	content := make([]byte, size)
+// New makes a pool for messages of size bytes of a kind: Random, Zeros, SensorJSON, or RatioNN, of which compression leaves
+// NN %. The same seed gives the same bytes.
+func New(kind string, size int, seed uint64) (*Pool, error) {
+	source := rand.NewChaCha8(seedOf(seed, size))
 	switch {
 	case kind == "Zeros":
+		return newPool(size), nil
 	case kind == "Random":
-		fill(random, content)
+		pool := newPool(size)
+		_, _ = source.Read(pool.bytes) // never fails
+		return pool, nil
 	case kind == "SensorJSON":
-		records(random, content)
-	case strings.HasPrefix(kind, ratioPrefix):
-		percent, err := strconv.Atoi(strings.TrimPrefix(kind, ratioPrefix))
-		if err != nil || percent < 1 || percent > 99 {
-			return nil, unknown(kind)
-		}
-		mix(random, content, percent)
-	default:
-		return nil, unknown(kind)
+		pool := newPool(size)
+		pool.each(newRoom(source).fill)
+		return pool, nil
 	}
-	return content, nil
-}
-
-func unknown(kind string) error {
-	return fmt.Errorf("content is %q: write Random, Zeros, SensorJSON or Ratio10 … Ratio90", kind)
-}
-
-func fill(random *rand.Rand, content []byte) {
-	for index := range content {
-		content[index] = byte(random.Uint32())
+	share, is := strings.CutPrefix(kind, ratioPrefix)
+	percent, err := strconv.Atoi(share)
+	if !is || err != nil || percent < 1 || percent > 99 {
+		return nil, fmt.Errorf("content is %q: write Random, Zeros, SensorJSON or Ratio10 … Ratio90", kind)
 	}
+	pool := newPool(size)
+	pool.each(func(entry []byte) { mix(source, entry, percent) })
+	return pool, nil
 }
 
-// mix makes a share of each segment random, which no compression makes smaller, and leaves zeros, of which nothing remains.
-func mix(random *rand.Rand, content []byte, percent int) {
+func seedOf(seed uint64, size int) (whole [32]byte) {
+	binary.BigEndian.PutUint64(whole[:], seed)
+	binary.BigEndian.PutUint64(whole[8:], uint64(size))
+	return whole
+}
+
+// mix makes a share of each segment random, which no compression makes smaller, and leaves zeros, of which little remains.
+func mix(source *rand.ChaCha8, content []byte, percent int) {
+	share := (float64(percent)/100 - zerosLeave) / (1 - zerosLeave)
 	for start := 0; start < len(content); start += segment {
 		part := content[start:min(start+segment, len(content))]
-		fill(random, part[:len(part)*percent/100])
+		_, _ = source.Read(part[:int(max(0, share)*float64(len(part))+0.5)]) // never fails
 	}
 }
 
-type record struct {
-	Device      string    `json:"device"`
-	Time        time.Time `json:"time"`
-	Temperature float64   `json:"temperature"`
-	Humidity    float64   `json:"humidity"`
-	Pressure    float64   `json:"pressure"`
-	Battery     int       `json:"battery"`
-	Status      string    `json:"status"`
+var firstRecord = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// room is what sensors measure: it drifts from record to record, and from message to message.
+type room struct {
+	random                          *rand.Rand
+	number                          int
+	temperature, humidity, pressure float64
+	text                            []byte
 }
 
-// records fills content with the JSON of measurements that drift as a room's do, cut where content ends.
-func records(random *rand.Rand, content []byte) {
-	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	temperature, humidity, pressure := 21.0, 45.0, 1013.0
-	text := append(make([]byte, 0, len(content)+256), '[')
-	for number := 0; len(text) < len(content); number++ {
-		temperature += random.NormFloat64() / 10
-		humidity += random.NormFloat64() / 5
-		pressure += random.NormFloat64() / 20
-		line, err := json.Marshal(record{
-			Device:      fmt.Sprintf("sensor-%02d", number%sensors),
-			Time:        at.Add(time.Duration(number) * 250 * time.Millisecond),
-			Temperature: rounded(temperature), Humidity: rounded(humidity), Pressure: rounded(pressure),
-			Battery: 100 - number/1000, Status: "ok",
-		})
-		if err != nil {
-			panic(err) // numbers and strings alone
-		}
-		text = append(append(text, line...), ',')
+func newRoom(source rand.Source) *room {
+	return &room{random: rand.New(source), temperature: 21, humidity: 45, pressure: 1013}
+}
+
+// fill writes the JSON of an array of measurements, cut where content ends.
+func (r *room) fill(content []byte) {
+	r.text = append(r.text[:0], '[')
+	for len(r.text) < len(content) {
+		r.measure()
 	}
-	copy(content, text)
+	copy(content, r.text)
 }
 
-func rounded(value float64) float64 { return float64(int(value*100)) / 100 }
+// measure writes a record by hand: there are as many as fit into a pool.
+func (r *room) measure() {
+	r.temperature += r.random.NormFloat64() / 10
+	r.humidity += r.random.NormFloat64() / 5
+	r.pressure += r.random.NormFloat64() / 20
+	r.number++
+	text := fmt.Appendf(r.text, `{"device":"sensor-%02d","time":"`, r.number%sensors)
+	text = firstRecord.Add(time.Duration(r.number)*250*time.Millisecond).AppendFormat(text, time.RFC3339Nano)
+	text = strconv.AppendFloat(append(text, `","temperature":`...), r.temperature, 'f', 2, 64)
+	text = strconv.AppendFloat(append(text, `,"humidity":`...), r.humidity, 'f', 2, 64)
+	text = strconv.AppendFloat(append(text, `,"pressure":`...), r.pressure, 'f', 2, 64)
+	text = strconv.AppendInt(append(text, `,"battery":`...), int64(100-r.number/1000%100), 10)
+	r.text = append(text, `,"status":"ok"},`...)
+}

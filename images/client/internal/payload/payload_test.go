@@ -101,11 +101,11 @@ func TestWrongNamesAreRefused(t *testing.T) {
 
 func made(t *testing.T, kind string, size int) []byte {
 	t.Helper()
-	content, err := New(kind, size, 1)
+	pool, err := New(kind, size, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return content
+	return pool.Content(0)
 }
 
 func coder(t *testing.T, compression, encryption string) *Codec {

@@ -1,0 +1,111 @@
+package contract_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"tierbench.io/client/internal/contract"
+)
+
+// scripted is a target whose trials do what the test says.
+type scripted struct {
+	prepared error
+	trial    func(ctx context.Context) error
+}
+
+func (s *scripted) Prepare(context.Context) error { return s.prepared }
+
+func (s *scripted) Trial(ctx context.Context, report contract.Reporter, number int, warmup bool) error {
+	if s.trial != nil {
+		if err := s.trial(ctx); err != nil {
+			return err
+		}
+	}
+	return report.Ended(contract.Trial{Trial: number, Warmup: warmup, Outcome: contract.Completed})
+}
+
+type told struct{ trials []contract.Trial }
+
+func (t *told) Of(number int) contract.Reporter { return teller{t, number} }
+
+type teller struct {
+	*told
+	number int
+}
+
+func (teller) Started(int, bool, time.Time) error { return nil }
+
+func (t teller) Ended(trial contract.Trial) error {
+	trial.Case = t.number
+	t.trials = append(t.trials, trial)
+	return nil
+}
+
+func (t *told) order() string {
+	words := ""
+	for _, trial := range t.trials {
+		words += fmt.Sprintf("%d:%d ", trial.Case, trial.Trial)
+	}
+	return words
+}
+
+var turns = []contract.Turn{{Subject: 1, Number: 1}, {Subject: 0, Number: 1}, {Subject: 0, Number: 2}, {Subject: 1, Number: 2}}
+
+func TestTrialsComeInTheirTurn(t *testing.T) {
+	report := &told{}
+	series := contract.Series{Subjects: []contract.Subject{{Target: &scripted{}, Case: 3}, {Target: &scripted{}, Case: 7}}, Turns: turns}
+	if err := series.Run(t.Context(), report); err != nil {
+		t.Fatal(err)
+	}
+	if want := "7:1 3:1 3:2 7:2 "; report.order() != want {
+		t.Errorf("%s, want %s", report.order(), want)
+	}
+}
+
+func TestWhatEndsASeriesNamesItsCase(t *testing.T) {
+	gone := &contract.Failure{Reason: "AgentUnreachable", Message: "no answer"}
+	for name, target := range map[string]*scripted{
+		"prepared": {prepared: gone}, "trial": {trial: func(context.Context) error { return fmt.Errorf("trial: %w", gone) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			series := contract.Series{Subjects: []contract.Subject{{Target: &scripted{}, Case: 3}, {Target: target, Case: 7}}, Turns: turns}
+			var failure *contract.Failure
+			if err := series.Run(t.Context(), &told{}); !errors.As(err, &failure) || failure.Case != 7 || failure.Reason != gone.Reason {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestATrialCutOffByItsDeadlineIsToldAndTheOthersKeepTheirs(t *testing.T) {
+	hangs := &scripted{trial: func(ctx context.Context) error { <-ctx.Done(); return context.Canceled }}
+	report := &told{}
+	series := contract.Series{
+		Subjects: []contract.Subject{{Target: hangs, Case: 3, Deadline: time.Millisecond}, {Target: &scripted{}, Case: 7, Deadline: time.Hour}},
+		Turns:    turns,
+	}
+	var failure *contract.Failure
+	if err := series.Run(t.Context(), report); !errors.As(err, &failure) || failure.Case != 3 || failure.Reason != contract.TimedOut {
+		t.Errorf("%v", err)
+	}
+	if want := "7:1 3:1 "; report.order() != want {
+		t.Fatalf("%s, want %s", report.order(), want)
+	}
+	cut := report.trials[1]
+	if cut.Outcome != contract.Failed || cut.Failure.Reason != contract.TimedOut || cut.DurationNanoseconds < time.Millisecond.Nanoseconds() {
+		t.Errorf("%+v", cut)
+	}
+}
+
+func TestAnInterruptionIsNoCasesFault(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	hangs := &scripted{trial: func(ctx context.Context) error { cancel(); <-ctx.Done(); return context.Canceled }}
+	report := &told{}
+	series := contract.Series{Subjects: []contract.Subject{{Target: hangs, Case: 3, Deadline: time.Hour}}, Turns: turns[1:2]}
+	if err := series.Run(ctx, report); !errors.Is(err, context.Canceled) || len(report.trials) != 0 {
+		t.Errorf("%v, %v", err, report.trials)
+	}
+}
