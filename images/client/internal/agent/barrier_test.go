@@ -2,12 +2,15 @@ package agent
 
 import (
 	"context"
+	"net"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/computer"
 	"tierbench.io/client/internal/contract"
 )
 
@@ -75,13 +78,66 @@ func TestTheServersProcessIsFoundByItsName(t *testing.T) {
 		t.Fatal(err)
 	}
 	comm := string(name[:len(name)-1])
-	before := *processTime(comm)
-	for started := time.Now(); time.Since(started) < 2*time.Millisecond; {
-	}
-	if spent := *processTime(comm) - before; spent < time.Millisecond || spent > time.Second {
+	before := processes(comm)
+	spin(t, 2*time.Millisecond)
+	if _, spent, found := busiest(before, processes(comm)); !found || spent < 2*time.Millisecond {
 		t.Errorf("%v of CPU after 2 ms of work", spent)
 	}
-	if processTime("no such process") != nil || processTime("") != nil {
+	if len(processes("no such process")) != 0 || len(processes("")) != 0 {
 		t.Error("a process that is not there was found")
+	}
+}
+
+// spin takes so much CPU time.
+func spin(t *testing.T, long time.Duration) {
+	t.Helper()
+	began, err := cpuClock(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for now := began; now-began < long; {
+		if now, err = cpuClock(os.Getpid()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestOfSeveralServersTheBusiestCounts(t *testing.T) {
+	before := map[int]process{1: {spent: 10 * time.Second}, 2: {spent: time.Second}}
+	after := map[int]process{1: {spent: 10*time.Second + 1}, 2: {spent: 2 * time.Second}, 3: {spent: time.Second / 2}}
+	if pid, took, found := busiest(before, after); pid != 2 || took != time.Second || !found {
+		t.Errorf("process %d took %v", pid, took)
+	}
+	if _, _, found := busiest(before, nil); found {
+		t.Error("one that has ended was found")
+	}
+}
+
+func TestTheAgentTellsOfItsComputerAndTheServersLimit(t *testing.T) {
+	name, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, err := New(Options{Token: token, Process: strings.TrimSpace(string(name)), Interval: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(agent.Handler())
+	server.Listener = listener
+	server.Start()
+	t.Cleanup(server.Close)
+	var begun map[string]*int64
+	call(t, server.URL+"/v1/begin", token, `{}`, &begun)
+	var sample contract.ServerSample
+	call(t, server.URL+"/v1/end", token, "", &sample)
+	if found := sample.Computer; found == nil || found.Interface != "lo" || found.MTUBytes == nil || found.CongestionControl == "" {
+		t.Errorf("%+v", found)
+	}
+	if sample.CPULimitMillicores == nil || *sample.CPULimitMillicores != computer.Own().CPULimit() || sample.MemoryAvailableBytes == nil {
+		t.Errorf("%+v", sample)
 	}
 }

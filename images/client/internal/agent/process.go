@@ -7,20 +7,26 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tierbench.io/client/internal/computer"
 )
 
-// processTime is the CPU time of all processes of a name; nil if there is none, or the pod's containers do not share their
-// processes.
-func processTime(name string) *time.Duration {
+// process is one of the server's at one time.
+type process struct {
+	spent     time.Duration // CPU time of all its threads
+	throttled *int64        // nanoseconds that a quota has held it back
+}
+
+// processes of a name, by their numbers; none if the pod's containers do not share their processes.
+func processes(name string) map[int]process {
+	found := map[int]process{}
 	if name == "" {
-		return nil
+		return found
 	}
 	files, err := filepath.Glob("/proc/[0-9]*/comm")
 	if err != nil {
-		return nil
+		return found
 	}
-	var total time.Duration
-	found := false
 	for _, file := range files {
 		if strings.TrimSuffix(text(file), "\n") != name {
 			continue
@@ -30,13 +36,22 @@ func processTime(name string) *time.Duration {
 			continue
 		}
 		if spent, err := cpuClock(pid); err == nil {
-			total, found = total+spent, true
+			found[pid] = process{spent, computer.Other(pid).Throttled()}
 		}
 	}
-	if !found {
-		return nil
+	return found
+}
+
+// busiest is the process that took most CPU between two moments, and how much: each has a limit of its own. One that was
+// started meanwhile has taken what it has. False: there is none.
+func busiest(before, after map[int]process) (pid int, took time.Duration, found bool) {
+	for one, now := range after {
+		spent := now.spent - before[one].spent
+		if !found || spent > took || (spent == took && one < pid) {
+			pid, took, found = one, spent, true
+		}
 	}
-	return &total
+	return pid, took, found
 }
 
 // cpuClock reads the CPU-time clock of a process, all its threads together, as clock_getcpuclockid(3) names it: to the

@@ -9,14 +9,17 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
+// A tick is a hundredth of a second of one CPU: of fewer, a share would be noise.
+const fewestTicks = 100
+
 // moment is what the counters of node and network namespace say at one time. nil: the kernel does not tell.
 type moment struct {
-	at       time.Time
-	cpu      *cpuTicks
-	diskRead *int64
-	pressure *int64
-	tcp      *tcpCounters
-	process  *time.Duration
+	at        time.Time
+	cpu       *cpuTicks
+	diskRead  *int64
+	pressure  *int64
+	tcp       *tcpCounters
+	processes map[int]process
 }
 
 // device that a directory is on.
@@ -32,7 +35,7 @@ func deviceOf(directory string) (device, error) {
 }
 
 func (a *Agent) look() moment {
-	now := moment{at: time.Now(), process: processTime(a.options.Process)}
+	now := moment{at: time.Now(), processes: processes(a.options.Process)}
 	if ticks, err := parseStat(text("/proc/stat")); err == nil {
 		now.cpu = &ticks
 	}
@@ -61,7 +64,7 @@ func text(path string) string {
 // between says what happened from one moment to another.
 func between(before, after moment) contract.ServerSample {
 	var sample contract.ServerSample
-	if before.cpu != nil && after.cpu != nil && after.cpu.total > before.cpu.total {
+	if before.cpu != nil && after.cpu != nil && after.cpu.total >= before.cpu.total+fewestTicks {
 		total := after.cpu.total - before.cpu.total
 		waited := after.cpu.ioWait - min(after.cpu.ioWait, before.cpu.ioWait)
 		idle := after.cpu.idle - min(after.cpu.idle, before.cpu.idle)
@@ -79,13 +82,8 @@ func between(before, after moment) contract.ServerSample {
 		sample.TCPSegmentsSent = pointer(after.tcp.sent - before.tcp.sent)
 		sample.TCPRetransmits = pointer(after.tcp.retransmitted - before.tcp.retransmitted)
 	}
-	if before.process != nil && after.process != nil {
-		// A server that was restarted meanwhile has spent what its new process has.
-		spent := *after.process - *before.process
-		if spent < 0 {
-			spent = *after.process
-		}
-		sample.ProcessCPUNanoseconds = pointer(spent.Nanoseconds())
+	if _, took, found := busiest(before.processes, after.processes); found {
+		sample.ProcessCPUNanoseconds = pointer(took.Nanoseconds())
 	}
 	return sample
 }

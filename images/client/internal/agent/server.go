@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/computer"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/tcptrace"
 )
@@ -33,7 +34,9 @@ type Options struct {
 // trial that is being sampled.
 type trial struct {
 	before     moment
+	meter      *computer.Meter
 	resident   *int64
+	available  *int64 // bytes of memory, before the file was brought into its state
 	file       string
 	roundTrips *roundTrips
 	recorder   *tcptrace.Recorder // nil: TCP is not traced
@@ -127,7 +130,7 @@ func (a *Agent) begin(writer http.ResponseWriter, request *http.Request) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	a.forget()
-	started := &trial{file: asked.File}
+	started := &trial{file: asked.File, available: computer.Own().MemoryAvailable()}
 	if asked.File != "" && a.root == nil {
 		refuse(writer, http.StatusBadRequest, "BadRequest", "file is "+asked.File+", and this agent has no --directory of files")
 		return
@@ -144,6 +147,7 @@ func (a *Agent) begin(writer http.ResponseWriter, request *http.Request) {
 		}
 		started.resident = &resident
 	}
+	started.meter = computer.Nobody().Watch()
 	started.before = a.look()
 	started.roundTrips = sampleRoundTrips(a.options.Ports, a.options.Interval)
 	if asked.TraceMilliseconds > 0 {
@@ -195,6 +199,12 @@ func (a *Agent) end(writer http.ResponseWriter, request *http.Request) {
 	ended := a.current
 	after := a.look()
 	sample := between(ended.before, after)
+	sample.Computer = ended.meter.End(localAddress(request))
+	sample.MemoryAvailableBytes = ended.available
+	if pid, _, found := busiest(ended.before.processes, after.processes); found {
+		sample.Computer.QuotaThrottledNanoseconds = computer.Grown(ended.before.processes[pid].throttled, after.processes[pid].throttled)
+		sample.CPULimitMillicores = known(computer.Other(pid).CPULimit())
+	}
 	sample.RoundTripNanoseconds, sample.RoundTripMaximumNanoseconds = ended.roundTrips.end()
 	a.current = nil
 	sample.ResidentBeforePartsPerMillion = ended.resident
@@ -205,6 +215,20 @@ func (a *Agent) end(writer http.ResponseWriter, request *http.Request) {
 	}
 	activity, trace := ended.traced()
 	answer(writer, beside.Ending{ServerSample: sample, TCP: activity, Trace: trace})
+}
+
+// localAddress is where the client's request came to: its load comes by the same interface.
+func localAddress(request *http.Request) net.Addr {
+	address, _ := request.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return address
+}
+
+// known is nil for a limit of 0, which is none that the kernel tells.
+func known(limit int64) *int64 {
+	if limit == 0 {
+		return nil
+	}
+	return &limit
 }
 
 // traced ends the tracing of TCP: what it did, and its trace as text.

@@ -21,9 +21,6 @@ import (
 
 const (
 	mostPairs      = 256
-	lightPerSecond = 5000
-	lightInFlight  = 4
-	lightBytes     = 16 << 10
 	mostPartitions = 256
 	mostLinger     = 60_000
 	mostBatch      = 16 << 20
@@ -37,16 +34,17 @@ var deliveries = map[string]byte{"AtMostOnce": 0, "AtLeastOnce": 1, "ExactlyOnce
 
 type brokerFlags struct {
 	ending
-	url, usernameFile, passwordFile, caFile, serverName, tls, topic, trials, role string
-	content, delivery, compression, encryption, keyFile                           string
-	agent, agentTokenFile, barrier                                                string
-	size, warmup, pairs, firstPair, inFlight, interval, rate, window              int
-	messages                                                                      int64
-	duration, patience, ready, part, parts                                        int
-	codec                                                                         string
-	partitions, linger, batch                                                     int
-	seed                                                                          uint64
-	fast                                                                          bool
+	seriesFlags
+	url, usernameFile, passwordFile, caFile, topic              []string
+	serverName, tls, role, barrier                              string
+	content, delivery, compression, encryption, keyFile, tuning string
+	size, pairs, firstPair, inFlight, interval, rate, window    int
+	messages                                                    int64
+	duration, patience, ready, part, parts                      int
+	codec                                                       string
+	partitions, linger, batch                                   int
+	seed                                                        uint64
+	fast                                                        bool
 }
 
 func brokerCommand() *cobra.Command {
@@ -69,15 +67,13 @@ under way than its window.`,
 }
 
 func (f *brokerFlags) add(set *pflag.FlagSet) {
-	set.StringVar(&f.url, "url", "", "the broker: mqtt, mqtts, kafka or kafkas://HOST:PORT")
-	set.StringVar(&f.usernameFile, "username-file", "", "file with the user's name")
-	set.StringVar(&f.passwordFile, "password-file", "", "file with the password")
+	set.StringArrayVar(&f.url, "url", nil, "the broker: mqtt, mqtts, kafka or kafkas://HOST:PORT; again for each target")
+	set.StringArrayVar(&f.usernameFile, "username-file", nil, "file with the user's name; again for each target")
+	set.StringArrayVar(&f.passwordFile, "password-file", nil, "file with the password; again for each target")
 	set.StringVar(&f.tls, "tls", "None", "None, TLSv1.2 or TLSv1.3: exactly this version")
-	set.StringVar(&f.caFile, "ca-file", "", "trust this CA instead of the system's")
+	set.StringArrayVar(&f.caFile, "ca-file", nil, "trust this CA instead of the system's; again for each target")
 	set.StringVar(&f.serverName, "server-name", "", "name that the broker's certificate must bear, and that Kafka advertises itself by (the URL's host)")
-	set.StringVar(&f.topic, "topic", "tierbench", "what all topics begin with")
-	set.StringVar(&f.trials, "trials", "1-1", "numbers of the trials to run, FIRST-LAST")
-	set.IntVar(&f.warmup, "warmup", 0, "trials before them that do not count")
+	set.StringArrayVar(&f.topic, "topic", []string{"tierbench"}, "what all topics begin with; again for each target")
 	set.IntVar(&f.pairs, "pairs", 1, "publishers, each with a subscriber of its own")
 	set.IntVar(&f.firstPair, "first-pair", 0, "number of the first of them")
 	set.StringVar(&f.role, "role", "Both", "Both, Publisher (messages come back from an echo) or Echo")
@@ -92,6 +88,7 @@ func (f *brokerFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.fast, "as-fast-as-possible", false, "closed loop: as many as the window allows")
 	set.IntVar(&f.interval, "interval-milliseconds", 0, "open loop: time between messages of a publisher")
 	set.IntVar(&f.rate, "messages-per-second", 0, "open loop: messages of a publisher a second")
+	set.StringVar(&f.tuning, "tuning", broker.Heavy, "Light, for the shortest way of a message on one CPU, or Heavy, for the highest rate")
 	set.IntVar(&f.window, "window", 512, "messages of a publisher under way at once, whatever the pace")
 	set.Int64Var(&f.messages, "messages", 0, "messages of each publisher in a trial")
 	set.IntVar(&f.duration, "duration-seconds", 0, "or how long a trial's load lasts")
@@ -101,36 +98,31 @@ func (f *brokerFlags) add(set *pflag.FlagSet) {
 	set.IntVar(&f.partitions, "partitions", 1, "of each of Kafka's topics")
 	set.IntVar(&f.linger, "linger-milliseconds", 0, "how long Kafka's batches wait for more messages")
 	set.IntVar(&f.batch, "batch-bytes", 1<<20, "of Kafka's largest batches")
-	set.StringVar(&f.agent, "agent", "", "URL of the agent beside the broker")
-	set.StringVar(&f.agentTokenFile, "agent-token-file", "", "file with the agent's token")
 	set.StringVar(&f.barrier, "barrier", "", "name of the barrier at which parts meet")
 	set.IntVar(&f.part, "part", 0, "number of this part of the client, from 0")
 	set.IntVar(&f.parts, "parts", 1, "how many parts it has")
+	f.seriesFlags.add(set)
 	f.ending.add(set)
 }
 
 func runBroker(ctx context.Context, flags *brokerFlags) error {
-	options, err := flags.options()
+	if err := errors.Join(flags.checkNumbers(), flags.checkWords(), flags.ending.check()); err != nil {
+		return flags.refuse(err)
+	}
+	series, err := flags.series(max(len(flags.url), 1), flags.target)
 	if err != nil {
 		return flags.refuse(err)
 	}
-	if flags.light() {
+	if flags.tuning == broker.Light {
 		runtime.GOMAXPROCS(1)
 	}
 	ballast := make([]byte, spareHeap)
 	defer runtime.KeepAlive(ballast)
-	return flags.run(contract.NewTextReport(os.Stdout, broker.Words), func(report contract.Reporter) error { return broker.Run(ctx, options, report) })
+	return flags.run(ctx, contract.NewTextReport(os.Stdout, broker.Words), series)
 }
 
-func (f *brokerFlags) options() (*broker.Options, error) {
-	first, last, err := parseRange(f.trials)
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(f.checkNumbers(), f.checkWords(), f.ending.check()); err != nil {
-		return nil, err
-	}
-	driver, err := f.driver()
+func (f *brokerFlags) target(index int, agent *beside.Agent) (contract.Target, error) {
+	driver, err := f.driver(index)
 	if err != nil {
 		return nil, err
 	}
@@ -142,37 +134,14 @@ func (f *brokerFlags) options() (*broker.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := connectAgent(f.agent, f.agentTokenFile)
-	if err != nil {
-		return nil, err
-	}
-	return &broker.Options{
-		Driver: driver, Topic: f.topic, Series: contract.Series{Warmup: f.warmup, First: first, Last: last}, Pairs: f.pairs, FirstPair: f.firstPair,
-		Role: broker.Role(f.role), Content: content, Compression: f.compression, Encryption: f.encryption, Key: key,
+	return &broker.Target{Options: &broker.Options{
+		Driver: driver, Topic: of(f.topic, index), Pairs: f.pairs, FirstPair: f.firstPair,
+		Role: broker.Role(f.role), Content: content, Seed: f.seed, Tuning: f.tuning, Compression: f.compression, Encryption: f.encryption, Key: key,
 		InFlight: f.underWay(), Interval: f.between(), Messages: f.messages,
 		Duration: time.Duration(f.duration) * time.Second, Patience: time.Duration(f.patience) * time.Millisecond,
 		Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent, Barrier: f.barrier, Part: f.part, Parts: f.parts,
-		Acknowledges: deliveries[f.delivery] > 0, Warms: strings.HasPrefix(f.url, kafkaScheme),
-	}, nil
-}
-
-// light is a load that leaves the client idle most of the time: then the way of each message is kept short, on one CPU,
-// where no thread has to be woken. Other loads use all CPUs.
-func (f *brokerFlags) light() bool {
-	perSecond := 0
-	switch {
-	case f.rate > 0:
-		perSecond = f.rate
-	case f.interval > 0:
-		perSecond = 1000/f.interval + 1
-	default:
-		return f.inFlight > 0 && f.inFlight*f.pairs <= lightInFlight && f.isPlain()
-	}
-	return perSecond*f.pairs <= lightPerSecond && f.isPlain()
-}
-
-func (f *brokerFlags) isPlain() bool {
-	return f.compression == "None" && f.codec == "None" && f.size <= lightBytes
+		Acknowledges: deliveries[f.delivery] > 0,
+	}}, nil
 }
 
 func (f *brokerFlags) underWay() int {
@@ -207,7 +176,7 @@ func (f *brokerFlags) checkNumbers() error {
 		return errors.New("--size must be at least 2: the first bytes number the message")
 	case f.window < 1 || f.window > 65000 || f.size < 3 && f.window > 32000:
 		return errors.New("--window must be from 1 to 65000, and at most 32000 for messages of 2 bytes, whose numbers repeat")
-	case f.patience < 1, f.ready < 0, f.warmup < 0, f.firstPair < 0, f.inFlight < 0, f.interval < 0, f.rate < 0:
+	case f.patience < 1, f.ready < 0, f.firstPair < 0, f.inFlight < 0, f.interval < 0, f.rate < 0:
 		return errors.New("--patience-milliseconds must be at least 1, and nothing may be negative")
 	case f.parts < 1 || f.part < 0 || f.part >= f.parts:
 		return fmt.Errorf("--part is %d of --parts %d: parts count from 0", f.part, f.parts)
@@ -220,15 +189,24 @@ func (f *brokerFlags) checkNumbers() error {
 }
 
 func (f *brokerFlags) checkWords() error {
+	for flag, given := range map[string][]string{
+		"topic": f.topic, "username-file": f.usernameFile, "password-file": f.passwordFile, "ca-file": f.caFile,
+	} {
+		if err := perTarget(flag, len(given), max(len(f.url), 1)); err != nil {
+			return err
+		}
+	}
 	_, known := deliveries[f.delivery]
 	switch {
 	case !known:
 		return fmt.Errorf("--delivery is %q: write AtMostOnce, AtLeastOnce or ExactlyOnce", f.delivery)
+	case f.tuning != broker.Light && f.tuning != broker.Heavy:
+		return fmt.Errorf("--tuning is %q: write Light or Heavy", f.tuning)
 	case f.role != string(broker.Both) && f.role != string(broker.Publisher) && f.role != string(broker.Echo):
 		return fmt.Errorf("--role is %q: write Both, Publisher or Echo", f.role)
 	case !kafka.HasCodec(f.codec):
 		return fmt.Errorf("--codec is %q: write None, Gzip, Snappy, Lz4 or Zstd", f.codec)
-	case f.parts > 1 && (f.agent == "" || f.barrier == ""):
+	case f.parts > 1 && (len(f.agent) == 0 || f.barrier == ""):
 		return errors.New("--parts above 1 needs --agent and --barrier, where they meet")
 	case f.role == string(broker.Echo) && f.parts < 2:
 		return errors.New("--role Echo needs --parts: it ends when the publishers say so")

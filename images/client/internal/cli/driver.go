@@ -18,16 +18,17 @@ const kafkaScheme = "kafka"
 // schemes of --url, and whether each is with TLS.
 var schemes = map[string]bool{"mqtt": false, "mqtts": true, kafkaScheme: false, kafkaScheme + "s": true}
 
-// driver is the one that --url asks for.
-func (f *brokerFlags) driver() (broker.Driver, error) {
-	address, err := url.Parse(f.url)
+// driver is the one that the --url of a target asks for.
+func (f *brokerFlags) driver(index int) (broker.Driver, error) {
+	given := of(f.url, index)
+	address, err := url.Parse(given)
 	if err != nil {
 		return nil, fmt.Errorf("--url: %w", err)
 	}
 	secured, known := schemes[address.Scheme]
 	switch {
 	case !known || address.Port() == "":
-		return nil, fmt.Errorf("--url is %q: write mqtt://HOST:PORT or kafka://HOST:PORT, with TLS mqtts:// or kafkas://", f.url)
+		return nil, fmt.Errorf("--url is %q: write mqtt://HOST:PORT or kafka://HOST:PORT, with TLS mqtts:// or kafkas://", given)
 	case secured != (f.tls != "None"):
 		return nil, fmt.Errorf("--url begins with %s and --tls is %s: mqtts and kafkas need TLSv1.2 or TLSv1.3, mqtt and kafka None", address.Scheme, f.tls)
 	}
@@ -35,15 +36,15 @@ func (f *brokerFlags) driver() (broker.Driver, error) {
 	if name == "" {
 		name = address.Hostname()
 	}
-	config, err := tlsconfig.New(f.tls, f.caFile, name)
+	config, err := tlsconfig.New(f.tls, of(f.caFile, index), name)
 	if err != nil {
 		return nil, err
 	}
-	username, err := wordIn("username-file", f.usernameFile)
+	username, err := wordIn("username-file", of(f.usernameFile, index))
 	if err != nil {
 		return nil, err
 	}
-	password, err := wordIn("password-file", f.passwordFile)
+	password, err := wordIn("password-file", of(f.passwordFile, index))
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func (f *brokerFlags) driver() (broker.Driver, error) {
 func (f *brokerFlags) mqtt(address string, config *tls.Config, username, password string) broker.Driver {
 	return &mqtt.Driver{
 		Address: address, TLS: config, Username: username, Password: password, QoS: deliveries[f.delivery],
-		Patience: f.patienceFor(), Gathers: !f.light(),
+		Patience: f.patienceFor(), Gathers: f.tuning == broker.Heavy,
 	}
 }
 
@@ -65,6 +66,7 @@ func (f *brokerFlags) kafka(address string, config *tls.Config, username, passwo
 		Address: address, ServerName: f.serverName, TLS: config, Username: username, Password: password, Delivery: f.delivery,
 		Codec: f.codec, Partitions: int32(f.partitions), Linger: time.Duration(f.linger) * time.Millisecond,
 		BatchBytes: int32(f.batch), MessageBytes: int32(f.size), Patience: f.patienceFor(),
+		Quick: f.tuning == broker.Light,
 	}
 }
 

@@ -30,12 +30,12 @@ func (e *ending) check() error {
 }
 
 // run runs a series and tells of it: a person by text, a program by the contract.
-func (e *ending) run(text contract.Reporter, series func(contract.Reporter) error) error {
+func (e *ending) run(ctx context.Context, text contract.Report, series *contract.Series) error {
 	if e.output == "text" {
-		return series(text)
+		return series.Run(ctx, text)
 	}
 	printer := contract.NewPrinter(os.Stdout)
-	return e.seal(printer, series(printer))
+	return e.seal(printer, series.Run(ctx, printer))
 }
 
 // refuse ends the program before it began: the operator learns why from a seal without trials.

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -95,11 +96,18 @@ func (m *mosquitto) arguments(tls string, more ...string) []string {
 
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: not in time", what)
 		}
 	}
+}
+
+// instead gives the arguments with another value of a flag.
+func instead(arguments []string, flag string) []string {
+	name, _, _ := strings.Cut(flag, "=")
+	rest := slices.DeleteFunc(slices.Clone(arguments), func(argument string) bool { return strings.HasPrefix(argument, name+"=") })
+	return append(rest, flag)
 }
 
 func freePort(t *testing.T) int {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tierbench.io/client/internal/beside"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/network"
 )
@@ -20,9 +21,10 @@ const mostStreams = 128 // iperf3's own limit
 
 type networkFlags struct {
 	ending
-	server, trials, protocol, direction, pingHost, agent, agentTokenFile, barrier string
-	warmup, streams, duration, rate, ready, count, interval, size, part, parts    int
-	trace                                                                         int
+	seriesFlags
+	server, pingHost                                                          []string
+	protocol, direction, barrier                                              string
+	streams, duration, rate, ready, count, interval, size, part, parts, trace int
 }
 
 func networkCommand() *cobra.Command {
@@ -44,67 +46,59 @@ installed. Throughput is what the receiver got.`,
 }
 
 func (f *networkFlags) add(set *pflag.FlagSet) {
-	set.StringVar(&f.server, "server", "", "the iperf3 server, HOST:PORT")
-	set.StringVar(&f.trials, "trials", "1-1", "numbers of the trials to run, FIRST-LAST")
-	set.IntVar(&f.warmup, "warmup", 0, "trials before them that do not count")
+	set.StringArrayVar(&f.server, "server", nil, "the iperf3 server, HOST:PORT; again for each target")
 	set.StringVar(&f.protocol, "protocol", network.TCP, "TCP or UDP")
 	set.StringVar(&f.direction, "direction", network.Upload, "Upload, Download or Both")
 	set.IntVar(&f.streams, "streams", 1, "connections that share the load, in each direction")
 	set.IntVar(&f.duration, "duration-seconds", 10, "how long the load of a trial lasts")
 	set.IntVar(&f.rate, "kilobits-per-second", 0, "of UDP: payload a second of each direction, all streams together")
 	set.IntVar(&f.ready, "ready-milliseconds", 30000, "how long the server may refuse a trial, or be busy, before the trial has failed")
-	set.StringVar(&f.pingHost, "ping-host", "", "where echo requests go (the server's host)")
+	set.StringArrayVar(&f.pingHost, "ping-host", nil, "where echo requests go (the server's host); again for each target")
 	set.IntVar(&f.count, "ping-count", 10, "echo requests before each load; 0 for none")
 	set.IntVar(&f.interval, "ping-interval-milliseconds", 200, "from one to the next")
 	set.IntVar(&f.size, "ping-size", 56, "bytes of payload in each")
-	set.StringVar(&f.agent, "agent", "", "URL of the agent beside the server")
-	set.StringVar(&f.agentTokenFile, "agent-token-file", "", "file with the agent's token")
 	set.StringVar(&f.barrier, "barrier", "", "name of the barrier at which clients meet that measure at once")
 	set.IntVar(&f.part, "part", 0, "number of this client among them, from 0")
 	set.IntVar(&f.parts, "parts", 1, "how many there are")
 	set.IntVar(&f.trace, "trace-milliseconds", 0, "time between samples of TCP at the sending side; 0 for no trace")
+	f.seriesFlags.add(set)
 	f.ending.add(set)
 }
 
 func runNetwork(ctx context.Context, flags *networkFlags) error {
-	options, err := flags.options()
+	if err := errors.Join(flags.check(), flags.ending.check()); err != nil {
+		return flags.refuse(err)
+	}
+	series, err := flags.series(max(len(flags.server), 1), flags.target)
 	if err != nil {
 		return flags.refuse(err)
 	}
-	return flags.run(contract.NewTextReport(os.Stdout, network.Words), func(report contract.Reporter) error { return network.Run(ctx, options, report) })
+	return flags.run(ctx, contract.NewTextReport(os.Stdout, network.Words), series)
 }
 
-func (f *networkFlags) options() (*network.Options, error) {
-	host, digits, err := net.SplitHostPort(f.server)
+func (f *networkFlags) target(index int, agent *beside.Agent) (contract.Target, error) {
+	host, digits, err := net.SplitHostPort(of(f.server, index))
 	port, noPort := strconv.ParseUint(digits, 10, 16)
 	if err != nil || host == "" || noPort != nil {
-		return nil, fmt.Errorf("--server is %q: write HOST:PORT", f.server)
+		return nil, fmt.Errorf("--server is %q: write HOST:PORT", of(f.server, index))
 	}
-	first, last, err := parseRange(f.trials)
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(f.check(), f.ending.check()); err != nil {
-		return nil, err
-	}
-	agent, err := connectAgent(f.agent, f.agentTokenFile)
-	if err != nil {
-		return nil, err
-	}
-	pingHost := f.pingHost
+	pingHost := of(f.pingHost, index)
 	if pingHost == "" {
 		pingHost = host
 	}
-	return &network.Options{
-		Host: host, Port: uint16(port), Series: contract.Series{Warmup: f.warmup, First: first, Last: last}, Protocol: f.protocol, Direction: f.direction,
+	return &network.Target{Options: &network.Options{
+		Host: host, Port: uint16(port), Protocol: f.protocol, Direction: f.direction,
 		Streams: f.streams, Duration: time.Duration(f.duration) * time.Second, BitsPerSecond: int64(f.rate) * 1000,
 		Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent,
 		TraceInterval: time.Duration(f.trace) * time.Millisecond, Barrier: f.barrier, Part: f.part, Parts: f.parts,
 		Ping: network.Ping{Host: pingHost, Count: f.count, Interval: time.Duration(f.interval) * time.Millisecond, Size: f.size},
-	}, nil
+	}}, nil
 }
 
 func (f *networkFlags) check() error {
+	if err := perTarget("ping-host", len(f.pingHost), max(len(f.server), 1)); err != nil {
+		return err
+	}
 	switch {
 	case f.protocol != network.TCP && f.protocol != network.UDP:
 		return fmt.Errorf("--protocol is %q: write TCP or UDP", f.protocol)
@@ -118,10 +112,10 @@ func (f *networkFlags) check() error {
 		return errors.New("--duration-seconds, --ping-interval-milliseconds and --ping-size must be at least 1")
 	case f.parts < 1 || f.part < 0 || f.part >= f.parts:
 		return fmt.Errorf("--part is %d of --parts %d: parts count from 0", f.part, f.parts)
-	case f.parts > 1 && (f.agent == "" || f.barrier == ""):
+	case f.parts > 1 && (len(f.agent) == 0 || f.barrier == ""):
 		return errors.New("--parts above 1 needs --agent and --barrier, where they meet")
-	case f.warmup < 0, f.ready < 0, f.count < 0, f.trace < 0:
-		return errors.New("--warmup, --ready-milliseconds, --ping-count and --trace-milliseconds cannot be negative")
+	case f.ready < 0, f.count < 0, f.trace < 0:
+		return errors.New("--ready-milliseconds, --ping-count and --trace-milliseconds cannot be negative")
 	}
 	return nil
 }

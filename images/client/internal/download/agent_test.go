@@ -80,7 +80,7 @@ func TestAnAgentThatNeverAnswersEndsTheSeries(t *testing.T) {
 			options.Agent = beside.New("http://"+address, token)
 			options.Agent.Patience = 300 * time.Millisecond
 			var failure *contract.Failure
-			if err := Run(context.Background(), options, &collected{}); !errors.As(err, &failure) || failure.Reason != "AgentUnreachable" {
+			if err := options.run(context.Background(), &collected{}); !errors.As(err, &failure) || failure.Reason != "AgentUnreachable" {
 				t.Errorf("%v", err)
 			}
 			server.asked(t)
@@ -146,7 +146,7 @@ func TestAnAgentThatRefusesGivesItsReason(t *testing.T) {
 		fmt.Fprint(writer, `{"reason":"TokenRefused","message":"another token"}`)
 	})
 	var failure *contract.Failure
-	if err := Run(context.Background(), options, &collected{}); !errors.As(err, &failure) || failure.Reason != "TokenRefused" {
+	if err := options.run(context.Background(), &collected{}); !errors.As(err, &failure) || failure.Reason != "TokenRefused" {
 		t.Errorf("%v", err)
 	}
 	server.asked(t)

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
 	"time"
 
@@ -19,36 +18,44 @@ import (
 
 // phases of an attempt.
 type phases struct {
-	dns, connect, tls, firstByte time.Duration
+	connect, tls, firstByte time.Duration
 }
 
 // file is one download: what has arrived of it, over all attempts.
 type file struct {
 	options  *Options
+	target   target
 	received int64
 	etag     string
+	cipher   string
 	digest   hash.Hash // nil when the content is dropped
 	longest  time.Duration
 }
 
 // attempt opens a connection and fetches what is missing. nil: every byte is here.
 func (f *file) attempt(ctx context.Context) (phases, error) {
+	took, err := f.tryOnce(ctx)
+	if err != nil && ctx.Err() != nil {
+		return took, context.Cause(ctx)
+	}
+	return took, err
+}
+
+func (f *file) tryOnce(ctx context.Context) (phases, error) {
 	conn, took, err := f.connect(ctx)
 	if err != nil {
 		return took, err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	err = f.fetch(conn, &took)
-	if ctx.Err() != nil {
-		return took, context.Canceled
-	}
-	return took, err
+	return took, f.fetch(conn, &took)
 }
 
 func (f *file) connect(ctx context.Context) (net.Conn, phases, error) {
 	var took phases
-	conn, err := f.dial(ctx, &took)
+	started := time.Now()
+	conn, err := f.target.dial(ctx, f.options.ReadTimeout)
+	took.connect = time.Since(started)
 	if err != nil {
 		return nil, took, whileConnecting(err)
 	}
@@ -63,17 +70,6 @@ func (f *file) connect(ctx context.Context) (net.Conn, phases, error) {
 	return secured, took, nil
 }
 
-// dial resolves the host's name and connects to the first of its addresses that answers.
-func (f *file) dial(ctx context.Context, took *phases) (net.Conn, error) {
-	started := time.Now()
-	resolved := started
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{DNSDone: func(httptrace.DNSDoneInfo) { resolved = time.Now() }})
-	dialer := net.Dialer{Timeout: f.options.ReadTimeout}
-	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(f.options.URL.Hostname(), port(f.options)))
-	took.dns, took.connect = resolved.Sub(started), time.Since(resolved)
-	return conn, err
-}
-
 func (f *file) shakeHands(ctx context.Context, conn net.Conn, took *phases) (net.Conn, error) {
 	limit, cancel := context.WithTimeout(ctx, f.options.ReadTimeout)
 	defer cancel()
@@ -83,17 +79,11 @@ func (f *file) shakeHands(ctx context.Context, conn net.Conn, took *phases) (net
 		config.ServerName = f.options.URL.Hostname()
 	}
 	started := time.Now()
-	secured := tls.Client(conn, config)
+	secured := tls.Client(newGathered(conn), config)
 	err := secured.HandshakeContext(limit)
 	took.tls = time.Since(started)
+	f.cipher = tls.CipherSuiteName(secured.ConnectionState().CipherSuite)
 	return secured, err
-}
-
-func port(options *Options) string {
-	if named := options.URL.Port(); named != "" {
-		return named
-	}
-	return map[bool]string{true: "443", false: "80"}[options.TLS != nil]
 }
 
 func (f *file) fetch(conn net.Conn, took *phases) error {
@@ -203,7 +193,7 @@ func (f *file) body(conn net.Conn, reader *bufio.Reader, w *watch) error {
 	}
 	count(int64(len(first)))
 	left -= int64(len(first))
-	if plain, isPlain := conn.(*net.TCPConn); isPlain && f.digest == nil {
+	if plain, isPlain := conn.(*net.TCPConn); isPlain && !f.options.copies() {
 		return drop(plain, left, w, count)
 	}
 	return read(conn, left, f.digest, w, count)

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	discardBytes = 1 << 20   // asked of the kernel at once when the content is dropped
-	readBytes    = 256 << 10 // read at once when it is looked at
+	discardBytes = 1 << 20  // asked of the kernel at once when the content is dropped
+	readBytes    = 64 << 10 // read at once when it is looked at: more would not stay in the caches of a processor
 )
 
 // watch sees when no data comes for `timeout`. To set the connection's deadline at each read would be costly: it is
@@ -48,6 +48,30 @@ func (w *watch) early(err error) bool {
 		return false
 	}
 	return w.conn.SetReadDeadline(w.last.Add(w.timeout)) == nil
+}
+
+// gathered reads ahead from a connection, so that one look into the kernel brings as many TLS records as have come.
+type gathered struct {
+	net.Conn
+	buffer []byte
+	ready  []byte // of the buffer, not given on yet
+}
+
+func newGathered(conn net.Conn) *gathered {
+	return &gathered{Conn: conn, buffer: make([]byte, readBytes)}
+}
+
+func (g *gathered) Read(into []byte) (int, error) {
+	if len(g.ready) == 0 {
+		number, err := g.Conn.Read(g.buffer)
+		if number == 0 {
+			return 0, err
+		}
+		g.ready = g.buffer[:number]
+	}
+	number := copy(into, g.ready)
+	g.ready = g.ready[number:]
+	return number, nil
 }
 
 // drop takes `left` bytes from a TCP connection without copying them: with MSG_TRUNC the kernel counts and drops them.

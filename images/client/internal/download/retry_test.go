@@ -74,10 +74,10 @@ func TestARefusedConnectionIsRetriedUntilAttemptsAreUsedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	listener.Close()
-	options := &Options{
-		URL: &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: "/file.bin"}, Size: size, Series: contract.Series{First: 1, Last: 2},
+	options := &asked{First: 1, Last: 2, Options: Options{
+		URL: &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: "/file.bin"}, Size: size,
 		Concurrency: 1, ReadTimeout: time.Second, Attempts: 3, Wait: 20 * time.Millisecond,
-	}
+	}}
 	trials := run(t, options)
 	if len(trials) != 2 {
 		t.Fatalf("%d trials, want 2: one that fails does not end the series", len(trials))
@@ -93,10 +93,10 @@ func TestARefusedConnectionIsRetriedUntilAttemptsAreUsedUp(t *testing.T) {
 
 func TestAConnectionThatIsNotAnsweredIsUnreachable(t *testing.T) {
 	address := silent(t)
-	options := &Options{
-		URL: &url.URL{Scheme: "http", Host: address, Path: "/file.bin"}, Size: size, Series: contract.Series{First: 1, Last: 1},
+	options := &asked{First: 1, Last: 1, Options: Options{
+		URL: &url.URL{Scheme: "http", Host: address, Path: "/file.bin"}, Size: size,
 		Concurrency: 1, ReadTimeout: 100 * time.Millisecond, Attempts: 2,
-	}
+	}}
 	trial := run(t, options)[0]
 	failed(t, trial, "AttemptsExhausted")
 	retried(t, trial, contract.Unreachable)

@@ -18,22 +18,32 @@ import (
 
 const digestPatience = 10 * time.Second
 
-// Run runs warm-up trials and then those that options ask for. Trials that fail are reported like others; an error is
-// what ends the whole series early: a *contract.Failure, or context.Canceled.
-func Run(ctx context.Context, options *Options, report contract.Reporter) error {
-	digest, err := expectedDigest(ctx, options)
+// Target is a server that a file is fetched from.
+type Target struct {
+	Options *Options
+	digest  string
+}
+
+// Prepare learns the digest that the content is to have.
+func (t *Target) Prepare(ctx context.Context) error {
+	var err error
+	t.digest, err = expectedDigest(ctx, t.Options)
+	return err
+}
+
+// Trial downloads once.
+func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int, warmup bool) error {
+	options := t.Options
+	server, err := lookUp(ctx, options.URL)
+	var unknown *contract.Failure
+	if errors.As(err, &unknown) {
+		return reportUnknown(options, report, unknown, number, warmup)
+	}
 	if err != nil {
 		return err
 	}
-	return options.Each(func(number int, warmup bool) error {
-		return runTrial(ctx, options, report, digest, number, warmup)
-	})
-}
-
-func runTrial(ctx context.Context, options *Options, report contract.Reporter, digest string, number int, warmup bool) error {
 	observed := false
 	if options.Agent != nil {
-		var err error
 		if observed, err = options.Agent.Begin(ctx, path.Base(options.URL.Path), options.CacheState); err != nil {
 			return err
 		}
@@ -41,7 +51,7 @@ func runTrial(ctx context.Context, options *Options, report contract.Reporter, d
 	if err := report.Started(number, warmup, time.Now()); err != nil {
 		return err
 	}
-	trial, err := measure(ctx, options, digest)
+	trial, err := measure(ctx, options, server, t.digest)
 	if err != nil {
 		return err
 	}
@@ -50,6 +60,19 @@ func runTrial(ctx context.Context, options *Options, report contract.Reporter, d
 		trial.Server = options.Agent.End(ctx)
 	}
 	return report.Ended(trial)
+}
+
+// reportUnknown tells of a trial whose server was not found, so that its clock never ran.
+func reportUnknown(options *Options, report contract.Reporter, failure *contract.Failure, number int, warmup bool) error {
+	now := time.Now()
+	if err := report.Started(number, warmup, now); err != nil {
+		return err
+	}
+	downloads := int64(options.Concurrency)
+	return report.Ended(contract.Trial{
+		Trial: number, Warmup: warmup, Outcome: contract.Failed, Failure: failure, StartTime: contract.FormatTime(now),
+		Transfer: &contract.Transfer{Downloads: downloads, Errors: downloads, RetryCauses: map[string]int64{}},
+	})
 }
 
 // expectedDigest asks the server for the SHA-256 of the file, if it is to be compared, as often as a download may.

@@ -63,23 +63,23 @@ func newServer(t *testing.T, spoil spoiler) *server {
 }
 
 // faulty starts a server of plain HTTP, and gives the options to download from it.
-func faulty(t *testing.T, spoil spoiler) (*server, *Options) {
+func faulty(t *testing.T, spoil spoiler) (*server, *asked) {
 	t.Helper()
 	made := newServer(t, spoil)
 	made.Start()
 	return made, made.options(t)
 }
 
-func (s *server) options(t *testing.T) *Options {
+func (s *server) options(t *testing.T) *asked {
 	t.Helper()
 	address, err := url.Parse(s.URL + "/file.bin")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Options{
-		URL: address, Size: size, Series: contract.Series{First: 1, Last: 1}, Concurrency: 1, ReadTimeout: time.Second,
+	return &asked{First: 1, Last: 1, Options: Options{
+		URL: address, Size: size, Concurrency: 1, ReadTimeout: time.Second,
 		Attempts: 5, Wait: time.Millisecond, CacheState: "Natural",
-	}
+	}}
 }
 
 func (s *server) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
@@ -162,10 +162,29 @@ func (c *collected) Ended(trial contract.Trial) error {
 	return nil
 }
 
-func run(t *testing.T, options *Options) []contract.Trial {
+func (c *collected) Of(int) contract.Reporter { return c }
+
+// asked are trials of one server.
+type asked struct {
+	Options
+	First, Last, Warmup int
+}
+
+func (a *asked) run(ctx context.Context, report contract.Report) error {
+	series := &contract.Series{Subjects: []contract.Subject{{Target: &Target{Options: &a.Options}}}}
+	for number := range a.Warmup {
+		series.Turns = append(series.Turns, contract.Turn{Number: number + 1, Warmup: true})
+	}
+	for number := a.First; number <= a.Last; number++ {
+		series.Turns = append(series.Turns, contract.Turn{Number: number})
+	}
+	return series.Run(ctx, report)
+}
+
+func run(t *testing.T, options *asked) []contract.Trial {
 	t.Helper()
 	report := &collected{}
-	if err := Run(context.Background(), options, report); err != nil {
+	if err := options.run(context.Background(), report); err != nil {
 		t.Fatal(err)
 	}
 	return report.trials

@@ -50,17 +50,17 @@ func TestAPauseShorterThanTheTimeoutIsNoStall(t *testing.T) {
 			time.Sleep(pause)
 		}
 	})
-	for name, prepare := range map[string]func(t *testing.T) *Options{
-		"dropped": func(t *testing.T) *Options {
+	for name, prepare := range map[string]func(t *testing.T) *asked{
+		"dropped": func(t *testing.T) *asked {
 			_, options := faulty(t, trickle)
 			return options
 		},
-		"digest": func(t *testing.T) *Options {
+		"digest": func(t *testing.T) *asked {
 			_, options := faulty(t, trickle)
 			options.VerifyDigest = true
 			return options
 		},
-		"TLS": func(t *testing.T) *Options {
+		"TLS": func(t *testing.T) *asked {
 			server, caFile := secured(t, tls.VersionTLS13, trickle)
 			return server.secure(t, "TLSv1.3", caFile, "example.com")
 		},

@@ -14,7 +14,13 @@ import (
 
 // TextReport shows trials to a person.
 type TextReport struct {
+	out   io.Writer
+	cases []*caseReport
+}
+
+type caseReport struct {
 	out     io.Writer
+	number  int
 	seconds []float64
 	bytes   int64
 	failed  int
@@ -22,15 +28,36 @@ type TextReport struct {
 }
 
 // NewTextReport writes to out.
-func NewTextReport(out io.Writer) *TextReport {
-	return &TextReport{out: out, retries: map[string]int64{}}
+func NewTextReport(out io.Writer) *TextReport { return &TextReport{out: out} }
+
+// Of shows the trials of a case.
+func (r *TextReport) Of(number int) contract.Reporter {
+	for _, known := range r.cases {
+		if known.number == number {
+			return known
+		}
+	}
+	one := &caseReport{out: r.out, number: number, retries: map[string]int64{}}
+	r.cases = append(r.cases, one)
+	return one
+}
+
+// prefix names the case, if it has a number.
+func (r *caseReport) prefix() string {
+	if r.number == 0 {
+		return ""
+	}
+	return fmt.Sprintf("case %d, ", r.number)
 }
 
 // Started says nothing: a person waits for the end.
-func (*TextReport) Started(int, bool, time.Time) error { return nil }
+func (*caseReport) Started(int, bool, time.Time) error { return nil }
 
 // Ended shows a trial.
-func (r *TextReport) Ended(trial contract.Trial) error {
+func (r *caseReport) Ended(trial contract.Trial) error {
+	if trial.Transfer == nil {
+		trial.Transfer = &contract.Transfer{}
+	}
 	if !trial.Warmup {
 		r.add(trial)
 	}
@@ -43,11 +70,11 @@ func (r *TextReport) Ended(trial contract.Trial) error {
 	if trial.Outcome == contract.Failed {
 		result = fmt.Sprintf("failed after %.3f s: %v", seconds, trial.Failure)
 	}
-	_, err := fmt.Fprintf(r.out, "%-10s %s  retries: %s\n", name, result, words(trial.Transfer.RetryCauses))
+	_, err := fmt.Fprintf(r.out, "%s%-10s %s  retries: %s\n", r.prefix(), name, result, words(trial.Transfer.RetryCauses))
 	return err
 }
 
-func (r *TextReport) add(trial contract.Trial) {
+func (r *caseReport) add(trial contract.Trial) {
 	for cause, number := range trial.Transfer.RetryCauses {
 		r.retries[cause] += number
 	}
@@ -61,8 +88,14 @@ func (r *TextReport) add(trial contract.Trial) {
 
 // Summarize shows what the trials say together.
 func (r *TextReport) Summarize() {
+	for _, one := range r.cases {
+		one.summarize()
+	}
+}
+
+func (r *caseReport) summarize() {
 	number := len(r.seconds)
-	fmt.Fprintf(r.out, "\n%d of %d trials completed; retries: %s\n", number, number+r.failed, words(r.retries))
+	fmt.Fprintf(r.out, "\n%s%d of %d trials completed; retries: %s\n", r.prefix(), number, number+r.failed, words(r.retries))
 	if number == 0 {
 		return
 	}

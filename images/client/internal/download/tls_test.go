@@ -36,7 +36,7 @@ func secured(t *testing.T, version uint16, spoil spoiler) (*server, string) {
 	return made, file
 }
 
-func (s *server) secure(t *testing.T, version, caFile, name string) *Options {
+func (s *server) secure(t *testing.T, version, caFile, name string) *asked {
 	t.Helper()
 	options := s.options(t)
 	var err error

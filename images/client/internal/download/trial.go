@@ -1,14 +1,17 @@
 package download
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
+	"tierbench.io/client/internal/computer"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/pause"
 	"tierbench.io/client/internal/usage"
@@ -21,14 +24,15 @@ type outcome struct {
 	retries  map[string]int64
 	longest  time.Duration
 	duration time.Duration
+	cipher   string
 	err      error // nil, a *contract.Failure, or context.Canceled
 }
 
 // fetch runs one download to its end: every byte, no attempts left, or an error that no attempt can mend.
-func fetch(ctx context.Context, options *Options, digest string) outcome {
+func fetch(ctx context.Context, options *Options, server target, digest string) outcome {
 	started := time.Now()
 	result := outcome{retries: map[string]int64{}}
-	download := &file{options: options}
+	download := &file{options: options, target: server}
 	if digest != "" {
 		download.digest = sha256.New()
 	}
@@ -51,11 +55,12 @@ func fetch(ctx context.Context, options *Options, digest string) outcome {
 			download.startOver()
 		}
 		if pause.For(ctx, options.Wait) != nil {
-			result.err = context.Canceled
+			result.err = context.Cause(ctx)
 			break
 		}
 	}
-	result.bytes, result.longest, result.duration = download.received, download.longest, time.Since(started)
+	result.bytes, result.longest, result.cipher = download.received, download.longest, download.cipher
+	result.duration = time.Since(started)
 	return result
 }
 
@@ -73,16 +78,19 @@ func verdict(err error, number int, options *Options) error {
 }
 
 // measure runs the downloads of one trial, all at once.
-func measure(ctx context.Context, options *Options, digest string) (contract.Trial, error) {
+func measure(ctx context.Context, options *Options, server target, digest string) (contract.Trial, error) {
 	outcomes := make([]outcome, options.Concurrency)
+	meter := computer.Own().Watch()
 	before := usage.CPU()
 	started := time.Now()
+	limited, cancel := options.limited(ctx)
+	defer cancel()
 	var group sync.WaitGroup
 	for index := range outcomes {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			outcomes[index] = fetch(ctx, options, digest)
+			outcomes[index] = fetch(limited, options, server, digest)
 		}()
 	}
 	group.Wait()
@@ -94,35 +102,67 @@ func measure(ctx context.Context, options *Options, digest string) (contract.Tri
 		Outcome:             contract.Completed,
 		StartTime:           contract.FormatTime(started),
 		DurationNanoseconds: elapsed.Nanoseconds(),
-		Client:              contract.ClientSample{CPUNanoseconds: cpu.Nanoseconds()},
+		Client: contract.ClientSample{
+			CPUNanoseconds:     cpu.Nanoseconds(),
+			CPULimitMillicores: cpuLimit(),
+			Computer:           meter.End(computer.Route(server.addresses[0].String())),
+		},
+		Transfer: summarize(outcomes),
 	}
-	summarize(&trial, outcomes, digest != "")
+	trial.Transfer.DNSNanoseconds, trial.Transfer.DigestVerified = server.lookup.Nanoseconds(), digest != ""
+	copied := options.copies()
+	trial.Transfer.Copied = &copied
+	judge(&trial, outcomes)
 	return trial, nil
 }
 
-func summarize(trial *contract.Trial, outcomes []outcome, verified bool) {
-	transfer := &contract.Transfer{Downloads: int64(len(outcomes)), RetryCauses: map[string]int64{}, DigestVerified: verified}
-	durations := []int64{}
+// limited is the context of a trial that may take so long, and no longer.
+func (o *Options) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.Limit == 0 {
+		return context.WithCancel(ctx)
+	}
+	message := fmt.Sprintf("the trial was ended at its limit of %v: does the server still send, and is the limit long enough for the file?", o.Limit)
+	return context.WithTimeoutCause(ctx, o.Limit, &contract.Failure{Reason: contract.TimedOut, Message: message})
+}
+
+// cpuLimit is what the downloads can use of CPUs at once, in thousandths of one: a download uses no more than one.
+func cpuLimit() int64 {
+	own := int64(runtime.GOMAXPROCS(0)) * 1000
+	if limit := computer.Own().CPULimit(); limit > 0 {
+		return min(own, limit)
+	}
+	return own
+}
+
+func summarize(outcomes []outcome) *contract.Transfer {
+	transfer := &contract.Transfer{Downloads: int64(len(outcomes)), RetryCauses: map[string]int64{}}
 	for _, one := range outcomes {
 		transfer.Bytes += one.bytes
-		transfer.DNSNanoseconds += one.phases.dns.Nanoseconds() / transfer.Downloads
 		transfer.ConnectNanoseconds += one.phases.connect.Nanoseconds() / transfer.Downloads
 		transfer.TLSNanoseconds += one.phases.tls.Nanoseconds() / transfer.Downloads
 		transfer.FirstByteNanoseconds += one.phases.firstByte.Nanoseconds() / transfer.Downloads
 		transfer.LongestStallNanoseconds = max(transfer.LongestStallNanoseconds, one.longest.Nanoseconds())
+		transfer.Cipher = cmp.Or(transfer.Cipher, one.cipher)
 		for cause, number := range one.retries {
 			transfer.Retries += number
 			transfer.RetryCauses[cause] += number
 		}
+	}
+	return transfer
+}
+
+// judge says of a trial whether its downloads came to their ends, and how long those took that did.
+func judge(trial *contract.Trial, outcomes []outcome) {
+	durations := []int64{}
+	for _, one := range outcomes {
 		var failure *contract.Failure
 		if errors.As(one.err, &failure) {
-			transfer.Errors++
+			trial.Transfer.Errors++
 			trial.Outcome, trial.Failure = contract.Failed, failure
 			continue
 		}
 		durations = append(durations, one.duration.Nanoseconds())
 	}
-	trial.Transfer = transfer
 	if len(durations) > 0 {
 		trial.Distributions = &contract.Distributions{DownloadDuration: contract.NewHistogram(durations)}
 	}

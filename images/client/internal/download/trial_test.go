@@ -115,7 +115,7 @@ func TestInterruptionEndsAtOnce(t *testing.T) {
 			options.ReadTimeout, options.Wait = time.Minute, time.Minute
 			started := time.Now()
 			report := &collected{}
-			if err := Run(ctx, options, report); !errors.Is(err, context.Canceled) || len(report.trials) != 0 {
+			if err := options.run(ctx, report); !errors.Is(err, context.Canceled) || len(report.trials) != 0 {
 				t.Errorf("%v, %d trials", err, len(report.trials))
 			}
 			if took := time.Since(started); took > 10*time.Second {
@@ -138,7 +138,7 @@ func TestNoDigestIsAReason(t *testing.T) {
 			made.Config.Handler = http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) { spoil(writer) })
 			options.VerifyDigest = true
 			var failure *contract.Failure
-			if err := Run(context.Background(), options, &collected{}); !errors.As(err, &failure) || failure.Reason != "NoDigest" {
+			if err := options.run(context.Background(), &collected{}); !errors.As(err, &failure) || failure.Reason != "NoDigest" {
 				t.Errorf("%v", err)
 			}
 		})

@@ -18,31 +18,58 @@ type Link struct {
 	net.Conn
 	TCP       *net.TCPConn
 	Handshake time.Duration // of TLS
+	Cipher    string        // of TLS
 }
 
-// Open connects to HOST:PORT. A connection whose other side takes nothing for as long as the patience ends.
-func Open(ctx context.Context, address string, config *tls.Config, patience time.Duration) (*Link, error) {
+// Asked says how to connect.
+type Asked struct {
+	Address  string        // HOST:PORT
+	TLS      *tls.Config   // nil without
+	Patience time.Duration // for another side that takes nothing
+	Quick    bool          // for a light load
+}
+
+// Open connects. A connection whose other side takes nothing for as long as the patience ends.
+func Open(ctx context.Context, asked Asked) (*Link, error) {
 	limit, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
-	plain, err := (&net.Dialer{}).DialContext(limit, "tcp", address)
+	plain, err := (&net.Dialer{}).DialContext(limit, "tcp", asked.Address)
 	if err != nil {
 		return nil, err
 	}
 	tcp := plain.(*net.TCPConn) // Go sets TCP_NODELAY
-	if err := limitSilence(tcp, patience); err != nil {
+	over := net.Conn(tcp)
+	err = limitSilence(tcp, asked.Patience)
+	if err == nil && asked.Quick {
+		over, err = newQuick(tcp)
+	}
+	if err != nil {
 		tcp.Close()
 		return nil, err
 	}
-	if config == nil {
-		return &Link{Conn: tcp, TCP: tcp}, nil
+	if asked.TLS == nil {
+		return &Link{Conn: over, TCP: tcp}, nil
 	}
 	started := time.Now()
-	secured := tls.Client(tcp, config)
+	secured := tls.Client(over, asked.TLS)
 	if err := secured.HandshakeContext(limit); err != nil {
 		tcp.Close()
 		return nil, err
 	}
-	return &Link{secured, tcp, time.Since(started)}, nil
+	took := time.Since(started)
+	return &Link{secured, tcp, took, tls.CipherSuiteName(secured.ConnectionState().CipherSuite)}, nil
+}
+
+// Congestion is the algorithm of its congestion control; empty if the kernel does not tell.
+func (l *Link) Congestion() (name string) {
+	raw, err := l.TCP.SyscallConn()
+	if err != nil {
+		return ""
+	}
+	_ = raw.Control(func(descriptor uintptr) {
+		name, _ = unix.GetsockoptString(int(descriptor), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+	})
+	return name
 }
 
 func limitSilence(tcp *net.TCPConn, patience time.Duration) error {

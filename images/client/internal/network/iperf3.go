@@ -22,7 +22,10 @@ const (
 // iperf3Report is what iperf3 --json prints, as far as it is read.
 type iperf3Report struct {
 	Error string `json:"error"`
-	End   struct {
+	Start struct {
+		Version string `json:"version"`
+	} `json:"start"`
+	End struct {
 		Sent            *iperf3Sum `json:"sum_sent"`
 		Received        *iperf3Sum `json:"sum_received"`
 		ReverseSent     *iperf3Sum `json:"sum_sent_bidir_reverse"`
@@ -52,10 +55,11 @@ func (s *iperf3Sum) isPossible() bool {
 	return s.Seconds >= 0 && s.Seconds < 1e6 && s.BitsPerSecond >= 0 && s.BitsPerSecond < 1e15 && s.Bytes >= 0
 }
 
-// traffic is what iperf3 moved; took is how long its senders sent.
+// traffic is what iperf3 moved; took is how long its senders sent, threads how many moved it at either side.
 type traffic struct {
 	upload, download *contract.Flow
 	took             time.Duration
+	threads          int
 }
 
 // transmit makes the load of one trial. An error is a *contract.Failure or context.Canceled.
@@ -120,8 +124,24 @@ func readIperf3(written, complaint []byte, direction, protocol string) (traffic,
 		}
 		*way.OutOfOrderPackets += stream.UDP.OutOfOrder
 	}
-	return traffic{forward, reverse, time.Duration(end.Sent.Seconds * float64(time.Second))}, nil
+	took := time.Duration(end.Sent.Seconds * float64(time.Second))
+	return traffic{forward, reverse, took, threads(report.Start.Version, len(end.Streams))}, nil
 }
+
+// threads that move so many streams. Since version 3.16 each stream has one of its own, before that one has all.
+func threads(version string, streams int) int {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "iperf %d.%d", &major, &minor); err != nil {
+		return 0
+	}
+	if major > 3 || (major == 3 && minor >= 16) {
+		return streams
+	}
+	return 1
+}
+
+// withThreads is the part of a limit, in thousandths of a CPU, that a program of so many threads can use. 0: not known.
+func withThreads(limit int64, threads int) int64 { return min(limit, 1000*int64(threads)) }
 
 // flow of one direction: throughput is what the receiver got, retransmits are what the sender counted.
 func flow(sent, received *iperf3Sum, protocol string) *contract.Flow {

@@ -92,3 +92,17 @@ func TestTheRateOfUDPIsThatOfAllStreams(t *testing.T) {
 		t.Errorf("%v", arguments)
 	}
 }
+
+func TestAnIperf3HasAThreadAStreamSince316(t *testing.T) {
+	for version, wanted := range map[string]int{"iperf 3.12": 1, "iperf 3.15": 1, "iperf 3.16": 4, "iperf 3.18+": 4, "iperf 4.0": 4, "": 0} {
+		if found := threads(version, 4); found != wanted {
+			t.Errorf("%s: %d threads", version, found)
+		}
+	}
+	if seen, err := readIperf3(captured(t, "tcp-both.json"), nil, Both, TCP); err != nil || seen.threads != 1 {
+		t.Errorf("%d threads, %v", seen.threads, err)
+	}
+	if withThreads(16_000, 1) != 1000 || withThreads(500, 4) != 500 || withThreads(0, 4) != 0 {
+		t.Error("a limit is neither the program's nor the computer's")
+	}
+}

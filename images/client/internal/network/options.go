@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/beside"
-	"tierbench.io/client/internal/contract"
 )
 
 // Directions of the load, as the client sees them.
@@ -21,10 +20,8 @@ const (
 	UDP = "UDP"
 )
 
-// Options of a series of trials.
+// Options of trials with one iperf3 server.
 type Options struct {
-	contract.Series
-
 	Host          string // of the iperf3 server
 	Port          uint16
 	Protocol      string

@@ -12,7 +12,10 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-const answering = 10 * time.Second // that the last request may wait for its answer
+const (
+	answering  = 10 * time.Second // that the last request may wait for its answer
+	pingFailed = "PingFailed"     // of a trial: the next may find the network again
+)
 
 var (
 	echoLine    = regexp.MustCompile(`^\d+ bytes from .* time=(\d+(?:\.\d+)?) ms( \(DUP!\))?$`)
@@ -29,7 +32,7 @@ func ping(ctx context.Context, options *Ping) (*contract.Echoes, *contract.Histo
 	limit := time.Duration(options.Count)*options.Interval + 2*answering
 	written, complaint, err := run(ctx, limit, "ping", "-n", "-c", strconv.Itoa(options.Count), "-i", seconds, "-s", strconv.Itoa(options.Size), options.Host)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, nil, &contract.Failure{Reason: "PingFailed", Message: fmt.Sprintf("ping did not end within %v", limit)}
+		return nil, nil, &contract.Failure{Reason: pingFailed, Message: fmt.Sprintf("ping did not end within %v", limit)}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -84,5 +87,5 @@ func pingFailure(complaint string) *contract.Failure {
 		return &contract.Failure{Reason: "PingNotPermitted", Message: complaint + ": allow the sysctl net.ipv4.ping_group_range to pods of this " +
 			"namespace (it is a safe one), or the capability NET_RAW to ping on the node, or set ping.count to 0"}
 	}
-	return &contract.Failure{Reason: "PingFailed", Message: strings.ReplaceAll(complaint, "\n", "; ")}
+	return &contract.Failure{Reason: pingFailed, Message: strings.ReplaceAll(complaint, "\n", "; ")}
 }

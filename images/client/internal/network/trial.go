@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"strconv"
 	"time"
 
 	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/computer"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/pause"
 	"tierbench.io/client/internal/tcptrace"
@@ -20,17 +23,18 @@ const (
 	untilStart = 10 * time.Minute
 )
 
-// Run runs warm-up trials and then those that options ask for. Trials that fail are reported like others; an error is
-// what ends the whole series early: a *contract.Failure, or context.Canceled.
-func Run(ctx context.Context, options *Options, report contract.Reporter) error {
-	return options.Each(func(number int, warmup bool) error {
-		return runTrial(ctx, options, report, number, warmup)
-	})
-}
+// Target is an iperf3 server, and a host that answers ping.
+type Target struct{ Options *Options }
 
-func runTrial(ctx context.Context, options *Options, report contract.Reporter, number int, warmup bool) error {
-	echoes, histogram, err := ping(ctx, &options.Ping)
-	if err != nil {
+// Prepare does nothing: iperf3 is asked again while it is not ready.
+func (t *Target) Prepare(context.Context) error { return nil }
+
+// Trial runs ping and iperf3 once.
+func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int, warmup bool) error {
+	options, began := t.Options, time.Now()
+	echoes, histogram, err := pingTogether(ctx, options, number, warmup)
+	var unanswered *contract.Failure
+	if err != nil && !(errors.As(err, &unanswered) && unanswered.Reason == pingFailed) {
 		return err
 	}
 	observed := false
@@ -39,56 +43,86 @@ func runTrial(ctx context.Context, options *Options, report contract.Reporter, n
 			return err
 		}
 	}
-	if err := meet(ctx, options, number, warmup); err != nil {
+	meter := computer.Own().Watch()
+	if err := meet(ctx, options, "", number, warmup); err != nil {
 		return err
 	}
 	together := time.Now()
 	if err := report.Started(number, warmup, together); err != nil {
 		return err
 	}
-	trial, err := load(ctx, options, together)
+	if unanswered != nil {
+		return report.Ended(withoutLoad(unanswered, number, warmup, began))
+	}
+	trial, threads, err := load(ctx, options, together)
 	if err != nil {
 		return err
 	}
 	trial.Trial, trial.Warmup, trial.Network.Ping = number, warmup, echoes
+	trial.Client.Computer = meter.End(computer.Route(net.JoinHostPort(options.Host, strconv.Itoa(int(options.Port)))))
 	if histogram != nil {
 		trial.Distributions = &contract.Distributions{Ping: histogram}
 	}
 	if observed {
-		observe(&trial, options.Agent.EndTracing(ctx))
+		observe(&trial, options.Agent.EndTracing(ctx), threads)
 	}
 	return report.Ended(trial)
 }
 
-// observe adds what the agent beside the server saw.
-func observe(trial *contract.Trial, ending *beside.Ending) {
+// pingTogether sends echo requests while no client makes load: each comes to the barrier once its last load has ended, and
+// none begins the next before all have come to the other one.
+func pingTogether(ctx context.Context, options *Options, number int, warmup bool) (*contract.Echoes, *contract.Histogram, error) {
+	if options.Ping.Count == 0 {
+		return nil, nil, nil
+	}
+	if err := meet(ctx, options, "ping-", number, warmup); err != nil {
+		return nil, nil, err
+	}
+	return ping(ctx, &options.Ping)
+}
+
+// withoutLoad is a trial whose ping has failed.
+func withoutLoad(failure *contract.Failure, number int, warmup bool, began time.Time) contract.Trial {
+	return contract.Trial{
+		Trial: number, Warmup: warmup, Outcome: contract.Failed, Failure: failure, StartTime: contract.FormatTime(began),
+		DurationNanoseconds: time.Since(began).Nanoseconds(), Network: &contract.Network{},
+	}
+}
+
+// observe adds what the agent beside the server saw. The server is the same iperf3, with as many threads.
+func observe(trial *contract.Trial, ending *beside.Ending, threads int) {
 	if ending == nil {
 		return
 	}
 	trial.Server = &ending.ServerSample
+	if limit := trial.Server.CPULimitMillicores; limit != nil && threads > 0 {
+		*limit = withThreads(*limit, threads)
+	}
 	if ending.TCP != nil && trial.Network.Download != nil {
 		trial.Network.Download.TCP = ending.TCP
 		trial.Traces = append(trial.Traces, contract.Trace{Side: contract.ServerSide, Data: ending.Trace})
 	}
 }
 
-// meet waits for the other clients, so that all begin at once. Nobody waits at the end: what was measured beside a client
-// that was lost is told all the same.
-func meet(ctx context.Context, options *Options, number int, warmup bool) error {
+// meet waits for the other clients, so that all begin at once. A trial is told of before its client waits again: what was
+// measured beside a client that was lost is kept.
+func meet(ctx context.Context, options *Options, before string, number int, warmup bool) error {
 	if options.Parts < 2 {
 		return nil
 	}
-	name := fmt.Sprintf("%s-t%d", options.Barrier, number)
+	kind := "t"
 	if warmup {
-		name = fmt.Sprintf("%s-w%d", options.Barrier, number)
+		kind = "w"
 	}
+	name := fmt.Sprintf("%s-%s%s%d", options.Barrier, before, kind, number)
 	return options.Agent.Meet(ctx, name, options.Part, options.Parts, untilStart)
 }
 
 // load makes the load of one trial; what the server refuses is tried again while it may become ready. Clients that measure
 // at once tell how long after their common start theirs began: by the kernel where this side's TCP is traced, for iperf3
-// agrees with its server first, over a link that the others may fill already; else by the start of iperf3.
-func load(ctx context.Context, options *Options, together time.Time) (contract.Trial, error) {
+// agrees with its server first, over a link that the others may fill already; else by the start of iperf3. threads are
+// those that sent or received.
+func load(ctx context.Context, options *Options, together time.Time) (trial contract.Trial, threads int, err error) {
 	for deadline := time.Now().Add(options.Ready); ; {
 		started, cpu := time.Now(), usage.ProgramsCPU()
 		watched := watch(options)
@@ -97,16 +131,19 @@ func load(ctx context.Context, options *Options, together time.Time) (contract.T
 		var failure *contract.Failure
 		switch {
 		case err != nil && !errors.As(err, &failure):
-			return contract.Trial{}, err
+			return contract.Trial{}, 0, err
 		case failure != nil && mayPass(failure) && time.Now().Before(deadline):
 			if err := pause.For(ctx, retryPause); err != nil {
-				return contract.Trial{}, context.Canceled
+				return contract.Trial{}, 0, context.Canceled
 			}
 			continue
 		}
-		trial := contract.Trial{
+		trial = contract.Trial{
 			Outcome: contract.Completed, StartTime: contract.FormatTime(started), DurationNanoseconds: seen.took.Nanoseconds(),
-			Client:  contract.ClientSample{CPUNanoseconds: (usage.ProgramsCPU() - cpu).Nanoseconds()},
+			Client: contract.ClientSample{
+				CPUNanoseconds:     (usage.ProgramsCPU() - cpu).Nanoseconds(),
+				CPULimitMillicores: withThreads(computer.Own().CPULimit(), seen.threads),
+			},
 			Network: &contract.Network{Upload: seen.upload, Download: seen.download}, Traces: own.traces,
 		}
 		if seen.upload != nil {
@@ -123,7 +160,7 @@ func load(ctx context.Context, options *Options, together time.Time) (contract.T
 		if failure != nil {
 			trial.Outcome, trial.Failure, trial.DurationNanoseconds = contract.Failed, failure, time.Since(started).Nanoseconds()
 		}
-		return trial, nil
+		return trial, seen.threads, nil
 	}
 }
 

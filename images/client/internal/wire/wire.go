@@ -41,12 +41,27 @@ func Read(conn *net.TCPConn) (Counters, error) {
 	if err != nil {
 		return Counters{}, err
 	}
-	segment, syn := headers(conn.RemoteAddr(), info.Options&optionTimestamp != 0)
+	return count(info, conn.RemoteAddr()), nil
+}
+
+func count(info *unix.TCPInfo, remote net.Addr) Counters {
+	segment, syn := headers(remote, info.Options&optionTimestamp != 0)
 	return Counters{
-		SentBytes:     int64(info.Bytes_sent) + int64(info.Segs_out)*segment + syn,
+		SentBytes:     sent(info) + int64(info.Segs_out)*segment + syn,
 		ReceivedBytes: int64(info.Bytes_received) + int64(info.Segs_in)*segment + syn,
 		Retransmits:   int64(info.Total_retrans),
-	}, nil
+	}
+}
+
+// sent is the payload that left, what was sent again included. Kernels before 4.19 do not count it: there it is what was
+// acknowledged, the SYN taken off, and segments that were not, or were sent again, as if they were full.
+func sent(info *unix.TCPInfo) int64 {
+	if info.Bytes_sent > 0 || info.Bytes_acked == 0 {
+		return int64(info.Bytes_sent)
+	}
+	whole := int64(info.Snd_mss)
+	acknowledged := int64(info.Bytes_acked) - 1
+	return min(acknowledged+int64(info.Unacked+info.Total_retrans)*whole, max(acknowledged, int64(info.Data_segs_out)*whole))
 }
 
 func info(raw syscall.RawConn) (*unix.TCPInfo, error) {

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tierbench.io/client/internal/agent"
+	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/contracttest"
+)
+
+// replacePing lets a script take the place of ping; in it $PING is the real one.
+func replacePing(t *testing.T, script string) {
+	t.Helper()
+	real, err := exec.LookPath("ping")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "ping"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PING", real)
+	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
+}
+
+// TestNobodyPingsWhileAnotherClientMakesLoad lets one client's load last longer than the other's.
+func TestNobodyPingsWhileAnotherClientMakesLoad(t *testing.T) {
+	record := filepath.Join(t.TempDir(), "pings")
+	replacePing(t, `echo "$(date +%s%N) $*" >> `+record+"\nexec $PING \"$@\"\n")
+	beside, err := agent.New(agent.Options{Token: "secret", Interval: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listening := httptest.NewServer(beside.Handler())
+	t.Cleanup(listening.Close)
+	token := filepath.Join(t.TempDir(), "token")
+	write(t, token, "secret")
+	var outs [2]bytes.Buffer
+	var clients [2]*exec.Cmd
+	var logs [2]string
+	for part := range clients {
+		logs[part] = filepath.Join(t.TempDir(), "log")
+		clients[part] = process(t, &outs[part], startIperf3(t).arguments("--agent="+listening.URL, "--agent-token-file="+token, "--barrier=b", "--parts=2",
+			"--trials=1-2", "--output=json", "--termination-log="+logs[part], fmt.Sprintf("--part=%d", part), fmt.Sprintf("--ping-size=%d", 60+part),
+			fmt.Sprintf("--duration-seconds=%d", 3-2*part))...)
+	}
+	var trials [2][]contract.Trial
+	for part, client := range clients {
+		if code := exitCode(t, client); code != 0 {
+			t.Fatalf("part %d: exit code %d", part, code)
+		}
+		trials[part], _ = contracttest.Check(t, outs[part].Bytes(), read(t, logs[part]))
+	}
+	started, err := time.Parse(time.RFC3339Nano, trials[0][0].StartTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := started.Add(time.Duration(trials[0][0].DurationNanoseconds))
+	if pings := pingsOfSize(t, record, 61); len(pings) != 2 || pings[1].Before(ended) {
+		t.Errorf("the other client's load ended at %v, these pings began: %v", ended, pings)
+	}
+}
+
+func pingsOfSize(t *testing.T, record string, size int) []time.Time {
+	t.Helper()
+	found := []time.Time{}
+	for line := range strings.Lines(string(read(t, record))) {
+		digits, arguments, _ := strings.Cut(line, " ")
+		since, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(arguments, fmt.Sprintf("-s %d ", size)) {
+			found = append(found, time.Unix(0, since))
+		}
+	}
+	return found
+}
+
+func TestAPingWithoutASummaryFailsItsTrialAlone(t *testing.T) {
+	before := filepath.Join(t.TempDir(), "before")
+	replacePing(t, "[ -e "+before+" ] && exec $PING \"$@\"\ntouch "+before+"\necho 'ping: connect: Network is unreachable' >&2\nexit 2\n")
+	code, trials, seal := sealed(t, startIperf3(t).arguments("--trials=1-2")...)
+	if code != 0 || seal.Failure != nil || len(trials) != 2 {
+		t.Fatalf("exit code %d, %+v, %+v", code, seal.Failure, trials)
+	}
+	if failure := trials[0].Failure; failure == nil || failure.Reason != "PingFailed" || !strings.Contains(failure.Message, "unreachable") {
+		t.Errorf("%+v", failure)
+	}
+	if trials[1].Outcome != contract.Completed || trials[1].Network.Ping == nil {
+		t.Errorf("%+v", trials[1])
+	}
+}
+
+func TestIPv6IsMeasuredLikeIPv4(t *testing.T) {
+	t.Parallel()
+	port := freePort(t)
+	server := exec.Command("iperf3", "--server", "--bind", "::1", "--port", fmt.Sprint(port), "--one-off")
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
+	_, trials, _ := sealed(t, "network", fmt.Sprintf("--server=[::1]:%d", port), "--duration-seconds=1", "--ping-count=2", "--ping-interval-milliseconds=10")
+	if trial := trials[0]; trial.Failure != nil || trial.Network.Ping.Received != 2 || trial.Network.Upload.ReceivedBytes == 0 {
+		t.Errorf("%+v, %+v", trial.Failure, trial.Network)
+	}
+}
+
+func TestAClientTellsOfItsComputerAndItsLimit(t *testing.T) {
+	t.Parallel()
+	server := startIperf3(t)
+	_, trials, _ := sealed(t, append(server.observed(t), "--streams=2")...)
+	client, beside := trials[0].Client, trials[0].Server
+	if client.Computer == nil || client.Computer.Interface != "lo" || client.Computer.CongestionControl == "" || beside.Computer.Interface != "lo" {
+		t.Errorf("client %+v, server %+v", client.Computer, beside.Computer)
+	}
+	if client.CPULimitMillicores < 1 || client.CPULimitMillicores > 2000 || *beside.CPULimitMillicores != client.CPULimitMillicores {
+		t.Errorf("client %d, server %d thousandths of a CPU", client.CPULimitMillicores, *beside.CPULimitMillicores)
+	}
+}

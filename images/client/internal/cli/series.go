@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/contract"
+)
+
+// seriesFlags say which trials are run, in which order. Flags of targets are given once, and hold for all, or once for each
+// target.
+type seriesFlags struct {
+	trials                string
+	warmup                int
+	cases, deadlines      []int
+	agent, agentTokenFile []string
+}
+
+func (f *seriesFlags) add(set *pflag.FlagSet) {
+	set.StringVar(&f.trials, "trials", "1-1", "trials to run, in order: FIRST-LAST of each target in turn, or CASE:TRIAL,CASE:TRIAL,…")
+	set.IntVar(&f.warmup, "warmup", 0, "trials of each target before them that do not count")
+	set.IntSliceVar(&f.cases, "case", nil, "number by which the trials of a target are told from others'; again for each")
+	set.IntSliceVar(&f.deadlines, "deadline-seconds", nil, "how long all trials of a target may take together; again for each")
+	set.StringArrayVar(&f.agent, "agent", nil, "URL of the agent beside the server; again for each target")
+	set.StringArrayVar(&f.agentTokenFile, "agent-token-file", nil, "file with the agent's token; again for each target")
+}
+
+// of is the value of a flag for one of the targets.
+func of[Value any](values []Value, target int) Value {
+	var none Value
+	switch {
+	case len(values) == 0:
+		return none
+	case len(values) == 1:
+		return values[0]
+	}
+	return values[target]
+}
+
+// series are the trials of as many targets as are made.
+func (f *seriesFlags) series(number int, target func(index int, agent *beside.Agent) (contract.Target, error)) (*contract.Series, error) {
+	if f.warmup < 0 {
+		return nil, errors.New("--warmup cannot be negative")
+	}
+	cases, err := f.numbers(number)
+	if err != nil {
+		return nil, err
+	}
+	counted, err := parseTurns(f.trials, cases)
+	if err != nil {
+		return nil, err
+	}
+	series := &contract.Series{}
+	for index := range number {
+		agent, err := connectAgent(of(f.agent, index), of(f.agentTokenFile, index))
+		if err != nil {
+			return nil, err
+		}
+		made, err := target(index, agent)
+		if err != nil {
+			return nil, err
+		}
+		deadline := time.Duration(of(f.deadlines, index)) * time.Second
+		series.Subjects = append(series.Subjects, contract.Subject{Target: made, Case: cases[index], Deadline: deadline})
+	}
+	for trial := range f.warmup {
+		for index := range number {
+			series.Turns = append(series.Turns, contract.Turn{Subject: index, Number: trial + 1, Warmup: true})
+		}
+	}
+	series.Turns = append(series.Turns, counted...)
+	return series, nil
+}
+
+// numbers of the cases: those given, else 1, 2, 3 … for several, and none for one.
+func (f *seriesFlags) numbers(number int) ([]int, error) {
+	for flag, given := range map[string]int{
+		"case": len(f.cases), "deadline-seconds": len(f.deadlines), "agent": len(f.agent), "agent-token-file": len(f.agentTokenFile),
+	} {
+		if err := perTarget(flag, given, number); err != nil {
+			return nil, err
+		}
+	}
+	cases := f.cases
+	if len(cases) == 0 && number == 1 {
+		return []int{0}, nil
+	}
+	for index := len(cases); index < number && len(f.cases) == 0; index++ {
+		cases = append(cases, index+1)
+	}
+	sorted := slices.Sorted(slices.Values(cases))
+	if len(slices.Compact(sorted)) != number || sorted[0] < 1 {
+		return nil, fmt.Errorf("--case is %v: write another number above 0 for each of the %d targets", f.cases, number)
+	}
+	return cases, nil
+}
+
+// perTarget refuses a flag that is given neither once nor for each target.
+func perTarget(flag string, given, targets int) error {
+	if given > 1 && given != targets {
+		return fmt.Errorf("--%s is given %d times for %d targets: give it once, or for each", flag, given, targets)
+	}
+	return nil
+}
+
+// parseTurns reads FIRST-LAST, of all cases in turn, and CASE:TRIAL; several of them with commas between.
+func parseTurns(text string, cases []int) ([]contract.Turn, error) {
+	var turns []contract.Turn
+	for item := range strings.SplitSeq(text, ",") {
+		given, trials, isOfOne := strings.Cut(item, ":")
+		of := cases
+		if isOfOne {
+			number, err := strconv.Atoi(given)
+			if err != nil || !slices.Contains(cases, number) {
+				return nil, fmt.Errorf("--trials has %q: there is no --case %s", item, given)
+			}
+			of = []int{number}
+		} else {
+			trials = item
+		}
+		first, last, err := parseRange(trials)
+		if err != nil {
+			return nil, err
+		}
+		for trial := first; trial <= last; trial++ {
+			for _, number := range of {
+				turns = append(turns, contract.Turn{Subject: slices.Index(cases, number), Number: trial})
+			}
+		}
+	}
+	return turns, nil
+}
+
+func parseRange(text string) (first, last int, err error) {
+	begin, end, isRange := strings.Cut(text, "-")
+	if !isRange {
+		end = begin
+	}
+	first, firstErr := strconv.Atoi(begin)
+	last, lastErr := strconv.Atoi(end)
+	if firstErr != nil || lastErr != nil || first < 1 || last < first {
+		return 0, 0, fmt.Errorf("--trials is %q: write FIRST-LAST, for example 1-10", text)
+	}
+	return first, last, nil
+}

@@ -1,0 +1,68 @@
+package link
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"time"
+)
+
+func quickTo(t *testing.T, serve func(net.Conn)) *Link {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		if conn, err := listener.Accept(); err == nil {
+			serve(conn)
+			conn.Close()
+		}
+	}()
+	made, err := Open(context.Background(), Asked{Address: listener.Addr().String(), Patience: time.Minute, Quick: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { made.Close() })
+	return made
+}
+
+// TestMoreThanTheSocketsHoldComesBack: reads and writes have to wait for one another.
+func TestMoreThanTheSocketsHoldComesBack(t *testing.T) {
+	made := quickTo(t, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
+	sent := make([]byte, 32<<20)
+	_, _ = rand.Read(sent)
+	go func() {
+		_, _ = made.Write(sent)
+		_ = made.TCP.CloseWrite()
+	}()
+	back, err := io.ReadAll(made)
+	if err != nil || !bytes.Equal(back, sent) {
+		t.Errorf("%d bytes of %d came back: %v", len(back), len(sent), err)
+	}
+}
+
+func TestAQuickConnectionEndsAndExpires(t *testing.T) {
+	made := quickTo(t, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1)) })
+	_ = made.SetReadDeadline(time.Now().Add(time.Millisecond))
+	if _, err := made.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	_ = made.SetReadDeadline(time.Time{})
+	if _, err := made.Write([]byte{1}); err != nil {
+		t.Error(err)
+	}
+	if _, err := made.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("%v", err)
+	}
+	made.Close()
+	if _, err := made.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("%v", err)
+	}
+}
