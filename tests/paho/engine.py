@@ -15,7 +15,7 @@ from tests.paho.broker import Mosquitto
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "images/client/contract.schema.json").read_text())
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 
 _ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "images/paho/src")}
 

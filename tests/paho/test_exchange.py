@@ -36,8 +36,8 @@ def test_every_message_is_counted_once(run: Run, delivery: str) -> None:
         assert (counts["pairs"], counts["sent"], counts["received"]) == (2, 600, 600)
         assert (counts["acknowledged"], counts["errors"], counts["duplicated"]) == (acknowledged, 0, 0)
         assert (counts["sentBytes"], counts["encodedBytes"], counts["receivedBytes"]) == (600 * 1024,) * 3
-        assert trial["distributions"]["roundTrip"]["count"] == 600
-        assert trial["distributions"].get("acknowledge", {"count": 0})["count"] == acknowledged
+        assert trial["distributions"]["roundTrip"]["count"] + counts["discarded"] == 600
+        assert ("acknowledge" in trial["distributions"]) == (acknowledged > 0)
         assert 0 < trial["durationNanoseconds"] < counts["sessionNanoseconds"]
         assert trial["client"]["cpuLimitMillicores"] == 1000
 
@@ -69,7 +69,8 @@ def test_a_known_rate_takes_the_time_it_must(run: Run) -> None:
 
 def test_a_duration_ends_the_load(run: Run) -> None:
     trial = run(in_flight=None, interval_milliseconds=10, messages=None, duration_seconds=1, pairs=1).trials[0]
-    assert sums(trial)["sent"] == 100
+    counts = sums(trial)
+    assert counts["sent"] + counts["unsent"] == 100
 
 
 def test_what_leaves_late_counts_from_when_it_should_have_left(run: Run) -> None:
@@ -86,6 +87,13 @@ def test_tls(run: Run, broker: Mosquitto, version: str) -> None:
     counts = sums(trial)
     assert counts["received"] == 400
     assert counts["tlsNanoseconds"] > 0
+    assert (
+        counts["cipher"]
+        in {
+            "TLSv1.2": {"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"},
+            "TLSv1.3": {"TLS_AES_256_GCM_SHA384"},
+        }[version]
+    )
     assert counts["connectNanoseconds"] > 0
 
 
@@ -118,13 +126,14 @@ def test_bytes_on_the_wire_are_those_of_the_messages_and_their_headers(run: Run)
 
 def test_an_echo_sends_everything_back(broker: Mosquitto, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(TOKEN)
-    with serving() as (agent, came):
+    with serving() as (agent, asked):
         shared = {"agent": agent, "agent_token_file": tmp_path / "token", "barrier": "b", "parts": 2, "trials": "1-2"}
         publisher = Engine(tmp_path, *flags(broker, **shared, role="Publisher", part=0))
         echo = Engine(tmp_path, *flags(broker, **shared, role="Echo", part=1, warmup=0))
         published, echoed = publisher.said(), echo.said()
     assert (published.code, echoed.code) == (0, 0)
-    assert set(came) == {"b-t1", "b-t1-end", "b-t2", "b-t2-end"}
+    meetings = [f"b-t{trial}{place}" for trial in (1, 2) for place in ("", "-begin", "-end")]
+    assert [name for name, part in asked if part == 1] == meetings
     for trial in published.trials:
         assert sums(trial)["received"] == 400
         assert trial["server"] == {"cpuPartsPerMillion": 1}

@@ -19,13 +19,15 @@ Run = Callable[..., Said]
 
 
 @contextmanager
-def listening(broker: Mosquitto, on_message: Callable[[Client, object, MQTTMessage], None]) -> Iterator[None]:
-    """Another client that hears the messages of the first trial."""
+def listening(
+    broker: Mosquitto, on_message: Callable[[Client, object, MQTTMessage], None], trial: str = "t1"
+) -> Iterator[None]:
+    """Another client that hears the messages of a trial."""
     ready = Event()
     client = Client(CallbackAPIVersion.VERSION2)
     client.username_pw_set(USERNAME, PASSWORD)
     client.on_subscribe = lambda *_: ready.set()
-    client.on_connect = lambda client, *_: client.subscribe("tierbench/test/t1/#")
+    client.on_connect = lambda client, *_: client.subscribe(f"tierbench/test/{trial}/#")
     client.on_message = on_message
     client.connect("127.0.0.1", broker.plain)
     client.loop_start()

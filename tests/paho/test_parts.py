@@ -1,45 +1,19 @@
-"""The pure parts of the engine: payloads, envelope, books and buckets."""
+"""The pure parts of the engine: envelope, books and buckets."""
 
 import random
 import socket
 import struct
-import zlib
 
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from images.paho.src.tierbench_paho.envelope import Codec, CorruptError
 from images.paho.src.tierbench_paho.histogram import index_of
 from images.paho.src.tierbench_paho.ledger import Ledger
-from images.paho.src.tierbench_paho.payload import CONTENTS, content
+from images.paho.src.tierbench_paho.payload import contents
 from images.paho.src.tierbench_paho.wire import Counters, count
 from tierbench.results.histogram import index_of as operators_index
-
-SIZES = (2, 1024, 10_240, 100_000, 1_000_000)
-
-
-@pytest.mark.parametrize("kind", CONTENTS)
-@pytest.mark.parametrize("size", SIZES)
-def test_content_has_its_size_and_comes_again(kind: str, size: int) -> None:
-    assert len(content(kind, size, 1)) == size
-    assert content(kind, size, 1) == content(kind, size, 1)
-
-
-@pytest.mark.parametrize("percent", range(10, 100, 10))
-@pytest.mark.parametrize(("size", "points"), [(1024, 6), (10_240, 2), (100_000, 2), (1_000_000, 2)])
-def test_a_ratio_is_what_both_compressors_reach(percent: int, size: int, points: int) -> None:
-    plain = content(f"Ratio{percent}", size, 7)
-    gzip = len(zlib.compress(plain, 6, wbits=31))
-    zstd = len(zstandard.ZstdCompressor(level=3).compress(plain))
-    for compressed in (gzip, zstd):
-        assert 100 * compressed / size == pytest.approx(percent, abs=points)
-
-
-def test_random_does_not_compress_and_sensor_records_do() -> None:
-    assert len(zlib.compress(content("Random", 10_000, 1))) > 9_990
-    assert 0.05 < len(zlib.compress(content("SensorJSON", 10_000, 1))) / 10_000 < 0.4
 
 
 @given(st.integers(min_value=-1, max_value=2**50))
@@ -56,7 +30,7 @@ def test_bounds_of_buckets_are_the_operators(index: int) -> None:
 @pytest.mark.parametrize("compression", ["None", "Gzip", "Zstd:1"])
 @pytest.mark.parametrize("key", [None, bytes(16)])
 def test_what_was_encoded_is_decoded_or_refused(compression: str, key: bytes | None) -> None:
-    codec, plain = Codec(compression, key), content("SensorJSON", 1000, 1)
+    codec, plain = Codec(compression, key), contents("SensorJSON", 1000, 1, 1)
     encoded = codec.encode(plain)
     assert codec.decode(encoded) == plain
     if key is not None or compression == "Gzip":
@@ -106,7 +80,7 @@ def test_the_books_reconcile_whatever_happens() -> None:
             late = number + 1
     ledger.close()
     assert ledger.duplicated == copies
-    assert ledger.received == ledger.round_trip.count
+    assert ledger.received == ledger.series.times().round_trip.count
     assert ledger.lost == ledger.sent - ledger.received
 
 

@@ -1,9 +1,9 @@
 """The command line, the same as the native engine's."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 from .agent import Agent
@@ -11,10 +11,12 @@ from .contract import FailureError
 from .envelope import KEY_BYTES, parse_compression
 from .options import Barrier, Load, Message, Options, Pacing, Target
 from .payload import CONTENTS
+from .series import Series, Turn
 from .tls import VERSIONS, Context, client_context
 
 DELIVERIES: Final = ("AtMostOnce", "AtLeastOnce", "ExactlyOnce")
 ROLES: Final = ("Both", "Publisher", "Echo")
+TUNINGS: Final = ("Light", "Heavy")
 
 _PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
 _MAXIMUM_WINDOW: Final = 65_000  # a message of QoS 1 and 2 has one of 65535 numbers until it is acknowledged
@@ -41,7 +43,7 @@ def seal_file(arguments: Sequence[str]) -> Path | None:
     return found
 
 
-def parse(arguments: Sequence[str]) -> tuple[Options, str]:
+def parse(arguments: Sequence[str]) -> tuple[Series, str]:
     """What is asked for, and the form of the output: text or json.
 
     Raises:
@@ -49,7 +51,7 @@ def parse(arguments: Sequence[str]) -> tuple[Options, str]:
     """
     flags = _parser().parse_args(arguments)
     try:
-        return _options(flags), flags.output
+        return _series(flags), flags.output
     except (ValueError, OSError) as error:
         raise _usage(str(error)) from error
 
@@ -60,17 +62,24 @@ def _parser() -> argparse.ArgumentParser:
     parser = commands.add_parser(
         "broker", help="publish and receive, trial after trial, and measure each", allow_abbrev=False
     )
-    parser.add_argument("--url", required=True, help="mqtt://HOST:PORT or mqtts://HOST:PORT")
-    parser.add_argument("--username-file", type=Path)
-    parser.add_argument("--password-file", type=Path)
+    again: dict[str, Any] = {"action": "append"}  # once for each target, or once for all
+    parser.add_argument(
+        "--url", required=True, help="mqtt://HOST:PORT or mqtts://HOST:PORT; again for each target", **again
+    )
+    parser.add_argument("--case", type=_at_least(1), help="number that tells a target's trials from others'", **again)
+    parser.add_argument("--deadline-seconds", type=_at_least(1), help="of a target's trials together", **again)
+    parser.add_argument("--username-file", type=Path, **again)
+    parser.add_argument("--password-file", type=Path, **again)
     parser.add_argument("--tls", default="None", choices=("None", *VERSIONS), help="exactly this version")
-    parser.add_argument("--ca-file", type=Path, help="trust this CA instead of the system's")
+    parser.add_argument("--ca-file", type=Path, help="trust this CA instead of the system's", **again)
     parser.add_argument(
         "--server-name", default="", help="name that the broker's certificate must bear (the URL's host)"
     )
-    parser.add_argument("--topic", default="tierbench", help="messages of pair p of trial K go to TOPIC/tK/p")
-    parser.add_argument("--trials", default="1-1", help="numbers of the trials to run, FIRST-LAST")
-    parser.add_argument("--warmup", type=_at_least(0), default=0, help="trials before them that do not count")
+    parser.add_argument("--topic", help="messages of pair p of trial K go to TOPIC/tK/p", **again)
+    parser.add_argument(
+        "--trials", default="1-1", help="in order: FIRST-LAST of each target in turn, or CASE:TRIAL,CASE:TRIAL,…"
+    )
+    parser.add_argument("--warmup", type=_at_least(0), default=0, help="of each target before them, that do not count")
     parser.add_argument("--pairs", type=_at_least(1), default=1, help="publishers, each with a subscriber")
     parser.add_argument("--first-pair", type=_at_least(0), default=0, help="number of the first one")
     parser.add_argument("--role", default="Both", choices=ROLES)
@@ -92,8 +101,9 @@ def _parser() -> argparse.ArgumentParser:
     load.add_argument("--duration-seconds", type=_at_least(1))
     parser.add_argument("--patience-milliseconds", type=_at_least(1), default=10_000)
     parser.add_argument("--ready-milliseconds", type=_at_least(1), default=60_000)
-    parser.add_argument("--agent", help="URL of the agent beside the broker")
-    parser.add_argument("--agent-token-file", type=Path)
+    parser.add_argument("--tuning", default="Heavy", choices=TUNINGS, help="for the record: Python knows one")
+    parser.add_argument("--agent", help="URL of the agent beside the broker", **again)
+    parser.add_argument("--agent-token-file", type=Path, **again)
     parser.add_argument("--barrier", default="", metavar="NAME", help="where the parts of a client meet")
     parser.add_argument("--part", type=_at_least(0), default=0)
     parser.add_argument("--parts", type=_at_least(1), default=1)
@@ -111,19 +121,53 @@ def _at_least(least: int) -> Callable[[str], int]:
     return number
 
 
-def _options(flags: argparse.Namespace) -> Options:
+def _series(flags: argparse.Namespace) -> Series:
+    number = len(flags.url)
+    cases = tuple(flags.case or (range(1, number + 1) if number > 1 else [0]))
+    if len(set(cases)) != number:
+        raise ValueError(f"--case is {cases}: write another number for each of the {number} targets")
+    warmup = (Turn(index, trial, True) for trial in range(1, flags.warmup + 1) for index in range(number))
+    turns = (Turn(cases.index(case), trial, False) for case, trial in _turns(flags.trials, cases))
+    targets = [_options(_of_target(flags, index), case) for index, case in enumerate(cases)]
+    return Series(targets, (*warmup, *turns))
+
+
+def _of_target(flags: argparse.Namespace, index: int) -> argparse.Namespace:
+    """The flags as if only this target had been given."""
+    found = {}
+    for name, values in vars(flags).items():
+        if not isinstance(values, list):
+            found[name] = values
+        elif len(values) in (1, len(flags.url)):
+            found[name] = values[index if len(values) > 1 else 0]
+        else:
+            flag = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{flag} is given {len(values)} times for {len(flags.url)} targets: once, or for each")
+    return argparse.Namespace(**found)
+
+
+def _turns(text: str, cases: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Case and number of each trial."""
+    for item in text.split(","):
+        case, colon, trials = item.rpartition(":")
+        if colon and case not in map(str, cases):
+            raise ValueError(f"--trials has {item!r}: there is no --case {case}")
+        first, last = _trials(trials)
+        for trial in range(first, last + 1):
+            yield from ((number, trial) for number in ([int(case)] if colon else cases))
+
+
+def _options(flags: argparse.Namespace, case: int) -> Options:
     if flags.window > _MAXIMUM_WINDOW:
         raise ValueError(f"--window is {flags.window}: write at most {_MAXIMUM_WINDOW}")
     if flags.pairs > _MAXIMUM_PAIRS:
         raise ValueError(f"--pairs is {flags.pairs}: one process carries {_MAXIMUM_PAIRS}; spread them over more pods")
     parse_compression(flags.compression)
-    first, last = _trials(flags.trials)
     return Options(
         target=_target(flags),
-        topic=_topic(flags.topic),
-        first_trial=first,
-        last_trial=last,
-        warmup=flags.warmup,
+        topic=_topic("tierbench" if flags.topic is None else flags.topic),
+        case=case,
+        deadline_seconds=flags.deadline_seconds,
         pairs=range(flags.first_pair, flags.first_pair + flags.pairs),
         role=flags.role,
         message=Message(
@@ -134,6 +178,7 @@ def _options(flags: argparse.Namespace) -> Options:
         patience_nanoseconds=flags.patience_milliseconds * 1_000_000,
         ready_seconds=flags.ready_milliseconds / 1000,
         agent=_agent(flags),
+        tuning=flags.tuning,
         barrier=_barrier(flags),
     )
 

@@ -50,6 +50,7 @@ class Connection:
         self.refusal: FailureError | None = None
         self.connect_nanoseconds = self.tls_nanoseconds = self.started = 0
         self.reconnects = self.breaks = 0
+        self.cipher: str | None = None
         self.wire = wire.Counters()
         self._target, self._client_id, self._topic, self._qos = target, client_id, topic, qos
         self._on_reconnect = on_reconnect
@@ -145,6 +146,7 @@ class Connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if isinstance(connection, tls.TimedSocket):
             self._handshake = connection.handshake_nanoseconds
+            self.cipher = tls.cipher(connection)
 
     def _on_socket_close(self, _client: Client, _data: Any, connection: object) -> None:
         self._count(connection)

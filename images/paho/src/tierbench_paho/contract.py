@@ -26,18 +26,20 @@ Json = dict[str, Any]
 
 
 class FailureError(Exception):
-    """Why something ended without what was asked for: a word that programs compare, and a message for a person."""
+    """Why something ended without what was asked for: a word that programs compare, and a message for a person; and of
+    several cases that are measured which one, if it is only one's."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(f"{reason}: {message}")
         self.reason, self.message = reason, message
+        self.case = 0
 
     def to_json(self) -> Json:
         """As the contract writes it."""
         message = self.message
         if len(message) > _MESSAGE_CHARACTERS:
             message = message[:_MESSAGE_CHARACTERS] + "…"
-        return {"reason": self.reason, "message": message}
+        return {"reason": self.reason, "message": message, **({"case": self.case} if self.case else {})}
 
 
 def now() -> str:
@@ -54,9 +56,11 @@ class Printer:
         self._digest = hashlib.sha256()
         self._trials = 0
 
-    def started(self, trial: int, warmup: bool) -> None:
+    def started(self, case: int, trial: int, warmup: bool) -> None:
         """A trial begins."""
-        self._write({"contract": _CONTRACT, "record": "TrialStarted", "trial": trial, "warmup": warmup, "time": now()})
+        of = {"case": case} if case else {}
+        line = {"contract": _CONTRACT, "record": "TrialStarted", **of, "trial": trial, "warmup": warmup, "time": now()}
+        self._write(line)
 
     def ended(self, trial: Json) -> None:
         """What a trial was."""

@@ -26,10 +26,12 @@ class Histogram:
         self._buckets: Counter[int] = Counter()
         self._sum = 0
 
-    def add(self, nanoseconds: int) -> None:
-        """One observation."""
-        self._buckets[index_of(nanoseconds)] += 1
+    def add(self, nanoseconds: int) -> int:
+        """One observation; the index of its bucket."""
+        index = index_of(nanoseconds)
+        self._buckets[index] += 1
         self._sum += nanoseconds
+        return index
 
     def include(self, other: "Histogram") -> None:
         """All observations of another one."""
@@ -40,6 +42,11 @@ class Histogram:
     def count(self) -> int:
         """Observations."""
         return self._buckets.total()
+
+    def median(self) -> float:
+        """The upper end of the bucket that has it, of at least one observation."""
+        ordered = sorted(self._buckets.elements())
+        return math.pow(2, ordered[(len(ordered) - 1) // 2] / _BUCKETS_PER_DOUBLING)
 
     def to_json(self) -> dict[str, Any]:
         """As the contract writes it."""

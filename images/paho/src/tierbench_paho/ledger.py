@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from threading import Lock
 
-from .histogram import Histogram
-
-NUMBER_BYTES = 8
+from .pool import NUMBER_BYTES
+from .steady import Series
 
 
 @dataclass(slots=True)
@@ -21,11 +20,11 @@ class Ledger:
     `number_bytes` of a number travel with the message. Any thread may call any method.
     """
 
-    def __init__(self, number_bytes: int = NUMBER_BYTES, late_nanoseconds: float | None = None) -> None:
+    def __init__(self, number_bytes: int = NUMBER_BYTES, late_nanoseconds: int = 1_000_000) -> None:
         self.sent = self.received = self.duplicated = self.out_of_order = self.corrupt = 0
         self.acknowledged = self.acknowledged_lost = self.retried = self.late = 0
         self.last_sent = self.last_received = self.last_event = 0
-        self.round_trip, self.round_trip_actual, self.acknowledge = Histogram(), Histogram(), Histogram()
+        self.series = Series()
         self._span = 256**number_bytes
         self._late_nanoseconds = late_nanoseconds
         self._latest = -1
@@ -59,8 +58,7 @@ class Ledger:
             self._under_way[self.sent] = message
             self.sent += 1
             self.last_sent = now
-            if self._late_nanoseconds is not None and now - intended > self._late_nanoseconds:
-                self.late += 1
+            self.late += now - intended > self._late_nanoseconds
         return message
 
     def await_acknowledgement(self, message: "_Message", identifier: int) -> None:
@@ -85,7 +83,7 @@ class Ledger:
         message.acknowledged = True
         self.acknowledged += 1
         self.last_event = now
-        self.acknowledge.add(now - message.sent)
+        self.series.latest.acknowledge.add(now - message.sent)
 
     def sent_again(self, broken: int) -> None:
         """A connection that broke at a time is there again: what was not acknowledged then is sent once more."""
@@ -107,8 +105,7 @@ class Ledger:
             self.out_of_order += number < self._latest
             self._latest = max(self._latest, number)
             self.last_received = self.last_event = now
-            self.round_trip.add(now - message.intended)
-            self.round_trip_actual.add(now - message.sent)
+            self.series.add(now - message.intended, now - message.sent)
             return known
 
     def arrive_corrupt(self) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from .agent import Agent
+from .schedule import Schedule
 from .tls import Context
 
 
@@ -36,10 +37,18 @@ class Pacing:
     window: int
     interval_nanoseconds: float | None
 
+    def schedule(self, started: int, phase: float, load: "Load") -> Schedule | None:
+        """When messages are due of a load that started at a time; None in a closed loop."""
+        interval = self.interval_nanoseconds
+        if interval is None:
+            return None
+        longest = interval if load.nanoseconds is None else min(interval, load.nanoseconds)
+        return Schedule(started + int(phase * longest), interval)
+
     @property
-    def late_nanoseconds(self) -> float | None:
-        """Later than intended by more than this is late."""
-        return None if self.interval_nanoseconds is None else max(self.interval_nanoseconds / 10, 1e6)
+    def late_nanoseconds(self) -> int:
+        """Later than intended by more than this is late; in a closed loop nothing is."""
+        return max(round((self.interval_nanoseconds or 0) / 10), 1_000_000)
 
 
 @dataclass(frozen=True)
@@ -47,7 +56,12 @@ class Load:
     """How much a publisher sends in a trial: exactly one of the two."""
 
     messages: int | None
-    seconds: int | None
+    seconds: float | None
+
+    @property
+    def nanoseconds(self) -> int | None:
+        """How long it lasts, if it is not so many messages."""
+        return None if self.seconds is None else round(self.seconds * 1e9)
 
 
 @dataclass(frozen=True)
@@ -61,13 +75,12 @@ class Barrier:
 
 @dataclass(frozen=True)
 class Options:
-    """All of it."""
+    """All of it, for one broker. `case` is 0 where there is but one; the deadline is of all its trials together."""
 
     target: Target
     topic: str
-    first_trial: int
-    last_trial: int
-    warmup: int
+    case: int
+    deadline_seconds: int | None
     pairs: range
     role: str
     message: Message
@@ -76,4 +89,5 @@ class Options:
     patience_nanoseconds: int
     ready_seconds: float
     agent: Agent | None
+    tuning: str
     barrier: Barrier

@@ -10,9 +10,11 @@ from typing import Protocol
 
 from .connection import Connection
 from .envelope import Codec, CorruptError
-from .ledger import NUMBER_BYTES, Ledger
+from .ledger import Ledger
 from .options import Message, Options
+from .pool import Pool
 from .publisher import Publisher
+from .schedule import phase
 
 
 class Pair(Protocol):
@@ -36,6 +38,10 @@ class Pair(Protocol):
     def refused(self) -> int:
         """Messages that could not be handed over."""
 
+    @property
+    def unsent(self) -> int:
+        """Messages that were due, and were not sent."""
+
     def start(self, started: int, stop: Event) -> None:
         """Begins the load, in a thread of its own."""
 
@@ -45,10 +51,11 @@ class Pair(Protocol):
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a pair talks: the topic of its messages, and of their echoes, and what its clients are called."""
+    """Where a pair talks, what its clients are called, and where in an interval it starts."""
 
     topic: str
     client_id: str
+    phase: float
 
     @property
     def echo(self) -> str:
@@ -59,21 +66,20 @@ class _Place:
 class _Publishing:
     """A publisher whose messages come back: to a subscriber of its own, or as echoes to the same connection."""
 
-    def __init__(self, options: Options, place: _Place, plain: bytes, echoed: bool) -> None:
+    def __init__(self, options: Options, place: _Place, pool: Pool, echoed: bool) -> None:
         message = options.message
-        self._tail = plain[NUMBER_BYTES:]
-        self._size, self._number_bytes = len(plain), min(NUMBER_BYTES, len(plain))
-        self._qos = message.qos
-        self.ledger = Ledger(self._number_bytes, options.pacing.late_nanoseconds)
+        self._pool, self._qos = pool, message.qos
+        self.ledger = Ledger(pool.number_bytes, options.pacing.late_nanoseconds)
         self.codecs = (_codec(message), _codec(message))
         self._publisher = Publisher(
             place.topic,
-            plain,
+            pool,
             self.codecs[0],
             self.ledger,
             options.pacing,
             options.load,
             options.patience_nanoseconds,
+            place.phase,
         )
         self.connections = self._connect(options, place, echoed)
         self._thread: Thread | None = None
@@ -104,6 +110,11 @@ class _Publishing:
         """Messages that could not be handed over."""
         return self._publisher.refused
 
+    @property
+    def unsent(self) -> int:
+        """Messages that were due, and were not sent."""
+        return self._publisher.unsent
+
     def start(self, started: int, stop: Event) -> None:
         """Begins the load, in a thread of its own."""
         arguments = (self.connections[0], self._qos, started, stop)
@@ -117,19 +128,19 @@ class _Publishing:
     def _receive(self, message: bytes) -> None:
         now = perf_counter_ns()
         try:
-            plain = self.codecs[1].decode(message)
+            number = self._pool.number(self.codecs[1].decode(message))
         except CorruptError:
-            plain = b""
-        if len(plain) != self._size or not plain.endswith(self._tail):
+            number = None
+        if number is None:
             self.ledger.arrive_corrupt()
-        elif self.ledger.arrive(int.from_bytes(plain[: self._number_bytes], "big"), now):
+        elif self.ledger.arrive(number, now):
             self._publisher.freed()
 
 
 class _Echoing:
     """A subscriber that sends each message back, as it came, after it has looked at it."""
 
-    encoded_bytes = refused = 0
+    encoded_bytes = refused = unsent = 0
 
     def __init__(self, options: Options, place: _Place) -> None:
         self._echo = place.echo
@@ -162,10 +173,13 @@ def _codec(message: Message) -> Codec:
     return Codec(message.compression, message.key)
 
 
-def make_pairs(options: Options, name: str, plain: bytes) -> Sequence[Pair]:
+def make_pairs(options: Options, name: str, pool: Pool) -> Sequence[Pair]:
     """The pairs of the trial with a name, or the halves of them that run in this process."""
     run = secrets.token_hex(4)
-    places = [_Place(f"{options.topic}/t{name}/{pair}", f"{run}-{name}-{pair}") for pair in options.pairs]
+    places = [
+        _Place(f"{options.topic}/t{name}/{pair}", f"{run}-{name}-{pair}", phase(options.message.seed, pair))
+        for pair in options.pairs
+    ]
     if options.role == "Echo":
         return [_Echoing(options, place) for place in places]
-    return [_Publishing(options, place, plain, echoed=options.role == "Publisher") for place in places]
+    return [_Publishing(options, place, pool, echoed=options.role == "Publisher") for place in places]

@@ -8,8 +8,10 @@ from typing import Final
 
 from .connection import Connection
 from .envelope import Codec
-from .ledger import NUMBER_BYTES, Ledger
+from .ledger import Ledger
 from .options import Load, Pacing
+from .pool import Pool
+from .schedule import Schedule
 
 _POLL_SECONDS: Final = 0.1
 _SPIN_DOWN_SECONDS: Final = 0.05  # before a send: from here on the sleep is one that nothing interrupts
@@ -20,13 +22,19 @@ class Publisher:
     """One thread runs it; `freed` is for the thread that receives."""
 
     def __init__(
-        self, topic: str, plain: bytes, codec: Codec, ledger: Ledger, pacing: Pacing, load: Load, patience: int
+        self,
+        topic: str,
+        pool: Pool,
+        codec: Codec,
+        ledger: Ledger,
+        pacing: Pacing,
+        load: Load,
+        patience: int,
+        phase: float,
     ) -> None:
-        self.refused = self.encoded_bytes = 0
-        self._topic, self._codec, self._ledger = topic, codec, ledger
-        self._number_bytes = min(NUMBER_BYTES, len(plain))
-        self._tail = plain[self._number_bytes :]
-        self._pacing, self._load, self._patience = pacing, load, patience
+        self.refused = self.encoded_bytes = self.unsent = 0
+        self._topic, self._pool, self._codec, self._ledger = topic, pool, codec, ledger
+        self._pacing, self._load, self._patience, self._phase = pacing, load, patience, phase
         self._credits: SimpleQueue[None] = SimpleQueue()
         self.freed(pacing.window)
 
@@ -37,31 +45,41 @@ class Publisher:
 
     def run(self, connection: Connection, qos: int, started: int, stop: Event) -> None:
         """The load, from a time on, and then until all of it has come back, or is given up."""
-        end = None if self._load.seconds is None else started + self._load.seconds * 1_000_000_000
+        end = None if self._load.nanoseconds is None else started + self._load.nanoseconds
+        schedule = self._pacing.schedule(started, self._phase, self._load)
         number = 0
         while number != self._load.messages and not stop.is_set():
-            intended = self._await_turn(number, started, end, stop)
-            if intended is None:
+            due = None if schedule is None else schedule.due(number)
+            if not self._await_turn(due, end, stop):
                 break
-            self._send(connection, qos, number, intended)
+            self._send(connection, qos, number, due)
             number += 1
+        if schedule is not None:
+            self.unsent = max(self._due(schedule, end) - number, 0)
         self._drain(qos, stop)
 
-    def _await_turn(self, number: int, started: int, end: int | None, stop: Event) -> int | None:
-        """When the next message is intended to leave (0: at once); None if the load is over."""
-        intended = 0
-        if self._pacing.interval_nanoseconds is not None:
-            intended = started + round(number * self._pacing.interval_nanoseconds)
-            if end is not None and intended >= end:
-                return None
-            _sleep_until(intended, stop)
-        return intended if self._take_credit(end, stop) else None
-
-    def _send(self, connection: Connection, qos: int, number: int, intended: int) -> None:
-        low = (number % 256**self._number_bytes).to_bytes(self._number_bytes, "big")
-        encoded = self._codec.encode(low + self._tail)
+    def _due(self, schedule: Schedule, end: int | None) -> int:
+        """How many messages were due by now, or before the load's end."""
         now = perf_counter_ns()
-        message = self._ledger.depart(intended or now, now)
+        due = schedule.due_before(now if end is None else min(end, now))
+        return due if self._load.messages is None else min(due, self._load.messages)
+
+    def _await_turn(self, due: int | None, end: int | None, stop: Event) -> bool:
+        """Waits until a message is due, and may be under way. False: the load is over before that.
+
+        What is due before the end may leave after it, if it is not late by that.
+        """
+        if due is None:
+            return self._take_credit(end, stop)
+        if end is not None and due >= end:
+            return False
+        _sleep_until(due, stop)
+        return self._take_credit(None if end is None else end + self._pacing.late_nanoseconds, stop)
+
+    def _send(self, connection: Connection, qos: int, number: int, due: int | None) -> None:
+        begun = perf_counter_ns()
+        message = self._ledger.depart(begun if due is None else due, begun)
+        encoded = self._codec.encode(self._pool.message(number))
         identifier = connection.publish(self._topic, encoded)
         self.encoded_bytes += len(encoded)
         if identifier is None:

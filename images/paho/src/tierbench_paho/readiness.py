@@ -11,6 +11,7 @@ from .connection import Connection, close_all, open_all
 from .contract import FailureError
 from .envelope import Codec
 from .options import Options
+from .pool import Pool
 
 _RETRY_SECONDS: Final = 0.2
 _DIAL_SECONDS: Final = 5.0
@@ -18,7 +19,7 @@ _SMALL: Final = b"ready"
 _TRANSIENT: Final = ("BrokerUnreachable", "NothingDelivered")
 
 
-def await_broker(options: Options, plain: bytes) -> Options:
+def await_broker(options: Options, pool: Pool) -> Options:
     """Sends a small message there and back for each pair, then one like those of the load; tries again until one came.
 
     The answer has the address that the broker was found at: trials look up no names.
@@ -30,7 +31,7 @@ def await_broker(options: Options, plain: bytes) -> Options:
     while True:
         try:
             found = _locate(options)
-            _probe(found, plain, deadline)
+            _probe(found, pool.message(0), deadline)
         except FailureError as failure:
             if failure.reason not in _TRANSIENT or time.monotonic() > deadline:
                 raise

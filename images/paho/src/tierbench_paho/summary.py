@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from .contract import Json
-from .histogram import Histogram
-from .ledger import Ledger
 from .pairs import Pair
+from .steady import Times, warm_up
 from .wire import Counters
 
 
@@ -14,6 +13,7 @@ def exchange(pairs: Sequence[Pair], size: int) -> Json:
     """What publishers and subscribers did; messages have `size` bytes."""
     ledgers = [pair.ledger for pair in pairs]
     connections = [connection for pair in pairs for connection in pair.connections]
+    cipher = next((connection.cipher for connection in connections if connection.cipher is not None), None)
     codecs = [codec for pair in pairs for codec in pair.codecs]
     wire = sum((connection.wire for connection in connections), Counters())
     sent, received = sum(one.sent for one in ledgers), sum(one.received for one in ledgers)
@@ -37,6 +37,7 @@ def exchange(pairs: Sequence[Pair], size: int) -> Json:
         "errors": sum(causes.values()),
         "errorCauses": causes,
         "lateSends": sum(ledger.late for ledger in ledgers),
+        "unsent": sum(pair.unsent for pair in pairs),
         "sentBytes": sent * size,
         "receivedBytes": received * size,
         "encodedBytes": sum(pair.encoded_bytes for pair in pairs),
@@ -49,18 +50,22 @@ def exchange(pairs: Sequence[Pair], size: int) -> Json:
         "encryptNanoseconds": sum(codec.encrypt_nanoseconds for codec in codecs),
         "decryptNanoseconds": sum(codec.decrypt_nanoseconds for codec in codecs),
         "decompressNanoseconds": sum(codec.decompress_nanoseconds for codec in codecs),
+        **({} if cipher is None else {"cipher": cipher}),
     }
 
 
+def discard_warm_up(pairs: Sequence[Pair]) -> Json:
+    """Leaves out of the distributions what came before the steady state, if there is one."""
+    all_series = [pair.ledger.series for pair in pairs]
+    messages, steady = warm_up(all_series)
+    discarded = sum(series.discard(messages) for series in all_series)
+    return {"discarded": discarded} if steady is None else {"discarded": discarded, "steady": steady}
+
+
 def distributions(pairs: Sequence[Pair], qos: int) -> Json:
-    """Of all messages that came back; of acknowledgements at QoS 1 and 2."""
-    ledgers = [pair.ledger for pair in pairs]
-    found = {"roundTrip": _merged(ledgers, "round_trip"), "roundTripActual": _merged(ledgers, "round_trip_actual")}
-    return found | ({"acknowledge": _merged(ledgers, "acknowledge")} if qos else {})
-
-
-def _merged(ledgers: Sequence[Ledger], name: str) -> Json:
-    merged = Histogram()
-    for ledger in ledgers:
-        merged.include(getattr(ledger, name))
-    return merged.to_json()
+    """Of messages that came back; of acknowledgements at QoS 1 and 2."""
+    times = Times()
+    for pair in pairs:
+        times.include(pair.ledger.series.times())
+    found = {"roundTrip": times.round_trip.to_json(), "roundTripActual": times.round_trip_actual.to_json()}
+    return found | ({"acknowledge": times.acknowledge.to_json()} if qos else {})

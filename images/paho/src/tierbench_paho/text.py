@@ -15,14 +15,15 @@ class TextReport:
     def __init__(self, out: TextIO) -> None:
         self._out = out
 
-    def started(self, trial: int, warmup: bool) -> None:
+    def started(self, case: int, trial: int, warmup: bool) -> None:
         """Nothing: a person waits for the end."""
 
     def ended(self, trial: Json) -> None:
         """One line."""
-        name = f"{'warm-up' if trial['warmup'] else 'trial'} {trial['trial']}"
+        of = f"case {trial['case']}, " if "case" in trial else ""
+        name = f"{of}{'warm-up' if trial['warmup'] else 'trial'} {trial['trial']}"
         seconds = trial["durationNanoseconds"] / 1e9
-        counts = trial["exchange"]
+        counts = trial.get("exchange", {})
         if trial["outcome"] != COMPLETED:
             result = f"failed after {seconds:.3f} s: {trial['failure']['reason']}: {trial['failure']['message']}"
         else:
@@ -33,7 +34,11 @@ class TextReport:
                 f"round trip {_milliseconds(times, 0.5)} (p99 {_milliseconds(times, 0.99)}) ms"
             )
         told = ("sent", "lost", "duplicated", "retried", "errors")
-        print(f"{name:10} {result}  {', '.join(f'{word} {counts[word]}' for word in told)}", file=self._out, flush=True)
+        print(
+            f"{name:10} {result}  {', '.join(f'{word} {counts.get(word, 0)}' for word in told)}",
+            file=self._out,
+            flush=True,
+        )
 
 
 def _milliseconds(histogram: Json, share: float) -> str:

@@ -63,6 +63,23 @@ def client_context(version: str, ca_file: Path | None, server_name: str) -> Cont
     return context
 
 
+def cipher(connection: ssl.SSLSocket) -> str | None:
+    """The cipher suite of a connection, by its IANA name."""
+    found = connection.cipher()
+    return None if found is None else standard_name(found[0])
+
+
+def standard_name(name: str) -> str:
+    """The IANA name of a cipher suite by that of OpenSSL, which differs up to TLS 1.2: ECDHE-RSA-AES128-GCM-SHA256."""
+    if name.startswith("TLS_"):
+        return name
+    exchange, signature, rest = name.split("-", 2)
+    rest = rest.replace("AES", "AES_").replace("-", "_")
+    if rest.startswith("AES") and "GCM" not in rest:
+        rest = rest.replace("_SHA", "_CBC_SHA")
+    return f"TLS_{exchange}_{signature}_WITH_{rest if 'SHA' in rest else f'{rest}_SHA256'}"
+
+
 def failure(error: ssl.SSLError) -> FailureError:
     """What a failed handshake means."""
     if isinstance(error, ssl.SSLCertVerificationError):

@@ -1,52 +1,54 @@
-"""One trial: connect, subscribe, meet the other parts, load, drain, meet again, disconnect; and what it was."""
+"""One trial: connect, subscribe, meet the other parts, load, drain, meet again, disconnect; and what it was.
 
-import resource
-import time
+What the load costs, here and at the broker, and how long it takes are of the same window: from when all parts are
+connected to when all have drained.
+"""
+
 from collections.abc import Sequence
-from threading import Event
 from time import perf_counter_ns
-from typing import Final
 
-from .connection import Connection, close_all, first_failure, open_all
+from .connection import close_all, first_failure, open_all
 from .contract import COMPLETED, FAILED, FailureError, Json, now
+from .load import run_load
 from .options import Options
 from .pairs import Pair, make_pairs
-from .summary import distributions, exchange
+from .pool import Pool
+from .summary import discard_warm_up, distributions, exchange
+from .watch import Watch
 
-_POLL_SECONDS: Final = 0.01
-_CPU_LIMIT_MILLICORES: Final = 1000  # Python runs one thread at a time
 
-
-def run_trial(options: Options, name: str, plain: bytes) -> Json:
+def run_trial(options: Options, name: str, pool: Pool) -> Json:
     """Runs the trial with a name (its number, or w1 … for warm-ups), and says what it was.
 
     Raises:
-        FailureError: the other parts did not come.
+        FailureError: the other parts did not come, or the agent does not answer.
     """
-    start_time, cpu = now(), _cpu_nanoseconds()
-    pairs, patience = make_pairs(options, name, plain), options.patience_nanoseconds
+    start_time = now()
+    pairs, patience = make_pairs(options, name, pool), options.patience_nanoseconds
     connections = tuple(connection for pair in pairs for connection in pair.connections)
     opened = perf_counter_ns()
     failure = open_all(connections, patience)
+    connected = perf_counter_ns()
     _meet(options, f"t{name}")
-    started = perf_counter_ns()
-    failure = failure or _load(pairs, connections, started, patience)
+    watch = Watch(options)
+    _meet(options, f"t{name}-begin")
+    started = watch.start()
+    failure = failure or run_load(pairs, connections, started, patience)
     _meet(options, f"t{name}-end")
     failure = failure or first_failure(connections, patience) or _nothing_delivered(pairs)
-    cpu = _cpu_nanoseconds() - cpu
+    seen = watch.end()
     close_all(connections)
     for pair in pairs:
         pair.ledger.close()
-    ended = max(
-        max(pair.ledger.last_received for pair in pairs) or max(pair.ledger.last_sent for pair in pairs), started
-    )
+    load = _ended(pairs, started) - started
+    steady = discard_warm_up(pairs)
     return {
         "outcome": COMPLETED if failure is None else FAILED,
         **({} if failure is None else {"failure": failure.to_json()}),
         "startTime": start_time,
-        "durationNanoseconds": ended - started,
-        "client": {"cpuNanoseconds": cpu, "cpuLimitMillicores": _CPU_LIMIT_MILLICORES},
-        "exchange": exchange(pairs, options.message.size) | {"sessionNanoseconds": ended - opened},
+        "durationNanoseconds": load,
+        **seen,
+        "exchange": exchange(pairs, pool.size) | steady | {"sessionNanoseconds": connected - opened + load},
         "distributions": distributions(pairs, options.message.qos),
     }
 
@@ -57,20 +59,10 @@ def _meet(options: Options, place: str) -> None:
         options.agent.meet(f"{barrier.name}-{place}", barrier.part, barrier.parts)
 
 
-def _load(
-    pairs: Sequence[Pair], connections: Sequence[Connection], started: int, patience_nanoseconds: int
-) -> FailureError | None:
-    """The load of all pairs, until its end or until a connection stays away."""
-    stop = Event()
-    for pair in pairs:
-        pair.start(started, stop)
-    while not all(pair.over() for pair in pairs):
-        failure = first_failure(connections, patience_nanoseconds)
-        if failure is not None:
-            stop.set()
-            return failure
-        time.sleep(_POLL_SECONDS)
-    return None
+def _ended(pairs: Sequence[Pair], started: int) -> int:
+    """When the last message came, or was sent if none came."""
+    received = max(pair.ledger.last_received for pair in pairs)
+    return max(received or max(pair.ledger.last_sent for pair in pairs), started)
 
 
 def _nothing_delivered(pairs: Sequence[Pair]) -> FailureError | None:
@@ -78,8 +70,3 @@ def _nothing_delivered(pairs: Sequence[Pair]) -> FailureError | None:
         return None
     message = "messages were sent, and none came back: does the broker still deliver to this account?"
     return FailureError("NothingDelivered", message)
-
-
-def _cpu_nanoseconds() -> int:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return round((usage.ru_utime + usage.ru_stime) * 1e9)

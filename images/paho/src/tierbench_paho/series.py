@@ -1,0 +1,122 @@
+"""The trials of several brokers, each in its turn."""
+
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Protocol
+
+from .contract import FAILED, FailureError, Json, now
+from .options import Options
+from .pool import Pool
+from .readiness import await_broker
+from .trial import run_trial
+from .warm import warm
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A trial of the target with this index."""
+
+    target: int
+    number: int
+    warmup: bool
+
+
+@dataclass(frozen=True)
+class Series:
+    """All trials, in order. The targets differ in nothing but the broker."""
+
+    targets: Sequence[Options]
+    turns: Sequence[Turn]
+
+
+class Report(Protocol):
+    """Is told of every trial."""
+
+    def started(self, case: int, trial: int, warmup: bool) -> None:
+        """It begins."""
+
+    def ended(self, trial: Json) -> None:
+        """What it was."""
+
+
+class _LateError(Exception):
+    """A target's deadline has passed."""
+
+
+def run(series: Series, report: Report) -> None:
+    """Trial after trial.
+
+    Raises:
+        FailureError: what ends the series early, and of which case.
+    """
+    message = series.targets[0].message
+    pool = Pool(message.content, message.size, message.seed)
+    ready = []
+    for options in series.targets:
+        with _blaming(options):
+            ready.append(await_broker(options, pool))
+            warm(ready[-1], pool)
+    spent = [0.0] * len(ready)
+    for turn in series.turns:
+        started, options = time.monotonic(), ready[turn.target]
+        with _blaming(options):
+            _take(options, report, turn, pool, spent[turn.target])
+        spent[turn.target] += time.monotonic() - started
+
+
+@contextmanager
+def _blaming(options: Options) -> Iterator[None]:
+    try:
+        yield
+    except FailureError as failure:
+        failure.case = options.case
+        raise
+
+
+def _take(options: Options, report: Report, turn: Turn, pool: Pool, spent: float) -> None:
+    """Runs one trial. One that is cut off by the deadline is reported as such: it took longer than this."""
+    head = {"case": options.case} if options.case else {}
+    head |= {"trial": turn.number, "warmup": turn.warmup}
+    start_time, started, late = now(), time.monotonic(), None
+    try:
+        with _limited(options.deadline_seconds, spent):
+            trial = _observe(options, report, turn, pool)
+    except _LateError:
+        late = FailureError("TimedOut", f"the trials took longer than {options.deadline_seconds} s together")
+        trial = {
+            "outcome": FAILED,
+            "failure": late.to_json(),
+            "startTime": start_time,
+            "durationNanoseconds": round((time.monotonic() - started) * 1e9),
+        }
+    report.ended({**head, **trial})
+    if late is not None:
+        raise late
+
+
+def _observe(options: Options, report: Report, turn: Turn, pool: Pool) -> Json:
+    report.started(options.case, turn.number, turn.warmup)
+    return run_trial(options, f"w{turn.number}" if turn.warmup else str(turn.number), pool)
+
+
+@contextmanager
+def _limited(deadline_seconds: int | None, spent: float) -> Iterator[None]:
+    """Raises _LateError within, in the main thread, once the rest of the deadline has passed."""
+    if deadline_seconds is None:
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _late)
+    signal.setitimer(signal.ITIMER_REAL, max(deadline_seconds - spent, 1e-6))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _late(_number: int, _frame: FrameType | None) -> None:
+    raise _LateError
