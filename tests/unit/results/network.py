@@ -39,11 +39,14 @@ def flow(megabits: float = 90, **fields: Any) -> dict[str, Any]:
     return {"bitsPerSecond": round(megabits * 1e6), "receivedBytes": sent, "sentBytes": sent, **fields}
 
 
-def line(number: int, *, answered: int = 3, cpu: int = 10**8, server_cpu: int = 10**9, **flows: Any) -> TrialLine:
+def line(
+    number: int, *, answered: int = 3, cpu: int = 10**8, server_cpu: int = 10**9, limit: int | None = 1000, **flows: Any
+) -> TrialLine:
     """A trial of ten seconds, 90 Mbit/s up unless `flows` say otherwise, after three echo requests."""
     body = json.loads(trial_line(number, nanoseconds=10**10, measured={}))
-    body["client"] = {"cpuNanoseconds": cpu}
+    body["client"] = {"cpuNanoseconds": cpu, "cpuLimitMillicores": limit}
     body["server"] = {"processCpuNanoseconds": server_cpu, "cpuPartsPerMillion": 50_000, "roundTripNanoseconds": 10**6}
+    body["server"] |= {"cpuLimitMillicores": limit}
     ping: dict[str, int] = {"sent": 3, "received": answered}
     if answered:
         ping |= {"minimumNanoseconds": 900_000, "meanNanoseconds": 1_967_000, "maximumNanoseconds": 4_000_000}

@@ -55,15 +55,41 @@ def test_a_client_of_one_thread_is_saturated_by_one_cpu() -> None:
     assert measured(line(1, cpu=95 * 10**7, limit=1000)).invalid[0].reason == "ClientSaturated"
 
 
-def test_says_that_the_broker_was_the_limit() -> None:
+@pytest.mark.parametrize(
+    ("levels", "cores", "limit", "saturated"),
+    [
+        ({}, 0.95, None, True),
+        ({}, 0.95, 4000, True),
+        ({}, 0.7, None, False),
+        ({"broker": "kafka", "codec": "None"}, 0.95, 4000, False),
+        ({"broker": "kafka", "codec": "None"}, 3.3, 4000, True),
+        ({"broker": "kafka", "codec": "None"}, 3.3, None, False),
+    ],
+)
+def test_says_that_the_broker_was_the_limit(
+    levels: dict[str, str], cores: float, limit: int | None, saturated: bool
+) -> None:
+    """Mosquitto has one thread; a Java machine has what its container may use."""
     trial = line(1)
     assert trial.server is not None
-    busy = trial.model_copy(update={"server": trial.server.model_copy(update={"process_cpu_nanoseconds": 95 * 10**7})})
-    assert [fact.reason for fact in measured(busy).facts] == ["BrokerSaturated"]
+    used = {"process_cpu_nanoseconds": int(cores * 10**9), "cpu_limit_millicores": limit}
+    busy = trial.model_copy(update={"server": trial.server.model_copy(update=used)})
+    assert [fact.reason for fact in measured(busy, **levels).facts] == ["BrokerSaturated"] * saturated
 
 
-def test_says_that_the_pace_was_not_kept() -> None:
-    assert [fact.reason for fact in measured(line(1, lateSends=7)).facts] == ["BehindPace"]
+@pytest.mark.parametrize("counts", [{"lateSends": 7}, {"unsent": 7}])
+def test_says_that_the_pace_was_not_kept(counts: dict[str, int]) -> None:
+    assert [fact.reason for fact in measured(line(1, **counts)).facts] == ["BehindPace"]
+
+
+def test_says_that_round_trips_never_settled() -> None:
+    assert [fact.reason for fact in measured(line(1, steady=False), line(2, steady=True)).facts] == ["NotSteady"]
+
+
+def test_what_was_not_sent_and_what_was_left_out_are_counted() -> None:
+    messages = measured(line(1, unsent=5, discarded=40), line(2, unsent=1)).counts.messages
+    assert messages is not None
+    assert (messages.unsent, messages.discarded) == (6, 40)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), min_size=2, max_size=5))

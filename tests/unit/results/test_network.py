@@ -69,6 +69,11 @@ def test_a_full_cpu_may_be_what_was_measured(cpu: int, server_cpu: int, reason: 
     assert reasons(measured(line(1, cpu=cpu, server_cpu=server_cpu))) == ([] if reason is None else [reason])
 
 
+def test_several_threads_may_use_several_cpus() -> None:
+    assert not reasons(measured(line(1, cpu=18 * 10**9, server_cpu=18 * 10**9, limit=4000)))
+    assert not reasons(measured(line(1, cpu=18 * 10**9, server_cpu=18 * 10**9, limit=None)))
+
+
 def test_a_spread_is_wide_by_its_share_whatever_the_unit() -> None:
     slow = [line(number, upload=flow(megabits / 1000)) for number, megabits in enumerate((1, 2, 4), start=1)]
     assert reasons(measured(*slow)) == ["SpreadTooWide"]

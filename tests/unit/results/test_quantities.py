@@ -33,6 +33,11 @@ def test_units_are_those_of_the_names() -> None:
     assert values["tcpRetransmits"] == [3]
 
 
+def test_a_lookup_is_a_quantity_of_its_own_where_there_was_one() -> None:
+    assert quantities([trial(transfer={**TRANSFER, "dnsNanoseconds": 9})])["lookupNanoseconds"] == [9]
+    assert "lookupNanoseconds" not in quantities([trial(transfer={**TRANSFER, "dnsNanoseconds": 0})])
+
+
 def test_zero_is_a_value_and_what_was_not_told_is_none() -> None:
     values = quantities([trial(transfer=TRANSFER, server=sample(tcpRetransmits=0)), trial(transfer=TRANSFER)])
     assert values["retries"] == [0, 0]

@@ -12,9 +12,15 @@ from tests.unit.domain.world import trial_line
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultPhase, ResultSpec, ResultStatus
 from tierbench.results.record import conclude, due, fail, record
+from tierbench.results.validity.file_transfer import io_bound
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GIB = 2**30
+COMPUTER: dict[str, Any] = {
+    "cpuFrequencyKilohertz": 1_500_000, "cpuMaximumKilohertz": 1_500_000, "cpuGovernor": "performance",
+    "powerMode": "MODE_15W_6CORE", "temperatureMillidegrees": 61_500, "thermalThrottles": 0,
+    "quotaThrottledNanoseconds": 0, "interface": "eth0", "mtuBytes": 1500, "congestionControl": "cubic",
+}  # fmt: skip
 EXHAUSTED: dict[str, Any] = {
     "outcome": "Failed",
     "failure": {"reason": "AttemptsExhausted", "message": "20 attempts"},
@@ -43,8 +49,12 @@ def line(number: int, *, warmup: bool = False, nanoseconds: int = 10**9, **more:
     return TrialLine.model_validate(body | more)
 
 
-def sample(**fields: int) -> dict[str, int]:
+def sample(**fields: Any) -> dict[str, Any]:
     return {"residentBeforePartsPerMillion": 1_000_000, **fields}
+
+
+def client(nanoseconds: int, limit: int | None, **computer: Any) -> dict[str, Any]:
+    return {"cpuNanoseconds": nanoseconds, "cpuLimitMillicores": limit, "computer": computer or None}
 
 
 def measured(lines: list[TrialLine], **options: Any) -> ResultStatus:
@@ -147,7 +157,18 @@ def test_fail_keeps_trials() -> None:
     [
         ([line(1, server=sample())], {}, []),
         ([line(1)], {}, ["ServerNotObserved"]),
-        ([line(1, server=sample(), client={"cpuNanoseconds": 950_000_000})], {}, ["ClientSaturated"]),
+        ([line(1, server=sample(), client=client(950_000_000, 1000))], {}, ["ClientSaturated"]),
+        ([line(1, server=sample(), client=client(950_000_000, 16_000))], {}, []),
+        ([line(1, server=sample(), client=client(950_000_000, None))], {}, []),
+        (
+            [line(1, server=sample(residentBeforePartsPerMillion=500_000, memoryAvailableBytes=GIB // 2))],
+            {"cacheState": "Warm"},
+            [],
+        ),
+        ([line(1, server=sample(), client=client(0, None, thermalThrottles=1))], {}, ["Throttled"]),
+        ([line(1, server=sample(computer={"quotaThrottledNanoseconds": 11_000_000}))], {}, ["Throttled"]),
+        ([line(1, server=sample(computer={"quotaThrottledNanoseconds": 9_000_000}))], {}, []),
+        ([line(1, server=sample(computer={"thermalThrottles": 0}))], {}, []),
         ([line(1, server=sample(residentBeforePartsPerMillion=500_000))], {"cacheState": "Warm"}, ["CacheNotWarm"]),
         (
             [line(1, server=sample(residentBeforePartsPerMillion=500_000))],
@@ -188,22 +209,56 @@ def test_io_bound_is_said_only_from_evidence(evidence: str, read: int, waited: i
     assert ("IOBound" in [note.reason for note in status.facts]) == bound
 
 
-def test_the_most_trials_stay_within_32_kib() -> None:
+@pytest.mark.parametrize(
+    ("cores", "downloads", "seen", "bound"),
+    [
+        (32, 1, {"deviceReadBytes": 2**20, "ioWaitPartsPerMillion": 3_000}, True),
+        (1, 1, {"deviceReadBytes": 2**20, "ioWaitPartsPerMillion": 3_000}, False),
+        (32, 1, {"deviceReadBytes": 2**20, "ioWaitPartsPerMillion": 3_000, "ioPressurePartsPerMillion": 9_000}, False),
+        (1, 4, {"deviceReadBytes": 2**18, "ioPressurePartsPerMillion": 60_000}, True),
+        (1, 1, {"deviceReadBytes": 2**18, "ioPressurePartsPerMillion": 60_000}, False),
+        (1, 1, {"deviceReadBytes": 2**20}, None),
+        (1, 1, {"ioPressurePartsPerMillion": 60_000}, None),
+    ],
+)
+def test_a_file_is_read_once_and_one_waiting_task_is_one_cpu(
+    cores: int, downloads: int, seen: dict[str, int], bound: bool | None
+) -> None:
+    wanted = spec(trials=1, warmup=0)
+    server = wanted.server.model_copy(update={"cpu_millicores": 1000 * cores})
+    transfer = {"bytes": 2**20, "downloads": downloads}
+    status = record(wanted, ResultStatus(), [line(1, server=sample(**seen), transfer=transfer)], 1)
+    assert io_bound(wanted.model_copy(update={"server": server}), status.trials[0]) is bound
+
+
+@pytest.mark.parametrize(
+    ("governor", "khz", "said"), [("performance", 1, True), ("ondemand", 1, False), ("performance", 2, False)]
+)
+def test_a_frequency_below_the_maximum_is_remarked(governor: str, khz: int, said: bool) -> None:
+    computer = {"cpuGovernor": governor, "cpuFrequencyKilohertz": khz, "cpuMaximumKilohertz": 2}
+    status = measured([line(1, server=sample(computer=computer))])
+    assert ("FrequencyBelowMaximum" in [note.reason for note in status.facts]) == said
+    assert status.valid
+
+
+def test_the_most_trials_stay_within_56_kib() -> None:
     full = sample(
         residentAfterPartsPerMillion=999_999, deviceReadBytes=5 * 10**9, ioWaitPartsPerMillion=123_456,
         ioPressurePartsPerMillion=123_456, cpuPartsPerMillion=123_456, tcpRetransmits=12_345, tcpSegmentsSent=3_456_789,
-        roundTripNanoseconds=1_234_567, roundTripMaximumNanoseconds=12_345_678,
+        roundTripNanoseconds=1_234_567, roundTripMaximumNanoseconds=12_345_678, cpuLimitMillicores=16_000,
+        memoryAvailableBytes=5 * 10**9, computer=COMPUTER,
     )  # fmt: skip
     transfer = {
         "bytes": 5 * 10**9, "downloads": 4, "retries": 12, "retryCauses": {"Stalled": 12}, "dnsNanoseconds": 1_234_567,
         "connectNanoseconds": 1_234_567, "tlsNanoseconds": 1_234_567, "firstByteNanoseconds": 1_234_567,
         "longestStallNanoseconds": 1_234_567_890,
     }  # fmt: skip
-    lines = [line(number, server=full, transfer=transfer, nanoseconds=10**10 + number) for number in range(1, 31)]
+    more: dict[str, Any] = {"server": full, "client": client(10**9, 16_000, **COMPUTER)}
+    lines = [line(number, transfer=transfer, nanoseconds=10**10 + number, **more) for number in range(1, 31)]
     status = measured(
-        [*lines, *(line(number, warmup=True, server=full) for number in range(1, 6))],
+        [*lines, *(line(number, warmup=True, **more) for number in range(1, 6))],
         trials=30,
         warmup=5,
     )
     assert len(status.trials) == 35
-    assert len(json.dumps(status.to_json()).encode()) <= 32 * 1024
+    assert len(json.dumps(status.to_json()).encode()) <= 56 * 1024

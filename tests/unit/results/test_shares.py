@@ -122,3 +122,10 @@ def test_what_was_measured_beside_a_lost_client_is_kept_and_marked() -> None:
 
 def test_nothing_is_made_of_clients_that_are_all_lost() -> None:
     assert merge_parts([PartOutput([shared(1, 1)], lost=True), PartOutput([], lost=True)]) == ()
+
+
+def test_the_client_that_was_throttled_is_kept_before_the_one_with_most_load() -> None:
+    slowed = {"computer": {"thermalThrottles": 1}}
+    hot = TrialLine.model_validate(line(1, cpu=10**8).to_json() | {"client": {"cpuNanoseconds": 1, **slowed}})
+    (merged,) = merge_parts([PartOutput((line(1, cpu=9 * 10**8),)), PartOutput((hot,))])
+    assert merged.client == hot.client

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tierbench.results.statistics import describe, incomplete_beta, percentile, student_distribution, student_quantile
+from tierbench.results.statistics import (
+    describe,
+    incomplete_beta,
+    interval,
+    percentile,
+    standard_error,
+    student_distribution,
+    student_quantile,
+)
 
 VALUES = st.lists(st.integers(0, 10**9), min_size=1, max_size=60)
 
@@ -58,9 +66,25 @@ def test_describe_agrees_with_scipy(values: list[int]) -> None:
     wanted = np.percentile(values, [50, 90, 99], method="linear")
     assert (found.p50, found.p90, found.p99) == pytest.approx(tuple(wanted), abs=1)
     if found.standard_deviation:
-        low, high = stats.t.interval(0.95, len(values) - 1, mean, stats.sem(values))
+        low, high = np.exp(stats.t.interval(0.95, len(values) - 1, np.log(mean), stats.sem(values) / mean))
         assert found.confidence_low == pytest.approx(low, rel=1e-6, abs=1)
         assert found.confidence_high == pytest.approx(high, rel=1e-6, abs=1)
+
+
+def test_no_interval_of_what_is_never_negative_goes_below_zero() -> None:
+    """A round trip of 492 µs on average, seen as −350 to 1,334 µs."""
+    found = describe([250_000, 340_000, 886_000])
+    assert found.confidence_low is not None and found.confidence_high is not None
+    assert 0 < found.confidence_low < found.mean < found.confidence_high
+    assert (describe([0, 0, 0]).confidence_low, describe([0, 0, 0]).confidence_high) == (0, 0)
+    lone = describe([0, 4])
+    assert (lone.confidence_low, lone.mean) == (0, 2)
+
+
+def test_an_interval_gives_its_standard_error_back() -> None:
+    high = interval(7.0, 0.4, 9)[1]
+    assert standard_error(7.0, high, 9) == pytest.approx(0.4)
+    assert standard_error(0.0, 0.0, 9) == standard_error(7.0, 7.0, 9) == 0
 
 
 def test_one_value_has_no_spread() -> None:

@@ -36,7 +36,7 @@ class Output:
 class OutputReader:
     """A log, read piece by piece. A last line that is cut off, and lines of anything else, are passed over."""
 
-    _trials: dict[tuple[bool, int], TrialLine] = field(default_factory=dict)
+    _trials: dict[tuple[int, bool, int], TrialLine] = field(default_factory=dict)
     _problems: list[str] = field(default_factory=list)
     _begun: int = 0
     _lines: int = 0
@@ -96,7 +96,7 @@ class OutputReader:
         except (ValidationError, RecursionError) as error:
             self._problem(f"line {self._number}: {_first_problem(error)}")
         else:
-            self._trials.setdefault((trial.warmup, trial.trial), trial)
+            self._trials.setdefault((trial.case, trial.warmup, trial.trial), trial)
 
     def _problem(self, message: str) -> None:
         if len(self._problems) < _MOST_PROBLEMS:

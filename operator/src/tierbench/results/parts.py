@@ -21,6 +21,7 @@ _COSTS: Final = (
     "reconnects", "errors", "wire_sent_bytes", "wire_received_bytes", "tcp_retransmits", "decrypt_nanoseconds",
     "decompress_nanoseconds",
 )  # fmt: skip
+_WHOLE: Final = ("error_causes", "session_nanoseconds", "steady", "cipher")
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ def _together(lines: Sequence[TrialLine | None], parts: Sequence[PartOutput]) ->
 
 
 def _merge(lines: Sequence[tuple[TrialLine, bool]]) -> TrialLine:
-    """Trials begin together, so the longest is the whole; the client is the part that was nearest to its limit."""
+    """Trials begin together, so the longest is the whole; the client is the part that could have spoiled most: that was
+    throttled, or else was nearest to its limit."""
     senders = [line for line, echo in lines if not echo]
     failed = next((line for line, _ in lines if line.outcome is Outcome.FAILED), None)
     return senders[0].model_copy(
@@ -78,8 +80,10 @@ def _merge(lines: Sequence[tuple[TrialLine, bool]]) -> TrialLine:
     )
 
 
-def _load(sample: ClientSample) -> float:
-    return sample.cpu_nanoseconds / (sample.cpu_limit_millicores or 1000)
+def _load(sample: ClientSample) -> tuple[int, float]:
+    """How often it was throttled, and its share of its limit; a limit that is unknown was not come near."""
+    slowed = 0 if sample.computer is None else sample.computer.thermal_throttles or 0
+    return slowed, 0 if not sample.cpu_limit_millicores else sample.cpu_nanoseconds / sample.cpu_limit_millicores
 
 
 def _exchange(lines: Sequence[tuple[TrialLine, bool]]) -> Exchange | None:
@@ -90,7 +94,7 @@ def _exchange(lines: Sequence[tuple[TrialLine, bool]]) -> Exchange | None:
     summed = {
         name: sum(getattr(one, name) for one in whole)
         for name in Exchange.model_fields
-        if name not in (*_MEANS, "error_causes", "session_nanoseconds")
+        if name not in (*_MEANS, *_WHOLE)
     }
     for name in _COSTS:
         summed[name] += sum(getattr(one, name) for one in echoes)
@@ -99,8 +103,15 @@ def _exchange(lines: Sequence[tuple[TrialLine, bool]]) -> Exchange | None:
     causes = {
         name: sum(getattr(one.error_causes, name) for one in (*whole, *echoes)) for name in ExchangeErrors.model_fields
     }
-    session = max(one.session_nanoseconds for one in whole)
-    return Exchange(**summed, **means, error_causes=ExchangeErrors(**causes), session_nanoseconds=session)
+    steady = [one.steady for one in whole if one.steady is not None]
+    return Exchange(
+        **summed,
+        **means,
+        error_causes=ExchangeErrors(**causes),
+        session_nanoseconds=max(one.session_nanoseconds for one in whole),
+        steady=all(steady) if steady else None,
+        cipher=next((one.cipher for one in whole if one.cipher is not None), None),
+    )
 
 
 def merge_distributions(many: Iterable[Distributions]) -> Distributions:

@@ -9,6 +9,8 @@ from tierbench.api.result import (
     Counts,
     Display,
     MessageCounts,
+    Missing,
+    Note,
     ResultPhase,
     ResultSpec,
     ResultStatus,
@@ -21,6 +23,7 @@ from tierbench.results import histogram
 from tierbench.results.levels import levels_in_short
 from tierbench.results.parts import merge_distributions
 from tierbench.results.quantities import main_quantity, quantities, rate_quantity, time_quantity
+from tierbench.results.rates import RETRIES, describe_rate
 from tierbench.results.statistics import describe
 from tierbench.results.trimming import describe_trimmed, kept
 from tierbench.results.units import show
@@ -76,6 +79,9 @@ def _summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
     if spec.trim is not None and len(staying) < len(good):
         untrimmed = _statistics(good)
         statistics[main] = describe_trimmed(quantities(good)[main], spec.trim)
+    retries = quantities(_counted(status.trials)).get("retries")
+    if retries:
+        statistics[RETRIES] = describe_rate(retries)
     status = status.model_copy(
         update={"counts": _counts(status.trials), "statistics": statistics, "untrimmed": untrimmed}
     )
@@ -83,7 +89,7 @@ def _summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
 
 
 def _statistics(trials: Sequence[ResultTrial]) -> dict[str, Statistic]:
-    return {name: describe(numbers) for name, numbers in quantities(trials).items()}
+    return {name: describe(numbers) for name, numbers in quantities(trials).items() if name != "retries"}
 
 
 def _counts(trials: Sequence[ResultTrial]) -> Counts:
@@ -133,18 +139,25 @@ def due(spec: ResultSpec, status: ResultStatus) -> tuple[int, ...]:
     return tuple(number for number in range(1, spec.trials + 1) if number not in there)
 
 
-def conclude(spec: ResultSpec, status: ResultStatus, now: datetime, engine: Engine | None) -> ResultStatus:
-    """The case has ended: Measured if a trial was good, else Failed for the reason that most trials failed for."""
+def conclude(
+    spec: ResultSpec, status: ResultStatus, now: datetime, engine: Engine | None, why: Note | None = None
+) -> ResultStatus:
+    """The case has ended: Measured if a trial was good, else Failed for the reason that most trials failed for.
+
+    `why` is what ended it early, if anything did.
+    """
     counted, good = _counted(status.trials), _good(status.trials)
     if not good:
         reason, message = _usual_failure(counted)
         return fail(spec, status, now, reason, message).model_copy(update={"engine": engine})
     status = _summarize(spec, status)
-    notes = invalid(spec, counted, good, status.statistics.get(main_quantity(spec.benchmark.kind)))
+    notes = invalid(spec, counted, good, status.statistics.get(main_quantity(spec.benchmark.kind)), why)
+    left = len(due(spec, status))
     return status.model_copy(
         update={
             "phase": ResultPhase.MEASURED,
             "completion_time": format_time(now),
+            "missing": Missing(trials=left, reason=why.reason, message=why.message) if left and why else None,
             "valid": not notes,
             "invalid": notes,
             "facts": facts(spec, good, status.counts.interruptions),

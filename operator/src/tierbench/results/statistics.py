@@ -1,11 +1,13 @@
 """What is said of a few trials together.
 
 Percentiles are Hyndman and Fan's type 7 (linear between order statistics, The American Statistician 50, 1996). The
-confidence interval of the mean is Student's, two-sided, 95 %.
+confidence interval of the mean is Student's, two-sided, 95 %, of its logarithm: what is measured is never negative, and
+so no end of its interval is.
 """
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from statistics import NormalDist, fmean, stdev
 from typing import Final
 
@@ -13,6 +15,8 @@ from tierbench.api.result import Statistic
 
 CONFIDENCE: Final = 0.95
 _PRECISE: Final = 1e-15
+_LARGEST_EXPONENT: Final = 13.0
+"""Of the factor of an interval: two trials, one of which is 0, reach 12.7."""
 
 
 def describe(values: Sequence[float]) -> Statistic:
@@ -26,7 +30,7 @@ def describe(values: Sequence[float]) -> Statistic:
     ordered = sorted(values)
     mean = fmean(ordered)
     spread = stdev(ordered) if len(ordered) > 1 else None
-    half = None if spread is None else half_width(spread, len(ordered))
+    ends = None if spread is None else interval(mean, spread / math.sqrt(len(ordered)), len(ordered) - 1)
     return Statistic(
         count=len(ordered),
         mean=round(mean),
@@ -36,8 +40,8 @@ def describe(values: Sequence[float]) -> Statistic:
         p50=round(percentile(ordered, 0.5)),
         p90=round(percentile(ordered, 0.9)),
         p99=round(percentile(ordered, 0.99)),
-        confidence_low=None if half is None else round(mean - half),
-        confidence_high=None if half is None else round(mean + half),
+        confidence_low=None if ends is None else round(ends[0]),
+        confidence_high=None if ends is None else round(ends[1]),
     )
 
 
@@ -56,18 +60,41 @@ def quantile_error(ordered: Sequence[float], share: float) -> float | None:
     section 3.2), divided by the normal width of its exact binomial coverage (McKean and Schrader, Communications in
     Statistics B 13, 1984).
     """
-    count = len(ordered)
+    ranks = _ranks(len(ordered), share)
+    if ranks is None:
+        return None
+    below, above, width = ranks
+    return (ordered[above - 1] - ordered[below - 1]) / width
+
+
+@lru_cache(maxsize=256)
+def _ranks(count: int, share: float) -> tuple[int, int, float] | None:
+    """The two order statistics, counted from 1, and how many standard errors lie between them."""
     half = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * math.sqrt(count * share * (1 - share))
     below, above = math.ceil(count * share - half), math.ceil(count * share + half)
     if below < 1 or above > count:
         return None
     terms = (math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(below, above))
-    return (ordered[above - 1] - ordered[below - 1]) / (2 * NormalDist().inv_cdf((1 + math.fsum(terms)) / 2))
+    return below, above, 2 * NormalDist().inv_cdf((1 + math.fsum(terms)) / 2)
 
 
-def half_width(standard_deviation: float, count: int) -> float:
-    """Half of the confidence interval of a mean: t * s / sqrt(n)."""
-    return student_quantile((1 + CONFIDENCE) / 2, count - 1) * standard_deviation / math.sqrt(count)
+def interval(mean: float, error: float, degrees: float) -> tuple[float, float]:
+    """The confidence interval of the mean of a quantity that is never negative, from its standard error.
+
+    Student's, of the mean's logarithm, whose standard error is error / mean (delta method): the ends are mean / f and
+    mean * f. A mean of 0 is its own interval.
+    """
+    if mean <= 0 or not error:
+        return mean, mean
+    factor = math.exp(min(student_quantile((1 + CONFIDENCE) / 2, degrees) * error / mean, _LARGEST_EXPONENT))
+    return mean / factor, mean * factor
+
+
+def standard_error(mean: float, high: float, degrees: float) -> float:
+    """The standard error that `interval` made the upper end `high` from."""
+    if mean <= 0 or high <= mean:
+        return 0.0
+    return mean * math.log(high / mean) / student_quantile((1 + CONFIDENCE) / 2, degrees)
 
 
 def student_quantile(probability: float, degrees: float) -> float:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tierbench.api.contract import ClientSample, ServerSample
 from tierbench.api.result import BenchmarkResult
+from tierbench.results.conditions import circumstances
 from tierbench.results.node_network import worst
 from tierbench.results.quantities import quantities
 
@@ -21,9 +23,9 @@ class TrialTable:
 
 def trial_table(results: Sequence[BenchmarkResult]) -> TrialTable:
     """All trials of the results."""
-    factors = sorted({factor for result in results for factor in result.spec.levels})
+    factors = sorted({factor for result in results for factor in circumstances(result)})
     found = [
-        _place(result) | {factor: result.spec.levels.get(factor) for factor in factors} | _trial(result, number)
+        _place(result) | {factor: circumstances(result).get(factor) for factor in factors} | _trial(result, number)
         for result in results
         for number in range(len(result.status.trials))
     ]
@@ -56,7 +58,19 @@ def _trial(result: BenchmarkResult, number: int) -> dict[str, Any]:
         "failure": None if trial.failure is None else trial.failure.reason,
         "startTime": trial.start_time,
         **{name: values[0] for name, values in quantities([trial]).items()},
+        **_side("client", trial.client),
+        **_side("server", trial.server),
     }
+
+
+def _side(name: str, sample: ClientSample | ServerSample | None) -> dict[str, Any]:
+    """What one side could use of CPUs, and the state of its computer, as far as they are known."""
+    if sample is None:
+        return {}
+    known = {} if sample.computer is None else sample.computer.to_json()
+    if sample.cpu_limit_millicores is not None:
+        known["cpuLimitMillicores"] = sample.cpu_limit_millicores
+    return {f"{name}{key[0].upper()}{key[1:]}": value for key, value in known.items() if value is not None}
 
 
 def to_csv(results: Sequence[BenchmarkResult]) -> str:

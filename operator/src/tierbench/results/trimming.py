@@ -7,7 +7,7 @@ from statistics import fmean
 from tierbench.api.result import ResultTrial, Statistic
 from tierbench.api.trim import Trim
 from tierbench.results.quantities import quantities
-from tierbench.results.statistics import describe, half_width
+from tierbench.results.statistics import describe, interval
 
 
 def kept(trials: Sequence[ResultTrial], trim: Trim | None, quantity: str) -> tuple[ResultTrial, ...]:
@@ -35,5 +35,5 @@ def describe_trimmed(values: Sequence[float], trim: Trim) -> Statistic:
     winsorized = [rest[0]] * trim.lowest + rest + [rest[-1]] * trim.highest
     middle = fmean(winsorized)
     squares = sum((value - middle) ** 2 for value in winsorized)
-    mean, half = fmean(rest), half_width(math.sqrt(squares / (count - 1)), count)
-    return statistic.model_copy(update={"confidence_low": round(mean - half), "confidence_high": round(mean + half)})
+    low, high = interval(fmean(rest), math.sqrt(squares / (count - 1) / count), count - 1)
+    return statistic.model_copy(update={"confidence_low": round(low), "confidence_high": round(high)})

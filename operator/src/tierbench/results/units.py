@@ -119,6 +119,7 @@ def tick(quantity: str, value: float) -> str:
 
 _TITLES: Final = {
     "durationNanoseconds": "Transfer time",
+    "lookupNanoseconds": "Lookup of the server's name",
     "firstByteNanoseconds": "Time to the first byte",
     "connectNanoseconds": "Connection",
     "roundTripNanoseconds": "Round trip",

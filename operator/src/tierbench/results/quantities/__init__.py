@@ -1,6 +1,6 @@
 """The quantities that trials give: one file a kind of benchmark. Each name ends with its unit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from tierbench.api.benchmark_kinds import kind_modules
@@ -30,6 +30,12 @@ def quantities(trials: Sequence[ResultTrial]) -> dict[str, list[float]]:
                 if value is not None:
                     columns.setdefault(name, []).append(value)
     return columns
+
+
+def values_of(kind: str, trials: Iterable[ResultTrial], quantity: str) -> list[float]:
+    """The values of one quantity, a value a trial that has it; `kind` is the trials'."""
+    of = _KINDS[kind].of
+    return [value for trial in trials if (value := of(trial).get(quantity)) is not None]
 
 
 def main_quantity(kind: str) -> str:

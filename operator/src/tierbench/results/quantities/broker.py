@@ -8,11 +8,12 @@ from tierbench.api.result import ResultTrial
 MAIN: Final = "roundTripNanoseconds"
 TIME: Final = MAIN
 RATE: Final = "throughputMessagesPerSecond"
+_NOT_SEEN: Final = ServerSample()
 
 
 def of(trial: ResultTrial) -> dict[str, float | None]:
     """Quantities by name; None where the trial does not tell. Rates are of what was received."""
-    exchange, sample, spread = trial.exchange, trial.server or ServerSample(), trial.round_trip
+    exchange, sample, spread = trial.exchange, trial.server or _NOT_SEEN, trial.round_trip
     if exchange is None:
         return {}
     seconds, session = trial.duration_nanoseconds / 1e9, exchange.session_nanoseconds / 1e9

@@ -8,17 +8,19 @@ from tierbench.api.result import ResultTrial
 MAIN: Final = "durationNanoseconds"
 TIME: Final = MAIN
 RATE: Final = "throughputBytesPerSecond"
+_NOT_SEEN: Final = ServerSample()
 
 
 def of(trial: ResultTrial) -> dict[str, float | None]:
     """Quantities by name; None where the trial does not tell."""
-    transfer, sample = trial.transfer, trial.server or ServerSample()
+    transfer, sample = trial.transfer, trial.server or _NOT_SEEN
     if transfer is None:
         return {}
     seconds = trial.duration_nanoseconds / 1e9
     return {
         "durationNanoseconds": trial.duration_nanoseconds,
         "throughputBytesPerSecond": transfer.bytes / seconds if seconds else None,
+        "lookupNanoseconds": transfer.dns_nanoseconds or None,
         "firstByteNanoseconds": transfer.first_byte_nanoseconds,
         "connectNanoseconds": transfer.connect_nanoseconds,
         "retries": transfer.retries,

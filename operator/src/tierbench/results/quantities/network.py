@@ -11,11 +11,12 @@ from tierbench.results.shares import fairness
 MAIN: Final = "throughputBitsPerSecond"
 TIME: Final = "pingNanoseconds"
 RATE: Final = MAIN
+_NOT_SEEN: Final = ServerSample()
 
 
 def of(trial: ResultTrial) -> dict[str, float | None]:
     """Quantities by name; None where the trial does not tell. Throughput is what receivers got, both ways together."""
-    network, sample = trial.network, trial.server or ServerSample()
+    network, sample = trial.network, trial.server or _NOT_SEEN
     if network is None:
         return {}
     flows = [flow for flow in (network.upload, network.download) if flow is not None]

@@ -5,9 +5,9 @@ from typing import Final
 
 from tierbench.api.result import Note, ResultSpec, ResultTrial, Statistic
 from tierbench.results.quantities import main_quantity
-from tierbench.results.validity import broker, file_transfer, network, preflight
+from tierbench.results.validity import broker, computer, file_transfer, network, preflight
 
-SATURATED_CORE_SHARE: Final = 0.9
+SATURATED_SHARE: Final = 0.9
 WIDE_VARIATION: Final = 0.3
 NARROW_NANOSECONDS: Final = 10_000_000
 
@@ -16,9 +16,10 @@ def facts(spec: ResultSpec, good: Sequence[ResultTrial], interruptions: int) -> 
     """What explains the numbers and spoils nothing."""
     notes = [
         *file_transfer.facts(spec, good),
-        *broker.facts(good),
+        *broker.facts(spec, good),
         *network.facts(spec, good),
         *preflight.facts(spec, good),
+        *computer.facts(good),
     ]
     if interruptions:
         message = f"The client was lost {interruptions} time(s); a new one went on with the trial that was missing."
@@ -27,14 +28,20 @@ def facts(spec: ResultSpec, good: Sequence[ResultTrial], interruptions: int) -> 
 
 
 def invalid(
-    spec: ResultSpec, counted: Sequence[ResultTrial], good: Sequence[ResultTrial], main: Statistic | None
+    spec: ResultSpec,
+    counted: Sequence[ResultTrial],
+    good: Sequence[ResultTrial],
+    main: Statistic | None,
+    why: Note | None = None,
 ) -> tuple[Note, ...]:
-    """What could have spoiled the numbers; `main` is the quantity that the kind is read by."""
+    """What could have spoiled the numbers; `main` is the quantity that the kind is read by, `why` what ended the case
+    early."""
     notes = [
-        *_incomplete(spec, counted, good),
+        *_incomplete(spec, counted, good, why),
         *file_transfer.invalid(spec, good),
         *broker.invalid(good),
         *network.invalid(good),
+        *computer.invalid(good),
     ]
     saturated = sum(map(_client_saturated, good))
     if saturated:
@@ -50,11 +57,13 @@ def invalid(
     return tuple(notes)
 
 
-def _incomplete(spec: ResultSpec, counted: Sequence[ResultTrial], good: Sequence[ResultTrial]) -> list[Note]:
+def _incomplete(
+    spec: ResultSpec, counted: Sequence[ResultTrial], good: Sequence[ResultTrial], why: Note | None
+) -> list[Note]:
     notes = []
     if len(counted) < spec.trials:
-        message = f"Only {len(counted)} of {spec.trials} trials were run."
-        notes.append(Note(reason="TrialsMissing", message=message))
+        message = f"Only {len(counted)} of {spec.trials} trials were run{'.' if why is None else f': {why.message}'}"
+        notes.append(Note(reason="TrialsMissing", message=message[:512]))
     if len(good) < len(counted):
         message = f"{len(counted) - len(good)} of {len(counted)} trials failed and are not in the statistics."
         notes.append(Note(reason="TrialsFailed", message=message))
@@ -62,8 +71,11 @@ def _incomplete(spec: ResultSpec, counted: Sequence[ResultTrial], good: Sequence
 
 
 def _client_saturated(trial: ResultTrial) -> bool:
-    cores = (trial.client.cpu_limit_millicores or 1000) / 1000
-    return trial.client.cpu_nanoseconds >= SATURATED_CORE_SHARE * cores * trial.duration_nanoseconds
+    """Whether it used 90 % of what it could; not said where that is unknown."""
+    limit = trial.client.cpu_limit_millicores
+    if limit is None:
+        return False
+    return trial.client.cpu_nanoseconds >= SATURATED_SHARE * limit / 1000 * trial.duration_nanoseconds
 
 
 def _wide(main: Statistic, quantity: str) -> bool:

@@ -9,7 +9,7 @@ from tierbench.api.result import Note, ResultSpec, ResultTrial
 from tierbench.results.shares import fairness
 from tierbench.results.units import show
 
-SATURATED_CORE_SHARE: Final = 0.9
+SATURATED_SHARE: Final = 0.9
 EVEN_FAIRNESS: Final = 0.95
 TOGETHER_PARTS_PER_MILLION: Final = 950_000
 
@@ -55,7 +55,7 @@ def invalid(good: Sequence[ResultTrial]) -> list[Note]:
     saturated = sum(map(_server_saturated, good))
     if saturated:
         message = (
-            f"In {saturated} of {len(good)} trials an iperf3 server used all of a CPU: it may be what was measured."
+            f"In {saturated} of {len(good)} trials an iperf3 server used all its CPU: it may be what was measured."
         )
         notes.append(Note(reason="ServerSaturated", message=message))
     overlaps = [
@@ -79,6 +79,12 @@ def _flows(trial: ResultTrial) -> list[Flow]:
 
 
 def _server_saturated(trial: ResultTrial) -> bool:
-    if trial.network is None or trial.server is None:
+    """Whether the busiest server used 90 % of what it could: of its quota, of its node, and of as many CPUs as it has
+    threads. Not said where that is unknown."""
+    sample = trial.server
+    if trial.network is None or sample is None:
         return False
-    return (trial.server.process_cpu_nanoseconds or 0) >= SATURATED_CORE_SHARE * trial.duration_nanoseconds
+    used, limit = sample.process_cpu_nanoseconds, sample.cpu_limit_millicores
+    if used is None or not limit:
+        return False
+    return used >= SATURATED_SHARE * limit / 1000 * trial.duration_nanoseconds
