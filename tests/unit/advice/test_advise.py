@@ -88,10 +88,14 @@ def test_the_published_table_by_workload(workload: dict[str, Any], best: str, ma
 def test_the_answer_is_in_words_and_numbers() -> None:
     status = ask(published(), workload=sizes("512M", "2G"))
     assert status.answer == (
-        "jetson is best for 512 MB and 2 GB, by transfer time: 12 % ahead of cloud (p = 0.0013). "
-        "cloud is ahead at 1 MB, by 47 %; jetson is ahead from 512 MB to 2 GB, by 12–14 %; "
-        "cloud is ahead from 3 GB on, by 14–16 %. Retries happened only on jetson, from 3 GB on (38 in all)."
+        "jetson is best for 512 MB and 2 GB, by transfer time: 12 % ahead of cloud (ratio 0.876, 0.818 to 0.938, "
+        "of the nodes measured). It holds for the classes unless their nodes differ by more than about 5 %. It is the "
+        "best class with a probability of 91 %; the expected loss of choosing it is 2 %, if nodes differ as they "
+        "usually do. Of the nodes measured, cloud is ahead at 1 MB, by 47 %; jetson is ahead from 512 MB to 2 GB, by "
+        "12–14 %; cloud is ahead from 3 GB on, by 14–16 %. Retries happened only on jetson, from 3 GB on (38 in all)."
     )
+    assert (status.tipping_point, status.expected_loss) == ("5 %", "2 %")
+    assert status.estimand == "ratio of means of transfer time for 512 MB and 2 GB, between the nodes measured"
     best, other = status.ranking
     assert (best.value, other.value) == (12_108_000_000, 13_819_500_000)
     assert best.confidence_low is not None and best.confidence_low < 12_108_000_000
@@ -131,7 +135,7 @@ def test_one_node_a_class_is_said_and_lowers_confidence() -> None:
     assert "OneNode" in reasons(one.caveats)
     assert "MoreNodes" in reasons(one.next)
     assert (three.best, three.confidence) == ("cloud", Confidence.HIGH)
-    assert three.caveats == three.next == ()
+    assert (reasons(three.caveats), three.next) == ({"OneClientNode"}, ())
 
 
 def test_nodes_decide_not_their_trials() -> None:
@@ -141,19 +145,23 @@ def test_nodes_decide_not_their_trials() -> None:
         ("jetson", "jetson-1"): (1.3, 1.31, 1.3, 1.29), ("jetson", "jetson-2"): (1.5, 1.51, 1.5, 1.49),
     }  # fmt: skip
     status = ask(nodes(steady), workload=sizes("1M"))
-    assert answered(status) == ("False", "NotToldApart")
+    assert answered(status) == ("False", "CouldGoEitherWay")
     note = next(note for note in status.caveats if note.reason == "NodesDiffer")
-    assert note.message.startswith("cloud-1 and cloud-2, both cloud, differ by 38 %, more than cloud and jetson do")
-    assert any(note.message.endswith("nodes a class.") for note in status.next)
+    assert note.message.startswith("cloud-1 and cloud-2, both cloud, differ by 37 %, more than cloud and jetson do")
+    (more,) = status.next
+    assert (more.reason, "that nodes differ is why" in more.message) == ("MoreNodes", True)
 
 
-def test_a_tie_says_how_many_trials_would_tell() -> None:
+def test_what_could_go_either_way_is_not_known_and_says_what_it_costs() -> None:
     close = nodes({("cloud", "c"): (1.0, 1.1, 1.2, 1.1), ("jetson", "j"): (1.05, 1.15, 1.25, 1.15)})
     status = ask(close, workload=sizes("1M"))
-    assert verdicts(status) == {"cloud": ("Tied", "NotToldApart"), "jetson": ("Tied", "NotToldApart")}
+    assert set(verdicts(status).values()) == {("NotKnown", "CouldGoEitherWay")}
     assert (status.best, status.node_affinity, status.confidence) == ("", None, Confidence.NONE)
-    note = next(note for note in status.next if note.reason == "MoreTrials")
-    assert note.message.startswith("To tell 5 % between cloud and jetson takes about 42 trials a class.")
+    assert status.expected_loss == "3 %"
+    assert (
+        "cloud: 4 % ahead of jetson (ratio 0.957, 0.843 to 1.08, of the nodes measured), but it could" in status.answer
+    )
+    assert {"MoreNodes", "MoreTrials"} == reasons(status.next)
 
 
 def test_a_tie_with_none_of_what_counts_is_answered() -> None:
@@ -161,7 +169,7 @@ def test_a_tie_with_none_of_what_counts_is_answered() -> None:
     retried = [(1.0, 0)] * 9 + [(1.0, 1)]
     results = [measured("cloud", "1M", [(1.0, 0)] * 10, 1), measured("jetson", "1M", retried, 2)]
     status = ask(results, objective={"type": "Retries"})
-    assert set(verdicts(status).values()) == {("Tied", "NotToldApart")}
+    assert set(verdicts(status).values()) == {("NotKnown", "CouldGoEitherWay")}
     assert "MoreTrials" in reasons(status.next)
 
 
@@ -198,8 +206,8 @@ def test_the_third_class_is_ranked_too() -> None:
         ({"maximumRetries": 0}, "3G", {"cloud": ("Best", "OnlyFeasible"), "jetson": ("Infeasible", "TooManyRetries")}),
         ({"maximumMeanMilliseconds": 5000}, "512M",
          {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "MeanTooLong")}),
-        ({"maximumP99Milliseconds": 5700}, "512M",
-         {"cloud": ("Best", "OnlyFeasible"), "jetson": ("Infeasible", "P99TooLong")}),
+        ({"maximumP99Milliseconds": 5000}, "512M",
+         {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "P99TooLong")}),
         ({"minimumBytesPerSecond": "100M"}, "1G",
          {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "ThroughputTooLow")}),
         ({"architectures": ["arm64"]}, "1M",
@@ -361,7 +369,6 @@ def test_factors_that_nothing_here_knows_are_ranked_too() -> None:
     assert status.best == "pi"
     (crossover,) = status.crossovers
     assert (crossover.factor, crossover.lower_level, crossover.upper_level) == ("steps", "10", "1000")
-    assert crossover.estimate is not None and 10 < float(crossover.estimate) < 1000
 
 
 def test_a_status_is_taken_back_and_keeps_its_bounds() -> None:
@@ -389,3 +396,94 @@ def test_a_network_that_was_the_limit_is_a_caveat() -> None:
     (note,) = (note for note in ask([edited(cloud, facts=[fact]), jetson]).caveats if note.reason == "NetworkBound")
     assert note.message.startswith("In 1 of 1 results of cloud the network was the limit")
     assert "NetworkBound" not in reasons(ask(ONE_NODE).caveats)
+
+
+def two_nodes() -> list[BenchmarkResult]:
+    """The published table with a second node a class, whose times are 1 % longer."""
+    second = [
+        measured(
+            result.spec.server.node_class,
+            result.spec.levels["fileSize"],
+            [(trial.duration_nanoseconds * 1.01 / 1e9, trial.transfer.retries if trial.transfer else 0)
+             for trial in result.status.trials],
+            result.spec.case + 100,
+            node=f"{result.spec.server.node_class}-2",
+        )
+        for result in published()
+    ]  # fmt: skip
+    return [*published(), *second]
+
+
+def test_the_published_conclusions_hold_for_classes_of_two_nodes() -> None:
+    status = ask(two_nodes(), workload=sizes("512M", "1G", "2G"))
+    assert (status.best, status.confidence, status.tipping_point) == ("jetson", Confidence.HIGH, "")
+    assert (
+        " cloud is ahead at 1 MB, by 47 %; jetson is ahead from 512 MB to 2 GB, by 12–14 %; "
+        "cloud is ahead from 3 GB on, by 14–16 %."
+    ) in status.answer
+    assert [(each.lower_level, each.upper_level) for each in status.crossovers] == [("1M", "512M"), ("2G", "3G")]
+
+
+LOST = {"trials": 2, "reason": "ClientLost", "message": "Its node is gone."}
+CUT_OFF = {"trials": 2, "reason": "TimedOut", "message": "After 600 s."}
+
+
+@pytest.mark.parametrize(
+    "short", [{"counts": {"completed": 2}, "missing": CUT_OFF}, {"counts": {"completed": 3, "failed": 1}}]
+)
+def test_a_class_whose_trials_were_cut_off_may_be_worse_and_never_better(short: dict[str, Any]) -> None:
+    """Four trials were asked for; those that are missing may be the long ones."""
+    cloud, jetson = ONE_NODE
+    ahead = ask([edited(cloud, **short), jetson], workload=sizes("1M"))
+    assert (ahead.best, answered(ahead)) == ("", ("False", "CouldGoEitherWay"))
+    assert "CutShort" in reasons(ahead.caveats)
+    behind = ask([cloud, edited(jetson, **short)], workload=sizes("1M"))
+    assert (behind.best, behind.confidence) == ("cloud", Confidence.LOW)
+
+
+def test_trials_that_were_lost_whatever_they_took_bound_nothing() -> None:
+    cloud, jetson = ONE_NODE
+    status = ask([edited(cloud, counts={"completed": 2}, missing=LOST), jetson], workload=sizes("1M"))
+    assert status.best == "cloud"
+
+
+def test_levels_that_a_class_lacks_are_named_and_lower_the_confidence() -> None:
+    results = [each for each in two_nodes() if (each.spec.server.node_class, each.spec.levels["fileSize"]) !=
+               ("jetson", "5G")]  # fmt: skip
+    status = ask(results, workload={"levels": {"tls": "None"}})
+    (note,) = (note for note in status.caveats if note.reason == "LevelsLeftOut")
+    assert note.message.startswith("jetson has nothing at ")
+    assert "5000" in note.message or "5 GB" in note.message
+    assert status.confidence is not Confidence.HIGH
+
+
+def test_a_rate_over_a_workload_is_all_bytes_by_all_time() -> None:
+    """1 MB at 1 MB/s and 3 MB at 3 MB/s are 4 MB in 2 s, not (1 + 3) / 2; and 2 MB in 4 s next to 2 MB in 1 s."""
+    results = [
+        measured(server, size, [(time, 0), (time * 1.001, 0), (time * 0.999, 0)], case)
+        for case, (server, size, time) in enumerate(
+            [("cloud", "1M", 1.0), ("cloud", "3M", 1.0), ("jetson", "1M", 0.2), ("jetson", "3M", 3.0)], start=1
+        )
+    ]
+    status = ask(results)
+    values = {item.node_class: item.value for item in status.ranking}
+    assert values == {"cloud": pytest.approx(2e6, rel=1e-3), "jetson": pytest.approx(4e6 / 3.2, rel=1e-3)}
+    assert status.best == "cloud"
+
+
+@pytest.mark.parametrize(("margin", "verdict"), [("5%", "Best"), ("10.1%", "NotKnown"), ("60%", "Equal")])
+def test_the_smallest_margin_decides(margin: str, verdict: str) -> None:
+    times = {
+        (server, f"{server}-{node}"): [base * (1 + node / 1000 + step / 1000) for step in range(10)]
+        for server, base in (("cloud", 1.0), ("jetson", 1.1))
+        for node in range(4)
+    }
+    status = ask(nodes(times), workload=sizes("1M"), smallestMargin=margin)
+    assert verdicts(status)["cloud"][0] == verdict
+    assert status.ranking[0].node_class == "cloud"
+
+
+def test_skewed_trials_give_no_interval_below_zero() -> None:
+    skewed = nodes({("cloud", "c"): (0.29, 0.3, 0.886), ("jetson", "j"): (0.4, 0.41, 0.42)})
+    for item in ask(skewed, workload=sizes("1M")).ranking:
+        assert item.confidence_low is not None and item.confidence_low > 0

@@ -9,6 +9,7 @@ from tierbench.advice.caveats import MISLEADING, caveats, next_measurements
 from tierbench.advice.constraints import limits
 from tierbench.advice.crossover import Crossover, crossovers
 from tierbench.advice.derived import RETRIES, percentile_of, with_quantities
+from tierbench.advice.inference.odds import Odds
 from tierbench.advice.matrix import Matrix, Table
 from tierbench.advice.selection import Selection, select
 from tierbench.advice.verdicts import Inquiry
@@ -33,12 +34,14 @@ from tierbench.api.placement_advice import (
 )
 from tierbench.api.result import BenchmarkResult, Display, Note
 from tierbench.api.timestamps import format_time
+from tierbench.results.conditions import circumstances
 from tierbench.results.quantities import rate_quantity, time_quantity
 from tierbench.results.units import percent, title
 
 ANSWERED: Final = "Answered"
 ORDER_CHANGES: Final = "OrderChanges"
 _STRICT: Final = 0.01
+_LEAST_LOSS: Final = 0.0001
 _LONGEST: Final = 1024
 _MOST_CROSSOVERS: Final = 32
 _NO_DISTRIBUTIONS: Final = Distributions()
@@ -69,14 +72,17 @@ def advise(
     selection = selection.with_quantities(_read(spec, kind))
     wanted = items(spec.workload)
     inquiry = Inquiry(spec, selection, kind, quantity, wanted, sort_results(selection.results, wanted))
-    tables = [(table, standings(table, quantity)) for table in _tables(inquiry)]
-    every = [crossover for table, found in tables for crossover in crossovers(table, quantity, found)]
+    kept = _tables(inquiry)
+    tables = list(zip(kept, standings(kept, quantity, inquiry.margin), strict=True))
+    every = [crossover for table, found in tables for crossover in crossovers(table, found)]
     found = tuple(every[:_MOST_CROSSOVERS])
     best = next((item for item in inquiry.ranking if item.verdict is Verdict.BEST), None)
     notes = caveats(inquiry)
     return PlacementAdviceStatus(
         **_columns(inquiry, best, notes),
         answer=_answer(inquiry, tables),
+        estimand=inquiry.estimand if inquiry.contest.ranked else "",
+        tipping_point="" if inquiry.tipping_point is None else percent(inquiry.tipping_point),
         quantity=inquiry.quantity,
         ranking=inquiry.ranking,
         crossovers=tuple(map(_level_crossover, found)),
@@ -164,31 +170,32 @@ def _tables(inquiry: Inquiry) -> tuple[Table, ...]:
     kept = [
         result
         for result in every.results
-        if all(same(result.spec.levels.get(name, "")) in levels for name, levels in free.items())
+        if all(same(circumstances(result).get(name, "")) in levels for name, levels in free.items())
     ]
     return Matrix(tuple(kept)).tables
 
 
 def _columns(inquiry: Inquiry, best: RankedClass | None, notes: Sequence[Note]) -> dict[str, str | Confidence]:
+    ranked = inquiry.contest.ranked
+    known = len(ranked) > 1 and inquiry.quantity != RETRIES
+    loss = {"expected_loss": _loss(inquiry.contest.odds[ranked[0]])} if known else {}
     if best is None:
-        return {}
-    second = next((name for name in inquiry.contest.ranked if name != best.node_class), "")
-    share = inquiry.margin(best.node_class, second) if second else None
+        return {**loss}
+    second = next((name for name in ranked if name != best.node_class), "")
+    share = inquiry.apart(best.node_class, second) if second else None
     return {
+        **loss,
         "best": best.node_class,
         "runner_up": second,
         "margin": percent(share) if second else "",
-        "confidence": _confidence(inquiry, best.node_class, second, notes),
+        "confidence": _confidence(inquiry, second, notes),
     }
 
 
-def _confidence(inquiry: Inquiry, best: str, second: str, notes: Sequence[Note]) -> Confidence:
+def _confidence(inquiry: Inquiry, second: str, notes: Sequence[Note]) -> Confidence:
     if any(note.reason in MISLEADING for note in notes):
         return Confidence.LOW
-    strict = second and all(
-        inquiry.contest.p_between(best, other) <= _STRICT for other in inquiry.compared if other != best
-    )
-    return Confidence.HIGH if strict else Confidence.MODERATE
+    return Confidence.HIGH if second and inquiry.contest.doubt <= _STRICT else Confidence.MODERATE
 
 
 def _answer(inquiry: Inquiry, tables: Tables) -> str:
@@ -206,13 +213,40 @@ def _verdict(inquiry: Inquiry) -> str:
     of = f"for {inquiry.asked}, by {title(inquiry.quantity).lower()}"
     best = next((item for item in ranking if item.verdict is Verdict.BEST), None)
     if best is not None:
-        return f"{best.node_class} is best {of}: {best.message}"
+        return f"{best.node_class} is best {of}: {best.message}{_unless(inquiry)}{_odds(inquiry, best.node_class)}"
     if inquiry.obstacle is not None:
         return f"No class is best {of}: {inquiry.obstacle.message}"
-    tied = [item.node_class for item in ranking if item.verdict is Verdict.TIED]
-    if tied:
-        return f"{joined(tied)} are tied {of}."
+    equal = [item.node_class for item in ranking if item.verdict is Verdict.EQUAL]
+    if equal:
+        return f"{joined(equal)} are equal within {percent(inquiry.margin)} {of}.{_odds(inquiry, equal[0])}"
+    first = ranking[0]
+    if first.verdict is Verdict.NOT_KNOWN:
+        return (
+            f"No class is shown to be best {of}. {first.node_class}: {first.message}{_odds(inquiry, first.node_class)}"
+        )
     return f"No class is best {of}: {' '.join(f'{item.node_class}: {item.message}' for item in ranking)}"
+
+
+def _unless(inquiry: Inquiry) -> str:
+    """How far the answer carries beyond the nodes that were measured."""
+    if inquiry.tipping_point is None:
+        return ""
+    return f" It holds for the classes unless their nodes differ by more than about {percent(inquiry.tipping_point)}."
+
+
+def _odds(inquiry: Inquiry, name: str) -> str:
+    """How likely a class is best, and what it is expected to cost to follow it."""
+    if name not in inquiry.contest.ranked or len(inquiry.contest.ranked) == 1:
+        return ""
+    found = inquiry.contest.odds[name]
+    likely = f"{min(100 * found.best, 99.9):.3g} %"
+    assumed = ", if nodes differ as they usually do" if inquiry.contest.one_node else ""
+    loss = "" if inquiry.quantity == RETRIES else f"; the expected loss of choosing it is {_loss(found)}"
+    return f" It is the best class with a probability of {likely}{loss}{assumed}."
+
+
+def _loss(found: Odds) -> str:
+    return percent(found.loss) if found.loss >= _LEAST_LOSS else f"< {percent(_LEAST_LOSS)}"
 
 
 def _answered(inquiry: Inquiry, best: RankedClass | None, now: datetime) -> Condition:
@@ -242,15 +276,8 @@ def _level_crossover(crossover: Crossover) -> LevelCrossover:
         upper_level=crossover.upper,
         ahead_below=crossover.below,
         ahead_above=crossover.above,
-        estimate=_level(crossover.point),
-        estimate_low=_level(crossover.low),
-        estimate_high=_level(crossover.high),
+        confidence_parts_per_million=round(1e6 * crossover.confidence),
     )
-
-
-def _level(number: float | None) -> str | None:
-    """A level in whole units, in hundredths below a thousand."""
-    return None if number is None else f"{number:.0f}" if number >= 1000 else f"{number:.2f}"  # noqa: PLR2004 (as said)
 
 
 def _affinity(inquiry: Inquiry, name: str, classes: Sequence[NodeClass]) -> NodeAffinity | None:

@@ -1,25 +1,34 @@
 """What to keep in mind with an advice, and what to measure to be surer."""
 
 from collections.abc import Iterator, Sequence
-from math import ceil, exp, log
-from statistics import NormalDist
+from math import expm1
 from typing import Final
 
-from tierbench.advice.contests import SIGNIFICANCE, Difference, adjusted, pairs
+from tierbench.advice.classes import Contest, pairs
 from tierbench.advice.crossover import Crossover
-from tierbench.advice.verdicts import HARMLESS, Inquiry
+from tierbench.advice.verdicts import HARMLESS, Inquiry, sign
 from tierbench.advice.words import joined
 from tierbench.api.placement_advice import Verdict
 from tierbench.api.result import Note
-from tierbench.results.levels import show_number
-from tierbench.results.statistics import CONFIDENCE
+from tierbench.results.levels import level_in_words, number_of_level
 from tierbench.results.units import percent, words
 
-MISLEADING: Final = frozenset({"OneNode", "NotValid", "MediansDisagree", "NodesDiffer", "LimitUnsure", "TrialsFailed"})
+MISLEADING: Final = frozenset(
+    {
+        "OneNode",
+        "NotValid",
+        "MediansDisagree",
+        "NodesDiffer",
+        "LimitUnsure",
+        "CutShort",
+        "LevelsLeftOut",
+        "NetworkBound",
+    }
+)
 """Caveats with which an answer may mislead."""
-_POWER: Final = 0.8
-_MOST_REPETITIONS: Final = 30
 _WIDE: Final = 2.0
+_FEW: Final = 3
+_HALF: Final = 0.5
 
 
 def caveats(inquiry: Inquiry) -> tuple[Note, ...]:
@@ -27,10 +36,11 @@ def caveats(inquiry: Inquiry) -> tuple[Note, ...]:
     found = (
         _one_node(inquiry),
         _not_valid(inquiry),
-        _failed(inquiry),
+        _cut_short(inquiry),
         _medians(inquiry),
         _nodes(inquiry),
         _limits(inquiry),
+        _one_client(inquiry),
         _network(inquiry),
         _combinations(inquiry),
         _without_workload(inquiry),
@@ -39,11 +49,24 @@ def caveats(inquiry: Inquiry) -> tuple[Note, ...]:
 
 
 def _one_node(inquiry: Inquiry) -> Iterator[Note]:
-    single = [name for name in inquiry.compared if inquiry.estimates[name].nodes == 1]
+    single = _single(inquiry)
     if single:
         each = " each" * (len(single) > 1)
-        message = f"One node stands for {joined(single)}{each}: machines are compared, not yet classes."
+        message = f"One node stands for {joined(single)}{each}: nodes are compared, not yet classes."
+        if inquiry.tipping_point is not None:
+            unless = percent(inquiry.tipping_point)
+            message += f" It holds for the classes unless their nodes differ by more than about {unless}."
         yield Note(reason="OneNode", message=message[:512])
+
+
+def _single(inquiry: Inquiry) -> list[str]:
+    """The classes that stand on one node, those that break a constraint among them."""
+    judged = inquiry.judgements
+    return [
+        name
+        for name, known in inquiry.known.items()
+        if known.nodes == 1 and (name in inquiry.compared or judged[name].verdict is Verdict.INFEASIBLE)
+    ]
 
 
 def _not_valid(inquiry: Inquiry) -> Iterator[Note]:
@@ -56,24 +79,28 @@ def _not_valid(inquiry: Inquiry) -> Iterator[Note]:
         )
 
 
-def _failed(inquiry: Inquiry) -> Iterator[Note]:
+def _cut_short(inquiry: Inquiry) -> Iterator[Note]:
     for name in inquiry.compared:
-        counts = [result.status.counts for result in inquiry.measured.used(name)]
-        failed, completed = sum(count.failed for count in counts), sum(count.completed for count in counts)
-        if failed:
-            message = f"{failed} of {failed + completed} trials on {name} failed, and are outside times and rates."
-            yield Note(reason="TrialsFailed", message=message)
+        if inquiry.known[name].cut_short:
+            used = [result for result in inquiry.measured.used(name) if result.status.counts.completed]
+            completed = sum(result.status.counts.completed for result in used)
+            asked = sum(result.spec.trials for result in used)
+            message = (
+                f"{asked - completed} of {asked} trials on {name} failed or were cut off, perhaps the longest: its "
+                "value is a bound, and it may be shown to be worse, but not to be better."
+            )
+            yield Note(reason="CutShort", message=message[:512])
 
 
 def _medians(inquiry: Inquiry) -> Iterator[Note]:
+    contest = inquiry.contest
     known = {name: inquiry.measured.median(name, inquiry.quantity) for name in inquiry.compared}
     for first, second in pairs(inquiry.compared):
-        winner, loser = (first, second) if inquiry.contest.beats(first, second) else (second, first)
+        winner, loser = (first, second) if contest.beats(first, second) else (second, first)
         ahead, behind = known[winner], known[loser]
-        if ahead is None or behind is None or not inquiry.contest.beats(winner, loser):
+        if ahead is None or behind is None or not contest.beats(winner, loser):
             continue
-        mean = inquiry.estimates[loser].mean - inquiry.estimates[winner].mean
-        if mean * (behind - ahead) < 0:
+        if sign(inquiry) * (behind - ahead) < 0:
             message = f"By the means {winner} is ahead of {loser}, by the medians it is behind: a few trials decide."
             yield Note(reason="MediansDisagree", message=message)
 
@@ -84,18 +111,19 @@ def _nodes(inquiry: Inquiry) -> Iterator[Note]:
     if len(ranked) == 1:
         return
     for name in ranked:
-        nodes = inquiry.measured.nodes(name, inquiry.quantity)
+        nodes = Contest(inquiry.quantity, inquiry.measured.nodes(name, inquiry.quantity), inquiry.margin)
         other = ranked[0] if name != ranked[0] else ranked[1]
-        between = abs(inquiry.estimates[name].mean - inquiry.estimates[other].mean)
-        tests = {pair: Difference(nodes[pair[0]], nodes[pair[1]]) for pair in pairs(nodes)}
-        shown = adjusted({pair: test.p for pair, test in tests.items()})
-        apart = {pair: abs(test.value) for pair, test in tests.items() if shown[pair] <= SIGNIFICANCE}
-        widest = max(apart, key=lambda pair: apart[pair], default=None)
-        if widest is not None and apart[widest] > between:
-            share = percent(apart[widest] / max(nodes[node].mean for node in widest))
+        between = abs(inquiry.contest.difference(name, other).centre)
+        apart = {
+            pair: abs(nodes.difference(*pair).centre)
+            for pair in pairs(nodes.ranked)
+            if nodes.beats(*pair) and abs(nodes.difference(*pair).centre) > between
+        }
+        if apart:
+            widest = max(apart, key=lambda pair: apart[pair])
             message = (
-                f"{joined(sorted(widest))}, both {name}, differ by {share}, more than {name} and {other} do: "
-                "see what is different about them, or make two classes of them."
+                f"{joined(sorted(widest))}, both {name}, differ by {percent(-expm1(-apart[widest]))}, more than {name} "
+                f"and {other} do: see what is different about them, or make two classes of them."
             )
             yield Note(reason="NodesDiffer", message=message[:512])
 
@@ -106,6 +134,15 @@ def _limits(inquiry: Inquiry) -> Iterator[Note]:
         if unsure is not None:
             message = f"{name} is near a limit, and more trials could change on which side: {unsure.message}"
             yield Note(reason="LimitUnsure", message=message[:512])
+
+
+def _one_client(inquiry: Inquiry) -> Iterator[Note]:
+    """The servers' nodes may be many: what they are measured from is a class, too."""
+    used = [result.spec for name in inquiry.compared for result in inquiry.measured.used(name)]
+    nodes = {place.node for spec in used for place in (spec.client, *spec.clients) if place.node}
+    if len(nodes) == 1:
+        message = f"All was measured from {min(nodes)}: one node stands for {used[0].client.node_class}, the clients."
+        yield Note(reason="OneClientNode", message=message[:512])
 
 
 def _network(inquiry: Inquiry) -> Iterator[Note]:
@@ -122,10 +159,11 @@ def _network(inquiry: Inquiry) -> Iterator[Note]:
 
 
 def _combinations(inquiry: Inquiry) -> Iterator[Note]:
-    if inquiry.measured.left_out:
-        count = inquiry.measured.left_out
-        message = f"{count} combination{'s' * (count != 1)} of levels not measured on all classes are left out."
-        yield Note(reason="LevelsLeftOut", message=message)
+    for name, lacking in inquiry.measured.left_out.items():
+        levels = [", ".join(level_in_words(factor, level) for factor, level in each) for each in lacking[:_FEW]]
+        more = f" and {len(lacking) - _FEW} more" if len(lacking) > _FEW else ""
+        message = f"{name} has nothing at {'; '.join(levels)}{more}: what others have there is left out."
+        yield Note(reason="LevelsLeftOut", message=message[:512])
 
 
 def _without_workload(inquiry: Inquiry) -> Iterator[Note]:
@@ -147,39 +185,40 @@ def _more_classes(inquiry: Inquiry) -> Iterator[Note]:
 
 
 def _more_nodes(inquiry: Inquiry) -> Iterator[Note]:
-    single = [name for name in inquiry.compared if inquiry.estimates[name].nodes == 1]
+    single = _single(inquiry)
     if single:
-        message = f"Measure further nodes of {joined(single)}: servers.nodesPerClass of 2 or, better, 3."
+        message = (
+            f"Measure further nodes of {joined(single)}: servers.nodesPerClass of 2 or, better, 3. More trials or "
+            "levels cannot replace them."
+        )
         yield Note(reason="MoreNodes", message=message[:512])
 
 
 def _more_trials(inquiry: Inquiry) -> Iterator[Note]:
-    """For the two best, if they are tied: n = (z(0.975) + z(0.8))² (s1² + s2²) / d² a class, for a power of 80 %
-    (Chow, Shao and Wang, Sample Size Calculations in Clinical Research, 2008, section 3.2).
+    """Where it is not known which of the two that have the best values is ahead: trials, if their noise is most of what
+    is not known, else nodes.
     """
-    tied = [name for name in inquiry.contest.ranked if inquiry.judgements[name].reason == "NotToldApart"][:2]
-    if len(tied) < 2:  # noqa: PLR2004 (a pair)
+    open_ones = [name for name in inquiry.contest.ranked if inquiry.judgements[name].verdict is Verdict.NOT_KNOWN][:2]
+    if len(open_ones) < 2 or inquiry.obstacle is not None:  # noqa: PLR2004 (a pair)
         return
-    first, second = (inquiry.estimates[name] for name in tied)
-    variance = sum((item.error or 0) ** 2 * item.size for item in (first, second))
-    apart = first.mean - second.mean
-    if not apart or not variance:
-        return
-    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) + NormalDist().inv_cdf(_POWER)
-    needed = max(first.size, second.size) + 1, ceil(z**2 * variance / apart**2)
-    share, unit = percent(abs(apart) / (first.mean or second.mean)), "nodes" if first.nodes > 1 else "trials"
-    message = f"To tell {share} between {joined(tied)} takes about {max(needed)} {unit} a class."
-    if unit == "trials" and max(needed) > _MOST_REPETITIONS:
-        message = f"{message} Unless so little matters, take them as equal."
-    yield Note(reason="MoreTrials" if unit == "trials" else "MoreNodes", message=message)
+    noise = sum(inquiry.known[name].of_nodes.deviation ** 2 for name in open_ones)
+    if inquiry.contest.one_node or noise > _HALF * sum(
+        inquiry.known[name].of_class.deviation ** 2 for name in open_ones
+    ):
+        message = f"Repeat more often: that trials differ is most of why {joined(open_ones)} are not told apart."
+        yield Note(reason="MoreTrials", message=message)
+    else:
+        message = f"Measure further nodes of {joined(open_ones)}: that nodes differ is why they are not told apart."
+        yield Note(reason="MoreNodes", message=message)
 
 
 def _more_levels(crossover: Crossover) -> Iterator[Note]:
-    """A level in the middle of a crossover's interval, where that is wide."""
-    low, high = crossover.low, crossover.high
-    if low is None or high is None or high / low < _WIDE:
-        return
-    middle = show_number(crossover.factor, exp((log(low) + log(high)) / 2), crossover.lower)
-    name = words(crossover.factor).lower()
-    message = f"Measure at {name} {middle}: {crossover.above} comes ahead of {crossover.below} somewhere near."
-    yield Note(reason="MoreLevels", message=message)
+    """Levels within a crossover's bracket, where that is wide."""
+    low, high = number_of_level(crossover.lower), number_of_level(crossover.upper)
+    if low and high and high / low > _WIDE:
+        ends = joined([level_in_words(crossover.factor, level) for level in (crossover.lower, crossover.upper)])
+        message = (
+            f"Measure at levels of {words(crossover.factor).lower()} between {ends}: {crossover.above} comes ahead of "
+            f"{crossover.below} there."
+        )
+        yield Note(reason="MoreLevels", message=message)

@@ -1,6 +1,6 @@
 """Whether a class keeps to what a service asks for, at every level of the workload."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,21 +8,29 @@ from tierbench.advice.derived import percentile_of
 from tierbench.advice.estimate import estimate, smaller_is_better
 from tierbench.advice.matrix import Cell
 from tierbench.advice.words import joined
-from tierbench.advice.workload import Measured
+from tierbench.advice.workload import Item, Measured
 from tierbench.api.limits import Limits
 from tierbench.api.placement_advice import Constraints
 from tierbench.api.quantity import parse_size
+from tierbench.results.censoring import censored
+from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words
+from tierbench.results.percentiles import needed, percentile_over
 from tierbench.results.quantities import rate_quantity, time_quantity
+from tierbench.results.rates import rate_interval
 from tierbench.results.units import show, title
 
 _MILLISECOND: Final = 10**6
 _BITS: Final = 8
+_P99: Final = 0.99
 
 
 @dataclass(frozen=True)
 class Breach:
-    """A constraint that does not hold. With `unknown` it was not measured; with `unsure` chance may decide it."""
+    """A constraint that does not hold. With `unknown` that is not known; with `unsure` chance may decide it.
+
+    Both together: so few values, or so wide an interval, that a percentile could be on either side.
+    """
 
     reason: str
     message: str
@@ -40,14 +48,13 @@ class Limit:
 
 
 def limits(constraints: Limits, kind: str) -> tuple[Limit, ...]:
-    """The constraints on quantities, for benchmarks of this kind."""
+    """The constraints on means, for benchmarks of this kind."""
     time = time_quantity(kind)
     minimum = constraints.minimum_bytes_per_second
     in_bits = rate_quantity(kind).endswith("BitsPerSecond")
     rate, unit = ("throughputBitsPerSecond", _BITS) if in_bits else ("throughputBytesPerSecond", 1)
     every = (
         ("MeanTooLong", time, constraints.maximum_mean_milliseconds, _MILLISECOND),
-        ("P99TooLong", percentile_of(time, "P99"), constraints.maximum_p99_milliseconds, _MILLISECOND),
         ("ThroughputTooLow", rate, None if minimum is None else parse_size(minimum), unit),
         ("ThroughputTooLow", "throughputMessagesPerSecond", constraints.minimum_messages_per_second, 1),
     )
@@ -56,18 +63,19 @@ def limits(constraints: Limits, kind: str) -> tuple[Limit, ...]:
     )
 
 
-def breaches(measured: Measured, name: str, constraints: Limits, kind: str) -> Iterator[Breach]:
-    """What a class does not keep to, or might not."""
-    for combination in measured.combinations:
-        cell = measured.cell(name, combination)
-        if not cell.results:
-            continue
-        place = _at(measured, cell)
+def breaches(measured: Measured, name: str, constraints: Limits, kind: str, wanted: Sequence[Item]) -> Iterator[Breach]:
+    """What a class does not keep to, or might not, at every level that is asked for: those, too, that it or another
+    class has failed at."""
+    cells = [cell for cell in measured.cells[name].values() if any(item.wants(cell.results[0]) for item in wanted)]
+    varying = _varying(cells)
+    for cell in cells:
+        place = _at(cell, varying)
         for limit in limits(constraints, kind):
             yield from _beyond(cell, place, limit)
-        allowed = constraints.maximum_retries
-        if allowed is not None and cell.retries > allowed:
-            yield Breach("TooManyRetries", f"{cell.retries} retries{place}; at most {allowed} are allowed.")
+        if constraints.maximum_p99_milliseconds is not None:
+            yield from _slowest(cell, place, time_quantity(kind), constraints.maximum_p99_milliseconds * _MILLISECOND)
+        if constraints.maximum_retries is not None:
+            yield from _retried(cell, place, constraints.maximum_retries)
 
 
 def architecture_breaches(measured: Measured, name: str, constraints: Constraints) -> Iterator[Breach]:
@@ -92,11 +100,59 @@ def _beyond(cell: Cell, place: str, limit: Limit) -> Iterator[Breach]:
     sign = 1 if less else -1
     if sign * (found.mean - limit.value) > 0:
         yield Breach(limit.reason, message)
+    elif any(map(censored, cell.results)):
+        yield _cut_off(limit.reason, what, place)
     if found.low is not None and found.high is not None and found.low <= limit.value <= found.high:
         yield Breach(limit.reason, message, unsure=True)
 
 
-def _at(measured: Measured, cell: Cell) -> str:
-    levels = cell.results[0].spec.levels
-    words = ", ".join(level_in_words(factor, levels[factor]) for factor in sorted(measured.varying))
+def _slowest(cell: Cell, place: str, quantity: str, most: float) -> Iterator[Breach]:
+    """A percentile is judged by its interval: kept to, broken, or not known."""
+    reason, name = "P99TooLong", percentile_of(quantity, "P99")
+    found = percentile_over(cell.measured, quantity, _P99)
+    what, asked = title(name), f"at most {show(name, most)} is asked for"
+    if found is None:
+        message = f"{what} was not measured{place}, so it is not known whether it keeps to the constraint."
+        yield Breach(reason, message, unknown=True)
+    elif found.low is not None and found.low > most:
+        yield Breach(reason, f"{what} is {show(name, found.low)} or more{place}; {asked}.")
+    elif any(map(censored, cell.results)):
+        yield _cut_off(reason, what, place)
+    elif found.high is None:
+        few = f"{found.count} values are too few to know it, {needed(_P99)} would do"
+        yield Breach(reason, f"{what}{place}: {few}; {asked}.", unknown=True, unsure=True)
+    elif found.high > most:
+        between = " to ".join(show(name, end) for end in (found.low, found.high) if end is not None)
+        yield Breach(reason, f"{what} is {between}{place}; {asked}.", unknown=True, unsure=True)
+
+
+def _retried(cell: Cell, place: str, most: int) -> Iterator[Breach]:
+    """Retries are a rate: measuring more makes it surer, and no larger."""
+    trials = cell.completed + cell.failed
+    if not trials:
+        return
+    rate = cell.retries / trials
+    message = f"{cell.retries} retries in {trials} trials{place}; at most {most} a trial are allowed."
+    if rate > most:
+        yield Breach("TooManyRetries", message)
+    elif most and rate_interval(cell.retries, trials)[1] > most:
+        yield Breach("TooManyRetries", message, unsure=True)
+
+
+def _cut_off(reason: str, what: str, place: str) -> Breach:
+    message = f"Slow trials were cut off{place}, so it is not known whether {what.lower()} keeps to the constraint."
+    return Breach(reason, message, unknown=True)
+
+
+def _varying(cells: Sequence[Cell]) -> frozenset[str]:
+    found: dict[str, set[str]] = {}
+    for cell in cells:
+        for factor, level in circumstances(cell.results[0]).items():
+            found.setdefault(factor, set()).add(level)
+    return frozenset(factor for factor, levels in found.items() if len(levels) > 1)
+
+
+def _at(cell: Cell, varying: frozenset[str]) -> str:
+    levels = circumstances(cell.results[0])
+    words = ", ".join(level_in_words(factor, levels[factor]) for factor in sorted(varying & levels.keys()))
     return f" at {words}" if words else ""

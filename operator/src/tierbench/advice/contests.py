@@ -1,17 +1,16 @@
 """Whether two estimates differ by more than chance. Nothing here assumes equal variances."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from math import comb, sqrt
 from typing import Final, TypeVar
 
-from tierbench.advice.estimate import Estimate, satterthwaite, smaller_is_better
+from tierbench.advice.estimate import Estimate, satterthwaite
 from tierbench.results.statistics import CONFIDENCE, student_distribution, student_quantile
 
 SIGNIFICANCE: Final = 1 - CONFIDENCE
-_ROUNDING: Final = 1e-9
+_SHOWN_FROM: Final = 0.001
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -71,58 +70,6 @@ def adjusted(p_values: Mapping[Key, float]) -> dict[Key, float]:
     return found
 
 
-Pair = tuple[str, str]
-
-
-def pairs(names: Iterable[str]) -> list[Pair]:
-    """Every two of them."""
-    return list(combinations(names, 2))
-
-
-@dataclass(frozen=True)
-class Contest:
-    """Classes compared in one place. `p` has the adjusted p-value of each pair, `quantity` says which way is better."""
-
-    quantity: str
-    estimates: Mapping[str, Estimate]
-    p: Mapping[Pair, float]
-
-    def p_between(self, first: str, second: str) -> float:
-        """The adjusted p-value of a pair, in either order."""
-        return self.p[(first, second) if (first, second) in self.p else (second, first)]
-
-    def beats(self, first: str, second: str) -> bool:
-        """Whether `first` is shown to be better than `second`."""
-        sign = 1 if smaller_is_better(self.quantity) else -1
-        ahead = sign * (self.estimates[second].mean - self.estimates[first].mean) > 0
-        return ahead and self.p_between(first, second) <= SIGNIFICANCE + _ROUNDING
-
-    @property
-    def ranked(self) -> tuple[str, ...]:
-        """The classes by their means, the best first."""
-        sign = 1 if smaller_is_better(self.quantity) else -1
-        return tuple(sorted(self.estimates, key=lambda name: sign * self.estimates[name].mean))
-
-    @property
-    def leaders(self) -> tuple[str, ...]:
-        """The classes that no other is shown to be better than. A sole leader is better than every other: whoever
-        beats one is beaten in turn, up to the leader, and adjusted p-values hold together."""
-        return tuple(
-            name
-            for name in self.estimates
-            if not any(self.beats(other, name) for other in self.estimates if other != name)
-        )
-
-
-def contests(places: Mapping[Key, Mapping[str, Estimate]], quantity: str) -> dict[Key, Contest]:
-    """A contest a place; p-values are adjusted for all pairs of all places."""
-    raw = {
-        (place, pair): Difference(found[pair[0]], found[pair[1]]).p
-        for place, found in places.items()
-        for pair in pairs(found)
-    }
-    together = adjusted(raw)
-    return {
-        place: Contest(quantity, found, {pair: together[place, pair] for pair in pairs(found)})
-        for place, found in places.items()
-    }
+def chance(p: float) -> str:
+    """A p-value in words."""
+    return f"p < {_SHOWN_FROM}" if p < _SHOWN_FROM else f"p = {p:.2g}"

@@ -8,10 +8,11 @@ from typing import Final
 
 from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, Statistic
-from tierbench.results.quantities import quantities
+from tierbench.results import rates
+from tierbench.results.quantities import values_of
 from tierbench.results.statistics import describe, quantile_error
 
-RETRIES: Final = "retriesPerTrialPartsPerMillion"
+RETRIES: Final = rates.RETRIES
 _PERCENTILE: Final = re.compile(r"(?P<stem>\w+)(?P<which>P50|P90|P99)(?P<unit>Nanoseconds)")
 
 
@@ -72,5 +73,5 @@ def _never(trials: int) -> Statistic:
 def _values(result: BenchmarkResult, quantity: str, *, good: bool) -> Sequence[float]:
     """The quantity in each counted trial, or in each good one."""
     counted = (trial for trial in result.status.trials if not trial.warmup)
-    chosen = [trial for trial in counted if not good or trial.outcome is Outcome.COMPLETED]
-    return quantities(chosen).get(quantity, ())
+    chosen = (trial for trial in counted if not good or trial.outcome is Outcome.COMPLETED)
+    return values_of(result.spec.benchmark.kind, chosen, quantity)

@@ -1,15 +1,15 @@
 """What the trials of a cell say of one quantity, its nodes taken together."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, sqrt
 from statistics import fmean, stdev
 
-from tierbench.advice.matrix import Cell, Matrix, Table
+from tierbench.advice.matrix import Cell, Matrix
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.quantities import main_quantity, rate_quantity
-from tierbench.results.statistics import CONFIDENCE, student_quantile
+from tierbench.results.statistics import interval, standard_error
 from tierbench.results.units import title
 
 
@@ -31,37 +31,36 @@ class Estimate:
     nodes: int = 1
 
     @cached_property
-    def half_width(self) -> float | None:
-        """Half of the 95 % confidence interval of the mean."""
-        if self.error is None:
-            return None
-        return student_quantile((1 + CONFIDENCE) / 2, self.degrees) * self.error if self.error else 0.0
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % confidence interval of the mean. Of a positive one it is that of its logarithm, by the delta method:
+        no end of it is below zero, however few and skewed the values.
+        """
+        return None if self.error is None else interval(self.mean, self.error, self.degrees)
 
     @property
     def low(self) -> float | None:
         """The lower end of the interval."""
-        return None if self.half_width is None else self.mean - self.half_width
+        return None if self.interval is None else self.interval[0]
 
     @property
     def high(self) -> float | None:
         """The upper end of it."""
-        return None if self.half_width is None else self.mean + self.half_width
+        return None if self.interval is None else self.interval[1]
 
 
 def estimate(cell: Cell, quantity: str) -> Estimate | None:
     """The estimate of `quantity`, None where nothing is measured."""
+    return of_class(list(by_node(cell, quantity).values()))
+
+
+def by_node(cell: Cell, quantity: str) -> dict[str, Estimate]:
+    """What each node says of `quantity`."""
     nodes: dict[str, list[Estimate]] = {}
     for result in cell.measured:
         found = reading(result, quantity)
         if found is not None:
             nodes.setdefault(result.spec.server.node, []).append(found)
-    return of_class([of_node(readings) for readings in nodes.values()])
-
-
-def means(table: Table, row: str, quantity: str) -> dict[str, Estimate]:
-    """The estimates of the classes measured at one level."""
-    found = ((name, estimate(table.cell(row, name), quantity)) for name in table.columns)
-    return {name: mean for name, mean in found if mean is not None}
+    return {node: of_node(readings) for node, readings in nodes.items()}
 
 
 def reading(result: BenchmarkResult, quantity: str) -> Estimate | None:
@@ -74,7 +73,7 @@ def reading(result: BenchmarkResult, quantity: str) -> Estimate | None:
     trimmed = quantity in result.status.untrimmed and count > 1
     if error is not None and trimmed and statistic.confidence_high is not None:
         # What was trimmed is missing in the deviation; the interval accounts for it.
-        error = (statistic.confidence_high - statistic.mean) / student_quantile((1 + CONFIDENCE) / 2, count - 1)
+        error = standard_error(statistic.mean, statistic.confidence_high, count - 1)
     return Estimate(count, statistic.mean, deviation, error, max(1, count - 1), count)
 
 
@@ -111,20 +110,6 @@ def _deviation(parts: Sequence[Estimate]) -> float | None:
     within = sum((item.deviation or 0) ** 2 * (item.count - 1) for item in parts)
     between = sum(item.count * (item.mean - mean) ** 2 for item in parts)
     return sqrt((within + between) / (count - 1))
-
-
-def weighted(parts: Iterable[tuple[float, Estimate]]) -> Estimate:
-    """The sum of independent estimates times their weights, with Satterthwaite's degrees of freedom (Biometrics
-    Bulletin 2, 1946)."""
-    known = list(parts)
-    if len(known) == 1 and known[0][0] == 1:
-        return known[0][1]
-    mean = sum(weight * item.mean for weight, item in known)
-    count, size = sum(item.count for _, item in known), min(item.size for _, item in known)
-    if any(item.error is None for _, item in known):
-        return Estimate(count, mean, None, None, 1, size)
-    variances = [((weight * (item.error or 0)) ** 2, item.degrees) for weight, item in known]
-    return Estimate(count, mean, None, sqrt(sum(v for v, _ in variances)), satterthwaite(variances), size)
 
 
 def satterthwaite(variances: Sequence[tuple[float, float]]) -> float:

@@ -6,6 +6,8 @@ from functools import cached_property
 from typing import Final
 
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
+from tierbench.results.censoring import censored
+from tierbench.results.conditions import circumstances
 from tierbench.results.levels import is_size, number_of_level
 
 CLIENT: Final = "client"
@@ -43,6 +45,11 @@ class Cell:
         """Counted trials that did not."""
         return sum(result.status.counts.failed for result in self.results)
 
+    @cached_property
+    def cut_short(self) -> bool:
+        """Whether trials were cut off, or failed: then those that ended may be the quick ones."""
+        return any(censored(result) or result.status.counts.failed for result in self.measured)
+
 
 EMPTY: Final = Cell(())
 
@@ -73,7 +80,7 @@ class Matrix:
         """The levels of each factor, ascending if they are numbers, else in the order of the cases."""
         found: dict[str, dict[str, None]] = {}
         for result in self.results:
-            for factor, level in result.spec.levels.items():
+            for factor, level in circumstances(result).items():
                 found.setdefault(factor, {})[level] = None
         return {factor: _ascending(tuple(levels)) for factor, levels in found.items()}
 
@@ -100,26 +107,32 @@ class Matrix:
     @cached_property
     def tables(self) -> tuple[Table, ...]:
         """One table for each combination of the other factors that vary, the client class among them."""
+        return self.along(self.row_factor)
+
+    def along(self, factor: str) -> tuple[Table, ...]:
+        """The same with the levels of this factor as rows."""
         groups: dict[tuple[tuple[str, str], ...], dict[tuple[str, str], list[BenchmarkResult]]] = {}
         for result in self.results:
-            cells = groups.setdefault(self._held(result), {})
-            row = result.spec.levels.get(self.row_factor, "")
+            cells = groups.setdefault(self._held(result, factor), {})
+            row = circumstances(result).get(factor, "")
             cells.setdefault((row, result.spec.server.node_class), []).append(result)
-        return tuple(self._table(dict(held), cells) for held, cells in groups.items())
+        return tuple(self._table(factor, dict(held), cells) for held, cells in groups.items())
 
-    def _held(self, result: BenchmarkResult) -> tuple[tuple[str, str], ...]:
-        others = [(name, level) for name, level in result.spec.levels.items() if name not in self.fixed]
-        held = [(name, level) for name, level in others if name != self.row_factor]
+    def _held(self, result: BenchmarkResult, factor: str) -> tuple[tuple[str, str], ...]:
+        others = [(name, level) for name, level in circumstances(result).items() if name not in self.fixed]
+        held = [(name, level) for name, level in others if name != factor]
         if len(self.clients) > 1:
             held.append((CLIENT, result.spec.client.node_class))
         return tuple(held)
 
-    def _table(self, held: Mapping[str, str], cells: Mapping[tuple[str, str], Sequence[BenchmarkResult]]) -> Table:
+    def _table(
+        self, factor: str, held: Mapping[str, str], cells: Mapping[tuple[str, str], Sequence[BenchmarkResult]]
+    ) -> Table:
         rows = {row for row, _ in cells}
         return Table(
-            self.row_factor,
+            factor,
             held,
-            tuple(level for level in self.factors.get(self.row_factor, ("",)) if level in rows),
+            tuple(level for level in self.factors.get(factor, ("",)) if level in rows),
             self.classes,
             {place: Cell(tuple(results)) for place, results in cells.items()},
         )

@@ -3,21 +3,25 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import exp
 from typing import Final
 
+from tierbench.advice.classes import Contest, Known, pairs
 from tierbench.advice.constraints import Breach, architecture_breaches, breaches
-from tierbench.advice.contests import Contest, contests, pairs
-from tierbench.advice.estimate import Estimate, margin
+from tierbench.advice.derived import RETRIES
+from tierbench.advice.estimate import margin, smaller_is_better
+from tierbench.advice.inference.verdict import TAIL, Outcome
 from tierbench.advice.matrix import RunResults
 from tierbench.advice.selection import Selection
 from tierbench.advice.words import joined
 from tierbench.advice.workload import Item, Levels, Measured, asked, sort_results
 from tierbench.api.placement_advice import PlacementAdviceSpec, RankedClass, Verdict
-from tierbench.results.units import percent
+from tierbench.results.units import percent, title
 
 HARMLESS: Final = frozenset({"SpreadTooWide", "TrialsFailed", "TrialsMissing", "ServerNotObserved"})
 """Reasons of results that are not valid which intervals and caveats account for."""
-_SHOWN_FROM: Final = 0.001
+_MOST: Final = 10**15
+"""What numbers in a status do not go beyond."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +50,20 @@ class Inquiry:
         return {
             name: (
                 *architecture_breaches(self.measured, name, self.spec.constraints),
-                *breaches(self.measured, name, self.spec.constraints, self.kind),
+                *breaches(self.measured, name, self.spec.constraints, self.kind, self.wanted),
             )
             for name in self.measured.cells
         }
 
     @cached_property
-    def estimates(self) -> Mapping[str, Estimate]:
+    def known(self) -> Mapping[str, Known]:
         """The quantity over the workload, of every class that has all of it."""
-        found = {name: self.measured.estimate(name, self.quantity) for name in self.measured.cells}
-        return {name: known for name, known in found.items() if known is not None}
+        return self.measured.known(self.quantity)
+
+    @property
+    def margin(self) -> float:
+        """The smallest share that is worth having."""
+        return share_of(self.spec.smallest_margin)
 
     @cached_property
     def excluded(self) -> Mapping[str, Judgement]:
@@ -68,7 +76,7 @@ class Inquiry:
         broken = next((breach for breach in sure if not breach.unknown), None)
         if broken is not None:
             return Judgement(Verdict.INFEASIBLE, broken.reason, broken.message)
-        if name not in self.estimates:
+        if not self.measured.combinations or not self.measured.has_all(name, self.quantity):
             return self._unmeasured(name)
         used = [result for result in self.measured.used(name) if result.status.counts.completed]
         spoiled = [{note.reason for note in result.status.invalid} - HARMLESS for result in used]
@@ -77,9 +85,8 @@ class Inquiry:
             return Judgement(
                 Verdict.NO_DATA, "NotValid", f"Not one of its results is valid ({reasons}): mend it, run again."
             )
-        if self.estimates[name].error is None:
-            trials = self.estimates[name].count
-            message = f"{trials} good trial{'s' * (trials != 1)} a level give no interval for this: repeat more often."
+        if name not in self.known:
+            message = "So few good trials a level give no interval for this: repeat more often."
             return Judgement(Verdict.NO_DATA, "TooFewTrials", message)
         if sure:
             return Judgement(Verdict.NO_DATA, "NotMeasured", sure[0].message)
@@ -104,15 +111,18 @@ class Inquiry:
     @cached_property
     def contest(self) -> Contest:
         """The comparison."""
-        return contests({"": {name: self.estimates[name] for name in self.compared}}, self.quantity)[""]
+        return Contest(self.quantity, {name: self.known[name] for name in self.compared}, self.margin)
 
     @cached_property
     def contradictions(self) -> tuple[tuple[str, str], ...]:
         """Pairs of classes of which one run shows one to be better, and another the other."""
         found: dict[frozenset[str], set[tuple[str, str]]] = {}
         for run in self._comparable_runs():
-            contest = sort_results(run.results, self.wanted).contest(self.compared, self.quantity)
-            for first, second in pairs(contest.estimates):
+            known = sort_results(run.results, self.wanted).known(self.quantity)
+            contest = Contest(
+                self.quantity, {name: known[name] for name in self.compared if name in known}, self.margin
+            )
+            for first, second in pairs(contest.known):
                 for winner, loser in ((first, second), (second, first)):
                     if contest.beats(winner, loser):
                         found.setdefault(frozenset((first, second)), set()).add((winner, loser))
@@ -144,7 +154,7 @@ class Inquiry:
                 f"One run shows {first} ahead of {second}, and another the other way round: "
                 "something else has changed. Find it, and run again."
             )
-            return Judgement(Verdict.TIED, "ContradictingRuns", message)
+            return Judgement(Verdict.NOT_KNOWN, "ContradictingRuns", message)
         return None
 
     @cached_property
@@ -158,19 +168,29 @@ class Inquiry:
         contest, others = self.contest, [other for other in self.contest.ranked if other != name]
         if not others:
             return self._alone()
-        if name not in contest.leaders:
-            ahead = next(other for other in others if contest.beats(other, name))
-            behind = percent(self.margin(ahead, name))
-            return Judgement(
-                Verdict.WORSE, "ShownWorse", f"{behind} behind {ahead} ({chance(contest.p_between(name, ahead))})."
-            )
+        ahead = next((other for other in others if contest.beats(other, name)), None)
+        if ahead is not None:
+            return Judgement(Verdict.WORSE, "ShownWorse", f"{self._apart(name, ahead)}.")
         if contest.leaders == (name,):
-            lead = percent(self.margin(name, others[0]))
-            message = f"{lead} ahead of {others[0]} ({chance(contest.p_between(name, others[0]))})."
-            return Judgement(Verdict.BEST, "ShownBetter", message)
-        even = [other for other in contest.leaders if other != name]
-        highest = max(contest.p_between(name, other) for other in even)
-        return Judgement(Verdict.TIED, "NotToldApart", f"Not told apart from {joined(even)} ({chance(highest)}).")
+            return Judgement(Verdict.BEST, "ShownBetter", f"{self._apart(name, others[0])}.")
+        rivals = [other for other in others if not contest.beats(name, other)]
+        outcomes = {contest.outcome(name, other) for other in rivals}
+        if outcomes == {Outcome.EQUAL}:
+            message = f"{self._apart(name, rivals[0])}: equal within {percent(self.margin)}."
+            return Judgement(Verdict.EQUAL, "EqualWithinMargin", message)
+        perhaps = outcomes <= {Outcome.AHEAD, Outcome.BEHIND, Outcome.EQUAL}
+        reason = "PerhapsWithinMargin" if perhaps else "CouldGoEitherWay"
+        words = f"perhaps by less than {percent(self.margin)}" if perhaps else "but it could go either way"
+        return Judgement(Verdict.NOT_KNOWN, reason, f"{self._apart(name, rivals[0])}, {words}.")
+
+    def _apart(self, name: str, other: str) -> str:
+        """How far a class lies from another, with the ratio and its interval."""
+        ahead = self.contest.ranked.index(name) < self.contest.ranked.index(other)
+        share = self.apart(name, other) if ahead else self.apart(other, name)
+        found = self.contest.ratio(name, other)
+        interval = f"{found.low:.3g} to {found.high:.3g}"
+        of = ", of the nodes measured" if self.contest.one_node else ""
+        return f"{percent(share)} {'ahead of' if ahead else 'behind'} {other} (ratio {found.value:.3g}, {interval}{of})"
 
     def _alone(self) -> Judgement:
         infeasible = [name for name, said in self.excluded.items() if said.verdict is Verdict.INFEASIBLE]
@@ -180,9 +200,23 @@ class Inquiry:
             Verdict.NO_DATA, "OneClassOnly", "There is no other class to compare it with: measure another."
         )
 
-    def margin(self, best: str, other: str) -> float | None:
-        """How far `best` lies from `other`."""
-        return margin(self.estimates[best].mean, self.estimates[other].mean)
+    def apart(self, best: str, other: str) -> float | None:
+        """How far `best` lies from `other`, as a share of the other's value."""
+        return margin(self.known[best].value, self.known[other].value)
+
+    @cached_property
+    def tipping_point(self) -> float | None:
+        """How far nodes must differ for the order of the two best to be open; None unless a class stands on one."""
+        ranked = self.contest.ranked
+        if len(ranked) < 2 or not self.contest.one_node or self.quantity == RETRIES:  # noqa: PLR2004 (two best)
+            return None
+        return self.contest.tipping_point(ranked[0], ranked[1])
+
+    @property
+    def estimand(self) -> str:
+        """What is compared, in words."""
+        of = "the nodes measured" if self.contest.one_node else "the classes"
+        return f"ratio of means of {title(self.quantity).lower()} for {self.asked}, between {of}"[:512]
 
     @property
     def asked(self) -> str:
@@ -203,35 +237,62 @@ def _levels(measured: Measured) -> set[Levels]:
 
 
 def _by_value(inquiry: Inquiry) -> Sequence[str]:
-    return Contest(inquiry.quantity, inquiry.estimates, {}).ranked
+    return Contest(inquiry.quantity, inquiry.known, inquiry.margin).ranked
+
+
+def share_of(text: str) -> float:
+    """The share that a percentage as in `5%` is."""
+    return float(text.removesuffix("%")) / 100
 
 
 def _ranked(inquiry: Inquiry, name: str) -> RankedClass:
-    said, found = inquiry.judgements[name], inquiry.estimates.get(name)
+    said, found = inquiry.judgements[name], inquiry.known.get(name)
     used = inquiry.measured.used(name)
     return RankedClass(
         node_class=name,
         verdict=said.verdict,
         reason=said.reason,
-        message=said.message,
-        value=None if found is None else round(found.mean),
-        confidence_low=None if found is None or found.low is None else round(found.low),
-        confidence_high=None if found is None or found.high is None else round(found.high),
-        margin_parts_per_million=_margin(inquiry, name),
+        message=said.message[:512],
         nodes=len({result.spec.server.node for result in used}),
         trials=sum(result.status.counts.completed for result in used),
         retries=sum(result.status.counts.retries for result in used),
+        **({} if found is None else _value(inquiry, found)),
+        **_rival(inquiry, name),
     )
 
 
-def _margin(inquiry: Inquiry, name: str) -> int | None:
+def _value(inquiry: Inquiry, found: Known) -> dict[str, int]:
+    """The value of a class and its interval, in the quantity's unit."""
+    belief = found.of_nodes if inquiry.contest.one_node else found.of_class
+    ends = sorted(sign(inquiry) * belief.quantile(tail) for tail in (TAIL, 1 - TAIL))
+    unit = 1e6 if inquiry.quantity == RETRIES else 1.0
+    low, high = (min(round(unit * exp(end)), _MOST) for end in ends)
+    return {"value": round(found.value), "confidence_low": low, "confidence_high": high}
+
+
+def sign(inquiry: Inquiry) -> int:
+    """Which way costs go with values."""
+    return 1 if smaller_is_better(inquiry.quantity) else -1
+
+
+def _rival(inquiry: Inquiry, name: str) -> dict[str, int | None]:
+    """How a class stands to the leader, or the leader to the next; and how likely it is best."""
     ranked = inquiry.contest.ranked
     if name not in ranked or len(ranked) == 1:
-        return None
-    share = inquiry.margin(ranked[0], name if name != ranked[0] else ranked[1])
-    return None if share is None else round(1e6 * share)
+        return {}
+    leader, other = ranked[0], name if name != ranked[0] else ranked[1]
+    share = inquiry.apart(leader, other)
+    ratio = inquiry.contest.ratio(name, other if name == leader else leader)
+    odds = inquiry.contest.odds[name]
+    found = {
+        "margin_parts_per_million": None if share is None else round(1e6 * share),
+        "ratio_parts_per_million": _millionths(ratio.value),
+        "ratio_low_parts_per_million": _millionths(ratio.low),
+        "ratio_high_parts_per_million": _millionths(ratio.high),
+        "probability_best_parts_per_million": _millionths(min(odds.best, 1.0)),
+    }
+    return found if inquiry.quantity == RETRIES else found | {"expected_loss_parts_per_million": _millionths(odds.loss)}
 
 
-def chance(p: float) -> str:
-    """A p-value in words."""
-    return f"p < {_SHOWN_FROM}" if p < _SHOWN_FROM else f"p = {p:.2g}"
+def _millionths(share: float) -> int:
+    return round(1e6 * min(share, _MOST / 1e6))

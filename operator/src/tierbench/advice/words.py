@@ -1,20 +1,29 @@
 """Which class is ahead up to which level, said of the measured levels alone."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Final
 
-from tierbench.advice.contests import Contest, contests
-from tierbench.advice.estimate import margin, means, quantities, smaller_is_better
+from tierbench.advice.classes import Contest, Known
+from tierbench.advice.estimate import Estimate, by_node, margin, quantities, smaller_is_better
+from tierbench.advice.inference.verdict import Outcome
+from tierbench.advice.knowledge import Knowledge
 from tierbench.advice.matrix import RunResults, Table
 from tierbench.results.levels import level_in_words
+from tierbench.results.units import percent
+
+SMALLEST_MARGIN: Final = 0.05
+"""The share that a difference must reach to be worth having, unless an advice says another."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Who is ahead at one level. Several leaders cannot be told apart; none means that nothing is measured.
+    """Who is ahead at one level. With a sole leader it is shown; several are equal, or it is not known which of them is
+    (`outcome`); none means that nothing is measured.
 
-    `best` has the best mean; `margin` is the share of the next class's mean that lies between, None with one class.
+    `best` has the best value, and `margin` is the share of the next class's value that lies between, None with one
+    class. `doubt` is how likely it is not the best at most. With `one_node` this is said of nodes, not of classes.
     """
 
     level: str
@@ -22,15 +31,25 @@ class Standing:
     best: str = ""
     margin: float | None = None
     alone: bool = False
+    outcome: Outcome = Outcome.UNKNOWN
+    doubt: float = 0.0
+    one_node: bool = False
+    least: float = SMALLEST_MARGIN
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Neighbouring levels with the same leaders."""
+    """Neighbouring levels of which the same is said."""
 
     leaders: tuple[str, ...]
     standings: tuple[Standing, ...]
     alone: bool
+    outcome: Outcome
+
+    @property
+    def sole(self) -> bool:
+        """Whether one class is shown to be ahead."""
+        return self.outcome is Outcome.BETTER and not self.alone
 
     @property
     def margins(self) -> tuple[float, ...]:
@@ -38,24 +57,50 @@ class Stretch:
         return tuple(standing.margin for standing in self.standings if standing.margin is not None)
 
 
-def standings(table: Table, quantity: str) -> tuple[Standing, ...]:
-    """Who is ahead at each level; what is said of all levels holds together."""
-    found = contests({row: means(table, row, quantity) for row in table.rows}, quantity)
-    return tuple(_standing(row, found[row]) for row in table.rows)
+def standings(tables: Sequence[Table], quantity: str, least: float = SMALLEST_MARGIN) -> list[tuple[Standing, ...]]:
+    """Who is ahead at each level of each table, with how far nodes differ learnt from all of them together."""
+    places: dict[str, dict[Hashable, Mapping[str, Estimate]]] = {}
+    for number, table in enumerate(tables):
+        for (row, column), cell in table.cells.items():
+            places.setdefault(column, {})[number, row] = by_node(cell, quantity)
+    knowledge = Knowledge(quantity, places)
+    return [
+        tuple(_standing(row, _contest(knowledge, (number, row), table, quantity, least)) for row in table.rows)
+        for number, table in enumerate(tables)
+    ]
+
+
+def _contest(knowledge: Knowledge, place: tuple[int, str], table: Table, quantity: str, least: float) -> Contest:
+    known: dict[str, Known] = {}
+    for column in table.columns:
+        cell = table.cell(place[1], column)
+        found = knowledge.of(column, {place: 1.0}, cut_short=cell.cut_short) if cell.results else None
+        if found is not None:
+            known[column] = found
+    return Contest(quantity, known, least)
 
 
 def _standing(level: str, contest: Contest) -> Standing:
-    ranked, found = contest.ranked, contest.estimates
+    ranked, known = contest.ranked, contest.known
     if not ranked:
         return Standing(level, ())
-    lead = margin(found[ranked[0]].mean, found[ranked[1]].mean) if len(ranked) > 1 else None
-    return Standing(level, contest.leaders, ranked[0], lead, alone=len(ranked) == 1)
+    alone = len(ranked) == 1
+    lead = None if alone else margin(known[ranked[0]].value, known[ranked[1]].value)
+    doubt = 0.0 if alone else contest.doubt
+    return Standing(
+        level, contest.leaders, ranked[0], lead, alone, contest.standing, doubt, contest.one_node, contest.margin
+    )
 
 
 def stretches(found: Sequence[Standing]) -> tuple[Stretch, ...]:
-    """Neighbouring levels with the same leaders, joined."""
-    groups = groupby(found, key=lambda standing: (standing.leaders, standing.alone))
-    return tuple(Stretch(leaders, tuple(items), alone) for (leaders, alone), items in groups)
+    """Neighbouring levels of which the same is said, joined."""
+    groups = groupby(found, key=lambda each: (_named(each), each.alone, each.outcome))
+    return tuple(Stretch(leaders, tuple(items), alone, outcome) for (leaders, alone, outcome), items in groups)
+
+
+def _named(standing: Standing) -> tuple[str, ...]:
+    """The classes that are named: the one that is perhaps ahead, or all leaders."""
+    return (standing.best,) if standing.outcome is Outcome.AHEAD else standing.leaders
 
 
 def where(table: Table, levels: Sequence[str]) -> str:
@@ -75,29 +120,35 @@ def joined(parts: Sequence[str], word: str = "and") -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {word} {parts[-1]}" if parts else ""
 
 
-def answer(table: Table, quantity: str) -> str:
-    """Who is ahead where, in one sentence."""
-    return said_of(table, standings(table, quantity))
-
-
 def said_of(table: Table, found: Sequence[Standing]) -> str:
-    """The same from the standings of the table."""
+    """Who is ahead where, in one sentence, from the standings of the table."""
     parts = [
         _say(stretch, where(table, [standing.level for standing in stretch.standings])) for stretch in stretches(found)
     ]
-    return f"{'; '.join(parts)}." if parts else "Nothing is measured yet."
+    if not parts:
+        return "Nothing is measured yet."
+    nodes = any(standing.one_node and not standing.alone for standing in found)
+    return f"{'Of the nodes measured, ' if nodes else ''}{'; '.join(parts)}."
 
 
 def answer_of_run(run: RunResults) -> str:
     """The same for all tables of a run."""
     quantity = next(iter(quantities(run)), "")
-    return said_of_all([(table, standings(table, quantity)) for table in run.tables])
+    return said_of_all(list(zip(run.tables, standings(run.tables, quantity), strict=True)))
 
 
 def said_of_all(tables: Sequence[tuple[Table, Sequence[Standing]]]) -> str:
     """The same for several tables: what is held is said where there is more than one."""
     sentences = [(_held(table), said_of(table, found)) for table, found in tables]
     return " ".join(sentence if len(tables) == 1 else f"{held}: {sentence}" for held, sentence in sentences)
+
+
+def expected_wrong(found: Iterable[Standing]) -> tuple[int, float]:
+    """How many levels have a class that is said to be ahead, and of how many of them that is expected to be wrong at
+    most (Gelman, Hill and Yajima, Journal of Research on Educational Effectiveness 5, 2012).
+    """
+    said = [each.doubt for each in found if not each.alone and each.outcome in {Outcome.BETTER, Outcome.AHEAD}]
+    return len(said), sum(said)
 
 
 def _held(table: Table) -> str:
@@ -107,12 +158,17 @@ def _held(table: Table) -> str:
 
 def _say(stretch: Stretch, place: str) -> str:
     if not stretch.leaders:
-        return f"nothing is measured {place}"
+        return f"nothing is known {place}"
+    who, first = joined(stretch.leaders), stretch.standings[0]
     if stretch.alone:
-        return f"only {stretch.leaders[0]} is measured {place}"
-    if len(stretch.leaders) > 1:
-        return f"{joined(stretch.leaders)} are tied {place}"
-    return f"{stretch.leaders[0]} is ahead {place}{_by(stretch.margins)}"
+        return f"only {who} is measured {place}"
+    if stretch.outcome is Outcome.EQUAL:
+        return f"{who} are equal within {percent(first.least)} {place}"
+    if stretch.outcome is Outcome.AHEAD:
+        return f"{who} is ahead {place}, perhaps by less than {percent(first.least)}"
+    if stretch.outcome is Outcome.UNKNOWN:
+        return f"it is not known which of {who} is ahead {place}"
+    return f"{who} is ahead {place}{_by(stretch.margins)}"
 
 
 def _by(margins: Sequence[float]) -> str:
@@ -127,11 +183,14 @@ def verdict(standing: Standing, quantity: str) -> str:
     if not standing.leaders:
         return "–"
     if standing.alone:
-        return f"only {standing.leaders[0]}"
-    if len(standing.leaders) > 1:
-        return f"tied: {joined(standing.leaders)}"
+        return f"only {standing.best}"
+    if standing.outcome is Outcome.EQUAL:
+        return f"equal: {joined(standing.leaders)}"
+    if standing.outcome is Outcome.UNKNOWN:
+        return f"not known: {joined(standing.leaders, 'or')}"
     sign = "−" if smaller_is_better(quantity) else "+"
-    return f"{standing.leaders[0]}, {sign}{round((standing.margin or 0) * 100)} %"
+    perhaps = "perhaps " if standing.outcome is Outcome.AHEAD else ""
+    return f"{perhaps}{standing.best}, {sign}{round((standing.margin or 0) * 100)} %"
 
 
 def retries(table: Table) -> str:

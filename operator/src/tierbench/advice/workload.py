@@ -2,18 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from math import prod
 from statistics import fmean
+from typing import Final
 
-from tierbench.advice.contests import Contest, contests
-from tierbench.advice.estimate import Estimate, of_class, of_node, reading, weighted
+from tierbench.advice.classes import Known
+from tierbench.advice.estimate import by_node, smaller_is_better
+from tierbench.advice.knowledge import ByNode, Knowledge
 from tierbench.advice.matrix import EMPTY, Cell
 from tierbench.advice.words import joined
 from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult
+from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words, number_of_level
 
 Levels = tuple[tuple[str, str], ...]
+_CARRIED: Final = frozenset({"fileSize", "payloadSize"})
+"""The factors that say what a request carries."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +35,11 @@ class Item:
 
     def wants(self, result: BenchmarkResult) -> bool:
         """Whether a result was measured at these levels."""
-        levels = result.spec.levels
+        levels = circumstances(result)
         return all(name in levels and same(levels[name]) == same(level) for name, level in self.levels.items())
 
 
+@lru_cache(maxsize=4096)
 def same(level: str) -> str:
     """One text for all ways to write a level: 1Gi and 1073741824 are the same."""
     number = number_of_level(level)
@@ -64,12 +71,15 @@ class Combination:
 
 @dataclass(frozen=True)
 class Measured:
-    """Results sorted by class, combination and node. `left_out` combinations were measured on some classes alone."""
+    """Results sorted by class, combination and node. `left_out` are the combinations that a class lacks of those that
+    others have and the workload asks for.
+    """
 
     combinations: tuple[Combination, ...]
     cells: Mapping[str, Mapping[Levels, Cell]]
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    left_out: int = 0
+    left_out: Mapping[str, tuple[Levels, ...]] = field(default_factory=dict)
+    _readings: dict[tuple[str, str], Mapping[Levels, ByNode]] = field(default_factory=dict, compare=False)
 
     def cell(self, name: str, combination: Combination) -> Cell:
         """What a class has of a combination."""
@@ -88,53 +98,76 @@ class Measured:
                 levels.setdefault(factor, set()).add(level)
         return frozenset(factor for factor, found in levels.items() if len(found) > 1)
 
-    def nodes(self, name: str, quantity: str) -> dict[str, Estimate]:
-        """The quantity over the whole workload on each node of a class that has all of it."""
-        found: dict[str, dict[Levels, list[Estimate]]] = {}
-        for combination in self.combinations:
-            for result in self.cell(name, combination).measured:
-                known = reading(result, quantity)
-                if known is not None:
-                    found.setdefault(result.spec.server.node, {}).setdefault(combination.levels, []).append(known)
-        shares = {combination.levels: combination.share for combination in self.combinations}
-        return {
-            node: weighted([(shares[levels], of_node(readings)) for levels, readings in of.items()])
-            for node, of in found.items()
-            if len(of) == len(self.combinations)
-        }
+    def weights(self, quantity: str) -> dict[Levels, float]:
+        """How much each combination counts. A rate's is by what is carried there, so that one over a rate, which adds
+        up, is the time of it all: the rate over a workload is what is carried in all by the time that takes in all.
+        """
+        of = {each.levels: each.share * carried(each.levels, quantity) for each in self.combinations}
+        total = sum(of.values())
+        return {levels: weight / total for levels, weight in of.items()}
 
-    def estimate(self, name: str, quantity: str) -> Estimate | None:
-        """The same of the class; None unless some node has all of it."""
-        return of_class(list(self.nodes(name, quantity).values()))
+    def readings(self, name: str, quantity: str) -> Mapping[Levels, ByNode]:
+        """What each node of a class says of a quantity at each combination."""
+        if (name, quantity) not in self._readings:
+            found = {each.levels: by_node(self.cell(name, each), quantity) for each in self.combinations}
+            self._readings[name, quantity] = found
+        return self._readings[name, quantity]
+
+    def known(self, quantity: str) -> dict[str, Known]:
+        """The quantity over the whole workload, of each class that has all of it."""
+        places = {name: self.readings(name, quantity) for name in self.cells}
+        knowledge, weights = Knowledge(quantity, places), self.weights(quantity)
+        found = ((name, knowledge.of(name, weights, cut_short=self.cut_short(name))) for name in self.cells)
+        return {name: known for name, known in found if weights and known is not None}
+
+    def nodes(self, name: str, quantity: str) -> dict[str, Known]:
+        """The same of each node of a class by itself."""
+        readings = self.readings(name, quantity)
+        nodes = dict.fromkeys(node for of in readings.values() for node in of)
+        places = {node: {levels: {node: of[node]} for levels, of in readings.items() if node in of} for node in nodes}
+        knowledge, weights = Knowledge(quantity, places), self.weights(quantity)
+        found = ((node, knowledge.of(node, weights)) for node in nodes)
+        return {node: known for node, known in found if known is not None}
+
+    def cut_short(self, name: str) -> bool:
+        """Whether trials of a class that count are missing, or failed."""
+        return any(self.cell(name, each).cut_short for each in self.combinations)
+
+    def has_all(self, name: str, quantity: str) -> bool:
+        """Whether a class has the quantity at every combination, however little is known of it."""
+        return all(self.readings(name, quantity).values())
 
     def median(self, name: str, quantity: str) -> float | None:
-        """The medians of the trials, weighted likewise; None unless all are known."""
-        total = 0.0
-        for combination in self.combinations:
-            known = [result.status.statistics.get(quantity) for result in self.cell(name, combination).measured]
+        """The medians of the trials over the workload; None unless all are known."""
+        less, total = smaller_is_better(quantity), 0.0
+        for levels, weight in self.weights(quantity).items():
+            cell = self.cells[name].get(levels, EMPTY)
+            known = [result.status.statistics.get(quantity) for result in cell.measured]
             medians = [statistic.p50 for statistic in known if statistic is not None]
-            if not medians:
+            if not medians or not (less or fmean(medians)):
                 return None
-            total += combination.share * fmean(medians)
-        return total
+            total += weight * (fmean(medians) if less else 1 / fmean(medians))
+        return total if less else 1 / total
 
-    def contest(self, names: Sequence[str], quantity: str) -> Contest:
-        """These classes compared over the workload, those that cannot be left out."""
-        found = ((name, self.estimate(name, quantity)) for name in names)
-        known = {name: mean for name, mean in found if mean is not None}
-        return contests({"": known}, quantity)[""]
+
+def carried(levels: Levels, quantity: str) -> float:
+    """What one request of these levels carries, in the unit of a rate but for a factor; of all else 1."""
+    if not quantity.endswith(("BytesPerSecond", "BitsPerSecond")):
+        return 1.0
+    sizes = (number_of_level(level) for factor, level in levels if factor in _CARRIED)
+    return prod(size for size in sizes if size)
 
 
 def sort_results(results: Sequence[BenchmarkResult], wanted: Sequence[Item]) -> Measured:
     """Sorts results. An item counts at the combinations that all classes share which have it; each counts equally."""
     cells: dict[str, dict[Levels, list[BenchmarkResult]]] = {}
     for result in results:
-        levels = tuple(sorted((name, same(level)) for name, level in result.spec.levels.items()))
+        levels = tuple(sorted((name, same(level)) for name, level in circumstances(result).items()))
         cells.setdefault(result.spec.server.node_class, {}).setdefault(levels, []).append(result)
     sorted_cells = {name: {levels: Cell(tuple(found)) for levels, found in of.items()} for name, of in cells.items()}
     shares: dict[Levels, float] = {}
     missing: dict[str, list[str]] = {}
-    left_out = 0
+    left_out: dict[str, list[Levels]] = {}
     total = sum(item.weight for item in wanted)
     for item in wanted:
         having = {name: _combinations(item, of) for name, of in sorted_cells.items()}
@@ -143,14 +176,16 @@ def sort_results(results: Sequence[BenchmarkResult], wanted: Sequence[Item]) -> 
         known = [set(found) for found in having.values() if found]
         every = dict.fromkeys(levels for found in having.values() for levels in found)
         shared = [levels for levels in every if all(levels in found for found in known)] or list(every)
-        left_out += len(every) - len(shared)
+        for name, found in having.items():
+            if found and len(shared) < len(every):
+                left_out.setdefault(name, []).extend(levels for levels in every if levels not in found)
         for levels in shared:
             shares[levels] = shares.get(levels, 0) + item.weight / total / len(shared)
     return Measured(
         tuple(Combination(levels, share) for levels, share in shares.items()),
         sorted_cells,
         {name: tuple(words) for name, words in missing.items()},
-        left_out,
+        {name: tuple(levels) for name, levels in left_out.items() if levels},
     )
 
 

@@ -1,0 +1,155 @@
+"""Classes compared at one place: a level, or a whole workload."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from math import exp, sqrt
+from typing import Final
+
+from tierbench.advice.estimate import smaller_is_better
+from tierbench.advice.inference.mixture import Mixture
+from tierbench.advice.inference.odds import Odds, odds
+from tierbench.advice.inference.rates import Rate, RateRatio
+from tierbench.advice.inference.verdict import TAIL, Outcome, judge
+
+Pair = tuple[str, str]
+Belief = Mixture | Rate
+Difference = Mixture | RateRatio
+_NORMAL_95: Final = 1.96
+
+
+def pairs(names: Iterable[str]) -> list[Pair]:
+    """Every two of them."""
+    return list(combinations(names, 2))
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a class at one place.
+
+    `value` is in the quantity's unit. Beliefs are of the logarithm of its cost, which is the value, or one over it
+    where it is a rate; `of_nodes` is of those that were measured alone. With `cut_short` the cost is a lower bound:
+    trials that took longest may be missing.
+    """
+
+    value: float
+    of_nodes: Belief
+    nodes: int
+    trials: int
+    cut_short: bool
+    _of_class: Callable[[], Belief]
+
+    @cached_property
+    def of_class(self) -> Belief:
+        """How nodes differ is accounted for."""
+        return self._of_class()
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The value of one class by that of another, and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Classes compared in one place; `margin` is the smallest share that is worth having."""
+
+    quantity: str
+    known: Mapping[str, Known]
+    margin: float
+    _differences: dict[Pair, Difference] = field(default_factory=dict, compare=False)
+
+    @cached_property
+    def one_node(self) -> bool:
+        """Whether some class stands on one node: then the nodes that were measured are compared, not their classes."""
+        return any(known.nodes == 1 for known in self.known.values())
+
+    @cached_property
+    def ranked(self) -> tuple[str, ...]:
+        """The classes by what they cost, the best first."""
+        return tuple(sorted(self.known, key=lambda name: self.belief(name).centre))
+
+    def belief(self, name: str) -> Belief:
+        """What the comparison rests on."""
+        known = self.known[name]
+        return known.of_nodes if self.one_node else known.of_class
+
+    def difference(self, first: str, second: str) -> Difference:
+        """The logarithm of the first's cost by the second's."""
+        if (first, second) not in self._differences:
+            self._differences[first, second] = _minus(self.belief(first), self.belief(second))
+        return self._differences[first, second]
+
+    def outcome(self, first: str, second: str) -> Outcome:
+        """The first against the second. A lower bound can be shown to be worse, and nothing else."""
+        found = judge(self.difference(first, second), self.margin, may_be_equal=not self.one_node)
+        one, two = self.known[first].cut_short, self.known[second].cut_short
+        if (one and found in {Outcome.BETTER, Outcome.AHEAD}) or (two and found in {Outcome.WORSE, Outcome.BEHIND}):
+            return Outcome.UNKNOWN
+        return Outcome.UNKNOWN if found is Outcome.EQUAL and (one or two) else found
+
+    def beats(self, first: str, second: str) -> bool:
+        """Whether `first` is shown to be better than `second`."""
+        return self.outcome(first, second) is Outcome.BETTER
+
+    @cached_property
+    def leaders(self) -> tuple[str, ...]:
+        """The class with the least cost, and those that it is not shown to be better than."""
+        if not self.ranked:
+            return ()
+        top = self.ranked[0]
+        return tuple(name for name in self.known if name == top or not self.beats(top, name))
+
+    @cached_property
+    def standing(self) -> Outcome:
+        """Of the leaders: BETTER if there is one alone, EQUAL if all are; AHEAD if one is, perhaps by less than the
+        margin; else UNKNOWN.
+        """
+        if len(self.leaders) == 1:
+            return Outcome.BETTER
+        if all(self.outcome(*pair) is Outcome.EQUAL for pair in pairs(self.leaders)):
+            return Outcome.EQUAL
+        top = self.ranked[0]
+        found = {self.outcome(top, other) for other in self.leaders if other != top}
+        return Outcome.AHEAD if found <= {Outcome.AHEAD, Outcome.BETTER} else Outcome.UNKNOWN
+
+    @cached_property
+    def doubt(self) -> float:
+        """At most how likely the class with the least cost is not the best."""
+        top, *others = self.ranked
+        return min(1.0, sum(1 - self.difference(top, other).cdf(0.0) for other in others))
+
+    def ratio(self, first: str, second: str) -> Ratio:
+        """The first's value by the second's."""
+        difference = self.difference(first, second)
+        low, high = (exp(difference.quantile(tail)) for tail in (TAIL, 1 - TAIL))
+        value = self.known[first].value / self.known[second].value if self.known[second].value else float("inf")
+        return Ratio(value, low, high) if smaller_is_better(self.quantity) else Ratio(value, 1 / high, 1 / low)
+
+    @cached_property
+    def odds(self) -> Mapping[str, Odds]:
+        """Of each class: how likely it is best, and what it costs to follow it. Of one node it assumes how far nodes
+        of a class usually differ.
+        """
+        return odds({name: known.of_class for name, known in self.known.items()})
+
+    def tipping_point(self, first: str, second: str) -> float:
+        """How far nodes of a class would have to differ (a standard deviation, as a share) for the 95 % interval of
+        the difference to reach 0, were trials without noise.
+        """
+        apart = abs(self.belief(first).centre - self.belief(second).centre)
+        inverse = sum(1 / self.known[name].nodes for name in (first, second))
+        return apart / (_NORMAL_95 * sqrt(inverse))
+
+
+def _minus(first: Belief, second: Belief) -> Difference:
+    if isinstance(first, Rate) and isinstance(second, Rate):
+        return first.minus(second)
+    if isinstance(first, Mixture) and isinstance(second, Mixture):
+        return first.minus(second)
+    raise TypeError("a rate and a mean cannot be compared")

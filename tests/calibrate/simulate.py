@@ -1,0 +1,160 @@
+"""Classes, nodes and trials made up, and what the inference says of them.
+
+Times are a level's mean times how the node differs at every level (τ), how it does at this one (ω = τ/3) and how trials
+differ: normally, or with a heavy tail (one trial in twenty takes half as long again, as where a limit is hit).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log
+from random import Random
+
+from tests.unit.advice.estimates import sample
+from tierbench.advice.classes import Contest
+from tierbench.advice.estimate import Estimate
+from tierbench.advice.knowledge import Knowledge
+
+QUANTITY = "durationNanoseconds"
+MARGIN = 0.05
+_BASE = 1e9
+_SLOW_SHARE, _SLOW_FACTOR = 0.05, 1.5
+_TRIAL_SDS = (0.01, 0.03, 0.10, 0.02, 0.05, 0.30, 0.04)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A place in the grid. `nodes` and `trials` have a number for each class, `ratios` by what each class's times are
+    longer than the first's.
+
+    The nodes of the second class do not differ if it is `steady`. `day` is how a run's day shifts each class by itself.
+    With `cut_off` the trials of the first class that take longer than it usually does are lost, but for two.
+    """
+
+    nodes: tuple[int, ...] = (2, 2)
+    trials: tuple[int, ...] = (10, 10)
+    tau: float = 0.03
+    heavy: bool = False
+    levels: int = 7
+    ratios: tuple[float, ...] = (1.0, 1.0)
+    drift: float = 0.0
+    steady: bool = False
+    day: float = 0.0
+    cut_off: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The classes: a, b, c."""
+        return tuple("abcdefgh"[: len(self.nodes)])
+
+    def spread(self, level: int) -> float:
+        """How trials differ at a level; a single one is of moderate noise."""
+        return _TRIAL_SDS[level % len(_TRIAL_SDS)] if self.levels > 1 else 0.03
+
+
+def draw(point: Point, random: Random) -> dict[str, dict[int, dict[str, Estimate]]]:
+    """What nodes say at each level. Drift makes every time longer as a run goes on; the trials of a level take turns
+    between classes, so it meets all alike.
+    """
+    found: dict[str, dict[int, dict[str, Estimate]]] = {name: {} for name in point.names}
+    for name, nodes, trials, ratio in zip(point.names, point.nodes, point.trials, point.ratios, strict=True):
+        tau = 0.0 if point.steady and name == "b" else point.tau
+        shift = random.gauss(0, point.day)
+        throughout = [shift + random.gauss(0, tau) for _ in range(nodes)]
+        for level in range(point.levels):
+            here = [ratio * exp(u + random.gauss(0, tau / 3)) for u in throughout]
+            cut_off = point.cut_off and name == "a"
+            found[name][level] = {
+                f"{name}{node}": sample(_times(point, level, mean, trials, random, cut_off=cut_off))
+                for node, mean in enumerate(here)
+            }
+    return found
+
+
+def _times(point: Point, level: int, mean: float, trials: int, random: Random, *, cut_off: bool) -> list[float]:
+    shares = [_trial(point, level, random) * _drifted(point, level, number / trials) for number in range(trials)]
+    if cut_off:
+        quickest = sorted(shares)[:2]
+        shares = [share for share in shares if share <= 1 or share in quickest]
+    return [_BASE * mean * share for share in shares]
+
+
+def _trial(point: Point, level: int, random: Random) -> float:
+    value = max(0.05, random.gauss(1, point.spread(level)))
+    if not point.heavy:
+        return value
+    slow = random.random() < _SLOW_SHARE
+    return value * (_SLOW_FACTOR if slow else 1) / (1 + _SLOW_SHARE * (_SLOW_FACTOR - 1))
+
+
+def _drifted(point: Point, level: int, share: float) -> float:
+    return 1 + point.drift * (level + share) / point.levels
+
+
+def contests(point: Point, drawn: Mapping[str, Mapping[int, Mapping[str, Estimate]]]) -> tuple[Contest, list[Contest]]:
+    """Over the workload, each level counting equally, and at each level."""
+    knowledge = Knowledge(QUANTITY, drawn)
+    cut_off = {"a"} if point.cut_off else set()
+    return (
+        _contest(knowledge, point.names, cut_off, range(point.levels)),
+        [_contest(knowledge, point.names, cut_off, [level]) for level in range(point.levels)],
+    )
+
+
+def _contest(knowledge: Knowledge, names: Sequence[str], cut_off: set[str], levels: Sequence[int]) -> Contest:
+    weights = dict.fromkeys(levels, 1.0)
+    known = {name: knowledge.of(name, weights, cut_short=name in cut_off) for name in names}
+    return Contest(QUANTITY, {name: each for name, each in known.items() if each is not None}, MARGIN)
+
+
+@dataclass
+class Tally:
+    """How often something was so."""
+
+    hits: int = 0
+    of: int = 0
+
+    def add(self, hit: bool) -> None:
+        """Counts one."""
+        self.hits += hit
+        self.of += 1
+
+    @property
+    def share(self) -> float:
+        """Of all."""
+        return self.hits / self.of if self.of else 0.0
+
+
+@dataclass
+class Figures:
+    """Of one point: whether intervals held the truth, and what was said."""
+
+    level_coverage: Tally
+    workload_coverage: Tally
+    called: Tally
+    wrong: Tally
+    right: Tally
+    equal: Tally
+
+
+def run(point: Point, repetitions: int, seed: int) -> Figures:
+    """Simulates it; the first two classes are judged."""
+    random = Random(seed)
+    found = Figures(*(Tally() for _ in range(6)))
+    truth = log(point.ratios[0] / point.ratios[1])
+    for _ in range(repetitions):
+        whole, levels = contests(point, draw(point, random))
+        found.workload_coverage.add(_holds(whole, truth))
+        for each in levels:
+            found.level_coverage.add(_holds(each, truth))
+        better, worse = whole.beats("a", "b"), whole.beats("b", "a")
+        found.called.add(better or worse)
+        found.right.add(better and truth < 0)
+        found.wrong.add(worse if truth <= 0 else better)
+        found.equal.add(whole.standing.value == "equal")
+    return found
+
+
+def _holds(contest: Contest, truth: float) -> bool:
+    """Whether the 95 % interval of the ratio of the classes holds the truth."""
+    below = contest.known["a"].of_class.minus(contest.known["b"].of_class).cdf(truth)  # type: ignore[arg-type]
+    return 0.025 <= below <= 0.975

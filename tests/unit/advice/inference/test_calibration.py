@@ -1,0 +1,65 @@
+"""A small part of `make calibrate`, with fixed seeds."""
+
+from random import Random
+
+import pytest
+
+from tests.calibrate.simulate import Point, contests, draw, run
+from tierbench.advice.inference.mixture import single
+from tierbench.advice.inference.verdict import Outcome, judge
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        Point(levels=3),
+        Point(levels=3, heavy=True),
+        Point((5, 2), (10, 10), levels=3),
+        Point((3, 3), (5, 30), levels=3),
+        Point((2, 2, 3), (10, 10, 10), levels=3, ratios=(1.0, 1.0, 1.15)),
+    ],
+)
+def test_intervals_hold_the_truth_about_as_often_as_they_say(point: Point) -> None:
+    found = run(point, 60, 11)
+    assert found.workload_coverage.share >= 0.87
+    assert found.level_coverage.share >= 0.90
+    assert found.called.share <= 0.12
+
+
+def test_a_difference_of_15_percent_is_mostly_found_and_never_turned() -> None:
+    found = run(Point(ratios=(1.0, 1.15)), 60, 5)
+    assert found.right.share >= 0.65
+    assert found.wrong.hits == 0
+
+
+def test_trials_on_one_node_do_not_narrow_its_class() -> None:
+    """A hundred trials leave what is known of the class as wide as ten do: the prior's width."""
+    widths = []
+    for trials in (10, 100):
+        point = Point((1, 1), (trials, trials), levels=1)
+        whole, _ = contests(point, draw(point, Random(1)))
+        widths.append(whole.known["a"].of_class.quantile(0.975) - whole.known["a"].of_class.quantile(0.025))
+    assert widths[1] > 0.9 * widths[0] > 0.1
+
+
+def test_drift_over_a_run_changes_no_answer() -> None:
+    for drift in (0.0, 0.10):
+        found = run(Point(tau=0.0, ratios=(1.0, 1.15), levels=3, drift=drift), 20, 7)
+        assert (found.right.hits, found.wrong.hits) == (20, 0)
+
+
+@pytest.mark.parametrize(
+    ("centre", "deviation", "outcome"),
+    [
+        (-0.10, 0.02, Outcome.BETTER),
+        (0.10, 0.02, Outcome.WORSE),
+        (-0.04, 0.015, Outcome.AHEAD),
+        (0.04, 0.015, Outcome.BEHIND),
+        (0.0, 0.02, Outcome.EQUAL),
+        (-0.02, 0.005, Outcome.EQUAL),
+        (-0.04, 0.03, Outcome.UNKNOWN),
+    ],
+)
+def test_the_margin_of_5_percent_decides(centre: float, deviation: float, outcome: Outcome) -> None:
+    assert judge(single(centre, deviation**2, 0.0), 0.05) is outcome
+    assert judge(single(-centre, deviation**2, 0.0), 0.05) is outcome.turned

@@ -1,0 +1,84 @@
+"""The middle of a bracket: what is measured next."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.advice.test_crossover import results
+from tierbench.advice.bisection import middle_of, middles
+from tierbench.advice.matrix import runs
+from tierbench.api.result import BenchmarkResult, ResultPhase
+
+CLOUD, JETSON = {"cloud": 1.0, "jetson": 2.0}, {"cloud": 2.0, "jetson": 1.0}
+
+
+def found(measured: list[BenchmarkResult], within: float = 0.25) -> list[str]:
+    return [middle.level for middle in middles(runs(measured)[0], "fileSize", within)]
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "middle"),
+    [
+        ("256Mi", "512Mi", "362Mi"),
+        ("1Gi", "2Gi", "1450Mi"),
+        ("1M", "512M", "22600k"),
+        ("2G", "3G", "2450M"),
+        ("1048576", "2097152", "1480000"),
+        ("1048576", "2Mi", "1450Ki"),
+        ("100", "1Ki", "320"),
+        ("1", "10", "3"),
+    ],
+)
+def test_the_middle_is_the_geometric_mean_in_three_digits_in_the_units_of_the_spec(
+    lower: str, upper: str, middle: str
+) -> None:
+    assert middle_of(lower, upper, 0.25) == middle
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "within"),
+    [("256Mi", "320Mi", 0.25), ("512M", "512M", 0.01), ("1", "2", 0.25), ("100Mi", "101Mi", 0.001)],
+)
+def test_what_is_narrow_or_has_nothing_between_has_no_middle(lower: str, upper: str, within: float) -> None:
+    assert middle_of(lower, upper, within) is None
+
+
+def test_each_crossover_has_its_own() -> None:
+    assert found(results({"1M": CLOUD, "100M": JETSON, "200M": JETSON, "1G": CLOUD})) == ["10M", "447M"]
+    assert found(results({"1M": CLOUD, "100M": CLOUD})) == []
+
+
+def test_a_middle_that_does_not_tell_is_not_measured_again() -> None:
+    unclear = {"cloud": 1.5, "jetson": 1.5}
+    assert found(results({"1M": CLOUD, "10M": unclear, "100M": JETSON})) == []
+
+
+def changed(result: BenchmarkResult, *, status: dict[str, Any] | None = None, **spec: Any) -> BenchmarkResult:
+    return result.model_copy(
+        update={
+            "spec": result.spec.model_copy(update=spec),
+            "status": result.status.model_copy(update=status or {}),
+        }
+    )
+
+
+def test_what_failed_is_no_reason_to_look_closer() -> None:
+    two = results({"1M": CLOUD, "100M": JETSON})
+    assert found(two) == ["10M"]
+    slow = two[2]
+    third = slow.spec.server.model_copy(update={"node_class": "third"})
+    assert found([*two, changed(slow, server=third, case=5)]) == ["10M"]
+    failed = {"phase": ResultPhase.FAILED}
+    assert found([*two, changed(slow, server=third, case=5, status=failed)]) == []
+
+
+def test_sizes_are_the_rows_though_another_factor_has_more_levels() -> None:
+    many = [
+        changed(one, case=10 * number + one.spec.case, levels={**one.spec.levels, "concurrency": str(number)})
+        for number in (1, 2, 4)
+        for one in results({"1M": CLOUD, "100M": JETSON})
+    ]
+    assert runs(many)[0].row_factor == "concurrency"
+    middle = middles(runs(many)[0], "fileSize", 0.25)
+    assert [(one.level, one.levels["concurrency"]) for one in middle] == [("10M", level) for level in ("1", "2", "4")]
+    assert str(middle[0]) == "jetson overtakes cloud between 1M and 100M, concurrency 1: measures 10M"
