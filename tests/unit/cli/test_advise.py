@@ -30,13 +30,8 @@ def test_the_published_table_gives_the_published_answer(capsys: Capture) -> None
         "cloud is ahead at 1 MB, by 47 %; edge is ahead from 512 MB to 2 GB, by 12–14 %; "
         "cloud is ahead from 3 GB on, by 14–16 %. Retries happened only on edge, from 3 GB on (38 in all)."
     ) in text
-    assert (
-        "Between 1 MB and 512 MB edge comes ahead of cloud, at about 150 MB (95 % interval 55.8 MB to 252 MB)" in text
-    )
-    assert (
-        "Between 2 GB and 3 GB cloud comes ahead of edge, at about 2.40 GB (95 % interval 2.17 GB to 2.54 GB)" in text
-    )
-    assert text.count("comes ahead of cloud, at about") == text.count("comes ahead of edge, at about") == 1
+    assert "Between 1 MB and 512 MB edge comes ahead of cloud." in text
+    assert "Between 2 GB and 3 GB cloud comes ahead of edge." in text
 
 
 def test_without_a_question_the_table_says_the_same_by_throughput(capsys: Capture) -> None:

@@ -45,7 +45,7 @@ def test_runs_of_a_benchmark(history: str, capsys: Capture) -> None:
     assert main(["compare", "files@1", "files@2", "--from", history]) == 0
     assert main(["compare", "files@2", "files", "--from", history]) == 1
     found = rows(capsys)
-    assert found["jetson"].endswith("+10 % p < 0.001 worse")
+    assert found["jetson"].endswith("+10 % p = 0.0037 worse")
     assert found["cloud"].endswith("not told apart")
     assert main(["compare", "files@2", "ftb/files@3", "--tolerance", "15", "--from", history]) == 0
     assert "worse, within tolerance" in capsys.readouterr().out

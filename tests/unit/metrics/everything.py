@@ -15,7 +15,10 @@ def metrics_text() -> str:
     raw = raw_result()
     raw["status"]["counts"]["retryCauses"] = {"Stalled": 1}
     statistics = raw["status"]["statistics"]
-    rest = ("serverIoPressurePartsPerMillion", "serverCpuPartsPerMillion", "tcpRetransmits", "tcpRoundTripNanoseconds")
+    rest = (
+        "lookupNanoseconds", "serverIoPressurePartsPerMillion", "serverCpuPartsPerMillion", "tcpRetransmits",
+        "tcpRoundTripNanoseconds",
+    )  # fmt: skip
     statistics |= dict.fromkeys(rest, statistics["durationNanoseconds"])
     metrics = OperatorMetrics()
     metrics.error("Conflict")

@@ -110,6 +110,14 @@ async def test_a_result_as_prometheus_reads_it() -> None:
     assert not [name for name, _ in found if name.startswith(("tierbench_file", "tierbench_res")) and "_total" in name]
 
 
+async def test_a_disk_that_nobody_tells_of_is_no_zero() -> None:
+    raw = raw_result()
+    for trial in raw["status"]["trials"]:
+        trial["server"].pop("deviceReadBytes")
+    found = await samples(filled(raw))
+    assert "tierbench_file_transfer_io_bound_trials" not in {name for name, _ in found}
+
+
 async def test_openmetrics_says_the_same() -> None:
     store = filled()
     store.see(raw_result(name="demo", cacheState="Warm"), deleted=False)

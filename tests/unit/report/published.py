@@ -77,6 +77,7 @@ def measured(
     name: str = "file-transfer",
     levels: Mapping[str, str] = LEVELS,
     node: str | None = None,
+    conditions: Mapping[str, str] = {},
 ) -> BenchmarkResult:
     """A result of these times (seconds) and retries."""
     facts = SERVERS[server] if node is None else SERVERS[server].model_copy(update={"node": node})
@@ -85,6 +86,7 @@ def measured(
         run=run,
         case=case,
         levels={"fileSize": size, **levels},
+        conditions=dict(conditions),
         server=facts,
         client=USER,
         trials=len(trials),

@@ -125,7 +125,7 @@ def test_a_run_without_a_number_is_a_page_too() -> None:
     running = {"metadata": {"name": "r"}, "spec": result.spec.to_json(), "status": {"phase": "Running"}}
     failed = running | {"status": {"phase": "Failed", "reason": "NoReadyNode", "message": "No node is ready."}}
     text = "".join(outline(page([BenchmarkResult.model_validate(running)])).text)
-    assert "nothing is measured at 1 MB" in text.replace("\xa0", " ")
+    assert "nothing is known at 1 MB" in text.replace("\xa0", " ")
     assert "No node is ready." in page([BenchmarkResult.model_validate(failed)])
 
 

@@ -14,6 +14,7 @@ from tierbench.cli.errors import UserError
 from tierbench.cli.files import read_files
 from tierbench.cli.objects import Objects, choose, parse_reference
 from tierbench.report.timeline import Traces
+from tierbench.results.conditions import circumstances
 
 
 def chosen_runs(
@@ -73,7 +74,7 @@ def _asked(options: argparse.Namespace, result: BenchmarkResult) -> bool:
     return (
         options.server in {None, spec.server.node_class}
         and options.client in {None, spec.client.node_class}
-        and all(same(spec.levels.get(factor, "")) == same(level) for factor, level in options.where)
+        and all(same(circumstances(result).get(factor, "")) == same(level) for factor, level in options.where)
     )
 
 

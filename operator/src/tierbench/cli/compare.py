@@ -10,9 +10,9 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tierbench.advice.advise import quantity_of
-from tierbench.advice.comparison import Change, compare
+from tierbench.advice.comparison import Change, compare_classes, compare_runs
+from tierbench.advice.contests import chance
 from tierbench.advice.matrix import RunResults, newest, runs
-from tierbench.advice.verdicts import chance
 from tierbench.advice.words import joined
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.arguments import Subparsers, choose_files, command
@@ -67,12 +67,23 @@ def run(options: argparse.Namespace) -> ExitCode:
     if len(kinds) > 1:
         raise UserError(f"{joined(kinds)} measure different things: compare benchmarks of one kind")
     quantity = quantity_of(OBJECTIVES[options.by], kinds[0])
-    classes = _is_class(options.first, every) and _is_class(options.second, every)
-    changes = compare(first, second, quantity, classes=classes)
+    if _is_class(options.first, every) and _is_class(options.second, every):
+        changes = compare_classes(first, second, quantity)
+    else:
+        changes = compare_runs(first, second, quantity, _earlier(first, second, every))
     if not changes:
         raise UserError(f"{options.first} and {options.second} have no case in common: see `kubectl tierbench results`")
     _print(options.first, options.second, changes, options.tolerance)
     return ExitCode.NO if any(change.worse(options.tolerance) for change in changes) else ExitCode.ANSWER
+
+
+def _earlier(
+    first: Sequence[BenchmarkResult], second: Sequence[BenchmarkResult], every: Sequence[RunResults]
+) -> list[BenchmarkResult]:
+    """All that is kept of the first's benchmarks but the second: it tells how far runs differ."""
+    names = {(each.metadata.namespace or "default", each.spec.benchmark) for each in first}
+    runs_of = [each for each in every if (each.namespace, each.benchmark) in names]
+    return [result for each in runs_of for result in each.results if result not in second]
 
 
 def _is_class(text: str, every: Sequence[RunResults]) -> bool:
@@ -109,8 +120,18 @@ def _print(first: str, second: str, changes: Sequence[Change], tolerance: float)
     varying = _varying(changes)
     for change in changes:
         grid.add_row(*_row(change, varying, tolerance))
-    console.print(Text(f"{title(changes[0].quantity)}, B less A; chances are adjusted for {len(changes)} places"), grid)
+    console.print(Text(f"{title(changes[0].quantity)}, B less A; {_basis(changes)}"), grid)
     console.print(summary(second, changes, tolerance))
+
+
+def _basis(changes: Sequence[Change]) -> str:
+    """What chances rest on."""
+    runs = max(change.runs for change in changes)
+    if not runs:
+        return f"chances are adjusted for {len(changes)} places"
+    if runs == 1:
+        return "one earlier run: how far runs differ is assumed, not measured"
+    return f"judged by how far {runs} earlier runs differ"
 
 
 def _varying(changes: Sequence[Change]) -> frozenset[str]:
@@ -125,15 +146,15 @@ def _varying(changes: Sequence[Change]) -> frozenset[str]:
 def _row(change: Change, varying: frozenset[str], tolerance: float) -> Sequence[Text | str]:
     levels = [level_in_words(factor, level) for factor, level in change.levels.items() if factor in varying]
     place = f"{change.server} to {change.client}" if change.server else f"to {change.client}"
-    interval, share = change.difference.interval, change.share
-    shown = _signed(change.quantity, -change.difference.value)
+    interval, share = change.interval, change.share
+    shown = _signed(change.quantity, change.value)
     if interval is not None:
-        shown += f" ({_signed(change.quantity, -interval[1])} to {_signed(change.quantity, -interval[0])})"
+        shown += f" ({_signed(change.quantity, interval[0])} to {_signed(change.quantity, interval[1])})"
     sign = "+" if share is not None and share > 0 else "−" if share else ""
     verdict = Text("not told apart", style="dim")
     if change.worse(tolerance):
         verdict = Text("worse", style="red")
-    elif change.shown:
+    elif change.worse() or change.better:
         verdict = Text("worse, within tolerance" if change.worse() else "better", style="green")
     return [
         ", ".join([*levels, place]),
@@ -153,6 +174,6 @@ def _signed(quantity: str, value: float) -> str:
 def summary(second: str, changes: Sequence[Change], tolerance: float) -> str:
     """How many places are better, worse, or not told apart."""
     worse = sum(change.worse(tolerance) for change in changes)
-    better = sum(change.shown and not change.worse() for change in changes)
+    better = sum(change.better for change in changes)
     rest = len(changes) - worse - better
     return f"{second} is worse in {worse} of {len(changes)} places, better in {better}; {rest} are not told apart."

@@ -56,9 +56,9 @@ class Progress:
 
     @property
     def broken(self) -> tuple[Condition, ...]:
-        """The constraints that the last run did not keep to."""
+        """The constraints that the last run did not keep to, or is not known to."""
         conditions = self.benchmark.status.conditions
-        return tuple(item for item in conditions if (item.type, item.reason) == BROKEN)
+        return tuple(item for item in conditions if (item.type, item.reason) in NOT_PASSED)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ class Progress:
 
 
 FAILED: Final = ("Failed", "True")
-BROKEN: Final = ("Passed", "ConstraintsBroken")
+NOT_PASSED: Final = frozenset({("Passed", "ConstraintsBroken"), ("Passed", "ConstraintsUnknown")})
 
 
 def _say(condition: Condition) -> str:

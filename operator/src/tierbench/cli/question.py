@@ -18,7 +18,19 @@ OBJECTIVES: Final = {
     "throughput": Objective(type=ObjectiveType.THROUGHPUT),
     "retries": Objective(type=ObjectiveType.RETRIES),
 }
-_NAMES: Final = ("client", "benchmark", "size", "level", "by", "max_mean", "max_p99", "max_retries", "min_rate", "arch")
+_NAMES: Final = (
+    "client",
+    "benchmark",
+    "size",
+    "level",
+    "by",
+    "max_mean",
+    "max_p99",
+    "max_retries",
+    "min_rate",
+    "arch",
+    "margin",
+)
 
 
 def choose_question(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +45,7 @@ def choose_question(parser: argparse.ArgumentParser) -> None:
         "--level", action="append", metavar="FACTOR=LEVEL", help="a level of another factor, as in tls=TLSv1.3"
     )
     group.add_argument("--by", choices=OBJECTIVES, help="what to rank by; mean with --size or --level, else throughput")
+    group.add_argument("--margin", metavar="PERCENT", help="the smallest difference worth having, as in 5%% (default)")
     group.add_argument("--max-mean", type=int, metavar="MS", help="infeasible with a longer mean time, milliseconds")
     group.add_argument("--max-p99", type=int, metavar="MS", help="infeasible with a longer 99th percentile")
     group.add_argument("--max-retries", type=int, metavar="N", help="infeasible with more retries; 0 for none")
@@ -64,6 +77,8 @@ def question(options: argparse.Namespace, objects: Objects) -> PlacementAdviceSp
         "constraints": {name: value for name, value in constraints.items() if value is not None},
         "objective": None if options.by is None else OBJECTIVES[options.by],
     }
+    if options.margin is not None:
+        body["smallestMargin"] = f"{options.margin.removesuffix('%')}%"
     if options.size or options.level:
         sizes = [_pair(text, "1") for text in options.size or ()]
         levels = dict(_pair(text, None) for text in options.level or ())

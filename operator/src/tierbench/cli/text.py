@@ -1,6 +1,6 @@
 """A run as text for a terminal or a file."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import RenderableType
@@ -10,8 +10,10 @@ from rich.text import Text
 
 from tierbench.advice.estimate import estimate, quantities
 from tierbench.advice.matrix import RunResults, Table
-from tierbench.advice.words import Standing, answer, retries, standings, verdict
+from tierbench.advice.words import Standing, retries, said_of, standings, verdict
 from tierbench.report.notes import case_notes, cautions, networks
+from tierbench.results.computers import in_words as node_in_words
+from tierbench.results.computers import node_computers
 from tierbench.results.levels import show_level
 from tierbench.results.node_network import in_words
 from tierbench.results.quantities import rate_quantity
@@ -32,11 +34,11 @@ def show_run(run: RunResults) -> Iterator[RenderableType]:
         return
     main, rate = measured[0], rate_quantity(run.benchmark.kind)
     yield Text(f"{heading}: {title(main).lower()}, clients on {', '.join(run.clients)}", style="bold")
-    for table in run.tables:
+    for table, found in zip(run.tables, standings(run.tables, main), strict=True):
         if table.held:
             yield Text(", ".join(f"{words(name)} {level}" for name, level in table.held.items()), style="bold")
-        yield _grid(table, main)
-        yield Text(answer(table, main))
+        yield _grid(table, found, main)
+        yield Text(said_of(table, found))
         yield Text(retries(table))
         if rate in measured:
             yield Text()
@@ -45,7 +47,7 @@ def show_run(run: RunResults) -> Iterator[RenderableType]:
     yield from _notes(run)
 
 
-def _grid(table: Table, quantity: str) -> Grid:
+def _grid(table: Table, found: Sequence[Standing], quantity: str) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
     grid.add_column(words(table.factor) or "Case", vertical="bottom")
     for index, column in enumerate(table.columns):
@@ -53,7 +55,7 @@ def _grid(table: Table, quantity: str) -> Grid:
         grid.add_column("\nretries", justify="right")
         grid.add_column("\nn", justify="right")
     grid.add_column("\nahead")
-    for standing in standings(table, quantity):
+    for standing in found:
         grid.add_row(*_row(table, standing, quantity))
     return grid
 
@@ -98,6 +100,8 @@ def _bar(share: float) -> str:
 def _notes(run: RunResults) -> Iterator[RenderableType]:
     for network in networks(run):
         yield Text(f"Network: {in_words(network)}")
+    for line in filter(None, map(node_in_words, node_computers(run.results))):
+        yield Text(f"Node: {line}")
     for text in cautions(run):
         yield Text(f"Note: {text}")
     for note in case_notes(run):

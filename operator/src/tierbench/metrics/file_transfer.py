@@ -26,6 +26,10 @@ DURATION_STDDEV: Final = gauge(
 THROUGHPUT: Final = gauge(
     f"{_PREFIX}_throughput_bytes_per_second", "Content a second of a trial, mean of the good trials."
 )
+LOOKUP: Final = gauge(
+    f"{_PREFIX}_lookup_seconds",
+    "Lookup of the server's name before a trial's time begins, mean of the good trials; absent for addresses.",
+)
 RETRIES: Final = gauge(f"{_PREFIX}_retries", "Retries of all counted trials.")
 RETRIES_BY_CAUSE: Final = gauge(f"{_PREFIX}_retries_by_cause", "Retries of all counted trials by cause, if any.")
 ERRORS: Final = gauge(f"{_PREFIX}_errors", "Downloads of all counted trials that did not end with every byte.")
@@ -63,13 +67,15 @@ def add(samples: Samples, result: BenchmarkResult) -> None:
     _durations(samples, result, [trial.duration_nanoseconds for trial in good])
     throughput = statistics.get("throughputBytesPerSecond")
     samples.add(THROUGHPUT, None if throughput is None else throughput.mean)
+    lookup = statistics.get("lookupNanoseconds")
+    samples.add(LOOKUP, None if lookup is None else lookup.mean / 1e9)
     samples.add(RETRIES, counts.retries)
     for cause, number in counts.retry_causes.items():
         samples.add(RETRIES_BY_CAUSE, number, {"cause": cause})
     samples.add(ERRORS, counts.errors)
     samples.add(TRIALS_COMPLETED, counts.completed)
     samples.add(TRIALS_FAILED, counts.failed)
-    _io_bound(samples, good)
+    _io_bound(samples, result, good)
 
 
 def _durations(samples: Samples, result: BenchmarkResult, nanoseconds: list[int]) -> None:
@@ -84,7 +90,9 @@ def _durations(samples: Samples, result: BenchmarkResult, nanoseconds: list[int]
     samples.add_histogram(DURATION, _BUCKETS, counts, sum(ordered) / 1e9)
 
 
-def _io_bound(samples: Samples, good: list[ResultTrial]) -> None:
-    bound = [trial.duration_nanoseconds / 1e9 for trial in good if io_bound(trial)]
-    samples.add(IO_BOUND_TRIALS, len(bound))
-    samples.add(IO_BOUND_MEAN, fmean(bound) if bound else None)
+def _io_bound(samples: Samples, result: BenchmarkResult, good: list[ResultTrial]) -> None:
+    """Nothing where no trial tells of its disk: no evidence is not 0 trials."""
+    told = [(trial, bound) for trial in good if (bound := io_bound(result.spec, trial)) is not None]
+    seconds = [trial.duration_nanoseconds / 1e9 for trial, bound in told if bound]
+    samples.add(IO_BOUND_TRIALS, len(seconds) if told else None)
+    samples.add(IO_BOUND_MEAN, fmean(seconds) if seconds else None)

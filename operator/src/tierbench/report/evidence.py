@@ -8,6 +8,7 @@ from tierbench.advice.matrix import Cell
 from tierbench.api.contract import Outcome
 from tierbench.api.result import ResultTrial
 from tierbench.results.quantities import quantities
+from tierbench.results.validity.file_transfer import served_once
 
 DEVICE_READ_SHARE: Final = "deviceReadPartsPerMillion"
 EVIDENCE: Final = (
@@ -46,6 +47,8 @@ def observed(cell: Cell, quantity: str) -> float | None:
 def _device_read_share(cell: Cell) -> float | None:
     read = estimate(cell, "serverDeviceReadBytes")
     served = [
-        trial.transfer.bytes for trial in good_trials(cell) if trial.transfer is not None and trial.transfer.bytes
+        served_once(trial.transfer)
+        for trial in good_trials(cell)
+        if trial.transfer is not None and trial.transfer.bytes
     ]
     return None if read is None or not served else 1e6 * read.mean / fmean(served)

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from tierbench.advice.estimate import Estimate, estimate, smaller_is_better
 from tierbench.advice.matrix import Table
-from tierbench.advice.words import standings
+from tierbench.advice.words import Standing
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.evidence import EVIDENCE, observed, values
@@ -63,11 +63,11 @@ def measured_figure(name: str, table: Table, quantity: str, note: str = "", *, l
     return None if chart.empty else Figure(chart, charts.lines(chart), note)
 
 
-def slowness_figure(name: str, table: Table, quantity: str) -> Figure | None:
+def slowness_figure(name: str, table: Table, quantity: str, standings: Sequence[Standing]) -> Figure | None:
     """How far each class is behind the best one, as bars."""
     best = {
         standing.level: found.mean
-        for standing in standings(table, quantity)
+        for standing in standings
         if standing.best and (found := estimate(table.cell(standing.level, standing.best), quantity)) is not None
     }
 

@@ -2,20 +2,29 @@
 
 from typing import Final
 
-from tierbench.api.contract import ServerSample
+from tierbench.api.contract import ServerSample, Transfer
 from tierbench.api.result import ResultTrial
 from tierbench.results.units import DASH, show
 
-HEADINGS: Final = ("First byte", "Longest stall", "Cached before", "Read from disk", "I/O wait")
+HEADINGS: Final = ("Content", "Lookup", "First byte", "Longest stall", "Cached before", "Read from disk", "I/O wait")
 
 
 def cells(trial: ResultTrial) -> tuple[str, ...]:
     """The cells in the order of HEADINGS."""
     transfer, sample = trial.transfer, trial.server or ServerSample()
     return (
+        DASH if transfer is None else _regime(transfer),
+        DASH if transfer is None else show("lookupNanoseconds", transfer.dns_nanoseconds or None),
         DASH if transfer is None else show("firstByteNanoseconds", transfer.first_byte_nanoseconds),
         DASH if transfer is None else show("longestStallNanoseconds", transfer.longest_stall_nanoseconds),
         show("residentBeforePartsPerMillion", sample.resident_before_parts_per_million),
         show("deviceReadBytes", sample.device_read_bytes),
         show("ioWaitPartsPerMillion", sample.io_wait_parts_per_million),
     )
+
+
+def _regime(transfer: Transfer) -> str:
+    """What the client did with the content: its cipher if it had to decipher it."""
+    if transfer.copied is None:
+        return DASH
+    return transfer.cipher or ("copied" if transfer.copied else "dropped in the kernel")

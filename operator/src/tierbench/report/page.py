@@ -13,8 +13,20 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tierbench.advice.estimate import estimate, quantities, smaller_is_better
+from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.matrix import CLIENT, RunResults, Table
-from tierbench.advice.words import Standing, Stretch, answer, joined, retries, standings, stretches, verdict, where
+from tierbench.advice.words import (
+    Standing,
+    Stretch,
+    expected_wrong,
+    joined,
+    retries,
+    said_of,
+    standings,
+    stretches,
+    verdict,
+    where,
+)
 from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.report import distributions
 from tierbench.report.distributions import distribution_figures
@@ -36,10 +48,12 @@ from tierbench.report.tables import (
 from tierbench.report.timeline import Timeline, Traces, timelines
 from tierbench.results.levels import level_in_words, show_level
 from tierbench.results.quantities import main_quantity
+from tierbench.results.rates import RETRIES
 from tierbench.results.units import show_with_deviation, title, words
 
 _OPEN_SECTIONS = 3
 _FULL_SECTIONS = 24
+_WORDS = {Outcome.EQUAL: "equal", Outcome.AHEAD: "perhaps ahead", Outcome.UNKNOWN: "not known"}
 
 
 @dataclass(frozen=True)
@@ -50,6 +64,7 @@ class Section:
     table: Table
     name: str
     quantity: str
+    standings: tuple[Standing, ...]
     open: bool
     full: bool
 
@@ -74,7 +89,7 @@ class Section:
     @property
     def answer(self) -> Markup:
         """Who is ahead where, class names marked."""
-        return highlighted(answer(self.table, self.quantity), self.table.columns)
+        return highlighted(said_of(self.table, self.standings), self.table.columns)
 
     @property
     def retries(self) -> Markup:
@@ -82,24 +97,19 @@ class Section:
         return highlighted(retries(self.table), self.table.columns)
 
     @cached_property
-    def standings(self) -> tuple[Standing, ...]:
-        """Who is ahead at each level."""
-        return standings(self.table, self.quantity)
-
-    @cached_property
     def strip(self) -> tuple[Mapping[str, Any], ...]:
         """The stretches of the levels, as coloured blocks."""
         return tuple(self._block(stretch) for stretch in stretches(self.standings))
 
     def _block(self, stretch: Stretch) -> Mapping[str, Any]:
-        sole = len(stretch.leaders) == 1 and not stretch.alone
         return {
             "place": where(self.table, [standing.level for standing in stretch.standings]),
-            "who": joined(stretch.leaders) or "not measured",
-            "word": "ahead" if sole else "tied" if stretch.leaders and not stretch.alone else "alone",
-            "index": self.table.columns.index(stretch.leaders[0]) % 6 if sole else None,
+            "who": joined(stretch.leaders) or "not known",
+            "style": "ahead" if stretch.sole else "alone" if stretch.alone else "open",
+            "word": "" if stretch.sole or stretch.alone or not stretch.leaders else _WORDS[stretch.outcome],
+            "index": self.table.columns.index(stretch.leaders[0]) % 6 if stretch.sole else None,
             "levels": len(stretch.standings),
-            "margins": [round(margin * 100) for margin in stretch.margins] if sole else [],
+            "margins": [round(margin * 100) for margin in stretch.margins] if stretch.sole else [],
         }
 
     @property
@@ -112,7 +122,7 @@ class Section:
                 found = estimate(cell, self.quantity)
                 mean = "" if found is None else show_with_deviation(self.quantity, found.mean, found.deviation)
                 best = column in standing.leaders and not standing.alone
-                mark = "" if not best else "best" if len(standing.leaders) == 1 else "tied"
+                mark = "" if not best else "best" if len(standing.leaders) == 1 else "open"
                 cells.append({"mean": mean, "cell": cell, "mark": mark})
             yield {
                 "level": show_level(self.table.factor, standing.level) or "all",
@@ -132,7 +142,9 @@ class Section:
         rates = [name for name in quantities(self.run) if not smaller_is_better(name) and name != self.quantity]
         found = [
             main,
-            slowness_figure(f"{self.name}-slowness", self.table, self.quantity) if len(self.run.classes) > 1 else None,
+            slowness_figure(f"{self.name}-slowness", self.table, self.quantity, self.standings)
+            if len(self.run.classes) > 1
+            else None,
             *(measured_figure(f"{self.name}-{name}", self.table, name) for name in rates),
             retries_figure(f"{self.name}-retries", self.table),
         ]
@@ -154,7 +166,7 @@ class Section:
         if not self.full:
             return ()
         names = [name for name in quantities(self.run) if smaller_is_better(name)]
-        rest = [name for name in names if name not in {self.quantity, "retries", *EVIDENCE}]
+        rest = [name for name in names if name not in {self.quantity, RETRIES, *EVIDENCE}]
         found = [measured_figure(f"{self.name}-{name}", self.table, name) for name in rest]
         spread = distribution_figures(self.name, self.table, distributions.OTHERS)
         return (*(figure for figure in found if figure is not None and not figure.chart.zero), *spread)
@@ -185,6 +197,16 @@ class Article:
         return title(self.quantity)
 
     @cached_property
+    def _standings(self) -> list[tuple[Standing, ...]]:
+        return standings(self.run.tables, self.quantity)
+
+    @property
+    def doubt(self) -> str:
+        """How many of the levels are expected to name the wrong class."""
+        levels, wrong = expected_wrong(standing for found in self._standings for standing in found)
+        return f"Of {levels} levels at which a class is named, {wrong:.2g} are expected to name the wrong one."
+
+    @cached_property
     def sections(self) -> tuple[Section, ...]:
         """A section a table."""
         return tuple(
@@ -193,10 +215,11 @@ class Article:
                 table,
                 f"b{self.number}t{index}",
                 self.quantity,
+                found,
                 open=index < _OPEN_SECTIONS,
                 full=index < _FULL_SECTIONS,
             )
-            for index, table in enumerate(self.run.tables)
+            for index, (table, found) in enumerate(zip(self.run.tables, self._standings, strict=True))
         )
 
     @property

@@ -10,6 +10,7 @@ from tierbench.api.contract import Outcome
 from tierbench.api.node_network import EchoSpread, NodeNetwork
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultTrial
 from tierbench.report.notes import networks
+from tierbench.results.computers import NAMES, node_computers
 from tierbench.results.levels import show_level
 from tierbench.results.node_network import quantities as measured
 from tierbench.results.quantities import quantities, rate_quantity
@@ -36,6 +37,7 @@ NODE_FACTS = (
     "Operating system",
     "Kubelet",
     "Container runtime",
+    *NAMES,
 )
 
 
@@ -47,7 +49,15 @@ def node_columns(run: RunResults) -> tuple[NodeColumn, ...]:
             used = roles.setdefault(getattr(result.spec, role), [])
             if role not in used:
                 used.append(role)
-    return tuple(NodeColumn(node.node or "none", " and ".join(used), _facts(node)) for node, used in roles.items())
+    said = {computer.node: computer.words for computer in node_computers(run.results)}
+    return tuple(
+        NodeColumn(node.node or "none", " and ".join(used), (*_facts(node), *_said(said.get(node.node))))
+        for node, used in roles.items()
+    )
+
+
+def _said(words_of_node: tuple[str, ...] | None) -> tuple[str, ...]:
+    return tuple(text or DASH for text in words_of_node or ("",) * len(NAMES))
 
 
 def _facts(node: NodeFacts) -> tuple[str, ...]:

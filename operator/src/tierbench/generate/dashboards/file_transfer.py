@@ -88,7 +88,7 @@ def _retries() -> Panels:
         ),
         matrix(
             "Failed trials",
-            "Share of the counted trials that ran out of attempts. They are not in the times.",
+            "Share of the counted trials that ran out of attempts or time. They are not in the times.",
             "percentunit",
             f"{failed} / ({completed} + {failed})",
             "file_size",
@@ -98,6 +98,12 @@ def _retries() -> Panels:
             "Downloads that did not end with every byte, over all counted trials.",
             "short",
             query(total("server_class", f"{_PREFIX}_errors"), _CLASS),
+        ),
+        over_time(
+            "Lookup of the server's name",
+            "Before a trial's time begins, mean. Empty where clients are given an address.",
+            "s",
+            query(mean("server_class", f"{_PREFIX}_lookup_seconds"), _CLASS),
         ),
     )
 
