@@ -58,7 +58,8 @@ CLASSES, ADVICE = NodeClass, PlacementAdvice
 SELECTOR, LABELS = "spec.nodeSelector", "spec.nodeSelector.matchLabels"
 EXPRESSIONS, TOLERATIONS = "spec.nodeSelector.matchExpressions", "spec.tolerations"
 PATH, CLAIM = "spec.storage.hostPath.path", "spec.storage.persistentVolumeClaim.storageClassName"
-SIZES = "spec.fileSizes"
+SIZES, REFINE = "spec.fileSizes", "spec.runPolicy.refine"
+ONLY_FILES_REFINED = "runPolicy.refine is of FileTransferBenchmarks alone: take it out"
 NO_LABEL_VALUE = "is not the value of a label: see `kubectl get nodes --show-labels`"
 NO_LABEL_KEY = "is not the key of a label: see `kubectl get nodes --show-labels`"
 NO_CLASS = "is not the name of a NodeClass: see `kubectl get nodeclasses`"
@@ -206,6 +207,9 @@ ROWS = (
     *policy_rows(FILES),
     *policy_rows(BROKERS),
     *policy_rows(NETWORKS),
+    Row(FILES, REFINE, {}, "spec", "runPolicy.refine measures between sizes where another server class comes ahead"),
+    Row(BROKERS, REFINE, {}, "spec", ONLY_FILES_REFINED),
+    Row(NETWORKS, REFINE, {}, "spec", ONLY_FILES_REFINED),
     Row(FILES, "spec.storage", {}, "spec.storage", ONE_STORAGE),
     Row(
         FILES, "spec.storage", {"emptyDir": {}, "hostPath": {"path": "/var/lib/tierbench"}}, "spec.storage", ONE_STORAGE
@@ -324,6 +328,15 @@ def test_too_large_a_matrix_is_refused_with_its_size(server: ApiServer, name: st
     create(server, FILES, changed(body, "spec.servers.nodesPerClass", 2))
     with pytest.raises(RefusedError, match="the matrix has 1152 cases, at most 1000 are allowed: take levels out"):
         create(server, FILES, changed(body, "spec.servers.nodesPerClass", 3))
+
+
+@pytest.mark.parametrize("lacking", [(SIZES, ["1Mi"]), ("spec.servers.nodeClasses", ["cloud"])])
+def test_two_sizes_and_two_classes_can_be_refined(server: ApiServer, name: str, lacking: tuple[str, Any]) -> None:
+    body = changed(changed(smallest(FILES, name), SIZES, ["1Mi", "1Gi"]), REFINE, {})
+    body = changed(body, "spec.servers.nodeClasses", ["cloud", "edge"])
+    create(server, FILES, changed(body, "metadata.name", f"{name}-good"))
+    with pytest.raises(RefusedError, match="comes ahead: name two of each at least"):
+        create(server, FILES, changed(body, *lacking))
 
 
 def test_too_many_broker_cases_are_refused_with_their_number(server: ApiServer, name: str) -> None:

@@ -12,8 +12,8 @@ from tierbench.api.node_class import NodeClassSpec
 from tierbench.kube.credentials import fill
 from tierbench.workloads.file_transfer import FileTransfer
 from tierbench.workloads.names import Owner
-from tierbench.workloads.plan import plan
-from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, ServerSite
+from tierbench.workloads.plan import Turn, plan
+from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, ServerSite, Target
 
 _TAG = "ghcr.io/tierbench/{}:dev".format
 _IMAGES = Images(
@@ -43,9 +43,9 @@ def run_by_hand(kubectl: Kubectl, spec: FileTransferSpec, nodes: dict[str, str])
             name = f"by-hand-{case.number}"
             part = workload.parts(case)[0]
             node, node_class_spec = nodes[part.node_class], classes[part.node_class]
-            trials = range(1, spec.repetitions + 1)
-            client = ClientSite(name, 1, 1, part, node, node_class_spec, trials, 600)
-            _create(kubectl, workload.client(client, case, server))
+            turns = [Turn(case.number, trial) for trial in range(1, spec.repetitions + 1)]
+            client = ClientSite(name, 1, case.number, 1, part, node, node_class_spec, turns, 600)
+            _create(kubectl, workload.client(client, [Target(case, server, 600)]))
 
             def done(pod: Manifest, name: str = name) -> bool:
                 return pod["metadata"]["labels"].get("job-name") == name and succeeded(pod)

@@ -10,16 +10,17 @@ GIB = 2**30
 
 
 def comparisons(client: Path) -> list[Comparison]:
-    """Rate and CPU, plain and with TLS 1.3."""
+    """Rate and CPU: plain, dropped in the kernel and copied as beside TLS, and TLS 1.3."""
     with serving(client, GIB) as server:
         return [
-            *_against_curl("HTTP", client, server.plain, "None", server.certificate),
-            *_against_curl("TLS 1.3", client, server.secure, "TLSv1.3", server.certificate),
+            *_against_curl("HTTP", client, server.plain, "--tls=None", server.certificate),
+            *_against_curl("HTTP copied", client, server.plain, "--tls=None --copy", server.certificate),
+            *_against_curl("TLS 1.3", client, server.secure, "--tls=TLSv1.3", server.certificate),
         ]
 
 
-def _against_curl(name: str, client: Path, url: str, tls: str, certificate: Path) -> list[Comparison]:
-    fetch = f"download --url {url} --size {GIB} --tls {tls} --output json --ca-file".split()
+def _against_curl(name: str, client: Path, url: str, flags: str, certificate: Path) -> list[Comparison]:
+    fetch = f"download --url {url} --size {GIB} {flags} --output json --ca-file".split()
     ours: Command = [client, *fetch, certificate]
     peer: Command = [*f"curl --silent --show-error --fail --output /dev/null {url} --cacert".split(), certificate]
     pairs = in_turn(ours, peer)

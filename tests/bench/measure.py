@@ -5,7 +5,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -27,7 +27,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Ours against a peer: medians, and the median of the ratios pair by pair."""
+    """Ours against a peer: medians, the median of the ratios pair by pair, and between what that is to lie."""
 
     name: str
     unit: str
@@ -35,6 +35,8 @@ class Comparison:
     peer: float
     peer_name: str
     ratio: float
+    low: float | None = None
+    high: float | None = None
 
 
 def run(command: Command) -> Usage:
@@ -64,9 +66,17 @@ def compare(
     return Comparison(name, unit, median(ours), median(peer), peer_name, ratio)
 
 
+def compare_tails(
+    name: str, unit: str, peer_name: str, pairs: list[tuple[Usage, Usage]], value: Callable[[Usage], float]
+) -> Comparison:
+    """The same of a tail, of which one run tells little: the ratio is that of the medians over the runs."""
+    found = compare(name, unit, peer_name, pairs, value)
+    return replace(found, ratio=found.ours / found.peer)
+
+
 def limit(name: str, unit: str, ours: float, bound: float) -> Comparison:
     """A quantity against its limit."""
-    return Comparison(name, unit, ours, bound, "limit", ours / bound)
+    return Comparison(name, unit, ours, bound, "limit", ours / bound, high=1.0)
 
 
 def report(comparisons: list[Comparison]) -> None:
@@ -76,4 +86,9 @@ def report(comparisons: list[Comparison]) -> None:
     print(f"{'':44} {'ours':>10} {'peer':>10} {'ratio':>7}")
     for item in comparisons:
         what = f"{item.name} [{item.unit}]"
-        print(f"{what:44} {item.ours:10.3f} {item.peer:10.3f} {item.ratio:7.2f}  {item.peer_name}")
+        print(f"{what:44} {item.ours:10.3f} {item.peer:10.3f} {item.ratio:7.2f}  {item.peer_name}{_asked(item)}")
+
+
+def _asked(item: Comparison) -> str:
+    least = "" if item.low is None else f", at least {item.low:.2f}"
+    return least if item.high is None else f"{least}, at most {item.high:.2f}"

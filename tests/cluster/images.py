@@ -50,6 +50,8 @@ def contents(archive: Path) -> dict[str, str]:
 def load(node: NodeMachine, archive: Path) -> list[str]:
     """Load the archive, of the node's architecture, unless the node has it; returns a line for each image it lacked.
 
+    It is unpacked by the first pod that needs it: most nodes never run most images.
+
     An image that is not built for the node's architecture is not loaded: a line says so.
     """
     architecture = node.profile.architecture
@@ -61,7 +63,11 @@ def load(node: NodeMachine, archive: Path) -> list[str]:
     if missing:
         with archive.open("rb") as file:
             done = subprocess.run(
-                node.ctr("images", "import", "-"), stdin=file, capture_output=True, text=True, check=False
+                node.ctr("images", "import", "--no-unpack", "-"),
+                stdin=file,
+                capture_output=True,
+                text=True,
+                check=False,
             )
         if done.returncode != 0:
             raise ClusterError(f"{archive} into {node.profile.name}: {done.stderr.strip()}")

@@ -59,9 +59,9 @@ class Server:
     port: int
     folder: Path
 
-    def get(self, path: str) -> tuple[int, bytes]:
+    def get(self, path: str, host: str = "127.0.0.1") -> tuple[int, bytes]:
         """Status and content of an answer to exactly this path."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=START_SECONDS)
+        connection = http.client.HTTPConnection(host, self.port, timeout=START_SECONDS)
         connection.request("GET", path)
         answer = connection.getresponse()
         return answer.status, answer.read()
@@ -79,7 +79,9 @@ def server(client: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         _put_others_files(place)
     text = configuration([Tls.NONE], SIZES).replace("/tmp", str(own)).replace(DATA, str(server.folder))
     user = "user root;\n" if os.geteuid() == 0 else ""  # the folders are nobody else's
-    (own / "nginx.conf").write_text(user + text.replace(f"listen {PORTS[Tls.NONE]}", f"listen 127.0.0.1:{port}"))
+    for anywhere, loopback in {"listen ": "listen 127.0.0.1:", "listen [::]:": "listen [::1]:"}.items():
+        text = text.replace(f"{anywhere}{PORTS[Tls.NONE]}", f"{loopback}{port}")
+    (own / "nginx.conf").write_text(user + text)
     process = subprocess.Popen(["nginx", "-e", "stderr", "-c", own / "nginx.conf", "-g", "daemon off;"])
     try:
         _await_ready(server, process)
@@ -112,6 +114,10 @@ def _await_ready(server: Server, process: subprocess.Popen[bytes]) -> None:
 @pytest.mark.parametrize("name", [f"{size}.bin{suffix}" for size in SIZES for suffix in ("", ".sha256")])
 def test_files_of_the_benchmark_are_served(server: Server, name: str) -> None:
     assert server.get(f"/{name}") == (200, (server.folder / name).read_bytes())
+
+
+def test_a_file_is_served_by_ipv6_too(server: Server) -> None:
+    assert server.get("/1000.bin", "::1") == (200, (server.folder / "1000.bin").read_bytes())
 
 
 @pytest.mark.parametrize("path", ELSEWHERE)

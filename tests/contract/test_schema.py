@@ -67,6 +67,7 @@ DEVIATIONS = [
     (TRIAL, "contract", 2),
     (TRIAL, "contract", None),
     (TRIAL, "trial", 0),
+    (TRIAL, "case", -1),
     (TRIAL, "trial", "3"),
     (TRIAL, "outcome", "Perhaps"),
     (TRIAL, "durationNanoseconds", -1),
@@ -79,6 +80,7 @@ DEVIATIONS = [
     (TRIAL, "distributions.downloadDuration.schema", 5),
     (SEAL, "sha256", "0" * 63),
     (SEAL, "trials", None),
+    (SEAL, "failure.case", "7"),
     (SEAL, "engine", None),
     (STARTED, "trial", None),
 ]

@@ -20,16 +20,18 @@ _ROOM = 64 << 20  # a burst must not be lost while another process has the CPU
 _CLONE_NEWNET = 0x40000000
 _IPV4_ETHERTYPE = b"\x08\x00"
 _ETHERNET, _TCP = 14, 6
+_ENDS = 0b101  # FIN and RST among a segment's flags
 _SEGMENT = 1448  # an MTU of 1500 without headers and timestamps
 
 
 @dataclass
 class Captured:
-    """Bytes of frames from and to one TCP port of the pod, by the other side's port: one a connection."""
+    """Bytes of frames from and to one TCP port of the pod, by the other port: a connection each, until it ends."""
 
     port: int
     connections: Counter[int] = field(default_factory=Counter)
     began: dict[int, datetime] = field(default_factory=dict)
+    ended: set[int] = field(default_factory=set)
     dropped: int = 0
 
     def begun_between(self, start: datetime, end: datetime) -> int:
@@ -51,7 +53,10 @@ class Captured:
             segments = max(1, -(-payload // _SEGMENT))
             other = ports[0] if ports[1] == self.port else ports[1]
             self.began.setdefault(other, at)
-            self.connections[other] += payload + segments * headers
+            if frame[tcp + 13] & _ENDS:
+                self.ended.add(other)
+            if other not in self.ended:
+                self.connections[other] += payload + segments * headers
 
 
 @contextmanager

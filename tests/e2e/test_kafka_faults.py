@@ -62,15 +62,17 @@ def test_kafka_without_memory_is_named(kubectl: Kubectl, cluster: Cluster) -> No
 
 
 def _hold_memory(pid: int) -> None:
-    """No more than the process has now, by whichever control groups there are."""
+    """No more than the process works with now, page cache that can be given up left out, by whichever control groups
+    there are."""
     groups = [line.split(":", 2)[1:] for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()]
     path = next(path for controllers, path in groups if controllers in ("memory", ""))
     folders = (Path(f"/sys/fs/cgroup/memory{path}"), Path(f"/sys/fs/cgroup{path}"))
     folder = next(folder for folder in folders if folder.is_dir())
     names = {"memory.limit_in_bytes": "memory.usage_in_bytes", "memory.max": "memory.current"}
     limit, usage = next(item for item in names.items() if (folder / item[0]).exists())
-    used = int((folder / usage).read_text())
-    (folder / limit).write_text(str(used + 2**20))
+    statistics = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+    idle = int(statistics.get("total_inactive_file", statistics["inactive_file"]))
+    (folder / limit).write_text(str(int((folder / usage).read_text()) - idle + 2**20))
 
 
 def test_external_kafka_and_whom_it_does_not_trust(kubectl: Kubectl) -> None:

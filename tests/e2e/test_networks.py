@@ -59,10 +59,12 @@ def test_udp_both_ways_at_once_by_the_nodes_port(kubectl: Kubectl) -> None:
     spec = {"protocols": ["UDP"], "directions": ["Both"], "udp": {"kilobitsPerSecond": UDP_BITS // 1000}}
     (result,) = run(kubectl, access="NodePort", **spec)
     assert result["status"]["phase"] == "Measured", result["status"]
-    sent = UDP_BITS * (1 - mean(result, "lostPartsPerMillion") / 1e6)
-    for way in ("upload", "download"):
-        assert mean(result, f"{way}BitsPerSecond") == pytest.approx(sent, rel=0.05)
-    assert mean(result, "throughputBitsPerSecond") == pytest.approx(2 * sent, rel=0.05)
+    for trial in result["status"]["trials"]:
+        for flow in (trial["network"]["upload"], trial["network"]["download"]):
+            arrived = 1 - flow.get("lostPackets", 0) / flow["packets"]
+            assert flow["bitsPerSecond"] == pytest.approx(UDP_BITS * arrived, rel=0.05)
+    both = mean(result, "uploadBitsPerSecond") + mean(result, "downloadBitsPerSecond")
+    assert mean(result, "throughputBitsPerSecond") == pytest.approx(both, rel=0.01)
     assert mean(result, "jitterNanoseconds") > 0
 
 
@@ -132,5 +134,6 @@ def test_a_client_that_dies_leaves_the_others_figures(kubectl: Kubectl, cluster:
     assert kept["bitsPerSecond"] > 0
     assert lost["failure"]["reason"] == "ClientLost"
     assert (whole["outcome"], len(whole["network"]["shares"])) == ("Completed", 2)
-    assert result["status"]["counts"]["interruptions"] == 1
+    told = kubectl("describe", "networkbenchmark", "networks").count("A new client goes on with trial 2")
+    assert result["status"]["counts"]["interruptions"] == told >= 1  # a busy machine may lose the next one, too
     assert_nothing_left(running)

@@ -72,7 +72,7 @@ def assert_dashboards_show_something(prometheus: str, namespace: str) -> None:
 def test_queries_over_a_real_run(kubectl: Kubectl, prometheus: str) -> None:
     both = {"nodeClasses": ["cloud", "jetson-nano"]}
     policy = {"constraints": {"maximumRetries": 1000}}
-    files = file_transfer(servers=both, fileSizes=["1Mi", "16Mi"], cacheState=["Cold"], runPolicy=policy)
+    files = file_transfer(servers=both, fileSizes=["1Mi", "128Mi"], cacheState=["Cold"], runPolicy=policy)
     networks = network(
         clients={"nodeClasses": ["user", "jetson-nano"], "simultaneous": True},
         protocols=["TCP", "UDP"],
