@@ -15,7 +15,7 @@ SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
 .PHONY: help check setup generate verify lint test test-here test-unit test-client test-api test-chart test-cluster test-faults \
         test-strimzi test-versions test-debian test-vm test-arm images cluster \
-        cluster-down binaries demo-images demo demo-brokers demo-networks bench clean
+        cluster-down binaries demo-images demo demo-brokers demo-networks bench calibrate clean
 
 help: ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -140,6 +140,9 @@ demo-networks: ## Repeat the papers' network experiments, shortened
 
 bench: cluster images ## Compare with known peers; writes build/bench/results.json
 	$(PYTHON) -m tests.bench
+
+calibrate: setup ## How often advice is right, by simulation: minutes; writes build/calibrate/results.json
+	$(VENV)/bin/python -m tests.calibrate
 
 clean: ## Remove what was built here (caches stay)
 	rm -rf build $(VENV)
