@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.api.objects import changed, create, item, smallest
-from tests.api.server import ApiServer
+from tests.api.server import ApiServer, RefusedError
 from tierbench.api.placement_advice import PlacementAdvice
 
 pytestmark = pytest.mark.apiserver
@@ -17,6 +17,7 @@ ACCEPTED: list[dict[str, Any]] = [
         "objective": {"type": "Percentile", "percentile": "P99"},
     },
     {"workload": {"levels": {"tls": "TLSv1.3"}}, "constraints": {"maximumRetries": 0, "architectures": ["arm64"]}},
+    {"choose": ["broker", "tls", "nodeClass"], "workload": {"delivery": "AtLeastOnce"}},
     {"benchmarks": {"names": ["files"], "matchLabels": {"site": "a"}}, "objective": {"type": "Retries"}},
 ]
 
@@ -28,3 +29,20 @@ def test_a_question_is_taken_and_can_change(server: ApiServer, name: str, spec: 
     path = f"{item(PlacementAdvice, name)}?fieldValidation=Strict"
     updated = server.request("PUT", path, changed(created, "spec.clientClass", "other"))
     assert (updated["spec"]["clientClass"], updated["metadata"]["generation"]) == ("other", 2)
+
+
+@pytest.mark.parametrize(
+    ("choose", "hint"),
+    [
+        ([], "should have at least 1 items"),
+        (["nodeClass", "broker", "tls", "pairs"], "must have at most 3 items"),
+        (["tls", "tls"], "Duplicate value"),
+        (["fileSize"], "supported values: "),
+    ],
+)
+def test_one_to_three_things_are_chosen(server: ApiServer, name: str, choose: list[str], hint: str) -> None:
+    body = smallest(PlacementAdvice, name)
+    with pytest.raises(RefusedError) as refused:
+        create(server, PlacementAdvice, {**body, "spec": {**body["spec"], "choose": choose}})
+    assert refused.value.code == 422
+    assert hint in str(refused.value)

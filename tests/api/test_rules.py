@@ -62,6 +62,7 @@ SIZES, REFINE = "spec.fileSizes", "spec.runPolicy.refine"
 ONLY_FILES_REFINED = "runPolicy.refine is of FileTransferBenchmarks alone: take it out"
 NO_LABEL_VALUE = "is not the value of a label: see `kubectl get nodes --show-labels`"
 NO_LABEL_KEY = "is not the key of a label: see `kubectl get nodes --show-labels`"
+EITHER, USER = "fixes in workload what choose is to choose: leave it out", {"clientClass": "user"}
 NO_CLASS = "is not the name of a NodeClass: see `kubectl get nodeclasses`"
 NO_SIZE = "is not a size: write a whole number of bytes, as in 1048576, 512Ki, 1Mi or 5Gi"
 NO_WORD = "is not a short name: write letters, digits, spaces"
@@ -298,6 +299,8 @@ ROWS = (
     Row(ADVICE, WORKLOAD, {"fileSizes": [{"size": "1M"}], "payloadSize": "1Ki"}, WORKLOAD, MIXED),
     Row(ADVICE, WORKLOAD, {"fileSizes": [{"size": "1M"}], "delivery": "AtMostOnce"}, WORKLOAD, MIXED),
     Row(ADVICE, WORKLOAD, {"fileSizes": [{"size": "1M"}], "messagesPerSecond": 5}, WORKLOAD, MIXED),
+    Row(ADVICE, WORKLOAD, {"levels": {"nodeClass": "cloud"}}, "spec", EITHER),
+    Row(ADVICE, "spec", {**USER, "choose": ["delivery"], "workload": {"delivery": "AtMostOnce"}}, "spec", EITHER),
     Row(ADVICE, FILES_ASKED, [{"size": "1MB"}], f"{FILES_ASKED}[].size", NO_SIZE),
     Row(ADVICE, FILES_ASKED, [{"size": "17Ti"}], f"{FILES_ASKED}[].size", "is more than 16Ti"),
     Row(ADVICE, WORKLOAD, {"payloadSize": "17Ti"}, f"{WORKLOAD}.payloadSize", "is more than 16Ti"),

@@ -32,7 +32,7 @@ from tierbench.api.placement_advice import (
     NodeSelectorTerm,
     PlacementAdvice,
     PlacementAdviceStatus,
-    RankedClass,
+    Ranked,
     RequiredNodes,
     Verdict,
 )
@@ -149,8 +149,8 @@ STATUSES: dict[type[Resource], Any] = {
         answer="jetson is best",
         quantity="durationNanoseconds",
         ranking=(
-            RankedClass(
-                node_class="jetson",
+            Ranked(
+                name="jetson",
                 verdict=Verdict.BEST,
                 reason="ShownBetter",
                 message="So.",

@@ -27,6 +27,7 @@ class Point:
     longer than the first's.
 
     The nodes of the second class do not differ if it is `steady`. `day` is how a run's day shifts each class by itself.
+    `shared` is how nodes, then the same under all classes, are alike for each of them: classes are settings then.
     With `cut_off` the trials of the first class that take longer than it usually does are lost, but for two.
     """
 
@@ -40,6 +41,7 @@ class Point:
     steady: bool = False
     day: float = 0.0
     cut_off: bool = False
+    shared: float = 0.0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,15 +58,18 @@ def draw(point: Point, random: Random) -> dict[str, dict[int, dict[str, Estimate
     between classes, so it meets all alike.
     """
     found: dict[str, dict[int, dict[str, Estimate]]] = {name: {} for name in point.names}
+    alike = [random.gauss(0, point.shared) for _ in range(max(point.nodes))] if point.shared else []
     for name, nodes, trials, ratio in zip(point.names, point.nodes, point.trials, point.ratios, strict=True):
         tau = 0.0 if point.steady and name == "b" else point.tau
         shift = random.gauss(0, point.day)
         throughout = [shift + random.gauss(0, tau) for _ in range(nodes)]
+        if alike:
+            throughout = [u + common for u, common in zip(throughout, alike, strict=False)]
         for level in range(point.levels):
             here = [ratio * exp(u + random.gauss(0, tau / 3)) for u in throughout]
             cut_off = point.cut_off and name == "a"
             found[name][level] = {
-                f"{name}{node}": sample(_times(point, level, mean, trials, random, cut_off=cut_off))
+                f"{'' if alike else name}{node}": sample(_times(point, level, mean, trials, random, cut_off=cut_off))
                 for node, mean in enumerate(here)
             }
     return found

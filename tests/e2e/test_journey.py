@@ -49,10 +49,10 @@ def test_two_classes_are_measured_and_compared(kubectl: Kubectl, release: Releas
         assert word in story
 
     answer = advised(kubectl, "ShownBetter", "CouldGoEitherWay", "PerhapsWithinMargin", "EqualWithinMargin")
-    assert {item["nodeClass"]: item["trials"] for item in answer["ranking"]} == {"cloud": 3, "jetson-nano": 3}
+    assert {item["name"]: item["trials"] for item in answer["ranking"]} == {"cloud": 3, "jetson-nano": 3}
     assert {note["reason"] for note in answer["caveats"]} >= {"OneNode"}
     if answer["best"]:
-        assert "BestClassChanged" in kubectl("describe", "placementadvice", "files")
+        assert "BestChanged" in kubectl("describe", "placementadvice", "files")
 
     first = running.results[0]
     assert [result["spec"]["alternation"]["cases"] for result in running.results] == [[1, 3], [2, 4], [1, 3], [2, 4]]

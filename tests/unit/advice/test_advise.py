@@ -43,7 +43,7 @@ def edited(result: BenchmarkResult, **status: Any) -> BenchmarkResult:
 
 
 def verdicts(status: PlacementAdviceStatus) -> dict[str, tuple[str, str]]:
-    return {item.node_class: (item.verdict.value, item.reason) for item in status.ranking}
+    return {item.name: (item.verdict.value, item.reason) for item in status.ranking}
 
 
 def answered(status: PlacementAdviceStatus) -> tuple[str, str]:
@@ -89,9 +89,9 @@ def test_the_answer_is_in_words_and_numbers() -> None:
     status = ask(published(), workload=sizes("512M", "2G"))
     assert status.answer == (
         "jetson is best for 512 MB and 2 GB, by transfer time: 12 % ahead of cloud (ratio 0.876, 0.818 to 0.938, "
-        "of the nodes measured). It holds for the classes unless their nodes differ by more than about 5 %. It is the "
+        "on the nodes measured). It holds for the classes unless their nodes differ by more than about 5 %. It is the "
         "best class with a probability of 91 %; the expected loss of choosing it is 2 %, if nodes differ as they "
-        "usually do. Of the nodes measured, cloud is ahead at 1 MB, by 47 %; jetson is ahead from 512 MB to 2 GB, by "
+        "usually do. On the nodes measured, cloud is ahead at 1 MB, by 47 %; jetson is ahead from 512 MB to 2 GB, by "
         "12–14 %; cloud is ahead from 3 GB on, by 14–16 %. Retries happened only on jetson, from 3 GB on (38 in all)."
     )
     assert (status.tipping_point, status.expected_loss) == ("5 %", "2 %")
@@ -159,7 +159,7 @@ def test_what_could_go_either_way_is_not_known_and_says_what_it_costs() -> None:
     assert (status.best, status.node_affinity, status.confidence) == ("", None, Confidence.NONE)
     assert status.expected_loss == "3 %"
     assert (
-        "cloud: 4 % ahead of jetson (ratio 0.957, 0.843 to 1.08, of the nodes measured), but it could" in status.answer
+        "cloud: 4 % ahead of jetson (ratio 0.957, 0.843 to 1.08, on the nodes measured), but it could" in status.answer
     )
     assert {"MoreNodes", "MoreTrials"} == reasons(status.next)
 
@@ -194,7 +194,7 @@ def test_the_third_class_is_ranked_too() -> None:
         for result in nodes({("jetson", "j"): (4.0, 4.1, 4.05, 4.0)})
     ]
     status = ask([*more, *fourth], workload=sizes("1M"))
-    assert [(item.node_class, item.verdict.value) for item in status.ranking] == [
+    assert [(item.name, item.verdict.value) for item in status.ranking] == [
         ("cloud", "Best"), ("jetson", "Worse"), ("pi", "Worse"),
     ]  # fmt: skip
     assert status.runner_up == "jetson"
@@ -224,7 +224,7 @@ def test_constraints(constraints: dict[str, Any], size: str, wanted: dict[str, t
 
 def test_a_constraint_holds_at_every_level_and_says_where_not() -> None:
     status = ask(published(), workload=sizes("1M", "5G"), constraints={"maximumMeanMilliseconds": 60_000})
-    jetson = next(item for item in status.ranking if item.node_class == "jetson")
+    jetson = next(item for item in status.ranking if item.name == "jetson")
     assert jetson.message == "Transfer time is 66.08 s at 5 GB; at most 60.00 s is asked for."
     near = ask(published(), workload=sizes("5G"), constraints={"maximumMeanMilliseconds": 66_500})
     assert "LimitUnsure" in reasons(near.caveats)
@@ -466,7 +466,7 @@ def test_a_rate_over_a_workload_is_all_bytes_by_all_time() -> None:
         )
     ]
     status = ask(results)
-    values = {item.node_class: item.value for item in status.ranking}
+    values = {item.name: item.value for item in status.ranking}
     assert values == {"cloud": pytest.approx(2e6, rel=1e-3), "jetson": pytest.approx(4e6 / 3.2, rel=1e-3)}
     assert status.best == "cloud"
 
@@ -480,7 +480,7 @@ def test_the_smallest_margin_decides(margin: str, verdict: str) -> None:
     }
     status = ask(nodes(times), workload=sizes("1M"), smallestMargin=margin)
     assert verdicts(status)["cloud"][0] == verdict
-    assert status.ranking[0].node_class == "cloud"
+    assert status.ranking[0].name == "cloud"
 
 
 def test_skewed_trials_give_no_interval_below_zero() -> None:

@@ -65,7 +65,7 @@ def test_a_class_whose_slow_trials_were_cut_off_cannot_be_chosen_by_a_limit() ->
     every = published()
     cut_off = [edited(each, missing=CUT_OFF) if each.spec.server.node_class == "jetson" else each for each in every]
     status = ask(cut_off, workload=sizes("512M"), constraints={"maximumMeanMilliseconds": 60_000})
-    assert {item.node_class: item.verdict.value for item in status.ranking}["jetson"] == "NoData"
+    assert {item.name: item.verdict.value for item in status.ranking}["jetson"] == "NoData"
 
 
 def test_a_p99_of_ten_trials_is_not_known_and_says_what_it_needs() -> None:

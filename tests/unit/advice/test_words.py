@@ -38,7 +38,7 @@ def test_the_published_table_gives_the_published_answer() -> None:
         (("cloud",), ["3G", "4G", "5G"]),
     ]
     assert answer(found, TIME) == (
-        "Of the nodes measured, cloud is ahead at 1 MB, by 47 %; jetson is ahead from 512 MB to 2 GB, by 12–14 %; "
+        "On the nodes measured, cloud is ahead at 1 MB, by 47 %; jetson is ahead from 512 MB to 2 GB, by 12–14 %; "
         "cloud is ahead from 3 GB on, by 14–16 %."
     )
     assert retries(found) == "Retries happened only on jetson, from 3 GB on (38 in all)."
@@ -52,7 +52,7 @@ def test_a_rate_ranks_the_other_way_round() -> None:
 
 def test_what_is_not_shown_is_not_known() -> None:
     found = table({("cloud", "1M"): [1.0, 1.2, 1.4], ("jetson", "1M"): [1.1, 1.3, 1.5]})
-    assert answer(found, TIME) == "Of the nodes measured, it is not known which of cloud and jetson is ahead at 1 MB."
+    assert answer(found, TIME) == "On the nodes measured, it is not known which of cloud and jetson is ahead at 1 MB."
 
 
 def test_a_single_trial_proves_nothing() -> None:
@@ -63,7 +63,7 @@ def test_a_single_trial_proves_nothing() -> None:
 def test_a_class_alone_is_not_ahead() -> None:
     found = table({("cloud", "1M"): [1.0, 1.1], ("cloud", "2M"): [2.0, 2.1], ("jetson", "2M"): [9.0, 9.1]})
     assert (
-        answer(found, TIME) == "Of the nodes measured, only cloud is measured at 1 MB; cloud is ahead at 2 MB, by 77 %."
+        answer(found, TIME) == "On the nodes measured, only cloud is measured at 1 MB; cloud is ahead at 2 MB, by 77 %."
     )
 
 
@@ -73,7 +73,7 @@ def test_the_best_class_everywhere() -> None:
         for server, base in (("cloud", 1.0), ("jetson", 2.0))
         for size in ("1M", "2M")
     }
-    assert answer(table(times), TIME) == "Of the nodes measured, cloud is ahead from 1 MB to 2 MB, by 50 %."
+    assert answer(table(times), TIME) == "On the nodes measured, cloud is ahead from 1 MB to 2 MB, by 50 %."
 
 
 @pytest.mark.parametrize(

@@ -212,3 +212,37 @@ def test_a_question_in_the_cluster_is_answered_from_it(tmp_path: Path, capsys: C
         store.fail(403)
         assert main(["compare", "cloud", "jetson", "--kubeconfig", kubeconfig]) == 2
         assert "you may not do this" in told(capsys)
+
+
+@pytest.fixture
+def tls(tmp_path: Path) -> str:
+    """Downloads from one class with TLS and without."""
+    results = [
+        measured("cloud", "1M", [(base * step, 0) for step in (0.99, 1.0, 1.01)], case, levels={"tls": level})
+        for case, (level, base) in enumerate((("None", 1.0), ("TLSv1.3", 2.0)), start=1)
+    ]
+    return write(tmp_path / "tls.json", results)
+
+
+def test_settings_can_be_chosen_and_are_told_to_set(tls: str, capsys: Capture) -> None:
+    assert main(["advise", "--from", tls, "--choose", "tls", "--size", "1M"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("TLS None is best for 1 MB, by transfer time: 50 % ahead of TLSv1.3")
+    assert "To set there:\ntls: None" in text
+    assert "nodeAffinity" not in text
+    assert main(["advise", "--from", tls, "--choose", "nodeClass,tls"]) == 0
+    assert "cloud with TLS None is best" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["--choose", "size"], "Input should be 'nodeClass', 'broker'"),
+        (["--choose", "tls,tls"], "tls,tls names something twice: write each once"),
+        (["--choose", "nodeClass,broker,tls,pairs"], "at most 3 items"),
+        (["--choose", "tls", "--level", "tls=None"], "tls cannot both be chosen and be given: leave out one"),
+    ],
+)
+def test_what_cannot_be_chosen_is_said_in_one_line(arguments: list[str], hint: str, tls: str, capsys: Capture) -> None:
+    assert main(["advise", "--from", tls, *arguments]) == 2
+    assert hint in told(capsys)

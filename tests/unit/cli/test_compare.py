@@ -78,6 +78,55 @@ def test_nothing_to_compare_is_said_in_one_line(
     assert hint in told(capsys)
 
 
+@pytest.fixture
+def settings(tmp_path: Path) -> str:
+    """On two classes, TLS takes a tenth longer; Kafka was measured with two codecs."""
+    tls = [
+        measured(
+            server, "1M", [(base * cost * (1 + step / 1000), 0) for step in range(10)], case, levels={"tls": level}
+        )
+        for case, (server, base, level, cost) in enumerate(
+            (
+                (*place, *level)
+                for place in (("cloud", 1.0), ("jetson", 2.0))
+                for level in (("None", 1.0), ("TLSv1.3", 1.1))
+            ),
+            start=1,
+        )
+    ]
+    brokers = [
+        measured("cloud", "1M", [(1.0, 0)] * 3, case, name="brokers", levels=levels)
+        for case, levels in enumerate(
+            ({"broker": "mqtt"}, {"broker": "kafka", "codec": "None"}, {"broker": "kafka", "codec": "LZ4"}), start=1
+        )
+    ]
+    return write(tmp_path / "settings.json", [*tls, *brokers])
+
+
+def test_two_levels_of_a_setting_class_by_class(settings: str, capsys: Capture) -> None:
+    assert main(["compare", "tls=None", "tls=TLSv1.3", "--from", settings]) == 1
+    text = capsys.readouterr().out
+    assert [line.split(" to ")[0].strip() for line in text.splitlines() if "worse" in line][:2] == [
+        "node class cloud,",
+        "node class jetson,",
+    ]
+    assert "tls=TLSv1.3 is worse in 2 of 2 places" in text
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "hint"),
+    [
+        ("tls=None", "cloud", "tls=None and cloud are no two levels of a setting: write tls=None tls=TLSv1.3"),
+        ("fileSize=1M", "fileSize=2M", "are no two levels of a setting"),
+        ("tls=None", "tls=TLSv1.2", "tls=TLSv1.2 has no results; there is TLS None and TLSv1.3"),
+        ("broker=mqtt", "broker=kafka", "names several; there is kafka with codec None and kafka with codec LZ4"),
+    ],
+)
+def test_settings_that_cannot_be_compared(first: str, second: str, hint: str, settings: str, capsys: Capture) -> None:
+    assert main(["compare", first, second, "--from", settings]) == 2
+    assert hint in told(capsys)
+
+
 def test_a_tolerance_is_a_share(capsys: Capture) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["compare", "a", "b", "--tolerance", "-5"])

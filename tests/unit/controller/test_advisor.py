@@ -117,7 +117,7 @@ async def test_an_advice_is_answered_when_seen_and_follows_results() -> None:
         advisor.look_again("default")
         both = await server.next_status()
     assert (both["best"], both["runnerUp"]) == ("cloud", "jetson")
-    assert server.events == ["photos: BestClassChanged"]
+    assert server.events == ["photos: BestChanged"]
     assert len(server.statuses) == 2
 
 
@@ -134,7 +134,7 @@ async def test_what_has_not_changed_is_not_written() -> None:
         advisor.see({**asked(generation=2), "status": status}, deleted=False)
         assert (await server.next_status())["observedGeneration"] == 2
     assert [status["observedGeneration"] for status in server.statuses] == [1, 2]
-    assert server.events == ["photos: BestClassChanged"]
+    assert server.events == ["photos: BestChanged"]
 
 
 async def test_transition_times_stay_while_the_answer_does() -> None:

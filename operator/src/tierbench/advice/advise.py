@@ -5,6 +5,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final, TypeVar
 
+from tierbench.advice.alternatives import Choice, Settings
 from tierbench.advice.caveats import MISLEADING, caveats, next_measurements
 from tierbench.advice.constraints import limits
 from tierbench.advice.crossover import Crossover, crossovers
@@ -19,7 +20,9 @@ from tierbench.api.contract import Distributions
 from tierbench.api.model import Condition, Model
 from tierbench.api.node_class import NodeClass, SelectorOperator
 from tierbench.api.placement_advice import (
+    MOST_ALTERNATIVES,
     Confidence,
+    Dimension,
     LevelCrossover,
     NodeAffinity,
     NodeRequirement,
@@ -28,7 +31,7 @@ from tierbench.api.placement_advice import (
     ObjectiveType,
     PlacementAdviceSpec,
     PlacementAdviceStatus,
-    RankedClass,
+    Ranked,
     RequiredNodes,
     Verdict,
 )
@@ -43,6 +46,7 @@ ORDER_CHANGES: Final = "OrderChanges"
 _STRICT: Final = 0.01
 _LEAST_LOSS: Final = 0.0001
 _LONGEST: Final = 1024
+_LONGEST_MESSAGE: Final = 4096
 _MOST_CROSSOVERS: Final = 32
 _NO_DISTRIBUTIONS: Final = Distributions()
 _NO_DISPLAY: Final = Display()
@@ -69,9 +73,15 @@ def advise(
         return _nothing(*_why_nothing(spec, selection, known), now)
     kind = selection.kinds[0]
     quantity = quantity_of(_objective(spec), kind)
-    selection = selection.with_quantities(_read(spec, kind))
     wanted = items(spec.workload)
-    inquiry = Inquiry(spec, selection, kind, quantity, wanted, sort_results(selection.results, wanted))
+    choice = Choice(spec.choose, selection.results, frozenset(name for item in wanted for name in item.levels))
+    if not 0 < len(choice.alternatives) <= MOST_ALTERNATIVES:
+        return _nothing(*_why_no_ranking(choice), now)
+    read = _read(spec, kind)
+    selection = selection.changed(
+        lambda results: tuple(with_quantities(result, read) for result in choice.told_apart(results))
+    )
+    inquiry = Inquiry(spec, choice, selection, kind, quantity, wanted, sort_results(selection.results, wanted))
     kept = _tables(inquiry)
     tables = list(zip(kept, standings(kept, quantity, inquiry.margin), strict=True))
     every = [crossover for table, found in tables for crossover in crossovers(table, found)]
@@ -80,13 +90,14 @@ def advise(
     notes = caveats(inquiry)
     return PlacementAdviceStatus(
         **_columns(inquiry, best, notes),
+        settings={} if best is None else _settings(choice.alternatives[best.name]),
         answer=_answer(inquiry, tables),
         estimand=inquiry.estimand if inquiry.contest.ranked else "",
         tipping_point="" if inquiry.tipping_point is None else percent(inquiry.tipping_point),
         quantity=inquiry.quantity,
         ranking=inquiry.ranking,
         crossovers=tuple(map(_level_crossover, found)),
-        node_affinity=None if best is None else _affinity(inquiry, best.node_class, classes),
+        node_affinity=None if best is None else _affinity(inquiry, best.name, classes),
         caveats=notes,
         next=next_measurements(inquiry, found),
         conditions=(_answered(inquiry, best, now), _order_changes(tables, found, now)),
@@ -128,7 +139,7 @@ def _read(spec: PlacementAdviceSpec, kind: str) -> tuple[str, ...]:
 
 
 def quantity_of(objective: Objective, kind: str) -> str:
-    """What classes are ranked by."""
+    """What alternatives are ranked by."""
     if objective.type is ObjectiveType.PERCENTILE and objective.percentile is not None:
         return percentile_of(time_quantity(kind), objective.percentile)
     if objective.type is ObjectiveType.RETRIES:
@@ -153,6 +164,17 @@ def _why_nothing(
     return "NoResults", message
 
 
+def _why_no_ranking(choice: Choice) -> tuple[str, str]:
+    number = len(choice.alternatives)
+    if number:
+        message = f"There are {number} alternatives, and {MOST_ALTERNATIVES} can be ranked: choose among fewer things."
+        return "TooManyAlternatives", message
+    there = {name for result in choice.results for name in circumstances(result)}
+    known = [Dimension.NODE_CLASS, *(name for name in Dimension if name in there)]
+    message = f"No result says anything of {joined(choice.dimensions, 'or')}: choose among {joined(known)}."
+    return "NothingToChoose", message
+
+
 def _nothing(reason: str, message: str, now: datetime) -> PlacementAdviceStatus:
     unknown = _condition(ORDER_CHANGES, False, reason, "Not known.", now)
     return PlacementAdviceStatus(
@@ -175,17 +197,17 @@ def _tables(inquiry: Inquiry) -> tuple[Table, ...]:
     return Matrix(tuple(kept)).tables
 
 
-def _columns(inquiry: Inquiry, best: RankedClass | None, notes: Sequence[Note]) -> dict[str, str | Confidence]:
+def _columns(inquiry: Inquiry, best: Ranked | None, notes: Sequence[Note]) -> dict[str, str | Confidence]:
     ranked = inquiry.contest.ranked
     known = len(ranked) > 1 and inquiry.quantity != RETRIES
     loss = {"expected_loss": _loss(inquiry.contest.odds[ranked[0]])} if known else {}
     if best is None:
         return {**loss}
-    second = next((name for name in ranked if name != best.node_class), "")
-    share = inquiry.apart(best.node_class, second) if second else None
+    second = next((name for name in ranked if name != best.name), "")
+    share = inquiry.apart(best.name, second) if second else None
     return {
         **loss,
-        "best": best.node_class,
+        "best": best.name,
         "runner_up": second,
         "margin": percent(share) if second else "",
         "confidence": _confidence(inquiry, second, notes),
@@ -213,53 +235,45 @@ def _verdict(inquiry: Inquiry) -> str:
     of = f"for {inquiry.asked}, by {title(inquiry.quantity).lower()}"
     best = next((item for item in ranking if item.verdict is Verdict.BEST), None)
     if best is not None:
-        return f"{best.node_class} is best {of}: {best.message}{_unless(inquiry)}{_odds(inquiry, best.node_class)}"
+        return f"{best.name} is best {of}: {best.message}{inquiry.unless}{_odds(inquiry, best.name)}"
+    none = f"No {inquiry.choice.noun} is"
     if inquiry.obstacle is not None:
-        return f"No class is best {of}: {inquiry.obstacle.message}"
-    equal = [item.node_class for item in ranking if item.verdict is Verdict.EQUAL]
+        return f"{none} best {of}: {inquiry.obstacle.message}"
+    equal = [item.name for item in ranking if item.verdict is Verdict.EQUAL]
     if equal:
         return f"{joined(equal)} are equal within {percent(inquiry.margin)} {of}.{_odds(inquiry, equal[0])}"
     first = ranking[0]
     if first.verdict is Verdict.NOT_KNOWN:
-        return (
-            f"No class is shown to be best {of}. {first.node_class}: {first.message}{_odds(inquiry, first.node_class)}"
-        )
-    return f"No class is best {of}: {' '.join(f'{item.node_class}: {item.message}' for item in ranking)}"
-
-
-def _unless(inquiry: Inquiry) -> str:
-    """How far the answer carries beyond the nodes that were measured."""
-    if inquiry.tipping_point is None:
-        return ""
-    return f" It holds for the classes unless their nodes differ by more than about {percent(inquiry.tipping_point)}."
+        return f"{none} shown to be best {of}. {first.name}: {first.message}{_odds(inquiry, first.name)}"
+    return f"{none} best {of}: {' '.join(f'{item.name}: {item.message}' for item in ranking)}"
 
 
 def _odds(inquiry: Inquiry, name: str) -> str:
-    """How likely a class is best, and what it is expected to cost to follow it."""
+    """How likely one is best, and what it is expected to cost to follow it."""
     if name not in inquiry.contest.ranked or len(inquiry.contest.ranked) == 1:
         return ""
     found = inquiry.contest.odds[name]
     likely = f"{min(100 * found.best, 99.9):.3g} %"
     assumed = ", if nodes differ as they usually do" if inquiry.contest.one_node else ""
     loss = "" if inquiry.quantity == RETRIES else f"; the expected loss of choosing it is {_loss(found)}"
-    return f" It is the best class with a probability of {likely}{loss}{assumed}."
+    return f" It is the best {inquiry.choice.noun} with a probability of {likely}{loss}{assumed}."
 
 
 def _loss(found: Odds) -> str:
     return percent(found.loss) if found.loss >= _LEAST_LOSS else f"< {percent(_LEAST_LOSS)}"
 
 
-def _answered(inquiry: Inquiry, best: RankedClass | None, now: datetime) -> Condition:
+def _answered(inquiry: Inquiry, best: Ranked | None, now: datetime) -> Condition:
     reason = inquiry.ranking[0].reason if inquiry.ranking else "NotMeasured"
     if best is None and inquiry.ranking[0].verdict is Verdict.INFEASIBLE:
         reason = "NoneFeasible"
-    return _condition(ANSWERED, best is not None, reason, _verdict(inquiry), now)
+    return _condition(ANSWERED, best is not None, reason, _verdict(inquiry)[:_LONGEST_MESSAGE], now)
 
 
 def _order_changes(tables: Tables, found: Sequence[Crossover], now: datetime) -> Condition:
     if found:
         message = " ".join(_sentence(crossover, len(tables) > 1) for crossover in found)
-        return _condition(ORDER_CHANGES, True, "Crossovers", message[:4096], now)
+        return _condition(ORDER_CHANGES, True, "Crossovers", message[:_LONGEST_MESSAGE], now)
     return _condition(ORDER_CHANGES, False, "NoneInRange", "None is shown in the measured range.", now)
 
 
@@ -280,9 +294,16 @@ def _level_crossover(crossover: Crossover) -> LevelCrossover:
     )
 
 
+def _settings(chosen: Settings) -> dict[str, str]:
+    return {name: level for name, level in chosen.items() if name != Dimension.NODE_CLASS}
+
+
 def _affinity(inquiry: Inquiry, name: str, classes: Sequence[NodeClass]) -> NodeAffinity | None:
+    node_class = inquiry.choice.alternatives[name].get(Dimension.NODE_CLASS)
+    if node_class is None:
+        return None
     nodes = sorted({result.spec.server.node for result in inquiry.measured.used(name)} - {""})
-    chosen = next((item.spec.node_selector for item in classes if item.metadata.name == name), None)
+    chosen = next((item.spec.node_selector for item in classes if item.metadata.name == node_class), None)
     if chosen is not None:
         requirements = [
             NodeRequirement(key=key, operator=SelectorOperator.IN, values=(value,))

@@ -52,10 +52,8 @@ def _one_node(inquiry: Inquiry) -> Iterator[Note]:
     single = _single(inquiry)
     if single:
         each = " each" * (len(single) > 1)
-        message = f"One node stands for {joined(single)}{each}: nodes are compared, not yet classes."
-        if inquiry.tipping_point is not None:
-            unless = percent(inquiry.tipping_point)
-            message += f" It holds for the classes unless their nodes differ by more than about {unless}."
+        carries = "nodes are compared, not yet classes" if inquiry.choice.of_classes else "others may tell otherwise"
+        message = f"One node stands for {joined(single)}{each}: {carries}.{inquiry.unless}"
         yield Note(reason="OneNode", message=message[:512])
 
 
@@ -102,13 +100,13 @@ def _medians(inquiry: Inquiry) -> Iterator[Note]:
             continue
         if sign(inquiry) * (behind - ahead) < 0:
             message = f"By the means {winner} is ahead of {loser}, by the medians it is behind: a few trials decide."
-            yield Note(reason="MediansDisagree", message=message)
+            yield Note(reason="MediansDisagree", message=message[:512])
 
 
 def _nodes(inquiry: Inquiry) -> Iterator[Note]:
     """Nodes of a class that differ more than the classes do."""
     ranked = inquiry.contest.ranked
-    if len(ranked) == 1:
+    if len(ranked) == 1 or not inquiry.choice.of_classes:
         return
     for name in ranked:
         nodes = Contest(inquiry.quantity, inquiry.measured.nodes(name, inquiry.quantity), inquiry.margin)
@@ -155,7 +153,7 @@ def _network(inquiry: Inquiry) -> Iterator[Note]:
                 f"In {bound} of {len(used)} results of {name} the network was the limit: its nodes may be faster than "
                 "these numbers, and another network would change them."
             )
-            yield Note(reason="NetworkBound", message=message)
+            yield Note(reason="NetworkBound", message=message[:512])
 
 
 def _combinations(inquiry: Inquiry) -> Iterator[Note]:
@@ -206,10 +204,10 @@ def _more_trials(inquiry: Inquiry) -> Iterator[Note]:
         inquiry.known[name].of_class.deviation ** 2 for name in open_ones
     ):
         message = f"Repeat more often: that trials differ is most of why {joined(open_ones)} are not told apart."
-        yield Note(reason="MoreTrials", message=message)
+        yield Note(reason="MoreTrials", message=message[:512])
     else:
         message = f"Measure further nodes of {joined(open_ones)}: that nodes differ is why they are not told apart."
-        yield Note(reason="MoreNodes", message=message)
+        yield Note(reason="MoreNodes", message=message[:512])
 
 
 def _more_levels(crossover: Crossover) -> Iterator[Note]:
@@ -221,4 +219,4 @@ def _more_levels(crossover: Crossover) -> Iterator[Note]:
             f"Measure at levels of {words(crossover.factor).lower()} between {ends}: {crossover.above} comes ahead of "
             f"{crossover.below} there."
         )
-        yield Note(reason="MoreLevels", message=message)
+        yield Note(reason="MoreLevels", message=message[:512])

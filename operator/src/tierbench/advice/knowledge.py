@@ -10,6 +10,7 @@ from tierbench.advice.derived import RETRIES
 from tierbench.advice.estimate import Estimate, smaller_is_better
 from tierbench.advice.inference.hierarchy import ClassModel, Trials, Weights
 from tierbench.advice.inference.noise import Noise, pooled, shrunken
+from tierbench.advice.inference.paired import paired
 from tierbench.advice.inference.rates import Count, rate
 
 _MILLION: Final = 1e6
@@ -63,12 +64,12 @@ class Knowledge:
 
 
 def _models(quantity: str, classes: Mapping[str, Places]) -> dict[str, tuple[ClassModel, frozenset[Hashable]]]:
-    trials = {
+    said = {
         (name, level): {node: _trials(quantity, one) for node, one in nodes.items() if _usable(one)}
         for name, places in classes.items()
         for level, nodes in places.items()
     }
-    trials = {place: of for place, of in trials.items() if of}
+    trials = paired({place: of for place, of in said.items() if of})
     pools = [pooled([(one.variance, one.count) for one in of.values()]) for of in trials.values()]
     noise = {place: each for place, each in zip(trials, shrunken(pools), strict=True) if each is not None}
     found = {}

@@ -1,12 +1,13 @@
 """Which results an advice rests on."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tierbench.advice.derived import with_quantities
 from tierbench.advice.matrix import RunResults, runs
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, ResultPhase
+
+Change = Callable[[Sequence[BenchmarkResult]], tuple[BenchmarkResult, ...]]
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,9 @@ class Selection:
         """Those that the answer rests on."""
         return tuple(result for run in self.current for result in run.results)
 
-    def with_quantities(self, wanted: Sequence[str]) -> "Selection":
-        """The same, each result with these quantities as far as it tells them."""
-        return Selection(_with(self.current, wanted), _with(self.before, wanted))
+    def changed(self, change: Change) -> "Selection":
+        """The same with the results of each run changed."""
+        return Selection(_changed(self.current, change), _changed(self.before, change))
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -31,10 +32,8 @@ class Selection:
         return tuple(sorted({run.benchmark.kind for run in self.current}))
 
 
-def _with(found: Sequence[RunResults], wanted: Sequence[str]) -> tuple[RunResults, ...]:
-    return tuple(
-        replace(run, results=tuple(with_quantities(result, wanted) for result in run.results)) for run in found
-    )
+def _changed(found: Sequence[RunResults], change: Change) -> tuple[RunResults, ...]:
+    return tuple(replace(run, results=change(run.results)) for run in found)
 
 
 def select(spec: PlacementAdviceSpec, results: Iterable[BenchmarkResult]) -> Selection:

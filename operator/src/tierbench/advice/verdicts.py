@@ -1,4 +1,4 @@
-"""A verdict on each class, with its reason."""
+"""A verdict on each alternative, with its reason."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from functools import cached_property
 from math import exp
 from typing import Final
 
+from tierbench.advice.alternatives import Choice
 from tierbench.advice.classes import Contest, Known, pairs
 from tierbench.advice.constraints import Breach, architecture_breaches, breaches
 from tierbench.advice.derived import RETRIES
@@ -15,7 +16,7 @@ from tierbench.advice.matrix import RunResults
 from tierbench.advice.selection import Selection
 from tierbench.advice.words import joined
 from tierbench.advice.workload import Item, Levels, Measured, asked, sort_results
-from tierbench.api.placement_advice import PlacementAdviceSpec, RankedClass, Verdict
+from tierbench.api.placement_advice import PlacementAdviceSpec, Ranked, Verdict
 from tierbench.results.units import percent, title
 
 HARMLESS: Final = frozenset({"SpreadTooWide", "TrialsFailed", "TrialsMissing", "ServerNotObserved"})
@@ -35,9 +36,10 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Inquiry:
-    """A question and all that is known of it. `quantity` is what classes are ranked by."""
+    """A question and all that is known of it. `quantity` is what the alternatives of `choice` are ranked by."""
 
     spec: PlacementAdviceSpec
+    choice: Choice
     selection: Selection
     kind: str
     quantity: str
@@ -189,16 +191,15 @@ class Inquiry:
         share = self.apart(name, other) if ahead else self.apart(other, name)
         found = self.contest.ratio(name, other)
         interval = f"{found.low:.3g} to {found.high:.3g}"
-        of = ", of the nodes measured" if self.contest.one_node else ""
+        of = ", on the nodes measured" if self.contest.one_node else ""
         return f"{percent(share)} {'ahead of' if ahead else 'behind'} {other} (ratio {found.value:.3g}, {interval}{of})"
 
     def _alone(self) -> Judgement:
         infeasible = [name for name, said in self.excluded.items() if said.verdict is Verdict.INFEASIBLE]
         if infeasible:
             return Judgement(Verdict.BEST, "OnlyFeasible", f"{joined(infeasible)} cannot be chosen.")
-        return Judgement(
-            Verdict.NO_DATA, "OneClassOnly", "There is no other class to compare it with: measure another."
-        )
+        message = f"There is no other {self.choice.noun} to compare it with: measure another."
+        return Judgement(Verdict.NO_DATA, "OneClassOnly" if self.choice.noun == "class" else "OneChoiceOnly", message)
 
     def apart(self, best: str, other: str) -> float | None:
         """How far `best` lies from `other`, as a share of the other's value."""
@@ -216,7 +217,19 @@ class Inquiry:
     def estimand(self) -> str:
         """What is compared, in words."""
         of = "the nodes measured" if self.contest.one_node else "the classes"
+        if self.choice.noun != "class":
+            of = "choices, on the nodes measured" if self.contest.one_node else "choices"
         return f"ratio of means of {title(self.quantity).lower()} for {self.asked}, between {of}"[:512]
+
+    @property
+    def unless(self) -> str:
+        """How far the answer carries beyond the nodes that were measured, a sentence after others; or nothing."""
+        if self.tipping_point is None:
+            return ""
+        most = percent(self.tipping_point)
+        if self.choice.of_classes:
+            return f" It holds for the classes unless their nodes differ by more than about {most}."
+        return f" It holds for other nodes unless these change what lies between by more than about {most}."
 
     @property
     def asked(self) -> str:
@@ -224,8 +237,8 @@ class Inquiry:
         return asked(self.wanted)
 
     @cached_property
-    def ranking(self) -> tuple[RankedClass, ...]:
-        """Every class: by verdict, then by value."""
+    def ranking(self) -> tuple[Ranked, ...]:
+        """Every alternative: by verdict, then by value."""
         place = {name: number for number, name in enumerate(_by_value(self))}
         found, order = self.judgements, list(Verdict)
         names = sorted(found, key=lambda name: (order.index(found[name].verdict), place.get(name, len(place))))
@@ -245,11 +258,11 @@ def share_of(text: str) -> float:
     return float(text.removesuffix("%")) / 100
 
 
-def _ranked(inquiry: Inquiry, name: str) -> RankedClass:
+def _ranked(inquiry: Inquiry, name: str) -> Ranked:
     said, found = inquiry.judgements[name], inquiry.known.get(name)
     used = inquiry.measured.used(name)
-    return RankedClass(
-        node_class=name,
+    return Ranked(
+        name=name,
         verdict=said.verdict,
         reason=said.reason,
         message=said.message[:512],

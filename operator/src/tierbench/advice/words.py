@@ -128,7 +128,7 @@ def said_of(table: Table, found: Sequence[Standing]) -> str:
     if not parts:
         return "Nothing is measured yet."
     nodes = any(standing.one_node and not standing.alone for standing in found)
-    return f"{'Of the nodes measured, ' if nodes else ''}{'; '.join(parts)}."
+    return f"{'On the nodes measured, ' if nodes else ''}{'; '.join(parts)}."
 
 
 def answer_of_run(run: RunResults) -> str:

@@ -1,4 +1,4 @@
-"""PlacementAdvice: on which class of node should a service run, by the results that are there?"""
+"""PlacementAdvice: on which class of node, and with which settings, should a service run, by the results there are?"""
 
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final
@@ -13,11 +13,35 @@ from tierbench.api.node_class import SelectorOperator
 from tierbench.api.result import Level, Note
 
 _SET: Final[dict[str, JsonValue]] = {"x-kubernetes-list-type": "set"}
+MOST_ALTERNATIVES: Final = 64
+"""That are ranked."""
 Text = Annotated[str, Field(max_length=1024)]
+Alternative = Annotated[str, Field(max_length=512)]
+
+
+class Dimension(StrEnum):
+    """What can be chosen. Sizes, contents and rates are the workload's, and what a client is like is its own."""
+
+    NODE_CLASS = "nodeClass"
+    BROKER = "broker"
+    CODEC = "codec"
+    COMPRESSION = "compression"
+    ENCRYPTION = "encryption"
+    TLS = "tls"
+    DELIVERY = "delivery"
+    PROTOCOL = "protocol"
+    ACCESS = "access"
+    STORAGE = "storage"
+    PAIRS = "pairs"
+    CONCURRENCY = "concurrency"
+    STREAMS = "streams"
+    PARTITIONS = "partitions"
+    LINGER = "lingerMilliseconds"
+    BATCH_SIZE = "batchSize"
 
 
 class ObjectiveType(StrEnum):
-    """What makes a class the best one."""
+    """What makes an alternative the best one."""
 
     MEAN_TIME = "MeanTime"
     PERCENTILE = "Percentile"
@@ -34,7 +58,7 @@ class Percentile(StrEnum):
 
 
 class Objective(Model):
-    """What classes are ranked by."""
+    """What alternatives are ranked by."""
 
     type: ObjectiveType = Field(
         description="MeanTime, or Percentile of the time that the benchmark's kind is read by (a transfer's, a round "
@@ -84,7 +108,7 @@ class Benchmarks(Model):
 
 
 class Constraints(Limits):
-    """What a class must keep to at each level of the workload, or it is Infeasible."""
+    """What an alternative must keep to at each level of the workload, or it is Infeasible."""
 
     architectures: tuple[Annotated[str, Field(min_length=1, max_length=32)], ...] = Field(
         default=(),
@@ -110,8 +134,24 @@ _PERCENTILE = Rule(
 )
 
 
+_EITHER = Rule(
+    "!has(self.workload) || !self.choose.exists(one, one in self.workload.levels"
+    " || (one == 'delivery' && has(self.workload.delivery)))",
+    "fixes in workload what choose is to choose: leave it out of one of them",
+)
+
+
 class PlacementAdviceSpec(Model):
     """The question."""
+
+    choose: tuple[Dimension, ...] = Field(
+        default=(Dimension.NODE_CLASS,),
+        min_length=1,
+        max_length=3,
+        json_schema_extra=_SET,
+        description=f"What to choose: one to three of {', '.join(Dimension)}. Alternatives are their combinations. "
+        "What is not chosen is weighted by the workload, or compared level by level; a server's class, too.",
+    )
 
     benchmarks: Benchmarks = Field(default=Benchmarks(), description="Which results count; by default all.")
     client_class: ClassName = Field(description="The node class that will use the service.")
@@ -123,18 +163,18 @@ class PlacementAdviceSpec(Model):
     objective: Objective | None = Field(
         default=None,
         json_schema_extra=rules(_PERCENTILE),
-        description="What classes are ranked by; by default MeanTime with a workload, and Throughput without.",
+        description="What alternatives are ranked by; by default MeanTime with a workload, and Throughput without.",
     )
-    constraints: Constraints = Field(default=Constraints(), description="What a class must keep to.")
+    constraints: Constraints = Field(default=Constraints(), description="What an alternative must keep to.")
     smallest_margin: Annotated[str, Field(pattern=r"^(0|[1-9][0-9]?)(\.[0-9]{1,2})?%$", max_length=6)] = Field(
         default="5%",
-        description="The smallest difference that is worth having, as in 5%: classes that differ by less are equal, "
-        "and a class is best only by more.",
+        description="The smallest difference that is worth having, as in 5%: what differs by less is equal, "
+        "and an alternative is best only by more.",
     )
 
 
 class Verdict(StrEnum):
-    """What is said of a class."""
+    """What is said of an alternative."""
 
     BEST = "Best"
     EQUAL = "Equal"
@@ -156,13 +196,13 @@ class Confidence(StrEnum):
 _INT64: Final[dict[str, JsonValue]] = {"format": "int64"}
 
 
-class RankedClass(Model):
-    """A class, and what is said of it."""
+class Ranked(Model):
+    """An alternative, and what is said of it."""
 
-    node_class: str = Field(max_length=63, description="The node class.")
+    name: Alternative = Field(description="The alternative: a node class, or what is chosen in words.")
     verdict: Verdict = Field(
         description="Best: shown better than every other, by the smallest margin or more. Equal: shown to differ by "
-        "less. NotKnown: neither is shown. Worse: some class is shown better. Infeasible: breaks a constraint. NoData: "
+        "less. NotKnown: neither is shown. Worse: some other is shown better. Infeasible: breaks a constraint. NoData: "
         "cannot be compared."
     )
     reason: Reason = Field(description="Why, as one CamelCase word.")
@@ -177,13 +217,13 @@ class RankedClass(Model):
     margin_parts_per_million: int | None = Field(
         default=None,
         json_schema_extra=_INT64,
-        description="How far it lies from the leader, as a share of its own value; of the leader: from the next class, "
+        description="How far it lies from the leader, as a share of its own value; of the leader: from the next, "
         "as a share of that one's.",
     )
     ratio_parts_per_million: int | None = Field(
         default=None,
         json_schema_extra=_INT64,
-        description="Its value by the leader's; of the leader: by that of the next class.",
+        description="Its value by the leader's; of the leader: by that of the next.",
     )
     ratio_low_parts_per_million: int | None = Field(
         default=None, json_schema_extra=_INT64, description="Lower end of the ratio's 95 % interval."
@@ -194,14 +234,12 @@ class RankedClass(Model):
     probability_best_parts_per_million: int | None = Field(
         default=None,
         json_schema_extra=_INT64,
-        description="How likely the class is the best one. Of one node it assumes how far nodes of a class usually "
-        "differ.",
+        description="How likely it is the best one. Of one node it assumes how far nodes of a class usually differ.",
     )
     expected_loss_parts_per_million: int | None = Field(
         default=None,
         json_schema_extra=_INT64,
-        description="By what share it is expected to be behind the best class, 0 where it is that itself; assumes the "
-        "same.",
+        description="By what share it is expected to be behind the best, 0 where it is that itself; assumes the same.",
     )
     nodes: Count = Field(default=0, description="Nodes that stand for it.")
     trials: Count = Field(default=0, description="Good trials.")
@@ -209,7 +247,7 @@ class RankedClass(Model):
 
 
 class LevelCrossover(Model):
-    """Where, along a factor, another class comes ahead."""
+    """Where, along a factor, another alternative comes ahead."""
 
     factor: str = Field(max_length=63, description="The factor.")
     held: dict[str, Level] = Field(
@@ -217,8 +255,8 @@ class LevelCrossover(Model):
     )
     lower_level: Level = Field(description="The last measured level at which `aheadBelow` is ahead.")
     upper_level: Level = Field(description="The first measured level at which `aheadAbove` is ahead.")
-    ahead_below: str = Field(max_length=63, description="The class that is ahead below.")
-    ahead_above: str = Field(max_length=63, description="The class that is ahead above.")
+    ahead_below: Alternative = Field(description="What is ahead below.")
+    ahead_above: Alternative = Field(description="What is ahead above.")
     confidence_parts_per_million: int = Field(
         default=0, json_schema_extra=_INT64, description="How likely both are so, at least."
     )
@@ -258,41 +296,50 @@ class PlacementAdviceStatus(Model):
     observed_generation: int = Field(
         default=0, json_schema_extra=_INT64, description="The metadata.generation that this is said of."
     )
-    best: str = Field(default="", max_length=63, description="The best class; empty if none is shown to be.")
-    runner_up: str = Field(default="", max_length=63, description="The next one; empty likewise.")
+    best: Alternative = Field(default="", description="The best alternative; empty if none is shown to be.")
+    runner_up: Alternative = Field(default="", description="The next one; empty likewise.")
+    settings: dict[str, Level] = Field(
+        default={},
+        json_schema_extra={"maxProperties": 24},
+        description="What the best one is set to, by name: of all that was chosen but the node class.",
+    )
     margin: str = Field(default="", max_length=32, description="How far it is behind, as a share of its value.")
     expected_loss: str = Field(
         default="",
         max_length=32,
-        description="By what share the class with the best value is expected to be behind the best one: what following "
-        "the advice costs, also where no class is shown to be best.",
+        description="By what share that with the best value is expected to be behind the best one: what following "
+        "the advice costs, also where none is shown to be best.",
     )
     confidence: Confidence = Field(
         default=Confidence.NONE,
-        description="High: several nodes of each class, and a probability of 99 % of being best. Moderate: of 97.5 %. "
-        "Low: a class stands on one node, or something may mislead, see `caveats`. None: no class is best.",
+        description="High: several nodes of each, and a probability of 99 % of being best. Moderate: of 97.5 %. "
+        "Low: one node stands for something, or something may mislead, see `caveats`. None: none is best.",
     )
     answer: Text = Field(default="", description="The answer in words.")
     estimand: str = Field(default="", max_length=512, description="What is compared, in words.")
     tipping_point: str = Field(
         default="",
         max_length=32,
-        description="Where a class stands on one node: the answer holds for the classes unless their nodes differ by "
-        "more than about this, a standard deviation.",
+        description="Where one node stands for something: the answer holds for other nodes unless they differ by more "
+        "than about this, a standard deviation.",
     )
     quantity: str = Field(default="", max_length=63, description="What values are; its name ends with their unit.")
-    ranking: tuple[RankedClass, ...] = Field(default=(), max_length=64, description="Every class, the best first.")
+    ranking: tuple[Ranked, ...] = Field(
+        default=(), max_length=MOST_ALTERNATIVES, description="Every alternative, the best first."
+    )
     crossovers: tuple[LevelCrossover, ...] = Field(
         default=(), max_length=32, description="Where the order changes; see the condition OrderChanges, too."
     )
-    node_affinity: NodeAffinity | None = Field(default=None, description="What puts a pod on the best class.")
+    node_affinity: NodeAffinity | None = Field(
+        default=None, description="What puts a pod on the best class; empty where none is chosen."
+    )
     caveats: tuple[Note, ...] = Field(default=(), max_length=16, description="What to keep in mind.")
     next: tuple[Note, ...] = Field(default=(), max_length=16, description="What to measure to be surer.")
     conditions: Conditions = ()
 
 
 class PlacementAdvice(Resource):
-    """On which class of node should a service run?"""
+    """On which class of node, and with which settings, should a service run?"""
 
     KIND: ClassVar[Kind] = Kind(
         kind="PlacementAdvice",
@@ -311,8 +358,10 @@ class PlacementAdvice(Resource):
             Column("Age", ".metadata.creationTimestamp", "date"),
         ),
         description="PlacementAdvice says from the results that are there on which class of node a service should "
-        "run, from which level on another class is better, and how sure that is.",
+        "run or with which settings, from which level on another choice is better, and how sure that is.",
     )
+
+    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_EITHER,)
 
     spec: PlacementAdviceSpec
     status: PlacementAdviceStatus = PlacementAdviceStatus()

@@ -1,4 +1,4 @@
-"""`kubectl tierbench advise`: on which class to run, from which level on another is better, and how sure that is."""
+"""`kubectl tierbench advise`: where or with which settings to run, from which level on another is ahead, how surely."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tierbench.advice.advise import ORDER_CHANGES, advise
 from tierbench.api.model import API_VERSION, Metadata
-from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceStatus, RankedClass, Verdict
+from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceStatus, Ranked, Verdict
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.arguments import Subparsers, choose_files, command
 from tierbench.cli.ask import ask
@@ -36,8 +36,8 @@ _STYLES: Final = {
 def register(commands: Subparsers) -> None:
     """Adds the command."""
     text = (
-        "Say on which class of node a service should run. "
-        "Exit code 0: a class is best, 1: none is shown to be, 2: there is nothing to say."
+        "Say on which class of node, or with which settings, a service should run. "
+        "Exit code 0: one is best, 1: none is shown to be, 2: there is nothing to say."
     )
     parser = command(commands, "advise", run, text)
     parser.add_argument("name", nargs="?", metavar="NAME", help="a PlacementAdvice, in the cluster or in the files")
@@ -119,6 +119,8 @@ def _show(advice: PlacementAdvice) -> Iterator[RenderableType]:
         yield Text(f"Confidence: {status.confidence}")
     yield from (Text(f"Keep in mind: {note.message}") for note in status.caveats)
     yield from (Text(f"Measure next: {note.message}") for note in status.next)
+    if status.settings:
+        yield Text(f"\nTo set there:\n{yaml.safe_dump(status.settings, sort_keys=False).rstrip()}")
     if status.node_affinity is not None:
         affinity = {"affinity": {"nodeAffinity": status.node_affinity.to_json()}}
         yield Text(f"\nTo place a pod there:\n{yaml.safe_dump(affinity, sort_keys=False).rstrip()}")
@@ -126,7 +128,7 @@ def _show(advice: PlacementAdvice) -> Iterator[RenderableType]:
 
 def _grid(status: PlacementAdviceStatus) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-    grid.add_column("Class")
+    grid.add_column("Choice")
     grid.add_column("Verdict")
     grid.add_column(f"{title(status.quantity)} (95 %)", justify="right")
     for name in ("Margin", "Nodes", "Trials", "Retries"):
@@ -135,7 +137,7 @@ def _grid(status: PlacementAdviceStatus) -> Grid:
     for item in status.ranking:
         margin = item.margin_parts_per_million
         grid.add_row(
-            item.node_class,
+            item.name,
             Text(item.verdict, style=_STYLES.get(item.verdict, "")),
             _value(status.quantity, item),
             DASH if margin is None else percent(margin / 1e6),
@@ -145,7 +147,7 @@ def _grid(status: PlacementAdviceStatus) -> Grid:
     return grid
 
 
-def _value(quantity: str, item: RankedClass) -> str:
+def _value(quantity: str, item: Ranked) -> str:
     if item.value is None or item.confidence_low is None or item.confidence_high is None:
         return show(quantity, item.value)
     return show_interval(quantity, item.value, item.confidence_low, item.confidence_high)

@@ -1,4 +1,4 @@
-"""`kubectl tierbench compare`: two runs, benchmarks or classes, place by place."""
+"""`kubectl tierbench compare`: two runs, benchmarks, classes or settings, place by place."""
 
 import argparse
 from collections.abc import Sequence
@@ -10,10 +10,12 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tierbench.advice.advise import quantity_of
+from tierbench.advice.alternatives import Choice
 from tierbench.advice.comparison import Change, compare_classes, compare_runs
 from tierbench.advice.contests import chance
 from tierbench.advice.matrix import RunResults, newest, runs
 from tierbench.advice.words import joined
+from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.arguments import Subparsers, choose_files, command
 from tierbench.cli.choice import read_objects
@@ -30,11 +32,11 @@ _LARGEST: Final = 1000
 def register(commands: Subparsers) -> None:
     """Adds the command."""
     text = (
-        "Compare two runs, benchmarks or node classes wherever both were measured. "
+        "Compare two runs, benchmarks, node classes or settings wherever both were measured. "
         "Exit code 0: B is nowhere shown to be worse, 1: it is, 2: there is nothing to compare."
     )
     parser = command(commands, "compare", run, text)
-    form = "[KIND/]BENCHMARK[@RUN], by default the newest run; or a node class"
+    form = "[KIND/]BENCHMARK[@RUN], by default the newest run; or a node class; or a setting, as in tls=None"
     parser.add_argument("first", metavar="A", help=form)
     parser.add_argument("second", metavar="B", help="the same")
     choose_files(parser)
@@ -62,12 +64,15 @@ def run(options: argparse.Namespace) -> ExitCode:
     """
     objects, namespace = read_objects(options)
     every = [each for each in runs(objects.results) if namespace in {None, each.namespace}]
-    first, second = _side(options.first, every), _side(options.second, every)
+    if "=" in options.first or "=" in options.second:
+        first, second = _settings(options.first, options.second, every)
+    else:
+        first, second = _side(options.first, every), _side(options.second, every)
     kinds = sorted({result.spec.benchmark.kind for result in (*first, *second)})
     if len(kinds) > 1:
         raise UserError(f"{joined(kinds)} measure different things: compare benchmarks of one kind")
     quantity = quantity_of(OBJECTIVES[options.by], kinds[0])
-    if _is_class(options.first, every) and _is_class(options.second, every):
+    if "=" in options.first or (_is_class(options.first, every) and _is_class(options.second, every)):
         changes = compare_classes(first, second, quantity)
     else:
         changes = compare_runs(first, second, quantity, _earlier(first, second, every))
@@ -94,6 +99,23 @@ def _named(text: str, every: Sequence[RunResults]) -> Sequence[RunResults]:
     name, at, number = text.partition("@")
     found = [each for each in every if names(parse_reference(name), each)]
     return [each for each in found if str(each.number) == number] if at else newest(found)
+
+
+def _settings(first: str, second: str, every: Sequence[RunResults]) -> tuple[Sequence[BenchmarkResult], ...]:
+    """The results of either level of a setting, each as one of that alternative."""
+    factor, levels = first.partition("=")[0], [text.partition("=")[2] for text in (first, second)]
+    if factor not in set(Dimension) or second.partition("=")[0] != factor:
+        raise UserError(f"{first} and {second} are no two levels of a setting: write tls=None tls=TLSv1.3, for example")
+    results = [result for each in newest(every) for result in each.results]
+    choice = Choice((factor,), results)
+    sides = {level: [name for name, of in choice.alternatives.items() if of[factor] == level] for level in levels}
+    for level, names_of in sides.items():
+        if len(names_of) != 1:
+            there = joined(names_of or list(choice.alternatives)) or "nothing"
+            asked = "names several" if names_of else "has no results"
+            raise UserError(f"{factor}={level} {asked}; there is {there}: see `kubectl tierbench advise --choose`")
+    told = choice.told_apart(results)
+    return tuple([result for result in told if result.spec.server.node_class == sides[level][0]] for level in levels)
 
 
 def _side(text: str, every: Sequence[RunResults]) -> list[BenchmarkResult]:

@@ -5,7 +5,16 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from tierbench.api.placement_advice import Objective, ObjectiveType, Percentile, PlacementAdviceSpec, WorkloadProfile
+from tierbench.advice.words import joined
+from tierbench.advice.workload import items
+from tierbench.api.placement_advice import (
+    Dimension,
+    Objective,
+    ObjectiveType,
+    Percentile,
+    PlacementAdviceSpec,
+    WorkloadProfile,
+)
 from tierbench.api.quantity import parse_size
 from tierbench.cli.errors import UserError
 from tierbench.cli.objects import Objects
@@ -19,6 +28,7 @@ OBJECTIVES: Final = {
     "retries": Objective(type=ObjectiveType.RETRIES),
 }
 _NAMES: Final = (
+    "choose",
     "client",
     "benchmark",
     "size",
@@ -36,6 +46,11 @@ _NAMES: Final = (
 def choose_question(parser: argparse.ArgumentParser) -> None:
     """The arguments that make a question."""
     group = parser.add_argument_group("the question, where no PlacementAdvice is named")
+    group.add_argument(
+        "--choose",
+        metavar="WHAT[,WHAT]",
+        help=f"what to choose: one to three of {', '.join(Dimension)}; nodeClass if not said",
+    )
     group.add_argument("--client", metavar="CLASS", help="the node class that will use the service")
     group.add_argument("--benchmark", action="append", metavar="NAME", help="only results of it; may be given again")
     group.add_argument(
@@ -77,6 +92,8 @@ def question(options: argparse.Namespace, objects: Objects) -> PlacementAdviceSp
         "constraints": {name: value for name, value in constraints.items() if value is not None},
         "objective": None if options.by is None else OBJECTIVES[options.by],
     }
+    if options.choose is not None:
+        body["choose"] = options.choose.split(",")
     if options.margin is not None:
         body["smallestMargin"] = f"{options.margin.removesuffix('%')}%"
     if options.size or options.level:
@@ -96,9 +113,14 @@ def check(spec: PlacementAdviceSpec) -> None:
     """Refuses what the API server would have refused, had it been asked.
 
     Raises:
-        UserError: a size is none, or a percentile is missing.
+        UserError: a size is none, a percentile is missing, or what is to be chosen is given.
     """
     workload = spec.workload or WorkloadProfile()
+    if len(set(spec.choose)) < len(spec.choose):
+        raise UserError(f"{','.join(spec.choose)} names something twice: write each once")
+    given = set(spec.choose) & {name for item in items(workload) for name in item.levels}
+    if given:
+        raise UserError(f"{joined(sorted(given))} cannot both be chosen and be given: leave out one")
     sizes = [each.size for each in workload.file_sizes]
     sizes += [size for size in (workload.payload_size, spec.constraints.minimum_bytes_per_second) if size is not None]
     try:

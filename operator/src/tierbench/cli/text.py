@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
+from tierbench.advice.alternatives import compared
 from tierbench.advice.estimate import estimate, quantities
 from tierbench.advice.matrix import RunResults, Table
 from tierbench.advice.words import Standing, retries, said_of, standings, verdict
@@ -34,7 +35,8 @@ def show_run(run: RunResults) -> Iterator[RenderableType]:
         return
     main, rate = measured[0], rate_quantity(run.benchmark.kind)
     yield Text(f"{heading}: {title(main).lower()}, clients on {', '.join(run.clients)}", style="bold")
-    for table, found in zip(run.tables, standings(run.tables, main), strict=True):
+    tables = compared(run).tables
+    for table, found in zip(tables, standings(tables, main), strict=True):
         if table.held:
             yield Text(", ".join(f"{words(name)} {level}" for name, level in table.held.items()), style="bold")
         yield _grid(table, found, main)

@@ -11,7 +11,7 @@ from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceStatu
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.actions import Event
 
-BEST_CLASS_CHANGED: Final = "BestClassChanged"
+BEST_CHANGED: Final = "BestChanged"
 
 
 def answer(
@@ -32,7 +32,7 @@ def _settled(condition: Condition, before: Condition | None, generation: int) ->
 
 
 def news(before: PlacementAdviceStatus, after: PlacementAdviceStatus) -> tuple[Event, ...]:
-    """Events for what has changed: another class is best, or none any more."""
+    """Events for what has changed: something else is best, or nothing any more."""
     if before.best == after.best:
         return ()
-    return (Event(BEST_CLASS_CHANGED, after.answer, warning=not after.best),)
+    return (Event(BEST_CHANGED, after.answer, warning=not after.best),)

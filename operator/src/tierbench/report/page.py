@@ -12,6 +12,7 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from tierbench.advice.alternatives import compared
 from tierbench.advice.estimate import estimate, quantities, smaller_is_better
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.matrix import CLIENT, RunResults, Table
@@ -188,7 +189,7 @@ class Article:
 
     @cached_property
     def quantity(self) -> str:
-        """The quantity that classes are compared by."""
+        """The quantity that classes, or what is compared instead, are compared by."""
         return next(iter(quantities(self.run)), main_quantity(self.run.benchmark.kind))
 
     @property
@@ -197,8 +198,12 @@ class Article:
         return title(self.quantity)
 
     @cached_property
+    def _compared(self) -> RunResults:
+        return compared(self.run)
+
+    @cached_property
     def _standings(self) -> list[tuple[Standing, ...]]:
-        return standings(self.run.tables, self.quantity)
+        return standings(self._compared.tables, self.quantity)
 
     @property
     def doubt(self) -> str:
@@ -211,7 +216,7 @@ class Article:
         """A section a table."""
         return tuple(
             Section(
-                self.run,
+                self._compared,
                 table,
                 f"b{self.number}t{index}",
                 self.quantity,
@@ -219,7 +224,7 @@ class Article:
                 open=index < _OPEN_SECTIONS,
                 full=index < _FULL_SECTIONS,
             )
-            for index, (table, found) in enumerate(zip(self.run.tables, self._standings, strict=True))
+            for index, (table, found) in enumerate(zip(self._compared.tables, self._standings, strict=True))
         )
 
     @property

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Final
 
+from tierbench.advice.alternatives import compared
 from tierbench.advice.matrix import runs
 from tierbench.advice.words import answer_of_run
 from tierbench.api.benchmark import Phase
@@ -53,7 +54,7 @@ def finish(run: Run) -> Decision:
 
 def _answer(run: Run) -> str:
     results = [result for case in run.cases if (result := run.result(case)) is not None]
-    return " ".join(answer_of_run(found) for found in runs(results))[:_MAXIMUM_ANSWER]
+    return " ".join(answer_of_run(compared(found)) for found in runs(results))[:_MAXIMUM_ANSWER]
 
 
 def _prune(run: Run) -> tuple[Action, ...]:

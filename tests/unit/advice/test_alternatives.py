@@ -1,0 +1,184 @@
+"""What is chosen among: classes, settings and combinations of them."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+
+from tests.calibrate.simulate import Point, run
+from tests.unit.advice.test_advise import answered, ask, reasons
+from tests.unit.report.published import measured
+from tierbench.advice.alternatives import Choice, compared, label
+from tierbench.advice.matrix import runs
+from tierbench.advice.words import answer_of_run
+from tierbench.api.node_class import NodeClass
+from tierbench.api.placement_advice import PlacementAdviceStatus, Verdict
+from tierbench.api.result import BenchmarkResult
+
+Places = Mapping[tuple[str, ...], float]
+_EVERY = (0.99, 1.0, 1.0, 1.01)
+
+
+def results(names: Sequence[str], means: Places) -> list[BenchmarkResult]:
+    """Of each place (a class, a size, and a level for each name) a result with this mean."""
+    return [
+        measured(server, size, [(mean * step, 0) for step in _EVERY], case, levels=_levels(names, rest))
+        for case, ((server, size, *rest), mean) in enumerate(means.items(), start=1)
+    ]
+
+
+def _levels(names: Sequence[str], levels: Sequence[str]) -> dict[str, str]:
+    return {name: level for name, level in zip(names, levels, strict=True) if level}
+
+
+def ranked(status: PlacementAdviceStatus) -> list[tuple[str, str]]:
+    return [(item.name, item.verdict.value) for item in status.ranking]
+
+
+BROKERS = {
+    ("cloud", "1M", "mosquitto"): 1.0,
+    ("cloud", "1M", "kafka"): 2.0,
+    ("cloud", "100M", "mosquitto"): 20.0,
+    ("cloud", "100M", "kafka"): 10.0,
+}
+SMALL = {"levels": {"fileSize": "1M"}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"nodeClass": "cloud"}, "cloud"),
+        ({"broker": "mosquitto", "delivery": "AtMostOnce"}, "mosquitto with delivery AtMostOnce"),
+        ({"tls": "None", "nodeClass": "edge", "broker": "kafka", "compression": "GZIP"},
+         "kafka on edge with TLS None and compression GZIP"),
+        ({"tls": "TLSv1.3"}, "TLSv1.3"),
+        ({"pairs": "4", "batchSize": "1Mi"}, "pairs 4 and 1 MiB"),
+    ],
+)  # fmt: skip
+def test_an_alternative_in_words(settings: dict[str, str], words: str) -> None:
+    assert label(settings) == words
+
+
+def test_a_result_becomes_one_of_its_alternative_and_its_class_a_level() -> None:
+    one = results(["broker", "tls"], {("cloud", "1M", "kafka", "None"): 1.0})[0]
+    (told,) = Choice(("broker",), [one]).told_apart([one])
+    assert (told.spec.server.node_class, told.spec.server.node) == ("kafka", "cloud-1")
+    assert told.spec.levels == {"nodeClass": "cloud", "fileSize": "1M", "tls": "None"}
+    assert Choice(("nodeClass",), [one]).told_apart([one]) == (one,)
+
+
+def test_between_brokers_the_settings_are_the_answer_and_no_affinity() -> None:
+    status = ask(results(["broker"], BROKERS), choose=["broker"], workload=SMALL)
+    assert (status.best, status.runner_up, status.settings) == ("mosquitto", "kafka", {"broker": "mosquitto"})
+    assert (answered(status), status.node_affinity) == (("True", "ShownBetter"), None)
+    assert status.answer.startswith("mosquitto is best for 1 MB, by transfer time: 50 % ahead of kafka")
+    assert "It holds for other nodes unless these change what lies between by more than about" in status.answer
+    assert "It is the best choice with a probability" in status.answer
+    assert status.estimand.endswith("between choices, on the nodes measured")
+
+
+def test_a_crossover_between_brokers_over_sizes() -> None:
+    status = ask(results(["broker"], BROKERS), choose=["broker"])
+    (found,) = status.crossovers
+    assert (found.ahead_below, found.ahead_above) == ("mosquitto", "kafka")
+    assert (found.factor, found.lower_level, found.upper_level) == ("fileSize", "1M", "100M")
+
+
+CLASS: Any = {"metadata": {"name": "jetson"}, "spec": {"nodeSelector": {"matchLabels": {"hw": "jetson"}}}}
+
+
+def test_three_things_at_once_name_a_class_and_its_settings() -> None:
+    """What is best together is best by no single one of them."""
+    means = {
+        (server, "1M", broker, tls): 1.0 + (server == "cloud") + (broker == "kafka") + (tls == "TLSv1.3")
+        for server, broker, tls in product(("cloud", "jetson"), ("mosquitto", "kafka"), ("None", "TLSv1.3"))
+    }
+    means["jetson", "1M", "kafka", "TLSv1.3"] = 0.5
+    classes = [NodeClass.model_validate(CLASS)]
+    status = ask(results(["broker", "tls"], means), classes, choose=["nodeClass", "broker", "tls"], workload=SMALL)
+    assert status.best == "kafka on jetson with TLSv1.3"
+    assert status.settings == {"broker": "kafka", "tls": "TLSv1.3"}
+    assert len(status.ranking) == 8
+    assert status.node_affinity is not None
+    (term,) = status.node_affinity.required_during_scheduling_ignored_during_execution.node_selector_terms
+    assert [(each.key, each.values) for each in term.match_expressions] == [("hw", ("jetson",))]
+
+
+def test_what_is_not_chosen_is_held_equal_the_class_included() -> None:
+    """Kafka was measured on the slower class only, and is the faster one there: pooled, it would be the slower."""
+    means = {("cloud", "1M", "mosquitto"): 1.0, ("jetson", "1M", "mosquitto"): 9.0, ("jetson", "1M", "kafka"): 6.0}
+    status = ask(results(["broker"], means), choose=["broker"], workload=SMALL)
+    assert ranked(status) == [("kafka", "Best"), ("mosquitto", "Worse")]
+    assert "LevelsLeftOut" in reasons(status.caveats)
+    cloud = ask(results(["broker"], means), choose=["broker"], workload={"levels": {"nodeClass": "cloud"}})
+    assert ranked(cloud)[0] == ("mosquitto", "NoData")
+
+
+def test_a_constraint_excludes_a_setting() -> None:
+    found = results(["broker"], BROKERS)
+    status = ask(found, choose=["broker"], workload=SMALL, constraints={"maximumMeanMilliseconds": 1500})
+    assert ranked(status) == [("mosquitto", "Best"), ("kafka", "Infeasible")]
+    assert "kafka cannot be chosen" in status.ranking[0].message
+
+
+CODECS = {
+    ("cloud", "1M", "mosquitto", ""): 1.0,
+    ("cloud", "1M", "kafka", "None"): 2.0,
+    ("cloud", "1M", "kafka", "LZ4"): 0.5,
+}
+
+
+def test_what_only_one_broker_has_is_chosen_with_it() -> None:
+    status = ask(results(["broker", "codec"], CODECS), choose=["broker"], workload=SMALL)
+    assert [name for name, _ in ranked(status)] == ["kafka with codec LZ4", "mosquitto", "kafka with codec None"]
+    assert status.settings == {"broker": "kafka", "codec": "LZ4"}
+    fixed = {place: mean for place, mean in CODECS.items() if "LZ4" not in place}
+    assert ask(results(["broker", "codec"], fixed), choose=["broker"], workload=SMALL).best == "mosquitto"
+
+
+def test_what_no_result_says_cannot_be_chosen() -> None:
+    status = ask(results(["broker"], BROKERS), choose=["codec"])
+    assert answered(status) == ("False", "NothingToChoose")
+    assert status.answer == "No result says anything of codec: choose among nodeClass and broker."
+
+
+def test_more_than_can_be_ranked_is_said() -> None:
+    many = {("cloud", "1M", str(pairs)): 1.0 for pairs in range(1, 66)}
+    assert answered(ask(results(["pairs"], many), choose=["pairs"])) == ("False", "TooManyAlternatives")
+
+
+def test_nodes_that_are_faster_for_both_hide_no_difference() -> None:
+    """One node is twice as fast as another, and both brokers are 10 % apart on each."""
+    means = {
+        (server, "1M", broker): base * (1.1 if broker == "kafka" else 1.0)
+        for server, base in (("cloud", 1.0), ("jetson", 2.0))
+        for broker in ("mosquitto", "kafka")
+    }
+    found = [
+        result.model_copy(update={"spec": result.spec.model_copy(update={
+            "server": result.spec.server.model_copy(update={"node_class": "cloud"})})})
+        for result in results(["broker"], means)
+    ]  # fmt: skip
+    status = ask(found, choose=["broker"], workload=SMALL)
+    assert ranked(status) == [("mosquitto", Verdict.BEST), ("kafka", Verdict.WORSE)]
+    assert (status.ranking[0].nodes, status.estimand.split()[-1]) == (2, "choices")
+
+
+def test_pairs_of_settings_on_a_node_are_right_as_often_as_they_say() -> None:
+    found = run(Point((3, 3), tau=0.01, levels=3, ratios=(1.0, 1.1), shared=0.1), 40, 11)
+    assert found.right.share >= 0.9
+    assert min(found.workload_coverage.share, found.level_coverage.share) >= 0.9
+
+
+def test_a_run_of_one_class_is_told_by_the_setting_that_varies() -> None:
+    (only,) = runs(results(["broker"], BROKERS))
+    assert answer_of_run(compared(only)) == (
+        "On the nodes measured, mosquitto is ahead at 1 MB, by 50 %; kafka is ahead at 100 MB, by 50 %."
+    )
+    numbers = {("cloud", "1M", "1"): 1.0, ("cloud", "1M", "4"): 2.0}
+    (load,) = runs(results(["concurrency"], numbers))
+    assert compared(load) == load
+    classes = {("cloud", "1M", "kafka"): 1.0, ("jetson", "1M", "mosquitto"): 1.0}
+    (several,) = runs(results(["broker"], classes))
+    assert compared(several) is several
