@@ -17,6 +17,7 @@ from tierbench.api.result import (
     ResultSpec,
     ServiceFacts,
 )
+from tierbench.api.run_policy import REFINABLE
 from tierbench.api.timestamps import format_time
 from tierbench.domain import reasons
 from tierbench.domain.node_classes import facts
@@ -71,7 +72,7 @@ class Run:
         """The factor of which levels in between may be measured; empty if there is none."""
         workload = self.observed.workload
         factors = (factor for slot in workload.slots() for factor in workload.factors(slot))
-        return next((factor.name for factor in factors if factor.refinable), "")
+        return next((factor.name for factor in factors if factor.name in REFINABLE), "")
 
     @cached_property
     def due(self) -> tuple[Case, ...]:

@@ -11,11 +11,10 @@ from tierbench.api.benchmark import BenchmarkSpec, Order, OrderType
 
 @dataclass(frozen=True)
 class Factor:
-    """What a benchmark varies, and the values it takes. With `refinable` a run may take sizes in between, too."""
+    """What a benchmark varies, and the values it takes."""
 
     name: str
     levels: tuple[str, ...]
-    refinable: bool = False
 
 
 STANDALONE: Final = "Standalone"
