@@ -34,7 +34,7 @@ def grid() -> Iterator[Point]:
 
 
 def beyond() -> dict[str, Point]:
-    """What the method was not tried on where it was published: unequal numbers, a third class, settings on the same nodes."""
+    """What the method was not tried on where it was published: unequal numbers, a third class, settings."""
     return {
         "unequal trials": Point((3, 3), (5, 30)),
         "unequal nodes": Point((5, 2), (10, 10)),

@@ -173,7 +173,12 @@ def _without_workload(inquiry: Inquiry) -> Iterator[Note]:
 
 def next_measurements(inquiry: Inquiry, crossovers: Sequence[Crossover]) -> tuple[Note, ...]:
     """What would make the answer surer, the most telling first."""
-    found = (_more_classes(inquiry), _more_nodes(inquiry), _more_trials(inquiry), *map(_more_levels, crossovers))
+    found = (
+        _more_classes(inquiry),
+        _more_nodes(inquiry),
+        _more_trials(inquiry),
+        *(_more_levels(inquiry, each) for each in crossovers),
+    )
     return tuple({note: None for notes in found for note in notes})[:16]
 
 
@@ -211,7 +216,7 @@ def _more_trials(inquiry: Inquiry) -> Iterator[Note]:
         yield Note(reason="MoreNodes", message=message[:512])
 
 
-def _more_levels(crossover: Crossover) -> Iterator[Note]:
+def _more_levels(inquiry: Inquiry, crossover: Crossover) -> Iterator[Note]:
     """Levels within a crossover's bracket, where that is wide."""
     low, high = number_of_level(crossover.lower), number_of_level(crossover.upper)
     if low and high and high / low > _WIDE:
@@ -220,10 +225,6 @@ def _more_levels(crossover: Crossover) -> Iterator[Note]:
             f"Measure at levels of {words(crossover.factor).lower()} between {ends}: {crossover.above} comes ahead of "
             f"{crossover.below} there."
         )
-<<<<<<< HEAD
-        yield Note(reason="MoreLevels", message=message[:512])
-=======
-        if crossover.factor in REFINABLE:
+        if crossover.factor in REFINABLE and inquiry.choice.noun == "class":
             message += " With runPolicy.refine the next run does so by itself."
-        yield Note(reason="MoreLevels", message=message)
->>>>>>> main
+        yield Note(reason="MoreLevels", message=message[:512])

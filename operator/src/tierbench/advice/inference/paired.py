@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from math import sqrt
 from statistics import fmean
 
 from tierbench.advice.inference.hierarchy import Trials
@@ -15,8 +14,9 @@ def paired(cells: Cells) -> Cells:
     """The same without it, where at every level all alternatives were measured on the same nodes; else unchanged.
 
     Of a level, each node is moved by how far its mean over the alternatives lies from that of all nodes. What is left
-    is made wider by √(n / (n - 1)) for n alternatives, so that differences have the variance of paired ones, although
-    alternatives are then taken for independent (Morey, Tutorials in Quantitative Methods for Psychology 4, 2008).
+    is made wider by n / (n - 1) for n alternatives, which are then taken for independent: by the root of it, so that
+    differences have the variance of paired ones (Morey, Tutorials in Quantitative Methods for Psychology 4, 2008), and
+    by the root again, since n alternatives tell as much of that variance as n - 1 independent ones.
     """
     levels: dict[Hashable, list[str]] = {}
     for name, level in cells:
@@ -32,7 +32,7 @@ def _paired(cells: Cells, place: tuple[str, Hashable], names: list[str]) -> Mapp
     mine, level = cells[place], place[1]
     if len(names) == 1 or len(mine) == 1:
         return mine
-    wider = sqrt(len(names) / (len(names) - 1))
+    wider = len(names) / (len(names) - 1)
     shift = {node: fmean(cells[name, level][node].log for name in names) for node in mine}
     own, common = fmean(one.log for one in mine.values()), fmean(shift.values())
     return {
