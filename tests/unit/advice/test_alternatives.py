@@ -16,7 +16,8 @@ from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdviceStatus, Verdict
 from tierbench.api.result import BenchmarkResult
 
-Places = Mapping[tuple[str, ...], float]
+Places = Mapping[Any, float]
+"""Means by class, size and further levels."""
 _EVERY = (0.99, 1.0, 1.0, 1.01)
 
 

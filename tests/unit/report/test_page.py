@@ -7,10 +7,13 @@ from itertools import product
 from typing import Any
 from xml.etree import ElementTree
 
+from rich.text import Text
+
 from tests.unit.report.published import LEVELS, measured, published
 from tests.unit.results.preflights import blocked, carrying, node_network
 from tierbench.advice.matrix import newest, runs
 from tierbench.api.result import BenchmarkResult
+from tierbench.cli.text import show_run
 from tierbench.report.page import render
 
 
@@ -60,6 +63,21 @@ def test_the_answer_stands_on_top() -> None:
     text = " ".join("".join(outline(page(published())).text).replace("\xa0", " ").split())
     assert "cloud is ahead at 1 MB, by 47 %; jetson is ahead from 512 MB to 2 GB" in text
     assert text.index("Retries happened only on jetson, from 3 GB on") < text.index("22.11 ± 0.05 s")
+
+
+def test_one_class_is_told_by_the_setting_that_varies() -> None:
+    """Columns are its levels; nodes and trials stay the class's."""
+    results = [
+        measured("cloud", "1M", [(base * step, 0) for step in (0.99, 1.0, 1.01)], case, levels={**LEVELS, "tls": level})
+        for case, (level, base) in enumerate((("None", 1.0), ("TLSv1.3", 2.0)), start=1)
+    ]
+    html = page(results)
+    text = " ".join("".join(outline(html).text).replace("\xa0", " ").split())
+    assert "On the nodes measured, TLS None is ahead at 1 MB, by 50 %." in text
+    assert "cloud-1" in text
+    (run,) = runs(results)
+    told = "".join(str(part) for part in show_run(run) if isinstance(part, Text))
+    assert "On the nodes measured, TLS None is ahead at 1 MB, by 50 %." in told
 
 
 def test_nothing_is_loaded_from_anywhere() -> None:
