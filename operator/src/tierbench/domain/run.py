@@ -23,6 +23,7 @@ from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed
 from tierbench.domain.schedule import is_time
 from tierbench.domain.views import Problem
+from tierbench.results import record
 from tierbench.workloads.plan import STANDALONE, Block, Case, Slot, Team, in_blocks, plan, refined
 from tierbench.workloads.workload import NodeSize, Role, ServerSite
 
@@ -94,12 +95,35 @@ class Run:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """All cases, as they run together and in order, once nodes are chosen."""
-        return in_blocks(self.cases, self.teams, self.spec.order, self.spec.repetitions)
+        return in_blocks(self.cases, self.teams, self.spec.order, self.spec.repetitions, self.passes)
+
+    @property
+    def passes(self) -> int:
+        """How often the run goes over its servers; once where all are up at once."""
+        return 1 if len(self.teams) == 1 else min(self.spec.order.passes, self.spec.repetitions)
 
     @cached_property
     def due_blocks(self) -> tuple[Block, ...]:
-        """The blocks of which a case has not ended, in order."""
-        return tuple(block for block in self.blocks if not all(map(self.ended, block.cases)))
+        """The blocks that have not ended, in order. In the last pass their cases end with them."""
+        return tuple(block for block in self.blocks if self._is_due(block))
+
+    def _is_due(self, block: Block) -> bool:
+        """Before the last pass a block has ended once its trials are written and its client is deleted."""
+        cases = [case for case in block.cases if not self.ended(case)]
+        if block.last or not cases:
+            return bool(cases)
+        place = (self.status.number, block.cases[0].number, block.pass_number)
+        clients = (job for job in self.observed.jobs if (job.run, job.case, job.pass_number) == place)
+        return any(self._lacks(case, block.trials) for case in cases) or not all(job.deleting for job in clients)
+
+    def _lacks(self, case: Case, trials: range) -> bool:
+        result = self.result(case)
+        return result is None or any(trial in trials for trial in record.due(result.spec, result.status))
+
+    @property
+    def pass_number(self) -> int:
+        """Which pass is under way, from 1."""
+        return self.due_blocks[0].pass_number
 
     @cached_property
     def assignments(self) -> Mapping[str, NodeAssignment]:
@@ -222,7 +246,8 @@ class Run:
         if node_class is None:
             return Problem(reasons.NODE_CLASS_NOT_FOUND, f"NodeClass {class_name} was deleted during the run.")
         index = self.observed.workload.slots().index(slot)
-        name = self.observed.owner.server(self.status.number, index, self.refinement)
+        setup = self.refinement * self.passes + self.pass_number - 1
+        name = self.observed.owner.server(self.status.number, index, setup)
         return ServerSite(
             name=name,
             attached=self.observed.owner.attached(name),
@@ -268,6 +293,7 @@ class Run:
             service=self._service(case.server, self._size(str(server))),
             alternation=self._alternation(case),
             trials=self.spec.repetitions,
+            passes=self.passes,
             warmup=self.spec.warmup,
             trim=self.spec.trimmed,
         )
