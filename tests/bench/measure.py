@@ -52,9 +52,9 @@ def run(command: Command) -> Usage:
     return Usage(time.monotonic() - started, usage.ru_utime + usage.ru_stime, printed)
 
 
-def in_turn(ours: Command, peer: Command) -> list[tuple[Usage, Usage]]:
-    """One pair that does not count, then RUNS that do."""
-    return [(run(ours), run(peer)) for _ in range(RUNS + 1)][1:]
+def in_turn(ours: Command, peer: Command, runs: int = RUNS) -> list[tuple[Usage, Usage]]:
+    """One pair that does not count, then those that do."""
+    return [(run(ours), run(peer)) for _ in range(runs + 1)][1:]
 
 
 def compare(
