@@ -120,7 +120,7 @@ def test_both_engines_count_alike(kubectl: Kubectl) -> None:
 
 def test_brokers_on_one_node_take_turns_in_passes(kubectl: Kubectl) -> None:
     """A B B A: what drifts steadily during the run falls on both alike."""
-    brokers = [{"name": name, "mosquitto": {}} for name in ("one", "two")]
+    brokers: list[dict[str, Any]] = [{"name": name, "mosquitto": {}} for name in ("one", "two")]
     results = run(kubectl, brokers=brokers, repetitions=4)
     assert [result["spec"]["passes"] for result in results] == [2, 2]
     assert [result["status"]["counts"].get("interruptions", 0) for result in results] == [0, 0]

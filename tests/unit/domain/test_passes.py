@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.domain.test_blocks import DriftingWorld, end_client, ratio, run_with, shared_node, until_printed
 from tests.unit.domain.test_decide import every_trial_once, measured_trials, nothing_left
+from tests.unit.domain.test_refine import CliffWorld
 from tests.unit.domain.world import World, benchmark, broker_benchmark
 from tierbench.api.benchmark import Order, OrderType, Phase
 from tierbench.api.passes import shares
@@ -81,6 +82,13 @@ def test_brokers_on_the_same_nodes_take_turns_and_their_nodes_alternate_in_each(
     assert servers_in_turn(world) == ["s1", "s3", "s2", "s4", "s2-1", "s4-1", "s1-1", "s3-1"]
     alternations = [result.spec.alternation for _, result in sorted(world.results.items())]
     assert [found and found.cases for found in alternations] == [(1, 3), (2, 4), (1, 3), (2, 4)]
+
+
+def test_servers_of_a_refinement_have_names_of_their_own_in_each_pass() -> None:
+    world = CliffWorld(benchmark(fileSizes=["1Mi", "64Mi"], runPolicy={"refine": {"withinPercent": 400}}))
+    shared_node(world)
+    found = servers_in_turn(world)
+    assert found[:8] == ["s1", "s2", "s2-1", "s1-1", "s1-2", "s2-2", "s2-3", "s1-3"]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +226,7 @@ def test_suspended_between_two_passes_it_goes_on_with_the_second() -> None:
     assert len(world.printed) == 12
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.data())
 def test_killed_at_any_write_every_pass_is_counted_once(data: st.DataObject) -> None:
     passes, repetitions = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4))
@@ -237,7 +245,7 @@ def test_killed_at_any_write_every_pass_is_counted_once(data: st.DataObject) -> 
     assert nothing_left(world)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.data())
 def test_pods_killed_at_any_time_lose_no_trial_of_a_pass(data: st.DataObject) -> None:
     world = shared()

@@ -134,7 +134,7 @@ def test_a_kafka_that_is_slow_to_go_is_waited_for() -> None:
     assert_nothing_left(world)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_killed_at_any_write_nothing_is_left_or_made_twice(data: st.DataObject) -> None:
     world = StrimziWorld(finalizers=data.draw(st.booleans()))

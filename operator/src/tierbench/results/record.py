@@ -107,13 +107,13 @@ def _counts(spec: ResultSpec, trials: Sequence[ResultTrial]) -> Counts:
         retry_causes={cause: number for cause, number in sorted(causes.items()) if number},
         errors=sum(one.errors for one in transfers) + sum(one.errors for one in exchanges),
         messages=_messages(exchanges) if exchanges else None,
-        interruptions=sum(newest_attempt(trials, share, 1) - 1 for share in shares(spec.trials, spec.passes)),
+        interruptions=sum(max(newest_attempt(trials, share) - 1, 0) for share in shares(spec.trials, spec.passes)),
     )
 
 
-def newest_attempt(trials: Iterable[ResultTrial], share: range, none: int) -> int:
-    """Which client ran the newest of a pass's trials; each pass counts from 1."""
-    return max((trial.attempt for trial in _counted(trials) if trial.trial in share), default=none)
+def newest_attempt(trials: Iterable[ResultTrial], share: range) -> int:
+    """The newest client that ran trials of a pass; each pass counts from 1, and 0 is none."""
+    return max((trial.attempt for trial in _counted(trials) if trial.trial in share), default=0)
 
 
 def _messages(exchanges: Sequence[Exchange]) -> MessageCounts:

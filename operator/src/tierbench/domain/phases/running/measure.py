@@ -45,7 +45,7 @@ def measure(run: Run, block: Block, servers: Mapping[Slot, RunningServer]) -> De
 def _underway(run: Run, block: Block, servers: Mapping[Slot, RunningServer]) -> Underway:
     client = Client(run, run.observed.workload, block.cases, block.pass_number)
     due = tuple(_measurement(client, block, case) for case in block.cases if not run.ended(case))
-    known = max((newest_attempt(one.status.trials, block.trials, 0) for one in due), default=0)
+    known = max((newest_attempt(one.status.trials, block.trials) for one in due), default=0)
     return Underway(block, replace(client, known_attempts=known), servers, due)
 
 
