@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.domain.test_blocks import DriftingWorld, end_client, ratio, run_with, shared_node, until_printed
 from tests.unit.domain.test_decide import every_trial_once, measured_trials, nothing_left
-from tests.unit.domain.test_refine import CliffWorld
+from tests.unit.domain.test_refine import CliffWorld, payload_world
 from tests.unit.domain.world import World, benchmark, broker_benchmark
 from tierbench.api.benchmark import Order, OrderType, Phase
 from tierbench.api.passes import shares
@@ -89,6 +89,12 @@ def test_servers_of_a_refinement_have_names_of_their_own_in_each_pass() -> None:
     shared_node(world)
     found = servers_in_turn(world)
     assert found[:8] == ["s1", "s2", "s2-1", "s1-1", "s1-2", "s2-2", "s2-3", "s1-3"]
+
+
+def test_a_round_of_refinement_begins_with_the_broker_that_is_up() -> None:
+    world = payload_world(runPolicy={"refine": {"withinPercent": 400}})
+    shared_node(world)
+    assert servers_in_turn(world)[:5] == ["s1", "s2", "s2-1", "s1-1", "s2-2"]
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,8 @@ class RunPolicy(Model):
     refine: Refine | None = Field(
         default=None,
         description="Once all is measured, measures between the sizes where another server class comes ahead, again "
-        "and again at the middle, until it is known as closely as asked. Of file transfers; write {} for within 25 %.",
+        "and again at the middle, until it is known as closely as asked. Of sizes of files and payloads; write {} for "
+        "within 25 %.",
     )
     ttl_seconds: int | None = Field(
         default=None,

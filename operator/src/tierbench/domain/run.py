@@ -24,7 +24,7 @@ from tierbench.domain.observed import Observed
 from tierbench.domain.schedule import is_time
 from tierbench.domain.views import Problem
 from tierbench.results import record
-from tierbench.workloads.plan import STANDALONE, Block, Case, Slot, Team, in_blocks, plan, refined
+from tierbench.workloads.plan import STANDALONE, Block, Case, Factor, Slot, Team, in_blocks, plan, refined
 from tierbench.workloads.workload import NodeSize, Role, ServerSite
 
 
@@ -68,11 +68,11 @@ class Run:
         return max((item.round for item in self.status.refinements), default=0)
 
     @cached_property
-    def refinable(self) -> str:
-        """The factor of which levels in between may be measured; empty if there is none."""
+    def refinable(self) -> Factor | None:
+        """The factor of which levels in between may be measured, if there is one."""
         workload = self.observed.workload
         factors = (factor for slot in workload.slots() for factor in workload.factors(slot))
-        return next((factor.name for factor in factors if factor.refinable), "")
+        return next((factor for factor in factors if factor.refinable), None)
 
     @cached_property
     def due(self) -> tuple[Case, ...]:
@@ -94,8 +94,10 @@ class Run:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """All cases, as they run together and in order, once nodes are chosen."""
-        return in_blocks(self.cases, self.teams, self.spec.order, self.spec.repetitions, self.passes)
+        """All cases, as they run together and in order, once nodes are chosen. A round of refinement goes on as the one
+        before has ended: it begins with servers that are up."""
+        before = self.refinement * self.passes
+        return in_blocks(self.cases, self.teams, self.spec.order, self.spec.repetitions, self.passes, before)
 
     @property
     def passes(self) -> int:
@@ -246,8 +248,7 @@ class Run:
         if node_class is None:
             return Problem(reasons.NODE_CLASS_NOT_FOUND, f"NodeClass {class_name} was deleted during the run.")
         index = self.observed.workload.slots().index(slot)
-        setup = self.refinement * self.passes + self.pass_number - 1
-        name = self.observed.owner.server(self.status.number, index, setup)
+        name = self.observed.owner.server(self.status.number, index, self._setup)
         return ServerSite(
             name=name,
             attached=self.observed.owner.attached(name),
@@ -262,10 +263,20 @@ class Run:
         )
 
     @property
+    def _setup(self) -> int:
+        """How often servers were set up before. A round of refinement begins with those that are up, unless it has to
+        prepare its own."""
+        prepared = self.refinable is not None and self.refinable.prepared
+        a_round = self.passes if prepared else self.passes - 1
+        return self.refinement * a_round + self.pass_number - 1
+
+    @property
     def _refined_levels(self) -> tuple[str, ...]:
-        """What the servers of the round of refinement that is under way have to serve."""
+        """What servers have to be prepared for in the round of refinement that is under way."""
+        if self.refinable is None or not self.refinable.prepared:
+            return ()
         current = (item for item in self.status.refinements if item.round == self.refinement)
-        return tuple(dict.fromkeys(item.levels[self.refinable] for item in current))
+        return tuple(dict.fromkeys(item.levels[self.refinable.name] for item in current))
 
     def _size(self, node: str) -> NodeSize:
         """What the node has; nothing is known of one that has left."""

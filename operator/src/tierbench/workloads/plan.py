@@ -12,11 +12,13 @@ from tierbench.api.passes import shares
 
 @dataclass(frozen=True)
 class Factor:
-    """What a benchmark varies, and the values it takes. With `refinable` a run may take sizes in between, too."""
+    """What a benchmark varies, and the values it takes. With `refinable` a run may take sizes in between, too; with
+    `prepared` a server is made ready for its levels before it starts."""
 
     name: str
     levels: tuple[str, ...]
     refinable: bool = False
+    prepared: bool = False
 
 
 STANDALONE: Final = "Standalone"
@@ -39,6 +41,10 @@ class Slot:
     def external(self) -> bool:
         """Whether the server is not ours."""
         return self.provider == EXTERNAL
+
+    def serves(self, levels: Mapping[str, str]) -> bool:
+        """Whether cases of these levels are measured with this server."""
+        return dict(self.levels).items() <= levels.items()
 
 
 @dataclass(frozen=True)
@@ -76,12 +82,12 @@ def refined(
     factors: Callable[[Slot], Sequence[Factor]],
     combinations: Iterable[tuple[str, Mapping[str, str]]],
 ) -> tuple[Case, ...]:
-    """Further cases than the `planned` ones: each combination of a client class and levels with every server."""
+    """Further cases than the `planned` ones: each combination of a client class and levels with every server of it."""
     found = (
         (slot, client_class, dict(slot.levels) | {factor.name: levels[factor.name] for factor in factors(slot)})
         for client_class, levels in combinations
         for slot in places
-        if dict(slot.levels).items() <= levels.items()
+        if slot.serves(levels)
     )
     return tuple(Case(number, *combination) for number, combination in enumerate(found, start=planned + 1))
 
@@ -120,10 +126,10 @@ class Turn:
 
 
 def in_blocks(
-    cases: Sequence[Case], teams: Sequence[Team], order: Order, repetitions: int, passes: int
+    cases: Sequence[Case], teams: Sequence[Team], order: Order, repetitions: int, passes: int, before: int = 0
 ) -> tuple[Block, ...]:
     """The cases as they run: in each pass those of one team together, so that it deploys a server once. Every other
-    pass takes the teams backwards (ABBA): a steady drift so falls on all alike."""
+    pass, counted with those `before`, takes the teams backwards (ABBA): a steady drift so falls on all alike."""
     by_pass = shares(repetitions, passes)
     most = max(MOST_TRIALS // len(by_pass[0]), 1)
     grouped = [(team, _alike(team, cases, most)) for team in teams]
@@ -135,7 +141,7 @@ def in_blocks(
     return tuple(
         Block(team, group, trials, number, last=number == passes)
         for number, trials in enumerate(by_pass, start=1)
-        for team, groups in (grouped if number % 2 else reversed(grouped))
+        for team, groups in (grouped if (before + number) % 2 else reversed(grouped))
         for group in groups
     )
 
