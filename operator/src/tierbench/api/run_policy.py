@@ -17,6 +17,8 @@ _TIME_ZONE = matching(
     "is not the name of a time zone: write one of the IANA database, as in Europe/Berlin, or UTC",
 )
 MAXIMUM_REFINED: Final = 128
+REFINABLE: Final = frozenset({"fileSize", "payloadSize"})
+"""The factors of which a run may take levels in between."""
 ZONE_OF_SCHEDULE: Final = Rule("!has(self.timeZone) || has(self.schedule)", "timeZone goes with schedule: give both")
 
 

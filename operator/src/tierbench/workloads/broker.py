@@ -53,7 +53,7 @@ class BrokerWorkload:
         spec = self.spec
         kafka = self._asked(slot).broker.protocol is Protocol.KAFKA
         return (
-            Factor("payloadSize", spec.payload.sizes, refinable=True),
+            Factor("payloadSize", spec.payload.sizes),
             Factor("content", spec.payload.contents),
             Factor("delivery", tuple(level.value for level in spec.delivery)),
             Factor("tls", tuple(level.value for level in spec.tls)),

@@ -8,17 +8,23 @@ from typing import Final
 
 from tierbench.api.benchmark import BenchmarkSpec, Order, OrderType
 from tierbench.api.passes import shares
+from tierbench.api.run_policy import REFINABLE
 
 
 @dataclass(frozen=True)
 class Factor:
-    """What a benchmark varies, and the values it takes. With `refinable` a run may take sizes in between, too; with
-    `prepared` a server is made ready for its levels before it starts."""
+    """What a benchmark varies, and the values it takes. With `prepared` a server is made ready for its levels
+    before it starts.
+    """
 
     name: str
     levels: tuple[str, ...]
-    refinable: bool = False
     prepared: bool = False
+
+    @property
+    def refinable(self) -> bool:
+        """Whether a run may take levels in between, too."""
+        return self.name in REFINABLE
 
 
 STANDALONE: Final = "Standalone"
