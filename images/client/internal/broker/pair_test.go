@@ -99,7 +99,7 @@ func TestEachMessageHasTheContentOfItsNumber(t *testing.T) {
 		t.Error("a message that was lengthened is taken")
 	}
 	short := &pair{options: &Options{Content: pool(t, 2)}}
-	if !short.isSound([]byte{1, 2}) || short.isSound([]byte{1}) {
+	if !short.isSound([]byte{1, 2}) || short.isSound([]byte{1}) || short.isSound(make([]byte, 9)) {
 		t.Error("a message of a number alone")
 	}
 }

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/agent"
+	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/contracttest"
+	"tierbench.io/client/internal/kafka"
 	"tierbench.io/client/internal/mqtt"
 )
 
@@ -95,6 +97,20 @@ func TestOwnMessagesArriveAndAreCountedByTheirSizes(t *testing.T) {
 		if (exchange.EncodedBytes == exchange.SentBytes) != (encoding == nil) {
 			t.Errorf("%v: %d bytes encoded", encoding, exchange.EncodedBytes)
 		}
+	}
+}
+
+func TestKafkaTakesTheLargestOfOwnMessages(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "1"), "message 1")
+	write(t, filepath.Join(folder, "2"), fmt.Sprintf("%05000d", 2))
+	flags := &brokerFlags{url: []string{"kafka://host:1"}, tls: "None", encryption: "None", size: 1024, contentFolder: folder}
+	target, err := flags.target(0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made := target.(*broker.Target).Options.Driver.(*kafka.Driver); made.MessageBytes != 5000 {
+		t.Errorf("%d bytes", made.MessageBytes)
 	}
 }
 
