@@ -284,7 +284,7 @@ class World:
         if done < len(turns):
             case, number = map(int, turns[done].split(":"))
             direction = "".join(f" {word}" for word in arguments if word == "--direction=Download")
-            measured, time = MEASURED.get(arguments[0] + direction), self.nanoseconds_of(case)
+            measured, time = self.measured_by(arguments[0] + direction, case), self.nanoseconds_of(case)
             self.logs[pod.uid] = log + trial_line(number, nanoseconds=time, measured=measured, case=case)
             self.printed.append((pod.name, turns[done]))
             self.pods[pod.name] = replace(pod, started=True)
@@ -294,6 +294,10 @@ class World:
     def nanoseconds_of(self, case: int) -> int:
         """How long the trial takes that is printed now."""
         return self.nanoseconds
+
+    def measured_by(self, command: str, case: int) -> dict[str, Any] | None:
+        """What it gives beside its time."""
+        return MEASURED.get(command)
 
     def _job_step(self, job: JobView) -> None:
         pod = self.pods.get(job.name)

@@ -21,10 +21,16 @@ _UNDOTTED_NAME = Rule(
 
 
 MAXIMUM_CASES: Final = 1000
-NOT_REFINED: Final = Rule(
-    "!has(self.runPolicy) || !has(self.runPolicy.refine)",
-    "runPolicy.refine is of FileTransferBenchmarks alone: take it out, and name the levels that are to be measured",
-)
+
+
+def refinable(sizes: str) -> Rule:
+    """What has to be there that a run can measure between these sizes of the spec."""
+    return Rule(
+        "!has(self.runPolicy) || !has(self.runPolicy.refine)"
+        f" || has(self.{sizes}) && size(self.{sizes}) > 1 && has(self.servers) && size(self.servers.nodeClasses) > 1",
+        "runPolicy.refine measures between sizes where another server class comes ahead: "
+        f"name two {sizes} and two servers.nodeClasses at least",
+    )
 
 
 class Colocation(StrEnum):

@@ -23,7 +23,7 @@ from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed
 from tierbench.domain.schedule import is_time
 from tierbench.domain.views import Problem
-from tierbench.workloads.plan import STANDALONE, Block, Case, Slot, Team, in_blocks, plan, refined
+from tierbench.workloads.plan import STANDALONE, Block, Case, Factor, Slot, Team, in_blocks, plan, refined
 from tierbench.workloads.workload import NodeSize, Role, ServerSite
 
 
@@ -67,11 +67,11 @@ class Run:
         return max((item.round for item in self.status.refinements), default=0)
 
     @cached_property
-    def refinable(self) -> str:
-        """The factor of which levels in between may be measured; empty if there is none."""
+    def refinable(self) -> Factor | None:
+        """The factor of which levels in between may be measured, if there is one."""
         workload = self.observed.workload
         factors = (factor for slot in workload.slots() for factor in workload.factors(slot))
-        return next((factor.name for factor in factors if factor.refinable), "")
+        return next((factor for factor in factors if factor.refinable), None)
 
     @cached_property
     def due(self) -> tuple[Case, ...]:
@@ -98,8 +98,10 @@ class Run:
 
     @cached_property
     def due_blocks(self) -> tuple[Block, ...]:
-        """The blocks of which a case has not ended, in order."""
-        return tuple(block for block in self.blocks if not all(map(self.ended, block.cases)))
+        """The blocks of which a case has not ended, in order. Every other round of refinement goes back the way that
+        the one before came: it begins with servers that are up."""
+        due = tuple(block for block in self.blocks if not all(map(self.ended, block.cases)))
+        return due[::-1] if self.refinement % 2 else due
 
     @cached_property
     def assignments(self) -> Mapping[str, NodeAssignment]:
@@ -222,7 +224,8 @@ class Run:
         if node_class is None:
             return Problem(reasons.NODE_CLASS_NOT_FOUND, f"NodeClass {class_name} was deleted during the run.")
         index = self.observed.workload.slots().index(slot)
-        name = self.observed.owner.server(self.status.number, index, self.refinement)
+        refinement, refined_levels = self._prepared
+        name = self.observed.owner.server(self.status.number, index, refinement)
         return ServerSite(
             name=name,
             attached=self.observed.owner.attached(name),
@@ -233,14 +236,17 @@ class Run:
             node_class=node_class.spec,
             size=self._size(node),
             measured=self.needed_nodes,
-            refined=self._refined_levels,
+            refined=refined_levels,
         )
 
     @property
-    def _refined_levels(self) -> tuple[str, ...]:
-        """What the servers of the round of refinement that is under way have to serve."""
+    def _prepared(self) -> tuple[int, tuple[str, ...]]:
+        """The round of refinement that servers are prepared for, and its levels; 0 if they serve any as they are."""
+        factor = self.refinable
+        if factor is None or not factor.prepared:
+            return 0, ()
         current = (item for item in self.status.refinements if item.round == self.refinement)
-        return tuple(dict.fromkeys(item.levels[self.refinable] for item in current))
+        return self.refinement, tuple(dict.fromkeys(item.levels[factor.name] for item in current))
 
     def _size(self, node: str) -> NodeSize:
         """What the node has; nothing is known of one that has left."""

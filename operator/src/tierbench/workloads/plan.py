@@ -7,15 +7,23 @@ from random import Random
 from typing import Final
 
 from tierbench.api.benchmark import BenchmarkSpec, Order, OrderType
+from tierbench.api.run_policy import REFINABLE
 
 
 @dataclass(frozen=True)
 class Factor:
-    """What a benchmark varies, and the values it takes. With `refinable` a run may take sizes in between, too."""
+    """What a benchmark varies, and the values it takes. With `prepared` a server is made ready for its levels
+    before it starts.
+    """
 
     name: str
     levels: tuple[str, ...]
-    refinable: bool = False
+    prepared: bool = False
+
+    @property
+    def refinable(self) -> bool:
+        """Whether a run may take levels in between, too."""
+        return self.name in REFINABLE
 
 
 STANDALONE: Final = "Standalone"
@@ -38,6 +46,10 @@ class Slot:
     def external(self) -> bool:
         """Whether the server is not ours."""
         return self.provider == EXTERNAL
+
+    def serves(self, levels: Mapping[str, str]) -> bool:
+        """Whether cases of these levels are measured with this server."""
+        return dict(self.levels).items() <= levels.items()
 
 
 @dataclass(frozen=True)
@@ -75,12 +87,12 @@ def refined(
     factors: Callable[[Slot], Sequence[Factor]],
     combinations: Iterable[tuple[str, Mapping[str, str]]],
 ) -> tuple[Case, ...]:
-    """Further cases than the `planned` ones: each combination of a client class and levels with every server."""
+    """Further cases than the `planned` ones: each combination of a client class and levels with every server of it."""
     found = (
         (slot, client_class, dict(slot.levels) | {factor.name: levels[factor.name] for factor in factors(slot)})
         for client_class, levels in combinations
         for slot in places
-        if dict(slot.levels).items() <= levels.items()
+        if slot.serves(levels)
     )
     return tuple(Case(number, *combination) for number, combination in enumerate(found, start=planned + 1))
 

@@ -39,7 +39,7 @@ class ServerSite:
     """Where a server is deployed. `name` is that of its pod and its Service, `attached` of what only they mount.
 
     `measured` are all nodes that the run measures on, `api_version` is that of another operator that brings it up.
-    `refined` are the levels of a refinement that it serves instead of the spec's.
+    `refined` are the levels of a refinement that it is prepared for instead of the spec's.
     """
 
     name: str
