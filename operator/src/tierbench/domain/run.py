@@ -23,6 +23,7 @@ from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed
 from tierbench.domain.schedule import is_time
 from tierbench.domain.views import Problem
+from tierbench.results import record
 from tierbench.workloads.plan import STANDALONE, Block, Case, Factor, Slot, Team, in_blocks, plan, refined
 from tierbench.workloads.workload import NodeSize, Role, ServerSite
 
@@ -93,15 +94,38 @@ class Run:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """All cases, as they run together and in order, once nodes are chosen."""
-        return in_blocks(self.cases, self.teams, self.spec.order, self.spec.repetitions)
+        """All cases, as they run together and in order, once nodes are chosen. A round of refinement goes on as the one
+        before has ended: it begins with servers that are up."""
+        before = self.refinement * self.passes
+        return in_blocks(self.cases, self.teams, self.spec.order, self.spec.repetitions, self.passes, before)
+
+    @property
+    def passes(self) -> int:
+        """How often the run goes over its servers; once where all are up at once."""
+        return 1 if len(self.teams) == 1 else min(self.spec.order.passes, self.spec.repetitions)
 
     @cached_property
     def due_blocks(self) -> tuple[Block, ...]:
-        """The blocks of which a case has not ended, in order. Every other round of refinement goes back the way that
-        the one before came: it begins with servers that are up."""
-        due = tuple(block for block in self.blocks if not all(map(self.ended, block.cases)))
-        return due[::-1] if self.refinement % 2 else due
+        """The blocks that have not ended, in order. In the last pass their cases end with them."""
+        return tuple(block for block in self.blocks if self._is_due(block))
+
+    def _is_due(self, block: Block) -> bool:
+        """Before the last pass a block has ended once its trials are written and its client is deleted."""
+        cases = [case for case in block.cases if not self.ended(case)]
+        if block.last or not cases:
+            return bool(cases)
+        place = (self.status.number, block.cases[0].number, block.pass_number)
+        clients = (job for job in self.observed.jobs if (job.run, job.case, job.pass_number) == place)
+        return any(self._lacks(case, block.trials) for case in cases) or not all(job.deleting for job in clients)
+
+    def _lacks(self, case: Case, trials: range) -> bool:
+        result = self.result(case)
+        return result is None or any(trial in trials for trial in record.due(result.spec, result.status))
+
+    @property
+    def pass_number(self) -> int:
+        """Which pass is under way, from 1."""
+        return self.due_blocks[0].pass_number
 
     @cached_property
     def assignments(self) -> Mapping[str, NodeAssignment]:
@@ -224,8 +248,7 @@ class Run:
         if node_class is None:
             return Problem(reasons.NODE_CLASS_NOT_FOUND, f"NodeClass {class_name} was deleted during the run.")
         index = self.observed.workload.slots().index(slot)
-        refinement, refined_levels = self._prepared
-        name = self.observed.owner.server(self.status.number, index, refinement)
+        name = self.observed.owner.server(self.status.number, index, self._setup)
         return ServerSite(
             name=name,
             attached=self.observed.owner.attached(name),
@@ -236,17 +259,24 @@ class Run:
             node_class=node_class.spec,
             size=self._size(node),
             measured=self.needed_nodes,
-            refined=refined_levels,
+            refined=self._refined_levels,
         )
 
     @property
-    def _prepared(self) -> tuple[int, tuple[str, ...]]:
-        """The round of refinement that servers are prepared for, and its levels; 0 if they serve any as they are."""
-        factor = self.refinable
-        if factor is None or not factor.prepared:
-            return 0, ()
+    def _setup(self) -> int:
+        """How often servers were set up before. A round of refinement begins with those that are up, unless it has to
+        prepare its own."""
+        prepared = self.refinable is not None and self.refinable.prepared
+        a_round = self.passes if prepared else self.passes - 1
+        return self.refinement * a_round + self.pass_number - 1
+
+    @property
+    def _refined_levels(self) -> tuple[str, ...]:
+        """What servers have to be prepared for in the round of refinement that is under way."""
+        if self.refinable is None or not self.refinable.prepared:
+            return ()
         current = (item for item in self.status.refinements if item.round == self.refinement)
-        return self.refinement, tuple(dict.fromkeys(item.levels[factor.name] for item in current))
+        return tuple(dict.fromkeys(item.levels[self.refinable.name] for item in current))
 
     def _size(self, node: str) -> NodeSize:
         """What the node has; nothing is known of one that has left."""
@@ -274,6 +304,7 @@ class Run:
             service=self._service(case.server, self._size(str(server))),
             alternation=self._alternation(case),
             trials=self.spec.repetitions,
+            passes=self.passes,
             warmup=self.spec.warmup,
             trim=self.spec.trimmed,
         )

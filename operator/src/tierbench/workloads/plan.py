@@ -7,6 +7,7 @@ from random import Random
 from typing import Final
 
 from tierbench.api.benchmark import BenchmarkSpec, Order, OrderType
+from tierbench.api.passes import shares
 from tierbench.api.run_policy import REFINABLE
 
 
@@ -113,10 +114,13 @@ Team = tuple[Slot, ...]
 @dataclass(frozen=True)
 class Block:
     """Cases that differ in nothing but where their server stands: their trials alternate. `team` are the servers that
-    are up meanwhile, those of blocks to come included."""
+    are up meanwhile, those of blocks to come included; `trials` are those of the pass that it is of, from 1."""
 
     team: Team
     cases: tuple[Case, ...]
+    trials: range
+    pass_number: int
+    last: bool
 
 
 @dataclass(frozen=True)
@@ -127,28 +131,33 @@ class Turn:
     trial: int
 
 
-def in_blocks(cases: Sequence[Case], teams: Sequence[Team], order: Order, repetitions: int) -> tuple[Block, ...]:
-    """The cases as they run: those of one team together, so that a server is deployed once."""
-    most = max(MOST_TRIALS // repetitions, 1)
-    grouped = [_blocks(team, cases, most) for team in teams]
+def in_blocks(
+    cases: Sequence[Case], teams: Sequence[Team], order: Order, repetitions: int, passes: int, before: int = 0
+) -> tuple[Block, ...]:
+    """The cases as they run: in each pass those of one team together, so that it deploys a server once. Every other
+    pass, counted with those `before`, takes the teams backwards (ABBA): a steady drift so falls on all alike."""
+    by_pass = shares(repetitions, passes)
+    most = max(MOST_TRIALS // len(by_pass[0]), 1)
+    grouped = [(team, _alike(team, cases, most)) for team in teams]
     if order.type is OrderType.RANDOM:
         random = Random(order.seed)  # noqa: S311 (an order, not a secret)
         random.shuffle(grouped)
-        for blocks in grouped:
-            random.shuffle(blocks)
-    return tuple(block for blocks in grouped for block in blocks)
+        for _, groups in grouped:
+            random.shuffle(groups)
+    return tuple(
+        Block(team, group, trials, number, last=number == passes)
+        for number, trials in enumerate(by_pass, start=1)
+        for team, groups in (grouped if (before + number) % 2 else reversed(grouped))
+        for group in groups
+    )
 
 
-def _blocks(team: Team, cases: Sequence[Case], most: int) -> list[Block]:
+def _alike(team: Team, cases: Sequence[Case], most: int) -> list[tuple[Case, ...]]:
     alike: dict[tuple[object, ...], list[Case]] = {}
     for case in cases:
         if case.server in team:
             alike.setdefault((case.client_class, *sorted(case.levels.items())), []).append(case)
-    return [
-        Block(team, tuple(found[start : start + most]))
-        for found in alike.values()
-        for start in range(0, len(found), most)
-    ]
+    return [tuple(found[start : start + most]) for found in alike.values() for start in range(0, len(found), most)]
 
 
 def schedule(block: Block, repetitions: int, seed: int, run: int) -> tuple[Turn, ...]:

@@ -89,7 +89,7 @@ class Part:
 @dataclass(frozen=True)
 class ClientSite:
     """Where and as what a part of a client runs, and the trials that it is to run, in order. `block` is the number of
-    the first case of its block."""
+    the first case of its block, `pass_number` that of the pass."""
 
     name: str
     run: int
@@ -100,6 +100,7 @@ class ClientSite:
     node_class: NodeClassSpec
     turns: Sequence[Turn]
     deadline_seconds: int
+    pass_number: int = 1
 
 
 @dataclass(frozen=True)
