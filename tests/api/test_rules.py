@@ -110,6 +110,8 @@ WRONG_PATHS = (
     ),
 )
 PAYLOAD_SIZES = "spec.payload.sizes"
+MESSAGES, NO_CONFIG_MAP = "spec.payload.messages", "is not the name of a ConfigMap"
+OWN_SIZES = "messages have sizes and contents of their own"
 ONE_BROKER = "give each broker exactly one of mosquitto, kafka and external"
 NO_CONTENT = "must be Random, Zeros, SensorJSON or Ratio10"
 NO_COMPRESSION = "must be None, Gzip or Zstd, with a level if wanted"
@@ -128,6 +130,11 @@ NO_CPU = "is not an amount of CPU: write cores or thousandths of one"
 def external(**fields: Any) -> list[dict[str, Any]]:
     """An external broker, at an address that is one unless `fields` say otherwise."""
     return [{"name": "site", "external": {"address": "broker.example.com:1883", **fields}}]
+
+
+def own_messages(*names: str, config_map: str = "sensor-messages") -> list[dict[str, Any]]:
+    """Messages of a user's own, of one name unless others are given."""
+    return [{"name": name, "configMapRef": {"name": config_map}} for name in names or ("sensor",)]
 
 
 def elsewhere(**fields: Any) -> dict[str, Any]:
@@ -256,6 +263,10 @@ ROWS = (
     Row(BROKERS, PAYLOAD_SIZES, ["17Mi"], PAYLOAD_SIZES, "each size must be from 2 to 16Mi"),
     Row(BROKERS, PAYLOAD_SIZES, [1], PAYLOAD_SIZES, "each size must be from 2 to 16Mi"),
     Row(BROKERS, PAYLOAD_SIZES, ["1Ki", 1024], PAYLOAD_SIZES, "has the same size twice"),
+    Row(BROKERS, "spec.payload", {"messages": own_messages(), "sizes": ["1Ki"]}, "spec.payload", OWN_SIZES),
+    Row(BROKERS, "spec.payload", {"messages": own_messages(), "contents": ["Random"]}, "spec.payload", OWN_SIZES),
+    Row(BROKERS, MESSAGES, own_messages("Random"), f"{MESSAGES}[].name", "must be lower-case letters"),
+    Row(BROKERS, MESSAGES, own_messages(config_map="a b"), f"{MESSAGES}[].configMapRef.name", NO_CONFIG_MAP),
     Row(BROKERS, "spec.payload.contents", ["Ratio55"], "spec.payload.contents[]", NO_CONTENT),
     Row(BROKERS, "spec.compression", ["Gzip:10"], "spec.compression[]", NO_COMPRESSION),
     Row(BROKERS, "spec.pacing", {"closedLoop": {}, "messagesPerSecond": 5}, "spec.pacing", ONE_PACE),
@@ -362,6 +373,15 @@ def test_too_many_broker_cases_are_refused_with_their_number(server: ApiServer, 
         create(
             server, BROKERS, changed(body, "spec.compression", [f"Gzip:{level}" for level in range(1, 5)] + ["None"])
         )
+
+
+def test_own_messages_are_one_level_of_the_matrix_each(server: ApiServer, name: str) -> None:
+    body = changed(smallest(BROKERS, name), MESSAGES, own_messages(*"abcdefghijkl"))
+    body = changed(body, "spec.compression", [f"Gzip:{level}" for level in range(1, 9)])
+    create(server, BROKERS, changed(body, "spec.pairs", list(range(1, 9))))
+    body = changed(body, "spec.encryption", ["None", "AES128GCM"])
+    with pytest.raises(RefusedError, match="the matrix has 1536 cases, at most 1000 are allowed"):
+        create(server, BROKERS, changed(body, "spec.pairs", list(range(1, 9))))
 
 
 def test_too_many_network_cases_are_refused_with_their_number(server: ApiServer, name: str) -> None:

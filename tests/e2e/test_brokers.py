@@ -1,5 +1,7 @@
 """Brokers on a real cluster: every factor, counts that reconcile, bytes that a capture agrees with."""
 
+import base64
+import json
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -71,6 +73,32 @@ def test_payloads(kubectl: Kubectl) -> None:
             assert share == pytest.approx(0.3, abs=0.03)
         elif not compressed:
             assert share == pytest.approx(1, abs=0.01)
+
+
+def test_own_messages(kubectl: Kubectl) -> None:
+    """Those of a ConfigMap are sent in turn by both engines; one that is not there fails its own cases alone."""
+    data, reading = {"1": "a" * 1000}, json.dumps({"device": "sensor-07", "temperature": 21.4, "humidity": 45})
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "readings"}, "immutable": True}
+    kubectl.apply({**body, "data": data, "binaryData": {"2": base64.b64encode(reading.encode()).decode()}})
+    for engine in ("Native", "Paho"):
+        own = [{"name": name, "configMapRef": {"name": name}} for name in ("readings", "absent")]
+        clients = {"nodeClasses": ["user"], "engine": engine}
+        kubectl.apply(broker(engine.lower(), payload={"messages": own}, compression=["None", "Zstd"], clients=clients))
+        running = Running(kubectl, engine.lower(), "brokerbenchmark")
+        running.wait_for_phase("Complete", seconds=180)
+        assert len(running.results) == 4
+        for result in running.results:
+            levels, status = result["spec"]["levels"], result["status"]
+            assert "payloadSize" not in levels
+            if levels["content"] == "absent":
+                assert (status["phase"], status["reason"]) == ("Failed", "MessagesUnusable")
+                assert "absent has no messages: create a ConfigMap" in status["message"]
+                continue
+            exchange = status["trials"][0]["exchange"]
+            assert (exchange["received"], exchange.get("errors", 0)) == (50, 0)
+            assert exchange["sentBytes"] == exchange["receivedBytes"] == 25 * (1000 + len(reading))
+            assert (exchange["encodedBytes"] < exchange["sentBytes"]) == (levels["compression"] == "Zstd")
+        assert_nothing_left(running)
 
 
 def test_pairs_in_several_pods(kubectl: Kubectl) -> None:

@@ -111,6 +111,18 @@ def test_compressed_and_encrypted(run: Run, tmp_path: Path, compression: str) ->
     assert all(counts[name] > 0 for name in times)
 
 
+@pytest.mark.parametrize("compression", ["None", "Gzip"])
+def test_own_messages_are_counted_by_their_sizes(run: Run, tmp_path: Path, compression: str) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "1").write_bytes(b"message 1")
+    (folder / "2").write_bytes(b"0" * 2000)
+    counts = sums(run(content_folder=folder, compression=compression, pairs=1, messages=40).trials[0])
+    assert (counts["received"], counts["errors"]) == (40, 0)
+    assert counts["sentBytes"] == counts["receivedBytes"] == 20 * 2009
+    assert (counts["encodedBytes"] == counts["sentBytes"]) == (compression == "None")
+
+
 @pytest.mark.parametrize("size", [2, 9])
 def test_numbers_that_do_not_fit_into_a_message_are_told_apart(run: Run, size: int) -> None:
     counts = sums(run(size=size, delivery="AtMostOnce", messages=1000, in_flight=100).trials[0])

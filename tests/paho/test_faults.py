@@ -181,6 +181,10 @@ def test_nonsense_on_the_command_line(broker: Mosquitto, changes: dict[str, Any]
     assert raised.value.reason == "InvalidArguments"
 
 
+def test_own_messages_that_are_missing_are_named(run: Run) -> None:
+    assert run(content_folder="/absent").reason == "MessagesUnusable"
+
+
 def test_nonsense_is_sealed(run: Run) -> None:
     said = run(size=1)
     assert (said.code, said.trials, said.reason) == (1, [], "InvalidArguments")

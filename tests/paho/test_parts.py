@@ -71,15 +71,16 @@ def test_the_books_reconcile_whatever_happens() -> None:
             under_way.append(number)
         while len(under_way) > 500:
             came = under_way.pop(chance.randrange(3))
-            assert ledger.arrive(came % 65536, number) is (came >= late)
+            assert ledger.arrive(came % 65536, number, 10) is (came >= late)
             if chance.random() < 0.01:
-                assert not ledger.arrive(came % 65536, number)
+                assert not ledger.arrive(came % 65536, number, 10)
                 copies += 1
         if number == 100_000:
             assert ledger.give_up(number) >= 500
             late = number + 1
     ledger.close()
     assert ledger.duplicated == copies
+    assert ledger.received_bytes == 10 * ledger.received
     assert ledger.received == ledger.series.times().round_trip.count
     assert ledger.lost == ledger.sent - ledger.received
 
@@ -92,6 +93,6 @@ def test_an_acknowledgement_may_come_before_its_message_is_known() -> None:
     ledger.await_acknowledgement(late, 2)
     assert (ledger.acknowledged, ledger.unacknowledged) == (1, 1)
     ledger.acknowledged_by_broker(2, 7)
-    ledger.arrive(1, 9)
+    ledger.arrive(1, 9, 10)
     ledger.close()
     assert (ledger.acknowledged, ledger.acknowledged_lost, ledger.lost) == (2, 1, 1)

@@ -22,7 +22,7 @@ CONNECTING, LOAD, CLOSING = 1, 10, 100
 
 def trial_of(broker: Mosquitto, **changes: object) -> dict[str, Any]:
     series, _ = parse(["broker", *flags(broker, **changes)])
-    return run_trial(series.targets[0], "1", Pool("Random", 1024, 1))
+    return run_trial(series.targets[0], "1", Pool.of_kind("Random", 1024, 1))
 
 
 def test_cpu_is_that_of_the_load(broker: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ def test_it_ends_when_there_is_no_gain(
     told: Iterator[float | None] = iter(medians)
     monkeypatch.setattr(warm, "_median", lambda *_: next(told))
     series, _ = parse(["broker", *flags(broker)])
-    warm.warm(series.targets[0], Pool("Random", 1024, 1))
+    warm.warm(series.targets[0], Pool.of_kind("Random", 1024, 1))
     assert len(list(told)) == len(medians) - rounds
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.metrics.test_metrics import one, samples
 from tests.unit.results.broker import line, measured, spec
+from tierbench.api.result import BenchmarkResult
 from tierbench.domain.results import ResultStore
 from tierbench.metrics.results import result_samples
 
@@ -42,6 +43,14 @@ async def test_a_broker_as_prometheus_reads_it() -> None:
     assert one(found, "tierbench_broker_round_trip_seconds_bucket", le="0.000244140625", **labels) == 2
     assert one(found, "tierbench_broker_tls_handshake_seconds", **labels) == 0.001
     assert one(found, "tierbench_broker_cpu_ratio", **labels) == 0.1
+
+
+async def test_own_messages_have_a_content_and_no_size() -> None:
+    raw = raw_result(content="sensor")
+    del raw["spec"]["levels"]["payloadSize"]
+    labels = result_samples(BenchmarkResult.model_validate(raw)).labels
+    assert 'content="sensor"' in labels
+    assert "payload_size" not in labels
 
 
 async def test_kafka_as_prometheus_reads_it() -> None:

@@ -15,6 +15,14 @@ from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, Role, R
 EXTERNAL = [{"name": "site", "external": {"address": "broker.example.com:8883", "secretRef": {"name": "site"}}}]
 
 
+OWN_MESSAGES = {
+    "messages": [
+        {"name": "sensor", "configMapRef": {"name": "sensor-messages"}},
+        {"name": "camera", "configMapRef": {"name": "frames"}},
+    ]
+}
+
+
 def workload(**spec: Any) -> BrokerWorkload:
     return BrokerWorkload(OWNER, broker_benchmark(**spec).spec, IMAGES)
 
@@ -125,6 +133,28 @@ def test_an_external_broker_is_met_with_the_users_account_and_its_own_name() -> 
     assert [item["kind"] for item in given.server(site_of(given))] == ["Service", "Pod"]
 
 
+@pytest.mark.parametrize("engine", ["Native", "Paho"])
+def test_own_messages_are_mounted_and_are_contents_without_a_size(engine: str) -> None:
+    clients = {"nodeClasses": ["user"], "engine": engine, "subscribers": {"nodeClass": "user"}}
+    given, config_maps = (
+        workload(payload=OWN_MESSAGES, clients=clients),
+        {"sensor": "sensor-messages", "camera": "frames"},
+    )
+    assert {case.levels["content"] for case in cases(given)} == set(config_maps)
+    for case in cases(given):
+        config_map = config_maps[case.levels["content"]]
+        assert "payloadSize" not in case.levels
+        assert given.weight(case) > 0
+        for job in jobs(given, case):
+            pod, path = job["spec"]["template"]["spec"], f"/messages/{config_map}"
+            (container,) = pod["containers"]
+            assert {"content", "size"}.isdisjoint(arguments(job))
+            assert arguments(job)["content-folder"] == path
+            assert {"name": "messages", "mountPath": path, "readOnly": True} in container["volumeMounts"]
+            mounted = {"name": config_map, "optional": True, "defaultMode": 0o440}
+            assert {"name": "messages", "configMap": mounted} in pod["volumes"]
+
+
 @pytest.mark.parametrize(
     ("pacing", "flag", "value"),
     [
@@ -194,6 +224,7 @@ LIGHT = {
         ({"pairs": [8], "clients": {"nodeClasses": ["user"], "pods": 2}}, "Light"),
         ({"payload": {"sizes": ["1Ki", "16Ki"]}}, "Light"),
         ({"payload": {"sizes": ["1Ki", "17Ki"]}}, "Heavy"),
+        ({"payload": OWN_MESSAGES}, "Heavy"),
         ({"compression": ["None", "Gzip"]}, "Heavy"),
         ({"brokers": [{"name": "kafka", "kafka": {}}], "kafka": {"codecs": ["None", "Lz4"]}}, "Heavy"),
         ({"pacing": {"asFastAsPossible": {}}}, "Heavy"),

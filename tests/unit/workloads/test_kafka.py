@@ -69,6 +69,14 @@ def test_a_log_keeps_more_than_may_be_under_way() -> None:
     assert kafka_settings(broker, spec, NodeSize())["log.retention.bytes"] == str(2 * 1000 * MEBIBYTE)
 
 
+def test_logs_have_room_for_own_messages_as_large_as_a_config_map() -> None:
+    payload = {"messages": [{"name": "sensor", "configMapRef": {"name": "sensor-messages"}}]}
+    spec = broker_benchmark(brokers=[KAFKA], payload=payload, window=1000).spec
+    broker = spec.brokers[0].kafka
+    assert broker is not None
+    assert kafka_settings(broker, spec, NodeSize())["log.retention.bytes"] == str(2 * 1000 * MEBIBYTE)
+
+
 @pytest.mark.parametrize(("pairs", "partitions"), [(1, 1), (16, 8), (256, 1), (256, 2)])
 def test_many_partitions_do_not_fill_the_storage(pairs: int, partitions: int) -> None:
     """The limit is of each: a log has what it keeps, and the file that is written to."""

@@ -56,7 +56,7 @@ type ledger struct {
 	series    *series
 }
 
-// newLedger is for messages of so many bytes, of which limit may be under way; answered says that the broker acknowledges
+// newLedger is for messages of at least so many bytes, of which limit may be under way; answered says that the broker acknowledges
 // each.
 func newLedger(start time.Time, size, limit int, answered bool) *ledger {
 	slots := max(leastSlots, 1<<bits.Len(uint(2*limit-1)))

@@ -27,7 +27,8 @@ type pair struct {
 	publisher   Connection
 	encoder     *payload.Codec
 	decoder     *payload.Codec
-	encoded     int64 // bytes
+	plain       int64 // bytes that were sent, before encoding
+	encoded     int64 // and after it
 	once        sync.Once
 }
 
@@ -38,7 +39,7 @@ func clientName(options *Options) string {
 // connect makes the connections of a pair's role and subscribes; start is when its clock begins.
 func connect(ctx context.Context, options *Options, number int, trial string, start time.Time) (*pair, error) {
 	made := &pair{options: options, number: number, topic: fmt.Sprintf("%s/%s/%d", options.Topic, trial, number)}
-	made.ledger = newLedger(start, options.Content.Size(), options.InFlight, options.Acknowledges)
+	made.ledger = newLedger(start, len(options.Content.Content(0)), options.InFlight, options.Acknowledges)
 	var err error
 	if made.encoder, err = payload.NewCodec(options.Compression, options.Encryption, options.Key); err != nil {
 		return nil, err
@@ -106,11 +107,12 @@ func (p *pair) arrived(message []byte, at time.Time) {
 
 // isSound says whether a message has the content of its number.
 func (p *pair) isSound(plain []byte) bool {
-	if len(plain) != p.options.Content.Size() || len(plain) <= numberBytes {
-		return len(plain) == p.options.Content.Size()
+	wanted := p.options.Content.Content(0)
+	if len(plain) <= numberBytes {
+		return len(plain) == len(wanted)
 	}
-	wanted := p.options.Content.Content(binary.BigEndian.Uint64(plain))
-	return bytes.Equal(plain[numberBytes:], wanted[numberBytes:])
+	wanted = p.options.Content.Content(binary.BigEndian.Uint64(plain))
+	return len(plain) == len(wanted) && bytes.Equal(plain[numberBytes:], wanted[numberBytes:])
 }
 
 // load makes a trial's load, unless a connection stays broken for longer than the patience.
@@ -222,10 +224,7 @@ func (p *pair) stands() bool {
 
 func (p *pair) send(intended, late time.Duration) error {
 	number, slot := p.ledger.send(intended, late)
-	if slot.buffer == nil {
-		slot.buffer = make([]byte, p.options.Content.Size())
-	}
-	copy(slot.buffer, p.options.Content.Content(number))
+	slot.buffer = append(slot.buffer[:0], p.options.Content.Content(number)...)
 	p.ledger.write(number, slot.buffer)
 	message, err := p.encoder.Encode(slot.buffer)
 	if err != nil {
@@ -234,6 +233,7 @@ func (p *pair) send(intended, late time.Duration) error {
 	if !p.encoder.Plain() {
 		message = bytes.Clone(message)
 	}
+	p.plain += int64(len(slot.buffer))
 	p.encoded += int64(len(message))
 	return p.publisher.Publish(p.topic, number, message)
 }

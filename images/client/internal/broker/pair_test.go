@@ -3,6 +3,8 @@ package broker
 import (
 	"context"
 	"encoding/binary"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -93,8 +95,57 @@ func TestEachMessageHasTheContentOfItsNumber(t *testing.T) {
 	if one.isSound(message[:99]) || one.isSound(nil) {
 		t.Error("a message that was cut is taken")
 	}
+	if one.isSound(append(message, 0)) {
+		t.Error("a message that was lengthened is taken")
+	}
 	short := &pair{options: &Options{Content: pool(t, 2)}}
-	if !short.isSound([]byte{1, 2}) || short.isSound([]byte{1}) {
+	if !short.isSound([]byte{1, 2}) || short.isSound([]byte{1}) || short.isSound(make([]byte, 9)) {
 		t.Error("a message of a number alone")
 	}
+}
+
+func TestOwnMessagesAreSentInTurnBehindTheirNumbers(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{"a": "message a", "b": "the message b is longer"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own, err := payload.FromFolder(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := paired(t, &Options{Content: own, InFlight: 4})
+	var sent []string
+	made.publisher = listening{shows: func(message []byte) { sent = append(sent, string(message)) }}
+	for range 3 {
+		if err := made.send(0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for number, want := range []string{"a", "age b is longer", "a"} {
+		if got := sent[number]; binary.BigEndian.Uint64([]byte(got)) != uint64(number) || got[numberBytes:] != want {
+			t.Errorf("message %d is %q", number, got)
+		}
+		if !made.isSound([]byte(sent[number])) {
+			t.Errorf("message %d is not taken for what was sent", number)
+		}
+	}
+	if made.plain != 9+23+9 || made.encoded != made.plain {
+		t.Errorf("%d bytes, %d encoded", made.plain, made.encoded)
+	}
+	if made.isSound([]byte(sent[0][:numberBytes])) {
+		t.Error("a number alone is taken for a message")
+	}
+}
+
+// listening is a connection that shows what is published.
+type listening struct {
+	stuckLink
+	shows func(message []byte)
+}
+
+func (l listening) Publish(_ string, _ uint64, message []byte) error {
+	l.shows(message)
+	return nil
 }

@@ -32,9 +32,10 @@ func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int
 	return runTrial(ctx, t.Options, report, number, warmup)
 }
 
-// becomeReady waits until a small message makes the round trip, then lets one of the payload's size make it.
+// becomeReady waits until a small message makes the round trip, then lets the largest make it.
 func becomeReady(ctx context.Context, options *Options) error {
-	small := options.Content.Content(0)[:min(options.Content.Size(), numberBytes)]
+	small := options.Content.Content(0)
+	small = small[:min(len(small), numberBytes)]
 	for deadline := time.Now().Add(options.Ready); ; {
 		err := probe(ctx, options, small, probePatience)
 		var failure *contract.Failure
@@ -55,9 +56,10 @@ func becomeReady(ctx context.Context, options *Options) error {
 	}
 }
 
-// carries lets one message of the payload's size make the round trip.
+// carries lets a largest message make the round trip.
 func carries(ctx context.Context, options *Options) error {
-	err := probe(ctx, options, options.Content.Content(0), options.Patience)
+	largest := options.Content.Largest()
+	err := probe(ctx, options, largest, options.Patience)
 	var failure *contract.Failure
 	switch {
 	case err == nil:
@@ -67,7 +69,7 @@ func carries(ctx context.Context, options *Options) error {
 	case errors.As(err, &failure):
 		return failure
 	}
-	message := fmt.Sprintf("a message of %d bytes does not make the round trip, a small one does: raise the broker's limit, or take smaller sizes (%v)", options.Content.Size(), err)
+	message := fmt.Sprintf("a message of %d bytes does not make the round trip, a small one does: raise the broker's limit, or take smaller sizes (%v)", len(largest), err)
 	return &contract.Failure{Reason: "PayloadNotDelivered", Message: message}
 }
 

@@ -183,7 +183,7 @@ func summarize(trial *contract.Trial, options *Options, pairs []*pair, begun, co
 		last = max(last, end)
 		add(total, &counts)
 		total.Pairs++
-		total.SentBytes += counts.Sent * int64(options.Content.Size())
+		total.SentBytes += one.plain
 		total.EncodedBytes += one.encoded
 		addCosts(total, one)
 		for _, connection := range one.connections {

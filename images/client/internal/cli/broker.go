@@ -35,16 +35,16 @@ var deliveries = map[string]byte{"AtMostOnce": 0, "AtLeastOnce": 1, "ExactlyOnce
 type brokerFlags struct {
 	ending
 	seriesFlags
-	url, usernameFile, passwordFile, caFile, topic              []string
-	serverName, tls, role, barrier                              string
-	content, delivery, compression, encryption, keyFile, tuning string
-	size, pairs, firstPair, inFlight, interval, rate, window    int
-	messages                                                    int64
-	duration, patience, ready, part, parts                      int
-	codec                                                       string
-	partitions, linger, batch                                   int
-	seed                                                        uint64
-	fast                                                        bool
+	url, usernameFile, passwordFile, caFile, topic                             []string
+	serverName, tls, role, barrier                                             string
+	content, contentFolder, delivery, compression, encryption, keyFile, tuning string
+	size, pairs, firstPair, inFlight, interval, rate, window                   int
+	messages                                                                   int64
+	duration, patience, ready, part, parts                                     int
+	codec                                                                      string
+	partitions, linger, batch                                                  int
+	seed                                                                       uint64
+	fast                                                                       bool
 }
 
 func brokerCommand() *cobra.Command {
@@ -79,6 +79,7 @@ func (f *brokerFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.role, "role", "Both", "Both, Publisher (messages come back from an echo) or Echo")
 	set.IntVar(&f.size, "size", 1024, "bytes of a message, before compression and encryption")
 	set.StringVar(&f.content, "content", "Random", "Random, Zeros, SensorJSON or Ratio10 … Ratio90")
+	set.StringVar(&f.contentFolder, "content-folder", "", "send the files of a folder in turn instead of --size bytes of --content")
 	set.Uint64Var(&f.seed, "seed", 1, "of the content")
 	set.StringVar(&f.delivery, "delivery", "AtMostOnce", "AtMostOnce, AtLeastOnce or ExactlyOnce: QoS 0, 1 or 2; acks 0, acks all or transactions")
 	set.StringVar(&f.compression, "compression", "None", "None, Gzip or Zstd, with a level if wanted: Zstd:19")
@@ -122,13 +123,13 @@ func runBroker(ctx context.Context, flags *brokerFlags) error {
 }
 
 func (f *brokerFlags) target(index int, agent *beside.Agent) (contract.Target, error) {
-	driver, err := f.driver(index)
+	content, err := f.pool()
 	if err != nil {
 		return nil, err
 	}
-	content, err := payload.New(f.content, f.size, f.seed)
+	driver, err := f.driver(index, len(content.Largest()))
 	if err != nil {
-		return nil, fmt.Errorf("--content: %w", err)
+		return nil, err
 	}
 	key, err := f.key()
 	if err != nil {
@@ -142,6 +143,17 @@ func (f *brokerFlags) target(index int, agent *beside.Agent) (contract.Target, e
 		Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent, Barrier: f.barrier, Part: f.part, Parts: f.parts,
 		Acknowledges: deliveries[f.delivery] > 0,
 	}}, nil
+}
+
+func (f *brokerFlags) pool() (*payload.Pool, error) {
+	if f.contentFolder != "" {
+		return payload.FromFolder(f.contentFolder)
+	}
+	pool, err := payload.New(f.content, f.size, f.seed)
+	if err != nil {
+		return nil, fmt.Errorf("--content: %w", err)
+	}
+	return pool, nil
 }
 
 func (f *brokerFlags) underWay() int {

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/agent"
+	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/contracttest"
+	"tierbench.io/client/internal/kafka"
 	"tierbench.io/client/internal/mqtt"
 )
 
@@ -82,9 +84,39 @@ func TestSizesFromTwoBytesOn(t *testing.T) {
 	}
 }
 
+func TestOwnMessagesArriveAndAreCountedByTheirSizes(t *testing.T) {
+	broker, folder := startMosquitto(t, later), t.TempDir()
+	write(t, filepath.Join(folder, "1"), "message 1")
+	write(t, filepath.Join(folder, "2"), fmt.Sprintf("%02000d", 2))
+	for _, encoding := range [][]string{nil, {"--compression=Gzip", "--encryption=AES128GCM"}} {
+		arguments := append(broker.arguments("None", "--content-folder="+folder, "--messages=40", "--in-flight=4"), encoding...)
+		exchange := measured(t, arguments...)[0].Exchange
+		if exchange.Received != 40 || exchange.SentBytes != 20*2009 || exchange.ReceivedBytes != 20*2009 || exchange.Errors != 0 {
+			t.Errorf("%v: %+v", encoding, exchange)
+		}
+		if (exchange.EncodedBytes == exchange.SentBytes) != (encoding == nil) {
+			t.Errorf("%v: %d bytes encoded", encoding, exchange.EncodedBytes)
+		}
+	}
+}
+
+func TestKafkaTakesTheLargestOfOwnMessages(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "1"), "message 1")
+	write(t, filepath.Join(folder, "2"), fmt.Sprintf("%05000d", 2))
+	flags := &brokerFlags{url: []string{"kafka://host:1"}, tls: "None", encryption: "None", size: 1024, contentFolder: folder}
+	target, err := flags.target(0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made := target.(*broker.Target).Options.Driver.(*kafka.Driver); made.MessageBytes != 5000 {
+		t.Errorf("%d bytes", made.MessageBytes)
+	}
+}
+
 func TestAddressesOfIPv6StandInBrackets(t *testing.T) {
 	for url, secured := range map[string]string{"mqtt://[fd00::5]:1883": "None", "mqtts://[fd00::5]:1883": "TLSv1.3"} {
-		driver, err := (&brokerFlags{url: []string{url}, tls: secured, patience: 1}).driver(0)
+		driver, err := (&brokerFlags{url: []string{url}, tls: secured, patience: 1}).driver(0, 1024)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,6 +238,7 @@ func TestARefusalHasItsReason(t *testing.T) {
 		"expired":     {"CertificateExpired", startMosquitto(t, time.Now().Add(-time.Hour)).arguments("TLSv1.3")},
 		"no TLS":      {"TlsVersionRefused", instead(usual.arguments("TLSv1.3"), fmt.Sprintf("--url=mqtts://127.0.0.1:%d", usual.port))},
 		"unreachable": {"BrokerUnreachable", instead(usual.arguments("None", "--ready-milliseconds=300"), "--url=mqtt://127.0.0.1:1")},
+		"messages":    {"MessagesUnusable", usual.arguments("None", "--content-folder=/absent")},
 		"size":        {"PayloadNotDelivered", startMosquitto(t, later, "message_size_limit 500").arguments("None", "--patience-milliseconds=300")},
 		"packet":      {"PayloadNotDelivered", startMosquitto(t, later, "max_packet_size 500").arguments("None", "--patience-milliseconds=300")},
 	} {

@@ -18,8 +18,8 @@ const kafkaScheme = "kafka"
 // schemes of --url, and whether each is with TLS.
 var schemes = map[string]bool{"mqtt": false, "mqtts": true, kafkaScheme: false, kafkaScheme + "s": true}
 
-// driver is the one that the --url of a target asks for.
-func (f *brokerFlags) driver(index int) (broker.Driver, error) {
+// driver is the one that the --url of a target asks for, for messages of so many bytes at most.
+func (f *brokerFlags) driver(index, messageBytes int) (broker.Driver, error) {
 	given := of(f.url, index)
 	address, err := url.Parse(given)
 	if err != nil {
@@ -49,7 +49,7 @@ func (f *brokerFlags) driver(index int) (broker.Driver, error) {
 		return nil, err
 	}
 	if strings.HasPrefix(address.Scheme, kafkaScheme) {
-		return f.kafka(address.Host, config, username, password), nil
+		return f.kafka(address.Host, config, username, password, messageBytes), nil
 	}
 	return f.mqtt(address.Host, config, username, password), nil
 }
@@ -61,11 +61,11 @@ func (f *brokerFlags) mqtt(address string, config *tls.Config, username, passwor
 	}
 }
 
-func (f *brokerFlags) kafka(address string, config *tls.Config, username, password string) broker.Driver {
+func (f *brokerFlags) kafka(address string, config *tls.Config, username, password string, messageBytes int) broker.Driver {
 	return &kafka.Driver{
 		Address: address, ServerName: f.serverName, TLS: config, Username: username, Password: password, Delivery: f.delivery,
 		Codec: f.codec, Partitions: int32(f.partitions), Linger: time.Duration(f.linger) * time.Millisecond,
-		BatchBytes: int32(f.batch), MessageBytes: int32(f.size), Patience: f.patienceFor(),
+		BatchBytes: int32(f.batch), MessageBytes: int32(messageBytes), Patience: f.patienceFor(),
 		Quick: f.tuning == broker.Light,
 	}
 }

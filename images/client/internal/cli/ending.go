@@ -40,7 +40,11 @@ func (e *ending) run(ctx context.Context, text contract.Report, series *contract
 
 // refuse ends the program before it began: the operator learns why from a seal without trials.
 func (e *ending) refuse(err error) error {
-	return e.seal(contract.NewPrinter(io.Discard), &contract.Failure{Reason: "InvalidArguments", Message: err.Error()})
+	var failure *contract.Failure
+	if !errors.As(err, &failure) {
+		failure = &contract.Failure{Reason: "InvalidArguments", Message: err.Error()}
+	}
+	return e.seal(contract.NewPrinter(io.Discard), failure)
 }
 
 // seal leaves the termination message for what was printed, and why it ended with err.

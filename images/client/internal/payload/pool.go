@@ -1,5 +1,7 @@
 package payload
 
+import "slices"
+
 const (
 	// PoolBytes is the least that a pool holds: Kafka's largest batch, in which then no content comes twice.
 	PoolBytes = 16 << 20
@@ -9,19 +11,20 @@ const (
 )
 
 // Pool is the content of messages, made once and shared by all pairs. Message n of each pair is entry n mod the number of
-// entries, its first NumberBytes replaced by n. Entries have a message's size and are made one after the other by one
-// generator, the fewest that are together no less than PoolBytes.
+// entries, its first NumberBytes replaced by n. Entries are a user's own, or have one size and are made one after the other
+// by one generator, the fewest that are together no less than PoolBytes.
 type Pool struct {
+	own     [][]byte
 	bytes   []byte
 	size    int
 	entries uint64
 }
 
-// Size of a message in bytes.
-func (p *Pool) Size() int { return p.size }
-
 // Content of message `number`; it must not be changed.
 func (p *Pool) Content(number uint64) []byte {
+	if p.own != nil {
+		return p.own[number%uint64(len(p.own))]
+	}
 	start := int(number%p.entries) * p.size
 	return p.bytes[start : start+p.size : start+p.size]
 }
@@ -31,7 +34,15 @@ func newPool(size int) *Pool {
 	if size > NumberBytes {
 		entries = (PoolBytes + size - 1) / size
 	}
-	return &Pool{make([]byte, entries*size), size, uint64(entries)}
+	return &Pool{bytes: make([]byte, entries*size), size: size, entries: uint64(entries)}
+}
+
+// Largest is the content of a message that is no smaller than any.
+func (p *Pool) Largest() []byte {
+	if p.own != nil {
+		return slices.MaxFunc(p.own, func(one, other []byte) int { return len(one) - len(other) })
+	}
+	return p.Content(0)
 }
 
 // each gives every entry to fill, in order.

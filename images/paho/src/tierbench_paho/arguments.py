@@ -85,6 +85,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--role", default="Both", choices=ROLES)
     parser.add_argument("--size", type=_at_least(2), default=1024, help="bytes, before compression and encryption")
     parser.add_argument("--content", default="Random", choices=CONTENTS)
+    parser.add_argument(
+        "--content-folder", type=Path, help="send its files in turn instead of --size bytes of --content"
+    )
     parser.add_argument("--seed", type=_at_least(0), default=1, help="of the content")
     parser.add_argument("--delivery", default="AtLeastOnce", choices=DELIVERIES, help="QoS 0, 1 and 2")
     parser.add_argument("--compression", default="None", help="None, Gzip[:LEVEL] or Zstd[:LEVEL]")
@@ -171,7 +174,13 @@ def _options(flags: argparse.Namespace, case: int) -> Options:
         pairs=range(flags.first_pair, flags.first_pair + flags.pairs),
         role=flags.role,
         message=Message(
-            flags.size, flags.content, flags.seed, DELIVERIES.index(flags.delivery), flags.compression, _key(flags)
+            flags.content_folder,
+            flags.size,
+            flags.content,
+            flags.seed,
+            DELIVERIES.index(flags.delivery),
+            flags.compression,
+            _key(flags),
         ),
         pacing=Pacing(min(flags.window, flags.in_flight or flags.window), _interval(flags)),
         load=Load(flags.messages, flags.duration_seconds),

@@ -21,7 +21,7 @@ class Ledger:
     """
 
     def __init__(self, number_bytes: int = NUMBER_BYTES, late_nanoseconds: int = 1_000_000) -> None:
-        self.sent = self.received = self.duplicated = self.out_of_order = self.corrupt = 0
+        self.sent = self.received = self.received_bytes = self.duplicated = self.out_of_order = self.corrupt = 0
         self.acknowledged = self.acknowledged_lost = self.retried = self.late = 0
         self.last_sent = self.last_received = self.last_event = 0
         self.series = Series()
@@ -90,8 +90,8 @@ class Ledger:
         with self._lock:
             self.retried += sum(message.sent < broken for message in self._unacknowledged.values())
 
-    def arrive(self, low: int, now: int) -> bool:
-        """A message came back whose number ends with `low`. True: it was under way until now."""
+    def arrive(self, low: int, now: int, size: int) -> bool:
+        """A message of `size` bytes came back whose number ends with `low`. True: it was under way until now."""
         with self._lock:
             newest = self.sent - 1
             number = newest - (newest - low) % self._span
@@ -102,6 +102,7 @@ class Ledger:
                 self.duplicated += 1
                 return False
             self.received += 1
+            self.received_bytes += size
             self.out_of_order += number < self._latest
             self._latest = max(self._latest, number)
             self.last_received = self.last_event = now

@@ -1,6 +1,7 @@
 """What the command line asks for."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from .agent import Agent
 from .schedule import Schedule
@@ -20,8 +21,9 @@ class Target:
 
 @dataclass(frozen=True)
 class Message:
-    """What is sent, and how."""
+    """What is sent, and how: the files of a folder, or so many bytes of a kind."""
 
+    folder: Path | None
     size: int
     content: str
     seed: int

@@ -31,8 +31,12 @@ class Pair(Protocol):
         """One for each thread."""
 
     @property
-    def encoded_bytes(self) -> int:
+    def sent_bytes(self) -> int:
         """Of messages sent."""
+
+    @property
+    def encoded_bytes(self) -> int:
+        """Of the same, as they were sent."""
 
     @property
     def refused(self) -> int:
@@ -101,8 +105,13 @@ class _Publishing:
         return (outward, inward)
 
     @property
-    def encoded_bytes(self) -> int:
+    def sent_bytes(self) -> int:
         """Of messages sent."""
+        return self._publisher.sent_bytes
+
+    @property
+    def encoded_bytes(self) -> int:
+        """Of the same, as they were sent."""
         return self._publisher.encoded_bytes
 
     @property
@@ -128,19 +137,20 @@ class _Publishing:
     def _receive(self, message: bytes) -> None:
         now = perf_counter_ns()
         try:
-            number = self._pool.number(self.codecs[1].decode(message))
+            plain = self.codecs[1].decode(message)
+            number = self._pool.number(plain)
         except CorruptError:
             number = None
         if number is None:
             self.ledger.arrive_corrupt()
-        elif self.ledger.arrive(number, now):
+        elif self.ledger.arrive(number, now, len(plain)):
             self._publisher.freed()
 
 
 class _Echoing:
     """A subscriber that sends each message back, as it came, after it has looked at it."""
 
-    encoded_bytes = refused = unsent = 0
+    sent_bytes = encoded_bytes = refused = unsent = 0
 
     def __init__(self, options: Options, place: _Place) -> None:
         self._echo = place.echo

@@ -32,7 +32,7 @@ class Publisher:
         patience: int,
         phase: float,
     ) -> None:
-        self.refused = self.encoded_bytes = self.unsent = 0
+        self.refused = self.sent_bytes = self.encoded_bytes = self.unsent = 0
         self._topic, self._pool, self._codec, self._ledger = topic, pool, codec, ledger
         self._pacing, self._load, self._patience, self._phase = pacing, load, patience, phase
         self._credits: SimpleQueue[None] = SimpleQueue()
@@ -79,8 +79,10 @@ class Publisher:
     def _send(self, connection: Connection, qos: int, number: int, due: int | None) -> None:
         begun = perf_counter_ns()
         message = self._ledger.depart(begun if due is None else due, begun)
-        encoded = self._codec.encode(self._pool.message(number))
+        plain = self._pool.message(number)
+        encoded = self._codec.encode(plain)
         identifier = connection.publish(self._topic, encoded)
+        self.sent_bytes += len(plain)
         self.encoded_bytes += len(encoded)
         if identifier is None:
             self.refused += 1

@@ -20,7 +20,7 @@ _TRANSIENT: Final = ("BrokerUnreachable", "NothingDelivered")
 
 
 def await_broker(options: Options, pool: Pool) -> Options:
-    """Sends a small message there and back for each pair, then one like those of the load; tries again until one came.
+    """Sends a small message there and back for each pair, then the largest of the load; tries again until one came.
 
     The answer has the address that the broker was found at: trials look up no names.
 
@@ -31,7 +31,7 @@ def await_broker(options: Options, pool: Pool) -> Options:
     while True:
         try:
             found = _locate(options)
-            _probe(found, pool.message(0), deadline)
+            _probe(found, pool.largest, deadline)
         except FailureError as failure:
             if failure.reason not in _TRANSIENT or time.monotonic() > deadline:
                 raise

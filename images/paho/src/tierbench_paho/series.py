@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Protocol
 
 from .contract import FAILED, FailureError, Json, now
-from .options import Options
+from .options import Message, Options
 from .pool import Pool
 from .readiness import await_broker
 from .trial import run_trial
@@ -53,8 +53,7 @@ def run(series: Series, report: Report) -> None:
     Raises:
         FailureError: what ends the series early, and of which case.
     """
-    message = series.targets[0].message
-    pool = Pool(message.content, message.size, message.seed)
+    pool = _pool(series.targets[0].message)
     ready = []
     for options in series.targets:
         with _blaming(options):
@@ -66,6 +65,12 @@ def run(series: Series, report: Report) -> None:
         with _blaming(options):
             _take(options, report, turn, pool, spent[turn.target])
         spent[turn.target] += time.monotonic() - started
+
+
+def _pool(message: Message) -> Pool:
+    if message.folder is not None:
+        return Pool.of_folder(message.folder)
+    return Pool.of_kind(message.content, message.size, message.seed)
 
 
 @contextmanager

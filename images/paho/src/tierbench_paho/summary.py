@@ -9,8 +9,8 @@ from .steady import Times, warm_up
 from .wire import Counters
 
 
-def exchange(pairs: Sequence[Pair], size: int) -> Json:
-    """What publishers and subscribers did; messages have `size` bytes."""
+def exchange(pairs: Sequence[Pair]) -> Json:
+    """What publishers and subscribers did."""
     ledgers = [pair.ledger for pair in pairs]
     connections = [connection for pair in pairs for connection in pair.connections]
     cipher = next((connection.cipher for connection in connections if connection.cipher is not None), None)
@@ -38,8 +38,8 @@ def exchange(pairs: Sequence[Pair], size: int) -> Json:
         "errorCauses": causes,
         "lateSends": sum(ledger.late for ledger in ledgers),
         "unsent": sum(pair.unsent for pair in pairs),
-        "sentBytes": sent * size,
-        "receivedBytes": received * size,
+        "sentBytes": sum(pair.sent_bytes for pair in pairs),
+        "receivedBytes": sum(ledger.received_bytes for ledger in ledgers),
         "encodedBytes": sum(pair.encoded_bytes for pair in pairs),
         "wireSentBytes": wire.sent_bytes,
         "wireReceivedBytes": wire.received_bytes,

@@ -48,7 +48,7 @@ def run_trial(options: Options, name: str, pool: Pool) -> Json:
         "startTime": start_time,
         "durationNanoseconds": load,
         **seen,
-        "exchange": exchange(pairs, pool.size) | steady | {"sessionNanoseconds": connected - opened + load},
+        "exchange": exchange(pairs) | steady | {"sessionNanoseconds": connected - opened + load},
         "distributions": distributions(pairs, options.message.qos),
     }
 

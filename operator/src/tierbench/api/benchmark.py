@@ -27,7 +27,7 @@ def refinable(sizes: str) -> Rule:
     """What has to be there that a run can measure between these sizes of the spec."""
     return Rule(
         "!has(self.runPolicy) || !has(self.runPolicy.refine)"
-        f" || size(self.{sizes}) > 1 && has(self.servers) && size(self.servers.nodeClasses) > 1",
+        f" || has(self.{sizes}) && size(self.{sizes}) > 1 && has(self.servers) && size(self.servers.nodeClasses) > 1",
         "runPolicy.refine measures between sizes where another server class comes ahead: "
         f"name two {sizes} and two servers.nodeClasses at least",
     )

@@ -16,7 +16,8 @@ from tierbench.api.benchmark import (
     refinable,
 )
 from tierbench.api.broker_server import BROKER_RULES, Broker, KafkaFactors
-from tierbench.api.model import ClassName, Kind, Model, Rule, Size, matching, rules
+from tierbench.api.model import ClassName, Kind, Model, Rule, matching, rules
+from tierbench.api.payload import PAYLOAD_CASES, PAYLOAD_RULES, Payload
 from tierbench.api.preflight import NODES, ServiceSpec, bounded_pairs
 
 
@@ -40,51 +41,6 @@ class EngineType(StrEnum):
 
     NATIVE = "Native"
     PAHO = "Paho"
-
-
-class Payload(Model):
-    """What messages carry."""
-
-    sizes: tuple[Size, ...] = Field(
-        default=("1Ki",),
-        min_length=1,
-        max_length=16,
-        description="Bytes of a message before compression and encryption (a factor): 2 to 16Mi.",
-        json_schema_extra=rules(
-            Rule(
-                "self.all(a, isQuantity(string(a)) && quantity(string(a)).compareTo(quantity('2')) >= 0"
-                " && quantity(string(a)).compareTo(quantity('16Mi')) <= 0)",
-                "each size must be from 2 to 16Mi: the first bytes number the message",
-            ),
-            Rule(
-                "!self.all(a, isQuantity(string(a)))"
-                " || self.all(a, self.exists_one(b, quantity(string(a)).compareTo(quantity(string(b))) == 0))",
-                "has the same size twice (1Ki and 1024 are the same): name each size once",
-            ),
-        ),
-    )
-    contents: tuple[
-        Annotated[
-            str,
-            Field(
-                max_length=16,
-                json_schema_extra=rules(
-                    matching(
-                        "^(Random|Zeros|SensorJSON|Ratio[1-9]0)$",
-                        "must be Random, Zeros, SensorJSON or Ratio10, Ratio20, … Ratio90",
-                    )
-                ),
-            ),
-        ],
-        ...,
-    ] = Field(
-        default=("Random",),
-        min_length=1,
-        max_length=12,
-        json_schema_extra={"x-kubernetes-list-type": "set"},
-        description="Random, Zeros, SensorJSON (records of sensors), or RatioNN: gzip and zstd compress it to NN % "
-        "(a factor).",
-    )
 
 
 class ClosedLoop(Model):
@@ -209,7 +165,7 @@ _PLACES = (
 )
 _CASES = (
     f"({_PLACES}) * size(self.clients.nodeClasses)"
-    " * size(self.payload.sizes) * size(self.payload.contents) * size(self.delivery) * size(self.tls)"
+    f" * {PAYLOAD_CASES} * size(self.delivery) * size(self.tls)"
     " * size(self.encryption) * size(self.compression) * size(self.pairs)"
 )
 _BOUNDED_MATRIX = Rule(
@@ -239,7 +195,9 @@ class BrokerSpec(ServiceSpec):
         json_schema_extra={"default": None},
     )
     clients: BrokerClients = Field(description="Where publishers and subscribers run.")
-    payload: Payload = Field(default=Payload(), description="What messages carry.")
+    payload: Payload = Field(
+        default=Payload(), json_schema_extra=rules(*PAYLOAD_RULES), description="What messages carry."
+    )
     delivery: tuple[Delivery, ...] = Field(
         default=(Delivery.AT_LEAST_ONCE,),
         min_length=1,

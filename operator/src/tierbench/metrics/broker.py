@@ -82,7 +82,7 @@ def labels(result: BenchmarkResult) -> Labels:
     levels = result.spec.levels
     return {
         "broker": levels["broker"],
-        "payload_size": str(parse_size(levels["payloadSize"])),
+        **_size(levels),
         "content": levels["content"],
         "delivery": levels["delivery"],
         "tls": levels["tls"],
@@ -91,6 +91,11 @@ def labels(result: BenchmarkResult) -> Labels:
         "pairs": levels["pairs"],
         **_kafka(levels),
     }
+
+
+def _size(levels: Mapping[str, str]) -> Labels:
+    """Messages of a user's own have sizes of their own, and no label."""
+    return {"payload_size": str(parse_size(levels["payloadSize"]))} if "payloadSize" in levels else {}
 
 
 def _kafka(levels: Mapping[str, str]) -> Labels:

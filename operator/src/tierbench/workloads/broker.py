@@ -9,7 +9,7 @@ from tierbench.api.broker import BrokerSpec
 from tierbench.api.broker_server import Protocol
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
-from tierbench.workloads.exchange import broker_job, parts
+from tierbench.workloads.exchange import PAYLOAD_SIZE, broker_job, parts, payload_factors
 from tierbench.workloads.kafka import kafka_factors
 from tierbench.workloads.names import Owner
 from tierbench.workloads.plan import EXTERNAL, Case, Factor, Slot, slots
@@ -53,8 +53,7 @@ class BrokerWorkload:
         spec = self.spec
         kafka = self._asked(slot).broker.protocol is Protocol.KAFKA
         return (
-            Factor("payloadSize", spec.payload.sizes),
-            Factor("content", spec.payload.contents),
+            *payload_factors(spec.payload),
             Factor("delivery", tuple(level.value for level in spec.delivery)),
             Factor("tls", tuple(level.value for level in spec.tls)),
             Factor("encryption", tuple(level.value for level in spec.encryption)),
@@ -102,8 +101,8 @@ class BrokerWorkload:
             return repetitions * messages * pacing.interval_milliseconds / 1000
         if pacing.messages_per_second is not None:
             return repetitions * messages / pacing.messages_per_second
-        size = parse_size(case.levels["payloadSize"]) + _BYTES_PER_MESSAGE_OVERHEAD
-        return float(repetitions * messages * int(case.levels["pairs"]) * size)
+        size = parse_size(case.levels[PAYLOAD_SIZE]) if PAYLOAD_SIZE in case.levels else 0
+        return float(repetitions * messages * int(case.levels["pairs"]) * (size + _BYTES_PER_MESSAGE_OVERHEAD))
 
     def preflight(self) -> tuple[Workload, ...]:
         """The network, on the way that messages take."""

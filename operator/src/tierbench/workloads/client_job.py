@@ -16,7 +16,7 @@ from tierbench.workloads.names import (
     Owner,
 )
 from tierbench.workloads.plan import Case
-from tierbench.workloads.pods import NO_SIDECARS, POD_SECURITY, RESTRICTED, ScratchDirectory, placement, pod_basics
+from tierbench.workloads.pods import NO_SIDECARS, POD_SECURITY, RESTRICTED, Directory, placement, pod_basics
 from tierbench.workloads.workload import ClientSite, Images, Manifest, Target
 
 
@@ -29,7 +29,7 @@ def client_job(
     arguments: Sequence[str],
     credentials: Sequence[Sequence[dict[str, Any]]],
     sysctls: Sequence[dict[str, str]] = (),
-    scratch: Sequence[ScratchDirectory] = (),
+    directories: Sequence[Directory] = (),
 ) -> Manifest:
     """The Job; `credentials` are of each target the sources of a projected volume. The operator goes on with the next
     trial itself. The Job bears the number of the first case of its block."""
@@ -48,7 +48,7 @@ def client_job(
         "args": list(arguments),
         "resources": {"requests": {"cpu": "50m", "memory": "32Mi"}},
         "securityContext": RESTRICTED,
-        "volumeMounts": [CREDENTIALS_MOUNT, *(directory.mount for directory in scratch)],
+        "volumeMounts": [CREDENTIALS_MOUNT, *(directory.mount for directory in directories)],
     }
     sources = [
         _under(_folder(target.case), source)
@@ -71,7 +71,7 @@ def client_job(
                     "restartPolicy": "Never",
                     "securityContext": {**POD_SECURITY, **({"sysctls": list(sysctls)} if sysctls else {})},
                     "containers": [container],
-                    "volumes": [volume, *(directory.volume for directory in scratch)],
+                    "volumes": [volume, *(directory.volume for directory in directories)],
                 },
             },
         },

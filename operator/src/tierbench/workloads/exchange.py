@@ -6,17 +6,23 @@ from typing import Any, Final
 from tierbench.api.benchmark import Tls
 from tierbench.api.broker import BrokerSpec, EngineType, Load, Pacing
 from tierbench.api.broker_server import Protocol
+from tierbench.api.payload import Payload
 from tierbench.api.quantity import parse_size
 from tierbench.workloads.client_job import client_job, credential_files, flags, series_options
 from tierbench.workloads.kafka import BATCH_SIZE, CODEC, LINGER, PARTITIONS
-from tierbench.workloads.plan import Case
+from tierbench.workloads.plan import Case, Factor
+from tierbench.workloads.pods import ConfigMapDirectory
 from tierbench.workloads.providers.provider import ACCOUNT, Asked, Way
 from tierbench.workloads.workload import ClientSite, Manifest, Part, Role, Target
+
+PAYLOAD_SIZE: Final = "payloadSize"
+CONTENT: Final = "content"
 
 _NONE: Final = "None"
 _LIGHT_PER_SECOND: Final = 5000
 _LIGHT_IN_FLIGHT: Final = 4
 _LIGHT_BYTES: Final = 16 * 2**10
+_MESSAGES: Final = "/messages"
 _ROLES: Final = {Role.WHOLE: "Both", Role.SENDER: "Publisher", Role.ECHO: "Echo"}
 
 
@@ -39,7 +45,7 @@ def tuning(spec: BrokerSpec) -> str:
     pairs = max(share(pairs, spec.clients.pods, 0)[1] for pairs in spec.pairs)
     plain = (
         all(level == _NONE for level in (*spec.compression, *spec.kafka.codecs))
-        and max(map(parse_size, spec.payload.sizes)) <= _LIGHT_BYTES
+        and spec.payload.largest_bytes <= _LIGHT_BYTES
     )
     return "Light" if plain and _is_light(spec.pacing, pairs) else "Heavy"
 
@@ -69,8 +75,7 @@ def arguments(asked: Asked, ways: Sequence[Way], site: ClientSite, targets: Sequ
         "pairs": pairs,
         "first-pair": first,
         "role": _ROLES[site.part.role],
-        "size": parse_size(case.levels["payloadSize"]),
-        "content": case.levels["content"],
+        **_payload(spec.payload, case),
         "delivery": case.levels["delivery"],
         "compression": case.levels["compression"],
         "encryption": case.levels["encryption"],
@@ -102,6 +107,26 @@ def arguments(asked: Asked, ways: Sequence[Way], site: ClientSite, targets: Sequ
     ]
 
 
+def payload_factors(payload: Payload) -> tuple[Factor, ...]:
+    """What messages carry. Those of a user's own have the sizes that they have."""
+    if payload.messages:
+        return (Factor(CONTENT, tuple(own.name for own in payload.messages)),)
+    return (Factor(PAYLOAD_SIZE, payload.sizes), Factor(CONTENT, payload.contents))
+
+
+def _payload(payload: Payload, case: Case) -> dict[str, Any]:
+    if payload.messages:
+        return {"content-folder": _own_messages(payload, case).path}
+    return {"size": parse_size(case.levels[PAYLOAD_SIZE]), "content": case.levels[CONTENT]}
+
+
+def _own_messages(payload: Payload, case: Case) -> ConfigMapDirectory:
+    """Where a case's messages are. The engine says what is wrong with them, even that there is no such ConfigMap."""
+    own = next(each for each in payload.messages if each.name == case.levels[CONTENT])
+    name = own.config_map_ref.name
+    return ConfigMapDirectory("messages", f"{_MESSAGES}/{name}", name)
+
+
 def _kafka(case: Case) -> dict[str, Any]:
     return {
         "codec": case.levels[CODEC],
@@ -130,4 +155,6 @@ def broker_job(asked: Asked, ways: Sequence[Way], site: ClientSite, targets: Seq
     images = asked.images
     image = images.paho if asked.spec.clients.engine is EngineType.PAHO else images.client
     command = arguments(asked, ways, site, targets)
-    return client_job(asked.owner, images, site, targets, image, command, [way.secrets for way in ways])
+    payload, secrets = asked.spec.payload, [way.secrets for way in ways]
+    messages = [_own_messages(payload, targets[0].case)] if payload.messages else []
+    return client_job(asked.owner, images, site, targets, image, command, secrets, directories=messages)

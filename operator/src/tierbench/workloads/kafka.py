@@ -125,12 +125,12 @@ def _segment(spec: BrokerSpec, size: NodeSize) -> int:
     """
     factors = spec.kafka
     logs = max(spec.pairs) * max(factors.partitions)
-    largest = max(map(parse_size, (*spec.payload.sizes, *factors.batch_sizes))) + _MEBIBYTE
+    largest = max(spec.payload.largest_bytes, *map(parse_size, factors.batch_sizes)) + _MEBIBYTE
     return min(_SEGMENT, max(largest, storage_size(size) // 8 // logs))
 
 
 def _retention(spec: BrokerSpec, size: NodeSize) -> int:
-    return 2 * max(_segment(spec, size), spec.window * max(map(parse_size, spec.payload.sizes)))
+    return 2 * max(_segment(spec, size), spec.window * spec.payload.largest_bytes)
 
 
 def _share(whole: int, least: int, most: int) -> int:

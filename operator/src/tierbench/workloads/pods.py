@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from tierbench.api.node_class import NodeClassSpec
 
@@ -29,6 +29,18 @@ POD_SECURITY: Final[dict[str, Any]] = {
 }
 
 
+class Directory(Protocol):
+    """What a container finds at a path."""
+
+    @property
+    def mount(self) -> dict[str, Any]:
+        """For its container."""
+
+    @property
+    def volume(self) -> dict[str, Any]:
+        """For its pod."""
+
+
 @dataclass(frozen=True)
 class ScratchDirectory:
     """A directory in memory that a container may write to: no disk is in what is measured."""
@@ -46,6 +58,25 @@ class ScratchDirectory:
     def volume(self) -> dict[str, Any]:
         """For its pod."""
         return {"name": self.name, "emptyDir": {"medium": "Memory", "sizeLimit": self.limit}}
+
+
+@dataclass(frozen=True)
+class ConfigMapDirectory:
+    """A user's ConfigMap, to be read; empty if there is none, so that the program can say so."""
+
+    name: str
+    path: str
+    config_map: str
+
+    @property
+    def mount(self) -> dict[str, Any]:
+        """For its container."""
+        return {"name": self.name, "mountPath": self.path, "readOnly": True}
+
+    @property
+    def volume(self) -> dict[str, Any]:
+        """For its pod."""
+        return {"name": self.name, "configMap": {"name": self.config_map, "optional": True, "defaultMode": 0o440}}
 
 
 def placement(node: str, node_class: NodeClassSpec) -> dict[str, Any]:

@@ -58,5 +58,5 @@ def transmission_job(
         arguments(spec, parts, site, targets),
         [(secret_items(target.server.site.attached, "agent-token"),) for target in targets],
         sysctls=(PING_SYSCTL,) if spec.ping.count else (),
-        scratch=(TMP,),
+        directories=(TMP,),
     )

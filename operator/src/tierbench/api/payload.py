@@ -1,0 +1,110 @@
+"""What the messages of a BrokerBenchmark carry: made contents, or a user's own."""
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from tierbench.api.model import Model, Rule, Size, matching, rules
+from tierbench.api.quantity import parse_size
+
+_CONFIG_MAP_BYTES: Final = 2**20  # the API server takes no larger one
+
+
+class ConfigMapReference(Model):
+    """A ConfigMap in the benchmark's namespace."""
+
+    name: str = Field(
+        min_length=1,
+        max_length=253,
+        description="Its name. Each key is a message, of at least 9 bytes; they are sent in turn, sorted by key. "
+        "Make it immutable, so that every trial sends the same.",
+        json_schema_extra=rules(
+            matching(
+                r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", "is not the name of a ConfigMap: see `kubectl get configmaps`"
+            )
+        ),
+    )
+
+
+class Messages(Model):
+    """Messages of a user's own. The first 8 bytes of each give way to its number, the others are sent as they are."""
+
+    name: str = Field(
+        min_length=1,
+        max_length=16,
+        description="What the content is called in results and metrics.",
+        json_schema_extra=rules(
+            matching(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "must be lower-case letters, digits and hyphens")
+        ),
+    )
+    config_map_ref: ConfigMapReference = Field(description="Where they are.")
+
+
+class Payload(Model):
+    """What messages carry."""
+
+    sizes: tuple[Size, ...] = Field(
+        default=("1Ki",),
+        min_length=1,
+        max_length=16,
+        description="Bytes of a message before compression and encryption (a factor): 2 to 16Mi. Without it 1Ki.",
+        json_schema_extra={"default": None}
+        | rules(
+            Rule(
+                "self.all(a, isQuantity(string(a)) && quantity(string(a)).compareTo(quantity('2')) >= 0"
+                " && quantity(string(a)).compareTo(quantity('16Mi')) <= 0)",
+                "each size must be from 2 to 16Mi: the first bytes number the message",
+            ),
+            Rule(
+                "!self.all(a, isQuantity(string(a)))"
+                " || self.all(a, self.exists_one(b, quantity(string(a)).compareTo(quantity(string(b))) == 0))",
+                "has the same size twice (1Ki and 1024 are the same): name each size once",
+            ),
+        ),
+    )
+    contents: tuple[
+        Annotated[
+            str,
+            Field(
+                max_length=16,
+                json_schema_extra=rules(
+                    matching(
+                        "^(Random|Zeros|SensorJSON|Ratio[1-9]0)$",
+                        "must be Random, Zeros, SensorJSON or Ratio10, Ratio20, … Ratio90",
+                    )
+                ),
+            ),
+        ],
+        ...,
+    ] = Field(
+        default=("Random",),
+        min_length=1,
+        max_length=12,
+        json_schema_extra={"x-kubernetes-list-type": "set", "default": None},
+        description="Random, Zeros, SensorJSON (records of sensors), or RatioNN: gzip and zstd compress it to NN % "
+        "(a factor). Without it Random.",
+    )
+    messages: tuple[Messages, ...] = Field(
+        default=(),
+        max_length=12,
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+        description="Messages of your own, instead of sizes and contents: the levels of the content (a factor).",
+    )
+
+    @property
+    def largest_bytes(self) -> int:
+        """Of a message, or more: how large a user's own are is not known."""
+        return _CONFIG_MAP_BYTES if self.messages else max(map(parse_size, self.sizes))
+
+
+PAYLOAD_RULES: Final = (
+    Rule(
+        "size(self.messages) == 0 || !(has(self.sizes) || has(self.contents))",
+        "messages have sizes and contents of their own: take sizes and contents out, or make another benchmark of them",
+    ),
+)
+PAYLOAD_CASES: Final = (
+    "(size(self.payload.messages) > 0 ? size(self.payload.messages)"
+    " : (has(self.payload.sizes) ? size(self.payload.sizes) : 1)"
+    " * (has(self.payload.contents) ? size(self.payload.contents) : 1))"
+)
