@@ -9,7 +9,7 @@ from tests.unit.workloads.test_broker import arguments
 from tests.unit.workloads.test_file_transfer import CLASS
 from tierbench.workloads.network import NetworkWorkload
 from tierbench.workloads.plan import Turn, plan
-from tierbench.workloads.workload import ClientSite, Manifest, Role, RunningServer, ServerSite, Target
+from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, Role, RunningServer, ServerSite, Target
 
 NODE_PORTS = {
     "metadata": {"name": "nb-demo-r1-s1", "namespace": "default"},
@@ -42,6 +42,9 @@ def jobs(**spec: Any) -> list[Manifest]:
         ClientSite(f"job-{part.index}", 1, case.number, 2, part, "u1", CLASS, turns, 600) for part in given.parts(case)
     ]
     return [given.client(site, [Target(case, running, 60)]) for site in sites]
+
+
+EXTERNAL = {"external": {"address": "iperf.example.com:5201"}}
 
 
 def job(**spec: Any) -> Manifest:
@@ -120,6 +123,35 @@ def test_clients_at_once_have_a_server_and_a_port_each_and_meet() -> None:
     containers = server(clients=clients)["Pod"][0]["spec"]["containers"]
     assert [one["command"][-1] for one in containers[:-1]] == ["5201", "5202", "5203", "5204"]
     assert containers[-1]["args"][containers[-1]["args"].index("--ports") + 1] == "5201,5202,5203,5204"
+
+
+def test_an_external_server_is_met_where_it_is_and_no_agent_is_asked() -> None:
+    given = workload(servers=EXTERNAL)
+    words = arguments(job(servers=EXTERNAL))
+    assert words["server"] == "iperf.example.com:5201"
+    assert not {"agent", "agent-token-file", "ping-host"} & set(words)
+    assert [item["kind"] for item in given.server(site_of(given))] == ["Service", "Pod"]
+    (container,) = server(servers=EXTERNAL)["Pod"][0]["spec"]["containers"]
+    assert container["name"] == "agent"
+    facts = given.service(given.slots()[0], NodeSize())
+    assert facts is not None
+    assert (facts.name, facts.image) == ("iperf3", "")
+
+
+def test_an_external_server_is_measured_beside_those_of_the_cluster() -> None:
+    given = workload(servers={"nodeClasses": ["cloud"], **EXTERNAL})
+    assert [(slot.node_class, slot.external) for slot in given.slots()] == [("cloud", False), ("external", True)]
+    assert arguments(job(servers={"nodeClasses": ["cloud"], **EXTERNAL}))["server"] == "10.0.0.5:5201"
+
+
+def test_congestion_control_is_a_factor_where_it_is_asked_for() -> None:
+    asked: dict[str, Any] = {"tcp": {"congestionControl": ["cubic", "bbr"]}, "directions": ["Upload"]}
+    given = workload(**asked)
+    cases = plan(given.spec, given.slots(), given.factors)
+    assert [case.levels["congestionControl"] for case in cases] == ["cubic", "bbr"] * 2
+    assert arguments(job(**asked))["congestion-control"] == "cubic"
+    assert "congestion-control" not in arguments(job())
+    assert "congestionControl" not in plan(workload().spec, workload().slots(), workload().factors)[0].levels
 
 
 def test_clients_in_turn_are_cases_of_their_own() -> None:

@@ -12,20 +12,20 @@ from tierbench.workloads.names import Owner
 from tierbench.workloads.pods import NONROOT
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, Target
 
+CONGESTION_CONTROL: Final = "congestionControl"
 # Lets the pod's group open ICMP sockets, which need no capability. Kubernetes counts it among the safe sysctls.
 PING_SYSCTL: Final = {"name": "net.ipv4.ping_group_range", "value": f"{NONROOT} {NONROOT}"}
 
 
 def arguments(spec: NetworkSpec, parts: int, site: ClientSite, targets: Sequence[Target]) -> list[str]:
     """The command line of the engine of one of so many parts."""
-    part, levels = site.part.index, targets[0].case.levels
+    part, levels, external = site.part.index, targets[0].case.levels, targets[0].case.server.external
     options: dict[str, Any] = {
-        "server": [address(spec.access, target.server, port_name(part), port(part)) for target in targets],
+        "server": [_address(spec, part, target) for target in targets],
         "protocol": levels["protocol"],
         "direction": levels["direction"],
         "streams": levels["streams"],
         "duration-seconds": spec.duration_seconds,
-        "ping-host": [_ping_host(spec.access, target.server) for target in targets],
         "ping-count": spec.ping.count,
         "ping-interval-milliseconds": spec.ping.interval_milliseconds,
         "ping-size": spec.ping.size,
@@ -35,9 +35,22 @@ def arguments(spec: NetworkSpec, parts: int, site: ClientSite, targets: Sequence
         "parts": parts,
         **series_options(site, spec.warmup, targets),
     }
+    if external:  # ping goes where iperf3 does, and the agent is not beside the server
+        options = {name: value for name, value in options.items() if not name.startswith("agent")}
+    else:
+        options["ping-host"] = [_ping_host(spec.access, target.server) for target in targets]
     if spec.udp is not None:
         options["kilobits-per-second"] = spec.udp.kilobits_per_second
+    if CONGESTION_CONTROL in levels:
+        options["congestion-control"] = levels[CONGESTION_CONTROL]
     return ["network", *flags(options)]
+
+
+def _address(spec: NetworkSpec, part: int, target: Target) -> str:
+    external = spec.servers.external
+    if external is not None and target.case.server.external:
+        return external.address
+    return address(spec.access, target.server, port_name(part), port(part))
 
 
 def _ping_host(access: Access, server: RunningServer) -> str:
