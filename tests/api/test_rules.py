@@ -62,7 +62,8 @@ SELECTOR, LABELS = "spec.nodeSelector", "spec.nodeSelector.matchLabels"
 EXPRESSIONS, TOLERATIONS = "spec.nodeSelector.matchExpressions", "spec.tolerations"
 PATH, CLAIM = "spec.storage.hostPath.path", "spec.storage.persistentVolumeClaim.storageClassName"
 SIZES, REFINE = "spec.fileSizes", "spec.runPolicy.refine"
-ONLY_FILES_REFINED = "runPolicy.refine is of FileTransferBenchmarks alone: take it out"
+BETWEEN_SIZES = "runPolicy.refine measures between sizes where another server class comes ahead: name two "
+SIZES_ALONE = "runPolicy.refine is of FileTransferBenchmarks and BrokerBenchmarks alone: take it out"
 NO_LABEL_VALUE = "is not the value of a label: see `kubectl get nodes --show-labels`"
 NO_LABEL_KEY = "is not the key of a label: see `kubectl get nodes --show-labels`"
 NO_CLASS = "is not the name of a NodeClass: see `kubectl get nodeclasses`"
@@ -130,6 +131,12 @@ NO_CPU = "is not an amount of CPU: write cores or thousandths of one"
 def external(**fields: Any) -> list[dict[str, Any]]:
     """An external broker, at an address that is one unless `fields` say otherwise."""
     return [{"name": "site", "external": {"address": "broker.example.com:1883", **fields}}]
+
+
+def elsewhere(**fields: Any) -> dict[str, Any]:
+    """A spec of two payload sizes through a broker that is not ours."""
+    payload = {"sizes": ["1Ki", "1Mi"]}
+    return {"clients": {"nodeClasses": ["user"]}, "brokers": external(), "payload": payload, **fields}
 
 
 def kafka(**fields: Any) -> list[dict[str, Any]]:
@@ -211,9 +218,10 @@ ROWS = (
     *policy_rows(FILES),
     *policy_rows(BROKERS),
     *policy_rows(NETWORKS),
-    Row(FILES, REFINE, {}, "spec", "runPolicy.refine measures between sizes where another server class comes ahead"),
-    Row(BROKERS, REFINE, {}, "spec", ONLY_FILES_REFINED),
-    Row(NETWORKS, REFINE, {}, "spec", ONLY_FILES_REFINED),
+    Row(FILES, REFINE, {}, "spec", f"{BETWEEN_SIZES}fileSizes and two servers.nodeClasses at least"),
+    Row(BROKERS, REFINE, {}, "spec", f"{BETWEEN_SIZES}payload.sizes and two servers.nodeClasses at least"),
+    Row(BROKERS, "spec", elsewhere(runPolicy={"refine": {}}), "spec", BETWEEN_SIZES),
+    Row(NETWORKS, REFINE, {}, "spec", SIZES_ALONE),
     Row(FILES, "spec.storage", {}, "spec.storage", ONE_STORAGE),
     Row(
         FILES, "spec.storage", {"emptyDir": {}, "hostPath": {"path": "/var/lib/tierbench"}}, "spec.storage", ONE_STORAGE
@@ -343,13 +351,16 @@ def test_too_large_a_matrix_is_refused_with_its_size(server: ApiServer, name: st
         create(server, FILES, changed(body, "spec.servers.nodesPerClass", 3))
 
 
-@pytest.mark.parametrize("lacking", [(SIZES, ["1Mi"]), ("spec.servers.nodeClasses", ["cloud"])])
-def test_two_sizes_and_two_classes_can_be_refined(server: ApiServer, name: str, lacking: tuple[str, Any]) -> None:
-    body = changed(changed(smallest(FILES, name), SIZES, ["1Mi", "1Gi"]), REFINE, {})
+@pytest.mark.parametrize(("model", "sizes"), [(FILES, SIZES), (BROKERS, PAYLOAD_SIZES)])
+def test_two_sizes_and_two_classes_can_be_refined(
+    server: ApiServer, name: str, model: type[Resource], sizes: str
+) -> None:
+    body = changed(changed(smallest(model, name), sizes, ["1Ki", "1Mi"]), REFINE, {})
     body = changed(body, "spec.servers.nodeClasses", ["cloud", "edge"])
-    create(server, FILES, changed(body, "metadata.name", f"{name}-good"))
-    with pytest.raises(RefusedError, match="comes ahead: name two of each at least"):
-        create(server, FILES, changed(body, *lacking))
+    create(server, model, changed(body, "metadata.name", f"{name}-good"))
+    for lacking in ((sizes, ["1Mi"]), ("spec.servers.nodeClasses", ["cloud"])):
+        with pytest.raises(RefusedError, match=BETWEEN_SIZES):
+            create(server, model, changed(body, *lacking))
 
 
 def test_too_many_broker_cases_are_refused_with_their_number(server: ApiServer, name: str) -> None:

@@ -6,12 +6,14 @@ differ: normally, or with a heavy tail (one trial in twenty takes half as long a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, log, log1p
 from random import Random
 
 from tests.unit.advice.estimates import sample
 from tierbench.advice.classes import Contest
 from tierbench.advice.estimate import Estimate
+from tierbench.advice.inference.mixture import Mixture
+from tierbench.advice.inference.verdict import TAIL
 from tierbench.advice.knowledge import Knowledge
 
 QUANTITY = "durationNanoseconds"
@@ -24,7 +26,7 @@ _TRIAL_SDS = (0.01, 0.03, 0.10, 0.02, 0.05, 0.30, 0.04)
 @dataclass(frozen=True)
 class Point:
     """A place in the grid. `nodes` and `trials` have a number for each class, `ratios` by what each class's times are
-    longer than the first's.
+    longer than the first's. `noise` is how trials differ where there is one level.
 
     The nodes of the second class do not differ if it is `steady`. `day` is how a run's day shifts each class by itself.
     With `cut_off` the trials of the first class that take longer than it usually does are lost, but for two.
@@ -40,6 +42,7 @@ class Point:
     steady: bool = False
     day: float = 0.0
     cut_off: bool = False
+    noise: float = 0.03
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -47,8 +50,8 @@ class Point:
         return tuple("abcdefgh"[: len(self.nodes)])
 
     def spread(self, level: int) -> float:
-        """How trials differ at a level; a single one is of moderate noise."""
-        return _TRIAL_SDS[level % len(_TRIAL_SDS)] if self.levels > 1 else 0.03
+        """How trials differ at a level."""
+        return _TRIAL_SDS[level % len(_TRIAL_SDS)] if self.levels > 1 else self.noise
 
 
 def draw(point: Point, random: Random) -> dict[str, dict[int, dict[str, Estimate]]]:
@@ -126,10 +129,13 @@ class Tally:
 
 @dataclass
 class Figures:
-    """Of one point: whether intervals held the truth, and what was said."""
+    """Of one point: whether intervals held the truth, and what was said; `mistaken` is whether a class would be called
+    if the true difference were taken away.
+    """
 
     level_coverage: Tally
     workload_coverage: Tally
+    mistaken: Tally
     called: Tally
     wrong: Tally
     right: Tally
@@ -139,13 +145,16 @@ class Figures:
 def run(point: Point, repetitions: int, seed: int) -> Figures:
     """Simulates it; the first two classes are judged."""
     random = Random(seed)
-    found = Figures(*(Tally() for _ in range(6)))
+    found = Figures(*(Tally() for _ in range(7)))
     truth = log(point.ratios[0] / point.ratios[1])
     for _ in range(repetitions):
         whole, levels = contests(point, draw(point, random))
-        found.workload_coverage.add(_holds(whole, truth))
+        between = _between(whole)
+        held = _holds(between, truth)
+        found.workload_coverage.add(held)
+        found.mistaken.add(not held and abs(between.centre - truth) >= log1p(MARGIN))
         for each in levels:
-            found.level_coverage.add(_holds(each, truth))
+            found.level_coverage.add(_holds(_between(each), truth))
         better, worse = whole.beats("a", "b"), whole.beats("b", "a")
         found.called.add(better or worse)
         found.right.add(better and truth < 0)
@@ -154,7 +163,11 @@ def run(point: Point, repetitions: int, seed: int) -> Figures:
     return found
 
 
-def _holds(contest: Contest, truth: float) -> bool:
-    """Whether the 95 % interval of the ratio of the classes holds the truth."""
-    below = contest.known["a"].of_class.minus(contest.known["b"].of_class).cdf(truth)  # type: ignore[arg-type]
-    return 0.025 <= below <= 0.975
+def _between(contest: Contest) -> Mixture:
+    """The logarithm of the ratio of the classes."""
+    return contest.known["a"].of_class.minus(contest.known["b"].of_class)  # type: ignore[arg-type, return-value]
+
+
+def _holds(between: Mixture, truth: float) -> bool:
+    """Whether the 95 % interval holds the truth."""
+    return TAIL <= between.cdf(truth) <= 1 - TAIL

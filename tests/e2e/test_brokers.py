@@ -118,6 +118,21 @@ def test_both_engines_count_alike(kubectl: Kubectl) -> None:
     assert counted["Native"] == counted["Paho"]
 
 
+def test_brokers_on_one_node_take_turns_in_passes(kubectl: Kubectl) -> None:
+    """A B B A: what drifts steadily during the run falls on both alike."""
+    brokers: list[dict[str, Any]] = [{"name": name, "mosquitto": {}} for name in ("one", "two")]
+    results = run(kubectl, brokers=brokers, repetitions=4)
+    assert [result["spec"]["passes"] for result in results] == [2, 2]
+    assert [result["status"]["counts"].get("interruptions", 0) for result in results] == [0, 0]
+    trials = sorted(
+        (datetime.fromisoformat(trial["startTime"]), result["spec"]["levels"]["broker"], trial["trial"])
+        for result in results
+        for trial in result["status"]["trials"]
+    )
+    turns = [("one", 1), ("one", 2), ("two", 1), ("two", 2), ("two", 3), ("two", 4), ("one", 3), ("one", 4)]
+    assert [(name, number) for _, name, number in trials] == turns
+
+
 def _program(engine: str) -> str:
     return {"Native": "client", "Paho": "paho"}[engine]
 

@@ -12,6 +12,7 @@ CLIENT = {
     "tierbench.io/role": "client",
     "tierbench.io/run": "1",
     "tierbench.io/case": "1",
+    "tierbench.io/pass": "1",
     "tierbench.io/attempt": "1",
     "tierbench.io/part": "0",
 }

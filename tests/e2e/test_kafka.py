@@ -15,7 +15,7 @@ def test_both_brokers_in_one_table(kubectl: Kubectl) -> None:
         )
     )
     running = Running(kubectl, "brokers", "brokerbenchmark")
-    running.wait_for_phase("Complete", seconds=180)
+    running.wait_for_phase("Complete", seconds=300)
     assert_every_trial_once(running, trials=2)
     results = running.results
     assert [item["spec"]["levels"]["broker"] for item in results] == ["mosquitto"] * 2 + ["kafka"] * 2

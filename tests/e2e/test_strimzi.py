@@ -97,7 +97,8 @@ def test_without_strimzi(kubectl: Kubectl) -> None:
 
 def test_measured_beside_mosquitto(kubectl: Kubectl, release: Release, stand_in: StandIn | None) -> None:
     """On equal terms, encrypted, and with an operator that is killed while Strimzi's objects come up."""
-    measured = measure(kubectl, brokers=[MOSQUITTO, strimzi()], delivery=["ExactlyOnce"], tls=["TLSv1.3"])
+    brokers, order = [MOSQUITTO, strimzi()], {"passes": 1}
+    measured = measure(kubectl, brokers=brokers, delivery=["ExactlyOnce"], tls=["TLSv1.3"], order=order)
     wait_for("a Kafka", lambda: kubectl.list("kafkas"), SECONDS)
     kill(release)
     assert broker_pod(measured)["spec"]["nodeName"] == measured.results[0]["spec"]["server"]["node"]

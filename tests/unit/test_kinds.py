@@ -32,7 +32,7 @@ from tierbench.results.record import fail
 from tierbench.results.units import title
 from tierbench.workloads.client_job import flags, series_options
 from tierbench.workloads.kinds import WorkloadModule
-from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_RUN
+from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_PASS, LABEL_RUN
 from tierbench.workloads.network import NetworkWorkload
 from tierbench.workloads.plan import Factor, Slot
 from tierbench.workloads.workload import ClientSite, Manifest, Target
@@ -90,7 +90,8 @@ class EchoWorkload(NetworkWorkload):
         return (Factor("size", tuple(map(str, self.spec.sizes))),)
 
     def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:
-        numbers = {LABEL_RUN: site.run, LABEL_CASE: site.block, LABEL_ATTEMPT: site.attempt, LABEL_PART: 0}
+        place = {LABEL_RUN: site.run, LABEL_CASE: site.block, LABEL_PASS: site.pass_number}
+        numbers = {**place, LABEL_ATTEMPT: site.attempt, LABEL_PART: 0}
         metadata = self.owner.metadata(site.name, {label: str(number) for label, number in numbers.items()})
         container = {"args": ["echo", *flags(series_options(site, self.spec.warmup, targets))]}
         return {"kind": "Job", "metadata": metadata, "spec": {"template": {"spec": {"containers": [container]}}}}

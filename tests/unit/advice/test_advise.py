@@ -369,6 +369,12 @@ def test_factors_that_nothing_here_knows_are_ranked_too() -> None:
     assert status.best == "pi"
     (crossover,) = status.crossovers
     assert (crossover.factor, crossover.lower_level, crossover.upper_level) == ("steps", "10", "1000")
+    assert not any("runPolicy.refine" in note.message for note in status.next)
+
+
+def test_sizes_within_a_wide_crossover_are_left_to_the_next_run() -> None:
+    note = next(note for note in ask(published()).next if note.reason == "MoreLevels")
+    assert note.message.endswith("With runPolicy.refine the next run does so by itself.")
 
 
 def test_a_status_is_taken_back_and_keeps_its_bounds() -> None:

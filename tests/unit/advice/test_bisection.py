@@ -82,3 +82,13 @@ def test_sizes_are_the_rows_though_another_factor_has_more_levels() -> None:
     middle = middles(runs(many)[0], "fileSize", 0.25)
     assert [(one.level, one.levels["concurrency"]) for one in middle] == [("10M", level) for level in ("1", "2", "4")]
     assert str(middle[0]) == "jetson overtakes cloud between 1M and 100M, concurrency 1: measures 10M"
+
+
+def test_the_rate_decides_where_there_is_no_time_and_the_higher_is_ahead() -> None:
+    rate = "throughputMessagesPerSecond"
+    rated = [
+        changed(one, status={"statistics": {rate: one.status.statistics["durationNanoseconds"]}})
+        for one in results({"1M": CLOUD, "100M": JETSON})
+    ]
+    (middle,) = middles(runs(rated)[0], "fileSize", 0.25)
+    assert str(middle) == "cloud overtakes jetson between 1M and 100M: measures 10M"

@@ -22,6 +22,7 @@ from tierbench.workloads.names import (
     LABEL_ATTEMPT,
     LABEL_CASE,
     LABEL_PART,
+    LABEL_PASS,
     LABEL_ROLE,
     LABEL_RUN,
     LABEL_SLOT,
@@ -156,7 +157,7 @@ async def test_a_benchmark_is_measured_and_its_labels_go_to_its_results(api: Api
 @pytest.mark.parametrize("role", [None, "server", "client", "strimzi", "nonsense"])
 async def test_a_forged_pod_changes_nothing_and_is_named_once(api: Api, role: str | None) -> None:
     """Without a role it made every pass a KeyError, and hung the deletion."""
-    case = {LABEL_CASE: "1", LABEL_ATTEMPT: "1", LABEL_PART: "0"}
+    case = {LABEL_CASE: "1", LABEL_PASS: "1", LABEL_ATTEMPT: "1", LABEL_PART: "0"}
     api.put(PODS, foreign("forged", role, **case))
     api.logs["forged"] = trial_line(1).encode()
     one = loop(api)

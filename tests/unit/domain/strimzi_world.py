@@ -11,7 +11,7 @@ from tierbench.domain.observed import Observed
 from tierbench.domain.provided import Provided, ProvidedObject
 from tierbench.domain.views import PodView
 from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
-from tierbench.workloads.providers.strimzi import GROUP, KINDS, ROLE, strimzi_names
+from tierbench.workloads.providers.strimzi import GROUP, KINDS, ROLE, StrimziNames, strimzi_names
 
 LISTENERS = {"plain": "kafka.default.svc:9092", "tls": "kafka.default.svc:9093"}
 VERSIONS = {"kafkaVersion": "4.3.1", "strimziVersion": "1.2.0"}
@@ -22,6 +22,11 @@ def strimzi_benchmark(**spec: Any) -> BrokerBenchmark:
     """One Kafka by Strimzi on two classes, unless the spec says otherwise."""
     brokers = [{"name": "kafka", "kafka": {"provider": "Strimzi"}}]
     return broker_benchmark(**{"brokers": brokers, "payload": {"sizes": ["1Ki"]}, **spec})
+
+
+def _names(kafka: ProvidedObject) -> StrimziNames:
+    """Those of the server that a Kafka is."""
+    return StrimziNames(kafka.name, f"n-{kafka.name.rpartition('-')[2]}")
 
 
 @dataclass
@@ -55,8 +60,8 @@ class StrimziWorld(World):
         self._pods()
 
     def broker(self, slot: int = 0) -> PodView:
-        """The broker's pod of a slot's server in the first run."""
-        return self.pods[strimzi_names(self.owner, 1, slot).pod]
+        """The broker's pod of a slot's first server in the first run."""
+        return self.pods[strimzi_names(self.owner, self.owner.server(1, slot)).pod]
 
     def _stays(self, item: ProvidedObject) -> bool:
         """A topic with a finalizer, whose operator went with its Kafka; a Kafka that lingers."""
@@ -74,7 +79,7 @@ class StrimziWorld(World):
             return item
         kafkas = {name: self.objects[kind, name] for kind, name in self.objects if kind == "Kafka"}
         if item.kind == "Kafka":
-            pod = self.pods.get(strimzi_names(self.owner, item.run, item.slot).pod)
+            pod = self.pods.get(_names(item).pod)
             ready = pod is not None and pod.ready
             return replace(item, answered=True, ready=ready, listeners=LISTENERS if ready else {}, versions=VERSIONS)
         ready = item.name in kafkas and kafkas[item.name].ready  # a pool, of another name, says nothing
@@ -84,7 +89,7 @@ class StrimziWorld(World):
         """A broker's pod for each Kafka that has a pool, and none without."""
         wanted = {}
         for (kind, _), item in self.objects.items():
-            names = strimzi_names(self.owner, item.run, item.slot)
+            names = _names(item)
             if kind == "Kafka" and self.watching and ("KafkaNodePool", names.pool) in self.objects:
                 wanted[names.pod] = item
         for name, pod in list(self.pods.items()):

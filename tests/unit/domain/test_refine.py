@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.test_decide import measured_trials, nothing_left
-from tests.unit.domain.world import World, benchmark
+from tests.unit.domain.world import World, benchmark, broker_benchmark
 from tierbench.api.benchmark import Phase
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ResultPhase
@@ -16,10 +17,13 @@ from tierbench.domain import reasons
 from tierbench.domain.actions import Create
 from tierbench.domain.run import Run
 from tierbench.domain.views import Problem
+from tierbench.workloads.plan import Case
+from tierbench.workloads.providers.strimzi import KINDS
 
-CLIFF = 20 * 2**20
+CLIFF, PAYLOAD_CLIFF = 20 * 2**20, 20 * 2**10
 ROUNDS = ["8190Ki", "23200Ki", "13800Ki", "17900Ki", "20400Ki"]
 FIVE = [f"ft-demo-r1-c{number:03d}" for number in range(1, 15)]
+PAYLOADS = ["8190", "23200", "13800", "17900", "20400"]
 
 
 @dataclass
@@ -28,11 +32,38 @@ class CliffWorld(World):
 
     def nanoseconds_of(self, case: int) -> int:
         """By the case's class and size, and a little by the trial."""
-        status = self.benchmark.status.run
-        assert status is not None
-        of = next(one for one in Run(self.observe(), status, self.now).cases if one.number == case)
+        of = planned(self, case)
         slow = (of.server.node_class == "cloud") == (parse_size(of.levels["fileSize"]) > CLIFF)
         return (2 if slow else 1) * 10**9 + 10**6 * (len(self.printed) % 7)
+
+
+@dataclass
+class PayloadCliffWorld(World):
+    """The same of messages of 20 KiB, but for a broker that is called steady: through that the cloud is ahead."""
+
+    def measured_by(self, command: str, case: int) -> dict[str, Any] | None:
+        """Round trips of about 1 or 2 µs."""
+        of = planned(self, case)
+        beyond = of.levels["broker"] != "steady" and parse_size(of.levels["payloadSize"]) > PAYLOAD_CLIFF
+        slow = (of.server.node_class == "cloud") == beyond
+        mean = (2000 if slow else 1000) + len(self.printed) % 7
+        spread = {"schema": 6, "count": 100, "sumNanoseconds": 100 * mean, "indexes": [702 if slow else 638]}
+        return {
+            "exchange": {"pairs": 2, "sent": 100, "received": 100, "connectNanoseconds": 1000},
+            "distributions": {"roundTrip": {**spread, "counts": [100]}},
+        }
+
+
+@dataclass
+class StrimziCliffWorld(PayloadCliffWorld, StrimziWorld):
+    """The same with Kafkas that Strimzi brings up."""
+
+
+def planned(world: World, case: int) -> Case:
+    """The case of a number, as the run has it now."""
+    status = world.benchmark.status.run
+    assert status is not None
+    return next(one for one in Run(world.observe(), status, world.now).cases if one.number == case)
 
 
 def world(**spec: Any) -> World:
@@ -40,10 +71,27 @@ def world(**spec: Any) -> World:
     return CliffWorld(benchmark(**{"fileSizes": ["1Mi", "64Mi"], "runPolicy": {"refine": {}}, **spec}))
 
 
-def sizes(world: World) -> list[str]:
+def payload_world(kind: type[World] = PayloadCliffWorld, **spec: Any) -> World:
+    """Two payload sizes with the cliff between them."""
+    payload, policy = {"sizes": ["1Ki", "64Ki"]}, {"refine": {"withinPercent": 200}}
+    return kind(broker_benchmark(**{"payload": payload, "runPolicy": policy, **spec}))
+
+
+def sizes(world: World, factor: str = "fileSize") -> list[str]:
     """Of all results, in the order of their cases, each named once."""
     ordered = sorted(world.results.values(), key=lambda result: result.spec.case)
-    return list(dict.fromkeys(result.spec.levels["fileSize"] for result in ordered))
+    return list(dict.fromkeys(result.spec.levels[factor] for result in ordered))
+
+
+def started(world: World) -> list[str]:
+    """The server that was started, time after time."""
+    return [event.message for event in world.events if event.reason == reasons.STARTING]
+
+
+def arguments(job: dict[str, Any]) -> list[str]:
+    """The command line of a client."""
+    words: list[str] = job["spec"]["template"]["spec"]["containers"][0]["args"]
+    return words
 
 
 def test_the_middle_is_measured_until_the_bracket_is_as_narrow_as_asked() -> None:
@@ -123,8 +171,7 @@ def test_every_combination_of_other_levels_and_clients_has_its_own_crossovers() 
     assert told[:2] == [
         f"jetson overtakes cloud between 1Mi and 64Mi, concurrency {number}: measures 8190Ki" for number in (1, 4)
     ]
-    servers = {event.message for event in it.events if event.reason == reasons.STARTING}
-    assert len(servers) == 2
+    assert len(set(started(it))) == 2
     assert nothing_left(it)
 
 
@@ -200,4 +247,61 @@ def test_killed_at_any_write_every_trial_of_every_round_is_counted_once(data: st
     assert sizes(it) == ["1Mi", "64Mi", *ROUNDS[:2]]
     assert measured_trials(it) == [(name, trial) for name in FIVE[:8] for trial in (1, 2, 3)]
     assert len(it.printed) == len(set(it.printed)) == 24, "a trial was run twice"
+    assert nothing_left(it)
+
+
+def test_payload_sizes_are_refined_through_the_brokers_that_are_up() -> None:
+    it = payload_world(runPolicy={"refine": {}})
+    it.run()
+    assert sizes(it, "payloadSize") == ["1Ki", "64Ki", *PAYLOADS]
+    assert it.benchmark.status.progress == "14/14"
+    told = [event.message for event in it.events if event.reason == reasons.REFINED]
+    assert told[0] == "jetson overtakes cloud between 1Ki and 64Ki: measures 8190"
+    assert started(it) == ["Server for class cloud on node c1", "Server for class jetson on node j1"]
+    sent = {word for job in it.manifests.values() for word in arguments(job) if word.startswith("--size=")}
+    assert sent == {"--size=1024", "--size=65536", *(f"--size={size}" for size in PAYLOADS)}
+    assert nothing_left(it)
+
+
+def test_only_the_broker_that_changes_places_is_refined_and_only_its_cases_count() -> None:
+    brokers: list[dict[str, Any]] = [{"name": name, "mosquitto": {}} for name in ("mosquitto", "steady")]
+    it = payload_world(brokers=brokers, runPolicy={"refine": {"maximumCases": 5}}, order={"passes": 1})
+    it.run()
+    found = {(result.spec.levels["broker"], result.spec.levels["payloadSize"]) for result in it.results.values()}
+    assert found == {(name, size) for name in ("mosquitto", "steady") for size in ("1Ki", "64Ki")} | {
+        ("mosquitto", size) for size in PAYLOADS[:2]
+    }
+    told = [event.message for event in it.events if event.reason == reasons.REFINED]
+    assert told[0] == "jetson overtakes cloud between 1Ki and 64Ki, broker mosquitto: measures 8190"
+    assert len(started(it)) == 6, "the second round found the server of the first"
+    assert nothing_left(it)
+
+
+def test_a_round_begins_with_the_kafka_that_strimzi_has_up() -> None:
+    brokers = [{"name": "kafka", "kafka": {"provider": "Strimzi"}}]
+    it = payload_world(StrimziCliffWorld, brokers=brokers, order={"passes": 1})
+    it.run()
+    assert isinstance(it, StrimziWorld)
+    assert sizes(it, "payloadSize") == ["1Ki", "64Ki", *PAYLOADS[:2]]
+    assert it.benchmark.status.phase is Phase.COMPLETE
+    classes = [message.split()[3] for message in started(it)]
+    assert classes == ["cloud", "jetson", "cloud", "jetson"], "a round asked anew for one that was up"
+    assert sorted(kind for kind, _ in it.made) == sorted(4 * KINDS)
+    assert nothing_left(it) and not it.objects
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_killed_at_any_write_every_trial_of_refined_payloads_is_counted_once(data: st.DataObject) -> None:
+    it = payload_world()
+    for _ in range(600):
+        if not it.due:
+            break
+        wait = it.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 6)))).wait_seconds
+        if wait > 0 or data.draw(st.booleans()):
+            it.step()
+    it.run()
+    assert sizes(it, "payloadSize") == ["1Ki", "64Ki", *PAYLOADS[:2]]
+    assert len(measured_trials(it)) == len(set(measured_trials(it))) == 24
+    assert len(it.printed) == len(set(it.printed)), "a trial was run twice"
     assert nothing_left(it)

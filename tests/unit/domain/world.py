@@ -37,6 +37,7 @@ from tierbench.workloads.names import (
     LABEL_ATTEMPT,
     LABEL_CASE,
     LABEL_PART,
+    LABEL_PASS,
     LABEL_RUN,
     LABEL_SLOT,
     ROLE_CLIENT,
@@ -284,7 +285,7 @@ class World:
         if done < len(turns):
             case, number = map(int, turns[done].split(":"))
             direction = "".join(f" {word}" for word in arguments if word == "--direction=Download")
-            measured, time = MEASURED.get(arguments[0] + direction), self.nanoseconds_of(case)
+            measured, time = self.measured_by(arguments[0] + direction, case), self.nanoseconds_of(case)
             self.logs[pod.uid] = log + trial_line(number, nanoseconds=time, measured=measured, case=case)
             self.printed.append((pod.name, turns[done]))
             self.pods[pod.name] = replace(pod, started=True)
@@ -295,10 +296,14 @@ class World:
         """How long the trial takes that is printed now."""
         return self.nanoseconds
 
+    def measured_by(self, command: str, case: int) -> dict[str, Any] | None:
+        """What it gives beside its time."""
+        return MEASURED.get(command)
+
     def _job_step(self, job: JobView) -> None:
         pod = self.pods.get(job.name)
         if pod is None and not job.finished:
-            place = {"case": job.case, "attempt": job.attempt, "part": job.part}
+            place = {"case": job.case, "pass_number": job.pass_number, "attempt": job.attempt, "part": job.part}
             self.pods[job.name] = self._pod(job.name, ROLE_CLIENT, job.run, **place)
         elif pod is not None and pod.terminated is not None:
             self.jobs[job.name] = replace(job, finished=True)
@@ -325,7 +330,16 @@ class World:
         self.benchmark = self.benchmark.model_copy(update={"status": decision.status})
 
     def _pod(
-        self, name: str, role: str, run: int, *, slot: int = -1, case: int = 0, attempt: int = 0, part: int = 0
+        self,
+        name: str,
+        role: str,
+        run: int,
+        *,
+        slot: int = -1,
+        case: int = 0,
+        pass_number: int = 0,
+        attempt: int = 0,
+        part: int = 0,
     ) -> PodView:
         self.uids += 1
         return PodView(
@@ -335,6 +349,7 @@ class World:
             run=run,
             slot=slot,
             case=case,
+            pass_number=pass_number,
             attempt=attempt,
             part=part,
             node="u1" if role == ROLE_CLIENT else "",
@@ -393,7 +408,7 @@ class World:
             case "Service":
                 self.services.setdefault(name, {**manifest, "spec": {**manifest["spec"], "clusterIP": "198.18.64.1"}})
             case "Job" if name not in self.jobs:
-                keys = (LABEL_RUN, LABEL_CASE, LABEL_ATTEMPT, LABEL_PART)
-                run, case, attempt, part = (int(labels[key]) for key in keys)
-                self.jobs[name] = JobView(name, run, case, attempt, part, False, False, False)
+                keys = (LABEL_RUN, LABEL_CASE, LABEL_PASS, LABEL_ATTEMPT, LABEL_PART)
+                run, case, pass_number, attempt, part = (int(labels[key]) for key in keys)
+                self.jobs[name] = JobView(name, run, case, pass_number, attempt, part, False, False, False)
                 self.manifests[name] = manifest

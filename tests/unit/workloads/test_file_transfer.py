@@ -237,5 +237,6 @@ def test_everything_is_owned_by_the_benchmark() -> None:
 def test_names_fit_into_labels() -> None:
     owner = type(OWNER)(OWNER.kind, "default", "n" * 40, "uid")
     case = first_case(workload())
-    assert len(owner.job(99999, case, 3, 31)) <= 63
-    assert len(f"{owner.server(99999, 127)}-agent") <= 63
+    assert len(owner.job(99999, case, 10, 3, 31)) <= 63
+    assert len(f"{owner.server(99999, 127, 9)}-agent") <= 63
+    assert len(f"{owner.server(999, 127, 199)}-agent") <= 63

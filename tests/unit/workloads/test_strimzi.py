@@ -24,7 +24,7 @@ CLASS = NodeClassSpec.model_validate(
     }
 )
 OWNED = replace(OWNER, kind="BrokerBenchmark")
-NAMES = strimzi_names(OWNED, 1, 0)
+NAMES = strimzi_names(OWNED, OWNED.server(1, 0))
 
 
 def workload(options: dict[str, Any] | None = None, heap: str | None = None, **spec: Any) -> BrokerWorkload:
@@ -168,15 +168,17 @@ def test_topics_bear_no_finalizers() -> None:
 def test_names_are_short_and_of_one_server_alone() -> None:
     """Strimzi adds its own words, and a name that comes again would be taken for what was there before."""
     long = replace(OWNED, name="n" * 40)
-    for name in (strimzi_names(long, 123, 12).pod, f"{strimzi_names(long, 1, 0).kafka}-kafka-plain-bootstrap"):
+    names = strimzi_names(long, long.server(123, 12, 10))
+    for name in (names.pod, f"{names.kafka}-kafka-plain-bootstrap"):
         assert len(name) <= 63
     found = {
-        strimzi_names(replace(OWNED, uid=uid), run, slot).kafka
+        strimzi_names(replace(OWNED, uid=uid), OWNED.server(run, slot, setup)).kafka
         for uid in ("1", "2")
         for run in (1, 2)
         for slot in (0, 1)
+        for setup in (0, 1)
     }
-    assert len(found) == 8
+    assert len(found) == 16
 
 
 def test_the_agent_stands_beside_it() -> None:

@@ -10,6 +10,7 @@ from tierbench.advice.verdicts import HARMLESS, Inquiry, sign
 from tierbench.advice.words import joined
 from tierbench.api.placement_advice import Verdict
 from tierbench.api.result import Note
+from tierbench.api.run_policy import REFINABLE
 from tierbench.results.levels import level_in_words, number_of_level
 from tierbench.results.units import percent, words
 
@@ -221,4 +222,6 @@ def _more_levels(crossover: Crossover) -> Iterator[Note]:
             f"Measure at levels of {words(crossover.factor).lower()} between {ends}: {crossover.above} comes ahead of "
             f"{crossover.below} there."
         )
+        if crossover.factor in REFINABLE:
+            message += " With runPolicy.refine the next run does so by itself."
         yield Note(reason="MoreLevels", message=message)

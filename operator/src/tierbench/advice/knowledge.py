@@ -16,8 +16,8 @@ _MILLION: Final = 1e6
 _ROUNDING: Final = 1 / 12
 """The variance of rounding to whole units."""
 _LEAST: Final = 1e-8
-"""The least relative variance of a trial. Values of one bucket of a histogram are all the same, and with a variance near
-0 the model's algebra would keep no digits."""
+"""The least relative variance of a trial. Values of one bucket of a histogram are all the same, and with a variance
+near 0 the model's algebra would keep no digits."""
 
 ByNode = Mapping[str, Estimate]
 Places = Mapping[Any, ByNode]

@@ -21,10 +21,16 @@ _UNDOTTED_NAME = Rule(
 
 
 MAXIMUM_CASES: Final = 1000
-NOT_REFINED: Final = Rule(
-    "!has(self.runPolicy) || !has(self.runPolicy.refine)",
-    "runPolicy.refine is of FileTransferBenchmarks alone: take it out, and name the levels that are to be measured",
-)
+
+
+def refinable(sizes: str) -> Rule:
+    """What has to be there that a run can measure between these sizes of the spec."""
+    return Rule(
+        "!has(self.runPolicy) || !has(self.runPolicy.refine)"
+        f" || size(self.{sizes}) > 1 && has(self.servers) && size(self.servers.nodeClasses) > 1",
+        "runPolicy.refine measures between sizes where another server class comes ahead: "
+        f"name two {sizes} and two servers.nodeClasses at least",
+    )
 
 
 class Colocation(StrEnum):
@@ -94,7 +100,8 @@ class Clients(Model):
 
 
 class Order(Model):
-    """In which order levels are measured; within each the trials of the servers alternate, in random order."""
+    """In which order levels are measured; within each the trials of the servers alternate, in random order. Servers
+    that cannot be up at once take turns in whole passes."""
 
     type: OrderType = Field(
         default=OrderType.SEQUENTIAL,
@@ -105,6 +112,14 @@ class Order(Model):
         ge=0,
         le=2**31 - 1,
         description="Of both orders: one seed gives one order of levels, and one of servers in each repetition.",
+    )
+    passes: int = Field(
+        default=2,
+        ge=1,
+        le=10,
+        description="Where servers cannot be up at once, the repetitions are shared among so many passes over them, "
+        "forwards and backwards in turn: with an even number a steady drift falls on all alike. Each pass sets every "
+        "server up anew.",
     )
 
 
@@ -210,7 +225,7 @@ class BenchmarkStatus(Model):
     )
     phase: Phase = Field(default=Phase.PENDING, description="Where the benchmark stands, in one word.")
     progress: str = Field(default="", max_length=32, description="Cases ended, of all: 12/28.")
-    remaining_seconds: int | None = Field(default=None, description="An estimate, once a case has ended.")
+    remaining_seconds: int | None = Field(default=None, description="An estimate, once a trial has ended.")
     cases: CaseCounts = Field(default=CaseCounts(), description="How the cases of the run stand.")
     current: CurrentCase | None = Field(default=None, description="What is measured at this moment.")
     run: RunStatus | None = Field(default=None, description="The run under way, or the last one.")

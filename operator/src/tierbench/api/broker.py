@@ -8,12 +8,12 @@ from pydantic import Field, JsonValue
 from tierbench.api.benchmark import (
     BENCHMARK_COLUMNS,
     MAXIMUM_CASES,
-    NOT_REFINED,
     Access,
     Benchmark,
     Clients,
     Servers,
     Tls,
+    refinable,
 )
 from tierbench.api.broker_server import BROKER_RULES, Broker, KafkaFactors
 from tierbench.api.model import ClassName, Kind, Model, Rule, Size, matching, rules
@@ -361,7 +361,7 @@ class BrokerBenchmark(Benchmark):
         _STRIMZI_NODE_PORT,
         bounded_pairs(_CLIENT_NODES),
         _BOUNDED_MATRIX,
-        NOT_REFINED,
+        refinable("payload.sizes"),
     )
 
     spec: BrokerSpec

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field, JsonValue
 
-from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, Tls
+from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, Tls, refinable
 from tierbench.api.model import Kind, Model, Rule, Size, StorageClassName, matching, rules
 from tierbench.api.preflight import ServiceSpec, bounded_pairs
 
@@ -88,12 +88,6 @@ _DISTINCT_SIZES = Rule(
     "has the same size twice (1Ki and 1024 are the same): name each size once",
 )
 
-_REFINABLE = Rule(
-    "!has(self.runPolicy) || !has(self.runPolicy.refine)"
-    " || size(self.fileSizes) > 1 && size(self.servers.nodeClasses) > 1",
-    "runPolicy.refine measures between sizes where another server class comes ahead: name two of each at least",
-)
-
 _SET: dict[str, JsonValue] = {"x-kubernetes-list-type": "set"}
 _DEFAULT_STORAGE = Storage(empty_dir=EmptyDir())
 
@@ -174,7 +168,7 @@ class FileTransferBenchmark(Benchmark):
     SPEC_RULES: ClassVar[tuple[Rule, ...]] = (
         bounded_pairs("size(self.clients.nodeClasses)"),
         _BOUNDED_MATRIX,
-        _REFINABLE,
+        refinable("fileSizes"),
     )
 
     spec: FileTransferSpec

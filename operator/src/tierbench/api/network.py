@@ -8,7 +8,6 @@ from pydantic import Field, JsonValue
 from tierbench.api.benchmark import (
     BENCHMARK_COLUMNS,
     MAXIMUM_CASES,
-    NOT_REFINED,
     Access,
     Benchmark,
     BenchmarkSpec,
@@ -166,6 +165,11 @@ _BOUNDED_MATRIX = Rule(
     f"'the matrix has %d cases, at most {MAXIMUM_CASES} are allowed: "
     f"take levels out, or make several benchmarks'.format([{_CASES}])",
 )
+_NOT_REFINED = Rule(
+    "!has(self.runPolicy) || !has(self.runPolicy.refine)",
+    "runPolicy.refine is of FileTransferBenchmarks and BrokerBenchmarks alone: take it out, and name the levels that "
+    "are to be measured",
+)
 _SET: dict[str, JsonValue] = {"x-kubernetes-list-type": "set"}
 
 
@@ -253,7 +257,7 @@ class NetworkBenchmark(Benchmark):
         FITTING_TRIM,
         _FITTING_TIME,
         _BOUNDED_MATRIX,
-        NOT_REFINED,
+        _NOT_REFINED,
     )
 
     spec: NetworkSpec

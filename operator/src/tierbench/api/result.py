@@ -102,6 +102,11 @@ class ResultSpec(Model):
         default=None, description="Which cases it was measured with, trial by trial, if with any."
     )
     trials: int = Field(ge=1, description="Trials that count, once complete.")
+    passes: int = Field(
+        default=1,
+        ge=1,
+        description="Passes that they are shared among, as even as can be: between two of them other servers were up.",
+    )
     warmup: int = Field(default=0, ge=0, description="Trials before them that do not.")
     trim: Trim | None = Field(default=None, description="What is left out of its statistics, if anything is.")
 
@@ -206,7 +211,7 @@ class Display(Model):
 class ResultTrial(TrialFields):
     """A trial that is kept."""
 
-    attempt: int = Field(default=1, ge=1, description="Which client of the case ran it.")
+    attempt: int = Field(default=1, ge=1, description="Which client of the case in its pass ran it.")
     round_trip: Spread | None = Field(
         default=None, description="The trial's round trips: of messages through a broker, or of echo requests."
     )

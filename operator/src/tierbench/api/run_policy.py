@@ -17,6 +17,8 @@ _TIME_ZONE = matching(
     "is not the name of a time zone: write one of the IANA database, as in Europe/Berlin, or UTC",
 )
 MAXIMUM_REFINED: Final = 128
+REFINABLE: Final = frozenset({"fileSize", "payloadSize"})
+"""The factors of which a run may take levels in between."""
 ZONE_OF_SCHEDULE: Final = Rule("!has(self.timeZone) || has(self.schedule)", "timeZone goes with schedule: give both")
 
 
@@ -67,7 +69,8 @@ class RunPolicy(Model):
     refine: Refine | None = Field(
         default=None,
         description="Once all is measured, measures between the sizes where another server class comes ahead, again "
-        "and again at the middle, until it is known as closely as asked. Of file transfers; write {} for within 25 %.",
+        "and again at the middle, until it is known as closely as asked. Of sizes of files and payloads; write {} for "
+        "within 25 %.",
     )
     ttl_seconds: int | None = Field(
         default=None,

@@ -23,7 +23,8 @@ from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed
 from tierbench.domain.schedule import is_time
 from tierbench.domain.views import Problem
-from tierbench.workloads.plan import STANDALONE, Block, Case, Slot, Team, in_blocks, plan, refined
+from tierbench.results import record
+from tierbench.workloads.plan import STANDALONE, Block, Case, Factor, Slot, Team, in_blocks, plan, refined
 from tierbench.workloads.workload import NodeSize, Role, ServerSite
 
 
@@ -67,11 +68,11 @@ class Run:
         return max((item.round for item in self.status.refinements), default=0)
 
     @cached_property
-    def refinable(self) -> str:
-        """The factor of which levels in between may be measured; empty if there is none."""
+    def refinable(self) -> Factor | None:
+        """The factor of which levels in between may be measured, if there is one."""
         workload = self.observed.workload
         factors = (factor for slot in workload.slots() for factor in workload.factors(slot))
-        return next((factor.name for factor in factors if factor.refinable), "")
+        return next((factor for factor in factors if factor.refinable), None)
 
     @cached_property
     def due(self) -> tuple[Case, ...]:
@@ -93,13 +94,38 @@ class Run:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """All cases, as they run together and in order, once nodes are chosen."""
-        return in_blocks(self.cases, self.teams, self.spec.order, self.spec.repetitions)
+        """All cases, as they run together and in order, once nodes are chosen. A round of refinement goes on as the one
+        before has ended: it begins with servers that are up."""
+        before = self.refinement * self.passes
+        return in_blocks(self.cases, self.teams, self.spec.order, self.spec.repetitions, self.passes, before)
+
+    @property
+    def passes(self) -> int:
+        """How often the run goes over its servers; once where all are up at once."""
+        return 1 if len(self.teams) == 1 else min(self.spec.order.passes, self.spec.repetitions)
 
     @cached_property
     def due_blocks(self) -> tuple[Block, ...]:
-        """The blocks of which a case has not ended, in order."""
-        return tuple(block for block in self.blocks if not all(map(self.ended, block.cases)))
+        """The blocks that have not ended, in order. In the last pass their cases end with them."""
+        return tuple(block for block in self.blocks if self._is_due(block))
+
+    def _is_due(self, block: Block) -> bool:
+        """Before the last pass a block has ended once its trials are written and its client is deleted."""
+        cases = [case for case in block.cases if not self.ended(case)]
+        if block.last or not cases:
+            return bool(cases)
+        place = (self.status.number, block.cases[0].number, block.pass_number)
+        clients = (job for job in self.observed.jobs if (job.run, job.case, job.pass_number) == place)
+        return any(self._lacks(case, block.trials) for case in cases) or not all(job.deleting for job in clients)
+
+    def _lacks(self, case: Case, trials: range) -> bool:
+        result = self.result(case)
+        return result is None or any(trial in trials for trial in record.due(result.spec, result.status))
+
+    @property
+    def pass_number(self) -> int:
+        """Which pass is under way, from 1."""
+        return self.due_blocks[0].pass_number
 
     @cached_property
     def assignments(self) -> Mapping[str, NodeAssignment]:
@@ -222,7 +248,7 @@ class Run:
         if node_class is None:
             return Problem(reasons.NODE_CLASS_NOT_FOUND, f"NodeClass {class_name} was deleted during the run.")
         index = self.observed.workload.slots().index(slot)
-        name = self.observed.owner.server(self.status.number, index, self.refinement)
+        name = self.observed.owner.server(self.status.number, index, self._setup)
         return ServerSite(
             name=name,
             attached=self.observed.owner.attached(name),
@@ -237,10 +263,20 @@ class Run:
         )
 
     @property
+    def _setup(self) -> int:
+        """How often servers were set up before. A round of refinement begins with those that are up, unless it has to
+        prepare its own."""
+        prepared = self.refinable is not None and self.refinable.prepared
+        a_round = self.passes if prepared else self.passes - 1
+        return self.refinement * a_round + self.pass_number - 1
+
+    @property
     def _refined_levels(self) -> tuple[str, ...]:
-        """What the servers of the round of refinement that is under way have to serve."""
+        """What servers have to be prepared for in the round of refinement that is under way."""
+        if self.refinable is None or not self.refinable.prepared:
+            return ()
         current = (item for item in self.status.refinements if item.round == self.refinement)
-        return tuple(dict.fromkeys(item.levels[self.refinable] for item in current))
+        return tuple(dict.fromkeys(item.levels[self.refinable.name] for item in current))
 
     def _size(self, node: str) -> NodeSize:
         """What the node has; nothing is known of one that has left."""
@@ -268,6 +304,7 @@ class Run:
             service=self._service(case.server, self._size(str(server))),
             alternation=self._alternation(case),
             trials=self.spec.repetitions,
+            passes=self.passes,
             warmup=self.spec.warmup,
             trim=self.spec.trimmed,
         )

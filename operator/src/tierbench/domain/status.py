@@ -56,25 +56,30 @@ def cases_words(cases: Sequence[Case]) -> str:
 def _current(run: Run, cases: Sequence[Case]) -> CurrentCase:
     results = [result for case in cases if (result := run.result(case)) is not None]
     return CurrentCase(
-        name=cases_words(cases)[:_MAXIMUM_NAME],
+        name=(cases_words(cases) + _pass_words(run))[:_MAXIMUM_NAME],
         result=run.result_name(cases[0]),
         trials=sum(not trial.warmup for result in results for trial in result.status.trials),
         of=run.spec.repetitions * len(cases),
     )
 
 
+def _pass_words(run: Run) -> str:
+    return f", pass {run.pass_number} of {run.passes}" if run.passes > 1 else ""
+
+
 def remaining_seconds(run: Run) -> int | None:
-    """Time left: what the measured cases took for their weight, and the start of a client for each to come."""
-    weigh = run.observed.workload.weight
-    spent = weight = 0.0
+    """Time left: what the trials so far took for their weight, and the start of a client for each block to come."""
+    spent = weight = left = 0.0
     for case in run.cases:
-        result = run.result(case)
-        if result is None or result.status.phase is not ResultPhase.MEASURED:
-            continue
-        good = [trial for trial in result.status.trials if trial.outcome is Outcome.COMPLETED]
-        spent += sum(trial.duration_nanoseconds for trial in good) / 1e9
-        weight += weigh(case)
+        result, of_trial = run.result(case), run.observed.workload.weight(case) / run.spec.repetitions
+        trials = () if result is None else result.status.trials
+        measured = sum(not trial.warmup for trial in trials)
+        if not run.ended(case):
+            left += of_trial * (run.spec.repetitions - measured)
+        if result is not None and result.status.phase is not ResultPhase.FAILED:
+            good = [trial for trial in trials if trial.outcome is Outcome.COMPLETED]
+            spent += sum(trial.duration_nanoseconds for trial in good) / 1e9
+            weight += of_trial * measured
     if not weight:
         return None
-    left = sum(weigh(case) for case in run.due)
     return round(spent / weight * left + _START_SECONDS * len(run.due_blocks))

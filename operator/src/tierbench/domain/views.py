@@ -16,6 +16,7 @@ from tierbench.workloads.names import (
     LABEL_ATTEMPT,
     LABEL_CASE,
     LABEL_PART,
+    LABEL_PASS,
     LABEL_ROLE,
     LABEL_RUN,
     LABEL_SLOT,
@@ -74,6 +75,7 @@ class PodView:
     run: int
     slot: int
     case: int
+    pass_number: int
     attempt: int
     part: int
     node: str
@@ -94,6 +96,7 @@ class JobView:
     name: str
     run: int
     case: int
+    pass_number: int
     attempt: int
     part: int
     deleting: bool
@@ -148,6 +151,7 @@ def pod_view(raw: Raw) -> PodView:
         run=int(labels[LABEL_RUN]),
         slot=int(labels.get(LABEL_SLOT, -1)),
         case=int(labels.get(LABEL_CASE, 0)),
+        pass_number=int(labels.get(LABEL_PASS, 1)),
         attempt=int(labels.get(LABEL_ATTEMPT, 0)),
         part=int(labels.get(LABEL_PART, 0)),
         node=raw["spec"].get("nodeName", ""),
@@ -255,6 +259,7 @@ def job_view(raw: Raw) -> JobView:
         name=raw["metadata"]["name"],
         run=int(labels[LABEL_RUN]),
         case=int(labels[LABEL_CASE]),
+        pass_number=int(labels.get(LABEL_PASS, 1)),
         attempt=int(labels[LABEL_ATTEMPT]),
         part=int(labels[LABEL_PART]),
         deleting="deletionTimestamp" in raw["metadata"],

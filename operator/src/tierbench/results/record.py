@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from tierbench.api.contract import Distributions, Engine, Exchange, Histogram, Outcome, TrialFields, TrialLine
+from tierbench.api.passes import shares
 from tierbench.api.result import (
     Counts,
     Display,
@@ -85,7 +86,7 @@ def _summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
     if retries:
         statistics[RETRIES] = describe_rate(retries)
     status = status.model_copy(
-        update={"counts": _counts(status.trials), "statistics": statistics, "untrimmed": untrimmed}
+        update={"counts": _counts(spec, status.trials), "statistics": statistics, "untrimmed": untrimmed}
     )
     return status.model_copy(update={"display": _display(spec, status, "")})
 
@@ -94,7 +95,7 @@ def _statistics(trials: Sequence[ResultTrial]) -> dict[str, Statistic]:
     return {name: describe(numbers) for name, numbers in quantities(trials).items() if name != "retries"}
 
 
-def _counts(trials: Sequence[ResultTrial]) -> Counts:
+def _counts(spec: ResultSpec, trials: Sequence[ResultTrial]) -> Counts:
     counted = _counted(trials)
     transfers = [trial.transfer for trial in counted if trial.transfer is not None]
     exchanges = [trial.exchange for trial in counted if trial.exchange is not None]
@@ -108,8 +109,13 @@ def _counts(trials: Sequence[ResultTrial]) -> Counts:
         retry_causes={cause: number for cause, number in sorted(causes.items()) if number},
         errors=sum(one.errors for one in transfers) + sum(one.errors for one in exchanges),
         messages=_messages(exchanges) if exchanges else None,
-        interruptions=max([1, *(trial.attempt for trial in trials)]) - 1,
+        interruptions=sum(max(newest_attempt(trials, share) - 1, 0) for share in shares(spec.trials, spec.passes)),
     )
+
+
+def newest_attempt(trials: Iterable[ResultTrial], share: range) -> int:
+    """The newest client that ran trials of a pass; each pass counts from 1, and 0 is none."""
+    return max((trial.attempt for trial in _counted(trials) if trial.trial in share), default=0)
 
 
 def _messages(exchanges: Sequence[Exchange]) -> MessageCounts:

@@ -9,6 +9,7 @@ from tierbench.workloads.names import (
     LABEL_ATTEMPT,
     LABEL_CASE,
     LABEL_PART,
+    LABEL_PASS,
     LABEL_ROLE,
     LABEL_RUN,
     ROLE_CLIENT,
@@ -36,6 +37,7 @@ def client_job(
         LABEL_RUN: str(site.run),
         LABEL_ROLE: ROLE_CLIENT,
         LABEL_CASE: str(site.block),
+        LABEL_PASS: str(site.pass_number),
         LABEL_ATTEMPT: str(site.attempt),
         LABEL_PART: str(site.part.index),
     }

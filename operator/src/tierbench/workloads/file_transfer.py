@@ -45,7 +45,7 @@ class FileTransfer:
     def factors(self, slot: Slot) -> tuple[Factor, ...]:
         """File size, concurrency, cache state, TLS."""
         return (
-            Factor("fileSize", self.spec.file_sizes, refinable=True),
+            Factor("fileSize", self.spec.file_sizes, prepared=True),
             Factor("concurrency", tuple(str(number) for number in self.spec.concurrency)),
             Factor("cacheState", tuple(state.value for state in self.spec.cache_state)),
             Factor("tls", tuple(level.value for level in self.spec.tls)),

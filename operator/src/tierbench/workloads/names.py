@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from string import ascii_lowercase
 from typing import Any, Final
 
 from tierbench.api.benchmark_kinds import BENCHMARKS
@@ -15,6 +16,7 @@ LABEL_RUN: Final = f"{GROUP}/run"
 LABEL_ROLE: Final = f"{GROUP}/role"
 LABEL_SLOT: Final = f"{GROUP}/slot"
 LABEL_CASE: Final = f"{GROUP}/case"
+LABEL_PASS: Final = f"{GROUP}/pass"
 LABEL_ATTEMPT: Final = f"{GROUP}/attempt"
 LABEL_PART: Final = f"{GROUP}/part"
 ROLE_SERVER: Final = "server"
@@ -45,9 +47,10 @@ class Owner:
         """The labels that all children bear."""
         return {LABEL_KIND: self.kind, LABEL_BENCHMARK: self.name}
 
-    def server(self, run: int, slot_index: int, refinement: int = 0) -> str:
-        """The name of a slot's server pod, and of what belongs to it; each round of refinement has servers anew."""
-        return f"{self.prefix}-r{run}-s{slot_index + 1}" + (f"-{refinement}" if refinement else "")
+    def server(self, run: int, slot_index: int, setup: int = 0) -> str:
+        """The name of a slot's server pod, and of what belongs to it: another one each time that it is set up, for what
+        is being deleted must not be taken for what is new."""
+        return f"{self.prefix}-r{run}-s{slot_index + 1}" + (f"-{setup}" if setup else "")
 
     def attached(self, server: str) -> str:
         """The name of a server's Secret, ConfigMap and claim: those can be made and deleted, but not be seen, so their
@@ -58,9 +61,10 @@ class Owner:
         """The name of a case's BenchmarkResult."""
         return f"{self.prefix}-r{run}-c{case.number:03d}"
 
-    def job(self, run: int, case: Case, attempt: int, part: int) -> str:
-        """The name of the Job of a part of a case's client, parts counted from 0."""
-        return f"{self.result(run, case)}-a{attempt}" + (f"-p{part + 1}" if part else "")
+    def job(self, run: int, case: Case, pass_number: int, attempt: int, part: int) -> str:
+        """The name of the Job of a part of a case's client, parts counted from 0; a is the first pass, b the second."""
+        client = f"{ascii_lowercase[pass_number - 1]}{attempt}"
+        return f"{self.result(run, case)}-{client}" + (f"-p{part + 1}" if part else "")
 
     def metadata(self, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
         """The metadata of a child, with the owner reference that cleans it up."""

@@ -7,15 +7,24 @@ from random import Random
 from typing import Final
 
 from tierbench.api.benchmark import BenchmarkSpec, Order, OrderType
+from tierbench.api.passes import shares
+from tierbench.api.run_policy import REFINABLE
 
 
 @dataclass(frozen=True)
 class Factor:
-    """What a benchmark varies, and the values it takes. With `refinable` a run may take sizes in between, too."""
+    """What a benchmark varies, and the values it takes. With `prepared` a server is made ready for its levels
+    before it starts.
+    """
 
     name: str
     levels: tuple[str, ...]
-    refinable: bool = False
+    prepared: bool = False
+
+    @property
+    def refinable(self) -> bool:
+        """Whether a run may take levels in between, too."""
+        return self.name in REFINABLE
 
 
 STANDALONE: Final = "Standalone"
@@ -38,6 +47,10 @@ class Slot:
     def external(self) -> bool:
         """Whether the server is not ours."""
         return self.provider == EXTERNAL
+
+    def serves(self, levels: Mapping[str, str]) -> bool:
+        """Whether cases of these levels are measured with this server."""
+        return dict(self.levels).items() <= levels.items()
 
 
 @dataclass(frozen=True)
@@ -75,12 +88,12 @@ def refined(
     factors: Callable[[Slot], Sequence[Factor]],
     combinations: Iterable[tuple[str, Mapping[str, str]]],
 ) -> tuple[Case, ...]:
-    """Further cases than the `planned` ones: each combination of a client class and levels with every server."""
+    """Further cases than the `planned` ones: each combination of a client class and levels with every server of it."""
     found = (
         (slot, client_class, dict(slot.levels) | {factor.name: levels[factor.name] for factor in factors(slot)})
         for client_class, levels in combinations
         for slot in places
-        if dict(slot.levels).items() <= levels.items()
+        if slot.serves(levels)
     )
     return tuple(Case(number, *combination) for number, combination in enumerate(found, start=planned + 1))
 
@@ -101,10 +114,13 @@ Team = tuple[Slot, ...]
 @dataclass(frozen=True)
 class Block:
     """Cases that differ in nothing but where their server stands: their trials alternate. `team` are the servers that
-    are up meanwhile, those of blocks to come included."""
+    are up meanwhile, those of blocks to come included; `trials` are those of the pass that it is of, from 1."""
 
     team: Team
     cases: tuple[Case, ...]
+    trials: range
+    pass_number: int
+    last: bool
 
 
 @dataclass(frozen=True)
@@ -115,28 +131,33 @@ class Turn:
     trial: int
 
 
-def in_blocks(cases: Sequence[Case], teams: Sequence[Team], order: Order, repetitions: int) -> tuple[Block, ...]:
-    """The cases as they run: those of one team together, so that a server is deployed once."""
-    most = max(MOST_TRIALS // repetitions, 1)
-    grouped = [_blocks(team, cases, most) for team in teams]
+def in_blocks(
+    cases: Sequence[Case], teams: Sequence[Team], order: Order, repetitions: int, passes: int, before: int = 0
+) -> tuple[Block, ...]:
+    """The cases as they run: in each pass those of one team together, so that it deploys a server once. Every other
+    pass, counted with those `before`, takes the teams backwards (ABBA): a steady drift so falls on all alike."""
+    by_pass = shares(repetitions, passes)
+    most = max(MOST_TRIALS // len(by_pass[0]), 1)
+    grouped = [(team, _alike(team, cases, most)) for team in teams]
     if order.type is OrderType.RANDOM:
         random = Random(order.seed)  # noqa: S311 (an order, not a secret)
         random.shuffle(grouped)
-        for blocks in grouped:
-            random.shuffle(blocks)
-    return tuple(block for blocks in grouped for block in blocks)
+        for _, groups in grouped:
+            random.shuffle(groups)
+    return tuple(
+        Block(team, group, trials, number, last=number == passes)
+        for number, trials in enumerate(by_pass, start=1)
+        for team, groups in (grouped if (before + number) % 2 else reversed(grouped))
+        for group in groups
+    )
 
 
-def _blocks(team: Team, cases: Sequence[Case], most: int) -> list[Block]:
+def _alike(team: Team, cases: Sequence[Case], most: int) -> list[tuple[Case, ...]]:
     alike: dict[tuple[object, ...], list[Case]] = {}
     for case in cases:
         if case.server in team:
             alike.setdefault((case.client_class, *sorted(case.levels.items())), []).append(case)
-    return [
-        Block(team, tuple(found[start : start + most]))
-        for found in alike.values()
-        for start in range(0, len(found), most)
-    ]
+    return [tuple(found[start : start + most]) for found in alike.values() for start in range(0, len(found), most)]
 
 
 def schedule(block: Block, repetitions: int, seed: int, run: int) -> tuple[Turn, ...]:

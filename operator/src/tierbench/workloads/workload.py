@@ -39,7 +39,7 @@ class ServerSite:
     """Where a server is deployed. `name` is that of its pod and its Service, `attached` of what only they mount.
 
     `measured` are all nodes that the run measures on, `api_version` is that of another operator that brings it up.
-    `refined` are the levels of a refinement that it serves instead of the spec's.
+    `refined` are the levels of a refinement that it is prepared for instead of the spec's.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Part:
 @dataclass(frozen=True)
 class ClientSite:
     """Where and as what a part of a client runs, and the trials that it is to run, in order. `block` is the number of
-    the first case of its block."""
+    the first case of its block, `pass_number` that of the pass."""
 
     name: str
     run: int
@@ -100,6 +100,7 @@ class ClientSite:
     node_class: NodeClassSpec
     turns: Sequence[Turn]
     deadline_seconds: int
+    pass_number: int = 1
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 
+from tests.calibrate.__main__ import least, most
 from tests.calibrate.simulate import Point, contests, draw, run
 from tierbench.advice.inference.mixture import single
 from tierbench.advice.inference.verdict import Outcome, judge
@@ -46,6 +47,21 @@ def test_drift_over_a_run_changes_no_answer() -> None:
     for drift in (0.0, 0.10):
         found = run(Point(tau=0.0, ratios=(1.0, 1.15), levels=3, drift=drift), 20, 7)
         assert (found.right.hits, found.wrong.hits) == (20, 0)
+
+
+def test_a_true_difference_moves_what_is_known_and_nothing_else() -> None:
+    """So points that it alone tells apart are taken together."""
+    even, apart = (run(Point(levels=1, ratios=(1.0, ratio)), 120, 3) for ratio in (1.0, 1.05))
+    assert (even.workload_coverage, even.mistaken) == (apart.workload_coverage, apart.mistaken)
+    assert even.mistaken == even.called != apart.called
+    assert even.mistaken.hits > 0
+
+
+@pytest.mark.parametrize(("points", "lowest"), [(1, 0.2), (10, 0.1)])
+def test_the_lowest_of_many_points_may_be_lower_by_chance(points: int, lowest: float) -> None:
+    """Of ten coins none or one is up with 1.1 %, up to two with 5.5 %."""
+    assert least(0.5, 10, points) == lowest
+    assert most(0.5, 10, points) == 1 - lowest
 
 
 @pytest.mark.parametrize(

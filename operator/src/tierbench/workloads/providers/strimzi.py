@@ -56,7 +56,7 @@ _PROBES: Final = {
 
 @dataclass(frozen=True)
 class StrimziNames:
-    """What Strimzi's objects for a server are called: never the same for two runs, nor for two benchmarks of a name.
+    """What Strimzi's objects for a server are called: never the same for two servers, nor for two benchmarks of a name.
 
     Strimzi would take what has the name of something just deleted for that. Kafka, topic and user have one name.
     """
@@ -74,11 +74,15 @@ class StrimziNames:
         """The Secret with the CA of the broker's certificate."""
         return f"{self.kafka}-cluster-ca-cert"
 
+    def have(self, name: str) -> bool:
+        """Whether an object or a pod of this name is of the server."""
+        return name in (self.kafka, self.pool) or name.startswith(f"{self.kafka}-")
 
-def strimzi_names(owner: Owner, run: int, slot_index: int) -> StrimziNames:
-    """The names for a server. Short enough for Strimzi to add its own words, within the 63 characters of a label."""
-    number = hashlib.sha256(f"{owner.uid}/{run}/{slot_index}".encode()).hexdigest()[:8]
-    stem = owner.server(run, slot_index)[:_LONGEST_STEM].rstrip("-")
+
+def strimzi_names(owner: Owner, server: str) -> StrimziNames:
+    """By the name of the server. Short enough for Strimzi to add its own words, within the 63 characters of a label."""
+    number = hashlib.sha256(f"{owner.uid}/{server}".encode()).hexdigest()[:8]
+    stem = server[:_LONGEST_STEM].rstrip("-")
     return StrimziNames(f"{stem}-{number}", f"n-{number}")
 
 
@@ -96,7 +100,7 @@ def facts(asked: Asked, size: NodeSize) -> ServiceFacts:
 
 def credentials(asked: Asked, site: ServerSite) -> Credentials:
     """Strimzi makes its own certificates, and the user's name is that of an object."""
-    user = strimzi_names(asked.owner, site.run, site.slot_index).kafka
+    user = strimzi_names(asked.owner, site.name).kafka
     return Credentials(secret(asked.owner, site), certificate=False, account=True, username=user)
 
 
@@ -108,7 +112,7 @@ def _compute(options: Strimzi) -> dict[str, dict[str, str]]:
 def manifests(asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:
     """All of Strimzi's objects, the pool before its Kafka, or that would be refused; then the agent."""
     owner = asked.owner
-    names = strimzi_names(owner, site.run, site.slot_index)
+    names = strimzi_names(owner, site.name)
     bodies = {
         "KafkaNodePool": (names.pool, _pool(asked.kafka, site)),
         "Kafka": (names.kafka, _kafka(asked, site)),
@@ -124,7 +128,7 @@ def way(asked: Asked, server: RunningServer, tls: Tls) -> Way:
     site, listener = server.site, _PLAIN if tls is Tls.NONE else _TLS
     secrets = [secret_items(site.attached, *AGENT, *ACCOUNT)]
     if tls is not Tls.NONE:
-        authority = strimzi_names(asked.owner, site.run, site.slot_index).authority
+        authority = strimzi_names(asked.owner, site.name).authority
         secrets.append(secret_items(authority, "ca.crt"))
     return Way(server.listeners[listener], tuple(secrets))
 

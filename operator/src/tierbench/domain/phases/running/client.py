@@ -14,12 +14,13 @@ from tierbench.workloads.workload import Part, Workload
 
 @dataclass(frozen=True)
 class Client:
-    """Of cases of a workload that differ in nothing but their server. `known_attempts` are those that their results
-    tell of."""
+    """Of cases of a workload that differ in nothing but their server, in one pass. `known_attempts` are those that
+    their results tell of."""
 
     run: Run
     workload: Workload
     cases: tuple[Case, ...]
+    pass_number: int = 1
     known_attempts: int = 0
 
     @property
@@ -45,11 +46,12 @@ class Client:
         return tuple(sorted(mine, key=lambda pod: pod.attempt))
 
     def _is_mine(self, view: JobView | PodView) -> bool:
-        return (view.run, view.case) == (self.run.status.number, self.first.number)
+        mine = (self.run.status.number, self.first.number, self.pass_number)
+        return (view.run, view.case, view.pass_number) == mine
 
     @property
     def attempts(self) -> int:
-        """How many clients the cases have had."""
+        """How many clients the cases have had in this pass."""
         return max([self.known_attempts, *(job.attempt for job in self.jobs)])
 
     @cached_property
@@ -85,6 +87,6 @@ class Client:
         return tuple(DeleteJob(job.name) for job in self.jobs if not job.deleting)
 
     def delete_others(self) -> tuple[Action, ...]:
-        """Removes Jobs of blocks that have ended, or of other runs."""
+        """Removes Jobs of blocks that have ended, or of other passes and runs."""
         others = (job for job in self.run.observed.jobs if not self._is_mine(job))
         return tuple(DeleteJob(job.name) for job in others if not job.deleting)

@@ -1,4 +1,4 @@
-"""Concludes cases with what was measured: trials are written as they come, and Jobs go once all is written."""
+"""Ends passes, and in the last one cases: trials are written as they come, and Jobs go once all is written."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,19 +27,20 @@ _MAXIMUM_MESSAGE: Final = 1024
 
 @dataclass(frozen=True)
 class Measurement:
-    """A case that has not ended, and all that its clients have said of it so far."""
+    """A case that has not ended, and all that its clients have said of it so far. `share` are the pass's trials."""
 
     name: str
     case: Case
     spec: ResultSpec
+    share: range
     before: ResultStatus | None
     status: ResultStatus
     lines: tuple[TrialLine, ...] = ()
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """The numbers of the trials that are still to be run."""
-        return record.due(self.spec, self.status)
+        """The numbers of the trials that are still to be run in the pass."""
+        return tuple(number for number in record.due(self.spec, self.status) if number in self.share)
 
     def as_written(self) -> "Measurement":
         """Without what has come since."""
@@ -84,7 +85,10 @@ class Underway:
 
 
 def conclude(at: Underway, strays: tuple[Action, ...] = ()) -> Decision:
-    """Ends all cases with what was measured."""
+    """Ends the block. In the last pass its cases end with what was measured, before that they go on in the next one."""
+    if not at.block.last:
+        saved = (action for one in at.due for action in one.save_trace() or one.save())
+        return Decision(at.report(), (*saved, *strays, *at.client.delete()), wait_seconds=0)
     total, number = len(at.run.cases), len(at.run.cases) - len(at.run.due)
     ended = []
     for place, one in enumerate(at.due, start=number + 1):

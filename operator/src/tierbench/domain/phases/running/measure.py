@@ -16,7 +16,7 @@ from tierbench.domain.phases.running.start import start
 from tierbench.domain.run import Run
 from tierbench.domain.status import cases_words
 from tierbench.domain.views import Problem
-from tierbench.results.record import record
+from tierbench.results.record import newest_attempt, record
 from tierbench.workloads.plan import Block, Case, Slot, Turn, schedule
 from tierbench.workloads.workload import RunningServer
 
@@ -43,15 +43,15 @@ def measure(run: Run, block: Block, servers: Mapping[Slot, RunningServer]) -> De
 
 
 def _underway(run: Run, block: Block, servers: Mapping[Slot, RunningServer]) -> Underway:
-    client = Client(run, run.observed.workload, block.cases)
-    due = tuple(_measurement(run, client, case) for case in block.cases if not run.ended(case))
-    known = max((trial.attempt for one in due for trial in one.status.trials), default=0)
+    client = Client(run, run.observed.workload, block.cases, block.pass_number)
+    due = tuple(_measurement(client, block, case) for case in block.cases if not run.ended(case))
+    known = max((newest_attempt(one.status.trials, block.trials) for one in due), default=0)
     return Underway(block, replace(client, known_attempts=known), servers, due)
 
 
-def _measurement(run: Run, client: Client, case: Case) -> Measurement:
+def _measurement(client: Client, block: Block, case: Case) -> Measurement:
     """The case with every trial that its clients have printed; none is counted twice."""
-    result = run.result(case)
+    run, result = client.run, client.run.result(case)
     spec = run.result_spec(case) if result is None else result.spec
     status = ResultStatus() if result is None else result.status
     lines: list[TrialLine] = []
@@ -59,7 +59,7 @@ def _measurement(run: Run, client: Client, case: Case) -> Measurement:
         lines += trials
         status = record(spec, status, trials, attempt)
     before = None if result is None else result.status
-    return Measurement(run.result_name(case), case, spec, before, status, tuple(lines))
+    return Measurement(run.result_name(case), case, spec, block.trials, before, status, tuple(lines))
 
 
 def _turns(at: Underway) -> tuple[Turn, ...]:

@@ -1,6 +1,7 @@
 """Adds levels to a run that has measured all it was asked for: where another class comes ahead, the middle is next."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from tierbench.advice.bisection import Middle, middles
 from tierbench.advice.matrix import runs
@@ -10,14 +11,15 @@ from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, Event
 from tierbench.domain.run import Run
 from tierbench.domain.status import report
+from tierbench.workloads.plan import Factor
 
 
 def refine(run: Run) -> Decision | None:
     """The next round; None when every bracket is as narrow as asked, or can be no narrower."""
-    asked = run.spec.run_policy.refine
-    if asked is None or not run.refinable:
+    asked, factor = run.spec.run_policy.refine, run.refinable
+    if asked is None or factor is None:
         return None
-    added = _fitting(run, asked, _found(run, asked))
+    added = _fitting(run, asked, _found(run, asked, factor))
     if not added:
         return None
     number = run.refinement + 1
@@ -28,15 +30,20 @@ def refine(run: Run) -> Decision | None:
     return Decision(report(Run(run.observed, status, run.now), Phase.RUNNING), events=events, wait_seconds=0)
 
 
-def _found(run: Run, asked: Refine) -> tuple[Middle, ...]:
+def _found(run: Run, asked: Refine, factor: Factor) -> tuple[Middle, ...]:
     results = [result for case in run.cases if (result := run.result(case)) is not None]
     within = asked.within_percent / 100
-    return tuple(middle for found in runs(results) for middle in middles(found, run.refinable, within))
+    return tuple(middle for found in runs(results) for middle in middles(found, factor.name, within))
 
 
 def _fitting(run: Run, asked: Refine, found: Sequence[Middle]) -> Sequence[Middle]:
-    """As many as the bounds leave room for; each is measured with every server."""
-    servers = len(run.observed.workload.slots())
-    already = len(run.status.refinements) * servers
+    """As many as the bounds leave room for; each is measured with every server of its levels."""
+    slots = run.observed.workload.slots()
+
+    def cases(levels: Mapping[str, str]) -> int:
+        return sum(slot.serves(levels) for slot in slots)
+
+    already = sum(cases(one.levels) for one in run.status.refinements)
     room = min(asked.maximum_cases - already, MAXIMUM_CASES - len(run.cases))
-    return found[: max(room // servers, 0)]
+    totals = accumulate(cases(one.levels) for one in found)
+    return [one for one, total in zip(found, totals, strict=True) if total <= room]

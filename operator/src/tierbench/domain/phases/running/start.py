@@ -49,6 +49,7 @@ def _sites(
         if node_class is None:
             gone = f"NodeClass {part.node_class} was deleted during the run."
             return Problem(reasons.NODE_CLASS_NOT_FOUND, gone)
-        name = observed.owner.job(number, first, attempt, part.index)
-        sites.append(ClientSite(name, number, first.number, attempt, part, node, node_class.spec, turns, seconds))
+        name = observed.owner.job(number, first, client.pass_number, attempt, part.index)
+        place = (name, number, first.number, attempt, part, node, node_class.spec)
+        sites.append(ClientSite(*place, turns, seconds, client.pass_number))
     return tuple(sites)

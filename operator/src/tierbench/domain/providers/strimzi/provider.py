@@ -17,7 +17,7 @@ from tierbench.domain.run import Run
 from tierbench.domain.status import report
 from tierbench.domain.views import PodView, Problem
 from tierbench.workloads.plan import Case
-from tierbench.workloads.providers.strimzi import ARCHITECTURES, GROUP, KINDS, ROLE, strimzi_names
+from tierbench.workloads.providers.strimzi import ARCHITECTURES, GROUP, KINDS, ROLE, StrimziNames, strimzi_names
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload
 
 API: Final = ProviderApi(
@@ -85,7 +85,7 @@ def _lacking(run: Run, site: ServerSite) -> tuple[str, ...]:
     kinds = tuple(kind for kind in _ANSWERED if kind not in ready)
     pod = _broker(run, site)
     stands = pod is not None and pod.ready and not pod.deleting and pod.node == site.node
-    return kinds if stands else (*kinds, f"pod {_pod_name(run, site)}")
+    return kinds if stands else (*kinds, f"pod {_names(run, site).pod}")
 
 
 def _problem(run: Run, site: ServerSite) -> Problem | None:
@@ -95,7 +95,7 @@ def _problem(run: Run, site: ServerSite) -> Problem | None:
 
 def _pod_problem(run: Run, site: ServerSite) -> Problem | None:
     """Of the broker, and until all is ready of the operators of its topics and users."""
-    name, starting = _pod_name(run, site), _lacking(run, site)
+    name, starting = _names(run, site).pod, _lacking(run, site)
     for pod in _pods(run, site):
         found = pod.problem
         if found is None or not (pod.name == name or starting):
@@ -139,20 +139,16 @@ def _silence(run: Run, site: ServerSite) -> Problem | None:
 
 def remains(here: Surroundings, keep: Sequence[ServerSite]) -> bool:
     """Whether Strimzi has anything of another server still there: it would disturb what is measured."""
-    kept = _places(keep)
-    if any((item.run, item.slot) not in kept for item in _seen(here).objects):
-        return True
-    pods = (pod for pod in here.pods if pod.role == ROLE and (pod.run, pod.slot) not in kept)
-    return any(not out_of_reach(here, pod) for pod in pods)
+    pods = (pod for pod in here.pods if pod.role == ROLE and not _is_of(here, keep, pod.name))
+    return bool(_others(here, keep)) or any(not out_of_reach(here, pod) for pod in pods)
 
 
 def retire(here: Surroundings, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
     """Topics go first, while their operator lives, then users and Kafka, then the pools. A topic that hangs all the
     same is let go, or its namespace could never be deleted."""
-    kept, strimzi = _places(keep), _seen(here)
-    objects = [item for item in strimzi.objects if (item.run, item.slot) not in kept]
+    objects = _others(here, keep)
     going = next((found for kinds in _ORDER if (found := [item for item in objects if item.kind in kinds])), [])
-    api_version = f"{GROUP}/{strimzi.version}"
+    api_version = f"{GROUP}/{_seen(here).version}"
     topics = (item for item in going if item.kind == "KafkaTopic")
     hung = [item for item in topics if item.deleted is not None and now - item.deleted > _HUNG]
     return (
@@ -169,22 +165,27 @@ def _seen(here: Surroundings) -> Provided:
     return here.provided.get(GROUP, Provided())
 
 
-def _places(sites: Sequence[ServerSite]) -> set[tuple[int, int]]:
-    return {(site.run, site.slot_index) for site in sites}
+def _names(run: Run, site: ServerSite) -> StrimziNames:
+    return strimzi_names(run.observed.owner, site.name)
+
+
+def _is_of(here: Surroundings, sites: Sequence[ServerSite], name: str) -> bool:
+    return any(strimzi_names(here.owner, site.name).have(name) for site in sites)
+
+
+def _others(here: Surroundings, keep: Sequence[ServerSite]) -> list[ProvidedObject]:
+    """The objects of all servers but some."""
+    return [item for item in _seen(here).objects if not _is_of(here, keep, item.name)]
 
 
 def _mine(run: Run, site: ServerSite) -> tuple[ProvidedObject, ...]:
-    return _seen(run.observed).of(site.run, site.slot_index)
+    return tuple(item for item in _seen(run.observed).objects if _is_of(run.observed, [site], item.name))
 
 
 def _pods(run: Run, site: ServerSite) -> tuple[PodView, ...]:
     pods = run.observed.pods
-    return tuple(pod for pod in pods if pod.role == ROLE and (pod.run, pod.slot) in _places([site]))
-
-
-def _pod_name(run: Run, site: ServerSite) -> str:
-    return strimzi_names(run.observed.owner, site.run, site.slot_index).pod
+    return tuple(pod for pod in pods if pod.role == ROLE and _is_of(run.observed, [site], pod.name))
 
 
 def _broker(run: Run, site: ServerSite) -> PodView | None:
-    return next((pod for pod in _pods(run, site) if pod.name == _pod_name(run, site)), None)
+    return next((pod for pod in _pods(run, site) if pod.name == _names(run, site).pod), None)

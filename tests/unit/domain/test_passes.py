@@ -1,0 +1,307 @@
+"""Servers that cannot be up at once take turns in whole passes, forwards and backwards."""
+
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.domain.test_blocks import DriftingWorld, end_client, ratio, run_with, shared_node, until_printed
+from tests.unit.domain.test_decide import every_trial_once, measured_trials, nothing_left
+from tests.unit.domain.test_refine import CliffWorld, payload_world
+from tests.unit.domain.world import World, benchmark, broker_benchmark
+from tierbench.api.benchmark import Order, OrderType, Phase
+from tierbench.api.passes import shares
+from tierbench.api.result import ResultPhase
+from tierbench.domain import reasons
+from tierbench.domain.views import PodView, Problem
+from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
+from tierbench.workloads.plan import Case, Slot, in_blocks
+
+
+@dataclass
+class LingeringWorld(World):
+    """Jobs and their pods that are deleted stay for long."""
+
+    def step(self) -> None:
+        """What would go stays."""
+        jobs = {name: job for name, job in self.jobs.items() if job.deleting}
+        pods = {name: pod for name, pod in self.pods.items() if pod.deleting and pod.role == ROLE_CLIENT}
+        super().step()
+        self.jobs |= jobs
+        self.pods |= pods
+
+
+TWO_BROKERS: dict[str, Any] = {
+    "brokers": [{"name": "one", "mosquitto": {}}, {"name": "two", "mosquitto": {}}],
+    "clients": {"nodeClasses": ["user"]},
+    "payload": {"sizes": ["100"]},
+}
+
+
+def shared(passes: int = 2, **spec: Any) -> World:
+    """Both classes on one node: cases 1 and 2 with the one server, 3 and 4 with the other."""
+    world = World(benchmark(order={"passes": passes}, **spec))
+    shared_node(world)
+    return world
+
+
+def servers_in_turn(world: World) -> list[str]:
+    """Runs to the end; the names of the servers that were up, in order."""
+    seen: dict[str, None] = {}
+
+    def see(pod: PodView) -> None:
+        if pod.role == ROLE_SERVER:
+            seen[pod.name.rpartition("-r1-")[2]] = None
+
+    run_with(world, see)
+    return list(seen)
+
+
+def cases_in_turn(world: World) -> list[tuple[int, tuple[int, ...]]]:
+    """Cases, each with the trials of it that came in a row."""
+    turns = (tuple(map(int, turn.split(":"))) for _, turn in world.printed)
+    return [(case, tuple(trial for _, trial in found)) for case, found in groupby(turns, lambda turn: turn[0])]
+
+
+def test_the_second_pass_is_backwards_and_has_servers_of_its_own() -> None:
+    world = shared(repetitions=5)
+    assert servers_in_turn(world) == ["s1", "s2", "s2-1", "s1-1"]
+    first, second = (1, 2, 3), (4, 5)
+    forwards = [(case, first) for case in (1, 2, 3, 4)]
+    assert cases_in_turn(world) == [*forwards, (3, second), (4, second), (1, second), (2, second)]
+    assert world.benchmark.status.phase is Phase.COMPLETE
+    assert {result.spec.passes for result in world.results.values()} == {2}
+    assert nothing_left(world)
+
+
+def test_brokers_on_the_same_nodes_take_turns_and_their_nodes_alternate_in_each() -> None:
+    world = World(broker_benchmark(**TWO_BROKERS, repetitions=4))
+    assert servers_in_turn(world) == ["s1", "s3", "s2", "s4", "s2-1", "s4-1", "s1-1", "s3-1"]
+    alternations = [result.spec.alternation for _, result in sorted(world.results.items())]
+    assert [found and found.cases for found in alternations] == [(1, 3), (2, 4), (1, 3), (2, 4)]
+
+
+def test_servers_of_a_refinement_have_names_of_their_own_in_each_pass() -> None:
+    world = CliffWorld(benchmark(fileSizes=["1Mi", "64Mi"], runPolicy={"refine": {"withinPercent": 400}}))
+    shared_node(world)
+    found = servers_in_turn(world)
+    assert found[:8] == ["s1", "s2", "s2-1", "s1-1", "s1-2", "s2-2", "s2-3", "s1-3"]
+
+
+def test_a_round_of_refinement_begins_with_the_broker_that_is_up() -> None:
+    world = payload_world(runPolicy={"refine": {"withinPercent": 400}})
+    shared_node(world)
+    assert servers_in_turn(world)[:5] == ["s1", "s2", "s2-1", "s1-1", "s2-2"]
+
+
+@pytest.mark.parametrize(
+    ("passes", "repetitions", "expected"), [(1, 3, ["s1", "s2"]), (3, 1, ["s1", "s2"]), (10, 2, 4), (3, 30, 6)]
+)
+def test_there_are_no_more_passes_than_asked_for_or_than_repetitions(
+    passes: int, repetitions: int, expected: list[str] | int
+) -> None:
+    found = servers_in_turn(shared(passes, repetitions=repetitions))
+    assert (len(found) if isinstance(expected, int) else found) == expected
+
+
+def test_servers_that_are_up_at_once_have_one_pass() -> None:
+    world = World()
+    assert servers_in_turn(world) == ["s1", "s2"]
+    assert {result.spec.passes for result in world.results.values()} == {1}
+
+
+@pytest.mark.parametrize(("passes", "expected"), [(1, 1.049), (2, 1.0), (4, 1.0), (10, 1.0)])
+def test_a_drift_is_no_difference_of_servers_that_share_a_node(passes: int, expected: float) -> None:
+    """Both are equal. In one pass they seem to differ by half of the drift."""
+    world = DriftingWorld(benchmark(repetitions=20, order={"passes": passes}))
+    shared_node(world)
+    assert ratio(world) == pytest.approx(expected, abs=0.003)
+
+
+def test_a_result_grows_over_the_passes_and_is_concluded_once() -> None:
+    world = shared(repetitions=4)
+    until_printed(world, 9)
+    statuses = {name[-1]: result.status for name, result in sorted(world.results.items())}
+    assert {number: status.phase for number, status in statuses.items()} == dict.fromkeys("1234", ResultPhase.RUNNING)
+    assert [len(status.trials) for status in statuses.values()] == [2, 2, 2, 2]
+    status = world.benchmark.status
+    assert status.current is not None
+    assert (status.progress, status.current.name) == ("0/4", "1Mi, jetson to user, pass 2 of 2")
+    assert status.remaining_seconds is not None
+    assert 8 <= status.remaining_seconds <= 8 + 4 * 3
+    assert not [event for event in world.events if event.reason == reasons.CASE_MEASURED]
+    world.run()
+    assert len([event for event in world.events if event.reason == reasons.CASE_MEASURED]) == 4
+
+
+def test_a_new_pass_is_no_interruption_and_a_lost_client_is_one() -> None:
+    world = shared(repetitions=4)
+    until_printed(world, 13)
+    world.pass_()
+    (client,) = (pod for pod in world.pods.values() if pod.role == ROLE_CLIENT)
+    assert client.name == "ft-demo-r1-c001-b1"
+    world.kill_pod(client.name)
+    world.run()
+    interruptions = {name[-1]: result.status.counts.interruptions for name, result in world.results.items()}
+    assert interruptions == {"1": 1, "2": 0, "3": 0, "4": 0}
+    resumed = [
+        name[-1] for name, item in world.results.items() if any(n.reason == "Resumed" for n in item.status.facts)
+    ]
+    assert resumed == ["1"]
+
+
+def test_a_client_of_the_first_pass_that_is_slow_to_go_is_none_of_the_second() -> None:
+    world = LingeringWorld(benchmark(fileSizes=["1Mi"]))
+    shared_node(world)
+    until_printed(world, 6)
+    assert len(world.jobs) == 4
+    assert [(name[-2:], turn) for name, turn in world.printed[4:]] == [("b1", "2:3"), ("b1", "1:3")]
+
+
+def test_each_pass_has_three_clients_to_lose() -> None:
+    """Two are lost in each: four, and nothing is given up."""
+    world = shared(repetitions=6)
+
+    def lose(pod: PodView) -> None:
+        if pod.role == ROLE_CLIENT and pod.case == 1 and pod.attempt < 3 and world.logs.get(pod.uid):
+            world.pass_()
+            world.kill_pod(pod.name)
+
+    run_with(world, lose)
+    assert {result.status.phase for result in world.results.values()} == {ResultPhase.MEASURED}
+    assert world.results["ft-demo-r1-c001"].status.counts.interruptions == 4
+
+
+def test_a_case_that_fails_in_a_pass_has_no_further_one() -> None:
+    world = shared(repetitions=4)
+
+    def blame(pod: PodView) -> None:
+        first = pod.role == ROLE_CLIENT and (pod.case, pod.pass_number) == (1, 1) and not pod.terminated
+        if first and len(world.logs.get(pod.uid, "").splitlines()) == 1:
+            end_client(world, pod, 1, {"reason": "AgentUnreachable", "message": "no answer"})
+
+    run_with(world, blame)
+    first = world.results["ft-demo-r1-c001"].status
+    assert (first.phase, [trial.trial for trial in first.trials]) == (ResultPhase.MEASURED, [1])
+    assert first.missing is not None
+    assert (first.missing.trials, first.missing.reason) == (3, "AgentUnreachable")
+    assert [len(result.status.trials) for _, result in sorted(world.results.items())] == [1, 4, 4, 4]
+    assert nothing_left(world)
+
+
+def test_a_server_that_does_not_come_up_again_takes_its_cases_and_no_others() -> None:
+    world = shared(repetitions=4)
+
+    def refuse(pod: PodView) -> None:
+        if pod.name == "ft-demo-r1-s1-1" and not pod.deleting:
+            world.pods[pod.name] = replace(pod, ready=False, problem=Problem("InsufficientStorage", "1Gi is free"))
+
+    run_with(world, refuse)
+    found = {name[-1]: (item.status.reason, len(item.status.trials)) for name, item in world.results.items()}
+    lost, whole = ("InsufficientStorage", 2), ("", 4)
+    assert found == {"1": lost, "2": lost, "3": whole, "4": whole}
+    assert nothing_left(world)
+
+
+def test_the_next_server_comes_once_the_client_is_done() -> None:
+    world = shared(repetitions=4)
+
+    def look(pod: PodView) -> None:
+        if pod.role == ROLE_SERVER and not pod.deleting:
+            cases = {job.case for job in world.jobs.values() if not job.deleting}
+            assert cases <= {2 * pod.slot + 1, 2 * pod.slot + 2}
+
+    run_with(world, look)
+    assert world.benchmark.status.phase is Phase.COMPLETE
+
+
+def test_suspended_between_two_passes_it_goes_on_with_the_second() -> None:
+    world = shared()
+    until_printed(world, 8)
+    world.pass_()
+    world.change_spec(suspend=True)
+    world.run()
+    assert nothing_left(world)
+    assert len(measured_trials(world)) == 8
+    world.change_spec(suspend=False)
+    world.run()
+    assert measured_trials(world) == every_trial_once(world)
+    assert len(world.printed) == 12
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_killed_at_any_write_every_pass_is_counted_once(data: st.DataObject) -> None:
+    passes, repetitions = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4))
+    world = shared(passes, repetitions=repetitions, fileSizes=["1Mi"])
+    for _ in range(600):
+        if not world.due:
+            break
+        wait = world.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 6)))).wait_seconds
+        if wait > 0 or data.draw(st.booleans()):
+            world.step()
+    world.run()
+    trials = range(1, repetitions + 1)
+    assert measured_trials(world) == [(f"ft-demo-r1-c{case:03d}", trial) for case in (1, 2) for trial in trials]
+    assert len(world.printed) == len(set(world.printed)) == 2 * repetitions, "a trial was run twice"
+    assert {result.status.counts.interruptions for result in world.results.values()} == {0}
+    assert nothing_left(world)
+
+
+@settings(max_examples=50)
+@given(st.data())
+def test_pods_killed_at_any_time_lose_no_trial_of_a_pass(data: st.DataObject) -> None:
+    world = shared()
+    kills = data.draw(st.lists(st.integers(0, 100), max_size=2, unique=True))
+    for tick in range(900):
+        if not world.due:
+            break
+        if world.pass_().wait_seconds > 0:
+            world.step()
+        if tick in kills and world.pods:
+            world.kill_pod(data.draw(st.sampled_from(sorted(world.pods))))
+    assert world.benchmark.status.phase is Phase.COMPLETE
+    assert measured_trials(world) == every_trial_once(world)
+    assert nothing_left(world)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Any:
+    """Cases, teams, an order, repetitions and passes."""
+    sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+    teams = [tuple(Slot(f"class{place}", ordinal) for ordinal in range(size)) for place, size in enumerate(sizes)]
+    levels = draw(st.integers(1, 4))
+    combinations = [(slot, level) for team in teams for slot in team for level in range(levels)]
+    cases = [Case(number, slot, "user", {"level": str(level)}) for number, (slot, level) in enumerate(combinations, 1)]
+    repetitions = draw(st.integers(1, 30))
+    order = Order(type=draw(st.sampled_from(OrderType)), seed=draw(st.integers(0, 9)))
+    return cases, teams, order, repetitions, draw(st.integers(1, min(repetitions, 10)))
+
+
+@given(plans())
+def test_every_trial_of_every_case_is_in_one_block_and_teams_go_to_and_fro(plan: Any) -> None:
+    cases, teams, _, repetitions, passes = plan
+    blocks = in_blocks(*plan)
+    found = sorted((case.number, trial) for block in blocks for case in block.cases for trial in block.trials)
+    assert found == [(case.number, trial) for case in cases for trial in range(1, repetitions + 1)]
+    by_pass = [[block for block in blocks if block.pass_number == number] for number in range(1, passes + 1)]
+    assert [block for found in by_pass for block in found] == list(blocks)
+    assert {block.last for block in by_pass[-1]} == {True}
+    assert not any(block.last for found in by_pass[:-1] for block in found)
+    orders = [[team for team, _ in groupby(block.team for block in found)] for found in by_pass]
+    assert all(len(order) == len(teams) for order in orders)
+    assert all(after == before[::-1] for before, after in pairwise(orders))
+    within = [[block.cases for block in found if block.team == teams[0]] for found in by_pass]
+    assert all(cases == within[0] for cases in within)
+
+
+@given(st.integers(1, 30), st.integers(1, 10))
+def test_shares_are_as_even_as_can_be(trials: int, passes: int) -> None:
+    found = shares(trials, passes)
+    assert [trial for share in found for trial in share] == list(range(1, trials + 1))
+    lengths = [len(share) for share in found]
+    assert (len(lengths), max(lengths)) == (passes, lengths[0])
+    assert max(lengths) - min(lengths) <= 1
