@@ -15,6 +15,7 @@ NODE_PORTS = {
     "metadata": {"name": "nb-demo-r1-s1", "namespace": "default"},
     "spec": {"ports": [{"name": "iperf3-1", "nodePort": 30123}, {"name": "iperf3-1-udp", "nodePort": 30123}]},
 }
+EXTERNAL = {"external": {"address": "iperf.example.com:5201"}}
 
 
 def workload(**spec: Any) -> NetworkWorkload:
@@ -36,15 +37,13 @@ def server(**spec: Any) -> dict[str, list[Manifest]]:
 def jobs(**spec: Any) -> list[Manifest]:
     given = workload(**spec)
     case = plan(given.spec, given.slots(), given.factors)[0]
-    running = RunningServer(site_of(given), "10.0.0.5", "192.0.2.7", NODE_PORTS, {"spec": {"clusterIP": "10.96.0.9"}})
+    site, services = site_of(given), {} if case.server.external else NODE_PORTS
+    running = RunningServer(site, "10.0.0.5", "192.0.2.7", services, {"spec": {"clusterIP": "10.96.0.9"}})
     turns = (Turn(case.number, 2), Turn(case.number, 3))
     sites = [
         ClientSite(f"job-{part.index}", 1, case.number, 2, part, "u1", CLASS, turns, 600) for part in given.parts(case)
     ]
     return [given.client(site, [Target(case, running, 60)]) for site in sites]
-
-
-EXTERNAL = {"external": {"address": "iperf.example.com:5201"}}
 
 
 def job(**spec: Any) -> Manifest:
@@ -125,9 +124,10 @@ def test_clients_at_once_have_a_server_and_a_port_each_and_meet() -> None:
     assert containers[-1]["args"][containers[-1]["args"].index("--ports") + 1] == "5201,5202,5203,5204"
 
 
-def test_an_external_server_is_met_where_it_is_and_no_agent_is_asked() -> None:
+@pytest.mark.parametrize("access", ["PodIP", "NodePort"])
+def test_an_external_server_is_met_where_it_is_and_no_agent_is_asked(access: str) -> None:
     given = workload(servers=EXTERNAL)
-    words = arguments(job(servers=EXTERNAL))
+    words = arguments(job(servers=EXTERNAL, access=access))
     assert words["server"] == "iperf.example.com:5201"
     assert not {"agent", "agent-token-file", "ping-host"} & set(words)
     assert [item["kind"] for item in given.server(site_of(given))] == ["Service", "Pod"]

@@ -19,9 +19,9 @@ PING_SYSCTL: Final = {"name": "net.ipv4.ping_group_range", "value": f"{NONROOT} 
 
 def arguments(spec: NetworkSpec, parts: int, site: ClientSite, targets: Sequence[Target]) -> list[str]:
     """The command line of the engine of one of so many parts."""
-    part, levels, external = site.part.index, targets[0].case.levels, targets[0].case.server.external
+    part, levels = site.part.index, targets[0].case.levels
     options: dict[str, Any] = {
-        "server": [_address(spec, part, target) for target in targets],
+        **_ends(spec, part, targets),
         "protocol": levels["protocol"],
         "direction": levels["direction"],
         "streams": levels["streams"],
@@ -35,10 +35,8 @@ def arguments(spec: NetworkSpec, parts: int, site: ClientSite, targets: Sequence
         "parts": parts,
         **series_options(site, spec.warmup, targets),
     }
-    if external:  # ping goes where iperf3 does, and the agent is not beside the server
-        options = {name: value for name, value in options.items() if not name.startswith("agent")}
-    else:
-        options["ping-host"] = [_ping_host(spec.access, target.server) for target in targets]
+    if targets[0].case.server.external:  # nobody is beside it
+        del options["agent"], options["agent-token-file"]
     if spec.udp is not None:
         options["kilobits-per-second"] = spec.udp.kilobits_per_second
     if CONGESTION_CONTROL in levels:
@@ -46,11 +44,15 @@ def arguments(spec: NetworkSpec, parts: int, site: ClientSite, targets: Sequence
     return ["network", *flags(options)]
 
 
-def _address(spec: NetworkSpec, part: int, target: Target) -> str:
+def _ends(spec: NetworkSpec, part: int, targets: Sequence[Target]) -> dict[str, list[str]]:
+    """Where iperf3 goes, and ping if that is elsewhere."""
     external = spec.servers.external
-    if external is not None and target.case.server.external:
-        return external.address
-    return address(spec.access, target.server, port_name(part), port(part))
+    if external is not None and targets[0].case.server.external:
+        return {"server": [external.address]}
+    return {
+        "server": [address(spec.access, target.server, port_name(part), port(part)) for target in targets],
+        "ping-host": [_ping_host(spec.access, target.server) for target in targets],
+    }
 
 
 def _ping_host(access: Access, server: RunningServer) -> str:
