@@ -52,6 +52,7 @@ OTHER_VALUES: dict[str, Any] = {
 }
 OPTIONAL: dict[str, tuple[Json, Json]] = {
     "udp": ({"kilobitsPerSecond": 1000}, {"kilobitsPerSecond": 2000}),
+    "tcp": ({"congestionControl": ["cubic"]}, {"congestionControl": ["reno"]}),
     "preflight": ({"durationSeconds": 1}, {"durationSeconds": 2}),
 }
 FIELDS = [

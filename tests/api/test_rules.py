@@ -33,6 +33,9 @@ IN_ITS_OWN_TEST = {
     (FileTransferBenchmark, "spec", "preflight cannot be changed once created"),
     (BrokerBenchmark, "spec", "preflight cannot be changed once created"),
     (NetworkBenchmark, "spec", "the matrix has more than 1000 cases"),
+    (NetworkBenchmark, "spec", "tcp.congestionControl is of TCP alone"),
+    (NetworkBenchmark, "spec", "an external server serves one client at a time"),
+    (NetworkBenchmark, "spec", "tcp cannot be changed once created"),
     (NetworkBenchmark, "spec", "udp cannot be changed once created"),
     (BenchmarkResult, "", "a result that is Measured or Failed cannot be changed"),
     (BenchmarkResult, "spec", "the spec of a result cannot be changed"),
@@ -124,6 +127,7 @@ HEAP, BATCH_SIZES = "spec.brokers[].kafka.heap", "spec.kafka.batchSizes"
 NO_SECRET = "is not the name of a Secret"
 STRIMZI = "spec.brokers[].kafka.strimzi"
 BROKER_CLAIM, BROKER_COMPUTE = f"{STRIMZI}.persistentVolumeClaim", f"{STRIMZI}.resources"
+OUTSIDE = {"address": "iperf.example.com:5201"}
 NO_CPU = "is not an amount of CPU: write cores or thousandths of one"
 
 
@@ -274,6 +278,15 @@ ROWS = (
     Row(NETWORKS, "metadata.name", "n" * 41, "", "metadata.name is longer than 40 characters: choose a shorter one"),
     Row(NETWORKS, "metadata.name", "wifi.home", "", "metadata.name has a dot: write a hyphen instead"),
     Row(NETWORKS, "spec.servers.nodeClasses", ["Cloud"], "spec.servers.nodeClasses[]", NO_CLASS),
+    Row(NETWORKS, "spec.servers", {}, "spec.servers", "names no server: give nodeClasses, for example [cloud]"),
+    Row(NETWORKS, "spec.servers.external", {"address": "iperf"}, "spec.servers.external.address", "is not an address"),
+    Row(
+        NETWORKS,
+        "spec.tcp",
+        {"congestionControl": ["Cubic"]},
+        "spec.tcp.congestionControl[]",
+        "is not the name of an algorithm: see `sysctl net.ipv4.tcp_allowed_congestion_control`",
+    ),
     Row(NETWORKS, "spec.clients.nodeClasses", ["user-"], "spec.clients.nodeClasses[]", NO_CLASS),
     Row(NETWORKS, "spec.clients.nodesPerClass", 2, "spec.clients", "nodesPerClass is how many nodes of each class"),
     Row(
@@ -391,6 +404,33 @@ def test_too_many_network_cases_are_refused_with_their_number(server: ApiServer,
     create(server, NETWORKS, changed(body, "spec.servers.nodesPerClass", 13))
     with pytest.raises(RefusedError, match="the matrix has 1008 cases, at most 1000 are allowed: take levels out"):
         create(server, NETWORKS, changed(body, "spec.servers.nodesPerClass", 14))
+
+
+def test_levels_of_congestion_control_and_an_external_server_count_as_cases(server: ApiServer, name: str) -> None:
+    body = changed(smallest(NETWORKS, name), "spec.streams", list(range(1, 9)))
+    body = changed(body, "spec.directions", ["Upload", "Download", "Both"])
+    body = changed(body, "spec.tcp", {"congestionControl": [f"a{number}" for number in range(8)]})
+    body = changed(body, "spec.servers.nodesPerClass", 5)
+    create(server, NETWORKS, changed(body, "metadata.name", f"{name}-good"))
+    with pytest.raises(RefusedError, match="the matrix has 1152 cases, at most 1000 are allowed"):
+        create(server, NETWORKS, changed(body, "spec.servers.external", OUTSIDE))
+
+
+def test_congestion_control_is_of_tcp_alone(server: ApiServer, name: str) -> None:
+    body = changed(smallest(NETWORKS, name), "spec.tcp", {"congestionControl": ["cubic", "bbr"]})
+    create(server, NETWORKS, changed(body, "metadata.name", f"{name}-good"))
+    body = changed(body, "spec.udp", {"kilobitsPerSecond": 1000})
+    with pytest.raises(RefusedError, match=r"tcp\.congestionControl is of TCP alone: write protocols: \[TCP\]"):
+        create(server, NETWORKS, changed(body, "spec.protocols", ["TCP", "UDP"]))
+
+
+def test_an_external_server_serves_one_client_at_a_time(server: ApiServer, name: str) -> None:
+    body = changed(smallest(NETWORKS, name), "spec.servers", {"external": OUTSIDE})
+    create(server, NETWORKS, changed(body, "metadata.name", f"{name}-good"))
+    with pytest.raises(
+        RefusedError, match=r"an external server serves one client at a time: take clients\.simultaneous"
+    ):
+        create(server, NETWORKS, changed(body, "spec.clients.simultaneous", True))
 
 
 @pytest.mark.parametrize(

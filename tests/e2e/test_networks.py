@@ -9,7 +9,7 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running, assert_nothing_left, network
-from tests.e2e.kubectl import Kubectl
+from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import pids
 
 # Of a 1500-byte packet in an Ethernet frame: without IPv4, TCP and timestamps.
@@ -53,6 +53,45 @@ def test_tcp_finds_the_rate_of_the_link_each_way(kubectl: Kubectl, cluster: Clus
         trace = kubectl.get("benchmarktrace", result["metadata"]["name"])
         side = "Client" if "upload" in trial["network"] else "Server"
         assert [(one["trial"], one["side"]) for one in trace["status"]["traces"]] == [(1, side), (2, side), (3, side)]
+
+
+def test_a_server_outside_is_measured_without_an_agent(kubectl: Kubectl) -> None:
+    """One that no benchmark has made. Every kernel allows reno."""
+    pod = {
+        "nodeSelector": {"hw": "cloud"},
+        "containers": [
+            {
+                "name": "iperf3",
+                "image": "ghcr.io/tierbench/network:dev",
+                "imagePullPolicy": "Never",
+                "command": ["iperf3", "--server"],
+                "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+            }
+        ],
+        "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory"}}],
+        "terminationGracePeriodSeconds": 1,
+    }
+    kubectl.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "outside"}, "spec": pod})
+    address = wait_for("iperf3 runs", lambda: running_at(kubectl.get("pod", "outside")), 90)
+    outside = {"external": {"address": f"{address}:5201"}}
+    results = run(kubectl, servers=outside, tcp={"congestionControl": ["reno"]})
+    assert [result["spec"]["levels"]["direction"] for result in results] == ["Upload", "Download"]
+    for result in results:
+        status = result["status"]
+        assert (result["spec"]["server"]["nodeClass"], result["spec"]["server"].get("node", "")) == ("external", "")
+        assert status["phase"] == "Measured", status
+        assert "ServerNotObserved" not in [note["reason"] for note in status["invalid"]]
+        assert mean(result, "sentBitsPerSecond") > 0.9 * mean(result, "throughputBitsPerSecond") > 0
+        assert mean(result, "pingNanoseconds") > 0
+        for trial in status["trials"]:
+            assert "server" not in trial
+            assert trial["client"]["computer"]["congestionControl"] == "reno"
+
+
+def running_at(pod: dict[str, Any]) -> str:
+    """The address of a pod that runs; else nothing."""
+    status = pod["status"]
+    return str(status.get("podIP", "")) if status.get("phase") == "Running" else ""
 
 
 def test_udp_both_ways_at_once_by_the_nodes_port(kubectl: Kubectl) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.domain.world import World, broker_benchmark, node
+from tests.unit.domain.world import World, broker_benchmark, network_benchmark, node
 from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
@@ -122,6 +122,19 @@ def test_external_broker_needs_no_server_class() -> None:
     assert {result.spec.server.node_class for result in world.results.values()} == {"external"}
     urls = {word for manifest in world.manifests.values() for word in container_arguments(manifest) if "--url" in word}
     assert urls == {"--url=mqtt://broker.example.com:1883"}
+
+
+def test_an_external_server_of_a_network_is_measured_beside_the_clusters() -> None:
+    servers = {"nodeClasses": ["cloud"], "external": {"address": "iperf.example.com:5201"}}
+    world = World(network_benchmark(servers=servers, directions=["Upload"]))
+    world.run()
+    assert world.benchmark.status.phase is Phase.COMPLETE
+    kept = {result.spec.server.node_class: result for result in world.results.values()}
+    assert set(kept) == {"cloud", "external"}
+    assert (kept["external"].spec.server.node, kept["external"].spec.alternation) == ("", None)
+    alone = World(network_benchmark(servers={"external": servers["external"]}))
+    alone.run()
+    assert alone.benchmark.status.phase is Phase.COMPLETE
 
 
 def container_arguments(manifest: Manifest) -> list[str]:

@@ -16,7 +16,9 @@ KAFKA = {"broker": "kafka", "codec": "Lz4", "partitions": "4", "lingerMillisecon
 def raw_result(case: int = 1, **levels: str) -> dict[str, Any]:
     """A result as the API server gives it."""
     batches = {"batches": 10, "batchBytes": 500_000} if levels else {}
-    status = measured(line(1, **batches), line(2, received=990, lost=10, tlsNanoseconds=2_000_000, **batches))
+    wire = {"wireSentBytes": 1_650_000, "wireReceivedBytes": 1_650_000, "sessionNanoseconds": 11 * 10**8}
+    more = batches | wire
+    status = measured(line(1, **more), line(2, received=990, lost=10, tlsNanoseconds=2_000_000, **more))
     metadata = {"name": f"bb-demo-r1-c{case:03d}", "namespace": "ns"}
     return {"metadata": metadata, "spec": spec(2, **levels).to_json(), "status": status.to_json()}
 
@@ -42,6 +44,8 @@ async def test_a_broker_as_prometheus_reads_it() -> None:
     assert one(found, "tierbench_broker_round_trip_seconds_count", **labels) == 8
     assert one(found, "tierbench_broker_round_trip_seconds_bucket", le="0.000244140625", **labels) == 2
     assert one(found, "tierbench_broker_tls_handshake_seconds", **labels) == 0.001
+    assert one(found, "tierbench_broker_wire_bytes", **labels) == 3_300_000
+    assert one(found, "tierbench_broker_wire_throughput_bytes_per_second", **labels) == 3_000_000
     assert one(found, "tierbench_broker_cpu_ratio", **labels) == 0.1
 
 

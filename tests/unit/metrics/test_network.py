@@ -28,12 +28,13 @@ def raw_result(*trials: tuple[TrialLine, ...], **levels: str) -> dict[str, Any]:
 
 
 def raw_results() -> list[dict[str, Any]]:
-    """TCP both ways, UDP, and clients at once."""
+    """TCP both ways, UDP, congestion control that was asked for, and clients at once."""
     ways: dict[str, Any] = {"upload": flow(40, retransmits=2, tcp=TCP), "download": flow(50, retransmits=3)}
     udp: dict[str, Any] = flow(9, packets=1000, lostPackets=100, outOfOrderPackets=3, jitterNanoseconds=250_000)
     return [
         raw_result((line(1, **ways),), (line(2, **ways),), direction="Both"),
         raw_result((line(1, upload=udp),), (line(2, upload=udp),), protocol="UDP"),
+        raw_result((line(1),), (line(2),), congestionControl="bbr"),
         raw_result(*((shared(number, 60), shared(number, 30), shared(number, 10)) for number in (1, 2)), streams="4"),
     ]
 
@@ -56,6 +57,7 @@ async def test_a_network_as_prometheus_reads_it() -> None:
     assert one(found, "tierbench_network_throughput_bits_per_second", **tcp) == 90e6
     assert one(found, "tierbench_network_untrimmed_throughput_bits_per_second", **tcp) == 90e6
     assert one(found, "tierbench_network_download_bits_per_second", **tcp) == 50e6
+    assert one(found, "tierbench_network_sent_bits_per_second", **tcp) == 92e6
     assert one(found, "tierbench_network_tcp_retransmits", **tcp) == 5
     assert one(found, "tierbench_network_tcp_not_open_ratio", **tcp) == 0.25
     assert one(found, "tierbench_network_ping_seconds_count", **tcp) == 6
@@ -65,6 +67,7 @@ async def test_a_network_as_prometheus_reads_it() -> None:
     udp = {"protocol": "UDP", "direction": "Upload"}
     assert one(found, "tierbench_network_udp_lost_ratio", **udp) == 0.1
     assert one(found, "tierbench_network_udp_jitter_seconds", **udp) == 0.00025
+    assert one(found, "tierbench_network_throughput_bits_per_second", congestion_control="bbr") == 90e6
     networks = {"access_network": "ethernet", "client_access_network": "5g-sa"}
     assert one(found, "tierbench_result_info", **networks, **tcp) == 1
     several = {"streams": "4"}

@@ -36,7 +36,14 @@ def spec(trials: int = 3, trim: dict[str, int] | None = None, **levels: str) -> 
 def flow(megabits: float = 90, **fields: Any) -> dict[str, Any]:
     """What went one way in ten seconds."""
     sent = round(megabits * 1.25e6)
-    return {"bitsPerSecond": round(megabits * 1e6), "receivedBytes": sent, "sentBytes": sent, **fields}
+    rate = round(megabits * 1e6)
+    return {
+        "bitsPerSecond": rate,
+        "sentBitsPerSecond": rate + 10**6,
+        "receivedBytes": sent,
+        "sentBytes": sent,
+        **fields,
+    }
 
 
 def line(

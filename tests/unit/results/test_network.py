@@ -2,8 +2,11 @@
 
 import pytest
 
-from tests.unit.results.network import flow, line, measured
-from tierbench.api.result import ResultStatus
+from tests.unit.results.network import flow, line, measured, spec
+from tests.unit.results.test_record import NOW
+from tierbench.api.result import ResultSpec, ResultStatus
+from tierbench.results.record import conclude, record
+from tierbench.results.units import title
 
 
 def mean(status: ResultStatus, quantity: str) -> int:
@@ -29,10 +32,31 @@ def test_tcp_in_the_units_that_names_end_with() -> None:
     assert status.distributions.ping.count == 9
 
 
+def test_what_senders_sent_is_beside_what_receivers_got() -> None:
+    upload, download = flow(40, sentBitsPerSecond=41_000_000), flow(50, sentBitsPerSecond=53_000_000)
+    status = measured(line(1, upload=upload, download=download), direction="Both")
+    assert mean(status, "sentBitsPerSecond") == 94_000_000
+    assert title("sentBitsPerSecond") == "Sent"
+    untold = flow(40)
+    del untold["sentBitsPerSecond"]
+    assert "sentBitsPerSecond" not in measured(line(1, upload=untold)).statistics
+
+
+def test_of_an_external_server_nothing_is_seen_and_nothing_amiss() -> None:
+    """It has no node, so that what an agent saw is of another."""
+    body = spec(1).to_json() | {"server": {"nodeClass": "external"}}
+    wanted = ResultSpec.model_validate(body)
+    status = conclude(wanted, record(wanted, ResultStatus(), [line(1)], 1), NOW, None)
+    assert status.trials[0].server is None
+    assert not {"iperf3CpuPartsPerMillion", "serverCpuPartsPerMillion"} & set(status.statistics)
+    assert (status.valid, reasons(status)) == (True, [])
+
+
 def test_what_kubectl_shows() -> None:
     display = measured(line(1), streams="4").display
     assert (display.case, display.mean, display.throughput) == ("TCP Upload x4", "1.97 ms", "90.0 Mbit/s")
     assert display.p99 == "4.02 ms"
+    assert measured(line(1), congestionControl="bbr").display.case == "TCP Upload bbr"
 
 
 def test_both_ways_add_up_and_are_kept_apart() -> None:

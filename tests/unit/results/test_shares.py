@@ -55,6 +55,7 @@ def test_one_link_never_gave_more_than_it_has() -> None:
     (merged,) = together([shared(1, 50)], [shared(1, 0, upload=late)])
     upload = network(merged).upload
     assert upload is not None
+    assert upload.sent_bits_per_second == pytest.approx(8 * (62_500_000 + 63_750_000) / 10, rel=0.02)
     assert upload.bits_per_second == pytest.approx(8 * (62_500_000 + 63_750_000) / 10.1)
     (apart,) = together([shared(1, 50)], [shared(1, 50, start=200)])
     upload = network(apart).upload

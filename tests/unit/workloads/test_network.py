@@ -9,12 +9,13 @@ from tests.unit.workloads.test_broker import arguments
 from tests.unit.workloads.test_file_transfer import CLASS
 from tierbench.workloads.network import NetworkWorkload
 from tierbench.workloads.plan import Turn, plan
-from tierbench.workloads.workload import ClientSite, Manifest, Role, RunningServer, ServerSite, Target
+from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, Role, RunningServer, ServerSite, Target
 
 NODE_PORTS = {
     "metadata": {"name": "nb-demo-r1-s1", "namespace": "default"},
     "spec": {"ports": [{"name": "iperf3-1", "nodePort": 30123}, {"name": "iperf3-1-udp", "nodePort": 30123}]},
 }
+EXTERNAL = {"external": {"address": "iperf.example.com:5201"}}
 
 
 def workload(**spec: Any) -> NetworkWorkload:
@@ -36,7 +37,8 @@ def server(**spec: Any) -> dict[str, list[Manifest]]:
 def jobs(**spec: Any) -> list[Manifest]:
     given = workload(**spec)
     case = plan(given.spec, given.slots(), given.factors)[0]
-    running = RunningServer(site_of(given), "10.0.0.5", "192.0.2.7", NODE_PORTS, {"spec": {"clusterIP": "10.96.0.9"}})
+    site, services = site_of(given), {} if case.server.external else NODE_PORTS
+    running = RunningServer(site, "10.0.0.5", "192.0.2.7", services, {"spec": {"clusterIP": "10.96.0.9"}})
     turns = (Turn(case.number, 2), Turn(case.number, 3))
     sites = [
         ClientSite(f"job-{part.index}", 1, case.number, 2, part, "u1", CLASS, turns, 600) for part in given.parts(case)
@@ -120,6 +122,36 @@ def test_clients_at_once_have_a_server_and_a_port_each_and_meet() -> None:
     containers = server(clients=clients)["Pod"][0]["spec"]["containers"]
     assert [one["command"][-1] for one in containers[:-1]] == ["5201", "5202", "5203", "5204"]
     assert containers[-1]["args"][containers[-1]["args"].index("--ports") + 1] == "5201,5202,5203,5204"
+
+
+@pytest.mark.parametrize("access", ["PodIP", "NodePort"])
+def test_an_external_server_is_met_where_it_is_and_no_agent_is_asked(access: str) -> None:
+    given = workload(servers=EXTERNAL)
+    words = arguments(job(servers=EXTERNAL, access=access))
+    assert words["server"] == "iperf.example.com:5201"
+    assert not {"agent", "agent-token-file", "ping-host"} & set(words)
+    assert [item["kind"] for item in given.server(site_of(given))] == ["Service", "Pod"]
+    (container,) = server(servers=EXTERNAL)["Pod"][0]["spec"]["containers"]
+    assert container["name"] == "agent"
+    facts = given.service(given.slots()[0], NodeSize())
+    assert facts is not None
+    assert (facts.name, facts.image) == ("iperf3", "")
+
+
+def test_an_external_server_is_measured_beside_those_of_the_cluster() -> None:
+    given = workload(servers={"nodeClasses": ["cloud"], **EXTERNAL})
+    assert [(slot.node_class, slot.external) for slot in given.slots()] == [("cloud", False), ("external", True)]
+    assert arguments(job(servers={"nodeClasses": ["cloud"], **EXTERNAL}))["server"] == "10.0.0.5:5201"
+
+
+def test_congestion_control_is_a_factor_where_it_is_asked_for() -> None:
+    asked: dict[str, Any] = {"tcp": {"congestionControl": ["cubic", "bbr"]}, "directions": ["Upload"]}
+    given = workload(**asked)
+    cases = plan(given.spec, given.slots(), given.factors)
+    assert [case.levels["congestionControl"] for case in cases] == ["cubic", "bbr"] * 2
+    assert arguments(job(**asked))["congestion-control"] == "cubic"
+    assert "congestion-control" not in arguments(job())
+    assert "congestionControl" not in plan(workload().spec, workload().slots(), workload().factors)[0].levels
 
 
 def test_clients_in_turn_are_cases_of_their_own() -> None:

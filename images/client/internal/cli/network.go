@@ -23,7 +23,7 @@ type networkFlags struct {
 	ending
 	seriesFlags
 	server, pingHost                                                          []string
-	protocol, direction, barrier                                              string
+	protocol, direction, congestion, barrier                                  string
 	streams, duration, rate, ready, count, interval, size, part, parts, trace int
 }
 
@@ -50,6 +50,7 @@ func (f *networkFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.protocol, "protocol", network.TCP, "TCP or UDP")
 	set.StringVar(&f.direction, "direction", network.Upload, "Upload, Download or Both")
 	set.IntVar(&f.streams, "streams", 1, "connections that share the load, in each direction")
+	set.StringVar(&f.congestion, "congestion-control", "", "TCP's algorithm at both ends, as in cubic or bbr (what their kernels take)")
 	set.IntVar(&f.duration, "duration-seconds", 10, "how long the load of a trial lasts")
 	set.IntVar(&f.rate, "kilobits-per-second", 0, "of UDP: payload a second of each direction, all streams together")
 	set.IntVar(&f.ready, "ready-milliseconds", 30000, "how long the server may refuse a trial, or be busy, before the trial has failed")
@@ -89,7 +90,7 @@ func (f *networkFlags) target(index int, agent *beside.Agent) (contract.Target, 
 	return &network.Target{Options: &network.Options{
 		Host: host, Port: uint16(port), Protocol: f.protocol, Direction: f.direction,
 		Streams: f.streams, Duration: time.Duration(f.duration) * time.Second, BitsPerSecond: int64(f.rate) * 1000,
-		Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent,
+		Congestion: f.congestion, Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent,
 		TraceInterval: time.Duration(f.trace) * time.Millisecond, Barrier: f.barrier, Part: f.part, Parts: f.parts,
 		Ping: network.Ping{Host: pingHost, Count: f.count, Interval: time.Duration(f.interval) * time.Millisecond, Size: f.size},
 	}}, nil
@@ -106,6 +107,8 @@ func (f *networkFlags) check() error {
 		return fmt.Errorf("--direction is %q: write Upload, Download or Both", f.direction)
 	case f.protocol == network.UDP && f.rate < 1:
 		return errors.New("--protocol UDP needs --kilobits-per-second: it does not find the network's rate by itself")
+	case f.protocol == network.UDP && f.congestion != "":
+		return errors.New("--congestion-control is of TCP alone: leave it out with --protocol UDP")
 	case f.streams < 1 || f.streams > mostStreams:
 		return fmt.Errorf("--streams is %d: write 1 to %d", f.streams, mostStreams)
 	case f.duration < 1, f.interval < 1, f.size < 1:

@@ -163,6 +163,20 @@ func TestTheAgentTellsOfTheServersSide(t *testing.T) {
 	}
 }
 
+// Every kernel allows reno to everybody.
+func TestTheCongestionControlThatIsAskedForIsUsed(t *testing.T) {
+	t.Parallel()
+	server := startIperf3(t)
+	_, trials, _ := sealed(t, append(server.observed(t), "--congestion-control=reno")...)
+	if client, beside := trials[0].Client.Computer, trials[0].Server.Computer; client.CongestionControl != "reno" || beside.CongestionControl != "reno" {
+		t.Errorf("%+v, %+v", client, beside)
+	}
+	_, trials, _ = sealed(t, server.arguments("--congestion-control=nosuch", "--trials=1-2")...)
+	if failure := trials[1].Failure; failure == nil || failure.Reason != "CongestionControlNotAllowed" || !strings.Contains(failure.Message, "net.ipv4.tcp_allowed_congestion_control") {
+		t.Errorf("%+v", failure)
+	}
+}
+
 // TestClientsBeginTogether starts one long after the other; each has a server of its own, and both end together.
 func TestClientsBeginTogether(t *testing.T) {
 	t.Parallel()
@@ -306,6 +320,7 @@ func TestPingThatIsNotPermittedEndsTheSeriesWithTheWayOut(t *testing.T) {
 func TestNetworkArgumentsAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	for _, arguments := range [][]string{
 		{"--server=here"}, {"--server=h:1", "--protocol=SCTP"}, {"--server=h:1", "--direction=Sideways"}, {"--server=h:1", "--protocol=UDP"},
+		{"--server=h:1", "--protocol=UDP", "--kilobits-per-second=1", "--congestion-control=reno"},
 		{"--server=h:1", "--streams=0"}, {"--server=h:1", "--duration-seconds=0"}, {"--server=h:1", "--ping-count=-1"}, {"--server=h:1", "--trials=0-1"},
 		{"--server=h:1", "--parts=2"}, {"--server=h:1", "--part=1"},
 	} {

@@ -205,6 +205,7 @@ type Network struct {
 // Flow is what went one way, all streams together. nil: not of this protocol, or iperf3 does not say.
 type Flow struct {
 	BitsPerSecond     int64        `json:"bitsPerSecond"`
+	SentBitsPerSecond int64        `json:"sentBitsPerSecond"`
 	ReceivedBytes     int64        `json:"receivedBytes"`
 	SentBytes         int64        `json:"sentBytes"`
 	Retransmits       *int64       `json:"retransmits,omitempty"`

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"fmt"
 	"strings"
 
 	"tierbench.io/client/internal/contract"
@@ -17,18 +18,29 @@ const (
 // iperf3Failures are what iperf3 says, what that means, and what to do. The first that fits counts.
 var iperf3Failures = []struct{ said, reason, advice string }{
 	{"server is busy", serverBusy, "the iperf3 server runs another client's test: it should end by itself; see who else uses this server"},
-	{"unable to connect to server: Connection refused", refused, "nobody listens at the server's address: see the server pod's log"},
+	{"unable to connect to server: Connection refused", refused, "nobody listens at the server's address: see the server's log"},
 	{"unable to connect to server", unreachable, "see the server's address, its port, and network policies"},
-	{"control socket has closed", connectionLost, "the server ended in mid-trial, or the network broke: see the server pod's log"},
-	{"server has terminated", connectionLost, "the server ended in mid-trial: see the server pod's log"},
-	{"stream socket: ", connectionLost, "the server ended in mid-trial, or the network broke: see the server pod's log"},
+	{serverLeft, connectionLost, "the server ended in mid-trial, or the network broke: see the server's log"},
+	{"server has terminated", connectionLost, "the server ended in mid-trial: see the server's log"},
+	{"stream socket: ", connectionLost, "the server ended in mid-trial, or the network broke: see the server's log"},
 }
 
 // On UDP no answer comes to the first packet: it, or the answer, was dropped on the way.
 const noAnswer = "unable to read from stream socket"
 
-func iperf3Failure(said, protocol string) *contract.Failure {
-	if protocol == UDP && strings.Contains(said, noAnswer) {
+// A client says so of its own kernel; a server only leaves before the load.
+const (
+	notAllowed = "unable to set TCP_CONGESTION"
+	serverLeft = "control socket has closed"
+)
+
+func iperf3Failure(said string, begun bool, options *Options) *contract.Failure {
+	if options.Congestion != "" && !begun && (strings.Contains(said, notAllowed) || strings.Contains(said, serverLeft)) {
+		message := fmt.Sprintf("%s: so it is where the kernel of client or server does not allow %s: at both ends load the module tcp_%[2]s, and add it to the "+
+			"sysctl net.ipv4.tcp_allowed_congestion_control; or take it out of spec.tcp.congestionControl", said, options.Congestion)
+		return &contract.Failure{Reason: "CongestionControlNotAllowed", Message: message}
+	}
+	if options.Protocol == UDP && strings.Contains(said, noAnswer) {
 		advice := "TCP gets through and UDP does not: see firewalls and network policies between the nodes, or take UDP out of spec.protocols"
 		return &contract.Failure{Reason: "UDPBlocked", Message: said + ": " + advice}
 	}

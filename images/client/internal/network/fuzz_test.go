@@ -25,7 +25,7 @@ func FuzzReadIperf3(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, written []byte, direction, protocol string) {
-		seen, err := readIperf3(written, nil, direction, protocol)
+		seen, err := readIperf3(written, nil, &Options{Direction: direction, Protocol: protocol})
 		if err != nil {
 			return
 		}

@@ -23,14 +23,18 @@ const (
 type iperf3Report struct {
 	Error string `json:"error"`
 	Start struct {
-		Version string `json:"version"`
+		Version string    `json:"version"`
+		Test    *struct{} `json:"test_start"` // nil: the load has not begun
 	} `json:"start"`
 	End struct {
 		Sent            *iperf3Sum `json:"sum_sent"`
 		Received        *iperf3Sum `json:"sum_received"`
 		ReverseSent     *iperf3Sum `json:"sum_sent_bidir_reverse"`
 		ReverseReceived *iperf3Sum `json:"sum_received_bidir_reverse"`
-		Streams         []struct {
+		// Algorithms, as the sockets had them at last.
+		SenderCongestion   string `json:"sender_tcp_congestion"`
+		ReceiverCongestion string `json:"receiver_tcp_congestion"`
+		Streams            []struct {
 			UDP *struct {
 				OutOfOrder int64 `json:"out_of_order"`
 				Sender     bool  `json:"sender"`
@@ -55,11 +59,13 @@ func (s *iperf3Sum) isPossible() bool {
 	return s.Seconds >= 0 && s.Seconds < 1e6 && s.BitsPerSecond >= 0 && s.BitsPerSecond < 1e15 && s.Bytes >= 0
 }
 
-// traffic is what iperf3 moved; took is how long its senders sent, threads how many moved it at either side.
+// traffic is what iperf3 moved; took is how long its senders sent, threads how many moved it at either side. The
+// congestion control of each side is empty where iperf3 does not tell.
 type traffic struct {
-	upload, download *contract.Flow
-	took             time.Duration
-	threads          int
+	upload, download                   *contract.Flow
+	took                               time.Duration
+	threads                            int
+	clientCongestion, serverCongestion string
 }
 
 // transmit makes the load of one trial. An error is a *contract.Failure or context.Canceled.
@@ -71,7 +77,7 @@ func transmit(ctx context.Context, options *Options) (traffic, error) {
 	if err != nil {
 		return traffic{}, err
 	}
-	return readIperf3(written, complaint, options.Direction, options.Protocol)
+	return readIperf3(written, complaint, options)
 }
 
 func iperf3Arguments(options *Options) []string {
@@ -84,6 +90,9 @@ func iperf3Arguments(options *Options) []string {
 	if options.Protocol == UDP {
 		arguments = append(arguments, "--udp", "--bitrate", strconv.FormatInt(options.BitsPerSecond/int64(options.Streams), 10))
 	}
+	if options.Congestion != "" {
+		arguments = append(arguments, "--congestion", options.Congestion)
+	}
 	switch options.Direction {
 	case Download:
 		return append(arguments, "--reverse")
@@ -93,13 +102,14 @@ func iperf3Arguments(options *Options) []string {
 	return arguments
 }
 
-func readIperf3(written, complaint []byte, direction, protocol string) (traffic, error) {
+func readIperf3(written, complaint []byte, options *Options) (traffic, error) {
+	direction, protocol := options.Direction, options.Protocol
 	var report iperf3Report
 	if err := json.Unmarshal(written, &report); err != nil {
 		return traffic{}, &contract.Failure{Reason: "Iperf3Failed", Message: fmt.Sprintf("iperf3 printed no JSON (%v): %s", err, complaint)}
 	}
 	if report.Error != "" {
-		return traffic{}, iperf3Failure(report.Error, protocol)
+		return traffic{}, iperf3Failure(report.Error, report.Start.Test != nil, options)
 	}
 	end := report.End
 	for _, sum := range []*iperf3Sum{end.Sent, end.Received, end.ReverseSent, end.ReverseReceived} {
@@ -125,7 +135,20 @@ func readIperf3(written, complaint []byte, direction, protocol string) (traffic,
 		*way.OutOfOrderPackets += stream.UDP.OutOfOrder
 	}
 	took := time.Duration(end.Sent.Seconds * float64(time.Second))
-	return traffic{forward, reverse, took, threads(report.Start.Version, len(end.Streams))}, nil
+	seen := traffic{upload: forward, download: reverse, took: took, threads: threads(report.Start.Version, len(end.Streams))}
+	seen.clientCongestion, seen.serverCongestion = congestion(end.SenderCongestion, end.ReceiverCongestion, direction)
+	return seen, nil
+}
+
+// congestion control of client and server. Where both send iperf3 does not say whose is whose.
+func congestion(sender, receiver, direction string) (client, server string) {
+	switch {
+	case direction == Download:
+		return receiver, sender
+	case direction == Both && sender != receiver:
+		return "", ""
+	}
+	return sender, receiver
 }
 
 // threads that move so many streams. Since version 3.16 each stream has one of its own, before that one has all.
@@ -148,7 +171,10 @@ func flow(sent, received *iperf3Sum, protocol string) *contract.Flow {
 	if sent == nil || received == nil {
 		return nil
 	}
-	flow := &contract.Flow{BitsPerSecond: int64(math.Round(received.BitsPerSecond)), ReceivedBytes: received.Bytes, SentBytes: sent.Bytes}
+	flow := &contract.Flow{
+		BitsPerSecond: int64(math.Round(received.BitsPerSecond)), SentBitsPerSecond: int64(math.Round(sent.BitsPerSecond)),
+		ReceivedBytes: received.Bytes, SentBytes: sent.Bytes,
+	}
 	if protocol == TCP {
 		flow.Retransmits = counted(sent.Retransmits)
 		return flow

@@ -23,7 +23,7 @@ func captured(t *testing.T, name string) []byte {
 func is(pointer *int64, value int64) bool { return pointer != nil && *pointer == value }
 
 func TestThroughputIsWhatTheReceiverGot(t *testing.T) {
-	seen, err := readIperf3(captured(t, "tcp-upload.json"), nil, Upload, TCP)
+	seen, err := readIperf3(captured(t, "tcp-upload.json"), nil, &Options{Direction: Upload, Protocol: TCP})
 	upload, download := seen.upload, seen.download
 	if err != nil || download != nil {
 		t.Fatalf("%+v, %v", download, err)
@@ -33,8 +33,51 @@ func TestThroughputIsWhatTheReceiverGot(t *testing.T) {
 	}
 }
 
+func TestWhatTheSenderSentIsBesideIt(t *testing.T) {
+	seen, err := readIperf3(captured(t, "tcp-upload.json"), nil, &Options{Direction: Upload, Protocol: TCP})
+	if err != nil || seen.upload.SentBitsPerSecond != 201296599 || seen.upload.SentBytes != 25165824 {
+		t.Errorf("%+v, %v", seen.upload, err)
+	}
+}
+
+func TestEachSidesCongestionControlIsWhatItsSocketsHad(t *testing.T) {
+	for _, one := range []struct{ direction, sender, receiver, client, server string }{
+		{Upload, "bbr", "cubic", "bbr", "cubic"},
+		{Download, "bbr", "cubic", "cubic", "bbr"},
+		{Both, "reno", "reno", "reno", "reno"},
+		{Both, "bbr", "cubic", "", ""},
+		{Upload, "", "", "", ""},
+	} {
+		if client, server := congestion(one.sender, one.receiver, one.direction); client != one.client || server != one.server {
+			t.Errorf("%+v: %q and %q", one, client, server)
+		}
+	}
+	seen, err := readIperf3(captured(t, "tcp-upload.json"), nil, &Options{Direction: Upload, Protocol: TCP})
+	if err != nil || seen.clientCongestion != "bbr" || seen.serverCongestion != "bbr" {
+		t.Errorf("%+v, %v", seen, err)
+	}
+}
+
+// TestACongestionControlThatAKernelRefuses is what iperf3 3.12 says where its own kernel does, or its server's: that one leaves
+// before the load.
+func TestACongestionControlThatAKernelRefuses(t *testing.T) {
+	const refused, left = "unable to set TCP_CONGESTION: Supplied congestion control algorithm not supported on this host", "control socket has closed unexpectedly"
+	for _, one := range []struct{ asked, start, said, reason string }{
+		{"cubic", "", refused, "CongestionControlNotAllowed"},
+		{"cubic", "", left, "CongestionControlNotAllowed"},
+		{"cubic", `"test_start":{"protocol":"TCP"}`, left, "ConnectionLost"},
+		{"", "", left, "ConnectionLost"},
+	} {
+		written := []byte(`{"start":{` + one.start + `},"end":{},"error":"` + one.said + `"}`)
+		_, err := readIperf3(written, nil, &Options{Direction: Upload, Protocol: TCP, Congestion: one.asked})
+		if failure, is := err.(*contract.Failure); !is || failure.Reason != one.reason {
+			t.Errorf("%+v: %v", one, err)
+		}
+	}
+}
+
 func TestADownloadIsNotTakenForAnUpload(t *testing.T) {
-	seen, err := readIperf3(captured(t, "tcp-download.json"), nil, Download, TCP)
+	seen, err := readIperf3(captured(t, "tcp-download.json"), nil, &Options{Direction: Download, Protocol: TCP})
 	upload, download := seen.upload, seen.download
 	if err != nil || upload != nil || download.BitsPerSecond != 100653633 {
 		t.Errorf("%+v, %+v, %v", upload, download, err)
@@ -45,12 +88,12 @@ func TestADownloadIsNotTakenForAnUpload(t *testing.T) {
 }
 
 func TestBothWaysAreKeptApart(t *testing.T) {
-	seen, err := readIperf3(captured(t, "tcp-both.json"), nil, Both, TCP)
+	seen, err := readIperf3(captured(t, "tcp-both.json"), nil, &Options{Direction: Both, Protocol: TCP})
 	upload, download := seen.upload, seen.download
 	if err != nil || upload.BitsPerSecond != 100600019 || download.BitsPerSecond != 50000000 || !is(upload.Retransmits, 3) || !is(download.Retransmits, 9) {
 		t.Errorf("%+v, %+v, %v", upload, download, err)
 	}
-	seen, err = readIperf3(captured(t, "udp-both.json"), nil, Both, UDP)
+	seen, err = readIperf3(captured(t, "udp-both.json"), nil, &Options{Direction: Both, Protocol: UDP})
 	upload, download = seen.upload, seen.download
 	if err != nil || upload.Retransmits != nil {
 		t.Fatalf("%+v, %v", upload, err)
@@ -72,14 +115,14 @@ func TestWhatIperf3SaysHasAReason(t *testing.T) {
 		"unable to read from stream socket: Resource temporarily unavailable": "UDPBlocked",
 		"interrupt - the client has terminated":                               "Iperf3Failed",
 	} {
-		_, err := readIperf3([]byte(`{"end":{},"error":"`+said+`"}`), nil, Upload, UDP)
+		_, err := readIperf3([]byte(`{"end":{},"error":"`+said+`"}`), nil, &Options{Direction: Upload, Protocol: UDP})
 		failure, is := err.(*contract.Failure)
 		if !is || failure.Reason != reason {
 			t.Errorf("%s: %v", said, err)
 		}
 	}
 	for _, written := range []string{"", `{"end":{}}`} {
-		_, err := readIperf3([]byte(written), []byte("no such option"), Upload, TCP)
+		_, err := readIperf3([]byte(written), []byte("no such option"), &Options{Direction: Upload, Protocol: TCP})
 		if failure, is := err.(*contract.Failure); !is || failure.Reason != "Iperf3Failed" {
 			t.Errorf("%q: %v", written, err)
 		}
@@ -99,7 +142,7 @@ func TestAnIperf3HasAThreadAStreamSince316(t *testing.T) {
 			t.Errorf("%s: %d threads", version, found)
 		}
 	}
-	if seen, err := readIperf3(captured(t, "tcp-both.json"), nil, Both, TCP); err != nil || seen.threads != 1 {
+	if seen, err := readIperf3(captured(t, "tcp-both.json"), nil, &Options{Direction: Both, Protocol: TCP}); err != nil || seen.threads != 1 {
 		t.Errorf("%d threads, %v", seen.threads, err)
 	}
 	if withThreads(16_000, 1) != 1000 || withThreads(500, 4) != 500 || withThreads(0, 4) != 0 {

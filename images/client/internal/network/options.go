@@ -29,6 +29,7 @@ type Options struct {
 	Streams       int // of each direction
 	Duration      time.Duration
 	BitsPerSecond int64         // of UDP, each direction, all streams together
+	Congestion    string        // algorithm of TCP's congestion control at both ends; empty for what their kernels take
 	Ready         time.Duration // how long the server may refuse a trial, or be busy
 	Ping          Ping
 	TraceInterval time.Duration // between samples of TCP at the sending side; 0 for no trace

@@ -54,17 +54,18 @@ func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int
 	if unanswered != nil {
 		return report.Ended(withoutLoad(unanswered, number, warmup, began))
 	}
-	trial, threads, err := load(ctx, options, together)
+	trial, seen, err := load(ctx, options, together)
 	if err != nil {
 		return err
 	}
 	trial.Trial, trial.Warmup, trial.Network.Ping = number, warmup, echoes
 	trial.Client.Computer = meter.End(computer.Route(net.JoinHostPort(options.Host, strconv.Itoa(int(options.Port)))))
+	useCongestion(trial.Client.Computer, seen.clientCongestion)
 	if histogram != nil {
 		trial.Distributions = &contract.Distributions{Ping: histogram}
 	}
 	if observed {
-		observe(&trial, options.Agent.EndTracing(ctx), threads)
+		observe(&trial, options.Agent.EndTracing(ctx), seen)
 	}
 	return report.Ended(trial)
 }
@@ -90,17 +91,25 @@ func withoutLoad(failure *contract.Failure, number int, warmup bool, began time.
 }
 
 // observe adds what the agent beside the server saw. The server is the same iperf3, with as many threads.
-func observe(trial *contract.Trial, ending *beside.Ending, threads int) {
+func observe(trial *contract.Trial, ending *beside.Ending, seen traffic) {
 	if ending == nil {
 		return
 	}
 	trial.Server = &ending.ServerSample
-	if limit := trial.Server.CPULimitMillicores; limit != nil && threads > 0 {
-		*limit = withThreads(*limit, threads)
+	if limit := trial.Server.CPULimitMillicores; limit != nil && seen.threads > 0 {
+		*limit = withThreads(*limit, seen.threads)
 	}
+	useCongestion(trial.Server.Computer, seen.serverCongestion)
 	if ending.TCP != nil && trial.Network.Download != nil {
 		trial.Network.Download.TCP = ending.TCP
 		trial.Traces = append(trial.Traces, contract.Trace{Side: contract.ServerSide, Data: ending.Trace})
+	}
+}
+
+// useCongestion notes what the sockets used, which a route or an option may have set, instead of the kernel's default.
+func useCongestion(of *contract.Computer, used string) {
+	if of != nil && used != "" {
+		of.CongestionControl = used
 	}
 }
 
@@ -120,21 +129,20 @@ func meet(ctx context.Context, options *Options, before string, number int, warm
 
 // load makes the load of one trial; what the server refuses is tried again while it may become ready. Clients that measure
 // at once tell how long after their common start theirs began: by the kernel where this side's TCP is traced, for iperf3
-// agrees with its server first, over a link that the others may fill already; else by the start of iperf3. threads are
-// those that sent or received.
-func load(ctx context.Context, options *Options, together time.Time) (trial contract.Trial, threads int, err error) {
+// agrees with its server first, over a link that the others may fill already; else by the start of iperf3.
+func load(ctx context.Context, options *Options, together time.Time) (trial contract.Trial, seen traffic, err error) {
 	for deadline := time.Now().Add(options.Ready); ; {
 		started, cpu := time.Now(), usage.ProgramsCPU()
 		watched := watch(options)
-		seen, err := transmit(ctx, options)
+		seen, err = transmit(ctx, options)
 		own := watched()
 		var failure *contract.Failure
 		switch {
 		case err != nil && !errors.As(err, &failure):
-			return contract.Trial{}, 0, err
+			return contract.Trial{}, traffic{}, err
 		case failure != nil && mayPass(failure) && time.Now().Before(deadline):
 			if err := pause.For(ctx, retryPause); err != nil {
-				return contract.Trial{}, 0, context.Canceled
+				return contract.Trial{}, traffic{}, context.Canceled
 			}
 			continue
 		}
@@ -160,7 +168,7 @@ func load(ctx context.Context, options *Options, together time.Time) (trial cont
 		if failure != nil {
 			trial.Outcome, trial.Failure, trial.DurationNanoseconds = contract.Failed, failure, time.Since(started).Nanoseconds()
 		}
-		return trial, seen.threads, nil
+		return trial, seen, nil
 	}
 }
 

@@ -16,6 +16,9 @@ from tierbench.advice.inference.rates import Count, rate
 _MILLION: Final = 1e6
 _ROUNDING: Final = 1 / 12
 """The variance of rounding to whole units."""
+_LEAST: Final = 1e-8
+"""The least relative variance of a trial. Values of one bucket of a histogram are all the same, and with a variance
+near 0 the model's algebra would keep no digits."""
 
 ByNode = Mapping[str, Estimate]
 Places = Mapping[Any, ByNode]
@@ -87,6 +90,6 @@ def _usable(one: Estimate) -> bool:
 
 def _trials(quantity: str, one: Estimate) -> Trials:
     """The variance is that which the mean's error comes from: it accounts for trials that were trimmed."""
-    relative = max((one.error or 0.0) ** 2 * one.count, _ROUNDING) / one.mean**2
+    relative = max(max((one.error or 0.0) ** 2 * one.count, _ROUNDING) / one.mean**2, _LEAST)
     cost = log(one.mean)
     return Trials(cost if smaller_is_better(quantity) else -cost, relative, one.count)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tierbench.api.model import Model, Rule, Size, matching, rules
+from tierbench.api.model import Model, Rule, Size, is_address, matching, rules
 from tierbench.api.strimzi import Strimzi
 
 
@@ -83,12 +83,7 @@ class External(Model):
         min_length=3,
         max_length=280,
         description="Host and port as the clients reach it.",
-        json_schema_extra=rules(
-            matching(
-                r"^([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\]):[1-9][0-9]{0,4}$",
-                "is not an address: write host and port, as in broker.example.com:1883 or [2001:db8::1]:1883",
-            )
-        ),
+        json_schema_extra=rules(is_address(1883)),
     )
     protocol: Protocol = Field(
         default=Protocol.MQTT,

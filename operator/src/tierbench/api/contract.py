@@ -227,6 +227,9 @@ class Flow(Model):
     """What went one way in a trial, all streams together, as iperf3 says it. UDP's figures are absent with TCP."""
 
     bits_per_second: Count = Field(default=0, description="Payload that the receiver got, a second.")
+    sent_bits_per_second: Count | None = Field(
+        default=None, description="Payload that the sender gave to its kernel, a second."
+    )
     received_bytes: Count = Field(default=0, description="Payload that the receiver got.")
     sent_bytes: Count = Field(default=0, description="Payload that the sender gave to its kernel.")
     retransmits: Count | None = Field(default=None, description="TCP segments that the sender sent again.")

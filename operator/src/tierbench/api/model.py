@@ -72,6 +72,14 @@ def matching(pattern: str, message: str) -> Rule:
     return Rule(f"self.matches(r'{pattern}')", message)
 
 
+def is_address(port: int) -> Rule:
+    """The rule that a string is host and port; `port` is one for the example."""
+    return matching(
+        r"^([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\]):[1-9][0-9]{0,4}$",
+        f"is not an address: write host and port, as in server.example.com:{port} or [2001:db8::1]:{port}",
+    )
+
+
 IMMUTABLE: Final = Rule(
     "self == oldSelf",
     "cannot be changed once created (only spec.runPolicy can): delete the object and create it with the new value",

@@ -12,8 +12,9 @@ from tierbench.api.benchmark import (
     Benchmark,
     BenchmarkSpec,
     Clients,
+    Servers,
 )
-from tierbench.api.model import ClassNames, Kind, Model, Rule, rules
+from tierbench.api.model import ClassNames, Kind, Model, Rule, is_address, matching, rules
 from tierbench.api.trim import FITTING_TRIM, Trim
 
 MAXIMUM_CLIENTS: Final = 16
@@ -45,12 +46,63 @@ class Udp(Model):
     )
 
 
+class Tcp(Model):
+    """How TCP is sent."""
+
+    congestion_control: tuple[
+        Annotated[
+            str,
+            Field(
+                max_length=15,
+                json_schema_extra=rules(
+                    matching(
+                        "^[a-z0-9_]+$",
+                        "is not the name of an algorithm: see `sysctl net.ipv4.tcp_allowed_congestion_control`",
+                    )
+                ),
+            ),
+        ],
+        ...,
+    ] = Field(
+        min_length=1,
+        max_length=8,
+        json_schema_extra={"x-kubernetes-list-type": "set"},
+        description="Algorithms of congestion control at both ends, as in cubic, reno, bbr (a factor). The kernels of "
+        "both nodes must allow them.",
+    )
+
+
 class Ping(Model):
     """Echo requests before the load of each trial, while nothing else is on the way."""
 
     count: int = Field(default=10, ge=0, le=1000, description="How many; 0 for none.")
     interval_milliseconds: int = Field(default=200, ge=2, le=60000, description="From one to the next.")
     size: int = Field(default=56, ge=16, le=65000, description="Bytes of payload in each, as ping counts them.")
+
+
+class ExternalServer(Model):
+    """An iperf3 server that is there already: it is used, and neither deployed nor observed."""
+
+    address: str = Field(
+        min_length=3,
+        max_length=280,
+        description="Host and port as the clients reach it. Its host answers ping, too, or `ping.count` is 0.",
+        json_schema_extra=rules(is_address(5201)),
+    )
+
+
+class NetworkServers(Servers):
+    """Where one end is."""
+
+    node_classes: ClassNames = Field(
+        default=(),
+        json_schema_extra={"default": None},
+        description="The node classes that host an iperf3 server. Needed unless there is an external one.",
+    )
+    external: ExternalServer | None = Field(
+        default=None,
+        description="An iperf3 server outside the cluster, measured beside these. Its class is `external`.",
+    )
 
 
 class NetworkClients(Clients):
@@ -70,6 +122,10 @@ class NetworkClients(Clients):
         return self.node_classes[:1] if self.simultaneous else self.node_classes
 
 
+_SOME_SERVER = Rule(
+    "has(self.nodeClasses) || has(self.external)",
+    "names no server: give nodeClasses, for example [cloud], or external, or both",
+)
 _TOGETHER = Rule(
     "self.simultaneous || self.nodesPerClass == 1",
     "nodesPerClass is how many nodes of each class measure at once: set simultaneous: true, or leave it out",
@@ -82,6 +138,15 @@ _UDP_RATE = Rule(
     "!self.protocols.exists(p, p == 'UDP') || has(self.udp)",
     "UDP needs a rate to send at: write, for example, udp: {kilobitsPerSecond: 10000}",
 )
+_TCP_ALONE = Rule(
+    "!has(self.tcp) || self.protocols.all(p, p == 'TCP')",
+    "tcp.congestionControl is of TCP alone: write protocols: [TCP], and measure UDP in another benchmark",
+)
+_ONE_AT_A_TIME = Rule(
+    "!has(self.servers.external) || !self.clients.simultaneous",
+    "an external server serves one client at a time: take clients.simultaneous out, so that clients measure in turn, "
+    "or servers.external",
+)
 _TIME = "self.durationSeconds + self.ping.count * self.ping.intervalMilliseconds / 1000"
 _FITTING_TIME = Rule(
     f"{_TIME} + 10 <= self.timeouts.trialSeconds",
@@ -89,7 +154,9 @@ _FITTING_TIME = Rule(
 )
 _CASES = (
     "size(self.protocols) * size(self.directions) * size(self.streams)"
-    " * size(self.servers.nodeClasses) * self.servers.nodesPerClass"
+    " * (has(self.tcp) ? size(self.tcp.congestionControl) : 1)"
+    " * ((has(self.servers.nodeClasses) ? size(self.servers.nodeClasses) * self.servers.nodesPerClass : 0)"
+    " + (has(self.servers.external) ? 1 : 0))"
     " * (self.clients.simultaneous ? 1 : size(self.clients.nodeClasses))"
 )
 _BOUNDED_MATRIX = Rule(
@@ -109,6 +176,7 @@ _SET: dict[str, JsonValue] = {"x-kubernetes-list-type": "set"}
 class NetworkSpec(BenchmarkSpec):
     """Data of these kinds, between each server class and each client class."""
 
+    servers: NetworkServers = Field(json_schema_extra=rules(_SOME_SERVER), description="Where one end is.")
     clients: NetworkClients = Field(
         json_schema_extra=rules(_TOGETHER, _BOUNDED_CLIENTS), description="Where the other ends are."
     )
@@ -134,6 +202,9 @@ class NetworkSpec(BenchmarkSpec):
         description="Connections that share the load, in each direction (a factor).",
     )
     duration_seconds: int = Field(default=10, ge=1, le=3600, description="How long the load of a trial lasts.")
+    tcp: Tcp | None = Field(
+        default=None, description="How TCP is sent; without it as the nodes' kernels do by default."
+    )
     udp: Udp | None = Field(default=None, description="Needed for UDP.")
     ping: Ping = Field(default=Ping(), description="Echo requests before the load of each trial.")
     trace_interval_milliseconds: int = Field(
@@ -179,6 +250,14 @@ class NetworkBenchmark(Benchmark):
         "throughput, loss, jitter and round trip.",
     )
     PREFIX: ClassVar[str] = "nb"
-    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_UDP_RATE, FITTING_TRIM, _FITTING_TIME, _BOUNDED_MATRIX, _NOT_REFINED)
+    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (
+        _UDP_RATE,
+        _TCP_ALONE,
+        _ONE_AT_A_TIME,
+        FITTING_TRIM,
+        _FITTING_TIME,
+        _BOUNDED_MATRIX,
+        _NOT_REFINED,
+    )
 
     spec: NetworkSpec

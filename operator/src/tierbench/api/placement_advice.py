@@ -62,7 +62,7 @@ class Objective(Model):
 
     type: ObjectiveType = Field(
         description="MeanTime, or Percentile of the time that the benchmark's kind is read by (a transfer's, a round "
-        "trip's); Throughput; or Retries a trial."
+        "trip's, an echo request's); Throughput; or Retries a trial."
     )
     percentile: Percentile | None = Field(default=None, description="With Percentile: P50 (the median), P90 or P99.")
 

@@ -36,6 +36,13 @@ _MEANS: Final = {
         gauge(f"{_PREFIX}_wire_bytes", "Bytes on the wire of all connections, both ways, in a trial, mean."),
         1,
     ),
+    "wireThroughputBytesPerSecond": (
+        gauge(
+            f"{_PREFIX}_wire_throughput_bytes_per_second",
+            "Bytes on the wire a second of the whole session, connecting included, mean.",
+        ),
+        1,
+    ),
     "connectNanoseconds": (
         gauge(f"{_PREFIX}_connect_seconds", "From the start of a connection to the broker's consent, TLS left out."),
         1e9,

@@ -30,6 +30,10 @@ _MEANS: Final = {
         ),
         1,
     ),
+    "sentBitsPerSecond": (
+        gauge(f"{_PREFIX}_sent_bits_per_second", "Payload a second that senders sent, both ways together, mean."),
+        1,
+    ),
     "uploadBitsPerSecond": (
         gauge(f"{_PREFIX}_upload_bits_per_second", "Of this, from client to server, where both ways were used, mean."),
         1,
@@ -80,7 +84,8 @@ def labels(result: BenchmarkResult) -> Labels:
         KeyError: the result has no such level.
     """
     levels = result.spec.levels
-    return {name: levels[name] for name in ("protocol", "direction", "streams")}
+    asked = {"congestion_control": levels["congestionControl"]} if "congestionControl" in levels else {}
+    return {**{name: levels[name] for name in ("protocol", "direction", "streams")}, **asked}
 
 
 def add(samples: Samples, result: BenchmarkResult) -> None:

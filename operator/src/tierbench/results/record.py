@@ -40,6 +40,8 @@ def record(spec: ResultSpec, status: ResultStatus, lines: Iterable[TrialLine], a
             continue
         known.add(_key(line))
         fields = {name: getattr(line, name) for name in TrialFields.model_fields}
+        if not spec.server.node:  # an external server's: the agent is on a client's node
+            fields["server"] = None
         trials.append(ResultTrial(**fields, attempt=attempt, round_trip=_spread(_round_trips(line.distributions))))
         if line.outcome is Outcome.COMPLETED and not line.warmup:
             distributions = merge_distributions((distributions, line.distributions))

@@ -94,25 +94,22 @@ def _add(started: Sequence[tuple[int | None, Flow]]) -> Flow | None:
     sums = {name: _sum([getattr(flow, name) for flow in flows]) for name in Flow.model_fields if name != "tcp"}
     activities = [flow.tcp for flow in flows if flow.tcp is not None]
     jitter = round(fmean(jitters)) if jitters else None
-    together = {"bits_per_second": _rate(started), "jitter_nanoseconds": jitter}
+    received = _rate([(start, flow.received_bytes, flow.bits_per_second) for start, flow in started])
+    sent = _rate([(start, flow.sent_bytes, flow.sent_bits_per_second) for start, flow in started])
+    together = {"bits_per_second": received or 0, "sent_bits_per_second": sent, "jitter_nanoseconds": jitter}
     return Flow(**(sums | together), tcp=_all_activity(activities))
 
 
-def _rate(started: Sequence[tuple[int | None, Flow]]) -> int:
-    """All that was received, from the first start to the last end, in bits a second.
+def _rate(started: Sequence[tuple[int | None, int, int | None]]) -> int | None:
+    """All bytes, each client's with its start and its rate, from the first start to the last end, in bits a second.
 
     Rates do not add up: the receiver whose last segments come late has for itself what the others have left.
     """
-    starts = [start for start, _ in started if start is not None]
+    starts = [start for start, _, _ in started if start is not None]
     if len(starts) < len(started):
         starts = [0] * len(started)
-    ends = [
-        start + 8e9 * flow.received_bytes / flow.bits_per_second
-        for start, (_, flow) in zip(starts, started, strict=True)
-        if flow.bits_per_second
-    ]
-    received = sum(flow.received_bytes for _, flow in started)
-    return round(8e9 * received / (max(ends) - min(starts))) if ends else 0
+    ends = [start + 8e9 * moved / rate for start, (_, moved, rate) in zip(starts, started, strict=True) if rate]
+    return round(8e9 * sum(moved for _, moved, _ in started) / (max(ends) - min(starts))) if ends else None
 
 
 def _all_activity(activities: Sequence[TcpActivity]) -> TcpActivity | None:

@@ -131,6 +131,7 @@ _TITLES: Final = {
     "encodedPartsPerMillion": "Left by compression",
     "brokerCpuPartsPerMillion": "CPU of the broker's process",
     "throughputBitsPerSecond": "Throughput",
+    "sentBitsPerSecond": "Sent",
     "uploadBitsPerSecond": "Upload",
     "downloadBitsPerSecond": "Download",
     "fairnessPartsPerMillion": "Fairness (Jain's index)",

@@ -6,10 +6,11 @@ from typing import Final
 
 from tierbench.api.network import NetworkSpec
 from tierbench.api.result import ServiceFacts
+from tierbench.workloads.agent import agent_manifests
 from tierbench.workloads.iperf3 import PROCESS, iperf3_manifests
 from tierbench.workloads.names import Owner
-from tierbench.workloads.plan import Case, Factor, Slot, slots
-from tierbench.workloads.transmission import transmission_job
+from tierbench.workloads.plan import EXTERNAL, Case, Factor, Slot, slots
+from tierbench.workloads.transmission import CONGESTION_CONTROL, transmission_job
 from tierbench.workloads.workload import (
     ClientSite,
     Credentials,
@@ -27,22 +28,25 @@ from tierbench.workloads.workload import (
 
 @dataclass(frozen=True)
 class NetworkWorkload:
-    """iperf3 servers on the server's node, iperf3 and ping on the clients'."""
+    """iperf3 servers on the servers' nodes or outside, iperf3 and ping on the clients'."""
 
     owner: Owner
     spec: NetworkSpec
     images: Images
 
     def slots(self) -> tuple[Slot, ...]:
-        """One server pod a node."""
-        return slots(self.spec)
+        """One server pod a node, and the external server."""
+        external = () if self.spec.servers.external is None else (Slot(EXTERNAL, 0, provider=EXTERNAL),)
+        return (*slots(self.spec), *external)
 
     def factors(self, slot: Slot) -> tuple[Factor, ...]:
-        """Protocol, direction, streams."""
+        """Protocol, direction, streams; congestion control where it is asked for."""
+        tcp = self.spec.tcp
         return (
             Factor("protocol", tuple(level.value for level in self.spec.protocols)),
             Factor("direction", tuple(level.value for level in self.spec.directions)),
             Factor("streams", tuple(str(number) for number in self.spec.streams)),
+            *(() if tcp is None else (Factor(CONGESTION_CONTROL, tcp.congestion_control),)),
         )
 
     def parts(self, case: Case) -> tuple[Part, ...]:
@@ -54,15 +58,18 @@ class NetworkWorkload:
         return tuple(Part(index, name, Role.SHARE) for index, name in enumerate(classes))
 
     def service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
-        """Which image iperf3 and ping are from."""
-        return ServiceFacts(name=PROCESS, image=self.images.network)
+        """Which image iperf3 and ping are from; nothing is known of an external server."""
+        return ServiceFacts(name=PROCESS, image="" if slot.external else self.images.network)
 
     def credentials(self, site: ServerSite) -> Credentials:
         """The agent's token."""
         return Credentials(secret(self.owner, site), certificate=False)
 
     def server(self, site: ServerSite) -> tuple[Manifest, ...]:
-        """iperf3, and the agent beside it."""
+        """iperf3, and the agent beside it; where it is there already an agent alone, for the life cycle knows a server
+        by a pod."""
+        if site.slot.external:
+            return agent_manifests(self.owner, self.images, site)
         return iperf3_manifests(self.owner, self.spec, self.images, site)
 
     def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from tierbench.api.benchmark import Access, Timeouts
-from tierbench.api.network import Direction, NetworkClients, NetworkSpec, Ping
+from tierbench.api.network import Direction, NetworkClients, NetworkServers, NetworkSpec, Ping
 from tierbench.api.preflight import Preflight, ServiceSpec
 from tierbench.workloads.names import Owner
 from tierbench.workloads.network import NetworkWorkload
@@ -28,7 +28,7 @@ def preflight(owner: Owner, spec: ServiceSpec, access: Access, images: Images) -
 def _network(spec: ServiceSpec, asked: Preflight, access: Access, direction: Direction, ping: Ping) -> NetworkSpec:
     seconds = asked.duration_seconds + ping.count * ping.interval_milliseconds // 1000 + _SLACK_SECONDS
     return NetworkSpec(
-        servers=spec.servers,
+        servers=NetworkServers.model_construct(**dict(spec.servers)),
         clients=NetworkClients(node_classes=spec.clients.node_classes),
         directions=(direction,),
         duration_seconds=asked.duration_seconds,

@@ -12,6 +12,7 @@ from tierbench.workloads.names import Owner
 from tierbench.workloads.pods import NONROOT
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, Target
 
+CONGESTION_CONTROL: Final = "congestionControl"
 # Lets the pod's group open ICMP sockets, which need no capability. Kubernetes counts it among the safe sysctls.
 PING_SYSCTL: Final = {"name": "net.ipv4.ping_group_range", "value": f"{NONROOT} {NONROOT}"}
 
@@ -20,12 +21,11 @@ def arguments(spec: NetworkSpec, parts: int, site: ClientSite, targets: Sequence
     """The command line of the engine of one of so many parts."""
     part, levels = site.part.index, targets[0].case.levels
     options: dict[str, Any] = {
-        "server": [address(spec.access, target.server, port_name(part), port(part)) for target in targets],
+        **_ends(spec, part, targets),
         "protocol": levels["protocol"],
         "direction": levels["direction"],
         "streams": levels["streams"],
         "duration-seconds": spec.duration_seconds,
-        "ping-host": [_ping_host(spec.access, target.server) for target in targets],
         "ping-count": spec.ping.count,
         "ping-interval-milliseconds": spec.ping.interval_milliseconds,
         "ping-size": spec.ping.size,
@@ -35,9 +35,24 @@ def arguments(spec: NetworkSpec, parts: int, site: ClientSite, targets: Sequence
         "parts": parts,
         **series_options(site, spec.warmup, targets),
     }
+    if targets[0].case.server.external:  # nobody is beside it
+        del options["agent"], options["agent-token-file"]
     if spec.udp is not None:
         options["kilobits-per-second"] = spec.udp.kilobits_per_second
+    if CONGESTION_CONTROL in levels:
+        options["congestion-control"] = levels[CONGESTION_CONTROL]
     return ["network", *flags(options)]
+
+
+def _ends(spec: NetworkSpec, part: int, targets: Sequence[Target]) -> dict[str, list[str]]:
+    """Where iperf3 goes, and ping if that is elsewhere."""
+    external = spec.servers.external
+    if external is not None and targets[0].case.server.external:
+        return {"server": [external.address]}
+    return {
+        "server": [address(spec.access, target.server, port_name(part), port(part)) for target in targets],
+        "ping-host": [_ping_host(spec.access, target.server) for target in targets],
+    }
 
 
 def _ping_host(access: Access, server: RunningServer) -> str:

@@ -138,6 +138,12 @@ def _costs() -> Panels:
             _mean(_BY, "wire_bytes"),
             "payload_size",
         ),
+        over_time(
+            "Bytes on the wire a second",
+            "Of all connections, both ways, headers included, over the whole session, mean.",
+            "Bps",
+            query(_mean("server_class", "wire_throughput_bytes_per_second"), "{{server_class}}"),
+        ),
         matrix(
             "Payload after compression and encryption",
             "As a share of before, mean. Above 100 % it grew.",

@@ -50,9 +50,11 @@ def _rates() -> Panels:
         ),
         over_time(
             "Throughput from run to run",
-            "Of the newest run that has ended, and what it would be without trimming. A step is a new run.",
+            "Of the newest run that has ended: what receivers got, what it would be without trimming, and what senders "
+            "sent. A step is a new run.",
             "bps",
             query(_mean(_CLASSES, "throughput_bits_per_second"), _PATH),
+            query(_mean(_CLASSES, "sent_bits_per_second"), f"{_PATH}, sent"),
             query(_mean(_CLASSES, "untrimmed_throughput_bits_per_second"), f"{_PATH}, untrimmed"),
         ),
         over_time(

@@ -21,6 +21,7 @@ def of(trial: ResultTrial) -> dict[str, float | None]:
     return {
         "roundTripNanoseconds": None if spread is None else spread.mean,
         "roundTripP50Nanoseconds": None if spread is None else spread.p50,
+        "roundTripP90Nanoseconds": None if spread is None else spread.p90,
         "roundTripP99Nanoseconds": None if spread is None else spread.p99,
         "durationNanoseconds": trial.duration_nanoseconds,
         "sessionNanoseconds": exchange.session_nanoseconds,

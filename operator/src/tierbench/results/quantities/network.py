@@ -22,6 +22,7 @@ def of(trial: ResultTrial) -> dict[str, float | None]:
     flows = [flow for flow in (network.upload, network.download) if flow is not None]
     return {
         "throughputBitsPerSecond": sum(flow.bits_per_second for flow in flows) if flows else None,
+        "sentBitsPerSecond": _sum(flow.sent_bits_per_second for flow in flows),
         **_each_way(network.upload, network.download),
         **_each_client(network.shares),
         "retransmits": _sum(flow.retransmits for flow in flows),
@@ -70,6 +71,7 @@ def _echoes(echoes: Echoes, trial: ResultTrial) -> dict[str, float | None]:
         "pingMaximumNanoseconds": echoes.maximum_nanoseconds,
         "pingStandardDeviationNanoseconds": echoes.standard_deviation_nanoseconds,
         "pingP50Nanoseconds": None if spread is None else spread.p50,
+        "pingP90Nanoseconds": None if spread is None else spread.p90,
         "pingP99Nanoseconds": None if spread is None else spread.p99,
         "pingLostPartsPerMillion": _share(echoes.sent - echoes.received, echoes.sent),
     }

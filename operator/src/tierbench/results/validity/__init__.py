@@ -47,7 +47,7 @@ def invalid(
     if saturated:
         message = f"In {saturated} of {len(good)} trials the client used all its CPU: it may be what was measured."
         notes.append(Note(reason="ClientSaturated", message=message))
-    if good and all(trial.server is None for trial in good):
+    if good and spec.server.node and all(trial.server is None for trial in good):
         message = "The agent beside the server gave no sample: disk, cache and CPU of the server's node are unknown."
         notes.append(Note(reason="ServerNotObserved", message=message))
     if main is not None and _wide(main, main_quantity(spec.benchmark.kind)):
