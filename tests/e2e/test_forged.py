@@ -72,6 +72,6 @@ def test_forged_objects_change_nothing_and_are_named(kubectl: Kubectl, strangers
 def test_forged_objects_do_not_hold_up_a_deletion(kubectl: Kubectl, strangers: set[str]) -> None:
     kubectl.apply(file_transfer(repetitions=30))
     running = Running(kubectl)
-    wait_for("a trial is kept", lambda: any(result["status"].get("trials") for result in running.results))
+    wait_for("a trial is kept", lambda: any(result.get("status", {}).get("trials") for result in running.results))
     kubectl("delete", "ftb", "files", "--timeout=60s")
     wait_for("only what was there before is there", lambda: names(kubectl) == strangers, 60)
