@@ -162,11 +162,12 @@ func loadingKafka(t *testing.T, broker *kafkaBroker, arguments ...string) (clien
 }
 
 // kafkaKilled keeps its volume: nothing that it acknowledged is lost. Under ExactlyOnce it may be struck between a commit and the
-// marker that lets it be read: then nothing is sent again, and what waits is read after the next commit.
+// marker that lets it be read: then nothing is sent again, and what waits is read after the next commit. The load outlasts the
+// broker's new start by far.
 func kafkaKilled(t *testing.T, broker *kafkaBroker) {
 	for _, delivery := range []string{"AtMostOnce", "AtLeastOnce", "ExactlyOnce"} {
 		t.Run(delivery, func(t *testing.T) {
-			_, ended := loadingKafka(t, broker, "--delivery="+delivery, "--as-fast-as-possible", "--duration-seconds=6", "--window=1000", "--patience-milliseconds=30000")
+			_, ended := loadingKafka(t, broker, "--delivery="+delivery, "--as-fast-as-possible", "--duration-seconds=20", "--window=1000", "--patience-milliseconds=30000")
 			broker.kill(t)
 			broker.start(t)
 			code, trials, _ := ended()
