@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.domain.killing import run_killed
 from tests.unit.domain.world import START, World, benchmark, node, seal
 from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultPhase
@@ -64,13 +65,7 @@ def test_settled_benchmark_is_not_looked_at() -> None:
 @given(st.data())
 def test_killed_at_any_write_everything_is_counted_once(data: st.DataObject) -> None:
     world = World()
-    for _ in range(600):
-        if not world.due:
-            break
-        wait = world.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 6)))).wait_seconds
-        if wait > 0 or data.draw(st.booleans()):
-            world.step()
-    world.run()
+    run_killed(world, data)
     assert measured_trials(world) == every_trial_once(world)
     assert len(world.printed) == len(set(world.printed)) == 12, "a trial was run twice"
     assert nothing_left(world)

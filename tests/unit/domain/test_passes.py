@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.domain.killing import run_killed
 from tests.unit.domain.test_blocks import DriftingWorld, end_client, ratio, run_with, shared_node, until_printed
 from tests.unit.domain.test_decide import every_trial_once, measured_trials, nothing_left
 from tests.unit.domain.test_refine import CliffWorld, payload_world
@@ -237,13 +238,7 @@ def test_suspended_between_two_passes_it_goes_on_with_the_second() -> None:
 def test_killed_at_any_write_every_pass_is_counted_once(data: st.DataObject) -> None:
     passes, repetitions = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4))
     world = shared(passes, repetitions=repetitions, fileSizes=["1Mi"])
-    for _ in range(600):
-        if not world.due:
-            break
-        wait = world.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 6)))).wait_seconds
-        if wait > 0 or data.draw(st.booleans()):
-            world.step()
-    world.run()
+    run_killed(world, data)
     trials = range(1, repetitions + 1)
     assert measured_trials(world) == [(f"ft-demo-r1-c{case:03d}", trial) for case in (1, 2) for trial in trials]
     assert len(world.printed) == len(set(world.printed)) == 2 * repetitions, "a trial was run twice"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.domain.killing import run_killed
 from tests.unit.domain.world import World, benchmark, broker_benchmark, node, node_class, seal, trial_line
 from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.node_network import NodeNetwork
@@ -101,13 +102,7 @@ def test_a_further_run_measures_anew() -> None:
 @given(st.data())
 def test_killed_at_any_write_each_pair_is_measured_once(data: st.DataObject) -> None:
     world = World(benchmark(**ASKED))
-    for _ in range(600):
-        if not world.due:
-            break
-        wait = world.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 6)))).wait_seconds
-        if wait > 0 or data.draw(st.booleans()):
-            world.step()
-    world.run()
+    run_killed(world, data)
     assert len(world.printed) == len(set(world.printed)) == 4 + 12, "something was measured twice"
     assert all(len(result.spec.networks) == 1 for result in world.results.values())
     assert said(world)[0] == "True"

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.domain.killing import run_killed
 from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.test_decide import measured_trials, nothing_left
 from tests.unit.domain.world import World, benchmark, broker_benchmark
@@ -237,13 +238,7 @@ def test_a_further_run_finds_its_own_levels_and_is_compared_at_all_of_them() -> 
 @given(st.data())
 def test_killed_at_any_write_every_trial_of_every_round_is_counted_once(data: st.DataObject) -> None:
     it = world(runPolicy={"refine": {"withinPercent": 200}})
-    for _ in range(600):
-        if not it.due:
-            break
-        wait = it.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 6)))).wait_seconds
-        if wait > 0 or data.draw(st.booleans()):
-            it.step()
-    it.run()
+    run_killed(it, data)
     assert sizes(it) == ["1Mi", "64Mi", *ROUNDS[:2]]
     assert measured_trials(it) == [(name, trial) for name in FIVE[:8] for trial in (1, 2, 3)]
     assert len(it.printed) == len(set(it.printed)) == 24, "a trial was run twice"
@@ -294,13 +289,7 @@ def test_a_round_begins_with_the_kafka_that_strimzi_has_up() -> None:
 @given(st.data())
 def test_killed_at_any_write_every_trial_of_refined_payloads_is_counted_once(data: st.DataObject) -> None:
     it = payload_world()
-    for _ in range(600):
-        if not it.due:
-            break
-        wait = it.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 6)))).wait_seconds
-        if wait > 0 or data.draw(st.booleans()):
-            it.step()
-    it.run()
+    run_killed(it, data)
     assert sizes(it, "payloadSize") == ["1Ki", "64Ki", *PAYLOADS[:2]]
     assert len(measured_trials(it)) == len(set(measured_trials(it))) == 24
     assert len(it.printed) == len(set(it.printed)), "a trial was run twice"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.domain.killing import run_killed
 from tests.unit.domain.strimzi_world import VERSIONS, StrimziWorld, strimzi_benchmark
 from tests.unit.domain.world import START, World, node
 from tierbench.api.benchmark import Phase
@@ -138,13 +139,7 @@ def test_a_kafka_that_is_slow_to_go_is_waited_for() -> None:
 @given(st.data())
 def test_killed_at_any_write_nothing_is_left_or_made_twice(data: st.DataObject) -> None:
     world = StrimziWorld(finalizers=data.draw(st.booleans()))
-    for _ in range(600):
-        if not world.due:
-            break
-        wait = world.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 10)))).wait_seconds
-        if wait > 0 or data.draw(st.booleans()):
-            world.step()
-    world.run()
+    run_killed(world, data, 10)
     assert trials(world) == every_trial_once()
     assert len(world.printed) == len(set(world.printed))
     assert len(world.made) == len(set(world.made)) == 16, "one of Strimzi's objects was made twice"

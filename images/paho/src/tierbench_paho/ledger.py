@@ -40,11 +40,6 @@ class Ledger:
         return self.sent - self.received
 
     @property
-    def under_way(self) -> int:
-        """Sent, not received, not given up."""
-        return len(self._under_way)
-
-    @property
     def unacknowledged(self) -> int:
         """Sent, and not acknowledged."""
         return len(self._unacknowledged)

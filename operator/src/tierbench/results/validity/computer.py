@@ -34,11 +34,6 @@ def invalid(good: Sequence[ResultTrial]) -> list[Note]:
     return [Note(reason="Throttled", message=message)]
 
 
-def is_throttled(trial: ResultTrial) -> bool:
-    """Whether client or server were slowed by heat, or by a quota for more than 1 % of the trial."""
-    return any(True for _ in _throttled(trial))
-
-
 def _throttled(trial: ResultTrial) -> Iterator[str]:
     for side, computer in _computers(trial):
         if computer.thermal_throttles:
