@@ -26,10 +26,14 @@ type Connection interface {
 	// Subscribe returns once the broker has agreed; messages are valid until arrived returns. They came at `at`:
 	// when they are given on, as an application would have them.
 	Subscribe(ctx context.Context, topic string, arrived func(message []byte, at time.Time)) error
-	// Prepare returns once messages to a topic can leave without any more ado.
-	Prepare(ctx context.Context, topic string) error
+	// Prepare returns once messages to a topic can leave without any more ado. A topic that nobody reads, alone, ends with
+	// this connection.
+	Prepare(ctx context.Context, topic string, alone bool) error
 	// Publish hands a message over. It must not be changed before it has come back, or been given up.
 	Publish(topic string, number uint64, message []byte) error
+	// Confirm returns once the broker has taken everything that was published since Prepare, of a delivery without
+	// acknowledgements. Its error says that nobody can know.
+	Confirm(ctx context.Context) error
 	// Stands says whether the connection is usable at present; one that broke off is made anew meanwhile.
 	Stands() bool
 	Statistics() Statistics

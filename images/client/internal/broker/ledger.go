@@ -21,7 +21,7 @@ type state uint8
 const (
 	free state = iota
 	underWay
-	received
+	done
 	givenUp
 )
 
@@ -31,20 +31,26 @@ type slot struct {
 	intended, actual time.Duration // since the ledger's start
 	state            state
 	acknowledged     bool
+	awaited          bool // its acknowledgement is, before another message may leave
 	buffer           []byte
 }
+
+// limits are how many of a publisher's messages may be under way, and without acknowledgement (0: any number).
+type limits struct{ underWay, unacknowledged int }
 
 // ledger is one publisher's: what was sent, what came back, and how many messages may be under way.
 type ledger struct {
 	mutex     sync.Mutex
 	start     time.Time
 	width     int // bytes of the number that fit into a message
-	limit     int
+	limits    limits
 	answered  bool // whether the broker acknowledges
+	alone     bool // whether nobody receives: messages are under way until they are acknowledged
 	slots     []slot
 	next      uint64 // number of the next message
 	newest    uint64 // of those that arrived, plus one
 	flying    int
+	awaited   int
 	credit    chan struct{}
 	progress  time.Duration // when a message was last sent on an idle line, or arrived
 	lastSend  time.Duration
@@ -56,14 +62,18 @@ type ledger struct {
 	series    *series
 }
 
-// newLedger is for messages of at least so many bytes, of which limit may be under way; answered says that the broker acknowledges
-// each.
-func newLedger(start time.Time, size, limit int, answered bool) *ledger {
-	slots := max(leastSlots, 1<<bits.Len(uint(2*limit-1)))
-	return &ledger{
-		start: start, width: min(size, numberBytes), limit: limit, answered: answered,
+// newLedger is for messages of at least so many bytes; answered says that the broker acknowledges each, alone that nobody
+// receives them.
+func newLedger(start time.Time, size int, limits limits, answered, alone bool) *ledger {
+	slots := max(leastSlots, 1<<bits.Len(uint(2*limits.underWay-1)))
+	made := &ledger{
+		start: start, width: min(size, numberBytes), limits: limits, answered: answered, alone: alone,
 		slots: make([]slot, slots), credit: make(chan struct{}, 1), series: newSeries(),
 	}
+	if !alone {
+		made.counts.Arrivals = &contract.Arrivals{}
+	}
+	return made
 }
 
 func (l *ledger) now() time.Duration { return time.Since(l.start) }
@@ -72,7 +82,7 @@ func (l *ledger) now() time.Duration { return time.Since(l.start) }
 func (l *ledger) acquire(ctx context.Context) error {
 	for {
 		l.mutex.Lock()
-		full := l.flying >= l.limit
+		full := l.flying >= l.limits.underWay || l.limits.unacknowledged > 0 && l.awaited >= l.limits.unacknowledged
 		l.mutex.Unlock()
 		if !full {
 			return nil
@@ -95,6 +105,7 @@ func (l *ledger) send(intended time.Duration, late time.Duration) (uint64, *slot
 	}
 	one := &l.slots[l.next&uint64(len(l.slots)-1)]
 	l.settle(one)
+	l.forget(one)
 	*one = slot{number: l.next, intended: intended, actual: now, state: underWay, buffer: one.buffer}
 	if l.flying == 0 {
 		l.progress = now
@@ -103,7 +114,14 @@ func (l *ledger) send(intended time.Duration, late time.Duration) (uint64, *slot
 		l.counts.LateSends++
 	}
 	l.next++
-	l.flying++
+	if one.awaited = l.answered; one.awaited {
+		l.awaited++
+	}
+	if l.alone && !l.answered {
+		one.state = done // nobody says any more of it
+	} else {
+		l.flying++
+	}
 	l.lastSend = now
 	l.counts.Sent++
 	return one.number, one
@@ -111,7 +129,7 @@ func (l *ledger) send(intended time.Duration, late time.Duration) (uint64, *slot
 
 // settle counts a slot that is used anew, or at the end; what was given up may still be read by the connection.
 func (l *ledger) settle(one *slot) {
-	if one.acknowledged && one.state != received {
+	if one.acknowledged && one.state != done && !l.alone {
 		l.counts.AcknowledgedLost++
 	}
 	if one.state == givenUp {
@@ -150,26 +168,20 @@ func (l *ledger) arrive(message []byte, at time.Time) {
 		return
 	}
 	one := &l.slots[number&uint64(len(l.slots)-1)]
-	if one.number != number || one.state == received || one.state == free {
+	if one.number != number || one.state == done || one.state == free {
 		l.counts.Duplicated++
 		return
 	}
-	if one.state == underWay {
-		l.flying--
-		l.signal()
-	}
-	one.state = received
+	l.finish(one, now)
+	l.signal()
 	if number+1 < l.newest {
 		l.counts.OutOfOrder++
 	}
 	l.newest = max(l.newest, number+1)
-	l.lastCome = now
 	l.counts.Received++
 	l.counts.ReceivedBytes += int64(len(message))
 	l.actual.Add((now - one.actual).Nanoseconds())
-	if l.series.add(int64(l.roundTrip.Add((now - one.intended).Nanoseconds()))) {
-		l.series.seal(l.take())
-	}
+	l.log(l.roundTrip.Add((now - one.intended).Nanoseconds()))
 }
 
 func (l *ledger) take() *contract.Distributions {
@@ -199,10 +211,48 @@ func (l *ledger) acknowledge(number uint64) {
 	if one.number != number {
 		return
 	}
+	now := l.now()
 	one.acknowledged = true
-	l.acks.Add((l.now() - one.actual).Nanoseconds())
-	if l.counts.Acknowledged == l.counts.Sent {
+	l.forget(one)
+	bucket := l.acks.Add((now - one.actual).Nanoseconds())
+	if l.alone {
+		l.counts.AcknowledgedBytes += int64(len(one.buffer))
+		l.finish(one, now)
+		l.log(bucket)
+	}
+	if l.alone || l.limits.unacknowledged > 0 || l.counts.Acknowledged == l.counts.Sent {
 		l.signal()
+	}
+}
+
+// confirm books the broker's word for everything that it did not acknowledge.
+func (l *ledger) confirm(bytes int64) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.counts.Acknowledged, l.counts.AcknowledgedBytes, l.lastCome = l.counts.Sent, bytes, l.now()
+}
+
+// forget no longer awaits a message's acknowledgement.
+func (l *ledger) forget(one *slot) {
+	if one.awaited {
+		one.awaited = false
+		l.awaited--
+	}
+}
+
+// finish books that nothing more is to come of a message.
+func (l *ledger) finish(one *slot, now time.Duration) {
+	if one.state == underWay {
+		l.flying--
+	}
+	one.state = done
+	l.progress, l.lastCome = now, now
+}
+
+// log keeps how the load went on, by the bucket of an operation's time.
+func (l *ledger) log(bucket int) {
+	if l.series.add(int64(bucket)) {
+		l.series.seal(l.take())
 	}
 }
 
@@ -230,6 +280,7 @@ func (l *ledger) expire(patience time.Duration) bool {
 		return l.flying > 0 || l.answered && l.counts.Acknowledged < l.counts.Sent
 	}
 	for index := range l.slots {
+		l.forget(&l.slots[index])
 		if l.slots[index].state == underWay {
 			l.slots[index].state = givenUp
 		}
@@ -257,18 +308,21 @@ func (l *ledger) drain(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// close settles every message, and gives the counts and when the last message came, or was sent if none came.
+// close settles every message, and gives the counts and when the last message came, or was acknowledged if nobody receives;
+// or was sent if none did.
 func (l *ledger) close() (contract.Exchange, time.Duration) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	for index := range l.slots {
 		l.settle(&l.slots[index])
 	}
-	l.counts.Lost = l.counts.Sent - l.counts.Received
+	if !l.alone {
+		l.counts.Lost = l.counts.Sent - l.counts.Received
+	}
 	if silent := l.counts.Sent - l.counts.Acknowledged; l.answered && silent > 0 {
 		l.fail(contract.TimedOut, silent)
 	}
-	if l.counts.Received == 0 {
+	if l.lastCome == 0 {
 		return l.counts, l.lastSend
 	}
 	return l.counts, l.lastCome

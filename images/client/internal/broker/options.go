@@ -10,12 +10,13 @@ import (
 // Role of this program's pairs.
 type Role string
 
-// Roles: both sides of each pair, the publisher of each and the subscriber that its messages come back to, or the
-// subscriber that sends them back.
+// Roles: both sides of each pair, the publisher of each and the subscriber that its messages come back to, the
+// subscriber that sends them back, or a publisher that nobody subscribes to.
 const (
 	Both      Role = "Both"
 	Publisher Role = "Publisher"
 	Echo      Role = "Echo"
+	Alone     Role = "Alone"
 )
 
 // Tunings: for the shortest way of each message, on one CPU, where no thread has to be woken, or for the highest rate.
@@ -26,25 +27,26 @@ const (
 
 // Options of trials with one broker.
 type Options struct {
-	Driver       Driver
-	Topic        string // what all topics begin with
-	Pairs        int
-	FirstPair    int
-	Role         Role
-	Content      *payload.Pool // of the messages, but for their numbers
-	Seed         uint64        // of the phases at which pairs begin
-	Compression  string
-	Encryption   string
-	Key          []byte
-	InFlight     int           // messages of a publisher under way at once: the pace of a closed loop, the window of an open one
-	Interval     time.Duration // between messages of a publisher; 0 for a closed loop
-	Messages     int64         // of each publisher, or
-	Duration     time.Duration // of the load
-	Patience     time.Duration // for messages under way
-	Ready        time.Duration // for the broker, and for other parts
-	Agent        *beside.Agent // nil without
-	Barrier      string
-	Part, Parts  int
-	Acknowledges bool // whether the delivery has acknowledgements
-	Tuning       string
+	Driver         Driver
+	Topic          string // what all topics begin with
+	Pairs          int
+	FirstPair      int
+	Role           Role
+	Content        *payload.Pool // of the messages, but for their numbers
+	Seed           uint64        // of the phases at which pairs begin
+	Compression    string
+	Encryption     string
+	Key            []byte
+	InFlight       int           // messages of a publisher under way at once: the pace of a closed loop, the window of an open one
+	Unacknowledged int           // messages of a publisher without acknowledgement: its pace, if that is not 0
+	Interval       time.Duration // between messages of a publisher; 0 for a closed loop
+	Messages       int64         // of each publisher, or
+	Duration       time.Duration // of the load
+	Patience       time.Duration // for messages under way
+	Ready          time.Duration // for the broker, and for other parts
+	Agent          *beside.Agent // nil without
+	Barrier        string
+	Part, Parts    int
+	Acknowledges   bool // whether the delivery has acknowledgements
+	Tuning         string
 }

@@ -17,7 +17,7 @@ import (
 	"tierbench.io/client/internal/payload"
 )
 
-// pair is a publisher and where its messages come back to, or an echo.
+// pair is a publisher and where its messages come back to, if they do, or an echo.
 type pair struct {
 	options     *Options
 	number      int
@@ -39,7 +39,8 @@ func clientName(options *Options) string {
 // connect makes the connections of a pair's role and subscribes; start is when its clock begins.
 func connect(ctx context.Context, options *Options, number int, trial string, start time.Time) (*pair, error) {
 	made := &pair{options: options, number: number, topic: fmt.Sprintf("%s/%s/%d", options.Topic, trial, number)}
-	made.ledger = newLedger(start, len(options.Content.Content(0)), options.InFlight, options.Acknowledges)
+	most := limits{options.InFlight, options.Unacknowledged}
+	made.ledger = newLedger(start, len(options.Content.Content(0)), most, options.Acknowledges, options.Role == Alone)
 	var err error
 	if made.encoder, err = payload.NewCodec(options.Compression, options.Encryption, options.Key); err != nil {
 		return nil, err
@@ -51,21 +52,27 @@ func connect(ctx context.Context, options *Options, number int, trial string, st
 	if options.Role == Echo {
 		return made, made.echo(ctx, name)
 	}
-	back := made.topic
-	if options.Role == Publisher {
-		back += "/echo"
-	}
-	subscriber, err := made.open(ctx, name+"-s", Events{})
-	if err != nil {
-		return made, err
-	}
-	if err := subscriber.Subscribe(ctx, back, made.arrived); err != nil {
-		return made, err
+	if options.Role != Alone {
+		if err := made.subscribe(ctx, name); err != nil {
+			return made, err
+		}
 	}
 	if made.publisher, err = made.open(ctx, name+"-p", Events{Acknowledged: made.ledger.acknowledge}); err != nil {
 		return made, err
 	}
-	return made, made.publisher.Prepare(ctx, made.topic)
+	return made, made.publisher.Prepare(ctx, made.topic, options.Role == Alone)
+}
+
+func (p *pair) subscribe(ctx context.Context, name string) error {
+	back := p.topic
+	if p.options.Role == Publisher {
+		back += "/echo"
+	}
+	subscriber, err := p.open(ctx, name+"-s", Events{})
+	if err != nil {
+		return err
+	}
+	return subscriber.Subscribe(ctx, back, p.arrived)
 }
 
 func (p *pair) open(ctx context.Context, name string, events Events) (Connection, error) {
@@ -82,7 +89,7 @@ func (p *pair) echo(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := connection.Prepare(ctx, p.topic+"/echo"); err != nil {
+	if err := connection.Prepare(ctx, p.topic+"/echo", false); err != nil {
 		return err
 	}
 	var number uint64
@@ -162,7 +169,22 @@ func (p *pair) sendAll(ctx context.Context) error {
 		p.ledger.owe(due - sent)
 	}
 	p.ledger.drain(ctx, p.options.Patience)
+	if p.options.Role == Alone && !p.options.Acknowledges {
+		return p.confirm(ctx)
+	}
 	return ctx.Err()
+}
+
+// confirm lets the broker say that it has taken what it does not acknowledge.
+func (p *pair) confirm(ctx context.Context) error {
+	limit, cancel := context.WithTimeout(ctx, p.options.Patience)
+	defer cancel()
+	if err := p.publisher.Confirm(limit); err != nil {
+		message := fmt.Sprintf("nobody knows what the broker took of the messages: %v: see its log", err)
+		return &contract.Failure{Reason: "Unconfirmed", Message: message}
+	}
+	p.ledger.confirm(p.plain)
+	return nil
 }
 
 // phase is when in its first interval a pair begins: not all at once.

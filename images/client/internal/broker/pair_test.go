@@ -19,7 +19,8 @@ func (stuck) Connect(context.Context, string, Events) (Connection, error) { retu
 type stuckLink struct{}
 
 func (stuckLink) Subscribe(context.Context, string, func([]byte, time.Time)) error { return nil }
-func (stuckLink) Prepare(context.Context, string) error                            { return nil }
+func (stuckLink) Prepare(context.Context, string, bool) error                      { return nil }
+func (stuckLink) Confirm(context.Context) error                                    { return nil }
 func (stuckLink) Stands() bool                                                     { return true }
 func (stuckLink) Statistics() Statistics                                           { return Statistics{} }
 func (stuckLink) Close()                                                           {}

@@ -46,13 +46,17 @@ func (s *series) seal(segment *contract.Distributions) {
 	s.segments = s.segments[:len(s.segments)/2]
 }
 
-// discard drops the segments that begin within so many operations, and gives the number of their round trips.
+// discard drops the segments that begin within so many operations, and gives the number of their round trips; of their
+// acknowledgements, if nothing comes back.
 func (s *series) discard(operations int) (discarded int64) {
 	segment := s.size * segmentBatches
 	dropped := min((operations+segment-1)/segment, len(s.segments))
 	for _, one := range s.segments[:dropped] {
-		if one.RoundTrip != nil {
+		switch {
+		case one.RoundTrip != nil:
 			discarded += one.RoundTrip.Count
+		case one.Acknowledge != nil:
+			discarded += one.Acknowledge.Count
 		}
 	}
 	s.segments = s.segments[dropped:]

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"tierbench.io/client/internal/contract"
@@ -10,8 +11,14 @@ import (
 // Words say what became of the messages.
 func Words(trial contract.Trial) string {
 	seconds, exchange := float64(trial.DurationNanoseconds)/1e9, trial.Exchange
-	cpu := float64(trial.Client.CPUNanoseconds) / 1e3 / float64(max(exchange.Received, 1))
-	return fmt.Sprintf("%d of %d messages in %.3f s, %.0f a second, median round trip %v, %.1f µs of CPU a message, %d lost, %d retried, %d errors",
-		exchange.Received, exchange.Sent, seconds, float64(exchange.Received)/seconds,
-		time.Duration(trial.Distributions.RoundTrip.Quantile(0.5)), cpu, exchange.Lost, exchange.Retried, exchange.Errors)
+	number, became, times, lost := exchange.Acknowledged, "acknowledged", "acknowledgement", "unknown how many"
+	found := trial.Distributions.Acknowledge
+	if exchange.Arrivals != nil {
+		number, became, times, lost = exchange.Received, "received", "round trip", strconv.FormatInt(exchange.Lost, 10)
+		found = trial.Distributions.RoundTrip
+	}
+	cpu := float64(trial.Client.CPUNanoseconds) / 1e3 / float64(max(number, 1))
+	return fmt.Sprintf("%d of %d messages %s in %.3f s, %.0f a second, median %s %v, %.1f µs of CPU a message, %s lost, %d retried, %d errors",
+		number, exchange.Sent, became, seconds, float64(number)/seconds, times,
+		time.Duration(found.Quantile(0.5)), cpu, lost, exchange.Retried, exchange.Errors)
 }

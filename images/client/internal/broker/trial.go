@@ -101,10 +101,22 @@ func measure(ctx context.Context, options *Options, name string) (trial contract
 	}
 	closeAll(ctx, pairs)
 	summarize(&trial, options, pairs, begun, connected)
-	if failed == nil && options.Role != Echo && trial.Exchange.Received == 0 {
-		failed = &contract.Failure{Reason: "NothingDelivered", Message: "no message came back: see the broker's log, and what its user may read and write"}
+	if failed == nil {
+		failed = nothing(options.Role, trial.Exchange)
 	}
 	return trial, failed, nil
+}
+
+// nothing is why a trial failed that nothing came of.
+func nothing(role Role, exchange *contract.Exchange) error {
+	switch {
+	case role == Echo:
+	case role == Alone && exchange.Acknowledged == 0:
+		return &contract.Failure{Reason: "NothingAcknowledged", Message: "the broker acknowledged no message: see its log, and what its user may write"}
+	case role != Alone && exchange.Received == 0:
+		return &contract.Failure{Reason: "NothingDelivered", Message: "no message came back: see the broker's log, and what its user may read and write"}
+	}
+	return nil
 }
 
 // observe begins the agent's sampling, if this part is the one that does.
@@ -171,6 +183,9 @@ func loadAll(ctx context.Context, pairs []*pair) error {
 // had `begun`.
 func summarize(trial *contract.Trial, options *Options, pairs []*pair, begun, connected time.Duration) {
 	total := &contract.Exchange{ErrorCauses: map[string]int64{}}
+	if options.Role != Alone {
+		total.Arrivals = &contract.Arrivals{}
+	}
 	distributions := &contract.Distributions{}
 	var last, connects, handshakes time.Duration
 	connections := 0
@@ -215,25 +230,35 @@ func summarize(trial *contract.Trial, options *Options, pairs []*pair, begun, co
 
 func add(total, counts *contract.Exchange) {
 	total.Sent += counts.Sent
-	total.Received += counts.Received
-	total.Lost += counts.Lost
 	total.Acknowledged += counts.Acknowledged
-	total.AcknowledgedLost += counts.AcknowledgedLost
-	total.Duplicated += counts.Duplicated
-	total.OutOfOrder += counts.OutOfOrder
+	total.AcknowledgedBytes += counts.AcknowledgedBytes
 	total.LateSends += counts.LateSends
 	total.Unsent += counts.Unsent
-	total.ReceivedBytes += counts.ReceivedBytes
+	if total.Arrivals != nil {
+		addArrivals(total.Arrivals, counts.Arrivals)
+	}
 	total.Errors += counts.Errors
 	for cause, number := range counts.ErrorCauses {
 		total.ErrorCauses[cause] += number
 	}
 }
 
+func addArrivals(total, counts *contract.Arrivals) {
+	total.Received += counts.Received
+	total.Lost += counts.Lost
+	total.AcknowledgedLost += counts.AcknowledgedLost
+	total.Duplicated += counts.Duplicated
+	total.OutOfOrder += counts.OutOfOrder
+	total.ReceivedBytes += counts.ReceivedBytes
+}
+
 func addCosts(total *contract.Exchange, one *pair) {
 	encoding, decoding := one.encoder.Spent(), one.decoder.Spent()
 	total.CompressNanoseconds += encoding.Compress.Nanoseconds()
 	total.EncryptNanoseconds += encoding.Encrypt.Nanoseconds()
+	if total.Arrivals == nil {
+		return
+	}
 	total.DecryptNanoseconds += decoding.Decrypt.Nanoseconds()
 	total.DecompressNanoseconds += decoding.Decompress.Nanoseconds()
 }

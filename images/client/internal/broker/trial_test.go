@@ -60,10 +60,11 @@ func (l *loopLink) Publish(topic string, _ uint64, message []byte) error {
 	return nil
 }
 
-func (l *loopLink) Close()                              { l.of.diary.write("close") }
-func (*loopLink) Prepare(context.Context, string) error { return nil }
-func (*loopLink) Stands() bool                          { return true }
-func (*loopLink) Statistics() Statistics                { return Statistics{Transport: Transport{Cipher: "cipher"}} }
+func (l *loopLink) Close()                                    { l.of.diary.write("close") }
+func (*loopLink) Prepare(context.Context, string, bool) error { return nil }
+func (*loopLink) Confirm(context.Context) error               { return nil }
+func (*loopLink) Stands() bool                                { return true }
+func (*loopLink) Statistics() Statistics                      { return Statistics{Transport: Transport{Cipher: "cipher"}} }
 
 // reported keeps the last trial.
 type reported struct{ trial contract.Trial }

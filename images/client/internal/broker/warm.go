@@ -20,7 +20,7 @@ const (
 // broker carries take several times as long as later ones. What goes wrong here the trials will tell.
 func warm(ctx context.Context, options *Options) {
 	one := *options
-	one.Role, one.InFlight, one.Interval, one.Messages, one.Duration = Both, 1, 0, 0, warmRound
+	one.Role, one.InFlight, one.Unacknowledged, one.Interval, one.Messages, one.Duration = Both, 1, 0, 0, 0, warmRound
 	pairs, err := connectAll(ctx, &one, fmt.Sprintf("warm%d", options.Part), time.Now())
 	defer closeAll(ctx, pairs)
 	best, vain := int64(math.MaxInt64), 0

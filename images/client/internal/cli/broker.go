@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,8 @@ const (
 // only a few messages would be collected a hundred times a second.
 const spareHeap = 32 << 20
 
+var roles = []broker.Role{broker.Both, broker.Publisher, broker.Echo, broker.Alone}
+
 var deliveries = map[string]byte{"AtMostOnce": 0, "AtLeastOnce": 1, "ExactlyOnce": 2}
 
 type brokerFlags struct {
@@ -38,7 +41,7 @@ type brokerFlags struct {
 	url, usernameFile, passwordFile, caFile, topic                             []string
 	serverName, tls, role, barrier                                             string
 	content, contentFolder, delivery, compression, encryption, keyFile, tuning string
-	size, pairs, firstPair, inFlight, interval, rate, window                   int
+	size, pairs, firstPair, inFlight, unacknowledged, interval, rate, window   int
 	messages                                                                   int64
 	duration, patience, ready, part, parts                                     int
 	codec                                                                      string
@@ -76,7 +79,7 @@ func (f *brokerFlags) add(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.topic, "topic", []string{"tierbench"}, "what all topics begin with; again for each target")
 	set.IntVar(&f.pairs, "pairs", 1, "publishers, each with a subscriber of its own")
 	set.IntVar(&f.firstPair, "first-pair", 0, "number of the first of them")
-	set.StringVar(&f.role, "role", "Both", "Both, Publisher (messages come back from an echo) or Echo")
+	set.StringVar(&f.role, "role", "Both", "Both, Publisher (messages come back from an echo), Echo or Alone (nobody subscribes)")
 	set.IntVar(&f.size, "size", 1024, "bytes of a message, before compression and encryption")
 	set.StringVar(&f.content, "content", "Random", "Random, Zeros, SensorJSON or Ratio10 … Ratio90")
 	set.StringVar(&f.contentFolder, "content-folder", "", "send the files of a folder in turn instead of --size bytes of --content")
@@ -86,6 +89,7 @@ func (f *brokerFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.encryption, "encryption", "None", "None or AES128GCM")
 	set.StringVar(&f.keyFile, "key-file", "", "file with the 16 bytes of the key")
 	set.IntVar(&f.inFlight, "in-flight", 0, "closed loop: messages of a publisher under way at once")
+	set.IntVar(&f.unacknowledged, "unacknowledged", 0, "messages of a publisher that the broker has not acknowledged; the next when it has acknowledged one")
 	set.BoolVar(&f.fast, "as-fast-as-possible", false, "closed loop: as many as the window allows")
 	set.IntVar(&f.interval, "interval-milliseconds", 0, "open loop: time between messages of a publisher")
 	set.IntVar(&f.rate, "messages-per-second", 0, "open loop: messages of a publisher a second")
@@ -138,7 +142,7 @@ func (f *brokerFlags) target(index int, agent *beside.Agent) (contract.Target, e
 	return &broker.Target{Options: &broker.Options{
 		Driver: driver, Topic: of(f.topic, index), Pairs: f.pairs, FirstPair: f.firstPair,
 		Role: broker.Role(f.role), Content: content, Seed: f.seed, Tuning: f.tuning, Compression: f.compression, Encryption: f.encryption, Key: key,
-		InFlight: f.underWay(), Interval: f.between(), Messages: f.messages,
+		InFlight: f.underWay(), Unacknowledged: f.unacknowledged, Interval: f.between(), Messages: f.messages,
 		Duration: time.Duration(f.duration) * time.Second, Patience: time.Duration(f.patience) * time.Millisecond,
 		Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent, Barrier: f.barrier, Part: f.part, Parts: f.parts,
 		Acknowledges: deliveries[f.delivery] > 0,
@@ -157,8 +161,12 @@ func (f *brokerFlags) pool() (*payload.Pool, error) {
 }
 
 func (f *brokerFlags) underWay() int {
-	if f.inFlight > 0 {
-		return min(f.inFlight, f.window)
+	most := f.inFlight
+	if f.role == string(broker.Alone) {
+		most = f.unacknowledged
+	}
+	if most > 0 {
+		return min(most, f.window)
 	}
 	return f.window
 }
@@ -172,14 +180,14 @@ func (f *brokerFlags) between() time.Duration {
 
 func (f *brokerFlags) checkNumbers() error {
 	paces := 0
-	for _, given := range []bool{f.inFlight > 0, f.fast, f.interval > 0, f.rate > 0} {
+	for _, given := range []bool{f.inFlight > 0, f.unacknowledged > 0, f.fast, f.interval > 0, f.rate > 0} {
 		if given {
 			paces++
 		}
 	}
 	switch {
 	case paces != 1:
-		return errors.New("give exactly one of --in-flight, --as-fast-as-possible, --interval-milliseconds and --messages-per-second")
+		return errors.New("give exactly one of --in-flight, --unacknowledged, --as-fast-as-possible, --interval-milliseconds and --messages-per-second")
 	case (f.messages > 0) == (f.duration > 0):
 		return errors.New("give exactly one of --messages and --duration-seconds")
 	case f.pairs < 1 || f.pairs > mostPairs:
@@ -188,7 +196,7 @@ func (f *brokerFlags) checkNumbers() error {
 		return errors.New("--size must be at least 2: the first bytes number the message")
 	case f.window < 1 || f.window > 65000 || f.size < 3 && f.window > 32000:
 		return errors.New("--window must be from 1 to 65000, and at most 32000 for messages of 2 bytes, whose numbers repeat")
-	case f.patience < 1, f.ready < 0, f.firstPair < 0, f.inFlight < 0, f.interval < 0, f.rate < 0:
+	case f.patience < 1, f.ready < 0, f.firstPair < 0, f.inFlight < 0, f.unacknowledged < 0, f.interval < 0, f.rate < 0:
 		return errors.New("--patience-milliseconds must be at least 1, and nothing may be negative")
 	case f.parts < 1 || f.part < 0 || f.part >= f.parts:
 		return fmt.Errorf("--part is %d of --parts %d: parts count from 0", f.part, f.parts)
@@ -214,8 +222,12 @@ func (f *brokerFlags) checkWords() error {
 		return fmt.Errorf("--delivery is %q: write AtMostOnce, AtLeastOnce or ExactlyOnce", f.delivery)
 	case f.tuning != broker.Light && f.tuning != broker.Heavy:
 		return fmt.Errorf("--tuning is %q: write Light or Heavy", f.tuning)
-	case f.role != string(broker.Both) && f.role != string(broker.Publisher) && f.role != string(broker.Echo):
-		return fmt.Errorf("--role is %q: write Both, Publisher or Echo", f.role)
+	case !slices.Contains(roles, broker.Role(f.role)):
+		return fmt.Errorf("--role is %q: write Both, Publisher, Echo or Alone", f.role)
+	case f.role == string(broker.Alone) && f.inFlight > 0:
+		return errors.New("--in-flight waits for messages to come back: with --role Alone write --unacknowledged")
+	case f.unacknowledged > 0 && deliveries[f.delivery] == 0:
+		return errors.New("--unacknowledged waits for acknowledgements, and AtMostOnce has none: write --as-fast-as-possible")
 	case !kafka.HasCodec(f.codec):
 		return fmt.Errorf("--codec is %q: write None, Gzip, Snappy, Lz4 or Zstd", f.codec)
 	case f.parts > 1 && (len(f.agent) == 0 || f.barrier == ""):

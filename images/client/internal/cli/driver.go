@@ -13,7 +13,10 @@ import (
 	"tierbench.io/client/internal/tlsconfig"
 )
 
-const kafkaScheme = "kafka"
+const (
+	kafkaScheme    = "kafka"
+	moreThanWindow = 1 << 17
+)
 
 // schemes of --url, and whether each is with TLS.
 var schemes = map[string]bool{"mqtt": false, "mqtts": true, kafkaScheme: false, kafkaScheme + "s": true}
@@ -66,8 +69,16 @@ func (f *brokerFlags) kafka(address string, config *tls.Config, username, passwo
 		Address: address, ServerName: f.serverName, TLS: config, Username: username, Password: password, Delivery: f.delivery,
 		Codec: f.codec, Partitions: int32(f.partitions), Linger: time.Duration(f.linger) * time.Millisecond,
 		BatchBytes: int32(f.batch), MessageBytes: int32(messageBytes), Patience: f.patienceFor(),
-		Quick: f.tuning == broker.Light,
+		Quick: f.tuning == broker.Light, Buffered: f.buffered(),
 	}
+}
+
+// buffered is the window, if nothing that comes back is to keep to it.
+func (f *brokerFlags) buffered() int {
+	if f.role == string(broker.Alone) {
+		return f.window
+	}
+	return moreThanWindow
 }
 
 func (f *brokerFlags) patienceFor() time.Duration {

@@ -160,38 +160,44 @@ const (
 
 // Exchange is what the publishers and subscribers of one trial did. Sent = Received + Lost.
 type Exchange struct {
-	Pairs                 int64            `json:"pairs"`
-	Sent                  int64            `json:"sent"`
-	Received              int64            `json:"received"`
-	Lost                  int64            `json:"lost"`
-	Acknowledged          int64            `json:"acknowledged"`
-	AcknowledgedLost      int64            `json:"acknowledgedLost"`
-	Duplicated            int64            `json:"duplicated"`
-	OutOfOrder            int64            `json:"outOfOrder"`
-	Retried               int64            `json:"retried"`
-	Reconnects            int64            `json:"reconnects"`
-	Errors                int64            `json:"errors"`
-	ErrorCauses           map[string]int64 `json:"errorCauses"`
-	LateSends             int64            `json:"lateSends"`
-	Unsent                int64            `json:"unsent"`
-	Discarded             int64            `json:"discarded"`
-	Steady                *bool            `json:"steady,omitempty"`
-	Cipher                string           `json:"cipher,omitempty"`
-	Batches               int64            `json:"batches"`
-	BatchBytes            int64            `json:"batchBytes"`
-	SentBytes             int64            `json:"sentBytes"`
-	ReceivedBytes         int64            `json:"receivedBytes"`
-	EncodedBytes          int64            `json:"encodedBytes"`
-	WireSentBytes         int64            `json:"wireSentBytes"`
-	WireReceivedBytes     int64            `json:"wireReceivedBytes"`
-	TCPRetransmits        int64            `json:"tcpRetransmits"`
-	ConnectNanoseconds    int64            `json:"connectNanoseconds"`
-	TLSNanoseconds        int64            `json:"tlsNanoseconds"`
-	SessionNanoseconds    int64            `json:"sessionNanoseconds"`
-	CompressNanoseconds   int64            `json:"compressNanoseconds"`
-	EncryptNanoseconds    int64            `json:"encryptNanoseconds"`
-	DecryptNanoseconds    int64            `json:"decryptNanoseconds"`
-	DecompressNanoseconds int64            `json:"decompressNanoseconds"`
+	*Arrivals
+	Pairs               int64            `json:"pairs"`
+	Sent                int64            `json:"sent"`
+	Acknowledged        int64            `json:"acknowledged"`
+	Retried             int64            `json:"retried"`
+	Reconnects          int64            `json:"reconnects"`
+	Errors              int64            `json:"errors"`
+	ErrorCauses         map[string]int64 `json:"errorCauses"`
+	LateSends           int64            `json:"lateSends"`
+	Unsent              int64            `json:"unsent"`
+	Discarded           int64            `json:"discarded"`
+	Steady              *bool            `json:"steady,omitempty"`
+	Cipher              string           `json:"cipher,omitempty"`
+	Batches             int64            `json:"batches"`
+	BatchBytes          int64            `json:"batchBytes"`
+	SentBytes           int64            `json:"sentBytes"`
+	AcknowledgedBytes   int64            `json:"acknowledgedBytes,omitempty"` // without subscribers
+	EncodedBytes        int64            `json:"encodedBytes"`
+	WireSentBytes       int64            `json:"wireSentBytes"`
+	WireReceivedBytes   int64            `json:"wireReceivedBytes"`
+	TCPRetransmits      int64            `json:"tcpRetransmits"`
+	ConnectNanoseconds  int64            `json:"connectNanoseconds"`
+	TLSNanoseconds      int64            `json:"tlsNanoseconds"`
+	SessionNanoseconds  int64            `json:"sessionNanoseconds"`
+	CompressNanoseconds int64            `json:"compressNanoseconds"`
+	EncryptNanoseconds  int64            `json:"encryptNanoseconds"`
+}
+
+// Arrivals are what subscribers tell; without any they are nil, and left out.
+type Arrivals struct {
+	Received              int64 `json:"received"`
+	Lost                  int64 `json:"lost"`
+	AcknowledgedLost      int64 `json:"acknowledgedLost"`
+	Duplicated            int64 `json:"duplicated"`
+	OutOfOrder            int64 `json:"outOfOrder"`
+	ReceivedBytes         int64 `json:"receivedBytes"`
+	DecryptNanoseconds    int64 `json:"decryptNanoseconds"`
+	DecompressNanoseconds int64 `json:"decompressNanoseconds"`
 }
 
 // Network is what the network did in one trial.

@@ -40,7 +40,9 @@ type connection struct {
 	closing    bool
 	failed     error // of the last attempt to connect
 	refused    time.Time
-	topic      string // that it reads
+	topic      string // that ends with it
+	reads      bool
+	begun      int64 // the topic's messages and what was published, when nothing was under way
 }
 
 func newConnection(driver *Driver, events broker.Events) *connection {
@@ -146,7 +148,7 @@ func (c *connection) refusal(err error) error {
 // none: what it had sent without acknowledgement may have been lost, and nothing more may be under way.
 func (c *connection) Stands() bool {
 	c.mutex.Lock()
-	standing, reads := c.standing > 0, c.topic != ""
+	standing, reads := c.standing > 0, c.reads
 	c.mutex.Unlock()
 	return standing || !reads && c.client.BufferedProduceRecords() == 0
 }
@@ -165,7 +167,7 @@ func (c *connection) Statistics() broker.Statistics {
 	return now
 }
 
-// Close ends the client, and the topic that it read.
+// Close ends the client, and its topic.
 func (c *connection) Close() {
 	if c.commits != nil {
 		c.commits.stop()

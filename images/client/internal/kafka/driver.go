@@ -28,7 +28,6 @@ const (
 	retryPause     = 200 * time.Millisecond
 	fetchWait      = 500 * time.Millisecond
 	longestIdle    = 15 * time.Minute // that franz-go allows
-	mostUnderWay   = 1 << 17          // records, more than any window
 	inFlight       = 5                // requests
 	batchOverhead  = 1 << 10          // bytes of a batch beyond the message that it holds
 	largestRequest = 100 << 20
@@ -59,6 +58,7 @@ type Driver struct {
 	MessageBytes       int32         // of the largest message
 	Patience           time.Duration // for a broker that does not answer
 	Quick              bool          // for a light load
+	Buffered           int           // messages at most that are handed over and not yet acknowledged, or written where nothing is
 }
 
 // Connect makes a client with connections of its own, and sees that the broker answers it.
@@ -85,7 +85,7 @@ func (d *Driver) options(name string) []kgo.Opt {
 		kgo.RequestTimeoutOverhead(d.Patience), kgo.ProduceRequestTimeout(d.Patience),
 		kgo.RetryBackoffFn(func(int) time.Duration { return retryPause }), kgo.MetadataMinAge(retryPause), kgo.AlwaysRetryEOF(),
 		kgo.UnknownTopicRetries(-1), kgo.ProducerBatchCompression(codecs[d.Codec]), kgo.ProducerLinger(d.Linger),
-		kgo.ProducerBatchMaxBytes(max(d.BatchBytes, batchOf(d.MessageBytes))), kgo.MaxBufferedRecords(mostUnderWay),
+		kgo.ProducerBatchMaxBytes(max(d.BatchBytes, batchOf(d.MessageBytes))), kgo.MaxBufferedRecords(d.Buffered),
 		kgo.BrokerMaxReadBytes(largestRequest), kgo.FetchMaxWait(fetchWait), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 	}
 	if d.Username != "" {

@@ -2,17 +2,23 @@ package kafka
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tierbench.io/client/internal/pause"
 )
+
+const confirmPause = time.Millisecond
 
 // Subscribe reads a topic from its present end, all partitions of it, without a group. It returns once the broker is asked
 // for messages.
 func (c *connection) Subscribe(ctx context.Context, topic string, arrived func([]byte, time.Time)) error {
 	name := topicName(topic)
 	c.mutex.Lock()
-	c.topic = name
+	c.topic, c.reads = name, true
 	c.mutex.Unlock()
 	if err := c.ensure(ctx, name); err != nil {
 		return err
@@ -57,10 +63,15 @@ func (c *connection) poll(arrived func([]byte, time.Time)) {
 
 // Prepare sends a record without a value and waits for its answer: then the topic is known, the connection stands, and the
 // broker knows the producer.
-func (c *connection) Prepare(ctx context.Context, topic string) error {
+func (c *connection) Prepare(ctx context.Context, topic string, alone bool) error {
 	name := topicName(topic)
 	if err := c.ensure(ctx, name); err != nil {
 		return err
+	}
+	if alone {
+		if err := c.own(ctx, name); err != nil {
+			return err
+		}
 	}
 	answered := make(chan error, 1)
 	c.send(&kgo.Record{Topic: name}, func(err error) { answered <- err })
@@ -69,6 +80,29 @@ func (c *connection) Prepare(ctx context.Context, topic string) error {
 		return err
 	case <-ctx.Done():
 		return context.Canceled
+	}
+}
+
+// own takes a topic that nobody reads, and nobody else writes to.
+func (c *connection) own(ctx context.Context, name string) error {
+	written, err := c.length(ctx, name)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.topic, c.begun = name, written-c.published.Load()
+	return err
+}
+
+// Confirm looks how long the topic has become: the broker answers nothing else.
+func (c *connection) Confirm(ctx context.Context) error {
+	wanted := c.begun + c.published.Load()
+	for {
+		written, err := c.length(ctx, c.topic)
+		if err == nil && written >= wanted {
+			return nil
+		}
+		if pause.For(ctx, confirmPause) != nil {
+			return fmt.Errorf("its log has %d of %d records (%w)", written, wanted, errors.Join(err, ctx.Err()))
+		}
 	}
 }
 

@@ -87,6 +87,25 @@ func (c *connection) described(ctx context.Context, topic string) (bool, error) 
 
 // ends are where the next messages of each partition will be.
 func (c *connection) ends(ctx context.Context, topic string) (map[int32]kgo.Offset, error) {
+	found, err := c.offsets(ctx, topic)
+	ends := map[int32]kgo.Offset{}
+	for partition, offset := range found {
+		ends[partition] = kgo.NewOffset().At(offset)
+	}
+	return ends, err
+}
+
+// length is how many records a topic has had.
+func (c *connection) length(ctx context.Context, topic string) (total int64, err error) {
+	found, err := c.offsets(ctx, topic)
+	for _, offset := range found {
+		total += offset
+	}
+	return total, err
+}
+
+// offsets are the numbers of the next messages of each partition.
+func (c *connection) offsets(ctx context.Context, topic string) (map[int32]int64, error) {
 	wanted := kmsg.NewListOffsetsRequestTopic()
 	wanted.Topic = topic
 	for number := range c.driver.Partitions {
@@ -100,12 +119,12 @@ func (c *connection) ends(ctx context.Context, topic string) (map[int32]kgo.Offs
 	if err != nil {
 		return nil, err
 	}
-	found := map[int32]kgo.Offset{}
+	found := map[int32]int64{}
 	for _, partition := range response.Topics[0].Partitions {
 		if err := kerr.ErrorForCode(partition.ErrorCode); err != nil {
 			return nil, err
 		}
-		found[partition.Partition] = kgo.NewOffset().At(partition.Offset)
+		found[partition.Partition] = partition.Offset
 	}
 	return found, nil
 }

@@ -4,6 +4,7 @@ package mqtt
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -54,6 +55,7 @@ type connection struct {
 	connected  bool
 	topic      string
 	arrived    paho.MessageHandler
+	unsure     bool // something that is not acknowledged may not have reached the broker
 }
 
 // Connect makes a client; QoS 1 and 2 keep their session while the connection is lost.
@@ -102,6 +104,7 @@ func (c *connection) count(cause string) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.statistics.Errors[cause]++
+	c.unsure = true
 }
 
 // isConnected counts connections made anew, on which it subscribes again: the broker may have forgotten.
@@ -180,16 +183,42 @@ func (c *connection) Subscribe(ctx context.Context, topic string, arrived func([
 	return nil
 }
 
-// Prepare has nothing to do: a connection is ready for every topic.
-func (c *connection) Prepare(context.Context, string) error { return nil }
+// Prepare has little to do: a connection is ready for every topic.
+func (c *connection) Prepare(context.Context, string, bool) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.unsure = false
+	return nil
+}
 
 // Publish hands a message to the client, which keeps it at QoS 1 and 2 until it is acknowledged.
 func (c *connection) Publish(topic string, number uint64, message []byte) error {
 	if c.driver.QoS > 0 {
 		c.store.expect(number)
 	}
-	c.client.Publish(topic, c.driver.QoS, false, message)
+	if token := c.client.Publish(topic, c.driver.QoS, false, message); c.driver.QoS == 0 && token.Error() != nil {
+		c.mutex.Lock()
+		defer c.mutex.Unlock()
+		c.unsure = true
+	}
 	return nil
+}
+
+// Confirm asks for something that the broker answers in its turn, after all messages: an end of a subscription, even of one
+// that there is not.
+func (c *connection) Confirm(ctx context.Context) error {
+	token := c.client.Unsubscribe(c.name)
+	select {
+	case <-token.Done():
+	case <-ctx.Done():
+		return fmt.Errorf("the broker does not answer: %w", ctx.Err())
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.unsure {
+		return errors.New("the connection broke off, or took no more")
+	}
+	return token.Error()
 }
 
 // Stands says whether the connection is usable at present.

@@ -1,6 +1,6 @@
 """The answer to a PlacementAdvice, from the results that are there. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Final, TypeVar
@@ -72,12 +72,13 @@ def advise(
     if len(selection.kinds) != 1:
         return _nothing(*_why_nothing(spec, selection, known), now)
     kind = selection.kinds[0]
-    quantity = quantity_of(_objective(spec), kind)
+    there = {name for result in selection.results for name in result.status.statistics}
+    quantity = quantity_of(_objective(spec), kind, there)
     wanted = items(spec.workload)
     choice = Choice(spec.choose, selection.results, frozenset(name for item in wanted for name in item.levels))
     if not 0 < len(choice.alternatives) <= MOST_ALTERNATIVES:
         return _nothing(*_why_no_ranking(choice), now)
-    read = _read(spec, kind)
+    read = _read(spec, kind, there)
     selection = selection.changed(
         lambda results: tuple(with_quantities(result, read) for result in choice.told_apart(results))
     )
@@ -106,7 +107,7 @@ def advise(
 
 def essence(spec: PlacementAdviceSpec, result: BenchmarkResult) -> BenchmarkResult:
     """The result with no more than the answer needs, so that ten thousand of them fit into a small operator."""
-    quantities = _read(spec, result.spec.benchmark.kind)
+    quantities = _read(spec, result.spec.benchmark.kind, result.status.statistics)
     asked, status = result.spec, with_quantities(result, quantities).status
     kept = {name: status.statistics[name] for name in quantities if name in status.statistics}
     places = {
@@ -133,18 +134,19 @@ def _shared(one: Shared) -> Shared:
     return one
 
 
-def _read(spec: PlacementAdviceSpec, kind: str) -> tuple[str, ...]:
-    """The quantities that the answer rests on."""
-    return (quantity_of(_objective(spec), kind), *(limit.quantity for limit in limits(spec.constraints, kind)))
+def _read(spec: PlacementAdviceSpec, kind: str, there: Container[str]) -> tuple[str, ...]:
+    """The quantities that the answer rests on, of those that are `there`."""
+    limited = (limit.quantity for limit in limits(spec.constraints, kind, there))
+    return (quantity_of(_objective(spec), kind, there), *limited)
 
 
-def quantity_of(objective: Objective, kind: str) -> str:
-    """What alternatives are ranked by."""
+def quantity_of(objective: Objective, kind: str, there: Container[str]) -> str:
+    """What alternatives are ranked by, of the quantities that are `there`."""
     if objective.type is ObjectiveType.PERCENTILE and objective.percentile is not None:
-        return percentile_of(time_quantity(kind), objective.percentile)
+        return percentile_of(time_quantity(kind, there), objective.percentile)
     if objective.type is ObjectiveType.RETRIES:
         return RETRIES
-    return rate_quantity(kind) if objective.type is ObjectiveType.THROUGHPUT else time_quantity(kind)
+    return rate_quantity(kind) if objective.type is ObjectiveType.THROUGHPUT else time_quantity(kind, there)
 
 
 def _objective(spec: PlacementAdviceSpec) -> Objective:

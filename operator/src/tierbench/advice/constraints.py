@@ -1,6 +1,6 @@
 """Whether a class keeps to what a service asks for, at every level of the workload."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,9 +47,9 @@ class Limit:
     value: float
 
 
-def limits(constraints: Limits, kind: str) -> tuple[Limit, ...]:
-    """The constraints on means, for benchmarks of this kind."""
-    time = time_quantity(kind)
+def limits(constraints: Limits, kind: str, there: Container[str]) -> tuple[Limit, ...]:
+    """The constraints on means, for benchmarks of this kind, of the quantities that are `there`."""
+    time = time_quantity(kind, there)
     minimum = constraints.minimum_bytes_per_second
     in_bits = rate_quantity(kind).endswith("BitsPerSecond")
     rate, unit = ("throughputBitsPerSecond", _BITS) if in_bits else ("throughputBytesPerSecond", 1)
@@ -68,12 +68,13 @@ def breaches(measured: Measured, name: str, constraints: Limits, kind: str, want
     class has failed at."""
     cells = [cell for cell in measured.cells[name].values() if any(item.wants(cell.results[0]) for item in wanted)]
     varying = _varying(cells)
+    there = {quantity for cell in cells for result in cell.results for quantity in result.status.statistics}
     for cell in cells:
         place = _at(cell, varying)
-        for limit in limits(constraints, kind):
+        for limit in limits(constraints, kind, there):
             yield from _beyond(cell, place, limit)
         if constraints.maximum_p99_milliseconds is not None:
-            yield from _slowest(cell, place, time_quantity(kind), constraints.maximum_p99_milliseconds * _MILLISECOND)
+            yield from _slowest(cell, place, time_quantity(kind, there), constraints.maximum_p99_milliseconds * _MILLISECOND)
         if constraints.maximum_retries is not None:
             yield from _retried(cell, place, constraints.maximum_retries)
 

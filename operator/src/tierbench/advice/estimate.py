@@ -124,7 +124,7 @@ def quantities(results: Matrix) -> tuple[str, ...]:
     """Every quantity that some result has, those first by which its kind is read."""
     names = {name for result in results.results for name in result.status.statistics}
     kinds = {result.spec.benchmark.kind: None for result in results.results}
-    first = [name for kind in kinds for name in (main_quantity(kind), rate_quantity(kind))]
+    first = [name for kind in kinds for name in (main_quantity(kind, names), rate_quantity(kind))]
     return tuple(sorted(names, key=lambda name: (first.index(name) if name in first else len(first), title(name))))
 
 

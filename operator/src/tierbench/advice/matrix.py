@@ -31,8 +31,9 @@ class Cell:
 
     @property
     def lost(self) -> int | None:
-        """Messages lost in all counted trials; None where there are no messages."""
-        known = [messages.lost for result in self.results if (messages := result.status.counts.messages) is not None]
+        """Messages lost in all counted trials; None where that is not known."""
+        counted = [result.status.counts.messages for result in self.results]
+        known = [messages.lost for messages in counted if messages is not None and messages.lost is not None]
         return sum(known) if known else None
 
     @property

@@ -49,14 +49,25 @@ class ClosedLoop(Model):
     in_flight: int = Field(default=1, ge=1, le=10000, description="Messages of a publisher that are under way.")
 
 
+class Acknowledged(Model):
+    """The next message is sent when the broker has acknowledged one, whether or not it has come back."""
+
+    in_flight: int = Field(
+        default=1, ge=1, le=10000, description="Messages of a publisher that the broker has not acknowledged."
+    )
+
+
 class AsFastAsPossible(Model):
     """Messages are sent as fast as the window allows."""
 
 
 class Pacing(Model):
-    """When messages are sent: exactly one of the four."""
+    """When messages are sent: exactly one of the five."""
 
     closed_loop: ClosedLoop | None = Field(default=None, description="The next one when one has come back.")
+    acknowledged: Acknowledged | None = Field(
+        default=None, description="The next one when the broker has acknowledged one."
+    )
     as_fast_as_possible: AsFastAsPossible | None = Field(default=None, description="As fast as the window allows.")
     interval_milliseconds: int | None = Field(
         default=None, ge=1, le=3_600_000, description="One each interval, of each publisher."
@@ -70,6 +81,8 @@ class Pacing(Model):
         """The kind of pace, and what goes with it. An interval is a rate."""
         if self.closed_loop is not None:
             return {"pacing": "ClosedLoop", "inFlight": str(self.closed_loop.in_flight)}
+        if self.acknowledged is not None:
+            return {"pacing": "Acknowledged", "inFlight": str(self.acknowledged.in_flight)}
         if self.interval_milliseconds is not None:
             return {"pacing": "OpenLoop", "messagesPerSecond": f"{1000 / self.interval_milliseconds:.6g}"}
         if self.messages_per_second is not None:
@@ -90,10 +103,27 @@ class Load(Model):
         return f"{self.messages_per_publisher} messages"
 
 
-class Subscribers(Model):
-    """Where subscribers run, if not in the publishers' pods."""
+class NoSubscribers(Model):
+    """Nobody subscribes: what is measured is publishing alone."""
 
-    node_class: ClassName = Field(description="The node class. Its subscribers send each message back.")
+
+class Subscribers(Model):
+    """Where subscribers run, if not in the publishers' pods: exactly one of the two."""
+
+    node_class: ClassName | None = Field(
+        default=None, description="A node class. Its subscribers send each message back."
+    )
+    none: NoSubscribers | None = Field(default=None, description="Nowhere: publishing alone is measured.")
+
+    def __str__(self) -> str:
+        """Where, in a word."""
+        return self.node_class or "None"
+
+
+_ONE_PLACE = Rule(
+    "has(self.nodeClass) != has(self.none)",
+    "give exactly one of nodeClass and none, for example {nodeClass: user} or {none: {}}",
+)
 
 
 class BrokerClients(Clients):
@@ -107,20 +137,36 @@ class BrokerClients(Clients):
     )
     subscribers: Subscribers | None = Field(
         default=None,
+        json_schema_extra=rules(_ONE_PLACE),
         description="A node class for the subscribers; without it each pair is in one pod. Apart, a round trip is "
-        "there and back: each message is sent back by its subscriber.",
+        "there and back: each message is sent back by its subscriber. With none: {} there are no subscribers.",
     )
     engine: EngineType = Field(
         default=EngineType.NATIVE,
         description="Native (one static program), or Paho (Python's client, for what a Python device sees).",
     )
 
+    @property
+    def alone(self) -> bool:
+        """Whether nobody subscribes."""
+        return self.subscribers is not None and self.subscribers.none is not None
+
 
 _ONE_PACE = Rule(
-    "[has(self.closedLoop), has(self.asFastAsPossible), has(self.intervalMilliseconds), has(self.messagesPerSecond)]"
-    ".filter(x, x).size() == 1",
-    "give exactly one of closedLoop, asFastAsPossible, intervalMilliseconds and messagesPerSecond, "
+    "[has(self.closedLoop), has(self.acknowledged), has(self.asFastAsPossible), has(self.intervalMilliseconds), "
+    "has(self.messagesPerSecond)].filter(x, x).size() == 1",
+    "give exactly one of closedLoop, acknowledged, asFastAsPossible, intervalMilliseconds and messagesPerSecond, "
     "for example {closedLoop: {inFlight: 1}}",
+)
+_ARRIVALS = Rule(
+    "!has(self.pacing.closedLoop) || !has(self.clients.subscribers) || !has(self.clients.subscribers.none)",
+    "pacing.closedLoop waits for messages to come back, and with clients.subscribers: {none: {}} none does: write "
+    "pacing: {acknowledged: {inFlight: 1}}, or {asFastAsPossible: {}}",
+)
+_ACKNOWLEDGEMENTS = Rule(
+    "!has(self.pacing.acknowledged) || !self.delivery.exists(d, d == 'AtMostOnce')",
+    "pacing.acknowledged waits for acknowledgements, and delivery AtMostOnce has none: take that out, or write pacing: "
+    "{asFastAsPossible: {}} for it in another benchmark",
 )
 _ONE_LOAD = Rule(
     "has(self.messagesPerPublisher) != has(self.durationSeconds)",
@@ -152,7 +198,10 @@ _STRIMZI_NODE_PORT = Rule(
     f"self.access != 'NodePort' || self.tls.all(t, t == 'None') || !{_STRIMZI}",
     "Strimzi's certificates do not name nodes: with access: NodePort write tls: [None], or ClusterIP or PodIP with TLS",
 )
-_CLIENT_NODES = "(size(self.clients.nodeClasses) + (has(self.clients.subscribers) ? 1 : 0)) * self.clients.pods"
+_CLIENT_NODES = (
+    "(size(self.clients.nodeClasses) + (has(self.clients.subscribers)"
+    " && has(self.clients.subscribers.nodeClass) ? 1 : 0)) * self.clients.pods"
+)
 _KAFKA_CASES = (
     "size(self.kafka.codecs) * size(self.kafka.partitions)"
     " * size(self.kafka.lingerMilliseconds) * size(self.kafka.batchSizes)"
@@ -292,7 +341,7 @@ class BrokerSpec(ServiceSpec):
             "access": self.access.value,
             "engine": self.clients.engine.value,
             "clientPods": str(self.clients.pods),
-            "subscribers": "WithPublishers" if subscribers is None else subscribers.node_class,
+            "subscribers": "WithPublishers" if subscribers is None else str(subscribers),
         }
 
 
@@ -315,6 +364,8 @@ class BrokerBenchmark(Benchmark):
         _EXTERNAL_TLS,
         _SPREAD,
         _PAHO,
+        _ARRIVALS,
+        _ACKNOWLEDGEMENTS,
         _STRIMZI_HOST_NETWORK,
         _STRIMZI_NODE_PORT,
         bounded_pairs(_CLIENT_NODES),

@@ -153,13 +153,25 @@ class ExchangeErrors(Model):
 
 
 class Exchange(Model):
-    """What the publishers and subscribers of one trial did, all pairs together. sent = received + lost."""
+    """What the publishers and subscribers of one trial did, all pairs together. sent = received + lost.
+
+    Without subscribers nothing is known of what they would have received: those fields are absent.
+    """
 
     pairs: Count = Field(default=0, description="Publisher/subscriber pairs.")
     sent: Count = Field(default=0, description="Messages that publishers sent, each counted once.")
-    received: Count = Field(default=0, description="Of these, those that their subscriber received.")
+    received: Count | None = Field(
+        default=None, description="Of these, those that their subscriber received; absent if there was none."
+    )
     lost: Count = Field(default=0, description="Of these, those that it did not.")
-    acknowledged: Count = Field(default=0, description="Of these, those that the broker acknowledged.")
+    acknowledged: Count = Field(
+        default=0,
+        description="Of these, those that the broker acknowledged. Without subscribers, and with AtMostOnce, those that "
+        "it had taken when it was asked after the last.",
+    )
+    acknowledged_bytes: Count = Field(
+        default=0, description="Without subscribers: payload of what was acknowledged, before compression and encryption."
+    )
     acknowledged_lost: Count = Field(default=0, description="Acknowledged by the broker, and never received.")
     duplicated: Count = Field(default=0, description="Further copies that subscribers received.")
     out_of_order: Count = Field(default=0, description="Messages received after one that was sent later.")
@@ -174,7 +186,9 @@ class Exchange(Model):
         default=0, description="Messages that were due before the load ended, and were not sent. They are not in sent."
     )
     discarded: Count = Field(
-        default=0, description="Messages received before the trial was steady: counted, and in no distribution."
+        default=0,
+        description="Messages received, without subscribers acknowledged, before the trial was steady: counted, and in "
+        "no distribution.",
     )
     steady: bool | None = Field(
         default=None, description="Whether the trial came to a steady state; not of few messages."
@@ -334,7 +348,7 @@ class TrialFields(Model):
     duration_nanoseconds: Nanoseconds = Field(
         description="Of a file transfer: from the first connection's start, names being known, to the slowest "
         "download's last byte; stalls, waits and retries included. Of an exchange: from the start of the load to the "
-        "last message received. Of a network: how long the sender sent."
+        "last message received, without subscribers acknowledged. Of a network: how long the sender sent."
     )
     client: ClientSample = Field(default=ClientSample(), description="What the trial cost the client.")
     server: ServerSample | None = Field(default=None, description="What the agent beside the server saw.")

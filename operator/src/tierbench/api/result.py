@@ -141,19 +141,23 @@ class Statistic(Model):
 
 
 class MessageCounts(Model):
-    """What became of messages, over all counted trials. sent = received + lost."""
+    """What became of messages, over all counted trials. sent = received + lost; absent is what nobody received."""
 
     sent: Count = Field(default=0, description="Messages sent, each counted once.")
-    received: Count = Field(default=0, description="Of these, those that were received.")
-    lost: Count = Field(default=0, description="Of these, those that were not.")
+    received: Count | None = Field(default=None, description="Of these, those that were received.")
+    lost: Count | None = Field(default=None, description="Of these, those that were not.")
     acknowledged: Count = Field(default=0, description="Of these, those that the broker acknowledged.")
-    acknowledged_lost: Count = Field(default=0, description="Acknowledged by the broker, and never received.")
-    duplicated: Count = Field(default=0, description="Further copies received.")
-    out_of_order: Count = Field(default=0, description="Received after one that was sent later.")
+    acknowledged_lost: Count | None = Field(
+        default=None, description="Acknowledged by the broker, and never received."
+    )
+    duplicated: Count | None = Field(default=None, description="Further copies received.")
+    out_of_order: Count | None = Field(default=None, description="Received after one that was sent later.")
     late_sends: Count = Field(default=0, description="Sent later than intended.")
     unsent: Count = Field(default=0, description="Due before the end of a load, and not sent: in none of the others.")
     discarded: Count = Field(
-        default=0, description="Received before the steady state: left out of the distributions, and of nothing else."
+        default=0,
+        description="Received, or without subscribers acknowledged, before the steady state: left out of the "
+        "distributions, and of nothing else.",
     )
     reconnects: Count = Field(default=0, description="Connections made anew.")
 
@@ -214,6 +218,9 @@ class ResultTrial(TrialFields):
     attempt: int = Field(default=1, ge=1, description="Which client of the case in its pass ran it.")
     round_trip: Spread | None = Field(
         default=None, description="The trial's round trips: of messages through a broker, or of echo requests."
+    )
+    acknowledge: Spread | None = Field(
+        default=None, description="The times to the broker's acknowledgements, of deliveries that have them."
     )
 
 

@@ -71,7 +71,8 @@ def run(options: argparse.Namespace) -> ExitCode:
     kinds = sorted({result.spec.benchmark.kind for result in (*first, *second)})
     if len(kinds) > 1:
         raise UserError(f"{joined(kinds)} measure different things: compare benchmarks of one kind")
-    quantity = quantity_of(OBJECTIVES[options.by], kinds[0])
+    there = {name for result in (*first, *second) for name in result.status.statistics}
+    quantity = quantity_of(OBJECTIVES[options.by], kinds[0], there)
     if "=" in options.first or (_is_class(options.first, every) and _is_class(options.second, every)):
         changes = compare_classes(first, second, quantity)
     else:

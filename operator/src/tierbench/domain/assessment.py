@@ -152,7 +152,8 @@ def _worse(
         if were[other].get(_pair(result)) == now.get(_pair(result))
     ]
     numbers = tuple(sorted({result.spec.run for result in alike}))
-    for quantity in dict.fromkeys((main_quantity(kind), rate_quantity(kind))):
+    there = {name for result in alike for name in result.status.statistics}
+    for quantity in dict.fromkeys((main_quantity(kind, there), rate_quantity(kind))):
         for change in compare_runs(alike, _results(run, run.status.number), quantity):
             if change.worse(tolerance):
                 yield _words(change, numbers)

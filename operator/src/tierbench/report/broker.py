@@ -7,7 +7,7 @@ from tierbench.api.result import ResultTrial
 from tierbench.results.quantities import quantities
 from tierbench.results.units import DASH, show
 
-HEADINGS: Final = ("Round trip", "99th percentile", "Received", "Lost", "Late", "Broker's CPU")
+HEADINGS: Final = ("Round trip", "99th percentile", "Acknowledged after", "Received", "Lost", "Late", "Broker's CPU")
 
 
 def cells(trial: ResultTrial) -> tuple[str, ...]:
@@ -17,8 +17,9 @@ def cells(trial: ResultTrial) -> tuple[str, ...]:
     return (
         DASH if spread is None else show("roundTripNanoseconds", spread.mean),
         DASH if spread is None else show("roundTripP99Nanoseconds", spread.p99),
-        str(exchange.received),
-        str(exchange.lost),
+        DASH if trial.acknowledge is None else show("acknowledgeNanoseconds", trial.acknowledge.mean),
+        DASH if exchange.received is None else str(exchange.received),
+        DASH if exchange.received is None else str(exchange.lost),
         str(exchange.late_sends),
         show("brokerCpuPartsPerMillion", busy),
     )

@@ -190,7 +190,7 @@ class Article:
     @cached_property
     def quantity(self) -> str:
         """The quantity that classes, or what is compared instead, are compared by."""
-        return next(iter(quantities(self.run)), main_quantity(self.run.benchmark.kind))
+        return next(iter(quantities(self.run)), main_quantity(self.run.benchmark.kind, ()))
 
     @property
     def quantity_title(self) -> str:

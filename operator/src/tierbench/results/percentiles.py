@@ -17,7 +17,11 @@ from tierbench.results.statistics import CONFIDENCE, describe, incomplete_beta, 
 
 _TAIL: Final = (1 - CONFIDENCE) / 2
 _EXACT_UP_TO: Final = 10_000
-_DISTRIBUTIONS: Final = {"roundTripNanoseconds": "round_trip", "pingNanoseconds": "ping"}
+_DISTRIBUTIONS: Final = {
+    "roundTripNanoseconds": "round_trip",
+    "acknowledgeNanoseconds": "acknowledge",
+    "pingNanoseconds": "ping",
+}
 """The times of which a trial has many, and where they are kept."""
 
 

@@ -9,31 +9,28 @@ import io
 import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Final
 
 from tierbench.api.contract import Exchange
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultTrial
 
-_SIDES: Final = ("writer", "reader")
-
 
 def records(results: Iterable[BenchmarkResult]) -> Iterator[dict[str, dict[str, float]]]:
-    """{"writer": {…}, "reader": {…}} of every counted trial that exchanged messages; times in seconds since 1970."""
+    """{"writer": {…}, "reader": {…}} of every counted trial that exchanged messages, without subscribers no reader;
+    times in seconds since 1970."""
     for result in results:
         if "payloadSize" not in result.spec.levels:
             continue
         size = parse_size(result.spec.levels["payloadSize"])
         for trial in result.status.trials:
             if trial.exchange is not None and not trial.warmup:
-                yield {
-                    "writer": _side(trial, size, trial.exchange.sent, trial.exchange.sent_bytes, trial.exchange.errors),
-                    "reader": _side(trial, size, trial.exchange.received, trial.exchange.received_bytes, _lost(trial)),
-                }
+                yield dict(_sides(trial, size, trial.exchange))
 
 
-def _lost(trial: ResultTrial) -> int:
-    return (trial.exchange or Exchange()).lost
+def _sides(trial: ResultTrial, size: int, exchange: Exchange) -> Iterator[tuple[str, dict[str, float]]]:
+    yield "writer", _side(trial, size, exchange.sent, exchange.sent_bytes, exchange.errors)
+    if exchange.received is not None:
+        yield "reader", _side(trial, size, exchange.received, exchange.received_bytes, exchange.lost)
 
 
 def _side(trial: ResultTrial, size: int, messages: int, total_bytes: int, errors: int) -> dict[str, float]:
@@ -72,8 +69,9 @@ def to_tsv(results: Iterable[BenchmarkResult]) -> str:
     """A line of names, then a line a trial, with tabs between."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter="\t", lineterminator="\n")
-    rows = list(records(results))
+    rows = [{f"{side}_{name}": value for side in row for name, value in row[side].items()} for row in records(results)]
+    columns = tuple(dict.fromkeys(column for row in rows for column in row))
     if rows:
-        writer.writerow(f"{side}_{name}" for side in _SIDES for name in rows[0][side])
-    writer.writerows([value for side in _SIDES for value in row[side].values()] for row in rows)
+        writer.writerow(columns)
+    writer.writerows([row.get(column) for column in columns] for row in rows)
     return text.getvalue()

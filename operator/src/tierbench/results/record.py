@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Final
 
 from tierbench.api.contract import Distributions, Engine, Exchange, Histogram, Outcome, TrialFields, TrialLine
 from tierbench.api.passes import shares
@@ -30,6 +31,8 @@ from tierbench.results.trimming import describe_trimmed, kept
 from tierbench.results.units import show
 from tierbench.results.validity import facts, invalid
 
+_OF_SUBSCRIBERS: Final = {"received", "lost", "acknowledged_lost", "duplicated", "out_of_order"}
+
 
 def record(spec: ResultSpec, status: ResultStatus, lines: Iterable[TrialLine], attempt: int) -> ResultStatus:
     """Adds the trials that are not there yet; `attempt` is which client of the case printed them."""
@@ -42,7 +45,7 @@ def record(spec: ResultSpec, status: ResultStatus, lines: Iterable[TrialLine], a
         fields = {name: getattr(line, name) for name in TrialFields.model_fields}
         if not spec.server.node:  # an external server's: the agent is on a client's node
             fields["server"] = None
-        trials.append(ResultTrial(**fields, attempt=attempt, round_trip=_spread(_round_trips(line.distributions))))
+        trials.append(ResultTrial(**fields, attempt=attempt, **_spreads(line.distributions)))
         if line.outcome is Outcome.COMPLETED and not line.warmup:
             distributions = merge_distributions((distributions, line.distributions))
     if len(trials) == len(status.trials):
@@ -58,6 +61,11 @@ def _key(trial: TrialFields) -> tuple[bool, int]:
 def _round_trips(distributions: Distributions) -> Histogram | None:
     """Of messages, or of echo requests."""
     return distributions.round_trip or distributions.ping
+
+
+def _spreads(distributions: Distributions) -> dict[str, Spread | None]:
+    found = {"round_trip": _round_trips(distributions), "acknowledge": distributions.acknowledge}
+    return {name: _spread(times) for name, times in found.items()}
 
 
 def _spread(found: Histogram | None) -> Spread | None:
@@ -76,7 +84,8 @@ def _good(trials: Iterable[ResultTrial]) -> list[ResultTrial]:
 
 
 def _summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
-    good, main = _good(status.trials), main_quantity(spec.benchmark.kind)
+    good = _good(status.trials)
+    main = main_quantity(spec.benchmark.kind, quantities(good))
     staying = kept(good, spec.trim, main)
     statistics, untrimmed = _statistics(staying), {}
     if spec.trim is not None and len(staying) < len(good):
@@ -119,25 +128,27 @@ def newest_attempt(trials: Iterable[ResultTrial], share: range) -> int:
 
 
 def _messages(exchanges: Sequence[Exchange]) -> MessageCounts:
-    names = MessageCounts.model_fields
-    return MessageCounts(**{name: sum(getattr(one, name) for one in exchanges) for name in names})
+    alone = all(one.received is None for one in exchanges)
+    names = set(MessageCounts.model_fields) - (_OF_SUBSCRIBERS if alone else set())
+    return MessageCounts(**{name: sum(getattr(one, name) or 0 for one in exchanges) for name in names})
 
 
 def _display(spec: ResultSpec, status: ResultStatus, valid: str) -> Display:
     kind, statistics = spec.benchmark.kind, status.statistics
-    time, rate = statistics.get(time_quantity(kind)), statistics.get(rate_quantity(kind))
+    name = time_quantity(kind, statistics)
+    time, rate = statistics.get(name), statistics.get(rate_quantity(kind))
     return Display(
         case=levels_in_short(spec.levels),
-        mean="" if time is None else show(time_quantity(kind), time.mean),
-        p99="" if time is None else show(time_quantity(kind), _p99(status, time)),
+        mean="" if time is None else show(name, time.mean),
+        p99="" if time is None else show(name, _p99(status, time)),
         throughput="" if rate is None else show(rate_quantity(kind), rate.mean),
         valid=valid,
     )
 
 
 def _p99(status: ResultStatus, time: Statistic) -> float:
-    """Of all round trips where there is a distribution of them, else of the trials."""
-    found = _round_trips(status.distributions)
+    """Of all operations where there is a distribution of them, else of the trials."""
+    found = _round_trips(status.distributions) or status.distributions.acknowledge
     return time.p99 if found is None else histogram.quantile(found, 0.99)
 
 
@@ -159,7 +170,7 @@ def conclude(
         reason, message = _usual_failure(counted)
         return fail(spec, status, now, reason, message).model_copy(update={"engine": engine})
     status = _summarize(spec, status)
-    notes = invalid(spec, counted, good, status.statistics.get(main_quantity(spec.benchmark.kind)), why)
+    notes = invalid(spec, counted, good, status.statistics, why)
     left = len(due(spec, status))
     return status.model_copy(
         update={

@@ -123,6 +123,7 @@ _TITLES: Final = {
     "firstByteNanoseconds": "Time to the first byte",
     "connectNanoseconds": "Connection",
     "roundTripNanoseconds": "Round trip",
+    "acknowledgeNanoseconds": "Time to the acknowledgement",
     "sessionNanoseconds": "Whole session",
     "throughputMessagesPerSecond": "Messages a second",
     "wireThroughputBytesPerSecond": "On the wire a second",

@@ -23,16 +23,17 @@ _LIGHT_PER_SECOND: Final = 5000
 _LIGHT_IN_FLIGHT: Final = 4
 _LIGHT_BYTES: Final = 16 * 2**10
 _MESSAGES: Final = "/messages"
+_ALONE: Final = "Alone"
 _ROLES: Final = {Role.WHOLE: "Both", Role.SENDER: "Publisher", Role.ECHO: "Echo"}
 
 
 def parts(spec: BrokerSpec, case: Case) -> tuple[Part, ...]:
     """The publishers' pods, and if subscribers stand apart as many of theirs."""
     clients = spec.clients
-    if clients.subscribers is None:
+    echo_class = None if clients.subscribers is None else clients.subscribers.node_class
+    if echo_class is None:
         return tuple(Part(index, case.client_class) for index in range(clients.pods))
     senders = (Part(index, case.client_class, Role.SENDER) for index in range(clients.pods))
-    echo_class = clients.subscribers.node_class
     echoes = (Part(clients.pods + index, echo_class, Role.ECHO) for index in range(clients.pods))
     return (*senders, *echoes)
 
@@ -51,8 +52,9 @@ def tuning(spec: BrokerSpec) -> str:
 
 
 def _is_light(pacing: Pacing, pairs: int) -> bool:
-    if pacing.closed_loop is not None:
-        return pairs * pacing.closed_loop.in_flight <= _LIGHT_IN_FLIGHT
+    answered = pacing.closed_loop or pacing.acknowledged
+    if answered is not None:
+        return pairs * answered.in_flight <= _LIGHT_IN_FLIGHT
     if pacing.interval_milliseconds is not None:
         return pairs * 1000 <= _LIGHT_PER_SECOND * pacing.interval_milliseconds
     return pacing.messages_per_second is not None and pairs * pacing.messages_per_second <= _LIGHT_PER_SECOND
@@ -74,7 +76,7 @@ def arguments(asked: Asked, ways: Sequence[Way], site: ClientSite, targets: Sequ
         "topic": [f"tierbench/{target.server.site.name}/{target.case.number}" for target in targets],
         "pairs": pairs,
         "first-pair": first,
-        "role": _ROLES[site.part.role],
+        "role": _ALONE if spec.clients.alone else _ROLES[site.part.role],
         **_payload(spec.payload, case),
         "delivery": case.levels["delivery"],
         "compression": case.levels["compression"],
@@ -139,6 +141,8 @@ def _kafka(case: Case) -> dict[str, Any]:
 def _pacing(pacing: Pacing) -> dict[str, int]:
     if pacing.closed_loop is not None:
         return {"in-flight": pacing.closed_loop.in_flight}
+    if pacing.acknowledged is not None:
+        return {"unacknowledged": pacing.acknowledged.in_flight}
     if pacing.interval_milliseconds is not None:
         return {"interval-milliseconds": pacing.interval_milliseconds}
     return {"messages-per-second": pacing.messages_per_second} if pacing.messages_per_second is not None else {}

@@ -1,6 +1,6 @@
 """The quantities that trials give: one file a kind of benchmark. Each name ends with its unit."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from tierbench.api.benchmark_kinds import kind_modules
@@ -8,10 +8,13 @@ from tierbench.api.result import ResultTrial
 
 
 class QuantitiesModule(Protocol):
-    """What a kind's module in this package has: by which quantities it is read, and all that a trial gives."""
+    """What a kind's module in this package has: by which quantities it is read, and all that a trial gives.
 
-    MAIN: str
-    TIME: str
+    Of several it is read by the first that there is.
+    """
+
+    MAIN: Sequence[str]
+    TIME: Sequence[str]
     RATE: str
 
     def of(self, trial: ResultTrial) -> Mapping[str, float | None]:
@@ -38,14 +41,18 @@ def values_of(kind: str, trials: Iterable[ResultTrial], quantity: str) -> list[f
     return [value for trial in trials if (value := of(trial).get(quantity)) is not None]
 
 
-def main_quantity(kind: str) -> str:
-    """What a kind of benchmark is read by first, and classes are compared by."""
-    return _KINDS[kind].MAIN
+def main_quantity(kind: str, there: Container[str]) -> str:
+    """What a kind of benchmark is read by first, and classes are compared by, of the quantities that are `there`."""
+    return _first(_KINDS[kind].MAIN, there)
 
 
-def time_quantity(kind: str) -> str:
+def time_quantity(kind: str, there: Container[str]) -> str:
     """The time that it is read by: less is better."""
-    return _KINDS[kind].TIME
+    return _first(_KINDS[kind].TIME, there)
+
+
+def _first(wanted: Sequence[str], there: Container[str]) -> str:
+    return next((name for name in wanted if name in there), wanted[0])
 
 
 def rate_quantity(kind: str) -> str:

@@ -3,40 +3,45 @@
 from typing import Final
 
 from tierbench.api.contract import ServerSample
-from tierbench.api.result import ResultTrial
+from tierbench.api.result import ResultTrial, Spread
 
-MAIN: Final = "roundTripNanoseconds"
-TIME: Final = MAIN
 RATE: Final = "throughputMessagesPerSecond"
+MAIN: Final = ("roundTripNanoseconds", RATE)
+TIME: Final = ("roundTripNanoseconds", "acknowledgeNanoseconds")
 _NOT_SEEN: Final = ServerSample()
 
 
 def of(trial: ResultTrial) -> dict[str, float | None]:
-    """Quantities by name; None where the trial does not tell. Rates are of what was received."""
-    exchange, sample, spread = trial.exchange, trial.server or _NOT_SEEN, trial.round_trip
+    """Quantities by name; None where the trial does not tell.
+
+    Rates are of what was received; without subscribers of what was acknowledged.
+    """
+    exchange, sample = trial.exchange, trial.server or _NOT_SEEN
     if exchange is None:
         return {}
+    alone = exchange.received is None
+    messages, payload = exchange.received, exchange.received_bytes
+    if alone:
+        messages, payload = exchange.acknowledged, exchange.acknowledged_bytes
     seconds, session = trial.duration_nanoseconds / 1e9, exchange.session_nanoseconds / 1e9
     wire = exchange.wire_sent_bytes + exchange.wire_received_bytes
     return {
-        "roundTripNanoseconds": None if spread is None else spread.mean,
-        "roundTripP50Nanoseconds": None if spread is None else spread.p50,
-        "roundTripP90Nanoseconds": None if spread is None else spread.p90,
-        "roundTripP99Nanoseconds": None if spread is None else spread.p99,
+        **_times("roundTrip", trial.round_trip),
+        **_times("acknowledge", trial.acknowledge),
         "durationNanoseconds": trial.duration_nanoseconds,
         "sessionNanoseconds": exchange.session_nanoseconds,
-        "throughputMessagesPerSecond": exchange.received / seconds if seconds else None,
-        "throughputBytesPerSecond": exchange.received_bytes / seconds if seconds else None,
+        "throughputMessagesPerSecond": _rate(messages, seconds),
+        "throughputBytesPerSecond": _rate(payload, seconds),
         "wireBytes": wire,
-        "wireThroughputBytesPerSecond": wire / session if session else None,
-        "lost": exchange.lost,
+        "wireThroughputBytesPerSecond": _rate(wire, session),
+        "lost": None if alone else exchange.lost,
         "retries": exchange.retried,
         "connectNanoseconds": exchange.connect_nanoseconds,
         "tlsNanoseconds": exchange.tls_nanoseconds,
         "compressNanoseconds": exchange.compress_nanoseconds,
         "encryptNanoseconds": exchange.encrypt_nanoseconds,
-        "decryptNanoseconds": exchange.decrypt_nanoseconds,
-        "decompressNanoseconds": exchange.decompress_nanoseconds,
+        "decryptNanoseconds": None if alone else exchange.decrypt_nanoseconds,
+        "decompressNanoseconds": None if alone else exchange.decompress_nanoseconds,
         "batchMessages": _mean(exchange.sent, exchange.batches),
         "batchBytes": _mean(exchange.batch_bytes, exchange.batches),
         "encodedPartsPerMillion": _share(exchange.encoded_bytes, exchange.sent_bytes),
@@ -48,6 +53,17 @@ def of(trial: ResultTrial) -> dict[str, float | None]:
         "tcpRetransmits": sample.tcp_retransmits,
         "clientTcpRetransmits": exchange.tcp_retransmits,
     }
+
+
+def _times(name: str, spread: Spread | None) -> dict[str, float | None]:
+    if spread is None:
+        return {}
+    each = {"": spread.mean, "P50": spread.p50, "P90": spread.p90, "P99": spread.p99}
+    return {f"{name}{which}Nanoseconds": value for which, value in each.items()}
+
+
+def _rate(number: int | None, seconds: float) -> float | None:
+    return number / seconds if number is not None and seconds else None
 
 
 def _mean(total: int, number: int) -> float | None:

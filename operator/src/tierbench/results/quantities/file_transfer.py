@@ -5,7 +5,7 @@ from typing import Final
 from tierbench.api.contract import ServerSample
 from tierbench.api.result import ResultTrial
 
-MAIN: Final = "durationNanoseconds"
+MAIN: Final = ("durationNanoseconds",)
 TIME: Final = MAIN
 RATE: Final = "throughputBytesPerSecond"
 _NOT_SEEN: Final = ServerSample()

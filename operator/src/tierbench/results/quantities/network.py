@@ -8,9 +8,9 @@ from tierbench.api.contract import ClientShare, Echoes, Flow, ServerSample, TcpA
 from tierbench.api.result import ResultTrial
 from tierbench.results.shares import fairness
 
-MAIN: Final = "throughputBitsPerSecond"
-TIME: Final = "pingNanoseconds"
-RATE: Final = MAIN
+RATE: Final = "throughputBitsPerSecond"
+MAIN: Final = (RATE,)
+TIME: Final = ("pingNanoseconds",)
 _NOT_SEEN: Final = ServerSample()
 
 

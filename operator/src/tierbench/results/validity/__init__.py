@@ -1,6 +1,6 @@
 """What could have spoiled the numbers of a case, and what explains them: rules of each kind, and of all."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tierbench.api.result import Note, ResultSpec, ResultTrial, Statistic
@@ -31,11 +31,12 @@ def invalid(
     spec: ResultSpec,
     counted: Sequence[ResultTrial],
     good: Sequence[ResultTrial],
-    main: Statistic | None,
+    statistics: Mapping[str, Statistic],
     why: Note | None = None,
 ) -> tuple[Note, ...]:
-    """What could have spoiled the numbers; `main` is the quantity that the kind is read by, `why` what ended the case
-    early."""
+    """What could have spoiled the numbers; `why` is what ended the case early."""
+    name = main_quantity(spec.benchmark.kind, statistics)
+    main = statistics.get(name)
     notes = [
         *_incomplete(spec, counted, good, why),
         *file_transfer.invalid(spec, good),
@@ -50,7 +51,7 @@ def invalid(
     if good and spec.server.node and all(trial.server is None for trial in good):
         message = "The agent beside the server gave no sample: disk, cache and CPU of the server's node are unknown."
         notes.append(Note(reason="ServerNotObserved", message=message))
-    if main is not None and _wide(main, main_quantity(spec.benchmark.kind)):
+    if main is not None and _wide(main, name):
         share = 100 * (main.standard_deviation or 0) / main.mean
         message = f"The standard deviation is {share:.0f} % of the mean: repeat more often, or look for other load."
         notes.append(Note(reason="SpreadTooWide", message=message))

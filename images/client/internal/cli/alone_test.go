@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"tierbench.io/client/internal/contract"
+)
+
+// paces of publishers that nobody subscribes to, by delivery.
+var alonePaces = map[string]string{"AtMostOnce": "--as-fast-as-possible", "AtLeastOnce": "--unacknowledged=1", "ExactlyOnce": "--unacknowledged=4"}
+
+// publishesAlone counts what the broker says that it has taken, and nothing that only subscribers would tell.
+func publishesAlone(t *testing.T, arguments func(tls string, more ...string) []string) {
+	for delivery, pace := range alonePaces {
+		t.Run(delivery, func(t *testing.T) {
+			load := []string{"--role=Alone", "--delivery=" + delivery, pace, "--messages=300", "--pairs=2", "--encryption=AES128GCM", "--trials=1-2", "--partitions=2"}
+			for _, trial := range measured(t, arguments("None", load...)...) {
+				exchange, times := trial.Exchange, trial.Distributions
+				if exchange.Arrivals != nil || times.RoundTrip != nil || exchange.Acknowledged != 600 || exchange.AcknowledgedBytes != 600*1024 {
+					t.Errorf("%+v", exchange)
+				}
+				if answered := delivery != "AtMostOnce"; (times.Acknowledge != nil) != answered || answered && times.Acknowledge.Count+exchange.Discarded != 600 {
+					t.Errorf("%+v", times.Acknowledge)
+				}
+				if exchange.Errors != 0 || exchange.EncryptNanoseconds == 0 || trial.DurationNanoseconds == 0 || exchange.WireSentBytes < 600*1024 {
+					t.Errorf("%+v", exchange)
+				}
+			}
+		})
+	}
+}
+
+func TestPublishingAlone(t *testing.T) { publishesAlone(t, startMosquitto(t, later).arguments) }
+
+func TestAPaceOfAcknowledgementsLosesNothing(t *testing.T) {
+	broker := startMosquitto(t, later)
+	for _, delivery := range []string{"AtLeastOnce", "ExactlyOnce"} {
+		exchange := measured(t, broker.arguments("None", "--delivery="+delivery, "--unacknowledged=2", "--messages=300", "--pairs=2")...)[0].Exchange
+		if exchange.Received != 600 || exchange.Acknowledged != 600 || exchange.Errors != 0 {
+			t.Errorf("%s: %+v", delivery, exchange)
+		}
+	}
+}
+
+func TestWhatWasNotAcknowledgedIsNotTakenForSent(t *testing.T) {
+	t.Parallel()
+	broker := startMosquitto(t, later)
+	_, ended := loading(t, broker, "--role=Alone", "--delivery=AtMostOnce", "--as-fast-as-possible", "--duration-seconds=4", "--size=100")
+	broker.restart(t)
+	code, trials, _ := ended()
+	if code != 0 || trials[0].Outcome != contract.Failed || trials[0].Failure.Reason != "Unconfirmed" || trials[0].Exchange.Acknowledged != 0 {
+		t.Errorf("exit code %d, %+v, %+v", code, trials[0].Failure, trials[0].Exchange)
+	}
+}
+
+func kafkaAlone(t *testing.T, broker *kafkaBroker) {
+	publishesAlone(t, broker.arguments)
+	exchange := measured(t, broker.arguments("None", "--role=Alone", "--as-fast-as-possible", "--duration-seconds=1", "--window=64", "--size=20000")...)[0].Exchange
+	if exchange.Acknowledged != exchange.Sent || exchange.Sent < 100 {
+		t.Errorf("%+v", exchange)
+	}
+}
+
+func TestAPaceThatNothingCanKeepIsRefused(t *testing.T) {
+	broker := startMosquitto(t, later)
+	for says, wrong := range map[string][]string{
+		"--unacknowledged":      {"--role=Alone", "--in-flight=1"},
+		"--as-fast-as-possible": {"--unacknowledged=1", "--delivery=AtMostOnce"},
+		"exactly one":           {"--unacknowledged=1", "--in-flight=1", "--delivery=AtLeastOnce"},
+	} {
+		_, _, seal := sealed(t, broker.arguments("None", append(wrong, "--messages=1")...)...)
+		if seal.Failure == nil || seal.Failure.Reason != "InvalidArguments" || !strings.Contains(seal.Failure.Message, says) {
+			t.Errorf("%v: %s", wrong, fmt.Sprint(seal.Failure))
+		}
+	}
+}
