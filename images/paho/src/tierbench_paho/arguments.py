@@ -15,7 +15,7 @@ from .series import Series, Turn
 from .tls import VERSIONS, Context, client_context
 
 DELIVERIES: Final = ("AtMostOnce", "AtLeastOnce", "ExactlyOnce")
-ROLES: Final = ("Both", "Publisher", "Echo")
+ROLES: Final = ("Both", "Publisher", "Echo", "Alone")
 TUNINGS: Final = ("Light", "Heavy")
 
 _PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
@@ -95,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--key-file", type=Path, help=f"{KEY_BYTES} bytes")
     pacing = parser.add_mutually_exclusive_group(required=True)
     pacing.add_argument("--in-flight", type=_at_least(1), help="closed loop: the next message when one came back")
+    pacing.add_argument("--unacknowledged", type=_at_least(1), help="the next message when one was acknowledged")
     pacing.add_argument("--as-fast-as-possible", action="store_true")
     pacing.add_argument("--interval-milliseconds", type=_at_least(1), help="between messages of a publisher")
     pacing.add_argument("--messages-per-second", type=_at_least(1), help="of each publisher")
@@ -182,7 +183,7 @@ def _options(flags: argparse.Namespace, case: int) -> Options:
             flags.compression,
             _key(flags),
         ),
-        pacing=Pacing(min(flags.window, flags.in_flight or flags.window), _interval(flags)),
+        pacing=_pacing(flags),
         load=Load(flags.messages, flags.duration_seconds),
         patience_nanoseconds=flags.patience_milliseconds * 1_000_000,
         ready_seconds=flags.ready_milliseconds / 1000,
@@ -247,6 +248,18 @@ def _key(flags: argparse.Namespace) -> bytes | None:
     return key
 
 
+def _pacing(flags: argparse.Namespace) -> Pacing:
+    alone = flags.role == "Alone"
+    if alone and flags.in_flight:
+        raise ValueError("--in-flight waits for messages to come back: with --role Alone write --unacknowledged")
+    if flags.unacknowledged and flags.delivery == DELIVERIES[0]:
+        raise ValueError(
+            f"--unacknowledged waits for acknowledgements, and {flags.delivery} has none: write --as-fast-as-possible"
+        )
+    most = flags.unacknowledged if alone else flags.in_flight
+    return Pacing(min(flags.window, most or flags.window), _interval(flags), flags.unacknowledged)
+
+
 def _interval(flags: argparse.Namespace) -> float | None:
     if flags.interval_milliseconds is not None:
         return float(flags.interval_milliseconds * 1_000_000)
@@ -268,7 +281,7 @@ def _barrier(flags: argparse.Namespace) -> Barrier:
         raise ValueError(f"--part is {flags.part} of {flags.parts} --parts: they count from 0")
     if flags.parts > 1 and not (flags.barrier and flags.agent):
         raise ValueError("several --parts need --barrier and --agent: there they wait for one another")
-    if flags.parts == 1 and flags.role != "Both":
+    if flags.parts == 1 and flags.role in ("Publisher", "Echo"):
         raise ValueError(
             f"--role {flags.role} needs --parts of at least 2: publishers and echoes are parts of their own"
         )

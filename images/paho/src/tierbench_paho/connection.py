@@ -23,7 +23,7 @@ from .contract import FailureError
 from .options import Target
 
 OnMessage = Callable[[bytes], None]
-OnAcknowledged = Callable[[int], None]
+OnPublished = Callable[[int], None]
 
 _CONNECT_SECONDS: Final = 5.0
 _READY_SECONDS: Final = 0.01
@@ -43,7 +43,7 @@ class Connection:
         qos: int,
         topic: str | None = None,
         on_message: OnMessage | None = None,
-        on_acknowledged: OnAcknowledged | None = None,
+        on_published: OnPublished | None = None,
         on_reconnect: Callable[[int], None] | None = None,
     ) -> None:
         self.ready = Event()
@@ -63,8 +63,8 @@ class Connection:
         self._client = self._make_client(clean=not qos)
         if on_message is not None:
             self._client.on_message = lambda _client, _data, message: on_message(_payload(message))
-        if on_acknowledged is not None and qos:
-            self._client.on_publish = lambda _client, _data, identifier, *_: on_acknowledged(identifier)
+        if on_published is not None:  # acknowledged; at QoS 0, given to the kernel
+            self._client.on_publish = lambda _client, _data, identifier, *_: on_published(identifier)
 
     def _make_client(self, clean: bool) -> Client:
         client = Client(CallbackAPIVersion.VERSION2, self._client_id, clean_session=clean)
@@ -95,6 +95,14 @@ class Connection:
         """The identifier that the acknowledgement will bear; None if paho takes no further message."""
         info = self._client.publish(topic, payload, self._qos)
         return None if info.rc is MQTTErrorCode.MQTT_ERR_QUEUE_SIZE else info.mid
+
+    def confirm(self, patience_nanoseconds: int) -> bool:
+        """Whether the broker has taken all that was published, of QoS 0: it answers in its turn, even that a
+        subscription ends which there is not."""
+        answered = Event()
+        self._client.on_unsubscribe = lambda *_: answered.set()
+        self._client.unsubscribe(self._client_id)
+        return answered.wait(patience_nanoseconds / 1e9) and not self.breaks
 
     def failed(self, patience_nanoseconds: int) -> FailureError | None:
         """Why this connection is of no more use: refused for good, or down for longer than the patience."""

@@ -9,21 +9,28 @@ from .steady import Series
 
 @dataclass(slots=True)
 class _Message:
+    number: int
     intended: int
     sent: int
+    size: int = 0
     acknowledged: bool = False
+    awaited: bool = True
 
 
 class Ledger:
     """Times are nanoseconds of one clock. Messages are numbered from 0 in the order in which they are sent.
 
-    `number_bytes` of a number travel with the message. Any thread may call any method.
+    `number_bytes` of a number travel with the message. `alone`: nobody receives any, and each is under way until the
+    broker acknowledges it, or without acknowledgements until it is written. Any thread may call any method.
     """
 
-    def __init__(self, number_bytes: int = NUMBER_BYTES, late_nanoseconds: int = 1_000_000) -> None:
+    def __init__(
+        self, number_bytes: int = NUMBER_BYTES, late_nanoseconds: int = 1_000_000, *, alone: bool = False
+    ) -> None:
+        self.alone = alone
         self.sent = self.received = self.received_bytes = self.duplicated = self.out_of_order = self.corrupt = 0
-        self.acknowledged = self.acknowledged_lost = self.retried = self.late = 0
-        self.last_sent = self.last_received = self.last_event = 0
+        self.acknowledged = self.acknowledged_bytes = self.acknowledged_lost = self.retried = self.late = 0
+        self.last_sent = self.last_done = self.last_event = 0
         self.series = Series()
         self._span = 256**number_bytes
         self._late_nanoseconds = late_nanoseconds
@@ -46,8 +53,8 @@ class Ledger:
 
     def depart(self, intended: int, now: int) -> "_Message":
         """The next message leaves."""
-        message = _Message(intended, now)
         with self._lock:
+            message = _Message(self.sent, intended, now)
             if not self._under_way:
                 self.last_event = now
             self._under_way[self.sent] = message
@@ -56,29 +63,50 @@ class Ledger:
             self.late += now - intended > self._late_nanoseconds
         return message
 
-    def await_acknowledgement(self, message: "_Message", identifier: int) -> None:
-        """The broker will acknowledge a message under this identifier; it may have done so already."""
+    def await_acknowledgement(self, message: "_Message", identifier: int, size: int) -> bool:
+        """The broker will acknowledge a message of `size` bytes under this identifier. True: it has done so already."""
         with self._lock:
+            message.size = size
             early = self._acknowledged_early.pop(identifier, None)
             if early is None:
                 self._unacknowledged[identifier] = message
-            else:
-                self._settle(message, early)
+                return False
+            return self._settle(message, early)
 
-    def acknowledged_by_broker(self, identifier: int, now: int) -> None:
-        """The broker has taken over the message with an identifier."""
+    def acknowledged_by_broker(self, identifier: int, now: int) -> bool:
+        """The broker has taken over the message with an identifier. True: that was waited for until now."""
         with self._lock:
             message = self._unacknowledged.pop(identifier, None)
             if message is None:
                 self._acknowledged_early[identifier] = now
-            else:
-                self._settle(message, now)
+                return False
+            return self._settle(message, now)
 
-    def _settle(self, message: _Message, now: int) -> None:
+    def _settle(self, message: _Message, now: int) -> bool:
         message.acknowledged = True
         self.acknowledged += 1
         self.last_event = now
-        self.series.latest.acknowledge.add(now - message.sent)
+        self.series.acknowledge(now - message.sent, is_last=self.alone)
+        if self.alone:
+            self._under_way.pop(message.number, None)
+            self.acknowledged_bytes += message.size
+            self.last_done = now
+        awaited, message.awaited = message.awaited, False
+        return awaited
+
+    def written(self, now: int) -> bool:
+        """The oldest message that is under way has left, and is not acknowledged. True: it was under way until now."""
+        with self._lock:
+            oldest = next(iter(self._under_way), None)
+            if oldest is None:
+                return False
+            del self._under_way[oldest]
+            self.last_event = now
+            return True
+
+    def confirm(self, size: int, now: int) -> None:
+        """The broker has taken all that was sent, `size` bytes, and acknowledges none of it."""
+        self.acknowledged, self.acknowledged_bytes, self.last_done = self.sent, size, now
 
     def sent_again(self, broken: int) -> None:
         """A connection that broke at a time is there again: what was not acknowledged then is sent once more."""
@@ -100,7 +128,7 @@ class Ledger:
             self.received_bytes += size
             self.out_of_order += number < self._latest
             self._latest = max(self._latest, number)
-            self.last_received = self.last_event = now
+            self.last_done = self.last_event = now
             self.series.add(now - message.intended, now - message.sent)
             return known
 
@@ -109,14 +137,17 @@ class Ledger:
         with self._lock:
             self.corrupt += 1
 
-    def give_up(self, now: int) -> int:
-        """Nothing is waited for any longer; how many messages that frees. They may still arrive."""
+    def give_up(self, now: int) -> tuple[int, int]:
+        """Nothing is waited for any longer; how many messages, and acknowledgements, that were. They may still come."""
         with self._lock:
             freed = len(self._under_way)
+            unanswered = sum(message.awaited for message in self._unacknowledged.values())
+            for message in self._unacknowledged.values():
+                message.awaited = False
             self._given_up.update(self._under_way)
             self._under_way.clear()
             self.last_event = now
-            return freed
+            return freed, unanswered
 
     def close(self) -> None:
         """No more arrives: what was acknowledged and is lost is known."""

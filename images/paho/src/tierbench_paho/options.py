@@ -34,10 +34,11 @@ class Message:
 
 @dataclass(frozen=True)
 class Pacing:
-    """When a publisher sends. `window` bounds its messages under way; without an interval nothing else does."""
+    """When a publisher sends. `window` bounds its messages under way, `unacknowledged` those without acknowledgement."""
 
     window: int
-    interval_nanoseconds: float | None
+    interval_nanoseconds: float | None = None
+    unacknowledged: int | None = None
 
     def schedule(self, started: int, phase: float, load: "Load") -> Schedule | None:
         """When messages are due of a load that started at a time; None in a closed loop."""

@@ -68,12 +68,13 @@ class _Place:
 
 
 class _Publishing:
-    """A publisher whose messages come back: to a subscriber of its own, or as echoes to the same connection."""
+    """A publisher whose messages come back: to a subscriber of its own, or as echoes to the same connection. Alone,
+    none does."""
 
-    def __init__(self, options: Options, place: _Place, pool: Pool, echoed: bool) -> None:
+    def __init__(self, options: Options, place: _Place, pool: Pool) -> None:
         message = options.message
-        self._pool, self._qos = pool, message.qos
-        self.ledger = Ledger(pool.number_bytes, options.pacing.late_nanoseconds)
+        self._pool = pool
+        self.ledger = Ledger(pool.number_bytes, options.pacing.late_nanoseconds, alone=options.role == "Alone")
         self.codecs = (_codec(message), _codec(message))
         self._publisher = Publisher(
             place.topic,
@@ -84,24 +85,25 @@ class _Publishing:
             options.load,
             options.patience_nanoseconds,
             place.phase,
+            message.qos,
         )
-        self.connections = self._connect(options, place, echoed)
+        self.connections = self._connect(options, place)
         self._thread: Thread | None = None
 
-    def _connect(self, options: Options, place: _Place, echoed: bool) -> tuple[Connection, ...]:
-        target, ledger = options.target, self.ledger
+    def _connect(self, options: Options, place: _Place) -> tuple[Connection, ...]:
+        target, qos, echoed = options.target, options.message.qos, options.role == "Publisher"
         outward = Connection(
             target,
             f"{place.client_id}-p",
-            self._qos,
+            qos,
             topic=place.echo if echoed else None,
             on_message=self._receive if echoed else None,
-            on_acknowledged=lambda identifier: ledger.acknowledged_by_broker(identifier, perf_counter_ns()),
-            on_reconnect=ledger.sent_again,
+            on_published=self._publisher.published if qos or self.ledger.alone else None,
+            on_reconnect=self.ledger.sent_again,
         )
-        if echoed:
+        if options.role != "Both":
             return (outward,)
-        inward = Connection(target, f"{place.client_id}-s", self._qos, topic=place.topic, on_message=self._receive)
+        inward = Connection(target, f"{place.client_id}-s", qos, topic=place.topic, on_message=self._receive)
         return (outward, inward)
 
     @property
@@ -126,7 +128,7 @@ class _Publishing:
 
     def start(self, started: int, stop: Event) -> None:
         """Begins the load, in a thread of its own."""
-        arguments = (self.connections[0], self._qos, started, stop)
+        arguments = (self.connections[0], started, stop)
         self._thread = Thread(target=self._publisher.run, args=arguments, daemon=True)
         self._thread.start()
 
@@ -192,4 +194,4 @@ def make_pairs(options: Options, name: str, pool: Pool) -> Sequence[Pair]:
     ]
     if options.role == "Echo":
         return [_Echoing(options, place) for place in places]
-    return [_Publishing(options, place, pool, echoed=options.role == "Publisher") for place in places]
+    return [_Publishing(options, place, pool) for place in places]

@@ -19,7 +19,7 @@ _ACKNOWLEDGEMENT_POLL_SECONDS: Final = 0.005
 
 
 class Publisher:
-    """One thread runs it; `freed` is for the thread that receives."""
+    """One thread runs it; `freed` and `answered` are for the threads that receive."""
 
     def __init__(
         self,
@@ -31,19 +31,37 @@ class Publisher:
         load: Load,
         patience: int,
         phase: float,
+        qos: int,
     ) -> None:
         self.refused = self.sent_bytes = self.encoded_bytes = self.unsent = 0
         self._topic, self._pool, self._codec, self._ledger = topic, pool, codec, ledger
-        self._pacing, self._load, self._patience, self._phase = pacing, load, patience, phase
+        self._pacing, self._load, self._patience, self._phase, self._qos = pacing, load, patience, phase, qos
         self._credits: SimpleQueue[None] = SimpleQueue()
+        self._answers: SimpleQueue[None] = SimpleQueue()
         self.freed(pacing.window)
+        _put(self._answers, pacing.unacknowledged or 0)
 
     def freed(self, messages: int = 1) -> None:
         """So many are no longer under way."""
-        for _ in range(messages):
-            self._credits.put(None)
+        _put(self._credits, messages)
 
-    def run(self, connection: Connection, qos: int, started: int, stop: Event) -> None:
+    def published(self, identifier: int) -> None:
+        """The broker has acknowledged a message; where it does not, a message has left."""
+        now = perf_counter_ns()
+        if not self._qos:
+            if self._ledger.alone and self._ledger.written(now):
+                self.freed()
+        elif self._ledger.acknowledged_by_broker(identifier, now):
+            self._answered()
+
+    def _answered(self, messages: int = 1) -> None:
+        """So many are no longer without acknowledgement."""
+        if self._ledger.alone:
+            self.freed(messages)
+        elif self._pacing.unacknowledged is not None:
+            _put(self._answers, messages)
+
+    def run(self, connection: Connection, started: int, stop: Event) -> None:
         """The load, from a time on, and then until all of it has come back, or is given up."""
         end = None if self._load.nanoseconds is None else started + self._load.nanoseconds
         schedule = self._pacing.schedule(started, self._phase, self._load)
@@ -52,11 +70,13 @@ class Publisher:
             due = None if schedule is None else schedule.due(number)
             if not self._await_turn(due, end, stop):
                 break
-            self._send(connection, qos, number, due)
+            self._send(connection, number, due)
             number += 1
         if schedule is not None:
             self.unsent = max(self._due(schedule, end) - number, 0)
-        self._drain(qos, stop)
+        self._drain(stop)
+        if self._ledger.alone and not self._qos and not stop.is_set() and connection.confirm(self._patience):
+            self._ledger.confirm(self.sent_bytes, perf_counter_ns())
 
     def _due(self, schedule: Schedule, end: int | None) -> int:
         """How many messages were due by now, or before the load's end."""
@@ -76,7 +96,7 @@ class Publisher:
         _sleep_until(due, stop)
         return self._take_credit(None if end is None else end + self._pacing.late_nanoseconds, stop)
 
-    def _send(self, connection: Connection, qos: int, number: int, due: int | None) -> None:
+    def _send(self, connection: Connection, number: int, due: int | None) -> None:
         begun = perf_counter_ns()
         message = self._ledger.depart(begun if due is None else due, begun)
         plain = self._pool.message(number)
@@ -86,14 +106,19 @@ class Publisher:
         self.encoded_bytes += len(encoded)
         if identifier is None:
             self.refused += 1
-        elif qos:
-            self._ledger.await_acknowledgement(message, identifier)
+        elif self._qos and self._ledger.await_acknowledgement(message, identifier, len(plain)):
+            self._answered()
 
     def _take_credit(self, end: int | None, stop: Event) -> bool:
-        """Waits until one more message may be under way. False: the load is over before that."""
+        """Waits until one more message may be sent. False: the load is over before that."""
+        if self._pacing.unacknowledged is None or self._ledger.alone:
+            return self._take(self._credits, end, stop)
+        return self._take(self._answers, end, stop) and self._take(self._credits, end, stop)
+
+    def _take(self, credits: "SimpleQueue[None]", end: int | None, stop: Event) -> bool:
         while not stop.is_set() and (end is None or perf_counter_ns() < end):
             try:
-                self._credits.get(timeout=self._poll_seconds(end))
+                credits.get(timeout=self._poll_seconds(end))
             except Empty:
                 self._lose_patience()
             else:
@@ -106,16 +131,24 @@ class Publisher:
     def _lose_patience(self) -> None:
         now = perf_counter_ns()
         if now - self._ledger.last_event > self._patience:
-            self.freed(self._ledger.give_up(now))
+            freed, unanswered = self._ledger.give_up(now)
+            self.freed(freed)
+            if not self._ledger.alone:
+                self._answered(unanswered)
 
-    def _drain(self, qos: int, stop: Event) -> None:
+    def _drain(self, stop: Event) -> None:
         for _ in range(self._pacing.window):
-            if not self._take_credit(None, stop):
+            if not self._take(self._credits, None, stop):
                 return
-        while qos and self._ledger.unacknowledged and not stop.is_set():
+        while self._qos and self._ledger.unacknowledged and not stop.is_set():
             if perf_counter_ns() - self._ledger.last_event > self._patience:
                 return
             time.sleep(_ACKNOWLEDGEMENT_POLL_SECONDS)
+
+
+def _put(credits: "SimpleQueue[None]", number: int) -> None:
+    for _ in range(number):
+        credits.put(None)
 
 
 def _sleep_until(moment: int, stop: Event) -> None:

@@ -25,6 +25,11 @@ class Times:
     round_trip_actual: Histogram = field(default_factory=Histogram)
     acknowledge: Histogram = field(default_factory=Histogram)
 
+    @property
+    def operations(self) -> int:
+        """Messages that came back; if none does, that were acknowledged."""
+        return self.round_trip.count or self.acknowledge.count
+
     def include(self, other: "Times") -> None:
         """All observations of others."""
         self.round_trip.include(other.round_trip)
@@ -48,7 +53,16 @@ class Series:
     def add(self, round_trip: int, actual: int) -> None:
         """A message came back: nanoseconds from when it was to be sent, and from when it was."""
         self.latest.round_trip_actual.add(actual)
-        self._filling += self.latest.round_trip.add(round_trip)
+        self._log(self.latest.round_trip.add(round_trip))
+
+    def acknowledge(self, nanoseconds: int, *, is_last: bool) -> None:
+        """A message was acknowledged so long after it was sent; `is_last`: nothing more comes of it."""
+        index = self.latest.acknowledge.add(nanoseconds)
+        if is_last:
+            self._log(index)
+
+    def _log(self, index: int) -> None:
+        self._filling += index
         self._filled += 1
         if self._filled == self.size:
             self._seal()
@@ -70,7 +84,7 @@ class Series:
     def discard(self, messages: int) -> int:
         """Drops the segments that begin within so many messages; how many those were."""
         dropped = -(-messages // (self.size * _SEGMENT))
-        discarded = sum(segment.round_trip.count for segment in self.segments[:dropped])
+        discarded = sum(segment.operations for segment in self.segments[:dropped])
         del self.segments[:dropped]
         return discarded
 

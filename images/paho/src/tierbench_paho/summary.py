@@ -4,19 +4,21 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from .contract import Json
+from .envelope import Codec
+from .ledger import Ledger
 from .pairs import Pair
 from .steady import Times, warm_up
 from .wire import Counters
 
 
 def exchange(pairs: Sequence[Pair]) -> Json:
-    """What publishers and subscribers did."""
+    """What publishers did, and subscribers if there are any."""
     ledgers = [pair.ledger for pair in pairs]
     connections = [connection for pair in pairs for connection in pair.connections]
     cipher = next((connection.cipher for connection in connections if connection.cipher is not None), None)
     codecs = [codec for pair in pairs for codec in pair.codecs]
+    alone = ledgers[0].alone
     wire = sum((connection.wire for connection in connections), Counters())
-    sent, received = sum(one.sent for one in ledgers), sum(one.received for one in ledgers)
     causes = {
         "Disconnected": sum(connection.breaks for connection in connections),
         "Refused": sum(pair.refused for pair in pairs),
@@ -25,13 +27,9 @@ def exchange(pairs: Sequence[Pair]) -> Json:
     }
     return {
         "pairs": len(pairs),
-        "sent": sent,
-        "received": received,
-        "lost": sent - received,
+        "sent": sum(ledger.sent for ledger in ledgers),
         "acknowledged": sum(ledger.acknowledged for ledger in ledgers),
-        "acknowledgedLost": sum(ledger.acknowledged_lost for ledger in ledgers),
-        "duplicated": sum(ledger.duplicated for ledger in ledgers),
-        "outOfOrder": sum(ledger.out_of_order for ledger in ledgers),
+        **(_acknowledged(ledgers) if alone else _arrivals(ledgers, codecs)),
         "retried": sum(ledger.retried for ledger in ledgers),
         "reconnects": sum(connection.reconnects for connection in connections),
         "errors": sum(causes.values()),
@@ -39,7 +37,6 @@ def exchange(pairs: Sequence[Pair]) -> Json:
         "lateSends": sum(ledger.late for ledger in ledgers),
         "unsent": sum(pair.unsent for pair in pairs),
         "sentBytes": sum(pair.sent_bytes for pair in pairs),
-        "receivedBytes": sum(ledger.received_bytes for ledger in ledgers),
         "encodedBytes": sum(pair.encoded_bytes for pair in pairs),
         "wireSentBytes": wire.sent_bytes,
         "wireReceivedBytes": wire.received_bytes,
@@ -48,9 +45,25 @@ def exchange(pairs: Sequence[Pair]) -> Json:
         "tlsNanoseconds": round(fmean(connection.tls_nanoseconds for connection in connections)),
         "compressNanoseconds": sum(codec.compress_nanoseconds for codec in codecs),
         "encryptNanoseconds": sum(codec.encrypt_nanoseconds for codec in codecs),
+        **({} if cipher is None else {"cipher": cipher}),
+    }
+
+
+def _acknowledged(ledgers: Sequence[Ledger]) -> Json:
+    return {"acknowledgedBytes": sum(ledger.acknowledged_bytes for ledger in ledgers)}
+
+
+def _arrivals(ledgers: Sequence[Ledger], codecs: Sequence[Codec]) -> Json:
+    """What only subscribers tell."""
+    return {
+        "received": sum(ledger.received for ledger in ledgers),
+        "lost": sum(ledger.lost for ledger in ledgers),
+        "acknowledgedLost": sum(ledger.acknowledged_lost for ledger in ledgers),
+        "duplicated": sum(ledger.duplicated for ledger in ledgers),
+        "outOfOrder": sum(ledger.out_of_order for ledger in ledgers),
+        "receivedBytes": sum(ledger.received_bytes for ledger in ledgers),
         "decryptNanoseconds": sum(codec.decrypt_nanoseconds for codec in codecs),
         "decompressNanoseconds": sum(codec.decompress_nanoseconds for codec in codecs),
-        **({} if cipher is None else {"cipher": cipher}),
     }
 
 
@@ -63,9 +76,9 @@ def discard_warm_up(pairs: Sequence[Pair]) -> Json:
 
 
 def distributions(pairs: Sequence[Pair], qos: int) -> Json:
-    """Of messages that came back; of acknowledgements at QoS 1 and 2."""
+    """Of messages that came back, if they do; of acknowledgements at QoS 1 and 2."""
     times = Times()
     for pair in pairs:
         times.include(pair.ledger.series.times())
-    found = {"roundTrip": times.round_trip.to_json(), "roundTripActual": times.round_trip_actual.to_json()}
-    return found | ({"acknowledge": times.acknowledge.to_json()} if qos else {})
+    back = {"roundTrip": times.round_trip.to_json(), "roundTripActual": times.round_trip_actual.to_json()}
+    return ({} if pairs[0].ledger.alone else back) | ({"acknowledge": times.acknowledge.to_json()} if qos else {})

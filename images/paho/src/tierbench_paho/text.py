@@ -6,6 +6,7 @@ from typing import Final, TextIO
 
 from .contract import COMPLETED, Json
 
+_NAMES: Final = {"roundTrip": "round trip", "acknowledge": "acknowledged after"}
 _BUCKETS_PER_DOUBLING: Final = 64
 
 
@@ -27,15 +28,16 @@ class TextReport:
         if trial["outcome"] != COMPLETED:
             result = f"failed after {seconds:.3f} s: {trial['failure']['reason']}: {trial['failure']['message']}"
         else:
-            rate = counts["received"] / seconds if seconds else math.nan
-            times = trial["distributions"]["roundTrip"]
+            rate = counts.get("received", counts["acknowledged"]) / seconds if seconds else math.nan
+            name = "acknowledge" if "received" not in counts else "roundTrip"
+            times = trial["distributions"].get(name, {"count": 0})
             result = (
                 f"{seconds:9.3f} s  {rate:9.0f} messages/s  "
-                f"round trip {_milliseconds(times, 0.5)} (p99 {_milliseconds(times, 0.99)}) ms"
+                f"{_NAMES[name]} {_milliseconds(times, 0.5)} (p99 {_milliseconds(times, 0.99)}) ms"
             )
         told = ("sent", "lost", "duplicated", "retried", "errors")
         print(
-            f"{name:10} {result}  {', '.join(f'{word} {counts.get(word, 0)}' for word in told)}",
+            f"{name:10} {result}  {', '.join(f'{word} {counts[word]}' for word in told if word in counts)}",
             file=self._out,
             flush=True,
         )

@@ -35,7 +35,7 @@ def run_trial(options: Options, name: str, pool: Pool) -> Json:
     started = watch.start()
     failure = failure or run_load(pairs, connections, started, patience)
     _meet(options, f"t{name}-end")
-    failure = failure or first_failure(connections, patience) or _nothing_delivered(pairs)
+    failure = failure or first_failure(connections, patience) or _nothing(pairs, options.message.qos)
     seen = watch.end()
     close_all(connections)
     for pair in pairs:
@@ -60,13 +60,26 @@ def _meet(options: Options, place: str) -> None:
 
 
 def _ended(pairs: Sequence[Pair], started: int) -> int:
-    """When the last message came, or was sent if none came."""
-    received = max(pair.ledger.last_received for pair in pairs)
-    return max(received or max(pair.ledger.last_sent for pair in pairs), started)
+    """When the last message came, or was acknowledged if none does; or was sent if that did not happen either."""
+    done = max(pair.ledger.last_done for pair in pairs)
+    return max(done or max(pair.ledger.last_sent for pair in pairs), started)
 
 
-def _nothing_delivered(pairs: Sequence[Pair]) -> FailureError | None:
+def _nothing(pairs: Sequence[Pair], qos: int) -> FailureError | None:
+    """Why the trial failed that nothing is known to have come of."""
+    if pairs[0].ledger.alone:
+        return _nothing_acknowledged(pairs, qos)
     if any(pair.ledger.received for pair in pairs) or not any(pair.ledger.sent for pair in pairs):
         return None
     message = "messages were sent, and none came back: does the broker still deliver to this account?"
     return FailureError("NothingDelivered", message)
+
+
+def _nothing_acknowledged(pairs: Sequence[Pair], qos: int) -> FailureError | None:
+    if not qos and any(pair.ledger.acknowledged < pair.ledger.sent for pair in pairs):
+        message = "nobody knows what the broker took of the messages: the connection broke off, or it does not answer"
+        return FailureError("Unconfirmed", message)
+    if any(pair.ledger.acknowledged for pair in pairs) or not any(pair.ledger.sent for pair in pairs):
+        return None
+    message = "messages were sent, and none was acknowledged: does the broker still let this account write?"
+    return FailureError("NothingAcknowledged", message)

@@ -23,7 +23,7 @@ def warm(options: Options, pool: Pool) -> None:
 
     What goes wrong here the trials will tell.
     """
-    one = replace(options, role="Both", pacing=Pacing(1, None), load=Load(None, _ROUND_SECONDS))
+    one = replace(options, role="Both", pacing=Pacing(1), load=Load(None, _ROUND_SECONDS))
     best, vain = math.inf, 0
     for number in range(_ROUNDS):
         median = _median(one, f"warm{options.barrier.part}-{number}", pool)
