@@ -469,6 +469,29 @@ def test_paho_does_not_speak_to_kafka(server: ApiServer, name: str, broker: list
         create(server, BROKERS, changed(body, "spec.brokers", broker))
 
 
+def test_a_pace_waits_only_for_what_comes(server: ApiServer, name: str) -> None:
+    alone = changed(smallest(BROKERS, name), "spec.clients.subscribers", {"none": {}})
+    with pytest.raises(RefusedError, match=r"none does: write pacing: \{acknowledged: \{inFlight: 1\}\}"):
+        create(server, BROKERS, alone)
+    paced = changed(alone, "spec.pacing", {"acknowledged": {}})
+    with pytest.raises(RefusedError, match=r"AtMostOnce has none: take that out, or write pacing: \{asFastAsPossible"):
+        create(server, BROKERS, changed(paced, "spec.delivery", ["AtMostOnce", "AtLeastOnce"]))
+    with pytest.raises(RefusedError, match="give exactly one of nodeClass and none"):
+        create(server, BROKERS, changed(paced, "spec.clients.subscribers", {"nodeClass": "x", "none": {}}))
+    with pytest.raises(RefusedError, match="give exactly one of closedLoop, acknowledged"):
+        create(server, BROKERS, changed(paced, "spec.pacing", {"acknowledged": {}, "asFastAsPossible": {}}))
+    create(server, BROKERS, paced)
+
+
+def test_the_native_engine_has_four_levels_of_zstd(server: ApiServer, name: str) -> None:
+    body = changed(smallest(BROKERS, name), "spec.compression", ["Zstd:19"])
+    with pytest.raises(RefusedError, match=r"write Zstd:1, Zstd:3, Zstd:7 or Zstd:11, or clients\.engine: Paho"):
+        create(server, BROKERS, body)
+    create(server, BROKERS, changed(body, "spec.compression", ["Gzip:9", "Zstd", "Zstd:11"]))
+    paho = changed(body, "spec.clients.engine", "Paho")
+    create(server, BROKERS, changed(paho, "metadata.name", f"{name}-paho"))
+
+
 def test_strimzi_cannot_give_what_it_does_not_have(server: ApiServer, name: str) -> None:
     """Neither the node's network, nor certificates that name nodes."""
     body = changed(smallest(BROKERS, name), "spec.brokers", strimzi())

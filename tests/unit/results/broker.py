@@ -44,6 +44,7 @@ def line(number: int, *, nanoseconds: int = 10**9, cpu: int = 10**7, limit: int 
     body = json.loads(trial_line(number, nanoseconds=nanoseconds, measured={}))
     body["client"] = {"cpuNanoseconds": cpu, "cpuLimitMillicores": limit}
     body["server"] = {"processCpuNanoseconds": nanoseconds // 10, "cpuPartsPerMillion": 100_000}
+    body.pop("transfer", None)
     body["exchange"] = {**fields, "acknowledged": 1000, "sessionNanoseconds": nanoseconds + 10**8, **exchange}
     body["distributions"] = {
         "roundTrip": histogram.of(ROUND_TRIPS).to_json(),

@@ -249,3 +249,16 @@ def test_addresses_of_ipv6_stand_in_brackets() -> None:
     site = ClientSite("job", 1, 1, 2, given.parts(case)[0], "u1", CLASS, (Turn(1, 2),), 600)
     words = arguments(given.client(site, [Target(case, running, 60)]))
     assert (words["url"], words["agent"]) == ("mqtt://[fd00::5]:1883", "http://[fd00:2::9]:8090")
+
+
+def test_publishing_alone_is_one_role_of_as_many_pods() -> None:
+    clients = {"nodeClasses": ["user"], "pods": 2, "subscribers": {"none": {}}}
+    given = [arguments(job) for job in jobs(workload(clients=clients, pairs=[3], pacing={"acknowledged": {"inFlight": 2}}))]
+    assert [(each["role"], each["parts"], each["unacknowledged"]) for each in given] == [("Alone", "2", "2")] * 2
+    assert all("in-flight" not in each for each in given)
+
+
+@pytest.mark.parametrize(("in_flight", "tuning"), [(4, "Light"), (5, "Heavy")])
+def test_a_pace_of_acknowledgements_is_tuned_as_a_closed_loop(in_flight: int, tuning: str) -> None:
+    job, *_ = jobs(workload(pairs=[2], pacing={"acknowledged": {"inFlight": in_flight}}))
+    assert (arguments(job)["role"], arguments(job)["tuning"]) == ("Both", tuning)

@@ -17,6 +17,8 @@ BROKER: dict[str, Any] = {**PLACES, "brokers": [{"name": "m", "mosquitto": {}}]}
     [
         ({}, {"pacing": "ClosedLoop", "inFlight": "1", "load": "100 messages", "window": "512"}),
         ({"pacing": {"closedLoop": {"inFlight": 8}}}, {"pacing": "ClosedLoop", "inFlight": "8"}),
+        ({"pacing": {"acknowledged": {"inFlight": 2}}}, {"pacing": "Acknowledged", "inFlight": "2"}),
+        ({"clients": {"nodeClasses": ["user"], "subscribers": {"none": {}}}}, {"subscribers": "None"}),
         ({"pacing": {"asFastAsPossible": {}}, "window": 64}, {"pacing": "AsFastAsPossible", "window": "64"}),
         ({"pacing": {"intervalMilliseconds": 2}}, {"pacing": "OpenLoop", "messagesPerSecond": "500"}),
         ({"pacing": {"messagesPerSecond": 500}}, {"pacing": "OpenLoop", "messagesPerSecond": "500"}),

@@ -85,7 +85,7 @@ func (f *brokerFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.contentFolder, "content-folder", "", "send the files of a folder in turn instead of --size bytes of --content")
 	set.Uint64Var(&f.seed, "seed", 1, "of the content")
 	set.StringVar(&f.delivery, "delivery", "AtMostOnce", "AtMostOnce, AtLeastOnce or ExactlyOnce: QoS 0, 1 or 2; acks 0, acks all or transactions")
-	set.StringVar(&f.compression, "compression", "None", "None, Gzip or Zstd, with a level if wanted: Zstd:19")
+	set.StringVar(&f.compression, "compression", "None", "None, Gzip or Zstd, with a level if wanted: Zstd:11")
 	set.StringVar(&f.encryption, "encryption", "None", "None or AES128GCM")
 	set.StringVar(&f.keyFile, "key-file", "", "file with the 16 bytes of the key")
 	set.IntVar(&f.inFlight, "in-flight", 0, "closed loop: messages of a publisher under way at once")

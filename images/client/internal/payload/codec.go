@@ -18,9 +18,13 @@ import (
 
 const (
 	usualGzip = 6
-	usualZstd = 3
 	mostBytes = 16 << 20 // of a message; whatever unpacks to more is not one of ours
 )
+
+// speeds are all that the library has, by the level of zstd's own that it likens each to.
+var speeds = map[string]zstd.EncoderLevel{
+	"Zstd:1": zstd.SpeedFastest, "Zstd:3": zstd.SpeedDefault, "Zstd:7": zstd.SpeedBetterCompression, "Zstd:11": zstd.SpeedBestCompression,
+}
 
 // Spent is time by what it was spent on.
 type Spent struct{ Compress, Encrypt, Decrypt, Decompress time.Duration }
@@ -39,7 +43,7 @@ type compressor interface {
 	decompress(packed []byte) ([]byte, error)
 }
 
-// NewCodec knows the compressions None, Gzip and Zstd, with :LEVEL if wanted, and the encryptions None and AES128GCM.
+// NewCodec knows the compressions None, Gzip and Zstd, with :LEVEL if wanted and there, and the encryptions None and AES128GCM.
 func NewCodec(compression, encryption string, key []byte) (*Codec, error) {
 	codec := &Codec{}
 	var err error
@@ -140,12 +144,13 @@ func newCompressor(text string) (compressor, error) {
 		return newGzip(usualGzip)
 	case name == "Gzip" && err == nil && number >= 1 && number <= 9:
 		return newGzip(number)
-	case name == "Zstd" && !given:
-		return newZstd(usualZstd)
-	case name == "Zstd" && err == nil && number >= 1 && number <= 22:
-		return newZstd(number)
+	case text == "Zstd":
+		return newZstd(zstd.SpeedDefault)
 	}
-	return nil, fmt.Errorf("compression is %q: write None, Gzip, Zstd, or with a level Gzip:1 … Gzip:9, Zstd:1 … Zstd:22", text)
+	if speed, known := speeds[text]; known {
+		return newZstd(speed)
+	}
+	return nil, fmt.Errorf("compression is %q: write None, Gzip, Zstd, or with a level Gzip:1 … Gzip:9, Zstd:1, Zstd:3, Zstd:7 or Zstd:11", text)
 }
 
 type gzipCodec struct {
@@ -194,8 +199,8 @@ type zstdCodec struct {
 	packed, plain []byte
 }
 
-func newZstd(level int) (compressor, error) {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithEncoderConcurrency(1))
+func newZstd(speed zstd.EncoderLevel) (compressor, error) {
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(speed), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, err
 	}

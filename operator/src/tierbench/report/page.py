@@ -48,6 +48,7 @@ from tierbench.report.tables import (
 )
 from tierbench.report.timeline import Timeline, Traces, timelines
 from tierbench.results.levels import level_in_words, show_level
+from tierbench.results.overall import is_overall
 from tierbench.results.quantities import main_quantity
 from tierbench.results.rates import RETRIES
 from tierbench.results.units import show_with_deviation, title, words
@@ -140,7 +141,7 @@ class Section:
         )
         if not self.full:
             return () if main is None else (main,)
-        rates = [name for name in quantities(self.run) if not smaller_is_better(name) and name != self.quantity]
+        rates = [name for name in quantities(self.run) if _is_rate(name) and name != self.quantity]
         found = [
             main,
             slowness_figure(f"{self.name}-slowness", self.table, self.quantity, self.standings)
@@ -166,11 +167,15 @@ class Section:
         """Every other quantity that the results hold, as far as it is not 0 throughout."""
         if not self.full:
             return ()
-        names = [name for name in quantities(self.run) if smaller_is_better(name)]
+        names = [name for name in quantities(self.run) if not _is_rate(name)]
         rest = [name for name in names if name not in {self.quantity, RETRIES, *EVIDENCE}]
         found = [measured_figure(f"{self.name}-{name}", self.table, name) for name in rest]
         spread = distribution_figures(self.name, self.table, distributions.OTHERS)
         return (*(figure for figure in found if figure is not None and not figure.chart.zero), *spread)
+
+
+def _is_rate(quantity: str) -> bool:
+    return not smaller_is_better(quantity) and not is_overall(quantity)
 
 
 @dataclass(frozen=True)

@@ -92,9 +92,9 @@ def _exchange(lines: Sequence[tuple[TrialLine, bool]]) -> Exchange | None:
     if not whole:
         return None
     summed = {
-        name: sum(getattr(one, name) for one in whole)
+        name: sum(getattr(one, name) or 0 for one in whole)
         for name in Exchange.model_fields
-        if name not in (*_MEANS, *_WHOLE)
+        if name not in (*_MEANS, *_WHOLE) and any(getattr(one, name) is not None for one in whole)
     }
     for name in _COSTS:
         summed[name] += sum(getattr(one, name) for one in echoes)

@@ -23,8 +23,9 @@ from tierbench.api.result import (
 from tierbench.api.timestamps import format_time
 from tierbench.results import histogram
 from tierbench.results.levels import levels_in_short
+from tierbench.results.overall import describe_overall
 from tierbench.results.parts import merge_distributions
-from tierbench.results.quantities import main_quantity, quantities, rate_quantity, time_quantity
+from tierbench.results.quantities import main_quantity, quantities, rate_quantity, time_quantity, times_of_rates
 from tierbench.results.rates import RETRIES, describe_rate
 from tierbench.results.statistics import describe
 from tierbench.results.trimming import describe_trimmed, kept
@@ -87,9 +88,9 @@ def _summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
     good = _good(status.trials)
     main = main_quantity(spec.benchmark.kind, quantities(good))
     staying = kept(good, spec.trim, main)
-    statistics, untrimmed = _statistics(staying), {}
+    statistics, untrimmed = _statistics(spec, staying), {}
     if spec.trim is not None and len(staying) < len(good):
-        untrimmed = _statistics(good)
+        untrimmed = _statistics(spec, good)
         statistics[main] = describe_trimmed(quantities(good)[main], spec.trim)
     retries = quantities(_counted(status.trials)).get("retries")
     if retries:
@@ -100,8 +101,10 @@ def _summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
     return status.model_copy(update={"display": _display(spec, status, "")})
 
 
-def _statistics(trials: Sequence[ResultTrial]) -> dict[str, Statistic]:
-    return {name: describe(numbers) for name, numbers in quantities(trials).items() if name != "retries"}
+def _statistics(spec: ResultSpec, trials: Sequence[ResultTrial]) -> dict[str, Statistic]:
+    columns = quantities(trials)
+    each = {name: describe(numbers) for name, numbers in columns.items() if name != "retries"}
+    return each | describe_overall(columns, times_of_rates(spec.benchmark.kind))
 
 
 def _counts(spec: ResultSpec, trials: Sequence[ResultTrial]) -> Counts:

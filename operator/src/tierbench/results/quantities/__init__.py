@@ -10,12 +10,13 @@ from tierbench.api.result import ResultTrial
 class QuantitiesModule(Protocol):
     """What a kind's module in this package has: by which quantities it is read, and all that a trial gives.
 
-    Of several it is read by the first that there is.
+    Of several it is read by the first that there is. TIMES names for each rate the time by which its amount is divided.
     """
 
     MAIN: Sequence[str]
     TIME: Sequence[str]
     RATE: str
+    TIMES: Mapping[str, str]
 
     def of(self, trial: ResultTrial) -> Mapping[str, float | None]:
         """Quantities by name; nothing if the trial is of another kind."""
@@ -58,3 +59,8 @@ def _first(wanted: Sequence[str], there: Container[str]) -> str:
 def rate_quantity(kind: str) -> str:
     """The rate that it is read by: more is better."""
     return _KINDS[kind].RATE
+
+
+def times_of_rates(kind: str) -> Mapping[str, str]:
+    """For each rate the time by which its amount is divided."""
+    return _KINDS[kind].TIMES

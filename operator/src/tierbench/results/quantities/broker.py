@@ -8,6 +8,11 @@ from tierbench.api.result import ResultTrial, Spread
 RATE: Final = "throughputMessagesPerSecond"
 MAIN: Final = ("roundTripNanoseconds", RATE)
 TIME: Final = ("roundTripNanoseconds", "acknowledgeNanoseconds")
+TIMES: Final = {
+    RATE: "durationNanoseconds",
+    "throughputBytesPerSecond": "durationNanoseconds",
+    "wireThroughputBytesPerSecond": "sessionNanoseconds",
+}
 _NOT_SEEN: Final = ServerSample()
 
 

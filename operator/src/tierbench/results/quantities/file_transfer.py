@@ -8,6 +8,7 @@ from tierbench.api.result import ResultTrial
 MAIN: Final = ("durationNanoseconds",)
 TIME: Final = MAIN
 RATE: Final = "throughputBytesPerSecond"
+TIMES: Final = {RATE: "durationNanoseconds"}
 _NOT_SEEN: Final = ServerSample()
 
 

@@ -1,6 +1,6 @@
 """What one trial of a network gives."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Final
 
@@ -11,6 +11,7 @@ from tierbench.results.shares import fairness
 RATE: Final = "throughputBitsPerSecond"
 MAIN: Final = (RATE,)
 TIME: Final = ("pingNanoseconds",)
+TIMES: Final[Mapping[str, str]] = {}
 _NOT_SEEN: Final = ServerSample()
 
 
