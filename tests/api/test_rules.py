@@ -469,6 +469,13 @@ def test_paho_does_not_speak_to_kafka(server: ApiServer, name: str, broker: list
         create(server, BROKERS, changed(body, "spec.brokers", broker))
 
 
+def test_clients_are_trimmed_each_where_they_measure_at_once(server: ApiServer, name: str) -> None:
+    body = changed(smallest(NETWORKS, name), "spec.trim", {"lowest": 1, "highest": 1, "by": "Client"})
+    with pytest.raises(RefusedError, match=r"write clients\.simultaneous: true, or take trim\.by out"):
+        create(server, NETWORKS, body)
+    create(server, NETWORKS, changed(body, "spec.clients.simultaneous", True))
+
+
 def test_a_pace_waits_only_for_what_comes(server: ApiServer, name: str) -> None:
     alone = changed(smallest(BROKERS, name), "spec.clients.subscribers", {"none": {}})
     with pytest.raises(RefusedError, match=r"none does: write pacing: \{acknowledged: \{inFlight: 1\}\}"):

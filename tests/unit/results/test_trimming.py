@@ -6,8 +6,10 @@ from math import exp
 import pytest
 
 from tests.unit.results.network import flow, line, measured
+from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultStatus
 from tierbench.api.trim import Trim
+from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.trimming import describe_trimmed
 
 RATES = (80, 100, 10, 90, 95, 300, 85)
@@ -46,6 +48,27 @@ def test_nothing_is_trimmed_where_too_few_trials_were_good() -> None:
 
 def test_without_trim_there_is_one_figure() -> None:
     assert result().untrimmed == {}
+
+
+def shared(trial: int, first: int, second: int) -> TrialLine:
+    """Two clients that measured at once."""
+    return merge_parts([PartOutput([line(trial, upload=flow(rate))]) for rate in (first, second)])[0]
+
+
+def test_each_client_is_trimmed_by_its_own_rates() -> None:
+    lines = [shared(1, 10, 50), shared(2, 50, 10), shared(3, 30, 30), shared(4, 40, 20)]
+    status = measured(*lines, trim={"lowest": 1, "highest": 1, "by": "Client"})
+    for name, mean in {"client1BitsPerSecond": 35_000_000, "client2BitsPerSecond": 25_000_000}.items():
+        assert (status.statistics[name].count, status.statistics[name].mean) == (2, mean)
+        assert (status.untrimmed[name].count, status.untrimmed[name].minimum) == (4, 10_000_000)
+    total = status.statistics["throughputBitsPerSecond"]
+    assert (total.count, total) == (4, status.untrimmed["throughputBitsPerSecond"])
+
+
+def test_together_whole_trials_are_left_out() -> None:
+    lines = [shared(1, 10, 50), shared(2, 50, 11), shared(3, 30, 32), shared(4, 40, 23)]
+    status = measured(*lines, trim={"lowest": 1, "highest": 1})
+    assert status.statistics["client1BitsPerSecond"].mean == 40_000_000
 
 
 def test_the_interval_is_that_of_a_trimmed_mean() -> None:

@@ -15,7 +15,7 @@ from tierbench.api.benchmark import (
     Servers,
 )
 from tierbench.api.model import ClassNames, Kind, Model, Rule, is_address, matching, rules
-from tierbench.api.trim import FITTING_TRIM, Trim
+from tierbench.api.trim import FITTING_TRIM, TRIM_BY_CLIENT, Trim
 
 MAXIMUM_CLIENTS: Final = 16
 
@@ -214,13 +214,13 @@ class NetworkSpec(BenchmarkSpec):
         description="Of TCP: the time between samples of the sender's connections (congestion window, round trip, "
         "congestion state …), kept as a BenchmarkTrace; 0 for none.",
     )
-    trim: Trim = Field(default=Trim(), description="Trials that are left out of the statistics; by their throughput.")
+    trim: Trim = Field(default=Trim(), description="What is left out of the statistics, by throughput.")
     access: Access = Field(default=Access.POD_IP, description="The path from client to server.")
 
     @property
     def trimmed(self) -> Trim | None:
         """Nothing, unless it was asked for."""
-        return self.trim if self.trim != Trim() else None
+        return self.trim if self.trim.lowest + self.trim.highest else None
 
     @property
     def conditions(self) -> dict[str, str]:
@@ -255,6 +255,7 @@ class NetworkBenchmark(Benchmark):
         _TCP_ALONE,
         _ONE_AT_A_TIME,
         FITTING_TRIM,
+        TRIM_BY_CLIENT,
         _FITTING_TIME,
         _BOUNDED_MATRIX,
         _NOT_REFINED,

@@ -28,7 +28,7 @@ from tierbench.results.parts import merge_distributions
 from tierbench.results.quantities import main_quantity, quantities, rate_quantity, time_quantity, times_of_rates
 from tierbench.results.rates import RETRIES, describe_rate
 from tierbench.results.statistics import describe
-from tierbench.results.trimming import describe_trimmed, kept
+from tierbench.results.trimming import kept, trimmed
 from tierbench.results.units import show
 from tierbench.results.validity import facts, invalid
 
@@ -87,11 +87,9 @@ def _good(trials: Iterable[ResultTrial]) -> list[ResultTrial]:
 def _summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
     good = _good(status.trials)
     main = main_quantity(spec.benchmark.kind, quantities(good))
-    staying = kept(good, spec.trim, main)
-    statistics, untrimmed = _statistics(spec, staying), {}
-    if spec.trim is not None and len(staying) < len(good):
-        untrimmed = _statistics(spec, good)
-        statistics[main] = describe_trimmed(quantities(good)[main], spec.trim)
+    own = trimmed(good, spec.trim, main)
+    statistics = _statistics(spec, kept(good, spec.trim, main)) | own
+    untrimmed = _statistics(spec, good) if own else {}
     retries = quantities(_counted(status.trials)).get("retries")
     if retries:
         statistics[RETRIES] = describe_rate(retries)
