@@ -12,7 +12,7 @@ from tests.paho.engine import Engine, Said, flags
 
 Run = Callable[..., Said]
 OF_SUBSCRIBERS = {"received", "lost", "acknowledgedLost", "duplicated", "outOfOrder", "receivedBytes"}
-PACES = {
+PACES: dict[str, dict[str, object]] = {
     "AtMostOnce": {"as_fast_as_possible": True},
     "AtLeastOnce": {"unacknowledged": 1},
     "ExactlyOnce": {"unacknowledged": 4},
@@ -36,8 +36,10 @@ def test_what_the_broker_took_is_counted_and_nothing_else(run: Run, delivery: st
 
 
 def test_a_connection_that_broke_off_leaves_it_unknown_what_was_taken(own_broker: Mosquitto, tmp_path: Path) -> None:
-    load = {"in_flight": None, "messages_per_second": 500, "messages": None, "duration_seconds": 4}
-    engine = Engine(tmp_path, *flags(own_broker, role="Alone", delivery="AtMostOnce", patience_milliseconds=5000, **load))
+    load: dict[str, object] = {"in_flight": None, "messages_per_second": 500, "messages": None, "duration_seconds": 4}
+    engine = Engine(
+        tmp_path, *flags(own_broker, role="Alone", delivery="AtMostOnce", patience_milliseconds=5000, **load)
+    )
     engine.await_line("TrialStarted")
     time.sleep(1)
     own_broker.restart()

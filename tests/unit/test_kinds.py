@@ -119,9 +119,10 @@ def echo_cells(trial: ResultTrial) -> tuple[str, ...]:
 ECHO: dict[str, dict[str, Any]] = {
     "tierbench.workloads": {"WORKLOAD": EchoWorkload},
     "tierbench.results.quantities": {
-        "MAIN": "echoNanoseconds",
-        "TIME": "echoNanoseconds",
+        "MAIN": ("echoNanoseconds",),
+        "TIME": ("echoNanoseconds",),
         "RATE": "echoesPerSecond",
+        "TIMES": {"echoesPerSecond": "echoNanoseconds"},
         "of": echo_quantities,
     },
     "tierbench.metrics": {"labels": echo_labels, "add": echo_samples},
@@ -177,7 +178,7 @@ def test_a_report_of_nothing_measured_names_what_the_kind_is_read_by(kind: str) 
     spec = result.spec.model_copy(update={"benchmark": BenchmarkReference(kind=kind, name="demo")})
     failed = fail(spec, ResultStatus(), world.START, "NoReadyNode", "none")
     html = page(runs([result.model_copy(update={"spec": spec, "status": failed})]), {})
-    assert f"<caption>{title(main_quantity(kind))}, mean" in html
+    assert f"<caption>{title(main_quantity(kind, ()))}, mean" in html
 
 
 @pytest.mark.usefixtures("echo")

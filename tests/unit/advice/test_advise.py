@@ -392,7 +392,7 @@ def test_a_status_is_taken_back_and_keeps_its_bounds() -> None:
     ],
 )
 def test_a_least_throughput_is_held_in_the_unit_of_the_kind(kind: str, quantity: str, value: float) -> None:
-    (limit,) = limits(MEGABYTE, kind)
+    (limit,) = limits(MEGABYTE, kind, ())
     assert (limit.quantity, limit.value) == (quantity, value)
 
 

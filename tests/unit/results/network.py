@@ -3,6 +3,7 @@
 import gzip
 import json
 from base64 import b64encode
+from collections.abc import Mapping
 from typing import Any
 
 from tests.unit.domain.world import trial_line
@@ -17,7 +18,7 @@ STATES = {"Open": 900_000, "Recovery": 100_000}
 ECHOES = (900_000, 1_000_000, 4_000_000)
 
 
-def spec(trials: int = 3, trim: dict[str, int] | None = None, **levels: str) -> ResultSpec:
+def spec(trials: int = 3, trim: Mapping[str, int | str] | None = None, **levels: str) -> ResultSpec:
     """A case of one TCP upload."""
     body = {
         "benchmark": {"kind": "NetworkBenchmark", "name": "demo"},
@@ -88,7 +89,7 @@ def traced(number: int, *traces: dict[str, Any]) -> TrialLine:
     return TrialLine.model_validate(body | {"traces": list(traces)})
 
 
-def measured(*lines: TrialLine, trim: dict[str, int] | None = None, **levels: str) -> ResultStatus:
+def measured(*lines: TrialLine, trim: Mapping[str, int | str] | None = None, **levels: str) -> ResultStatus:
     """The result that these lines make."""
     wanted = spec(len(lines), trim, **levels)
     return conclude(wanted, record(wanted, ResultStatus(), lines, 1), NOW, None)

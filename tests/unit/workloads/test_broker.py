@@ -253,7 +253,9 @@ def test_addresses_of_ipv6_stand_in_brackets() -> None:
 
 def test_publishing_alone_is_one_role_of_as_many_pods() -> None:
     clients = {"nodeClasses": ["user"], "pods": 2, "subscribers": {"none": {}}}
-    given = [arguments(job) for job in jobs(workload(clients=clients, pairs=[3], pacing={"acknowledged": {"inFlight": 2}}))]
+    given = [
+        arguments(job) for job in jobs(workload(clients=clients, pairs=[3], pacing={"acknowledged": {"inFlight": 2}}))
+    ]
     assert [(each["role"], each["parts"], each["unacknowledged"]) for each in given] == [("Alone", "2", "2")] * 2
     assert all("in-flight" not in each for each in given)
 

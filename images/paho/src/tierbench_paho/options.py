@@ -34,7 +34,9 @@ class Message:
 
 @dataclass(frozen=True)
 class Pacing:
-    """When a publisher sends. `window` bounds its messages under way, `unacknowledged` those without acknowledgement."""
+    """When a publisher sends. `window` bounds its messages under way.
+
+    `unacknowledged` bounds those without acknowledgement."""
 
     window: int
     interval_nanoseconds: float | None = None

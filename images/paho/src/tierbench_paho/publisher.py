@@ -115,10 +115,10 @@ class Publisher:
             return self._take(self._credits, end, stop)
         return self._take(self._answers, end, stop) and self._take(self._credits, end, stop)
 
-    def _take(self, credits: "SimpleQueue[None]", end: int | None, stop: Event) -> bool:
+    def _take(self, tokens: "SimpleQueue[None]", end: int | None, stop: Event) -> bool:
         while not stop.is_set() and (end is None or perf_counter_ns() < end):
             try:
-                credits.get(timeout=self._poll_seconds(end))
+                tokens.get(timeout=self._poll_seconds(end))
             except Empty:
                 self._lose_patience()
             else:
@@ -146,9 +146,9 @@ class Publisher:
             time.sleep(_ACKNOWLEDGEMENT_POLL_SECONDS)
 
 
-def _put(credits: "SimpleQueue[None]", number: int) -> None:
+def _put(tokens: "SimpleQueue[None]", number: int) -> None:
     for _ in range(number):
-        credits.put(None)
+        tokens.put(None)
 
 
 def _sleep_until(moment: int, stop: Event) -> None:

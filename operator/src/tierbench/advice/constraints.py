@@ -74,7 +74,9 @@ def breaches(measured: Measured, name: str, constraints: Limits, kind: str, want
         for limit in limits(constraints, kind, there):
             yield from _beyond(cell, place, limit)
         if constraints.maximum_p99_milliseconds is not None:
-            yield from _slowest(cell, place, time_quantity(kind, there), constraints.maximum_p99_milliseconds * _MILLISECOND)
+            yield from _slowest(
+                cell, place, time_quantity(kind, there), constraints.maximum_p99_milliseconds * _MILLISECOND
+            )
         if constraints.maximum_retries is not None:
             yield from _retried(cell, place, constraints.maximum_retries)
 

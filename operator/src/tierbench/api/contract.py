@@ -166,11 +166,12 @@ class Exchange(Model):
     lost: Count = Field(default=0, description="Of these, those that it did not.")
     acknowledged: Count = Field(
         default=0,
-        description="Of these, those that the broker acknowledged. Without subscribers, and with AtMostOnce, those that "
-        "it had taken when it was asked after the last.",
+        description="Of these, those that the broker acknowledged. Without subscribers, and with AtMostOnce, those "
+        "that it had taken when it was asked after the last.",
     )
     acknowledged_bytes: Count = Field(
-        default=0, description="Without subscribers: payload of what was acknowledged, before compression and encryption."
+        default=0,
+        description="Without subscribers: payload of what was acknowledged, before compression and encryption.",
     )
     acknowledged_lost: Count = Field(default=0, description="Acknowledged by the broker, and never received.")
     duplicated: Count = Field(default=0, description="Further copies that subscribers received.")

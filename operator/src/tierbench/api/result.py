@@ -147,9 +147,7 @@ class MessageCounts(Model):
     received: Count | None = Field(default=None, description="Of these, those that were received.")
     lost: Count | None = Field(default=None, description="Of these, those that were not.")
     acknowledged: Count = Field(default=0, description="Of these, those that the broker acknowledged.")
-    acknowledged_lost: Count | None = Field(
-        default=None, description="Acknowledged by the broker, and never received."
-    )
+    acknowledged_lost: Count | None = Field(default=None, description="Acknowledged by the broker, and never received.")
     duplicated: Count | None = Field(default=None, description="Further copies received.")
     out_of_order: Count | None = Field(default=None, description="Received after one that was sent later.")
     late_sends: Count = Field(default=0, description="Sent later than intended.")

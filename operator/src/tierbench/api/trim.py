@@ -22,8 +22,8 @@ class Trim(Model):
     highest: int = Field(default=0, ge=0, le=10, description="The highest so many.")
     by: TrimBy = Field(
         default=TrimBy.TOTAL,
-        description="Total: trials are left out of everything, by what all clients had together. Client: of each client "
-        "that measures at once with others its own lowest and highest are left out of its rate, and of nothing else.",
+        description="Total: trials are left out of everything, by what all clients had together. Client: of each of "
+        "several clients that measure at once its own lowest and highest are left out of its rate alone.",
     )
 
 

@@ -1,5 +1,4 @@
-"""All of something by all the time that it took, beside the mean of the trials' own rates: a ratio of sums beside a mean of
-ratios."""
+"""All of something by all the time that it took: a ratio of sums, beside the mean of the trials' own rates."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean

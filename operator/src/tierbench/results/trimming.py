@@ -11,7 +11,6 @@ from tierbench.api.trim import Trim, TrimBy
 from tierbench.results.quantities import quantities
 from tierbench.results.statistics import describe, interval
 
-
 _OF_A_CLIENT: Final = re.compile(r"client\d+BitsPerSecond")
 
 
