@@ -63,7 +63,8 @@ def _above(belief: Belief, points: Sequence[float]) -> list[float]:
 def _of(mine: Sequence[float], products: Sequence[tuple[float, int]], points: Sequence[float]) -> Odds:
     """At each point `products` are that of 1 - F over the classes where it is not 0, and at how many it is."""
     others = [
-        0.0 if zeros > (one == 0) else product / (one or 1.0) for one, (product, zeros) in zip(mine, products, strict=True)
+        0.0 if zeros > (one == 0) else product / (one or 1.0)
+        for one, (product, zeros) in zip(mine, products, strict=True)
     ]
     best = loss = 0.0
     for (left, right), (start, end), (low, high) in zip(
