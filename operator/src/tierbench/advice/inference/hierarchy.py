@@ -8,6 +8,7 @@ and Thompson, Biometrika 58, 1971), each class by itself.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import atan, exp, inf, log, pi, sqrt
@@ -33,7 +34,8 @@ Wanted = Sequence[tuple[int, float]]
 """Places of levels, and their weights."""
 
 
-class Trials(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Trials:
     """What the trials of one node at one level say: the logarithm of their mean, their variance by the squared mean,
     and how many there were.
     """

@@ -1,6 +1,7 @@
 """Alternatives that stand on the same nodes: what a node does to all of them alike is no difference between them."""
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from statistics import fmean
 
 from tierbench.advice.inference.hierarchy import Trials
@@ -35,5 +36,5 @@ def _paired(cells: Cells, place: tuple[str, Hashable], names: list[str]) -> Mapp
     shift = {node: fmean(cells[name, level][node].log for name in names) for node in mine}
     own, common = fmean(one.log for one in mine.values()), fmean(shift.values())
     return {
-        node: one._replace(log=own + wider * (one.log - own - (shift[node] - common))) for node, one in mine.items()
+        node: replace(one, log=own + wider * (one.log - own - (shift[node] - common))) for node, one in mine.items()
     }
