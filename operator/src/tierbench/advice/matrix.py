@@ -113,14 +113,13 @@ class Matrix:
         """The same with the levels of this factor as rows."""
         groups: dict[tuple[tuple[str, str], ...], dict[tuple[str, str], list[BenchmarkResult]]] = {}
         for result in self.results:
-            cells = groups.setdefault(self._held(result, factor), {})
-            row = circumstances(result).get(factor, "")
-            cells.setdefault((row, result.spec.server.node_class), []).append(result)
+            levels = circumstances(result)
+            cells = groups.setdefault(self._held(result, levels, factor), {})
+            cells.setdefault((levels.get(factor, ""), result.spec.server.node_class), []).append(result)
         return tuple(self._table(factor, dict(held), cells) for held, cells in groups.items())
 
-    def _held(self, result: BenchmarkResult, factor: str) -> tuple[tuple[str, str], ...]:
-        others = [(name, level) for name, level in circumstances(result).items() if name not in self.fixed]
-        held = [(name, level) for name, level in others if name != factor]
+    def _held(self, result: BenchmarkResult, levels: Mapping[str, str], factor: str) -> tuple[tuple[str, str], ...]:
+        held = [(name, level) for name, level in levels.items() if name not in self.fixed and name != factor]
         if len(self.clients) > 1:
             held.append((CLIENT, result.spec.client.node_class))
         return tuple(held)
