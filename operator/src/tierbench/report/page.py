@@ -34,7 +34,6 @@ from tierbench.report.distributions import distribution_figures
 from tierbench.report.evidence import EVIDENCE
 from tierbench.report.figures import Figure, evidence_figures, measured_figure, retries_figure, slowness_figure
 from tierbench.report.notes import CaseNote, case_notes, cautions
-from tierbench.report.svg import marker
 from tierbench.report.tables import (
     NETWORK_HEADINGS,
     NODE_FACTS,
@@ -337,7 +336,6 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["marker"] = marker
     articles = [
         Article(run, number, specs.get((run.benchmark.kind, run.namespace, run.benchmark.name)), traces or {})
         for number, run in enumerate(runs, start=1)
