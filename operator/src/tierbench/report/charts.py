@@ -17,6 +17,7 @@ TOP: Final = 12
 BOTTOM: Final = 46
 _CHARACTER: Final = 8.4
 _MARKED: Final = 14.0
+_SEPARATE: Final = 4.0
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ def _shift(chart: Chart, index: int) -> float:
     if chart.numbers is not None:
         return 0.0
     step = (WIDTH - LEFT - RIGHT) / len(chart.levels)
-    return (index - (len(chart.series) - 1) / 2) * min(14.0, step / (len(chart.series) + 1))
+    return (index - (len(chart.series) - 1) / 2) * min(6.0, step / (len(chart.series) + 1))
 
 
 def _vertical(chart: Chart, values: Sequence[float]) -> tuple[Scale, Markup]:
@@ -269,7 +270,8 @@ def _bar(chart: Chart, index: int, point: Point, x: float, y: Scale, width: floa
 def _segment(chart: Chart, index: int, point: Point, x: float, ends: tuple[float, float], width: float) -> list[Markup]:
     """A piece of a bar, from its lower end to its upper; marked, if there is room, so that it needs no colour."""
     (low, high), name = ends, chart.series[index].name
+    gap = 1 if low - high >= _SEPARATE else 0
     title = element("title", f"{name}: {point.words}")
-    rect = element("rect", title, class_="bar", x=x + 1, y=high, width=width - 2, height=low - high, rx=2)
+    rect = element("rect", title, class_="bar", x=x + 1, y=high + gap, width=width - 2, height=low - high - gap, rx=2)
     room = low - high >= _MARKED and width >= _MARKED
     return [rect, marker(chart.tone(index), x + width / 2, low - _MARKED / 2)] if room else [rect]
