@@ -77,6 +77,17 @@ def ratios() -> list[BenchmarkResult]:
 
 
 @cache
+def contents() -> list[BenchmarkResult]:
+    """The same, and messages of three kinds beside them."""
+    found = ratios()
+    places = product(("10000", "100000"), ("None", "Gzip", "Zstd"), enumerate(("Random", "Zeros", "SensorJSON")))
+    for case, (size, compression, (kind, content)) in enumerate(places, start=len(found) + 1):
+        time = 30e6 + int(size) * (400 if compression == "None" else 130 * (kind + 1))
+        found = [*found, brokered(case, time, payloadSize=size, content=content, compression=compression)]
+    return found
+
+
+@cache
 def deliveries() -> list[BenchmarkResult]:
     """MQTT and MQTTS at three QoS levels, short messages and long ones, one pair and four."""
     found = []

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tests.unit.report import papers
 from tests.unit.report.published import LEVELS, measured, published
+from tierbench.advice.alternatives import compared
 from tierbench.advice.matrix import RunResults, newest, runs
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.layout import Panel, client_names, panels, panels_of_trials
@@ -55,6 +56,14 @@ def test_ratios_are_numbers_on_the_axis_and_algorithms_lines() -> None:
     assert (small.held, large.held) == ("10 kB", "100 kB")
 
 
+def test_numbers_and_words_of_one_factor_are_pictures_of_their_own() -> None:
+    found = panels(run(papers.contents()))
+    assert [len(panel.levels) for panel in found] == [9, 9, 3, 3]
+    assert found[2].levels == ("Random", "Zeros", "SensorJSON")
+    assert [len(panel.lines) for panel in found] == [3] * 4
+    assert [len(table.rows) for table in compared(run(papers.contents())).tables] == [9, 9, 2, 2, 2]
+
+
 def test_delivery_is_the_axis_where_sizes_are_few() -> None:
     found = panels(run(papers.deliveries()))
     assert {panel.axis for panel in found} == {"delivery"}
@@ -81,7 +90,7 @@ def test_what_would_be_too_many_lines_is_a_picture_each() -> None:
 
 
 def test_no_case_is_lost_and_none_is_mixed_with_another() -> None:
-    for results in (papers.access_networks(), papers.ratios(), papers.deliveries(), papers.devices(), published()):
+    for results in (papers.access_networks(), papers.contents(), papers.deliveries(), papers.devices(), published()):
         for found in (panels(run(results)), panels_of_trials(run(results))):
             cells = [cell for panel in found for line in panel.lines for cell in line.cells.values()]
             cases = [result.spec.case for cell in cells for result in cell.results]

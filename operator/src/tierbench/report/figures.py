@@ -14,7 +14,7 @@ from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.evidence import EVIDENCE, good_trials, observed, values
 from tierbench.report.layout import Panel
-from tierbench.results.levels import is_share, number_of_level, show_level
+from tierbench.results.levels import are_numbers, is_share, number_of_level, show_level
 from tierbench.results.quantities import quantities
 from tierbench.results.units import in_sentence, show, show_interval, title, words
 
@@ -53,8 +53,8 @@ def measured_figure(name: str, panel: Panel, quantity: str, *, log: bool = False
             return None
         return Point(level, found.mean, estimate_words(quantity, found), found.low, found.high, values(cell, quantity))
 
-    numbers = [number for level in panel.levels if (number := number_of_level(level)) is not None]
-    curve = len(numbers) == len(panel.levels) > 1
+    curve = are_numbers(panel.axis, panel.levels) and len(panel.levels) > 1
+    numbers = tuple(number_of_level(level) or 0.0 for level in panel.levels) if curve else ()
     share = curve and is_share(panel.levels)
     log = log and curve and not share and min(numbers) > 0
     note = _BOTH if log else ""
@@ -66,7 +66,7 @@ def measured_figure(name: str, panel: Panel, quantity: str, *, log: bool = False
         axis_of(panel),
         levels_of(panel),
         _series(panel, point),
-        tuple(numbers) if log or share else None,
+        numbers if log or share else None,
         proportional=share,
         logarithmic=log,
     )

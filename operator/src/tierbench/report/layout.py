@@ -8,16 +8,15 @@ from itertools import product
 from typing import Final
 
 from tierbench.advice.alternatives import Choice
-from tierbench.advice.matrix import CLIENT, EMPTY, Cell, RunResults, Table
+from tierbench.advice.matrix import CLIENT, CURVE, EMPTY, Cell, RunResults, Table
 from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.conditions import circumstances
-from tierbench.results.levels import level_in_words, number_of_level
+from tierbench.results.levels import are_numbers, level_in_words
 from tierbench.results.units import in_sentence, words
 
 SERVER: Final = Dimension.NODE_CLASS.value
 _AT_ONCE: Final = "together"  # one client's rate and the sum of all are no comparison
-_CURVE: Final = 3
 _MOST_LINES: Final = 8
 Levels = Mapping[str, tuple[str, ...]]
 """The levels of each factor that varies."""
@@ -52,7 +51,7 @@ class Panel:
 
 def panels(run: RunResults) -> tuple[Panel, ...]:
     """The pictures of a run with its axis."""
-    return _panels(run, _axis(_varying(run), run))
+    return tuple(panel for part in run.parts for panel in _panels(part, _axis(_varying(part), part)))
 
 
 def panels_of_trials(run: RunResults) -> tuple[Panel, ...]:
@@ -153,12 +152,12 @@ def _axis(varying: Levels, run: RunResults) -> str:
     if not all(_shared(run, name) for name in varying):
         own = [name for name in own if name not in _settings(varying, run)[:1]]  # it tells which cases have the others
     usual = "" if run.row_factor in varying else run.row_factor
-    return max(own, key=lambda name: _weight(varying[name]), default=usual)
+    return max(own, key=lambda name: _weight(name, varying[name]), default=usual)
 
 
-def _weight(levels: Sequence[str]) -> tuple[bool, int, bool]:
-    numbers = are_numbers(levels)
-    return numbers and len(levels) >= _CURVE, len(levels), numbers
+def _weight(name: str, levels: Sequence[str]) -> tuple[bool, int, bool]:
+    numbers = are_numbers(name, levels)
+    return numbers and len(levels) >= CURVE, len(levels), numbers
 
 
 def _tone(varying: Levels, axis: str, run: RunResults) -> str:
@@ -170,12 +169,14 @@ def _tone(varying: Levels, axis: str, run: RunResults) -> str:
 
 def _settings(varying: Levels, run: RunResults) -> list[str]:
     """What can be chosen, is told in words, and every case has."""
-    return [name for name in Dimension if not are_numbers(varying.get(name, ())) and _shared(run, name)]
+    return [
+        name for name in Dimension if name in varying and not are_numbers(name, varying[name]) and _shared(run, name)
+    ]
 
 
 def _dash(varying: Levels, axis: str, tone: str, run: RunResults) -> str:
     """The client, else a factor of words, as long as the lines can be told apart."""
-    told = [name for name, levels in varying.items() if not are_numbers(levels) and _shared(run, name)]
+    told = [name for name, levels in varying.items() if not are_numbers(name, levels) and _shared(run, name)]
     free = (name for name in (CLIENT, *told) if name in varying and name not in {axis, tone, SERVER, _AT_ONCE})
     lines = len(varying.get(tone, ("",)))
     return next((name for name in free if lines * len(varying[name]) <= _MOST_LINES), "")
@@ -184,8 +185,3 @@ def _dash(varying: Levels, axis: str, tone: str, run: RunResults) -> str:
 def _shared(run: RunResults, name: str) -> bool:
     """Whether every case has a level of it, as it has not of a setting that one broker alone knows."""
     return name in {CLIENT, SERVER} or all(name in circumstances(result) for result in run.results)
-
-
-def are_numbers(levels: Sequence[str]) -> bool:
-    """Whether an axis of them has places between its levels."""
-    return all(number_of_level(level) is not None for level in levels)

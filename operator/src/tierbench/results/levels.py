@@ -23,6 +23,8 @@ _USUAL: Final = {
     "lingerMilliseconds": "0",
     "batchSize": "1Mi",
 }
+_NAMES: Final = frozenset({"nodeClass", "clientClass", "accessNetwork", "broker", "client"})
+"""Factors whose levels are names, though one may look like a number, as 5G does."""
 _SIZES: Final = ("fileSize", "payloadSize")
 _WORDS: Final = {
     "concurrency": "x{}",
@@ -41,6 +43,11 @@ def number_of_level(level: str) -> float | None:
         return float(parse_size(level.removeprefix(_RATIO)))
     except ValueError:
         return None
+
+
+def are_numbers(factor: str, levels: Iterable[str]) -> bool:
+    """Whether all levels of a factor are numbers."""
+    return factor not in _NAMES and all(number_of_level(level) is not None for level in levels)
 
 
 def show_level(factor: str, level: str) -> str:
