@@ -61,6 +61,7 @@ def test_two_factors_are_told_by_colour_and_by_stroke() -> None:
         "series s1 d1",
     ]
     assert 'class="line"' in chart(*four).swatch(1)
+    assert 'class="bar"' in chart(*four, bars=True).swatch(1)
     assert 'class="line"' not in chart(series("a", 1, 2, 3)).swatch(0)
 
 

@@ -100,6 +100,17 @@ def test_no_case_is_lost_and_none_is_mixed_with_another() -> None:
     )
 
 
+def test_clients_at_once_are_no_class() -> None:
+    spec = papers.devices()[0].spec
+    client = spec.client.model_copy(update={"node_class": "pc"})
+    other = papers.devices()[0].model_copy(update={"spec": spec.model_copy(update={"client": client})})
+    found = panels(run([*papers.devices()[1:], other]))
+    assert [(panel.held, [line.name for line in panel.lines]) for panel in found] == [
+        ("together Alone", ["pc", "device"]),
+        ("together AllAtOnce", ["cloud"]),
+    ]
+
+
 def test_a_factor_of_some_brokers_alone_is_part_of_their_name() -> None:
     results = [
         papers.brokered(1, 1e6, broker="mosquitto", payloadSize="1Ki"),

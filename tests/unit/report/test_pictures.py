@@ -26,9 +26,10 @@ def titled(figures: tuple[Figure, ...], start: str) -> list[Figure]:
 
 
 def test_the_rate_over_the_ratio_stands_in_proportion() -> None:
-    found = titled(pictures(papers.ratios()).main, "Messages a second by content and compression")
+    found = titled(pictures(papers.ratios()).main, "Messages a second by compression ratio and compression")
     assert [figure.chart.title.split(": ")[1] for figure in found] == ["10 kB", "100 kB"]
     assert found[0].chart.levels[0] == "10 %"
+    assert found[0].chart.axis == "Compression ratio (share left)"
     assert found[0].chart.numbers == tuple(range(10, 100, 10))
     assert found[0].chart.proportional
     assert found[0].svg.count('class="line"') == 3
@@ -69,10 +70,10 @@ def test_a_message_takes_its_round_trip_and_decoding() -> None:
 def test_time_is_stacked_for_what_is_encoded_alone() -> None:
     found = pictures(papers.ratios()).times
     assert [figure.chart.title for figure in found[:4]] == [
-        "Time of a message by content and part: compression Gzip, 10 kB",
-        "Time of its encoding and decoding by content and part: compression Gzip, 10 kB",
-        "Time of a message by content and part: compression Zstd, 10 kB",
-        "Time of its encoding and decoding by content and part: compression Zstd, 10 kB",
+        "Time of a message by compression ratio and part: compression Gzip, 10 kB",
+        "Time of its encoding and decoding by compression ratio and part: compression Gzip, 10 kB",
+        "Time of a message by compression ratio and part: compression Zstd, 10 kB",
+        "Time of its encoding and decoding by compression ratio and part: compression Zstd, 10 kB",
     ]
     assert [series.name for series in found[0].chart.series] == ["compress", "transfer", "decompress"]
     assert "Mean a message" in found[0].note

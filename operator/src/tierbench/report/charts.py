@@ -48,7 +48,7 @@ class Series:
 @dataclass(frozen=True)
 class Chart:
     """What a plot shows. `numbers` gives each level its place on an axis, logarithmic unless it is `proportional`;
-    without them levels stand evenly.
+    without them levels stand evenly. `bars` says whether it is drawn in bars, for the legend.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Chart:
     proportional: bool = False
     logarithmic: bool = False
     maximum: float | None = None
+    bars: bool = False
 
     @property
     def empty(self) -> bool:
@@ -86,10 +87,13 @@ class Chart:
     def swatch(self, index: int) -> Markup:
         """What stands for it in a legend."""
         dashed = any(series.dash for series in self.series)
-        stroke = [element("path", class_="line", d="M-14 0H14")] if dashed else []
+        bar = element("rect", class_="bar", x=-13, y=-6, width=26, height=12, rx=2)
+        stroke = bar if self.bars else element("path", class_="line", d="M-14 0H14")
         half = 14 if dashed else 7
         mark = marker(self.tone(index), 0, 0)
-        return element("svg", *stroke, mark, viewBox=f"{-half} -7 {2 * half} 14", aria_hidden="true")
+        return element(
+            "svg", *([stroke] if dashed else []), mark, viewBox=f"{-half} -7 {2 * half} 14", aria_hidden="true"
+        )
 
 
 def lines(chart: Chart) -> Markup:

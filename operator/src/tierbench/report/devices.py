@@ -56,6 +56,7 @@ def _figure(name: str, held: str, results: Sequence[BenchmarkResult]) -> Figure:
         "Client",
         _names(devices),
         tuple(one for one in series if one.points),
+        bars=True,
     )
     return Figure(chart, charts.bars(chart), _NOTE)
 

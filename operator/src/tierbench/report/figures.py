@@ -21,7 +21,7 @@ from tierbench.results.units import in_sentence, show, show_interval, title, wor
 _PERCENT_FULL: Final = 1_000_000.0
 _FEW: Final = 3
 _BOTH: Final = "Both axes are logarithmic."
-_SHARE: Final = "Left by compression"
+_RATIO: Final = "Compression ratio"
 Draw = Callable[[int, Cell], Point | None]
 
 
@@ -69,8 +69,9 @@ def measured_figure(name: str, panel: Panel, quantity: str, *, log: bool = False
         numbers if log or share else None,
         proportional=share,
         logarithmic=log,
+        bars=not curve,
     )
-    draw = charts.lines if curve else charts.bars
+    draw = charts.bars if chart.bars else charts.lines
     return None if chart.empty else Figure(chart, draw(chart), note)
 
 
@@ -188,6 +189,7 @@ def _bars(
         levels_of(panel),
         series,
         maximum=None if maximum is None else max(maximum, highest),
+        bars=True,
     )
     return None if chart.empty else Figure(chart, charts.bars(chart), note)
 
@@ -210,12 +212,12 @@ def levels_of(panel: Panel) -> tuple[str, ...]:
 
 def axis_of(panel: Panel) -> str:
     """What the axis is called."""
-    return _SHARE if is_share(panel.levels) else words(panel.axis) or "Case"
+    return f"{_RATIO} (share left)" if is_share(panel.levels) else words(panel.axis) or "Case"
 
 
 def by(panel: Panel) -> str:
     """By what a plot tells values apart, as its title ends: by payload size and class."""
-    names = (in_sentence(words(panel.axis)), *panel.told)
+    names = (in_sentence(_RATIO if is_share(panel.levels) else words(panel.axis)), *panel.told)
     return f" by {joined([name for name in names if name])}" if any(names) else ""
 
 

@@ -115,7 +115,8 @@ def client_names(run: RunResults) -> Mapping[str, str]:
 
 def _varying(run: RunResults) -> Levels:
     """The factors of more than one level: those of the cases, then the client class, then the server class."""
-    every = {**run.factors, CLIENT: run.clients, SERVER: run.classes}
+    clients = tuple(dict.fromkeys(_level(result, CLIENT) for result in run.results))
+    every = {**run.factors, CLIENT: clients, SERVER: run.classes}
     return {name: levels for name, levels in every.items() if len(levels) > 1}
 
 
@@ -125,7 +126,8 @@ def _all_levels(run: RunResults, name: str) -> tuple[str, ...]:
 
 def _level(result: BenchmarkResult, name: str) -> str:
     spec = result.spec
-    return {**circumstances(result), CLIENT: spec.client.node_class, SERVER: spec.server.node_class}.get(name, "")
+    client = "" if spec.clients else spec.client.node_class  # several at once are no class
+    return {**circumstances(result), CLIENT: client, SERVER: spec.server.node_class}.get(name, "")
 
 
 def _words(name: str, level: str, clients: Mapping[str, str]) -> str:
@@ -162,7 +164,8 @@ def _weight(name: str, levels: Sequence[str]) -> tuple[bool, int, bool]:
 
 def _tone(varying: Levels, axis: str, run: RunResults) -> str:
     """What is compared: the server class, else a setting of words, else the client, else the fewest levels."""
-    others = sorted(varying.keys() - {_AT_ONCE}, key=lambda name: (len(varying[name]), name))
+    shared = [name for name in varying if name != _AT_ONCE and _shared(run, name)]
+    others = sorted(shared, key=lambda name: len(varying[name]))
     wanted = [SERVER, *_settings(varying, run), CLIENT, *others]
     return next((name for name in wanted if name in varying and name != axis), "")
 

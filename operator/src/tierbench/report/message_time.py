@@ -59,7 +59,9 @@ def _figure(
         ]
         series.append(Series(part, tuple(points), tone=_PARTS.index(part)))
     about = heading(f"{title}{by(replace(panel, told=('part',)))}", replace(panel, held=held))
-    chart = Chart(name, about, f"A stack a level. {note}", _QUANTITY, axis_of(panel), levels_of(panel), tuple(series))
+    chart = Chart(
+        name, about, f"A stack a level. {note}", _QUANTITY, axis_of(panel), levels_of(panel), tuple(series), bars=True
+    )
     return Figure(chart, charts.stacked(chart), note)
 
 
