@@ -30,6 +30,7 @@ from tierbench.advice.words import (
 )
 from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.report import distributions
+from tierbench.report.costs import CostTable, cost_tables
 from tierbench.report.distributions import distribution_figures
 from tierbench.report.evidence import EVIDENCE
 from tierbench.report.figures import Figure, evidence_figures, measured_figure, retries_figure, slowness_figure
@@ -226,6 +227,11 @@ class Article:
             )
             for index, (table, found) in enumerate(zip(self._compared.tables, self._standings, strict=True))
         )
+
+    @cached_property
+    def costs(self) -> tuple[CostTable, ...]:
+        """What each factor costs."""
+        return cost_tables(self.run, f"b{self.number}costs")
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
