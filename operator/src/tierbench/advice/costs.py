@@ -1,6 +1,6 @@
 """What each factor costs: all its effects, and its knee; and of these what is worth a reader's first look. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,14 +34,18 @@ class Costs:
         """Those of which something is said."""
         return frozenset(each.factor for each in self.effects) | {knee.factor for knee in self.knees}
 
-    def sentences(self) -> Iterator[str]:
-        """One for each factor: its largest effect, or its knee if it has one; effects first."""
-        with_knee = {knee.factor for knee in self.knees}
-        largest = {effect.factor: effect for effect in reversed(self.effects) if effect.factor not in with_knee}
-        for effect in sorted(largest.values(), key=lambda effect: -effect.size):
-            yield statement(effect)
-        for knee in self.knees:
-            yield str(knee)
+
+def sentences(found: Iterable[Costs]) -> list[str]:
+    """One for each factor of each: its knee if it has one, else its largest effect. Effects that are shown first, the
+    largest before others, and those of which nothing is shown last.
+    """
+    every: list[tuple[int, float, str]] = []
+    for one in found:
+        with_knee = {knee.factor for knee in one.knees}
+        largest = {effect.factor: effect for effect in reversed(one.effects) if effect.factor not in with_knee}
+        every += [(0 if effect.size else 2, -effect.size, statement(effect)) for effect in largest.values()]
+        every += [(1, 0.0, str(knee)) for knee in one.knees]
+    return [text for _, _, text in sorted(every, key=lambda each: each[:2])]
 
 
 def costs(
@@ -58,7 +62,8 @@ def costs(
 
 
 def costs_of_run(run: RunResults, without: Sequence[str] = ()) -> tuple[Costs, ...]:
-    """By the rate of the kind of benchmark, and by what it is read by first, if the rate is not just one over it."""
+    """By the bytes or bits a second, and by what its kind is read by first, if the rate is not just one over it."""
     kind = run.benchmark.kind
-    names = dict.fromkeys(name for name in (rate_quantity(kind), main_quantity(kind)) if name != _TRANSFER)
+    rate = rate_quantity(kind).replace("Messages", "Bytes")
+    names = dict.fromkeys(name for name in (rate, main_quantity(kind)) if name != _TRANSFER)
     return tuple(costs(run.results, name, without=without) for name in names)

@@ -20,7 +20,7 @@ _BETTER: Final = frozenset({Outcome.BETTER, Outcome.AHEAD})
 
 def sentence(text: str, *, one_node: bool) -> str:
     """The text as one that stands by itself."""
-    return f"On the nodes measured, {text}" if one_node else f"{text[:1].upper()}{text[1:]}"
+    return f"On the nodes measured, {text}" if one_node else text
 
 
 def statement(effect: Effect) -> str:

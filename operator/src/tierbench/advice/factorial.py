@@ -20,7 +20,7 @@ from tierbench.results.levels import USUAL, are_numbers, number_of_level
 
 MOST_LEVELS: Final = 8
 """Of a factor, spread evenly over those that were measured."""
-MOST_READINGS: Final = 1500
+MOST_READINGS: Final = 1000
 """With more, fewer levels of each factor are read."""
 _FEWER_LEVELS: Final = (MOST_LEVELS, 6, 5, 4, 3, 2)
 _OF_CLIENTS: Final = (CLIENT_CLASS, ACCESS_NETWORK)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import groupby
 from typing import Final
 
@@ -13,22 +12,12 @@ from tierbench.advice.estimate import smaller_is_better
 from tierbench.advice.factorial import Factorial
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.words import place_in_words
+from tierbench.api.placement_advice import KneeCourse
+from tierbench.results.levels import is_size
 from tierbench.results.units import title
 
 _FEWEST: Final = 3
 _LESS: Final = frozenset({Outcome.WORSE, Outcome.BEHIND})
-
-
-class Course(StrEnum):
-    """How a rate goes on beyond the knee."""
-
-    GROWS = "Grows"
-    """There is nothing beyond: it is the last level."""
-    FALLS = "Falls"
-    LEVEL = "Level"
-    """No later level is better by the margin or more."""
-    OPEN = "Open"
-    """None is shown to be, and it is not known that none is."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +28,7 @@ class Turn:
 
     level: str
     knee: str
-    course: Course
+    course: KneeCourse
 
 
 @dataclass(frozen=True)
@@ -63,13 +52,13 @@ class Knee:
         said_of_all = len(levels) == len(self.turns)
         return "" if said_of_all else f" {place_in_words(self.by, self.every, levels)}"
 
-    def _said(self, knee: str, course: Course) -> str:
+    def _said(self, knee: str, course: KneeCourse) -> str:
         noun = title(self.quantity).lower()
         return {
-            Course.GROWS: f"{noun} grows to the last level measured, {knee}",
-            Course.FALLS: f"{noun} is highest with {knee}, and falls beyond",
-            Course.LEVEL: f"from {knee} on nothing more of {noun} is gained",
-            Course.OPEN: f"beyond {knee} no more of {noun} is shown to be gained",
+            KneeCourse.GROWS: f"{noun} grows to the last level measured, {knee}",
+            KneeCourse.FALLS: f"{noun} is highest with {knee}, and falls beyond",
+            KneeCourse.LEVEL: f"from {knee} on nothing more of {noun} is gained",
+            KneeCourse.NOT_KNOWN: f"beyond {knee} no more of {noun} is shown to be gained",
         }[course]
 
 
@@ -80,7 +69,7 @@ def knees(every: Factorial, factors: Iterable[str], margin: float) -> Iterator[K
     for factor in factors:
         layout = every.laid_out(factor)
         names = tuple(layout.settings)
-        if not layout.numbers or len(names) < _FEWEST:
+        if not layout.numbers or len(names) < _FEWEST or (is_size(factor) and not _counts_bytes(every.quantity)):
             continue
         by = depends_on(layout, layout.pairs, margin)
         levels = every.levels.get(by, ("",))
@@ -94,6 +83,11 @@ def knees(every: Factorial, factors: Iterable[str], margin: float) -> Iterator[K
             yield Knee(factor, every.quantity, by, levels, turns, any(each.one_node for each in found.values()))
 
 
+def _counts_bytes(quantity: str) -> bool:
+    """Whether what carries more may be faster for it, as it is not in messages."""
+    return quantity.endswith(("BytesPerSecond", "BitsPerSecond"))
+
+
 def _turn(level: str, contest: Contest, names: Sequence[str]) -> Turn:
     for number, name in enumerate(names):
         beyond = names[number + 1 :]
@@ -102,11 +96,11 @@ def _turn(level: str, contest: Contest, names: Sequence[str]) -> Turn:
     raise AssertionError("there is nothing beyond the last level")
 
 
-def _course(contest: Contest, knee: str, beyond: Sequence[str]) -> Course:
+def _course(contest: Contest, knee: str, beyond: Sequence[str]) -> KneeCourse:
     if not beyond:
-        return Course.GROWS
+        return KneeCourse.GROWS
     if all(contest.outcome(other, knee) in _LESS for other in beyond):
-        return Course.FALLS
+        return KneeCourse.FALLS
     most = max(contest.ratio(other, knee).high for other in beyond)
     sure = not contest.one_node and not contest.known[knee].cut_short
-    return Course.LEVEL if sure and most <= 1 + contest.margin else Course.OPEN
+    return KneeCourse.LEVEL if sure and most <= 1 + contest.margin else KneeCourse.NOT_KNOWN

@@ -9,7 +9,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tierbench.advice.alternatives import compared, compared_factor
-from tierbench.advice.costs import LOADS, costs_of_run
+from tierbench.advice.costs import LOADS, costs_of_run, sentences
 from tierbench.advice.estimate import estimate, quantities
 from tierbench.advice.matrix import RunResults, Table
 from tierbench.advice.words import Standing, retries, said_of, standings, verdict
@@ -58,9 +58,8 @@ def _costs(run: RunResults) -> Iterator[RenderableType]:
     found = costs_of_run(run, without=(compared_factor(run),))
     factors = {factor for costs in found for factor in costs.factors}
     if len(factors) >= _SEVERAL or factors & LOADS:
-        sentences = [text for costs in found for text in costs.sentences()]
         yield Text("What each factor costs, all else equal", style="bold")
-        yield from map(Text, sentences[:_HANDFUL])
+        yield from map(Text, sentences(found)[:_HANDFUL])
         yield Text("Every effect, with its interval: `kubectl tierbench report`.", style="dim")
         yield Text()
 

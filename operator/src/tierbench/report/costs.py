@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tierbench.advice.costs import Costs, costs_of_run
+from tierbench.advice.costs import Costs, costs_of_run, sentences
 from tierbench.advice.effects import SHOWN, Effect, Part
 from tierbench.advice.estimate import smaller_is_better
 from tierbench.advice.inference.verdict import Outcome
@@ -49,7 +49,7 @@ def cost_tables(run: RunResults, name: str) -> tuple[CostTable, ...]:
     return tuple(
         CostTable(
             title(costs.quantity),
-            tuple(costs.sentences()),
+            tuple(sentences([costs])),
             tuple(row for effect in costs.effects for row in _rows(effect)),
             tuple(_figures(costs, f"{name}-{costs.quantity}")),
         )
@@ -70,13 +70,13 @@ def _ratio(part: Part) -> str:
 
 
 def _said(effect: Effect, part: Part) -> str:
-    of = ", on the nodes measured" if part.one_node else ""
     if part.outcome is Outcome.EQUAL:
-        return f"equal within {percent(effect.margin)}{of}"
+        return f"equal within {percent(effect.margin)}"
     if part.outcome not in SHOWN:
         return "nothing is shown"
-    more = part.ratio.value > 1
-    return f"{'more' if more else 'less'}, {'worse' if more == smaller_is_better(effect.quantity) else 'better'}{of}"
+    worse = (part.ratio.value > 1) == smaller_is_better(effect.quantity)
+    perhaps = part.outcome in {Outcome.AHEAD, Outcome.BEHIND}
+    return f"{'worse' if worse else 'better'}{f', perhaps by less than {percent(effect.margin)}' if perhaps else ''}"
 
 
 def _figures(costs: Costs, name: str) -> Iterator[Figure]:
