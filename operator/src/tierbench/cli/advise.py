@@ -123,10 +123,7 @@ def _show(advice: PlacementAdvice) -> Iterator[RenderableType]:
         yield _grid(status)
     order = next(item for item in status.conditions if item.type == ORDER_CHANGES)
     yield Text(f"Crossovers: {order.message}")
-    said = [*(each.statement for each in status.effects if _is_shown(each)), *(each.statement for each in status.knees)]
-    if said:
-        more = len(status.effects) + len(status.knees) - len(said[:_FEW])
-        yield Text(f"Other factors: {' '.join(said[:_FEW])}{f' ({more} more with -o yaml)' if more else ''}")
+    yield from _other_factors(status)
     if status.best:
         yield Text(f"Confidence: {status.confidence}")
     yield from (Text(f"Keep in mind: {note.message}") for note in status.caveats)
@@ -136,6 +133,17 @@ def _show(advice: PlacementAdvice) -> Iterator[RenderableType]:
     if status.node_affinity is not None:
         affinity = {"affinity": {"nodeAffinity": status.node_affinity.to_json()}}
         yield Text(f"\nTo place a pod there:\n{yaml.safe_dump(affinity, sort_keys=False).rstrip()}")
+
+
+def _other_factors(status: PlacementAdviceStatus) -> Iterator[Text]:
+    """One sentence a factor: its knee if it has one, else its largest effect that is shown."""
+    with_knee = {knee.factor for knee in status.knees}
+    shown = [each for each in status.effects if each.factor not in with_knee and _is_shown(each)]
+    largest = reversed({each.factor: each.statement for each in reversed(shown)}.values())
+    said = [*largest, *(knee.statement for knee in status.knees)][:_FEW]
+    if said:
+        more = len(status.effects) + len(status.knees) - len(said)
+        yield Text(f"Other factors: {' '.join(said)}{f' ({more} more with -o yaml)' if more else ''}")
 
 
 def _is_shown(effect: FactorEffect) -> bool:
