@@ -8,7 +8,7 @@ from tierbench.advice.effects import Effect
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.knee import Knee
 from tierbench.advice.verdicts import millionths
-from tierbench.api.placement_advice import (
+from tierbench.api.effects import (
     MOST_EFFECTS,
     MOST_KNEES,
     EffectAt,

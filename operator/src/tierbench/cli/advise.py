@@ -13,10 +13,9 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tierbench.advice.advise import ORDER_CHANGES, advise
+from tierbench.api.effects import EffectVerdict, FactorEffect
 from tierbench.api.model import API_VERSION, Metadata
 from tierbench.api.placement_advice import (
-    EffectVerdict,
-    FactorEffect,
     PlacementAdvice,
     PlacementAdviceStatus,
     Ranked,
