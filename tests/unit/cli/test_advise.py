@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.unit.advice.test_effects import tls as with_tls
 from tests.unit.cli.api_server import api_server
 from tests.unit.cli.test_offline import raw, told, write
 from tests.unit.report.published import TABLE, measured, published
@@ -32,6 +33,15 @@ def test_the_published_table_gives_the_published_answer(capsys: Capture) -> None
     ) in text
     assert "Between 1 MB and 512 MB edge comes ahead of cloud." in text
     assert "Between 2 GB and 3 GB cloud comes ahead of edge." in text
+
+
+def test_other_factors_are_said_in_one_line(tmp_path: Path, capsys: Capture) -> None:
+    """The effect of what is chosen is the answer itself."""
+    main(["advise", "--choose", "broker", "--by", "throughput", "--from", write(tmp_path / "tls.json", with_tls())])
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Other factors: ")]
+    assert "TLSv1.3 costs 23 % (22 to 24) of throughput against TLS None at 1 kB" in line
+    assert "kafka costs" not in line
+    assert line.endswith("more with -o yaml)")
 
 
 def test_without_a_question_the_table_says_the_same_by_throughput(capsys: Capture) -> None:

@@ -207,7 +207,7 @@ def test_a_network_ranks_by_rate() -> None:
         for case, (server, rate) in enumerate((("cloud", 9 * 10**8), ("pi", 10**8)), start=1)
     ]
     text = "".join(outline(page(results)).text).replace("\xa0", " ")
-    assert "cloud is ahead at direction Upload, by 800 %" in text
+    assert "cloud is ahead with direction Upload, by 800 %" in text
     assert "900.0 ± 9.0 Mbit/s" in text
 
 

@@ -84,7 +84,7 @@ class Matrix:
         for result in self.results:
             for factor, level in circumstances(result).items():
                 found.setdefault(factor, {})[level] = None
-        return {factor: _ascending(tuple(levels)) for factor, levels in found.items()}
+        return {factor: ascending(tuple(levels)) for factor, levels in found.items()}
 
     @cached_property
     def fixed(self) -> Mapping[str, str]:
@@ -171,7 +171,8 @@ def _weight(name: str, levels: Sequence[str]) -> tuple[bool, bool, int, bool]:
     return len(levels) > 1, numbers, len(levels), is_size(name)
 
 
-def _ascending(levels: tuple[str, ...]) -> tuple[str, ...]:
+def ascending(levels: tuple[str, ...]) -> tuple[str, ...]:
+    """Levels in ascending order if all are numbers, else as they are."""
     numbers = [number_of_level(level) for level in levels]
     known = [number for number in numbers if number is not None]
     return tuple(level for _, level in sorted(zip(known, levels, strict=True))) if len(known) == len(levels) else levels

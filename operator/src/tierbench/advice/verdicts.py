@@ -299,13 +299,14 @@ def _rival(inquiry: Inquiry, name: str) -> dict[str, int | None]:
     odds = inquiry.contest.odds[name]
     found = {
         "margin_parts_per_million": None if share is None else round(1e6 * share),
-        "ratio_parts_per_million": _millionths(ratio.value),
-        "ratio_low_parts_per_million": _millionths(ratio.low),
-        "ratio_high_parts_per_million": _millionths(ratio.high),
-        "probability_best_parts_per_million": _millionths(min(odds.best, 1.0)),
+        "ratio_parts_per_million": millionths(ratio.value),
+        "ratio_low_parts_per_million": millionths(ratio.low),
+        "ratio_high_parts_per_million": millionths(ratio.high),
+        "probability_best_parts_per_million": millionths(min(odds.best, 1.0)),
     }
-    return found if inquiry.quantity == RETRIES else found | {"expected_loss_parts_per_million": _millionths(odds.loss)}
+    return found if inquiry.quantity == RETRIES else found | {"expected_loss_parts_per_million": millionths(odds.loss)}
 
 
-def _millionths(share: float) -> int:
+def millionths(share: float) -> int:
+    """A share in parts per million, bounded."""
     return round(1e6 * min(share, _MOST / 1e6))

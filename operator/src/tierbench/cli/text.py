@@ -8,7 +8,8 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from tierbench.advice.alternatives import compared
+from tierbench.advice.alternatives import compared, compared_factor
+from tierbench.advice.costs import LOADS, costs_of_run, sentences
 from tierbench.advice.estimate import estimate, quantities
 from tierbench.advice.matrix import RunResults, Table
 from tierbench.advice.words import Standing, retries, said_of, standings, verdict
@@ -21,6 +22,8 @@ from tierbench.results.quantities import rate_quantity
 from tierbench.results.units import show, show_with_deviation, title, words
 
 _BAR = 40
+_HANDFUL = 5
+_SEVERAL = 2
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _COLOURS = ("blue", "dark_orange3", "green", "magenta", "yellow", "cyan")
 
@@ -46,7 +49,19 @@ def show_run(run: RunResults) -> Iterator[RenderableType]:
             yield Text()
             yield from _bars(table, rate)
         yield Text()
+    yield from _costs(run)
     yield from _notes(run)
+
+
+def _costs(run: RunResults) -> Iterator[RenderableType]:
+    """What the factors cost that the answer does not compare, if there are several or a load is among them."""
+    found = costs_of_run(run, without=(compared_factor(run),))
+    factors = {factor for costs in found for factor in costs.factors}
+    if len(factors) >= _SEVERAL or factors & LOADS:
+        yield Text("What each factor costs, all else equal", style="bold")
+        yield from map(Text, sentences(found)[:_HANDFUL])
+        yield Text("Every effect, with its interval: `kubectl tierbench report`.", style="dim")
+        yield Text()
 
 
 def _grid(table: Table, found: Sequence[Standing], quantity: str) -> Grid:

@@ -29,6 +29,7 @@ from tierbench.advice.words import (
     where,
 )
 from tierbench.api.benchmark_kinds import BENCHMARKS
+from tierbench.report.costs import CostTable, cost_tables
 from tierbench.report.figures import Figure, evidence_figures, retries_figure, slowness_figure
 from tierbench.report.layout import Panel, panel_of
 from tierbench.report.notes import CaseNote, case_notes, cautions
@@ -209,6 +210,11 @@ class Article:
             )
             for index, (table, found) in enumerate(zip(self._compared.tables, self._standings, strict=True))
         )
+
+    @cached_property
+    def costs(self) -> tuple[CostTable, ...]:
+        """What each factor costs."""
+        return cost_tables(self.run, f"b{self.number}costs")
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:

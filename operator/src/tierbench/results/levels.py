@@ -9,7 +9,7 @@ from tierbench.api.quantity import format_size, parse_size
 from tierbench.results.units import BINARY_SIZES, DECIMAL_SIZES, in_three_digits, words
 
 _RATIO: Final = "Ratio"
-_USUAL: Final = {
+USUAL: Final = {
     "concurrency": "1",
     "cacheState": "Natural",
     "tls": "None",
@@ -23,6 +23,7 @@ _USUAL: Final = {
     "lingerMilliseconds": "0",
     "batchSize": "1Mi",
 }
+"""What a factor is set to if nothing is said of it."""
 _NAMES: Final = frozenset({"nodeClass", "clientClass", "accessNetwork", "broker", "client"})
 """Factors whose levels are names, though one may look like a number, as 5G does."""
 _SIZES: Final = ("fileSize", "payloadSize")
@@ -52,7 +53,7 @@ def are_numbers(factor: str, levels: Iterable[str]) -> bool:
 
 def show_level(factor: str, level: str) -> str:
     """A level alone: 512 MB, 4, Warm."""
-    if number_of_level(level) is None:
+    if not are_numbers(factor, (level,)):
         return level
     text = format_size(int(level)) if level.isdigit() and is_size(factor) else level
     match = re.fullmatch(r"(\d+)([A-Za-z]*)", text)
@@ -92,7 +93,7 @@ def levels_in_short(levels: Mapping[str, str]) -> str:
     said = [levels["broker"]] if "broker" in levels else []
     said += [levels[name] for name in _SIZES if name in levels]
     for name, level in levels.items():
-        if name in {"broker", "access", *_SIZES} or _USUAL.get(name) == level:
+        if name in {"broker", "access", *_SIZES} or USUAL.get(name) == level:
             continue
         said.append(_WORDS.get(name, "{}").format(level))
     return " ".join(said)

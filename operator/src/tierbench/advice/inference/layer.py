@@ -93,14 +93,21 @@ class Layer:
                 nodes[node] += weight * share
         return total, tuple(nodes)
 
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The first node that each has a level in common with: before it, the rows of H and of its factor are 0."""
+        return [next((j for j in range(i) if row[j]), i) for i, row in enumerate(self._between)]
+
     def _root(self, tau: float) -> list[list[float]]:
         """The lower Cholesky factor of H."""
         root: list[list[float]] = []
-        for i, between in enumerate(self._between):
-            row: list[float] = []
-            for j in range(i + 1):
-                value = tau * between[j] - sum(a * b for a, b in zip(row, root[j] if j < i else row, strict=False))
-                row.append(sqrt(1 + value) if i == j else value / root[j][j])
+        for i, (between, start) in enumerate(zip(self._between, self._starts, strict=True)):
+            row = [0.0] * start
+            for j in range(start, i):
+                first = max(start, self._starts[j])
+                value = tau * between[j] - sum([a * b for a, b in zip(row[first:], root[j][first:], strict=False)])
+                row.append(value / root[j][j])
+            row.append(sqrt(1 + tau * between[i] - sum([a * a for a in row])))
             root.append(row)
         return root
 
