@@ -47,8 +47,8 @@ class Choice:
     @cached_property
     def alternatives(self) -> Mapping[str, Settings]:
         """Every alternative, by its label."""
-        every = map(self.settings, self.results)
-        return {label(settings): settings for settings in every if settings}
+        every = {tuple(settings.items()): settings for settings in map(self.settings, self.results)}
+        return {label(settings): settings for settings in every.values() if settings}
 
     def told_apart(self, results: Sequence[BenchmarkResult]) -> tuple[BenchmarkResult, ...]:
         """The results, each as one of its alternative; those that have nothing of what is chosen are left out."""

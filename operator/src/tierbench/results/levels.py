@@ -8,6 +8,7 @@ from typing import Final
 from tierbench.api.quantity import format_size, parse_size
 from tierbench.results.units import BINARY_SIZES, DECIMAL_SIZES, in_three_digits, words
 
+_RATIO: Final = "Ratio"
 USUAL: Final = {
     "concurrency": "1",
     "cacheState": "Natural",
@@ -38,9 +39,9 @@ _WORDS: Final = {
 
 @lru_cache(maxsize=4096)
 def number_of_level(level: str) -> float | None:
-    """The number that a level is, if it is one."""
+    """The number that a level is, if it is one: of `Ratio30` the 30 % that compression leaves."""
     try:
-        return float(parse_size(level))
+        return float(parse_size(level.removeprefix(_RATIO)))
     except ValueError:
         return None
 
@@ -71,6 +72,11 @@ def show_number(factor: str, number: float, like: str) -> str:
 def is_size(factor: str) -> bool:
     """Whether the levels of a factor are numbers of bytes."""
     return "size" in factor.lower()
+
+
+def is_share(levels: Iterable[str]) -> bool:
+    """Whether levels are shares of a whole, in percent: Ratio10 to Ratio90."""
+    return all(level.startswith(_RATIO) for level in levels)
 
 
 def level_in_words(factor: str, level: str) -> str:

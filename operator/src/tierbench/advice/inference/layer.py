@@ -25,6 +25,7 @@ class Layer:
         self._shares: list[tuple[float, ...]] = []
         self._levels = levels
         self._pulls = [0.0] * nodes
+        self._even = (1 / nodes,) * nodes
         self._between = [[0.0] * nodes for _ in range(nodes)]
         self._constant = 0.0
         even = sum([self._add(readings, [1 / (omega + error) for _, _, error in readings]) for readings in levels])
@@ -39,7 +40,8 @@ class Layer:
         """
         precision = sum(own)
         mean = sum([d * y for d, (_, y, _) in zip(own, readings, strict=True)]) / precision
-        shares = tuple([d / precision for d in own])
+        even = len(own) == len(self._pulls) and own.count(own[0]) == len(own)
+        shares = self._even if even else tuple([d / precision for d in own])
         self.means.append(mean)
         self._precisions.append(precision)
         self._shares.append(shares)
@@ -48,7 +50,7 @@ class Layer:
             pull = d * (y - mean)
             self._constant += pull * (y - mean)
             self._pulls[node] += pull
-        if len(own) == len(self._pulls) and own.count(own[0]) == len(own):
+        if even:
             return own[0]
         for d, (node, _, _) in zip(own, readings, strict=True):
             between = self._between[node]
