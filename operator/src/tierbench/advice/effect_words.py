@@ -10,7 +10,7 @@ from tierbench.advice.estimate import smaller_is_better
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.words import place_in_words
 from tierbench.results.levels import are_numbers
-from tierbench.results.units import percent, title
+from tierbench.results.units import in_sentence, percent, title
 
 _TWO: Final = 2
 _TWICE: Final = 2.0
@@ -60,7 +60,7 @@ def _place(effect: Effect, parts: Sequence[Part]) -> str:
 
 
 def _in_full(effect: Effect, parts: Sequence[Part]) -> str:
-    noun, outcome = title(effect.quantity).lower(), parts[0].outcome
+    noun, outcome = in_sentence(title(effect.quantity)), parts[0].outcome
     if outcome is Outcome.EQUAL:
         return f"{effect.second} and {effect.first} are equal within {percent(effect.margin)} in {noun}"
     if outcome is Outcome.UNKNOWN:

@@ -14,7 +14,7 @@ from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.words import place_in_words
 from tierbench.api.effects import KneeCourse
 from tierbench.results.levels import is_size
-from tierbench.results.units import title
+from tierbench.results.units import in_sentence, title
 
 _FEWEST: Final = 3
 _LESS: Final = frozenset({Outcome.WORSE, Outcome.BEHIND})
@@ -53,7 +53,7 @@ class Knee:
         return "" if said_of_all else f" {place_in_words(self.by, self.every, levels)}"
 
     def _said(self, knee: str, course: KneeCourse) -> str:
-        noun = title(self.quantity).lower()
+        noun = in_sentence(title(self.quantity))
         return {
             KneeCourse.GROWS: f"{noun} grows to the last level measured, {knee}",
             KneeCourse.FALLS: f"{noun} is highest with {knee}, and falls beyond",

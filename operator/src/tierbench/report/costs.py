@@ -12,8 +12,8 @@ from tierbench.advice.matrix import RunResults
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure
-from tierbench.results.levels import are_numbers, level_in_words, number_of_level, show_level
-from tierbench.results.units import percent, title, words
+from tierbench.results.levels import are_numbers, is_share, level_in_words, number_of_level, show_level
+from tierbench.results.units import in_sentence, percent, title, words
 
 _OPEN_ROWS: Final = 24
 
@@ -95,13 +95,14 @@ def _chart(name: str, quantity: str, factor: str, by: str, effects: Sequence[Eff
     numbers = tuple(number for level in every if (number := number_of_level(level)))
     return Chart(
         name,
-        f"{words(factor)}: ratio of {title(quantity).lower()} by {words(by).lower()}",
+        f"{words(factor)}: ratio of {in_sentence(title(quantity))} by {in_sentence(words(by))}",
         "The ratio between two levels, all else equal, with its 95 % interval.",
         "",
         words(by),
         tuple(show_level(by, level) for level in every),
         tuple(_series(effect) for effect in effects),
         numbers if len(numbers) == len(every) else None,
+        proportional=is_share(every),
     )
 
 
