@@ -197,8 +197,8 @@ def test_a_broker_shows_although_nothing_here_knows_it() -> None:
     text = "".join(outline(page(results)).text).replace("\xa0", " ")
     assert "delivery AtMostOnce" in text
     assert "cloud is ahead from 1 KiB to 10 KiB" in text
-    assert "Round trip by payload size and class" in text
-    assert "Lost ratio by payload size and class" in text
+    assert "Round trip by payload size, class and delivery" in text
+    assert "Lost ratio by payload size, class and delivery" in text
 
 
 def test_a_network_ranks_by_rate() -> None:
@@ -246,8 +246,9 @@ def test_a_page_of_many_combinations_shows_the_main_plots_of_each() -> None:
         for case, (server, size, number, state) in enumerate(places, start=1)
     ]
     html = page(results)
-    assert html.count("Other plots are left out") == 6
-    assert html.count("<h4>Transfer time by file size and class</h4>") == 30
+    assert html.count("Other plots are left out") == 1
+    assert html.count("<h4>Transfer time by file size and class: ") == 30
+    assert html.count("<h4>Throughput by file size and class: ") == 24
     assert html.count("<h4>How much longer than the fastest class</h4>") == 24
 
 

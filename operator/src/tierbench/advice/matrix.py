@@ -1,16 +1,18 @@
 """Results as tables: rows are the levels of one factor, columns the server classes; one table for each other level."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
 
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
 from tierbench.results.censoring import censored
 from tierbench.results.conditions import circumstances
-from tierbench.results.levels import is_size, number_of_level
+from tierbench.results.levels import are_numbers, is_size, number_of_level
 
 CLIENT: Final = "client"
+CURVE: Final = 3
+"""So many numbers make a curve."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,20 @@ class Matrix:
     @cached_property
     def tables(self) -> tuple[Table, ...]:
         """One table for each combination of the other factors that vary, the client class among them."""
-        return self.along(self.row_factor)
+        return tuple(table for part in self.parts for table in part.along(part.row_factor))
+
+    @property
+    def parts(self) -> tuple[Self, ...]:
+        """The results whose level of a factor is a number apart from the others, where there are enough for a curve:
+        Ratio10 to Ratio90 have an order, and Random and Zeros beside them have none.
+        """
+        mixed = next((name for name, levels in self.factors.items() if _is_mixed(name, levels)), None)
+        if mixed is None:
+            return (self,)
+        halves: dict[bool, list[BenchmarkResult]] = {True: [], False: []}
+        for result in self.results:
+            halves[are_numbers(mixed, (circumstances(result).get(mixed, ""),))].append(result)
+        return tuple(part for half in halves.values() for part in replace(self, results=tuple(half)).parts)
 
     def along(self, factor: str) -> tuple[Table, ...]:
         """The same with the levels of this factor as rows."""
@@ -145,6 +160,11 @@ class RunResults(Matrix):
     namespace: str
     benchmark: BenchmarkReference
     number: int
+
+
+def _is_mixed(factor: str, levels: Sequence[str]) -> bool:
+    numbers = sum(are_numbers(factor, (level,)) for level in levels)
+    return CURVE <= numbers < len(levels)
 
 
 def _weight(name: str, levels: Sequence[str]) -> tuple[bool, bool, int, bool]:

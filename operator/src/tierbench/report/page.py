@@ -29,12 +29,10 @@ from tierbench.advice.words import (
     where,
 )
 from tierbench.api.benchmark_kinds import BENCHMARKS
-from tierbench.report import distributions
-from tierbench.report.distributions import distribution_figures
-from tierbench.report.evidence import EVIDENCE
-from tierbench.report.figures import Figure, evidence_figures, measured_figure, retries_figure, slowness_figure
+from tierbench.report.figures import Figure, evidence_figures, retries_figure, slowness_figure
+from tierbench.report.layout import Panel, panel_of
 from tierbench.report.notes import CaseNote, case_notes, cautions
-from tierbench.report.svg import marker
+from tierbench.report.pictures import Pictures
 from tierbench.report.tables import (
     NETWORK_HEADINGS,
     NODE_FACTS,
@@ -49,7 +47,6 @@ from tierbench.report.tables import (
 from tierbench.report.timeline import Timeline, Traces, timelines
 from tierbench.results.levels import level_in_words, show_level
 from tierbench.results.quantities import main_quantity
-from tierbench.results.rates import RETRIES
 from tierbench.results.units import show_with_deviation, title, words
 
 _OPEN_SECTIONS = 3
@@ -59,7 +56,7 @@ _WORDS = {Outcome.EQUAL: "equal", Outcome.AHEAD: "perhaps ahead", Outcome.UNKNOW
 
 @dataclass(frozen=True)
 class Section:
-    """One table of a run: its answer, its numbers, its plots; all of them if it is `full`, else the main ones."""
+    """One table of a run: its answer, its numbers and, if it is `full`, the plots that explain them."""
 
     run: RunResults
     table: Table
@@ -133,44 +130,25 @@ class Section:
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
-        """The main quantity, rates and retries."""
-        note = "Both axes are logarithmic."
-        main = measured_figure(
-            f"{self.name}-main", self.table, self.quantity, note, log=smaller_is_better(self.quantity)
-        )
+        """How far behind the best each is, and retries."""
         if not self.full:
-            return () if main is None else (main,)
-        rates = [name for name in quantities(self.run) if not smaller_is_better(name) and name != self.quantity]
+            return ()
         found = [
-            main,
-            slowness_figure(f"{self.name}-slowness", self.table, self.quantity, self.standings)
+            slowness_figure(f"{self.name}-slowness", self._panel, self.quantity, self.standings)
             if len(self.run.classes) > 1
             else None,
-            *(measured_figure(f"{self.name}-{name}", self.table, name) for name in rates),
-            retries_figure(f"{self.name}-retries", self.table),
+            retries_figure(f"{self.name}-retries", self._panel),
         ]
         return tuple(figure for figure in found if figure is not None)
 
     @cached_property
-    def distributions(self) -> tuple[Figure, ...]:
-        """How single round trips or downloads are spread."""
-        return distribution_figures(self.name, self.table, distributions.MAIN)
-
-    @cached_property
     def evidence(self) -> tuple[Figure, ...]:
         """What the agent beside the server saw."""
-        return evidence_figures(f"{self.name}-evidence", self.table) if self.full else ()
+        return evidence_figures(f"{self.name}-evidence", self._panel) if self.full else ()
 
-    @cached_property
-    def others(self) -> tuple[Figure, ...]:
-        """Every other quantity that the results hold, as far as it is not 0 throughout."""
-        if not self.full:
-            return ()
-        names = [name for name in quantities(self.run) if smaller_is_better(name)]
-        rest = [name for name in names if name not in {self.quantity, RETRIES, *EVIDENCE}]
-        found = [measured_figure(f"{self.name}-{name}", self.table, name) for name in rest]
-        spread = distribution_figures(self.name, self.table, distributions.OTHERS)
-        return (*(figure for figure in found if figure is not None and not figure.chart.zero), *spread)
+    @property
+    def _panel(self) -> Panel:
+        return panel_of(self.table)
 
 
 @dataclass(frozen=True)
@@ -210,6 +188,11 @@ class Article:
         """How many of the levels are expected to name the wrong class."""
         levels, wrong = expected_wrong(standing for found in self._standings for standing in found)
         return f"Of {levels} levels at which a class is named, {wrong:.2g} are expected to name the wrong one."
+
+    @cached_property
+    def pictures(self) -> Pictures:
+        """The plots of the whole run."""
+        return Pictures(self.run, f"b{self.number}", self.quantity)
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
@@ -337,7 +320,6 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["marker"] = marker
     articles = [
         Article(run, number, specs.get((run.benchmark.kind, run.namespace, run.benchmark.name)), traces or {})
         for number, run in enumerate(runs, start=1)

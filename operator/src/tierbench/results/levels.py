@@ -1,13 +1,14 @@
 """Levels as a person reads them: one alone, one in a sentence, and all of a case."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
 from tierbench.api.quantity import format_size, parse_size
 from tierbench.results.units import BINARY_SIZES, DECIMAL_SIZES, in_three_digits, words
 
+_RATIO: Final = "Ratio"
 _USUAL: Final = {
     "concurrency": "1",
     "cacheState": "Natural",
@@ -22,6 +23,8 @@ _USUAL: Final = {
     "lingerMilliseconds": "0",
     "batchSize": "1Mi",
 }
+_NAMES: Final = frozenset({"nodeClass", "clientClass", "accessNetwork", "broker", "client"})
+"""Factors whose levels are names, though one may look like a number, as 5G does."""
 _SIZES: Final = ("fileSize", "payloadSize")
 _WORDS: Final = {
     "concurrency": "x{}",
@@ -35,11 +38,16 @@ _WORDS: Final = {
 
 @lru_cache(maxsize=4096)
 def number_of_level(level: str) -> float | None:
-    """The number that a level is, if it is one."""
+    """The number that a level is, if it is one: of `Ratio30` the 30 % that compression leaves."""
     try:
-        return float(parse_size(level))
+        return float(parse_size(level.removeprefix(_RATIO)))
     except ValueError:
         return None
+
+
+def are_numbers(factor: str, levels: Iterable[str]) -> bool:
+    """Whether all levels of a factor are numbers."""
+    return factor not in _NAMES and all(number_of_level(level) is not None for level in levels)
 
 
 def show_level(factor: str, level: str) -> str:
@@ -63,6 +71,11 @@ def show_number(factor: str, number: float, like: str) -> str:
 def is_size(factor: str) -> bool:
     """Whether the levels of a factor are numbers of bytes."""
     return "size" in factor.lower()
+
+
+def is_share(levels: Iterable[str]) -> bool:
+    """Whether levels are shares of a whole, in percent: Ratio10 to Ratio90."""
+    return all(level.startswith(_RATIO) for level in levels)
 
 
 def level_in_words(factor: str, level: str) -> str:

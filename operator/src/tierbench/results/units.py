@@ -160,6 +160,11 @@ def words(name: str) -> str:
     return {"tls": "TLS", "file size": "File size"}.get(spaced, spaced[:1].upper() + spaced[1:])
 
 
+def in_sentence(name: str) -> str:
+    """Words as they stand within a sentence: payload size, TLS."""
+    return name if name.isupper() else name[:1].lower() + name[1:]
+
+
 _PERCENTILES: Final = {"P50": "median", "P90": "90th percentile", "P99": "99th percentile"}
 
 
