@@ -15,7 +15,9 @@ from tierbench.results.pairs import add_trial, pair_rates
 from tierbench.results.units import percent, show
 
 _QUANTITY: Final = "throughputMessagesPerSecond"
+_AXIS: Final = "PerSecond"  # of messages, as the title says
 _MOST: Final = 8
+_TONES: Final = 6
 _QUARTERS: Final = ("slowest quarter", "second quarter", "third quarter", "fastest quarter")
 _NOTE: Final = "Each by its own time, of all good trials; the height is the sum."
 _QUARTERS_NOTE: Final = f"{_NOTE} There are too many pairs to show each: they stand in quarters, the slowest first."
@@ -56,13 +58,17 @@ def _figure(
     name: str, panel: Panel, line: Line, parts: Sequence[Sequence[float]], names: Sequence[str], note: str
 ) -> Figure:
     series = tuple(
-        Series(each, tuple(_point(level, one, index) for level, one in enumerate(parts) if index < len(one)))
+        Series(each, _points(parts, index), tone=index % _TONES, dash=index // _TONES)
         for index, each in enumerate(names)
     )
     held = ", ".join(filter(None, (line.name, panel.held)))
     title = heading(f"Messages a second of each pair{by(replace(panel, told=()))}", replace(panel, held=held))
-    chart = Chart(name, title, f"A stack a level. {note}", _QUANTITY, axis_of(panel), levels_of(panel), series)
+    chart = Chart(name, title, f"A stack a level. {note}", _AXIS, axis_of(panel), levels_of(panel), series)
     return Figure(chart, charts.stacked(chart), note)
+
+
+def _points(parts: Sequence[Sequence[float]], index: int) -> tuple[Point, ...]:
+    return tuple(_point(level, one, index) for level, one in enumerate(parts) if index < len(one))
 
 
 def _point(level: int, parts: Sequence[float], index: int) -> Point:
