@@ -9,12 +9,10 @@ from tierbench.api.contract import PairShares
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.figures import Figure
 
-LEVELS = {"payloadSize": "1Ki", "delivery": "AtLeastOnce"}
-
 
 def shared(case: int, broker: str, pairs: int) -> BenchmarkResult:
     """Pair 1 receives 100 messages a second, pair 2 has 110, and so on."""
-    result = papers.brokered(case, 1e6, broker=broker, pairs=str(pairs), **LEVELS)
+    result = papers.brokered(case, 1e6, broker=broker, payloadSize="1Ki", pairs=str(pairs))
     shares = PairShares(received=tuple(1000 + 100 * pair for pair in range(pairs)), nanoseconds=(10**10,) * pairs)
     return result.model_copy(update={"status": result.status.model_copy(update={"pair_shares": shares})})
 

@@ -119,7 +119,7 @@ class Connection:
     def traffic(self) -> wire.Counters:
         """What has gone over the wire so far."""
         connection = self._client.socket()
-        if connection is None or connection is self._counted:
+        if connection is self._counted or not isinstance(connection, socket.socket):
             return self.wire
         try:
             return self.wire + wire.read(connection)
