@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from statistics import fmean
 
+from .connection import Connection
 from .contract import Json
 from .pairs import Pair
 from .steady import Times, warm_up
@@ -43,6 +44,9 @@ def exchange(pairs: Sequence[Pair]) -> Json:
         "encodedBytes": sum(pair.encoded_bytes for pair in pairs),
         "wireSentBytes": wire.sent_bytes,
         "wireReceivedBytes": wire.received_bytes,
+        "wireSentPackets": wire.sent_packets,
+        "wireReceivedPackets": wire.received_packets,
+        "connections": len(connections),
         "tcpRetransmits": wire.retransmits,
         "connectNanoseconds": round(fmean(connection.connect_nanoseconds for connection in connections)),
         "tlsNanoseconds": round(fmean(connection.tls_nanoseconds for connection in connections)),
@@ -51,6 +55,30 @@ def exchange(pairs: Sequence[Pair]) -> Json:
         "decryptNanoseconds": sum(codec.decrypt_nanoseconds for codec in codecs),
         "decompressNanoseconds": sum(codec.decompress_nanoseconds for codec in codecs),
         **({} if cipher is None else {"cipher": cipher}),
+    }
+
+
+def traffic(connections: Sequence[Connection]) -> Counters:
+    """What has gone over the wire so far."""
+    return sum((connection.traffic() for connection in connections), Counters())
+
+
+def on_the_wire(setup: Counters, load: Counters) -> Json:
+    """What making the connections took, and what their load."""
+    return {
+        "setupBytes": setup.bytes,
+        "setupPackets": setup.packets,
+        "loadBytes": load.bytes,
+        "loadPackets": load.packets,
+    }
+
+
+def pair_shares(pairs: Sequence[Pair], started: int) -> Json:
+    """What each pair had of a load that started then."""
+    ledgers = [pair.ledger for pair in pairs]
+    return {
+        "received": [ledger.received for ledger in ledgers],
+        "nanoseconds": [max((ledger.last_received or ledger.last_sent) - started, 0) for ledger in ledgers],
     }
 
 

@@ -7,7 +7,15 @@ from pydantic import Field, field_serializer, field_validator
 from pydantic_core import PydanticCustomError
 
 from tierbench.api.benchmark_kinds import BENCHMARKS
-from tierbench.api.contract import Count, Distributions, Engine, Reason, TrialFields
+from tierbench.api.contract import (
+    Count,
+    Distributions,
+    Engine,
+    PairShares,
+    PartsPerMillion,
+    Reason,
+    TrialFields,
+)
 from tierbench.api.model import Column, Kind, Model, Resource, Rule
 from tierbench.api.node_network import NodeNetwork
 from tierbench.api.trim import Trim
@@ -215,6 +223,9 @@ class ResultTrial(TrialFields):
     round_trip: Spread | None = Field(
         default=None, description="The trial's round trips: of messages through a broker, or of echo requests."
     )
+    pair_fairness_parts_per_million: PartsPerMillion | None = Field(
+        default=None, description="Of several pairs: Jain's index of their rates."
+    )
 
 
 class ResultStatus(Model):
@@ -242,6 +253,9 @@ class ResultStatus(Model):
         description="The same over all good trials, where some were trimmed.",
     )
     distributions: Distributions = Field(default=Distributions(), description="Merged over the good trials.")
+    pair_shares: PairShares | None = Field(
+        default=None, description="Of brokers: what each pair had, summed over the good trials, however many those are."
+    )
     valid: bool | None = Field(
         default=None, description="Whether nothing is known that could have spoiled the numbers."
     )

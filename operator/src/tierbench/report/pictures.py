@@ -14,6 +14,7 @@ from tierbench.report.evidence import EVIDENCE
 from tierbench.report.figures import Figure, measured_figure, trials_figure
 from tierbench.report.layout import Panel
 from tierbench.report.message_time import message_time_figures
+from tierbench.report.pair_shares import pair_share_figures
 from tierbench.results.quantities import rate_quantity
 from tierbench.results.rates import RETRIES
 
@@ -48,6 +49,11 @@ class Pictures:
         whole = [name for name in rates if not is_of_client(name)]
         devices = device_figures(f"{self.name}-devices", self.run)
         return (*devices, *self._measured(self.quantity, len(self._panels)), *self._each(whole))
+
+    @cached_property
+    def shares(self) -> tuple[Figure, ...]:
+        """What each of several pairs had."""
+        return self._drawn("shares", pair_share_figures)
 
     @cached_property
     def times(self) -> tuple[Figure, ...]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
 
 from tierbench.api.contract import Distributions, Engine, Exchange, Histogram, Outcome, TrialFields, TrialLine
 from tierbench.api.passes import shares
@@ -22,6 +23,7 @@ from tierbench.api.result import (
 from tierbench.api.timestamps import format_time
 from tierbench.results import histogram
 from tierbench.results.levels import levels_in_short
+from tierbench.results.pairs import add_trial, pair_fairness
 from tierbench.results.parts import merge_distributions
 from tierbench.results.quantities import main_quantity, quantities, rate_quantity, time_quantity
 from tierbench.results.rates import RETRIES, describe_rate
@@ -34,7 +36,7 @@ from tierbench.results.validity import facts, invalid
 def record(spec: ResultSpec, status: ResultStatus, lines: Iterable[TrialLine], attempt: int) -> ResultStatus:
     """Adds the trials that are not there yet; `attempt` is which client of the case printed them."""
     known = {_key(trial) for trial in status.trials}
-    trials, distributions = list(status.trials), status.distributions
+    trials, distributions, pairs = list(status.trials), status.distributions, status.pair_shares
     for line in lines:
         if _key(line) in known or line.trial > (spec.warmup if line.warmup else spec.trials):
             continue
@@ -42,17 +44,28 @@ def record(spec: ResultSpec, status: ResultStatus, lines: Iterable[TrialLine], a
         fields = {name: getattr(line, name) for name in TrialFields.model_fields}
         if not spec.server.node:  # an external server's: the agent is on a client's node
             fields["server"] = None
-        trials.append(ResultTrial(**fields, attempt=attempt, round_trip=_spread(_round_trips(line.distributions))))
+        trials.append(ResultTrial(**fields, **_condensed(line), attempt=attempt))
         if line.outcome is Outcome.COMPLETED and not line.warmup:
             distributions = merge_distributions((distributions, line.distributions))
+            pairs = add_trial(pairs, line.pair_shares)
     if len(trials) == len(status.trials):
         return status
     trials.sort(key=lambda trial: (not trial.warmup, trial.trial))
-    return _summarize(spec, status.model_copy(update={"trials": tuple(trials), "distributions": distributions}))
+    added = {"trials": tuple(trials), "distributions": distributions, "pair_shares": pairs}
+    return _summarize(spec, status.model_copy(update=added))
 
 
 def _key(trial: TrialFields) -> tuple[bool, int]:
     return trial.warmup, trial.trial
+
+
+def _condensed(line: TrialLine) -> dict[str, Any]:
+    """What is kept of a trial instead of its distributions and its pairs."""
+    fair = pair_fairness(line.pair_shares)
+    return {
+        "round_trip": _spread(_round_trips(line.distributions)),
+        "pair_fairness_parts_per_million": None if fair is None else round(1e6 * fair),
+    }
 
 
 def _round_trips(distributions: Distributions) -> Histogram | None:

@@ -12,7 +12,8 @@ _NOT_SEEN: Final = ServerSample()
 
 
 def of(trial: ResultTrial) -> dict[str, float | None]:
-    """Quantities by name; None where the trial does not tell. Rates are of what was received."""
+    """Quantities by name; None where the trial does not tell. Rates are of what was received; what goes over the wire
+    for a message is of those that were sent, and what setting up takes is of a connection."""
     exchange, sample, spread = trial.exchange, trial.server or _NOT_SEEN, trial.round_trip
     if exchange is None:
         return {}
@@ -29,6 +30,11 @@ def of(trial: ResultTrial) -> dict[str, float | None]:
         "throughputBytesPerSecond": exchange.received_bytes / seconds if seconds else None,
         "wireBytes": wire,
         "wireThroughputBytesPerSecond": wire / session if session else None,
+        "wireBytesPerMessage": _mean(exchange.load_bytes, exchange.sent) if exchange.connections else None,
+        "wirePacketsPerMessage": _mean(exchange.load_packets, exchange.sent) if exchange.connections else None,
+        "setupBytes": _mean(exchange.setup_bytes, exchange.connections),
+        "setupPackets": _mean(exchange.setup_packets, exchange.connections),
+        "pairFairnessPartsPerMillion": trial.pair_fairness_parts_per_million,
         "lost": exchange.lost,
         "retries": exchange.retried,
         "connectNanoseconds": exchange.connect_nanoseconds,
