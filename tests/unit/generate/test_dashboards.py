@@ -16,7 +16,8 @@ from tests.unit.metrics.everything import metrics_text
 
 SELECTOR = re.compile(r"\b((?:tierbench|process)_\w+)(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'(\w+)(?:=~|!~|!=|=)"')
-GROUPING = re.compile(r"\b(?:by|without|on|ignoring) \(([^)]*)\)")
+GROUPING = re.compile(r"\b(?:by|without|on|ignoring|group_left) \(([^)]*)\)")
+MADE = re.compile(r', "(\w+)", "')
 LEGEND_LABEL = re.compile(r"\{\{(\w+)\}\}")
 OF_TARGETS = {"instance", "job"}
 UNITS = {value for name, value in vars(units).items() if not name.startswith("_") and isinstance(value, str)}
@@ -36,7 +37,7 @@ def known_labels() -> dict[str, set[str]]:
 
 def check(expression: str) -> set[str]:
     """The labels of the metrics in an expression, once all of them are found to exist with the labels asked for."""
-    labels = set(OF_TARGETS)
+    labels = {*OF_TARGETS, *MADE.findall(expression)}
     for name, matchers in SELECTOR.findall(expression):
         assert name in known_labels(), f"no metric {name}"
         wrong = set(MATCHER.findall(matchers)) - known_labels()[name] - OF_TARGETS
@@ -52,16 +53,19 @@ def expressions() -> Iterator[str]:
     for dashboard in dashboards():
         yield from (dashboard.shown(target["expr"]) for _, target in dashboard.targets)
         yield from (dashboard.shown(series) for series, _ in dashboard.label_queries.values())
+        yield from (dashboard.shown(query) for query in filter(None, [dashboard.varying]))
     yield from (rule["expr"] for rule in alerts())
 
 
 @each_dashboard
 def test_queries_ask_for_metrics_and_labels_that_exist(dashboard: Dashboard) -> None:
     for _, target in dashboard.targets:
-        labels = check(target["expr"])
+        labels = check(dashboard.shown(target["expr"]))
         assert set(LEGEND_LABEL.findall(target["legendFormat"])) <= labels
     for series, label in dashboard.label_queries.values():
         assert label in check(series)
+    if dashboard.varying is not None:
+        check(dashboard.shown(dashboard.varying))
 
 
 def test_alerts_ask_for_metrics_and_labels_that_exist() -> None:
@@ -106,6 +110,7 @@ def test_panels_stand_beside_each_other(dashboard: Dashboard) -> None:
 def test_variables_are_defined_and_used(dashboard: Dashboard) -> None:
     texts = [target["expr"] for _, target in dashboard.targets]
     texts += [series for series, _ in dashboard.label_queries.values()]
+    texts += filter(None, [dashboard.varying])
     used = set().union(*map(variables_in, texts)) - {"__rate_interval"}
     assert used | {"datasource"} == set(dashboard.variables)
 
