@@ -19,6 +19,8 @@ MATCHER = re.compile(r'(\w+)(?:=~|!~|!=|=)"')
 GROUPING = re.compile(r"\b(?:by|without|on|ignoring|group_left) \(([^)]*)\)")
 MADE = re.compile(r', "(\w+)", "')
 LEGEND_LABEL = re.compile(r"\{\{(\w+)\}\}")
+DESCRIPTION = re.compile(r"[A-Z][^.?:;]+\? [A-Z].*\. See docs/([\w/.-]+\.md), (.+)\.")
+DOCS = Path(__file__).parents[3] / "docs"
 OF_TARGETS = {"instance", "job"}
 UNITS = {value for name, value in vars(units).items() if not name.startswith("_") and isinstance(value, str)}
 
@@ -87,10 +89,32 @@ def test_every_metric_is_in_some_panel() -> None:
 
 
 @each_dashboard
-def test_every_panel_says_what_it_shows_and_in_which_unit(dashboard: Dashboard) -> None:
+def test_every_panel_answers_a_question_of_the_documents(dashboard: Dashboard) -> None:
+    for panel in dashboard.panels:
+        said = DESCRIPTION.fullmatch(panel["description"])
+        assert said is not None, panel["description"]
+        document, section = said.groups()
+        assert re.search(rf"^(## |\*\*){section}(\.?\*\*|$)", (DOCS / document).read_text(), re.MULTILINE), section
+
+
+@each_dashboard
+def test_no_two_panels_answer_the_same_question(dashboard: Dashboard) -> None:
+    questions = [panel["description"].partition("?")[0] for panel in dashboard.panels]
+    assert len(set(questions)) == len(questions), sorted(questions)
+
+
+def test_the_documents_have_every_panel_and_its_question() -> None:
+    text = (DOCS / "reference/dashboards.md").read_text()
+    for dashboard in dashboards():
+        assert dashboard.body["title"].removeprefix("tierbench / ") in (DOCS / "dashboards.md").read_text()
+        for panel in dashboard.panels:
+            assert f"| {panel['title']} | {panel['description'].partition('?')[0]}? |" in text
+
+
+@each_dashboard
+def test_every_panel_says_in_which_unit(dashboard: Dashboard) -> None:
     for panel in dashboard.panels:
         assert panel["title"]
-        assert panel["description"].endswith(".")
         assert panel["fieldConfig"]["defaults"]["unit"] in UNITS
         assert panel["datasource"]["uid"] == "${datasource}"
 

@@ -50,16 +50,25 @@ def store(board: str, given: Sequence[tuple[Labels, float]], *metrics: str) -> l
     return found
 
 
-def answers(tmp_path: Path, data: Sequence[Any], questions: Mapping[str, Mapping[str, float]]) -> None:
-    """Asserts what Prometheus answers to each question: series, and their values."""
-    asked = [
-        {"expr": text, "eval_time": "0m", "exp_samples": [{"labels": k, "value": v} for k, v in answer.items()]}
-        for text, answer in questions.items()
+Questions = Mapping[str, Mapping[str, float]]
+"""PromQL, and what Prometheus is to answer: series, and their values."""
+
+
+def answers(tmp_path: Path, *worlds: tuple[Sequence[Any], Questions]) -> None:
+    """Asserts what Prometheus answers in each world, which has series of its own."""
+    tests = [
+        {"input_series": data, "promql_expr_test": [asked(*each) for each in questions.items()]}
+        for data, questions in worlds
     ]
     file = tmp_path / "questions.yaml"
-    file.write_text(yaml.safe_dump({"tests": [{"input_series": data, "promql_expr_test": asked}]}, width=10**6))
+    file.write_text(yaml.safe_dump({"tests": tests}, width=10**6))
     done = subprocess.run(["promtool", "test", "rules", file], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def asked(expression: str, answer: Mapping[str, float]) -> dict[str, Any]:
+    samples = [{"labels": labels, "value": value} for labels, value in answer.items()]
+    return {"expr": expression, "eval_time": "0m", "exp_samples": samples}
 
 
 def of_means(dashboard: Dashboard) -> list[str]:
@@ -85,6 +94,7 @@ def test_what_varies_is_told_apart(board: str, tmp_path: Path) -> None:
     queries = of_means(dashboard)
     assert queries
     metrics = sorted({name for query in queries for name in NAME.findall(query)})
+    worlds = []
     for label in results(board).told_apart:
         of_results = GO_WITH.get(label, label)
         pair = [
@@ -94,7 +104,8 @@ def test_what_varies_is_told_apart(board: str, tmp_path: Path) -> None:
         by = [name for name in results(board).told_apart if name in {"server_class", label, of_results}]
         varying = {series("", {"label": name}): 1.0 if name == "server_class" else 2.0 for name in by}
         both = {f"count({dashboard.shown(query, by=by)})": {"{}": 2.0} for query in queries}
-        answers(tmp_path, store(board, pair, *metrics), {dashboard.shown(dashboard.varying or ""): varying, **both})
+        worlds.append((store(board, pair, *metrics), {dashboard.shown(dashboard.varying or ""): varying, **both}))
+    answers(tmp_path, *worlds)
 
 
 @pytest.mark.parametrize("board", KINDS)
@@ -104,7 +115,7 @@ def test_nodes_of_a_class_are_one_number(board: str, tmp_path: Path) -> None:
     mean = dashboard.shown(results(board).mean(metric))
     answer = {series("", {ROWS[board]: "None", "server_class": "cloud"}): 2.0}
     alone = {series("", {"label": "server_class"}): 1.0}
-    answers(tmp_path, store(board, nodes, metric), {mean: answer, dashboard.shown(dashboard.varying or ""): alone})
+    answers(tmp_path, (store(board, nodes, metric), {mean: answer, dashboard.shown(dashboard.varying or ""): alone}))
 
 
 def test_what_tls_costs_is_that_of_the_same_nodes(tmp_path: Path) -> None:
@@ -120,7 +131,7 @@ def test_what_tls_costs_is_that_of_the_same_nodes(tmp_path: Path) -> None:
         of.more_than_without("tls", metric): {series("", labels): -15.5},
     }
     shown = {BOARDS["brokers"].shown(text): answer for text, answer in questions.items()}
-    answers(tmp_path, store("brokers", given, metric), shown)
+    answers(tmp_path, (store("brokers", given, metric), shown))
 
 
 def test_results_that_are_not_valid_can_be_left_out(tmp_path: Path) -> None:
@@ -129,7 +140,7 @@ def test_results_that_are_not_valid_can_be_left_out(tmp_path: Path) -> None:
     for each in data:
         each["series"] = each["series"].replace(',valid="false"', "") if metric in each["series"] else each["series"]
     board, mean = BOARDS["brokers"], f"count({results('brokers').mean(metric)})"
-    answers(tmp_path, data, {board.shown(mean): {"{}": 1.0}, board.shown(mean, validity="true"): {}})
+    answers(tmp_path, (data, {board.shown(mean): {"{}": 1.0}, board.shown(mean, validity="true"): {}}))
 
 
 def test_each_client_alone_stands_beside_all_at_once(tmp_path: Path) -> None:
@@ -147,4 +158,19 @@ def test_each_client_alone_stands_beside_all_at_once(tmp_path: Path) -> None:
         series("", {"compared": f"{word}, None, cloud", "part": word, **labels}): value
         for word, value in (("alone", 90.0), ("at once", 30.0))
     }
-    answers(tmp_path, data, {BOARDS["networks"].shown(query): answer})
+    answers(tmp_path, (data, {BOARDS["networks"].shown(query): answer}))
+
+
+def test_the_time_of_a_message_is_stacked_from_its_parts(tmp_path: Path) -> None:
+    times = {"round_trip_mean": 10, "compress": 2, "encrypt": 1, "decrypt": 3, "decompress": 4}
+    data = [
+        each
+        for name, value in times.items()
+        for each in store("brokers", [(usual("brokers"), value)], f"tierbench_broker_{name}_seconds")
+    ]
+    only_once = list({each["series"]: each for each in data}.values())
+    (query,) = [target["expr"] for title, target in BOARDS["brokers"].targets if title.startswith("Where the time")]
+    parts = {"compress": 2, "encrypt": 1, "on the way": 7, "decrypt": 3, "decompress": 4}
+    labels = {"payload_size": "None", "server_class": "cloud", "compared": "None, cloud"}
+    answer = {series("", {**labels, "part": name}): float(value) for name, value in parts.items()}
+    answers(tmp_path, (only_once, {BOARDS["brokers"].shown(query): answer}))

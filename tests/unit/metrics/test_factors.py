@@ -67,8 +67,8 @@ def test_everything_is_asked_for(kind: str) -> None:
 
 @each_kind
 def test_every_factor_is_a_label(kind: str) -> None:
-    workloads = [workload_of(replace(OWNER, kind=kind), asked.spec, IMAGES) for asked in EVERYTHING[kind]]
-    cases = [case for each in workloads for case in plan(each.spec, each.slots(), each.factors)]
+    asked = [(each.spec, workload_of(replace(OWNER, kind=kind), each.spec, IMAGES)) for each in EVERYTHING[kind]]
+    cases = [case for spec, workload in asked for case in plan(spec, workload.slots(), workload.factors)]
     assert {name for case in cases for name in case.levels} == set(module(kind).FACTORS)
 
 

@@ -184,7 +184,8 @@ async def test_a_result_that_cannot_be_understood_leaves_the_others_alone(caplog
 
 
 async def test_what_is_no_factor_of_the_kind_is_no_label() -> None:
-    raw = raw_result(broker="kafka", le="1", **{'a"b': "c"})
+    raw = raw_result()
+    raw["spec"]["levels"] |= {"broker": "kafka", "le": "1", 'a"b': "c"}
     assert one(await samples(filled(raw)), "tierbench_file_transfer_duration_seconds_bucket", le="1.0") == 2
     assert "kafka" not in result_samples(BenchmarkResult.model_validate(raw)).labels
 

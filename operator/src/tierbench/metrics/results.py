@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Final, Protocol
 
 from tierbench.api.benchmark import Phase
@@ -114,6 +115,7 @@ def result_samples(result: BenchmarkResult) -> Samples:
     return samples
 
 
+@cache
 def label_name(name: str) -> str:
     """How a factor or a condition is called as a label: file_size of fileSize."""
     return re.sub("(?=[A-Z])", "_", name).lower()

@@ -53,8 +53,9 @@ def board(name: str, title: str, text: str, variables: Sequence[Variable], topic
     )
     for variable in variables:
         built = built.with_variable(variable)
+    apart = f", by ${{{BY}:csv}}" if BY in {variable.build().name for variable in variables} else ""
     for topic in topics:
-        built = built.with_row(Row(topic.title))
+        built = built.with_row(Row(f"{topic.title}{apart}"))
         for panel in topic.panels:
             built = built.with_panel(panel)
     return _finished(built.build(), topics)

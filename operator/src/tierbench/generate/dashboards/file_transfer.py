@@ -80,6 +80,13 @@ def _times() -> Panels:
             "s",
             _RESULTS.quantile(0.9, buckets),
         ),
+        over_time(
+            "Lookup of the server's name",
+            "How long does the name take? Before a trial's time begins, mean. Empty where clients are given an "
+            "address.",
+            "s",
+            query(_mean("lookup_seconds")),
+        ),
     )
 
 
@@ -124,13 +131,6 @@ def _retries() -> Panels:
             "How many downloads did not end with every byte? Over all counted trials.",
             "short",
             query(_total("errors")),
-        ),
-        over_time(
-            "Lookup of the server's name",
-            "How long does the name take? Before a trial's time begins, mean. Empty where clients are given an "
-            "address.",
-            "s",
-            query(_mean("lookup_seconds")),
         ),
     )
 

@@ -21,7 +21,8 @@ def dashboard() -> Dashboard:
     topics = (
         Topic("Rates", _DOCUMENT, "Throughput", _rates()),
         Topic("Clients at once", _DOCUMENT, "Clients at once", _shares()),
-        Topic("Losses", _DOCUMENT, "TCP over time", _losses()),
+        Topic("TCP", _DOCUMENT, "TCP over time", _tcp()),
+        Topic("UDP", _DOCUMENT, "UDP", _udp()),
         Topic("Echo requests", _DOCUMENT, "Ping", _echoes()),
     )
     return board("networks", "Networks", text, result_variables(_RESULTS), topics)
@@ -56,6 +57,12 @@ def _rates() -> Panels:
             "bps",
             query(part("upload", _mean("upload_bits_per_second"))),
             query(part("download", _mean("download_bits_per_second"))),
+        ),
+        share_bars(
+            "CPU of the iperf3 server",
+            "Was the network measured, or iperf3? CPU of its server as a share of one core, mean. Near 100 % it was "
+            "iperf3.",
+            _mean("server_process_cpu_ratio"),
         ),
     )
 
@@ -98,7 +105,7 @@ def _shares() -> Panels:
     )
 
 
-def _losses() -> Panels:
+def _tcp() -> Panels:
     return (
         bars(
             "TCP segments sent again",
@@ -112,6 +119,11 @@ def _losses() -> Panels:
             "or was slowed down.",
             _mean("tcp_not_open_ratio"),
         ),
+    )
+
+
+def _udp() -> Panels:
+    return (
         bars(
             "UDP packets lost",
             "How much does UDP lose on the way? Share of the packets sent, mean.",
@@ -123,12 +135,6 @@ def _losses() -> Panels:
             "How evenly do packets arrive? Mean deviation of the transit time (RFC 3550).",
             "s",
             _mean("udp_jitter_seconds"),
-        ),
-        share_bars(
-            "CPU of the iperf3 server",
-            "Was the network measured, or iperf3? CPU of its server as a share of one core, mean. Near 100 % it was "
-            "iperf3.",
-            _mean("server_process_cpu_ratio"),
         ),
     )
 

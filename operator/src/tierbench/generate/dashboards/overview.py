@@ -18,9 +18,8 @@ _NODE_FACTS: Final = (
     "benchmark, run"
 )
 _MULTIPLE: Final = (
-    "How much slower is each class than the fastest? Mean over all levels that were measured, each compared with the "
-    "same level; the dashboard of the kind tells them apart, and a PlacementAdvice says whether a difference is more "
-    "than chance."
+    "The fastest is 1. Mean over all levels that were measured, each compared with the same level; the dashboard of "
+    "the kind tells them apart, and a PlacementAdvice says whether a difference is more than chance."
 )
 _ALL: Final = "mean over all that was measured on the class"
 
@@ -94,14 +93,14 @@ def _classes() -> Panels:
     return (
         bars(
             "File transfers: time, as a multiple of the fastest class",
-            _MULTIPLE,
+            f"How much slower are files from each class than from the fastest? {_MULTIPLE}",
             "none",
             _RESULTS.multiple_of_fastest("tierbench_file_transfer_duration_mean_seconds"),
             _CLASS,
         ),
         bars(
             "Brokers: round trip, as a multiple of the fastest class",
-            _MULTIPLE,
+            f"How much slower are brokers on each class than on the fastest? {_MULTIPLE}",
             "none",
             _RESULTS.multiple_of_fastest("tierbench_broker_round_trip_mean_seconds"),
             _CLASS,

@@ -27,7 +27,7 @@ _FACTORS: Final = {kind: _factors(module) for kind, module in kind_modules("tier
 
 @dataclass(frozen=True)
 class Results:
-    """The results of a kind, or of all kinds, that a dashboard shows. `row` is a label with a place of its own in panels.
+    """The results of a kind, or of all kinds, that a dashboard shows. `row` is a label with its own place in panels.
 
     The variable `$by` has all other labels in which the chosen results differ, and means are by these: so they are
     means of nodes alone, until somebody takes a label out of `$by`.
