@@ -28,9 +28,10 @@ STEPS = {
     "demo": "tools/demo demo tests/debian/demo",
     "full-demo": "tools/demo demo examples/file-transfer-demo",
     "cluster": f"{_PYTEST} tests/cluster",
-    "e2e": f"{_PYTEST} tests/e2e/test_evidence.py tests/e2e/test_faults.py",
+    "evidence": f"{_PYTEST} tests/e2e/test_evidence.py",
+    "faults": f"{_PYTEST} tests/e2e/test_faults.py",
 }
-DEFAULT = ("check", "demo", "cluster", "e2e")
+DEFAULT = ("check", "demo", "cluster", "evidence", "faults")
 IMAGES = ("pause", "operator", "client", "nginx", "network")  # all would take a quarter of an hour to load
 
 _TAKE_OVER = f"""set -e
