@@ -24,7 +24,7 @@ def raw_result(case: int = 1, **levels: str) -> dict[str, Any]:
     metadata = {"name": f"bb-demo-r1-c{case:03d}", "namespace": "ns"}
     raw = {"metadata": metadata, "spec": spec(2, **levels).to_json(), "status": status.to_json()}
     statistics = raw["status"]["statistics"]
-    for name, value in {**OF_THE_WIRE, "pairFairness": 900_000}.items():
+    for name, value in {**OF_THE_WIRE, "pairFairnessPartsPerMillion": 900_000}.items():
         statistics[name] = statistics["durationNanoseconds"] | {"mean": value}
     return raw
 
@@ -69,7 +69,7 @@ async def test_codecs_take_time_by_the_message() -> None:
 
 def test_what_a_result_does_not_tell_is_not_zero() -> None:
     raw = raw_result()
-    for name in (*OF_THE_WIRE, "pairFairness"):
+    for name in (*OF_THE_WIRE, "pairFairnessPartsPerMillion"):
         del raw["status"]["statistics"][name]
     for trial in raw["status"]["trials"]:
         del trial["exchange"]

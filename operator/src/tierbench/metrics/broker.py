@@ -86,7 +86,7 @@ _MEANS: Final = {
         gauge(f"{_PREFIX}_setup_packets", "TCP segments until a connection is ready for messages, both ways, mean."),
         1,
     ),
-    "pairFairness": (
+    "pairFairnessPartsPerMillion": (
         gauge(f"{_PREFIX}_fairness_ratio", "Jain's index of what each pair received: 1 for even shares, mean."),
         1e6,
     ),
