@@ -68,7 +68,7 @@ async def test_a_network_as_prometheus_reads_it() -> None:
     assert one(found, "tierbench_network_udp_lost_ratio", **udp) == 0.1
     assert one(found, "tierbench_network_udp_jitter_seconds", **udp) == 0.00025
     assert one(found, "tierbench_network_throughput_bits_per_second", congestion_control="bbr") == 90e6
-    networks = {"access_network": "ethernet", "client_access_network": "5g-sa"}
+    networks = {"server_access_network": "ethernet", "client_access_network": "5g-sa"}
     assert one(found, "tierbench_result_info", **networks, **tcp) == 1
     several = {"streams": "4"}
     assert one(found, "tierbench_network_fairness_ratio", **several) == 0.724638
