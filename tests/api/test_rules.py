@@ -288,11 +288,10 @@ ROWS = (
         "is not the name of an algorithm: see `sysctl net.ipv4.tcp_allowed_congestion_control`",
     ),
     Row(NETWORKS, "spec.clients.nodeClasses", ["user-"], "spec.clients.nodeClasses[]", NO_CLASS),
-    Row(NETWORKS, "spec.clients.nodesPerClass", 2, "spec.clients", "nodesPerClass is how many nodes of each class"),
     Row(
         NETWORKS,
         "spec.clients",
-        {"nodeClasses": ["a", "b"], "simultaneous": True, "nodesPerClass": 9},
+        {"nodeClasses": ["a", "b"], "together": ["AllAtOnce"], "nodesPerClass": 9},
         "spec.clients",
         "more than 16 clients would measure at once: name fewer classes",
     ),
@@ -416,6 +415,16 @@ def test_levels_of_congestion_control_and_an_external_server_count_as_cases(serv
         create(server, NETWORKS, changed(body, "spec.servers.external", OUTSIDE))
 
 
+def test_clients_alone_and_all_at_once_count_as_cases(server: ApiServer, name: str) -> None:
+    body = changed(smallest(NETWORKS, name), "spec.streams", list(range(1, 9)))
+    body = changed(body, "spec.directions", ["Upload", "Download", "Both"])
+    body = changed(body, "spec.servers.nodesPerClass", 3)
+    body = changed(body, "spec.clients.nodesPerClass", 16)
+    create(server, NETWORKS, changed(body, "spec.clients.together", ["AllAtOnce"]))
+    with pytest.raises(RefusedError, match="the matrix has 1224 cases, at most 1000 are allowed"):
+        create(server, NETWORKS, changed(body, "spec.clients.together", ["Alone", "AllAtOnce"]))
+
+
 def test_congestion_control_is_of_tcp_alone(server: ApiServer, name: str) -> None:
     body = changed(smallest(NETWORKS, name), "spec.tcp", {"congestionControl": ["cubic", "bbr"]})
     create(server, NETWORKS, changed(body, "metadata.name", f"{name}-good"))
@@ -428,9 +437,9 @@ def test_an_external_server_serves_one_client_at_a_time(server: ApiServer, name:
     body = changed(smallest(NETWORKS, name), "spec.servers", {"external": OUTSIDE})
     create(server, NETWORKS, changed(body, "metadata.name", f"{name}-good"))
     with pytest.raises(
-        RefusedError, match=r"an external server serves one client at a time: take clients\.simultaneous"
+        RefusedError, match=r"an external server serves one client at a time: take AllAtOnce out of clients\.together"
     ):
-        create(server, NETWORKS, changed(body, "spec.clients.simultaneous", True))
+        create(server, NETWORKS, changed(body, "spec.clients.together", ["Alone", "AllAtOnce"]))
 
 
 @pytest.mark.parametrize(

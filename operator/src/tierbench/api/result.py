@@ -287,6 +287,7 @@ class BenchmarkResult(Resource):
             Column("Retries", ".status.counts.retries", "integer"),
             Column("Valid", ".status.display.valid"),
             Column("Node", ".spec.server.node", priority=1),
+            Column("Client-Node", ".spec.client.node", priority=1),
             Column("Age", ".metadata.creationTimestamp", "date"),
         ),
         description="BenchmarkResult is what one case of one run measured: every trial, and what they say together.",

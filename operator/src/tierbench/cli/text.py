@@ -11,6 +11,7 @@ from rich.text import Text
 from tierbench.advice.alternatives import compared
 from tierbench.advice.estimate import estimate, quantities
 from tierbench.advice.matrix import RunResults, Table
+from tierbench.advice.together import said_at_once
 from tierbench.advice.words import Standing, retries, said_of, standings, verdict
 from tierbench.report.notes import case_notes, cautions, networks
 from tierbench.results.computers import in_words as node_in_words
@@ -46,6 +47,7 @@ def show_run(run: RunResults) -> Iterator[RenderableType]:
             yield Text()
             yield from _bars(table, rate)
         yield Text()
+    yield from map(Text, said_at_once(run))
     yield from _notes(run)
 
 

@@ -1,10 +1,11 @@
 """One run under way: which case stands where, and who it needs."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import cycle, islice
 
 from tierbench.api.benchmark import BenchmarkSpec, Colocation, NodeAssignment, RunStatus
 from tierbench.api.node_network import NodeNetwork
@@ -174,21 +175,18 @@ class Run:
         server = self.server_node(case.server)
         if isinstance(server, Problem):
             return server
-        found: dict[str, tuple[str, ...]] = {}
-        nodes = []
+        found: dict[str, Iterator[str]] = {}
         parts = self.observed.workload.parts(case)
-        for part in parts:
-            if part.node_class not in found:
-                choices = self._choices(case, part.node_class, server)
-                if isinstance(choices, Problem):
-                    return choices
-                sharing = sum(other.role is Role.SHARE and other.node_class == part.node_class for other in parts)
-                if sharing > len(choices):
-                    return _too_few(part.node_class, sharing, len(choices))
-                found[part.node_class] = choices
-            choices = found[part.node_class]
-            nodes.append(choices[part.index % len(choices)])
-        return tuple(nodes)
+        for name in dict.fromkeys(part.node_class for part in parts):
+            choices = self._choices(case, name, server)
+            if isinstance(choices, Problem):
+                return choices
+            apart = sum(part.role is Role.SHARE and part.node_class == name for part in parts)
+            needed = case.client.ordinal + max(apart, 1)
+            if needed > len(choices):
+                return _too_few(name, needed, len(choices))
+            found[name] = islice(cycle(choices), case.client.ordinal, None)
+        return tuple(next(found[part.node_class]) for part in parts)
 
     def _choices(self, case: Case, node_class: str, server: str) -> tuple[str, ...] | Problem:
         """Nodes of a class that a client may use beside this server. The server's is the last choice, if allowed."""
@@ -347,7 +345,7 @@ class Run:
 
 def _too_few(node_class: str, clients: int, nodes: int) -> Problem:
     message = (
-        f"{clients} clients of class {node_class} are to measure at once, each on a node of its own, and only {nodes} "
-        "can be used: add nodes to the class, or lower spec.clients.nodesPerClass."
+        f"{clients} nodes of class {node_class} are to have a client each, and only {nodes} can be used: add nodes to "
+        "the class, or lower spec.clients.nodesPerClass."
     )
     return Problem(reasons.TOO_FEW_NODES, message)

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tierbench.api.network import TOGETHER
 from tierbench.api.result import BenchmarkResult
 from tierbench.metrics.family import Family, Labels, Samples, gauge, label_text
 from tierbench.results import histogram
@@ -84,7 +85,8 @@ def labels(result: BenchmarkResult) -> Labels:
         KeyError: the result has no such level.
     """
     levels = result.spec.levels
-    asked = {"congestion_control": levels["congestionControl"]} if "congestionControl" in levels else {}
+    others = {"together": TOGETHER, "congestion_control": "congestionControl"}
+    asked = {label: levels[name] for label, name in others.items() if name in levels}
     return {**{name: levels[name] for name in ("protocol", "direction", "streams")}, **asked}
 
 

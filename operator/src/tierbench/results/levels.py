@@ -17,11 +17,13 @@ _USUAL: Final = {
     "compression": "None",
     "pairs": "1",
     "streams": "1",
+    "together": "Alone",
     "codec": "None",
     "partitions": "1",
     "lingerMilliseconds": "0",
     "batchSize": "1Mi",
 }
+_PHRASES: Final = {("together", "Alone"): "alone", ("together", "AllAtOnce"): "all at once"}
 _SIZES: Final = ("fileSize", "payloadSize")
 _WORDS: Final = {
     "concurrency": "x{}",
@@ -66,7 +68,9 @@ def is_size(factor: str) -> bool:
 
 
 def level_in_words(factor: str, level: str) -> str:
-    """A level as a sentence names it: 512 MB, concurrency 4, cache state Warm."""
+    """A level as a sentence names it: 512 MB, concurrency 4, cache state Warm, all at once."""
+    if (factor, level) in _PHRASES:
+        return _PHRASES[factor, level]
     shown = show_level(factor, level)
     name = words(factor)
     if is_size(factor) or shown.lower().startswith(name.lower()):
