@@ -54,6 +54,11 @@ class ServiceFacts(Model):
 
     name: str = Field(max_length=63, description="What the benchmark calls it.")
     image: str = Field(default="", max_length=255, description="Its image; empty if tierbench does not choose it.")
+    image_id: str = Field(
+        default="",
+        max_length=512,
+        description="What this image was, by its digest, as the node's runtime tells it; empty where it does not.",
+    )
     settings: dict[str, Annotated[str, Field(max_length=63)]] = Field(
         default_factory=dict,
         json_schema_extra={"maxProperties": 32},

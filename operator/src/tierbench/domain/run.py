@@ -25,6 +25,7 @@ from tierbench.domain.observed import Observed
 from tierbench.domain.schedule import is_time
 from tierbench.domain.views import Problem
 from tierbench.results import record
+from tierbench.workloads.names import ROLE_SERVER
 from tierbench.workloads.plan import STANDALONE, Block, Case, Factor, Slot, Team, in_blocks, plan, refined
 from tierbench.workloads.workload import NodeSize, Role, ServerSite
 
@@ -162,8 +163,17 @@ class Run:
         result = self.result(case)
         return result is not None and result.status.phase is not ResultPhase.RUNNING
 
+    @cached_property
+    def unlisted_images(self) -> Mapping[Slot, Problem]:
+        """The servers whose image is not to be had."""
+        workload = self.observed.workload
+        said = {slot: workload.unlisted_image(slot) for slot in workload.slots()}
+        return {slot: Problem(reasons.IMAGE_NOT_LISTED, message) for slot, message in said.items() if message}
+
     def server_node(self, slot: Slot) -> str | Problem:
         """The node that hosts the server, or why there is none. An external one gets a client's node."""
+        if slot in self.unlisted_images:
+            return self.unlisted_images[slot]
         node_class = self.spec.clients.node_classes[0] if slot.external else slot.node_class
         assignment = self.assignments[node_class]
         if slot.ordinal < len(assignment.nodes):
@@ -314,14 +324,16 @@ class Run:
         return Alternation(cases=tuple(other.number for other in block.cases), seed=self.spec.order.seed)
 
     def _service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
-        """How the server was made, with what only another operator knows of it."""
+        """How the server was made, with what only its pod or another operator knows of it."""
         facts = self.observed.workload.service(slot, size)
         place = self.status.number, self.observed.workload.slots().index(slot)
+        if facts is None:
+            return None
         known = (item for provided in self.observed.provided.values() for item in provided.of(*place))
         versions = {name: version for item in known for name, version in item.versions.items()}
-        if facts is None or not versions:
-            return facts
-        return facts.model_copy(update={"settings": {**facts.settings, **versions}})
+        pods = (pod for pod in self.observed.pods if pod.role == ROLE_SERVER and (pod.run, pod.slot) == place)
+        found = next((pod.image_id for pod in pods), "") if facts.image else ""
+        return facts.model_copy(update={"image_id": found, "settings": {**facts.settings, **versions}})
 
     def _networks(self, case: Case, clients: tuple[str, ...] | Problem) -> tuple[NodeNetwork, ...]:
         """What the preflight found between the server's node and these."""

@@ -5,6 +5,7 @@ from typing import Final, Protocol
 
 from tierbench.api.benchmark import Phase
 from tierbench.api.benchmark_kinds import kind_modules
+from tierbench.api.images import IMAGE
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain.results import NewestRun, ResultStore
 from tierbench.metrics import preflight
@@ -96,6 +97,7 @@ def result_samples(result: BenchmarkResult) -> Samples:
             "client_class": spec.client.node_class,
             "server_node": spec.server.node,
             "client_node": spec.client.node,
+            **({"image": spec.levels[IMAGE]} if IMAGE in spec.levels else {}),
             **kind.labels(result),
         }
     )

@@ -18,6 +18,7 @@ _USUAL: Final = {
     "pairs": "1",
     "streams": "1",
     "together": "Alone",
+    "image": "default",
     "codec": "None",
     "partitions": "1",
     "lingerMilliseconds": "0",
@@ -32,6 +33,7 @@ _WORDS: Final = {
     "partitions": "{} partitions",
     "lingerMilliseconds": "linger {} ms",
     "batchSize": "batches of {}",
+    "image": "image {}",
 }
 
 

@@ -39,6 +39,10 @@ class NetworkWorkload:
         external = () if self.spec.servers.external is None else (Slot(EXTERNAL, 0, provider=EXTERNAL),)
         return (*slots(self.spec), *external)
 
+    def unlisted_image(self, slot: Slot) -> str:
+        """There is one image of iperf3."""
+        return ""
+
     def factors(self, slot: Slot) -> tuple[Factor, ...]:
         """Protocol, direction, streams; congestion control where it is asked for."""
         tcp = self.spec.tcp

@@ -7,6 +7,7 @@ from random import Random
 from typing import Final
 
 from tierbench.api.benchmark import BenchmarkSpec, Order, OrderType, Seat
+from tierbench.api.images import IMAGE, OWN_IMAGE
 from tierbench.api.passes import shares
 from tierbench.api.run_policy import REFINABLE
 
@@ -48,6 +49,11 @@ class Slot:
         """Whether the server is not ours."""
         return self.provider == EXTERNAL
 
+    @property
+    def image(self) -> str:
+        """The name of its image."""
+        return dict(self.levels).get(IMAGE, OWN_IMAGE)
+
     def serves(self, levels: Mapping[str, str]) -> bool:
         """Whether cases of these levels are measured with this server."""
         return dict(self.levels).items() <= levels.items()
@@ -75,6 +81,11 @@ def slots(spec: BenchmarkSpec) -> tuple[Slot, ...]:
         for node_class in spec.servers.node_classes
         for ordinal in range(spec.servers.nodes_per_class)
     )
+
+
+def image_levels(images: Sequence[str]) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """What tells apart servers of these images; nothing where none is named."""
+    return tuple(((IMAGE, name),) for name in images) or ((),)
 
 
 def plan(spec: BenchmarkSpec, places: Sequence[Slot], factors: Callable[[Slot], Sequence[Factor]]) -> tuple[Case, ...]:
