@@ -195,7 +195,7 @@ BROKER_RULES = (
         "kafka.strimzi is for provider: Strimzi alone: write that beside it, or take kafka.strimzi out",
     ),
     Rule(
-        "self.all(b, !has(b.kafka) || !has(b.kafka.images) || b.kafka.provider == 'Standalone')",
+        "self.all(b, !has(b.kafka) || size(b.kafka.images) == 0 || b.kafka.provider == 'Standalone')",
         "kafka.images is for provider: Standalone alone, since Strimzi has images of its own: name the version in "
         "kafka.strimzi.version instead, and a broker for each further one",
     ),

@@ -30,15 +30,14 @@ ImageName = Annotated[
 ImageNames = Annotated[
     tuple[ImageName, ...],
     Field(
-        min_length=1,
         max_length=8,
-        json_schema_extra={"x-kubernetes-list-type": "set", "default": None},
+        json_schema_extra={"x-kubernetes-list-type": "set"},
         description="Images of it, by the names that the chart's value `alternatives` of this service lists; "
-        f"`{OWN_IMAGE}` is the chart's own (a factor). Without any the chart's own.",
+        f"`{OWN_IMAGE}` is the chart's own (a factor). None means the chart's own.",
     ),
 ]
 
 
 def levels(images: str) -> str:
     """How many levels a field of images has, in CEL."""
-    return f"(has({images}) ? size({images}) : 1)"
+    return f"(size({images}) == 0 ? 1 : size({images}))"
