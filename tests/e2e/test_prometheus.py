@@ -83,7 +83,7 @@ def test_queries_over_a_real_run(kubectl: Kubectl, prometheus: str) -> None:
     policy = {"constraints": {"maximumRetries": 1000}}
     files = file_transfer(servers=both, fileSizes=["1Mi", "128Mi"], cacheState=["Cold"], tls=TLS, runPolicy=policy)
     networks = network(
-        clients={"nodeClasses": ["user", "jetson-nano"], "simultaneous": True},
+        clients={"nodeClasses": ["user", "jetson-nano"], "together": ["AllAtOnce"]},
         protocols=["TCP", "UDP"],
         directions=["Both"],
         udp={"kilobitsPerSecond": 1000},

@@ -110,6 +110,14 @@ async def test_a_result_as_prometheus_reads_it() -> None:
     assert not [name for name, _ in found if name.startswith(("tierbench_file", "tierbench_res")) and "_total" in name]
 
 
+async def test_images_are_apart() -> None:
+    store = filled(raw_result(image="default"))
+    store.see(raw_result(seconds=2, image="1.19.6"), deleted=False)
+    found = await samples(store)
+    assert one(found, "tierbench_file_transfer_duration_mean_seconds", image="default") == 1
+    assert one(found, "tierbench_file_transfer_duration_mean_seconds", image="1.19.6") == 2
+
+
 async def test_a_disk_that_nobody_tells_of_is_no_zero() -> None:
     raw = raw_result()
     for trial in raw["status"]["trials"]:

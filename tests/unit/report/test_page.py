@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 
 from rich.text import Text
 
+from tests.unit.advice.test_together import ALONE, CLIENTS, result
+from tests.unit.advice.test_together import run as network_run
 from tests.unit.report.published import LEVELS, measured, published
 from tests.unit.results.preflights import blocked, carrying, node_network
 from tierbench.advice.matrix import newest, runs
@@ -78,6 +80,13 @@ def test_one_class_is_told_by_the_setting_that_varies() -> None:
     (run,) = runs(results)
     told = "".join(str(part) for part in show_run(run) if isinstance(part, Text))
     assert "On the nodes measured, TLS None is ahead at 1 MB, by 50 %." in told
+
+
+def test_what_clients_have_at_once_is_said_beside_the_answer() -> None:
+    run = network_run(*ALONE, result(4, CLIENTS, 60, 30, 10))
+    said = "All at once, of what each has alone: phone 60 %"
+    assert said in render([run], {})
+    assert said in "".join(str(part) for part in show_run(run) if isinstance(part, Text))
 
 
 def test_nothing_is_loaded_from_anywhere() -> None:

@@ -54,6 +54,16 @@ def pod_specs(given: FileTransfer) -> list[dict[str, Any]]:
     return [server["spec"], job(given)["spec"]["template"]["spec"]]
 
 
+def test_the_image_that_is_asked_for_is_run() -> None:
+    given = workload(servers={"nodeClasses": ["jetson"], "images": ["default", "1.19.6", "1.18.0"]})
+    ran = []
+    for slot in given.slots()[:2]:
+        *_, pod = given.server(replace(SITE, slot=slot))
+        ran.append(pod["spec"]["containers"][0]["image"])
+    assert ran == ["nginx:1", "nginx:1.19.6"]
+    assert [bool(given.unlisted_image(slot)) for slot in given.slots()] == [False, False, True]
+
+
 STORAGES: list[dict[str, Any]] = [
     {"emptyDir": {}},
     {"hostPath": {"path": "/var/lib/tierbench"}},

@@ -5,9 +5,16 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field, JsonValue
 
-from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, Tls, refinable
+from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, Servers, Tls, refinable
+from tierbench.api.images import ImageNames, levels
 from tierbench.api.model import Kind, Model, Rule, Size, StorageClassName, matching, rules
 from tierbench.api.preflight import ServiceSpec, bounded_pairs
+
+
+class FileServers(Servers):
+    """Where nginx runs, and which."""
+
+    images: ImageNames = ()
 
 
 class CacheState(StrEnum):
@@ -75,6 +82,7 @@ _ONE_STORAGE = Rule(
 _CASES = (
     "size(self.fileSizes) * size(self.concurrency) * size(self.cacheState) * size(self.tls)"
     " * size(self.servers.nodeClasses) * self.servers.nodesPerClass * size(self.clients.nodeClasses)"
+    f" * {levels('self.servers.images')}"
 )
 _BOUNDED_MATRIX = Rule(
     f"{_CASES} <= {MAXIMUM_CASES}",
@@ -95,6 +103,7 @@ _DEFAULT_STORAGE = Storage(empty_dir=EmptyDir())
 class FileTransferSpec(ServiceSpec):
     """Files of these sizes, served by nginx on each server class, downloaded on each client class."""
 
+    servers: FileServers = Field(description="Where nginx runs, and which.")
     file_sizes: tuple[Size, ...] = Field(
         min_length=1,
         max_length=32,

@@ -23,6 +23,7 @@ class Dimension(StrEnum):
 
     NODE_CLASS = "nodeClass"
     BROKER = "broker"
+    IMAGE = "image"
     CODEC = "codec"
     COMPRESSION = "compression"
     ENCRYPTION = "encryption"

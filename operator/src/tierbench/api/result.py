@@ -62,6 +62,11 @@ class ServiceFacts(Model):
 
     name: str = Field(max_length=63, description="What the benchmark calls it.")
     image: str = Field(default="", max_length=255, description="Its image; empty if tierbench does not choose it.")
+    image_id: str = Field(
+        default="",
+        max_length=512,
+        description="What this image was, by its digest, as the node's runtime tells it; empty where it does not.",
+    )
     settings: dict[str, Annotated[str, Field(max_length=63)]] = Field(
         default_factory=dict,
         json_schema_extra={"maxProperties": 32},
@@ -301,6 +306,7 @@ class BenchmarkResult(Resource):
             Column("Retries", ".status.counts.retries", "integer"),
             Column("Valid", ".status.display.valid"),
             Column("Node", ".spec.server.node", priority=1),
+            Column("Client-Node", ".spec.client.node", priority=1),
             Column("Age", ".metadata.creationTimestamp", "date"),
         ),
         description="BenchmarkResult is what one case of one run measured: every trial, and what they say together.",

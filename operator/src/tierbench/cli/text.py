@@ -12,6 +12,7 @@ from tierbench.advice.alternatives import compared, compared_factor
 from tierbench.advice.costs import LOADS, costs_of_run, sentences
 from tierbench.advice.estimate import estimate, quantities
 from tierbench.advice.matrix import RunResults, Table
+from tierbench.advice.together import said_at_once
 from tierbench.advice.words import Standing, retries, said_of, standings, verdict
 from tierbench.report.notes import case_notes, cautions, networks
 from tierbench.results.computers import in_words as node_in_words
@@ -49,6 +50,7 @@ def show_run(run: RunResults) -> Iterator[RenderableType]:
             yield Text()
             yield from _bars(table, rate)
         yield Text()
+    yield from map(Text, said_at_once(run))
     yield from _costs(run)
     yield from _notes(run)
 

@@ -10,6 +10,7 @@ from tierbench.results import histogram
 
 FACTORS: Final = (
     "broker",
+    "image",
     "payloadSize",
     "content",
     "delivery",

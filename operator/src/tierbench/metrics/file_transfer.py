@@ -9,7 +9,7 @@ from tierbench.api.result import BenchmarkResult, ResultTrial
 from tierbench.metrics.family import Family, Samples, gauge, label_text
 from tierbench.results.validity.file_transfer import io_bound
 
-FACTORS: Final = ("fileSize", "concurrency", "cacheState", "tls")
+FACTORS: Final = ("fileSize", "concurrency", "cacheState", "tls", "image")
 CONDITIONS: Final = ("access", "storage", "readTimeoutMilliseconds", "attempts", "waitMilliseconds", "verifyDigest")
 
 _PREFIX: Final = "tierbench_file_transfer"

@@ -6,7 +6,7 @@ from tierbench.api.result import BenchmarkResult
 from tierbench.metrics.family import Family, Samples, gauge, label_text
 from tierbench.results import histogram
 
-FACTORS: Final = ("protocol", "direction", "streams", "congestionControl")
+FACTORS: Final = ("protocol", "direction", "streams", "together", "congestionControl")
 CONDITIONS: Final = (
     "access",
     "durationSeconds",

@@ -16,6 +16,7 @@ from tierbench.advice.alternatives import compared
 from tierbench.advice.estimate import estimate, quantities, smaller_is_better
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.matrix import CLIENT, RunResults, Table
+from tierbench.advice.together import said_at_once
 from tierbench.advice.words import (
     Standing,
     Stretch,
@@ -215,6 +216,11 @@ class Article:
     def costs(self) -> tuple[CostTable, ...]:
         """What each factor costs."""
         return cost_tables(self.run, f"b{self.number}costs")
+
+    @property
+    def at_once(self) -> tuple[str, ...]:
+        """What clients have at once of what each has alone."""
+        return said_at_once(self.run)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:

@@ -18,6 +18,8 @@ USUAL: Final = {
     "compression": "None",
     "pairs": "1",
     "streams": "1",
+    "together": "Alone",
+    "image": "default",
     "codec": "None",
     "partitions": "1",
     "lingerMilliseconds": "0",
@@ -26,6 +28,7 @@ USUAL: Final = {
 """What a factor is set to if nothing is said of it."""
 _NAMES: Final = frozenset({"nodeClass", "clientClass", "accessNetwork", "broker", "client"})
 """Factors whose levels are names, though one may look like a number, as 5G does."""
+_PHRASES: Final = {("together", "Alone"): "alone", ("together", "AllAtOnce"): "all at once"}
 _SIZES: Final = ("fileSize", "payloadSize")
 _WORDS: Final = {
     "concurrency": "x{}",
@@ -34,6 +37,7 @@ _WORDS: Final = {
     "partitions": "{} partitions",
     "lingerMilliseconds": "linger {} ms",
     "batchSize": "batches of {}",
+    "image": "image {}",
 }
 
 
@@ -80,7 +84,9 @@ def is_share(levels: Iterable[str]) -> bool:
 
 
 def level_in_words(factor: str, level: str) -> str:
-    """A level as a sentence names it: 512 MB, concurrency 4, cache state Warm."""
+    """A level as a sentence names it: 512 MB, concurrency 4, cache state Warm, all at once."""
+    if (factor, level) in _PHRASES:
+        return _PHRASES[factor, level]
     shown = show_level(factor, level)
     name = words(factor)
     if is_size(factor) or shown.lower().startswith(name.lower()):
