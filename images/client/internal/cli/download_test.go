@@ -121,6 +121,7 @@ func TestWrongArgumentsAreAReasonThatSaysWhatToWrite(t *testing.T) {
 		"--cache-state=Cold":            "--agent",
 		"--tls=TLSv1.3":                 "https",
 		"--wait-milliseconds=-1":        "negative",
+		"--wait-maximum-milliseconds=1": "as long as --wait-milliseconds",
 		"--trial-seconds=-1":            "negative",
 		"--agent=http://127.0.0.1:8090": "--agent-token-file",
 		"--read-timeout-milliseconds=x": "--help",

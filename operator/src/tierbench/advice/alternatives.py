@@ -98,12 +98,15 @@ def label(settings: Settings) -> str:
 
 
 def compared(run: RunResults) -> RunResults:
-    """The run as what it compares: with one server class, the first setting of words that varies."""
-    if len(run.classes) != 1:
-        return run
+    """The run as what it compares."""
+    return replace(run, results=choice_of(run).told_apart(run.results))
+
+
+def choice_of(run: RunResults) -> Choice:
+    """What a run compares: its server classes; with one, the first setting of words that varies."""
     varying = (name for name in Dimension if _is_varied_setting(run.factors.get(name, ())))
-    found = next(varying, Dimension.NODE_CLASS)
-    return replace(run, results=Choice((found,), run.results).told_apart(run.results))
+    found = next(varying, Dimension.NODE_CLASS) if len(run.classes) == 1 else Dimension.NODE_CLASS
+    return Choice((found,), run.results)
 
 
 def _is_varied_setting(levels: Sequence[str]) -> bool:

@@ -9,6 +9,7 @@ from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhas
 from tierbench.results.censoring import censored
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import is_size, number_of_level
+from tierbench.results.published import is_mean
 
 CLIENT: Final = "client"
 
@@ -28,6 +29,11 @@ class Cell:
     def retries(self) -> int:
         """Of all counted trials."""
         return sum(result.status.counts.retries for result in self.results)
+
+    @property
+    def tells_retries(self) -> bool:
+        """Whether it is known how often something was tried again."""
+        return any(result.status.counts.retries or not is_mean(result) for result in self.results)
 
     @property
     def lost(self) -> int | None:
@@ -82,7 +88,7 @@ class Matrix:
         for result in self.results:
             for factor, level in circumstances(result).items():
                 found.setdefault(factor, {})[level] = None
-        return {factor: _ascending(tuple(levels)) for factor, levels in found.items()}
+        return {factor: ascending(tuple(levels)) for factor, levels in found.items()}
 
     @cached_property
     def fixed(self) -> Mapping[str, str]:
@@ -152,7 +158,8 @@ def _weight(name: str, levels: Sequence[str]) -> tuple[bool, bool, int, bool]:
     return len(levels) > 1, numbers, len(levels), is_size(name)
 
 
-def _ascending(levels: tuple[str, ...]) -> tuple[str, ...]:
+def ascending(levels: tuple[str, ...]) -> tuple[str, ...]:
+    """Levels in the order of their numbers, if all are numbers."""
     numbers = [number_of_level(level) for level in levels]
     known = [number for number in numbers if number is not None]
     return tuple(level for _, level in sorted(zip(known, levels, strict=True))) if len(known) == len(levels) else levels

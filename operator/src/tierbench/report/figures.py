@@ -161,6 +161,8 @@ def _axis(table: Table) -> str:
 
 
 def _estimate_words(quantity: str, found: Estimate) -> str:
+    if not found.count:
+        return f"{show(quantity, found.mean)} (a mean alone)"
     if found.low is None or found.high is None:
         return f"{show(quantity, found.mean)} ({found.count} trial{'s' * (found.count != 1)}, no interval)"
     return show_interval(quantity, found.mean, found.low, found.high)

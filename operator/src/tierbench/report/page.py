@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tierbench.advice.alternatives import compared
+from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
 from tierbench.advice.estimate import estimate, quantities, smaller_is_better
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.matrix import CLIENT, RunResults, Table
@@ -29,7 +30,9 @@ from tierbench.advice.words import (
     where,
 )
 from tierbench.api.benchmark_kinds import BENCHMARKS
+from tierbench.api.result import BenchmarkResult
 from tierbench.report import distributions
+from tierbench.report.beside import beside_figures
 from tierbench.report.distributions import distribution_figures
 from tierbench.report.evidence import EVIDENCE
 from tierbench.report.figures import Figure, evidence_figures, measured_figure, retries_figure, slowness_figure
@@ -68,6 +71,7 @@ class Section:
     standings: tuple[Standing, ...]
     open: bool
     full: bool
+    beside: Beside | None
 
     @property
     def heading(self) -> str:
@@ -152,6 +156,16 @@ class Section:
         return tuple(figure for figure in found if figure is not None)
 
     @cached_property
+    def published(self) -> tuple[Figure, ...]:
+        """What is published of these cases, beside what was measured."""
+        return beside_figures(self.name, self.beside)
+
+    @property
+    def published_names(self) -> str:
+        """The benchmarks that these numbers are of."""
+        return "" if self.beside is None else joined(self.beside.names)
+
+    @cached_property
     def distributions(self) -> tuple[Figure, ...]:
         """How single round trips or downloads are spread."""
         return distribution_figures(self.name, self.table, distributions.MAIN)
@@ -175,12 +189,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Article:
-    """One run of one benchmark, as the page shows it. `spec` is the benchmark's, if it is at hand."""
+    """One run of one benchmark, as the page shows it. `spec` is the benchmark's, if it is at hand; `published` is what
+    stands beside it."""
 
     run: RunResults
     number: int
     spec: Mapping[str, Any] | None
     traces: Traces
+    published: Sequence[BenchmarkResult]
 
     @property
     def question(self) -> str:
@@ -214,6 +230,7 @@ class Article:
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """A section a table."""
+        published = of_kind(self.run, self.published)
         return tuple(
             Section(
                 self._compared,
@@ -223,6 +240,7 @@ class Article:
                 found,
                 open=index < _OPEN_SECTIONS,
                 full=index < _FULL_SECTIONS,
+                beside=beside(self._compared, table, published),
             )
             for index, (table, found) in enumerate(zip(self._compared.tables, self._standings, strict=True))
         )
@@ -235,7 +253,8 @@ class Article:
     @property
     def cautions(self) -> tuple[str, ...]:
         """What to keep in mind."""
-        return cautions(self.run)
+        alone = self.published and not any(section.beside for section in self.sections)
+        return (*cautions(self.run), nothing_beside(self._compared)) if alone else cautions(self.run)
 
     @property
     def case_notes(self) -> tuple[CaseNote, ...]:
@@ -327,9 +346,10 @@ def render(
     specs: Mapping[tuple[str, str, str], Mapping[str, Any]],
     traces: Traces | None = None,
     files: Sequence[str] = (),
+    published: Sequence[BenchmarkResult] = (),
 ) -> str:
     """The page of these runs. `specs` holds benchmarks' specs by kind, namespace and name, as far as they are known;
-    `files` are what they were read from, none for a cluster."""
+    `files` are what they were read from, none for a cluster; `published` stands beside them, in no verdict."""
     environment = Environment(
         loader=PackageLoader("tierbench.report"),
         autoescape=True,
@@ -339,7 +359,9 @@ def render(
     )
     environment.globals["marker"] = marker
     articles = [
-        Article(run, number, specs.get((run.benchmark.kind, run.namespace, run.benchmark.name)), traces or {})
+        Article(
+            run, number, specs.get((run.benchmark.kind, run.namespace, run.benchmark.name)), traces or {}, published
+        )
         for number, run in enumerate(runs, start=1)
     ]
     return environment.get_template("report.html.j2").render(

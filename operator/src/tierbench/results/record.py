@@ -48,7 +48,7 @@ def record(spec: ResultSpec, status: ResultStatus, lines: Iterable[TrialLine], a
     if len(trials) == len(status.trials):
         return status
     trials.sort(key=lambda trial: (not trial.warmup, trial.trial))
-    return _summarize(spec, status.model_copy(update={"trials": tuple(trials), "distributions": distributions}))
+    return summarize(spec, status.model_copy(update={"trials": tuple(trials), "distributions": distributions}))
 
 
 def _key(trial: TrialFields) -> tuple[bool, int]:
@@ -75,7 +75,8 @@ def _good(trials: Iterable[ResultTrial]) -> list[ResultTrial]:
     return [trial for trial in _counted(trials) if trial.outcome is Outcome.COMPLETED]
 
 
-def _summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
+def summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
+    """What the trials say together."""
     good, main = _good(status.trials), main_quantity(spec.benchmark.kind)
     staying = kept(good, spec.trim, main)
     statistics, untrimmed = _statistics(staying), {}
@@ -88,7 +89,7 @@ def _summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
     status = status.model_copy(
         update={"counts": _counts(spec, status.trials), "statistics": statistics, "untrimmed": untrimmed}
     )
-    return status.model_copy(update={"display": _display(spec, status, "")})
+    return status.model_copy(update={"display": display(spec, status, "")})
 
 
 def _statistics(trials: Sequence[ResultTrial]) -> dict[str, Statistic]:
@@ -105,7 +106,7 @@ def _counts(spec: ResultSpec, trials: Sequence[ResultTrial]) -> Counts:
     return Counts(
         completed=len(_good(trials)),
         failed=len(counted) - len(_good(trials)),
-        retries=sum(one.retries for one in transfers) + sum(one.retried for one in exchanges),
+        retries=round(sum(quantities(counted).get("retries", ()))),
         retry_causes={cause: number for cause, number in sorted(causes.items()) if number},
         errors=sum(one.errors for one in transfers) + sum(one.errors for one in exchanges),
         messages=_messages(exchanges) if exchanges else None,
@@ -123,7 +124,8 @@ def _messages(exchanges: Sequence[Exchange]) -> MessageCounts:
     return MessageCounts(**{name: sum(getattr(one, name) for one in exchanges) for name in names})
 
 
-def _display(spec: ResultSpec, status: ResultStatus, valid: str) -> Display:
+def display(spec: ResultSpec, status: ResultStatus, valid: str) -> Display:
+    """The numbers as `kubectl get` shows them."""
     kind, statistics = spec.benchmark.kind, status.statistics
     time, rate = statistics.get(time_quantity(kind)), statistics.get(rate_quantity(kind))
     return Display(
@@ -158,7 +160,7 @@ def conclude(
     if not good:
         reason, message = _usual_failure(counted)
         return fail(spec, status, now, reason, message).model_copy(update={"engine": engine})
-    status = _summarize(spec, status)
+    status = summarize(spec, status)
     notes = invalid(spec, counted, good, status.statistics.get(main_quantity(spec.benchmark.kind)), why)
     left = len(due(spec, status))
     return status.model_copy(
@@ -170,7 +172,7 @@ def conclude(
             "invalid": notes,
             "facts": facts(spec, good, status.counts.interruptions),
             "engine": engine,
-            "display": _display(spec, status, notes[0].reason if notes else "Yes"),
+            "display": display(spec, status, notes[0].reason if notes else "Yes"),
         }
     )
 
@@ -186,7 +188,7 @@ def _usual_failure(counted: Sequence[ResultTrial]) -> tuple[str, str]:
 
 def fail(spec: ResultSpec, status: ResultStatus, now: datetime, reason: str, message: str) -> ResultStatus:
     """The case has ended without a good trial. Trials that failed are kept."""
-    status = _summarize(spec, status)
+    status = summarize(spec, status)
     return status.model_copy(
         update={
             "phase": ResultPhase.FAILED,
@@ -194,6 +196,6 @@ def fail(spec: ResultSpec, status: ResultStatus, now: datetime, reason: str, mes
             "message": message[:1024],
             "completion_time": format_time(now),
             "facts": facts(spec, _good(status.trials), status.counts.interruptions),
-            "display": _display(spec, status, reason),
+            "display": display(spec, status, reason),
         }
     )
