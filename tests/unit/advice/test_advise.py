@@ -92,7 +92,8 @@ def test_the_answer_is_in_words_and_numbers() -> None:
         "on the nodes measured). It holds for the classes unless their nodes differ by more than about 5 %. It is the "
         "best class with a probability of 91 %; the expected loss of choosing it is 2 %, if nodes differ as they "
         "usually do. On the nodes measured, cloud is ahead at 1 MiB, by 47 %; jetson is ahead from 512 MiB to 2 GiB, "
-        "by 12–14 %; cloud is ahead from 3 GiB on, by 14–16 %. Retries happened only on jetson, from 3 GiB on (38 in all)."
+        "by 12–14 %; cloud is ahead from 3 GiB on, by 14–16 %. Retries happened only on jetson, from 3 GiB on (38 in "
+        "all)."
     )
     assert (status.tipping_point, status.expected_loss) == ("5 %", "2 %")
     assert status.estimand == "ratio of means of transfer time for 512 MiB and 2 GiB, between the nodes measured"

@@ -99,7 +99,8 @@ def label(settings: Settings) -> str:
 
 def compared(run: RunResults) -> RunResults:
     """The run as what it compares."""
-    return replace(run, results=choice_of(run).told_apart(run.results))
+    choice = choice_of(run)
+    return run if choice.of_classes else replace(run, results=choice.told_apart(run.results))
 
 
 def choice_of(run: RunResults) -> Choice:

@@ -37,7 +37,7 @@ class Retry(Model):
 
 _GROWING_WAIT: Final = Rule(
     "!has(self.waitMaximumMilliseconds) || self.waitMaximumMilliseconds >= self.waitMilliseconds",
-    "waitMaximumMilliseconds is less than waitMilliseconds, the first pause: make it as long or longer, or leave it out",
+    "waitMaximumMilliseconds is less than waitMilliseconds, the first pause: make it longer, or leave it out",
 )
 
 HOST_STORAGE: Final = "/var/lib/tierbench"
