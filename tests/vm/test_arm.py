@@ -79,7 +79,8 @@ def test_file_transfers(kubectl: Kubectl, role: str) -> None:
             transfer = trial["transfer"]
             assert transfer["bytes"] == size
             assert transfer["digestVerified"] is True
-            assert 0 < transfer["connectNanoseconds"] < transfer["firstByteNanoseconds"] < trial["durationNanoseconds"]
+            assert 0 < transfer["connectNanoseconds"] < trial["durationNanoseconds"]
+            assert 0 < transfer["firstByteNanoseconds"] < trial["durationNanoseconds"]
             assert (transfer.get("tlsNanoseconds", 0) > 0) == tls
     assert_nothing_left(running)
 
@@ -89,7 +90,10 @@ def test_file_transfers(kubectl: Kubectl, role: str) -> None:
 def test_brokers(kubectl: Kubectl, role: str, engine: str) -> None:
     places = _places(role)
     places["clients"] = {**places["clients"], "engine": engine}
-    kubectl.apply(broker(tls=["None", "TLSv1.3"], compression=["Gzip"], encryption=["AES128GCM"], **places))
+    pace = {"messagesPerSecond": 25}  # long enough for the ticks of the node's processors
+    kubectl.apply(
+        broker(tls=["None", "TLSv1.3"], compression=["Gzip"], encryption=["AES128GCM"], pacing=pace, **places)
+    )
     running = Running(kubectl, "brokers", "brokerbenchmark")
     running.wait_for_phase("Complete", seconds=SECONDS)
     assert len(running.results) == 2
