@@ -12,6 +12,7 @@ from tests.unit.results.broker import line, spec
 from tests.unit.results.broker import measured as exchanged
 from tests.unit.results.preflights import carrying, node_network
 from tierbench.advice.advise import advise
+from tierbench.advice.derived import derived
 from tierbench.advice.estimate import estimate
 from tierbench.advice.matrix import Cell
 from tierbench.api.placement_advice import PlacementAdviceSpec
@@ -135,13 +136,17 @@ def rival(deviation: str) -> list[BenchmarkResult]:
 
 def test_a_mean_alone_never_decides_and_one_with_its_spread_does() -> None:
     assert decided(*rival("")) == decided()
+    status = advise(PlacementAdviceSpec(client_class="user"), rival(""), NOW)
+    assert "jetson: Published means without their number of trials and deviation decide nothing" in status.answer
     assert decided(*rival("1000000"))[0] == "jetson"
 
 
-def test_a_mean_says_nothing_of_percentiles_and_retries() -> None:
-    asked = {"clientClass": "user", "objective": {"type": "Percentile", "percentile": "P99"}}
-    status = advise(PlacementAdviceSpec.model_validate(asked), read(mean("1Gi", "", "11", "", "10", "0.04")), NOW)
-    assert [item.value for item in status.ranking] == [None]
+@pytest.mark.parametrize("quantity", ["durationP99Nanoseconds", RETRIES])
+def test_a_mean_says_nothing_of_percentiles_and_retries(quantity: str) -> None:
+    (found,) = read(mean("1Gi", "", "11", "", "10", "0.04"))
+    assert derived(found, quantity) is None
+    (trial,) = read(mean("1Gi", "1", "11", "0", "", ""))
+    assert derived(trial, quantity) is not None
 
 
 def test_a_trial_that_failed_is_counted_and_in_no_mean() -> None:
