@@ -228,6 +228,7 @@ ROWS = (
     Row(FILES, SIZES, [2**44 + 1], "spec.fileSizes[]", "is more than 16Ti"),
     Row(FILES, SIZES, ["1Ki", 1024], SIZES, "has the same size twice (1Ki and 1024 are the same): name each size once"),
     Row(FILES, SIZES, ["1M", "1000k"], SIZES, "has the same size twice"),
+    Row(FILES, "spec.retry", {"waitMaximumMilliseconds": 999}, "spec.retry", "waitMaximumMilliseconds is less"),
     *policy_rows(FILES),
     *policy_rows(BROKERS),
     *policy_rows(NETWORKS),

@@ -17,7 +17,9 @@ from tierbench.workloads.plan import plan
 
 TEXT = (Path(__file__).parents[3] / "docs/concepts/metrics.md").read_text()
 TLS = ["None", "TLSv1.3"]
-BROKERS = [{"name": "mosquitto", "mosquitto": {}}, {"name": "kafka", "kafka": {}}]
+VERSIONS = {"images": ["default", "2.0"]}
+WITH_IMAGES = {"nodeClasses": ["cloud"], **VERSIONS}
+BROKERS = [{"name": "mosquitto", "mosquitto": VERSIONS}, {"name": "kafka", "kafka": VERSIONS}]
 KAFKA = {"codecs": ["Lz4"], "partitions": [1], "lingerMilliseconds": [5], "batchSizes": ["1Mi"]}
 BROKER: dict[str, Any] = {
     "brokers": BROKERS,
@@ -31,14 +33,20 @@ BROKER: dict[str, Any] = {
 OWN = [{"name": "own", "configMapRef": {"name": "own"}}]
 EVERYTHING: dict[str, list[Benchmark]] = {
     "FileTransferBenchmark": [
-        benchmark(fileSizes=["1Mi"], concurrency=[1], cacheState=["Cold"], tls=TLS),
+        benchmark(fileSizes=["1Mi"], concurrency=[1], cacheState=["Cold"], tls=TLS, servers=WITH_IMAGES),
     ],
     "BrokerBenchmark": [
         broker_benchmark(**BROKER, payload={"sizes": ["1Ki"], "contents": ["Random"]}),
         broker_benchmark(**BROKER, payload={"messages": OWN}, pacing={"messagesPerSecond": 10}),
     ],
     "NetworkBenchmark": [
-        network_benchmark(protocols=["TCP"], directions=["Both"], streams=[1], tcp={"congestionControl": ["cubic"]}),
+        network_benchmark(
+            protocols=["TCP"],
+            directions=["Both"],
+            streams=[1],
+            tcp={"congestionControl": ["cubic"]},
+            clients={"nodeClasses": ["user"], "together": ["Alone"]},
+        ),
     ],
 }
 

@@ -124,6 +124,13 @@ def test_where_tls_is_compared_every_level_copies(tls: list[str], copies: bool) 
     assert ("--copy" in arguments) == copies
 
 
+@pytest.mark.parametrize(("retry", "given"), [({}, False), ({"waitMaximumMilliseconds": 10000}, True)])
+def test_the_client_is_told_of_waits_that_grow(retry: dict[str, int], given: bool) -> None:
+    arguments = job(workload(retry=retry))["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert ("--wait-maximum-milliseconds=10000" in arguments) == given
+    assert "--wait-milliseconds=1000" in arguments
+
+
 def test_a_trial_that_never_ends_leaves_time_for_those_that_follow() -> None:
     made = workload(warmup=1, timeouts={"trialSeconds": 70})
     arguments = job(made)["spec"]["template"]["spec"]["containers"][0]["args"]

@@ -115,10 +115,13 @@ def label(settings: Settings) -> str:
 
 def compared(run: RunResults) -> RunResults:
     """The run as what it compares."""
-    factor = compared_factor(run)
-    if factor == Dimension.NODE_CLASS:
-        return run
-    return replace(run, results=Choice((factor,), run.results).told_apart(run.results))
+    choice = choice_of(run)
+    return run if choice.of_classes else replace(run, results=choice.told_apart(run.results))
+
+
+def choice_of(run: RunResults) -> Choice:
+    """What a run compares, as a choice."""
+    return Choice((compared_factor(run),), run.results)
 
 
 def compared_factor(run: RunResults) -> str:

@@ -9,6 +9,7 @@ from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhas
 from tierbench.results.censoring import censored
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import are_numbers, is_size, number_of_level
+from tierbench.results.published import is_mean
 
 CLIENT: Final = "client"
 CURVE: Final = 3
@@ -30,6 +31,11 @@ class Cell:
     def retries(self) -> int:
         """Of all counted trials."""
         return sum(result.status.counts.retries for result in self.results)
+
+    @property
+    def tells_retries(self) -> bool:
+        """Whether it is known how often something was tried again."""
+        return any(result.status.counts.retries or not is_mean(result) for result in self.results)
 
     @property
     def lost(self) -> int | None:

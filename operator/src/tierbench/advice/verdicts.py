@@ -17,6 +17,7 @@ from tierbench.advice.selection import Selection
 from tierbench.advice.words import joined
 from tierbench.advice.workload import Item, Levels, Measured, asked, sort_results
 from tierbench.api.placement_advice import PlacementAdviceSpec, Ranked, Verdict
+from tierbench.results.published import is_mean_alone
 from tierbench.results.units import percent, title
 
 HARMLESS: Final = frozenset({"SpreadTooWide", "TrialsFailed", "TrialsMissing", "ServerNotObserved"})
@@ -89,6 +90,8 @@ class Inquiry:
             )
         if name not in self.known:
             message = "So few good trials a level give no interval for this: repeat more often."
+            if any(map(is_mean_alone, self.measured.used(name))):
+                message = "Published means without their number of trials and deviation decide nothing: measure it."
             return Judgement(Verdict.NO_DATA, "TooFewTrials", message)
         if sure:
             return Judgement(Verdict.NO_DATA, "NotMeasured", sure[0].message)

@@ -206,7 +206,9 @@ def verdict(standing: Standing, quantity: str) -> str:
 
 def retries(table: Table) -> str:
     """Where something had to be tried again, and whether messages were lost, in a sentence each."""
-    measured = [name for name in table.columns if any(table.cell(row, name).measured for row in table.rows)]
+    measured = [name for name in table.columns if any(table.cell(row, name).tells_retries for row in table.rows)]
+    if not measured:
+        return "Of retries nothing is known."
     hit = {name: [row for row in table.rows if table.cell(row, name).retries] for name in measured}
     concerned = [name for name in measured if hit[name]]
     if not concerned:

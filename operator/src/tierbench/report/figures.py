@@ -228,6 +228,8 @@ def heading(text: str, panel: Panel) -> str:
 
 def estimate_words(quantity: str, found: Estimate) -> str:
     """An estimate as a table of numbers has it."""
+    if not found.count:
+        return f"{show(quantity, found.mean)} (a mean alone)"
     if found.low is None or found.high is None:
         return f"{show(quantity, found.mean)} ({found.count} trial{'s' * (found.count != 1)}, no interval)"
     return show_interval(quantity, found.mean, found.low, found.high)

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tierbench.advice.alternatives import compared
+from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
 from tierbench.advice.estimate import estimate, quantities, smaller_is_better
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.matrix import CLIENT, RunResults, Table
@@ -30,6 +31,8 @@ from tierbench.advice.words import (
     where,
 )
 from tierbench.api.benchmark_kinds import BENCHMARKS
+from tierbench.api.result import BenchmarkResult
+from tierbench.report.beside import beside_figures
 from tierbench.report.costs import CostTable, cost_tables
 from tierbench.report.figures import Figure, evidence_figures, retries_figure, slowness_figure
 from tierbench.report.layout import Panel, panel_of
@@ -67,6 +70,7 @@ class Section:
     standings: tuple[Standing, ...]
     open: bool
     full: bool
+    beside: Beside | None
 
     @property
     def heading(self) -> str:
@@ -144,6 +148,16 @@ class Section:
         return tuple(figure for figure in found if figure is not None)
 
     @cached_property
+    def published(self) -> tuple[Figure, ...]:
+        """What is published of these cases, beside what was measured."""
+        return beside_figures(self.name, self.beside)
+
+    @property
+    def published_names(self) -> str:
+        """The benchmarks that these numbers are of."""
+        return "" if self.beside is None else joined(self.beside.names)
+
+    @cached_property
     def evidence(self) -> tuple[Figure, ...]:
         """What the agent beside the server saw."""
         return evidence_figures(f"{self.name}-evidence", self._panel) if self.full else ()
@@ -155,12 +169,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Article:
-    """One run of one benchmark, as the page shows it. `spec` is the benchmark's, if it is at hand."""
+    """One run of one benchmark, as the page shows it. `spec` is the benchmark's, if it is at hand; `published` is what
+    stands beside it."""
 
     run: RunResults
     number: int
     spec: Mapping[str, Any] | None
     traces: Traces
+    published: Sequence[BenchmarkResult]
 
     @property
     def question(self) -> str:
@@ -199,6 +215,7 @@ class Article:
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """A section a table."""
+        published = of_kind(self.run, self.published)
         return tuple(
             Section(
                 self._compared,
@@ -208,6 +225,7 @@ class Article:
                 found,
                 open=index < _OPEN_SECTIONS,
                 full=index < _FULL_SECTIONS,
+                beside=beside(self._compared, table, published),
             )
             for index, (table, found) in enumerate(zip(self._compared.tables, self._standings, strict=True))
         )
@@ -230,7 +248,8 @@ class Article:
     @property
     def cautions(self) -> tuple[str, ...]:
         """What to keep in mind."""
-        return cautions(self.run)
+        alone = self.published and not any(section.beside for section in self.sections)
+        return (*cautions(self.run), nothing_beside(self._compared)) if alone else cautions(self.run)
 
     @property
     def case_notes(self) -> tuple[CaseNote, ...]:
@@ -322,9 +341,10 @@ def render(
     specs: Mapping[tuple[str, str, str], Mapping[str, Any]],
     traces: Traces | None = None,
     files: Sequence[str] = (),
+    published: Sequence[BenchmarkResult] = (),
 ) -> str:
     """The page of these runs. `specs` holds benchmarks' specs by kind, namespace and name, as far as they are known;
-    `files` are what they were read from, none for a cluster."""
+    `files` are what they were read from, none for a cluster; `published` stands beside them, in no verdict."""
     environment = Environment(
         loader=PackageLoader("tierbench.report"),
         autoescape=True,
@@ -333,7 +353,9 @@ def render(
         lstrip_blocks=True,
     )
     articles = [
-        Article(run, number, specs.get((run.benchmark.kind, run.namespace, run.benchmark.name)), traces or {})
+        Article(
+            run, number, specs.get((run.benchmark.kind, run.namespace, run.benchmark.name)), traces or {}, published
+        )
         for number, run in enumerate(runs, start=1)
     ]
     return environment.get_template("report.html.j2").render(

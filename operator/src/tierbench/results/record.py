@@ -52,7 +52,7 @@ def record(spec: ResultSpec, status: ResultStatus, lines: Iterable[TrialLine], a
         return status
     trials.sort(key=lambda trial: (not trial.warmup, trial.trial))
     added = {"trials": tuple(trials), "distributions": distributions, "pair_shares": pairs}
-    return _summarize(spec, status.model_copy(update=added))
+    return summarize(spec, status.model_copy(update=added))
 
 
 def _key(trial: TrialFields) -> tuple[bool, int]:
@@ -88,7 +88,8 @@ def _good(trials: Iterable[ResultTrial]) -> list[ResultTrial]:
     return [trial for trial in _counted(trials) if trial.outcome is Outcome.COMPLETED]
 
 
-def _summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
+def summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
+    """What the trials say together."""
     good, main = _good(status.trials), main_quantity(spec.benchmark.kind)
     staying = kept(good, spec.trim, main)
     statistics, untrimmed = _statistics(staying), {}
@@ -101,7 +102,7 @@ def _summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
     status = status.model_copy(
         update={"counts": _counts(spec, status.trials), "statistics": statistics, "untrimmed": untrimmed}
     )
-    return status.model_copy(update={"display": _display(spec, status, "")})
+    return status.model_copy(update={"display": display(spec, status, "")})
 
 
 def _statistics(trials: Sequence[ResultTrial]) -> dict[str, Statistic]:
@@ -118,7 +119,7 @@ def _counts(spec: ResultSpec, trials: Sequence[ResultTrial]) -> Counts:
     return Counts(
         completed=len(_good(trials)),
         failed=len(counted) - len(_good(trials)),
-        retries=sum(one.retries for one in transfers) + sum(one.retried for one in exchanges),
+        retries=round(sum(quantities(counted).get("retries", ()))),
         retry_causes={cause: number for cause, number in sorted(causes.items()) if number},
         errors=sum(one.errors for one in transfers) + sum(one.errors for one in exchanges),
         messages=_messages(exchanges) if exchanges else None,
@@ -136,7 +137,8 @@ def _messages(exchanges: Sequence[Exchange]) -> MessageCounts:
     return MessageCounts(**{name: sum(getattr(one, name) for one in exchanges) for name in names})
 
 
-def _display(spec: ResultSpec, status: ResultStatus, valid: str) -> Display:
+def display(spec: ResultSpec, status: ResultStatus, valid: str) -> Display:
+    """The numbers as `kubectl get` shows them."""
     kind, statistics = spec.benchmark.kind, status.statistics
     time, rate = statistics.get(time_quantity(kind)), statistics.get(rate_quantity(kind))
     return Display(
@@ -171,7 +173,7 @@ def conclude(
     if not good:
         reason, message = _usual_failure(counted)
         return fail(spec, status, now, reason, message).model_copy(update={"engine": engine})
-    status = _summarize(spec, status)
+    status = summarize(spec, status)
     notes = invalid(spec, counted, good, status.statistics.get(main_quantity(spec.benchmark.kind)), why)
     left = len(due(spec, status))
     return status.model_copy(
@@ -183,7 +185,7 @@ def conclude(
             "invalid": notes,
             "facts": facts(spec, good, status.counts.interruptions),
             "engine": engine,
-            "display": _display(spec, status, notes[0].reason if notes else "Yes"),
+            "display": display(spec, status, notes[0].reason if notes else "Yes"),
         }
     )
 
@@ -199,7 +201,7 @@ def _usual_failure(counted: Sequence[ResultTrial]) -> tuple[str, str]:
 
 def fail(spec: ResultSpec, status: ResultStatus, now: datetime, reason: str, message: str) -> ResultStatus:
     """The case has ended without a good trial. Trials that failed are kept."""
-    status = _summarize(spec, status)
+    status = summarize(spec, status)
     return status.model_copy(
         update={
             "phase": ResultPhase.FAILED,
@@ -207,6 +209,6 @@ def fail(spec: ResultSpec, status: ResultStatus, now: datetime, reason: str, mes
             "message": message[:1024],
             "completion_time": format_time(now),
             "facts": facts(spec, _good(status.trials), status.counts.interruptions),
-            "display": _display(spec, status, reason),
+            "display": display(spec, status, reason),
         }
     )
