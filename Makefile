@@ -11,11 +11,17 @@ PYTHON := $(VENV)/bin/python
 PACKAGES := operator/src/tierbench images tests tools
 FAULTS := $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka_faults.py test_kafka.py test_strimzi.py)
 CLUSTER_TESTS := $(VENV)/bin/pytest --durations=15
+PAPER ?= brokers compression tls devices files
+EXAMPLES_brokers := broker-comparison access-network
+EXAMPLES_compression := broker-compression
+EXAMPLES_tls := broker-tls
+EXAMPLES_devices := five-devices
+EXAMPLES_files := file-transfer-demo
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
 .PHONY: help check setup generate verify lint test test-here test-unit test-client test-api test-chart test-cluster test-faults \
         test-strimzi test-versions test-debian test-vm test-arm images cluster \
-        cluster-down binaries demo-images demo demo-brokers demo-networks bench calibrate clean
+        cluster-down binaries demo-images demo demo-papers bench calibrate clean
 
 help: ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -131,12 +137,10 @@ demo-images:
 demo: ## Measure file transfers on a real cluster, and see the answer
 	CLUSTER=$(CLUSTER) tools/demo demo examples/file-transfer-demo
 
-demo-brokers: ## Repeat the papers' broker experiments, shortened
-	CLUSTER=$(CLUSTER) tools/demo demo-brokers $(addprefix examples/broker-,throughput compression tls comparison)
+demo-papers: $(PAPER:%=demo-paper-%) ## Repeat the papers, shortened (PAPER=brokers, compression, tls, devices or files: one)
 
-demo-networks: ## Repeat the papers' network experiments, shortened
-	CLUSTER=$(CLUSTER) tools/demo demo-networks/five-devices examples/five-devices
-	CLUSTER=$(CLUSTER) tools/demo demo-networks/access-network examples/access-network
+demo-paper-%:
+	CLUSTER=$(CLUSTER) tools/demo demo-papers/$* $(addprefix examples/,$(EXAMPLES_$*))
 
 bench: cluster images ## Compare with known peers; writes build/bench/results.json
 	$(PYTHON) -m tests.bench

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -10,9 +10,12 @@ from typing import Any, Final
 import yaml
 
 CHART: Final = Path(__file__).parents[1] / "charts" / "tierbench"
+BY: Final = "by"
 ALERTS: Final = CHART / "alerts.yaml"
-_VARIABLE: Final = re.compile(r"\$(\w+)")
+_VARIABLE: Final = re.compile(r"\$(?:\{(\w+):(\w+)\}|(\w+))")
 _LABEL_VALUES: Final = re.compile(r"label_values\((.+), (\w+)\)")
+_QUERY_RESULT: Final = re.compile(r"query_result\((.+)\)")
+_QUOTED: Final = "doublequote"
 Json = dict[str, Any]
 
 
@@ -46,9 +49,23 @@ class Dashboard:
         found = {name: _LABEL_VALUES.fullmatch(variable["query"]) for name, variable in self.variables.items()}
         return {name: (match[1], match[2]) for name, match in found.items() if match is not None}
 
-    def shown(self, expression: str, **chosen: str) -> str:
-        """The expression with these variables chosen, and the others as they are when the dashboard opens."""
-        return _VARIABLE.sub(lambda match: chosen.get(match[1]) or self._first(match[1]), expression)
+    @property
+    def varying(self) -> str | None:
+        """The query for the labels in which results differ, if its results can be told apart."""
+        variable = self.variables.get(BY)
+        found = variable and _QUERY_RESULT.fullmatch(variable["query"])
+        return found[1] if found else None
+
+    def shown(self, expression: str, by: Sequence[str] = ("server_class",), **chosen: str) -> str:
+        """The expression with results told apart by these labels, these variables chosen, and the others as they are
+        when the dashboard opens."""
+
+        def value(match: re.Match[str]) -> str:
+            if match[1] == BY:
+                return ",".join(f'"{label}"' if match[2] == _QUOTED else label for label in by)
+            return chosen.get(match[3]) or self._first(match[3])
+
+        return _VARIABLE.sub(value, expression)
 
     def _first(self, name: str) -> str:
         if name == "__rate_interval":
@@ -70,4 +87,4 @@ def alerts() -> list[Json]:
 
 def variables_in(expression: str) -> set[str]:
     """The variables that it needs."""
-    return set(_VARIABLE.findall(expression))
+    return {match[1] or match[3] for match in _VARIABLE.finditer(expression)}

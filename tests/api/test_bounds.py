@@ -71,6 +71,8 @@ BOUNDS: list[tuple[type[Resource], str, Any, str]] = [
     (Files, "spec.retry.attempts", 1001, "should be less than or equal to 1000"),
     (Files, "spec.retry.waitMilliseconds", -1, "should be greater than or equal to 0"),
     (Files, "spec.retry.waitMilliseconds", 600001, "should be less than or equal to 600000"),
+    (Files, "spec.retry.waitMaximumMilliseconds", 0, "should be greater than or equal to 1"),
+    (Files, "spec.retry.waitMaximumMilliseconds", 600001, "should be less than or equal to 600000"),
     (Files, "spec.storage.hostPath.path", "/var/lib/tierbench/" + "p" * 237, "may not be more than 255"),
     (Files, CLAIM, "", "should be at least 1 chars long"),
     (Files, CLAIM, "c" * 254, "may not be more than 253"),

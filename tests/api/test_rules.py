@@ -128,6 +128,11 @@ NO_SECRET = "is not the name of a Secret"
 STRIMZI = "spec.brokers[].kafka.strimzi"
 BROKER_CLAIM, BROKER_COMPUTE = f"{STRIMZI}.persistentVolumeClaim", f"{STRIMZI}.resources"
 OUTSIDE = {"address": "iperf.example.com:5201"}
+NO_IMAGE = "is not the name of an image: write letters and digits with dots or hyphens between them"
+WRONG_IMAGES = ("4", "64Mi", "a b", "-a", "a.", "registry.example/nginx:1", "")
+STRIMZIS_IMAGES = (
+    "kafka.images is for provider: Standalone alone, since Strimzi has images of its own: name the version"
+)
 NO_CPU = "is not an amount of CPU: write cores or thousandths of one"
 
 
@@ -223,6 +228,7 @@ ROWS = (
     Row(FILES, SIZES, [2**44 + 1], "spec.fileSizes[]", "is more than 16Ti"),
     Row(FILES, SIZES, ["1Ki", 1024], SIZES, "has the same size twice (1Ki and 1024 are the same): name each size once"),
     Row(FILES, SIZES, ["1M", "1000k"], SIZES, "has the same size twice"),
+    Row(FILES, "spec.retry", {"waitMaximumMilliseconds": 999}, "spec.retry", "waitMaximumMilliseconds is less"),
     *policy_rows(FILES),
     *policy_rows(BROKERS),
     *policy_rows(NETWORKS),
@@ -235,6 +241,7 @@ ROWS = (
         FILES, "spec.storage", {"emptyDir": {}, "hostPath": {"path": "/var/lib/tierbench"}}, "spec.storage", ONE_STORAGE
     ),
     *(Row(FILES, PATH, path, PATH, BAD_PATH) for path in WRONG_PATHS),
+    *(Row(FILES, "spec.servers.images", [name], "spec.servers.images[]", NO_IMAGE) for name in WRONG_IMAGES),
     Row(FILES, CLAIM, "Fast Disk", CLAIM, NO_CLASS_OF_STORAGE),
     Row(BROKERS, "metadata.name", "n" * 41, "", "metadata.name is longer than 40 characters: choose a shorter one"),
     Row(BROKERS, "metadata.name", "brokers.small", "", "metadata.name has a dot: write a hyphen instead"),
@@ -256,6 +263,8 @@ ROWS = (
     Row(BROKERS, "spec.brokers", kafka(heap="1.5Gi"), HEAP, NO_SIZE),
     Row(BROKERS, "spec.brokers", kafka(heap="17Ti"), HEAP, "is more than 16Ti"),
     Row(BROKERS, "spec.brokers", kafka(heap="64Mi"), "spec.brokers", "kafka.heap must be from 96Mi to 64Gi"),
+    Row(BROKERS, "spec.brokers", kafka(images=["4"]), "spec.brokers[].kafka.images[]", NO_IMAGE),
+    Row(BROKERS, "spec.brokers", kafka(provider="Strimzi", images=["3.9.0"]), "spec.brokers", STRIMZIS_IMAGES),
     *strimzi_rows(),
     Row(BROKERS, BATCH_SIZES, ["1.5Ki"], f"{BATCH_SIZES}[]", NO_SIZE),
     Row(BROKERS, BATCH_SIZES, ["17Ti"], f"{BATCH_SIZES}[]", "is more than 16Ti"),
@@ -288,11 +297,10 @@ ROWS = (
         "is not the name of an algorithm: see `sysctl net.ipv4.tcp_allowed_congestion_control`",
     ),
     Row(NETWORKS, "spec.clients.nodeClasses", ["user-"], "spec.clients.nodeClasses[]", NO_CLASS),
-    Row(NETWORKS, "spec.clients.nodesPerClass", 2, "spec.clients", "nodesPerClass is how many nodes of each class"),
     Row(
         NETWORKS,
         "spec.clients",
-        {"nodeClasses": ["a", "b"], "simultaneous": True, "nodesPerClass": 9},
+        {"nodeClasses": ["a", "b"], "together": ["AllAtOnce"], "nodesPerClass": 9},
         "spec.clients",
         "more than 16 clients would measure at once: name fewer classes",
     ),
@@ -365,6 +373,21 @@ def test_too_large_a_matrix_is_refused_with_its_size(server: ApiServer, name: st
         create(server, FILES, changed(body, "spec.servers.nodesPerClass", 3))
 
 
+def test_images_count_as_cases(server: ApiServer, name: str) -> None:
+    body = changed(smallest(FILES, name), SIZES, [f"{number}Mi" for number in range(1, 33)])
+    body = changed(body, "spec.concurrency", [1, 2, 4, 8])
+    body = changed(body, "spec.cacheState", ["Natural", "Warm", "Cold"])
+    create(server, FILES, changed(body, "spec.servers.images", ["default", "1.19.6"]))
+    with pytest.raises(RefusedError, match="the matrix has 1152 cases, at most 1000 are allowed"):
+        create(server, FILES, changed(body, "spec.servers.images", ["default", "1.19.6", "debian"]))
+    body = changed(smallest(BROKERS, name), PAYLOAD_SIZES, list(range(100, 116)))
+    body = changed(body, "spec.pairs", [1, 2, 4, 8, 16, 32, 64, 128])
+    body = changed(body, "spec.brokers", [*kafka(images=["default", "3.9.1"]), {"name": "m", "mosquitto": {}}])
+    create(server, BROKERS, changed(body, "spec.delivery", ["AtMostOnce", "AtLeastOnce"]))
+    with pytest.raises(RefusedError, match="the matrix has 1152 cases, at most 1000 are allowed"):
+        create(server, BROKERS, changed(body, "spec.delivery", ["AtMostOnce", "AtLeastOnce", "ExactlyOnce"]))
+
+
 @pytest.mark.parametrize(("model", "sizes"), [(FILES, SIZES), (BROKERS, PAYLOAD_SIZES)])
 def test_two_sizes_and_two_classes_can_be_refined(
     server: ApiServer, name: str, model: type[Resource], sizes: str
@@ -416,6 +439,16 @@ def test_levels_of_congestion_control_and_an_external_server_count_as_cases(serv
         create(server, NETWORKS, changed(body, "spec.servers.external", OUTSIDE))
 
 
+def test_clients_alone_and_all_at_once_count_as_cases(server: ApiServer, name: str) -> None:
+    body = changed(smallest(NETWORKS, name), "spec.streams", list(range(1, 9)))
+    body = changed(body, "spec.directions", ["Upload", "Download", "Both"])
+    body = changed(body, "spec.servers.nodesPerClass", 3)
+    body = changed(body, "spec.clients.nodesPerClass", 16)
+    create(server, NETWORKS, changed(body, "spec.clients.together", ["AllAtOnce"]))
+    with pytest.raises(RefusedError, match="the matrix has 1224 cases, at most 1000 are allowed"):
+        create(server, NETWORKS, changed(body, "spec.clients.together", ["Alone", "AllAtOnce"]))
+
+
 def test_congestion_control_is_of_tcp_alone(server: ApiServer, name: str) -> None:
     body = changed(smallest(NETWORKS, name), "spec.tcp", {"congestionControl": ["cubic", "bbr"]})
     create(server, NETWORKS, changed(body, "metadata.name", f"{name}-good"))
@@ -428,9 +461,9 @@ def test_an_external_server_serves_one_client_at_a_time(server: ApiServer, name:
     body = changed(smallest(NETWORKS, name), "spec.servers", {"external": OUTSIDE})
     create(server, NETWORKS, changed(body, "metadata.name", f"{name}-good"))
     with pytest.raises(
-        RefusedError, match=r"an external server serves one client at a time: take clients\.simultaneous"
+        RefusedError, match=r"an external server serves one client at a time: take AllAtOnce out of clients\.together"
     ):
-        create(server, NETWORKS, changed(body, "spec.clients.simultaneous", True))
+        create(server, NETWORKS, changed(body, "spec.clients.together", ["Alone", "AllAtOnce"]))
 
 
 @pytest.mark.parametrize(
@@ -471,9 +504,9 @@ def test_paho_does_not_speak_to_kafka(server: ApiServer, name: str, broker: list
 
 def test_clients_are_trimmed_each_where_they_measure_at_once(server: ApiServer, name: str) -> None:
     body = changed(smallest(NETWORKS, name), "spec.trim", {"lowest": 1, "highest": 1, "by": "Client"})
-    with pytest.raises(RefusedError, match=r"write clients\.simultaneous: true, or take trim\.by out"):
+    with pytest.raises(RefusedError, match=r"write clients\.together: \[AllAtOnce\], or take trim\.by out"):
         create(server, NETWORKS, body)
-    create(server, NETWORKS, changed(body, "spec.clients.simultaneous", True))
+    create(server, NETWORKS, changed(body, "spec.clients.together", ["AllAtOnce"]))
 
 
 def test_a_pace_waits_only_for_what_comes(server: ApiServer, name: str) -> None:

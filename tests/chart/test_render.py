@@ -1,5 +1,6 @@
 """What the chart refuses and renders, without a cluster."""
 
+import json
 from typing import Any
 
 import pytest
@@ -21,7 +22,10 @@ FULL: Json = {
         "priorityClassName": "high",
     },
     "client": {"image": "registry.example/client:1"},
-    "nginx": {"image": "docker.io/library/nginx:1.29"},
+    "nginx": {
+        "image": "docker.io/library/nginx:1.29",
+        "alternatives": {"1.19.6": "docker.io/library/nginx:1.19.6", "debian": "registry.example/nginx:12"},
+    },
     "imagePullSecrets": ["pull-a", "pull-b"],
     "logLevel": "debug",
     "crds": {"keep": False},
@@ -41,6 +45,10 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"leases": {"namespace": ""}}, "minLength: got 0, want 1"),
     ({"logLevel": "verbose"}, "value must be one of 'debug', 'info', 'warning', 'error'"),
     ({"nginx": {"image": "nginx 1.29"}}, "does not match pattern"),
+    ({"kafka": {"alternatives": {"4": "kafka:4"}}}, "does not match pattern"),
+    ({"mosquitto": {"alternatives": {"2.0": ""}}}, "does not match pattern"),
+    ({"nginx": {"alternatives": {"default": "nginx:1.29"}}}, "'not' failed"),
+    ({"client": {"alternatives": {}}}, "additional properties 'alternatives' not allowed"),
     ({"operator": {"resources": {"request": {}}}}, "additional properties 'request' not allowed"),
     ({"metrics": {"serviceMonitor": {"interval": "soon"}}}, "does not match pattern"),
     ({"crds": {"install": "yes"}}, "got string, want boolean"),
@@ -171,6 +179,7 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
         "TIERBENCH_PAHO_IMAGE": "ghcr.io/tierbench/paho:0.1.0",
         "TIERBENCH_NETWORK_IMAGE": "ghcr.io/tierbench/network:0.1.0",
         "TIERBENCH_IMAGE_PULL_SECRETS": "",
+        "TIERBENCH_IMAGE_ALTERNATIVES": '{"kafka":{},"mosquitto":{},"nginx":{}}',
         "TIERBENCH_LOG_LEVEL": "info",
     }
     full = environment(helm.template(FULL))
@@ -179,6 +188,7 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
     assert full["TIERBENCH_CLIENT_IMAGE"] == "registry.example/client:1"
     assert full["TIERBENCH_NGINX_IMAGE"] == "docker.io/library/nginx:1.29"
     assert full["TIERBENCH_IMAGE_PULL_SECRETS"] == "pull-a,pull-b"
+    assert json.loads(full["TIERBENCH_IMAGE_ALTERNATIVES"])["nginx"] == FULL["nginx"]["alternatives"]
     assert full["TIERBENCH_LOG_LEVEL"] == "debug"
 
 

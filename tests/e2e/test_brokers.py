@@ -44,14 +44,21 @@ def test_delivery_and_tls(kubectl: Kubectl) -> None:
         assert exchange["wireSentBytes"] > 50 * 1024
         assert result["spec"]["service"]["settings"]["set_tcp_nodelay"] == "true"
         assert result["status"]["trials"][0]["server"]["processCpuNanoseconds"] >= 0
-    wire = {
-        tuple(item["spec"]["levels"][factor] for factor in ("delivery", "tls")): item["status"]["statistics"][
-            "wireBytes"
-        ]["mean"]
-        for item in results
+    for quantity in ("wireBytes", "wireBytesPerMessage", "wirePacketsPerMessage"):
+        found = of_each(results, quantity)
+        assert found["AtMostOnce", "None"] <= found["AtLeastOnce", "None"] < found["ExactlyOnce", "None"], quantity
+    for quantity in ("wireBytes", "wireBytesPerMessage", "setupBytes", "setupPackets"):
+        found = of_each(results, quantity)
+        assert all(found[delivery, "None"] < found[delivery, "TLSv1.2"] for delivery, _ in found), quantity
+
+
+def of_each(results: list[dict[str, Any]], quantity: str) -> dict[tuple[str, ...], int]:
+    """The mean of a quantity by delivery and TLS."""
+    factors = ("delivery", "tls")
+    return {
+        tuple(one["spec"]["levels"][factor] for factor in factors): one["status"]["statistics"][quantity]["mean"]
+        for one in results
     }
-    assert wire["AtMostOnce", "None"] < wire["AtLeastOnce", "None"] < wire["ExactlyOnce", "None"]
-    assert all(wire[delivery, "None"] < wire[delivery, "TLSv1.2"] for delivery, _ in wire)
 
 
 def test_payloads(kubectl: Kubectl) -> None:

@@ -140,7 +140,7 @@ def test_ping_that_is_not_permitted_says_the_way_out(kubectl: Kubectl, cluster: 
 
 def at_once(**spec: Any) -> dict[str, Any]:
     """Two clients on links of their own rates, the server where there is room for both."""
-    clients = {"nodeClasses": ["cloud", "jetson-nano"], "simultaneous": True}
+    clients = {"nodeClasses": ["cloud", "jetson-nano"], "together": ["AllAtOnce"]}
     return {"servers": {"nodeClasses": ["user"]}, "clients": clients, "directions": ["Upload"], **spec}
 
 

@@ -136,6 +136,39 @@ def test_bytes_on_the_wire_are_those_of_the_messages_and_their_headers(run: Run)
         assert one_way < counts[name] < one_way + 200 * SEGMENT + 2000
 
 
+@pytest.mark.parametrize(
+    ("delivery", "controls", "least", "most"),
+    # An acknowledgement of TCP may ride on the next of the control packets, or go alone; a busy machine lets messages
+    # catch up with one another, or sends one again.
+    [("AtMostOnce", 2, 4, 4), ("AtLeastOnce", 4, 6, 8), ("ExactlyOnce", 8, 10, 16)],
+)
+def test_packets_and_bytes_of_a_message(
+    run: Run, broker: Mosquitto, delivery: str, controls: int, least: int, most: int
+) -> None:
+    paced = {"delivery": delivery, "size": 100, "in_flight": None, "interval_milliseconds": 100, "messages": 20}
+    url, ca = f"mqtts://127.0.0.1:{broker.secure}", broker.folder / "ca.crt"
+    plain = sums(run(**paced, pairs=1).trials[0])
+    secured = sums(run(**paced, pairs=1, url=url, tls="TLSv1.2", ca_file=ca, server_name="localhost").trials[0])
+    data = [counts["loadBytes"] - SEGMENT * counts["loadPackets"] for counts in (plain, secured)]
+    for counts in (plain, secured):
+        assert least - 1 <= counts["loadPackets"] / 20 <= most + 1
+        packets = counts["wireSentPackets"] + counts["wireReceivedPackets"]
+        assert 0 <= packets - counts["setupPackets"] - counts["loadPackets"] <= 12
+    # Each control packet is a record of TLS 1.2; a busy machine sends one again, or the last too late to count.
+    assert (data[1] - data[0]) / 20 == pytest.approx(controls * (5 + 8 + 16), abs=12)
+    assert secured["setupPackets"] - plain["setupPackets"] >= 2 * 4
+    assert secured["setupBytes"] - plain["setupBytes"] >= 2 * 1000
+    assert (plain["connections"], secured["connections"]) == (2, 2)
+
+
+def test_each_pairs_share_is_its_own(run: Run) -> None:
+    trial = run(pairs=3, messages=50, in_flight=1).trials[0]
+    shares = trial["pairShares"]
+    assert shares["received"] == [50, 50, 50]
+    assert max(shares["nanoseconds"]) == trial["durationNanoseconds"]
+    assert min(shares["nanoseconds"]) > 0
+
+
 def test_an_echo_sends_everything_back(broker: Mosquitto, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(TOKEN)
     with serving() as (agent, asked):

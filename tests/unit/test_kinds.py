@@ -23,7 +23,7 @@ from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultStatus, ResultTrial
 from tierbench.generate.crd import crd_yaml
 from tierbench.generate.dashboards import DashboardModule
-from tierbench.metrics.family import Family, Labels, Samples, gauge, render
+from tierbench.metrics.family import Family, Samples, gauge, render
 from tierbench.metrics.results import MetricsModule, result_samples
 from tierbench.report.page import render as page
 from tierbench.report.tables import ReportModule, trial_headings, trial_rows
@@ -104,10 +104,6 @@ def echo_quantities(trial: ResultTrial) -> dict[str, float | None]:
     return {"echoNanoseconds": trial.duration_nanoseconds, "echoesPerSecond": 1e9 / trial.duration_nanoseconds}
 
 
-def echo_labels(result: BenchmarkResult) -> Labels:
-    return {"size": result.spec.levels["size"]}
-
-
 def echo_samples(samples: Samples, result: BenchmarkResult) -> None:
     samples.add(ECHO_TIME, result.status.statistics["echoNanoseconds"].mean / 1e9)
 
@@ -125,7 +121,7 @@ ECHO: dict[str, dict[str, Any]] = {
         "TIMES": {"echoesPerSecond": "echoNanoseconds"},
         "of": echo_quantities,
     },
-    "tierbench.metrics": {"labels": echo_labels, "add": echo_samples},
+    "tierbench.metrics": {"FACTORS": ("size",), "CONDITIONS": (), "add": echo_samples},
     "tierbench.report": {"HEADINGS": ("Echo",), "cells": echo_cells},
 }
 

@@ -55,10 +55,10 @@ def test_node_is_arm64_with_a_kernel_of_its_own(cluster: Cluster) -> None:
 
 @WAYS
 def test_file_transfers(kubectl: Kubectl, role: str) -> None:
-    size = 16 * MIB
+    size = 64 * MIB  # long enough for the ticks of the node's processors
     kubectl.apply(
         file_transfer(
-            fileSizes=["16Mi"],
+            fileSizes=["64Mi"],
             cacheState=["Cold", "Warm"],
             tls=["None", "TLSv1.3"],
             verifyDigest=True,

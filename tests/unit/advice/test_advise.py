@@ -29,7 +29,7 @@ def sizes(*levels: str, **weights: int) -> dict[str, Any]:
     return {"fileSizes": [{"size": level} for level in levels] + [{"size": s, "weight": w} for s, w in weights.items()]}
 
 
-def nodes(times: Times, run: int = 1, name: str = "files", size: str = "1M") -> list[BenchmarkResult]:
+def nodes(times: Times, run: int = 1, name: str = "files", size: str = "1Mi") -> list[BenchmarkResult]:
     """A result for each class and node."""
     return [
         measured(server, size, [(time, 0) for time in seconds], case, run, name=name, node=node)
@@ -67,12 +67,12 @@ THREE_NODES = nodes(
 @pytest.mark.parametrize(
     ("workload", "best", "margin"),
     [
-        (sizes("1M"), "cloud", "47 %"),
-        (sizes("512M", "2G"), "jetson", "12 %"),
-        (sizes("3G"), "cloud", "14 %"),
-        (sizes("5000M"), "cloud", "16 %"),
-        (sizes(**{"512M": 99, "3G": 1}), "jetson", "12 %"),
-        (sizes(**{"512M": 1, "3G": 9}), "cloud", "14 %"),
+        (sizes("1Mi"), "cloud", "47 %"),
+        (sizes("512Mi", "2Gi"), "jetson", "12 %"),
+        (sizes("3Gi"), "cloud", "14 %"),
+        (sizes("5120Mi"), "cloud", "16 %"),
+        (sizes(**{"512Mi": 99, "3Gi": 1}), "jetson", "12 %"),
+        (sizes(**{"512Mi": 1, "3Gi": 9}), "cloud", "14 %"),
     ],
 )
 def test_the_published_table_by_workload(workload: dict[str, Any], best: str, margin: str) -> None:
@@ -86,16 +86,17 @@ def test_the_published_table_by_workload(workload: dict[str, Any], best: str, ma
 
 
 def test_the_answer_is_in_words_and_numbers() -> None:
-    status = ask(published(), workload=sizes("512M", "2G"))
+    status = ask(published(), workload=sizes("512Mi", "2Gi"))
     assert status.answer == (
-        "jetson is best for 512 MB and 2 GB, by transfer time: 12 % ahead of cloud (ratio 0.876, 0.818 to 0.938, "
+        "jetson is best for 512 MiB and 2 GiB, by transfer time: 12 % ahead of cloud (ratio 0.876, 0.818 to 0.938, "
         "on the nodes measured). It holds for the classes unless their nodes differ by more than about 5 %. It is the "
         "best class with a probability of 91 %; the expected loss of choosing it is 2 %, if nodes differ as they "
-        "usually do. On the nodes measured, cloud is ahead at 1 MB, by 47 %; jetson is ahead from 512 MB to 2 GB, by "
-        "12–14 %; cloud is ahead from 3 GB on, by 14–16 %. Retries happened only on jetson, from 3 GB on (38 in all)."
+        "usually do. On the nodes measured, cloud is ahead at 1 MiB, by 47 %; jetson is ahead from 512 MiB to 2 GiB, "
+        "by 12–14 %; cloud is ahead from 3 GiB on, by 14–16 %. Retries happened only on jetson, from 3 GiB on (38 in "
+        "all)."
     )
     assert (status.tipping_point, status.expected_loss) == ("5 %", "2 %")
-    assert status.estimand == "ratio of means of transfer time for 512 MB and 2 GB, between the nodes measured"
+    assert status.estimand == "ratio of means of transfer time for 512 MiB and 2 GiB, between the nodes measured"
     best, other = status.ranking
     assert (best.value, other.value) == (12_108_000_000, 13_819_500_000)
     assert best.confidence_low is not None and best.confidence_low < 12_108_000_000
@@ -120,17 +121,17 @@ def test_without_a_workload_throughput_decides() -> None:
     ],
 )
 def test_every_objective(objective: dict[str, str], quantity: str, best: str) -> None:
-    status = ask(published(), workload=sizes("4G"), objective=objective)
+    status = ask(published(), workload=sizes("4Gi"), objective=objective)
     assert (status.quantity, status.best) == (quantity, best)
 
 
 def test_a_p99_of_ten_trials_is_not_an_answer() -> None:
-    status = ask(published(), workload=sizes("4G"), objective={"type": "Percentile", "percentile": "P99"})
+    status = ask(published(), workload=sizes("4Gi"), objective={"type": "Percentile", "percentile": "P99"})
     assert verdicts(status) == {"cloud": ("NoData", "TooFewTrials"), "jetson": ("NoData", "TooFewTrials")}
 
 
 def test_one_node_a_class_is_said_and_lowers_confidence() -> None:
-    one, three = ask(ONE_NODE, workload=sizes("1M")), ask(THREE_NODES, workload=sizes("1M"))
+    one, three = ask(ONE_NODE, workload=sizes("1Mi")), ask(THREE_NODES, workload=sizes("1Mi"))
     assert (one.best, one.confidence) == ("cloud", Confidence.LOW)
     assert "OneNode" in reasons(one.caveats)
     assert "MoreNodes" in reasons(one.next)
@@ -144,7 +145,7 @@ def test_nodes_decide_not_their_trials() -> None:
         ("cloud", "cloud-1"): (1.0, 1.01, 1.0, 0.99), ("cloud", "cloud-2"): (1.6, 1.61, 1.6, 1.59),
         ("jetson", "jetson-1"): (1.3, 1.31, 1.3, 1.29), ("jetson", "jetson-2"): (1.5, 1.51, 1.5, 1.49),
     }  # fmt: skip
-    status = ask(nodes(steady), workload=sizes("1M"))
+    status = ask(nodes(steady), workload=sizes("1Mi"))
     assert answered(status) == ("False", "CouldGoEitherWay")
     note = next(note for note in status.caveats if note.reason == "NodesDiffer")
     assert note.message.startswith("cloud-1 and cloud-2, both cloud, differ by 37 %, more than cloud and jetson do")
@@ -154,7 +155,7 @@ def test_nodes_decide_not_their_trials() -> None:
 
 def test_what_could_go_either_way_is_not_known_and_says_what_it_costs() -> None:
     close = nodes({("cloud", "c"): (1.0, 1.1, 1.2, 1.1), ("jetson", "j"): (1.05, 1.15, 1.25, 1.15)})
-    status = ask(close, workload=sizes("1M"))
+    status = ask(close, workload=sizes("1Mi"))
     assert set(verdicts(status).values()) == {("NotKnown", "CouldGoEitherWay")}
     assert (status.best, status.node_affinity, status.confidence) == ("", None, Confidence.NONE)
     assert status.expected_loss == "3 %"
@@ -167,7 +168,7 @@ def test_what_could_go_either_way_is_not_known_and_says_what_it_costs() -> None:
 def test_a_tie_with_none_of_what_counts_is_answered() -> None:
     """A division by zero here ended every advice for good."""
     retried = [(1.0, 0)] * 9 + [(1.0, 1)]
-    results = [measured("cloud", "1M", [(1.0, 0)] * 10, 1), measured("jetson", "1M", retried, 2)]
+    results = [measured("cloud", "1Mi", [(1.0, 0)] * 10, 1), measured("jetson", "1Mi", retried, 2)]
     status = ask(results, objective={"type": "Retries"})
     assert set(verdicts(status).values()) == {("NotKnown", "CouldGoEitherWay")}
     assert "MoreTrials" in reasons(status.next)
@@ -193,7 +194,7 @@ def test_the_third_class_is_ranked_too() -> None:
         )
         for result in nodes({("jetson", "j"): (4.0, 4.1, 4.05, 4.0)})
     ]
-    status = ask([*more, *fourth], workload=sizes("1M"))
+    status = ask([*more, *fourth], workload=sizes("1Mi"))
     assert [(item.name, item.verdict.value) for item in status.ranking] == [
         ("cloud", "Best"), ("jetson", "Worse"), ("pi", "Worse"),
     ]  # fmt: skip
@@ -203,18 +204,18 @@ def test_the_third_class_is_ranked_too() -> None:
 @pytest.mark.parametrize(
     ("constraints", "size", "wanted"),
     [
-        ({"maximumRetries": 0}, "3G", {"cloud": ("Best", "OnlyFeasible"), "jetson": ("Infeasible", "TooManyRetries")}),
-        ({"maximumMeanMilliseconds": 5000}, "512M",
+        ({"maximumRetries": 0}, "3Gi", {"cloud": ("Best", "OnlyFeasible"), "jetson": ("Infeasible", "TooManyRetries")}),
+        ({"maximumMeanMilliseconds": 5000}, "512Mi",
          {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "MeanTooLong")}),
-        ({"maximumP99Milliseconds": 5000}, "512M",
+        ({"maximumP99Milliseconds": 5000}, "512Mi",
          {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "P99TooLong")}),
-        ({"minimumBytesPerSecond": "100M"}, "1G",
+        ({"minimumBytesPerSecond": "100Mi"}, "1Gi",
          {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "ThroughputTooLow")}),
-        ({"architectures": ["arm64"]}, "1M",
+        ({"architectures": ["arm64"]}, "1Mi",
          {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "ArchitectureExcluded")}),
-        ({"architectures": ["riscv64"]}, "1M",
+        ({"architectures": ["riscv64"]}, "1Mi",
          {"cloud": ("Infeasible", "ArchitectureExcluded"), "jetson": ("Infeasible", "ArchitectureExcluded")}),
-        ({"minimumMessagesPerSecond": 5}, "1M",
+        ({"minimumMessagesPerSecond": 5}, "1Mi",
          {"cloud": ("NoData", "NotMeasured"), "jetson": ("NoData", "NotMeasured")}),
     ],
 )  # fmt: skip
@@ -223,16 +224,16 @@ def test_constraints(constraints: dict[str, Any], size: str, wanted: dict[str, t
 
 
 def test_a_constraint_holds_at_every_level_and_says_where_not() -> None:
-    status = ask(published(), workload=sizes("1M", "5G"), constraints={"maximumMeanMilliseconds": 60_000})
+    status = ask(published(), workload=sizes("1Mi", "5Gi"), constraints={"maximumMeanMilliseconds": 60_000})
     jetson = next(item for item in status.ranking if item.name == "jetson")
-    assert jetson.message == "Transfer time is 66.08 s at 5 GB; at most 60.00 s is asked for."
-    near = ask(published(), workload=sizes("5G"), constraints={"maximumMeanMilliseconds": 66_500})
+    assert jetson.message == "Transfer time is 66.08 s at 5 GiB; at most 60.00 s is asked for."
+    near = ask(published(), workload=sizes("5Gi"), constraints={"maximumMeanMilliseconds": 66_500})
     assert "LimitUnsure" in reasons(near.caveats)
     assert near.confidence is Confidence.LOW
 
 
 def test_none_feasible_is_no_answer() -> None:
-    status = ask(published(), workload=sizes("5G"), constraints={"maximumMeanMilliseconds": 1})
+    status = ask(published(), workload=sizes("5Gi"), constraints={"maximumMeanMilliseconds": 1})
     assert answered(status) == ("False", "NoneFeasible")
     assert status.node_affinity is None
 
@@ -270,7 +271,7 @@ SPOILED = [{"reason": "ClientSaturated", "message": "The client used all its CPU
     ],
 )  # fmt: skip
 def test_without_evidence_there_is_no_winner(results: list[BenchmarkResult], reason: str, hint: str) -> None:
-    status = ask(results, workload=sizes("1M"))
+    status = ask(results, workload=sizes("1Mi"))
     assert answered(status) == ("False", reason)
     assert (status.best, status.node_affinity, status.confidence) == ("", None, Confidence.NONE)
     assert hint in status.answer
@@ -278,38 +279,38 @@ def test_without_evidence_there_is_no_winner(results: list[BenchmarkResult], rea
 
 
 def test_a_level_that_was_not_measured_is_not_guessed() -> None:
-    status = ask(published(), workload=sizes("7G"))
+    status = ask(published(), workload=sizes("7Gi"))
     assert verdicts(status) == {"cloud": ("NoData", "NotMeasured"), "jetson": ("NoData", "NotMeasured")}
-    assert "was not measured at 7 GB" in status.answer
+    assert "was not measured at 7 GiB" in status.answer
     assert "NotMeasured" in reasons(status.next)
 
 
 def test_a_class_that_cannot_be_compared_stands_apart() -> None:
     half = [result for result in published() if result.spec.server.node_class == "cloud" or result.spec.case < 9]
-    status = ask([*half], workload=sizes("1M", "5G"))
+    status = ask([*half], workload=sizes("1Mi", "5Gi"))
     assert verdicts(status) == {"cloud": ("NoData", "OneClassOnly"), "jetson": ("NoData", "NotMeasured")}
 
 
 def test_spoiled_results_are_a_caveat_while_others_are_valid() -> None:
     results = published()
     results[0] = edited(results[0], valid=False, invalid=SPOILED)
-    status = ask(results, workload=sizes("1M", "5G"))
+    status = ask(results, workload=sizes("1Mi", "5Gi"))
     assert (status.best, status.confidence) == ("cloud", Confidence.LOW)
     assert "1 of 4 results may be spoiled: ClientSaturated." in [note.message for note in status.caveats]
 
 
 def test_means_that_a_few_trials_decide_are_pointed_out() -> None:
     steady, wild = (1.0, 1.01, 1.0, 0.99, 1.0) * 2, (0.9, 0.91, 0.9, 0.9, 5.0, 0.9, 5.0, 0.9, 5.0, 5.0)
-    status = ask(nodes({("cloud", "c"): steady, ("jetson", "j"): wild}), workload=sizes("1M"))
+    status = ask(nodes({("cloud", "c"): steady, ("jetson", "j"): wild}), workload=sizes("1Mi"))
     assert (status.best, status.confidence) == ("cloud", Confidence.LOW)
     assert "MediansDisagree" in reasons(status.caveats)
 
 
 def test_the_newest_run_answers_and_one_under_way_does_not() -> None:
     newest = nodes({("cloud", "cloud-1"): (3.0, 3.01, 3.0), ("jetson", "jetson-1"): (6.0, 6.1, 6.05)}, run=2)
-    assert ask([*ONE_NODE, *newest], workload=sizes("1M")).ranking[0].value == pytest.approx(3_003_333_333)
+    assert ask([*ONE_NODE, *newest], workload=sizes("1Mi")).ranking[0].value == pytest.approx(3_003_333_333)
     newest[0] = edited(newest[0], phase="Running")
-    assert ask([*ONE_NODE, *newest], workload=sizes("1M")).ranking[0].value == 1_000_000_000
+    assert ask([*ONE_NODE, *newest], workload=sizes("1Mi")).ranking[0].value == 1_000_000_000
 
 
 def test_results_are_chosen_by_client_benchmark_and_label() -> None:
@@ -319,9 +320,9 @@ def test_results_are_chosen_by_client_benchmark_and_label() -> None:
         for result in other
     ]
     both = [*ONE_NODE, *labelled]
-    assert ask(both, workload=sizes("1M"), benchmarks={"names": ["files"]}).best == "cloud"
-    assert ask(both, workload=sizes("1M"), benchmarks={"matchLabels": {"site": "a"}}).best == "jetson"
-    assert answered(ask(both, workload=sizes("1M"))) == ("False", "ContradictingRuns")
+    assert ask(both, workload=sizes("1Mi"), benchmarks={"names": ["files"]}).best == "cloud"
+    assert ask(both, workload=sizes("1Mi"), benchmarks={"matchLabels": {"site": "a"}}).best == "jetson"
+    assert answered(ask(both, workload=sizes("1Mi"))) == ("False", "ContradictingRuns")
     elsewhere = ask(both, clientClass="elsewhere")
     assert "there are some with clients on user" in elsewhere.answer
 
@@ -329,13 +330,13 @@ def test_results_are_chosen_by_client_benchmark_and_label() -> None:
 def test_levels_that_are_not_asked_for_count_equally_where_all_classes_have_them() -> None:
     def tls(server: str, level: str, seconds: float, case: int) -> BenchmarkResult:
         times = [(seconds, 0), (seconds * 1.01, 0), (seconds * 0.99, 0)]
-        return measured(server, "1M", times, case, levels=LEVELS | {"tls": level})
+        return measured(server, "1Mi", times, case, levels=LEVELS | {"tls": level})
 
     results = [tls("cloud", "None", 1, 1), tls("cloud", "TLSv1.3", 3, 2), tls("jetson", "None", 4, 3)]
-    status = ask(results, workload=sizes("1M"))
+    status = ask(results, workload=sizes("1Mi"))
     assert [item.value for item in status.ranking] == [1_000_000_000, 4_000_000_000]
     assert "LevelsLeftOut" in reasons(status.caveats)
-    every = ask([*results, tls("jetson", "TLSv1.3", 5, 4)], workload=sizes("1M"))
+    every = ask([*results, tls("jetson", "TLSv1.3", 5, 4)], workload=sizes("1Mi"))
     assert [item.value for item in every.ranking] == [2_000_000_000, 4_500_000_000]
     named = ask([*results, tls("jetson", "TLSv1.3", 5, 4)], workload={"levels": {"tls": "TLSv1.3"}})
     assert [item.value for item in named.ranking] == [3_000_000_000, 5_000_000_000]
@@ -344,13 +345,13 @@ def test_levels_that_are_not_asked_for_count_equally_where_all_classes_have_them
 def test_the_affinity_is_that_of_the_class_else_of_its_nodes() -> None:
     selector = {"matchLabels": {"hw": "pc"}, "matchExpressions": [{"key": "gpu", "operator": "DoesNotExist"}]}
     cloud = NodeClass.model_validate({"metadata": {"name": "cloud"}, "spec": {"nodeSelector": selector}})
-    found = ask(ONE_NODE, [cloud], workload=sizes("1M")).to_json()["nodeAffinity"]
+    found = ask(ONE_NODE, [cloud], workload=sizes("1Mi")).to_json()["nodeAffinity"]
     (term,) = found["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert term["matchExpressions"] == [
         {"key": "hw", "operator": "In", "values": ["pc"]},
         {"key": "gpu", "operator": "DoesNotExist", "values": []},
     ]
-    unknown = ask(ONE_NODE, workload=sizes("1M")).node_affinity
+    unknown = ask(ONE_NODE, workload=sizes("1Mi")).node_affinity
     assert unknown is not None
     requirement = unknown.required_during_scheduling_ignored_during_execution.node_selector_terms[0].match_expressions[
         0
@@ -421,13 +422,13 @@ def two_nodes() -> list[BenchmarkResult]:
 
 
 def test_the_published_conclusions_hold_for_classes_of_two_nodes() -> None:
-    status = ask(two_nodes(), workload=sizes("512M", "1G", "2G"))
+    status = ask(two_nodes(), workload=sizes("512Mi", "1Gi", "2Gi"))
     assert (status.best, status.confidence, status.tipping_point) == ("jetson", Confidence.HIGH, "")
     assert (
-        " cloud is ahead at 1 MB, by 47 %; jetson is ahead from 512 MB to 2 GB, by 12–14 %; "
-        "cloud is ahead from 3 GB on, by 14–16 %."
+        " cloud is ahead at 1 MiB, by 47 %; jetson is ahead from 512 MiB to 2 GiB, by 12–14 %; "
+        "cloud is ahead from 3 GiB on, by 14–16 %."
     ) in status.answer
-    assert [(each.lower_level, each.upper_level) for each in status.crossovers] == [("1M", "512M"), ("2G", "3G")]
+    assert [(each.lower_level, each.upper_level) for each in status.crossovers] == [("1Mi", "512Mi"), ("2Gi", "3Gi")]
 
 
 LOST = {"trials": 2, "reason": "ClientLost", "message": "Its node is gone."}
@@ -440,26 +441,26 @@ CUT_OFF = {"trials": 2, "reason": "TimedOut", "message": "After 600 s."}
 def test_a_class_whose_trials_were_cut_off_may_be_worse_and_never_better(short: dict[str, Any]) -> None:
     """Four trials were asked for; those that are missing may be the long ones."""
     cloud, jetson = ONE_NODE
-    ahead = ask([edited(cloud, **short), jetson], workload=sizes("1M"))
+    ahead = ask([edited(cloud, **short), jetson], workload=sizes("1Mi"))
     assert (ahead.best, answered(ahead)) == ("", ("False", "CouldGoEitherWay"))
     assert "CutShort" in reasons(ahead.caveats)
-    behind = ask([cloud, edited(jetson, **short)], workload=sizes("1M"))
+    behind = ask([cloud, edited(jetson, **short)], workload=sizes("1Mi"))
     assert (behind.best, behind.confidence) == ("cloud", Confidence.LOW)
 
 
 def test_trials_that_were_lost_whatever_they_took_bound_nothing() -> None:
     cloud, jetson = ONE_NODE
-    status = ask([edited(cloud, counts={"completed": 2}, missing=LOST), jetson], workload=sizes("1M"))
+    status = ask([edited(cloud, counts={"completed": 2}, missing=LOST), jetson], workload=sizes("1Mi"))
     assert status.best == "cloud"
 
 
 def test_levels_that_a_class_lacks_are_named_and_lower_the_confidence() -> None:
     results = [each for each in two_nodes() if (each.spec.server.node_class, each.spec.levels["fileSize"]) !=
-               ("jetson", "5G")]  # fmt: skip
+               ("jetson", "5Gi")]  # fmt: skip
     status = ask(results, workload={"levels": {"tls": "None"}})
     (note,) = (note for note in status.caveats if note.reason == "LevelsLeftOut")
     assert note.message.startswith("jetson has nothing at ")
-    assert "5000" in note.message or "5 GB" in note.message
+    assert "5120" in note.message or "5 GiB" in note.message
     assert status.confidence is not Confidence.HIGH
 
 
@@ -484,12 +485,12 @@ def test_the_smallest_margin_decides(margin: str, verdict: str) -> None:
         for server, base in (("cloud", 1.0), ("jetson", 1.1))
         for node in range(4)
     }
-    status = ask(nodes(times), workload=sizes("1M"), smallestMargin=margin)
+    status = ask(nodes(times), workload=sizes("1Mi"), smallestMargin=margin)
     assert verdicts(status)["cloud"][0] == verdict
     assert status.ranking[0].name == "cloud"
 
 
 def test_skewed_trials_give_no_interval_below_zero() -> None:
     skewed = nodes({("cloud", "c"): (0.29, 0.3, 0.886), ("jetson", "j"): (0.4, 0.41, 0.42)})
-    for item in ask(skewed, workload=sizes("1M")).ranking:
+    for item in ask(skewed, workload=sizes("1Mi")).ranking:
         assert item.confidence_low is not None and item.confidence_low > 0

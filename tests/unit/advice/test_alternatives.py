@@ -54,6 +54,7 @@ SMALL = {"levels": {"fileSize": "1M"}}
         ({"tls": "None", "nodeClass": "edge", "broker": "kafka", "compression": "GZIP"},
          "kafka on edge with TLS None and compression GZIP"),
         ({"tls": "TLSv1.3"}, "TLSv1.3"),
+        ({"broker": "mosquitto", "image": "2.0"}, "mosquitto with image 2.0"),
         ({"pairs": "4", "batchSize": "1Mi"}, "pairs 4 and 1 MiB"),
     ],
 )  # fmt: skip
@@ -164,6 +165,22 @@ def test_nodes_that_are_faster_for_both_hide_no_difference() -> None:
     status = ask(found, choose=["broker"], workload=SMALL)
     assert ranked(status) == [("mosquitto", Verdict.BEST), ("kafka", Verdict.WORSE)]
     assert (status.ranking[0].nodes, status.estimand.split()[-1]) == (2, "choices")
+
+
+def test_versions_are_chosen_with_the_broker_that_has_several() -> None:
+    means = {
+        ("cloud", "1M", "mosquitto", "1.6.9"): 2.0,
+        ("cloud", "1M", "mosquitto", "default"): 1.0,
+        ("cloud", "1M", "kafka", ""): 3.0,
+    }
+    found = results(["broker", "image"], means)
+    status = ask(found, choose=["broker"], workload=SMALL)
+    assert [item.name for item in status.ranking] == [
+        "mosquitto with image default", "mosquitto with image 1.6.9", "kafka"
+    ]  # fmt: skip
+    assert ask(found[:2], choose=["image"], workload=SMALL).settings == {"image": "default"}
+    (run_of_one_broker,) = runs(found[:2])
+    assert answer_of_run(compared(run_of_one_broker)).startswith("On the nodes measured, image default is ahead")
 
 
 def test_pairs_of_settings_on_a_node_are_right_as_often_as_they_say() -> None:

@@ -29,22 +29,22 @@ def failed(server: str, size: str, case: int) -> BenchmarkResult:
 
 
 def test_a_limit_is_checked_where_another_class_failed() -> None:
-    """At 5 GB jetson has nothing, and cloud takes 50 s."""
+    """At 5 GiB jetson has nothing, and cloud takes 50 s."""
     every = [
-        measured("cloud", "1M", [(1.0, 0), (1.1, 0)], 1), measured("cloud", "5G", [(50.0, 0), (51.0, 0)], 2),
-        measured("jetson", "1M", [(1.0, 0), (1.1, 0)], 3), failed("jetson", "5G", 4),
+        measured("cloud", "1Mi", [(1.0, 0), (1.1, 0)], 1), measured("cloud", "5Gi", [(50.0, 0), (51.0, 0)], 2),
+        measured("jetson", "1Mi", [(1.0, 0), (1.1, 0)], 3), failed("jetson", "5Gi", 4),
     ]  # fmt: skip
     (broken,) = found(every, "cloud", maximumMeanMilliseconds=10_000)
     assert (broken.reason, broken.unknown, broken.unsure) == ("MeanTooLong", False, False)
-    assert "at 5 GB" in broken.message
+    assert "at 5 GiB" in broken.message
     (missing,) = found(every, "jetson", maximumMeanMilliseconds=10_000)
     assert missing.unknown
-    assert "was not measured at 5 GB" in missing.message
+    assert "was not measured at 5 GiB" in missing.message
 
 
 def test_levels_that_nobody_asks_for_are_not_checked() -> None:
-    every = [measured("cloud", "1M", [(1.0, 0), (1.1, 0)], 1), measured("cloud", "5G", [(50.0, 0), (51.0, 0)], 2)]
-    wanted = items(WorkloadProfile.model_validate(sizes("1M")))
+    every = [measured("cloud", "1Mi", [(1.0, 0), (1.1, 0)], 1), measured("cloud", "5Gi", [(50.0, 0), (51.0, 0)], 2)]
+    wanted = items(WorkloadProfile.model_validate(sizes("1Mi")))
     limits = Limits(maximum_mean_milliseconds=10_000)
     assert not list(breaches(sort_results(every, wanted), "cloud", limits, "FileTransferBenchmark", wanted))
 
@@ -53,7 +53,7 @@ def test_levels_that_nobody_asks_for_are_not_checked() -> None:
 def test_a_limit_that_is_kept_as_slow_trials_were_cut_off_is_not_known(limit: str) -> None:
     long: dict[str, Any] = {limit: 60_000}
     short: dict[str, Any] = {limit: 500}
-    quick = measured("cloud", "1M", [(1.0 + step / 1000, 0) for step in range(30)])
+    quick = measured("cloud", "1Mi", [(1.0 + step / 1000, 0) for step in range(30)])
     (breach,) = found([edited(quick, missing=CUT_OFF)], **long)
     assert breach.unknown and not breach.unsure
     assert "Slow trials were cut off" in breach.message
@@ -64,31 +64,31 @@ def test_a_limit_that_is_kept_as_slow_trials_were_cut_off_is_not_known(limit: st
 def test_a_class_whose_slow_trials_were_cut_off_cannot_be_chosen_by_a_limit() -> None:
     every = published()
     cut_off = [edited(each, missing=CUT_OFF) if each.spec.server.node_class == "jetson" else each for each in every]
-    status = ask(cut_off, workload=sizes("512M"), constraints={"maximumMeanMilliseconds": 60_000})
+    status = ask(cut_off, workload=sizes("512Mi"), constraints={"maximumMeanMilliseconds": 60_000})
     assert {item.name: item.verdict.value for item in status.ranking}["jetson"] == "NoData"
 
 
 def test_a_p99_of_ten_trials_is_not_known_and_says_what_it_needs() -> None:
-    ten = measured("cloud", "1M", [(1.0 + step / 1000, 0) for step in range(10)])
+    ten = measured("cloud", "1Mi", [(1.0 + step / 1000, 0) for step in range(10)])
     (breach,) = found([ten], maximumP99Milliseconds=2000)
     assert breach.unknown and breach.unsure
     assert "10 values are too few to know it, 368 would do" in breach.message
     (broken,) = found([ten], maximumP99Milliseconds=900)
     assert not broken.unknown and not broken.unsure, "all ten above it are enough to know that"
-    status = ask(published(), workload=sizes("512M"), constraints={"maximumP99Milliseconds": 5700})
+    status = ask(published(), workload=sizes("512Mi"), constraints={"maximumP99Milliseconds": 5700})
     assert "LimitUnsure" in reasons(status.caveats)
 
 
 def test_measuring_more_makes_no_class_infeasible_by_its_retries() -> None:
     """One retry in ten trials, at most one a trial asked for."""
-    few = measured("cloud", "1M", [(1.0, int(step == 0)) for step in range(10)])
+    few = measured("cloud", "1Mi", [(1.0, int(step == 0)) for step in range(10)])
     many = [
-        measured("cloud", "1M", [(1.0, int(step == 0)) for step in range(10)], node=f"cloud-{node}")
+        measured("cloud", "1Mi", [(1.0, int(step == 0)) for step in range(10)], node=f"cloud-{node}")
         for node in range(5)
     ]
     assert found([few], maximumRetries=1) == found(many, maximumRetries=1) == []
-    (broken,) = found([measured("cloud", "1M", [(1.0, 3), (1.0, 4)])], maximumRetries=2)
+    (broken,) = found([measured("cloud", "1Mi", [(1.0, 3), (1.0, 4)])], maximumRetries=2)
     assert (broken.reason, broken.unsure) == ("TooManyRetries", False)
-    (unsure,) = found([measured("cloud", "1M", [(1.0, 2), (1.0, 1)])], maximumRetries=2)
+    (unsure,) = found([measured("cloud", "1Mi", [(1.0, 2), (1.0, 1)])], maximumRetries=2)
     assert unsure.unsure
-    assert found([measured("cloud", "1M", [(1.0, 0), (1.0, 0)])], maximumRetries=0) == []
+    assert found([measured("cloud", "1Mi", [(1.0, 0), (1.0, 0)])], maximumRetries=0) == []

@@ -27,29 +27,29 @@ def results(seconds: dict[str, dict[str, float]], spread: float = 0.001) -> list
 
 def test_the_published_table_has_two() -> None:
     first, second = found(published())
-    assert (first.below, first.above, first.lower, first.upper) == ("cloud", "jetson", "1M", "512M")
-    assert (second.below, second.above, second.lower, second.upper) == ("jetson", "cloud", "2G", "3G")
-    assert str(second) == "Between 2 GB and 3 GB cloud comes ahead of jetson."
+    assert (first.below, first.above, first.lower, first.upper) == ("cloud", "jetson", "1Mi", "512Mi")
+    assert (second.below, second.above, second.lower, second.upper) == ("jetson", "cloud", "2Gi", "3Gi")
+    assert str(second) == "Between 2 GiB and 3 GiB cloud comes ahead of jetson."
     assert first.confidence > 0.99 and second.confidence > 0.99
 
 
 def test_levels_at_which_it_is_not_known_belong_to_the_crossover() -> None:
     rows = {
-        "1M": {"cloud": 1.0, "jetson": 2.0},
-        "2M": {"cloud": 2.0, "jetson": 2.0},
-        "4M": {"cloud": 3.0, "jetson": 2.0},
+        "1Mi": {"cloud": 1.0, "jetson": 2.0},
+        "2Mi": {"cloud": 2.0, "jetson": 2.0},
+        "4Mi": {"cloud": 3.0, "jetson": 2.0},
     }
     (crossover,) = found(results(rows))
-    assert (crossover.lower, crossover.upper) == ("1M", "4M")
+    assert (crossover.lower, crossover.upper) == ("1Mi", "4Mi")
 
 
 @pytest.mark.parametrize(
     "rows",
     [
-        {"1M": {"cloud": 1.0, "jetson": 2.0}, "2M": {"cloud": 1.0, "jetson": 2.0}},
-        {"1M": {"cloud": 1.0, "jetson": 2.0}, "2M": {"cloud": 2.0, "jetson": 2.0}},
-        {"1M": {"cloud": 1.0, "jetson": 2.0}, "2M": {"jetson": 2.0}},
-        {"1M": {"cloud": 1.0, "jetson": 2.0}},
+        {"1Mi": {"cloud": 1.0, "jetson": 2.0}, "2Mi": {"cloud": 1.0, "jetson": 2.0}},
+        {"1Mi": {"cloud": 1.0, "jetson": 2.0}, "2Mi": {"cloud": 2.0, "jetson": 2.0}},
+        {"1Mi": {"cloud": 1.0, "jetson": 2.0}, "2Mi": {"jetson": 2.0}},
+        {"1Mi": {"cloud": 1.0, "jetson": 2.0}},
     ],
 )
 def test_without_a_shown_change_there_is_none(rows: dict[str, dict[str, float]]) -> None:
@@ -61,7 +61,7 @@ def test_words_have_no_order_along_which_to_cross() -> None:
     assert (
         found(
             [
-                measured(server, "1M", [(base, 0), (base * 1.001, 0)], case, levels={"cacheState": state})
+                measured(server, "1Mi", [(base, 0), (base * 1.001, 0)], case, levels={"cacheState": state})
                 for case, (state, server, base) in enumerate(cases, start=1)
             ]
         )

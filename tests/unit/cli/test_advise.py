@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.unit.advice.test_effects import tls as with_tls
 from tests.unit.cli.api_server import api_server
 from tests.unit.cli.test_offline import raw, told, write
 from tests.unit.report.published import TABLE, measured, published
 from tierbench.cli.main import main
 
 Capture = pytest.CaptureFixture[str]
-HEADER = "node_class,node,file_size,repetition,seconds,retries\n"
+HEADER = "kind,serverClass,fileSize,trial,durationSeconds\n"
 
 
 def answer(capsys: Capture, *arguments: str) -> dict[str, Any]:
@@ -27,32 +28,41 @@ def test_the_published_table_gives_the_published_answer(capsys: Capture) -> None
     assert main(["advise", "--from", str(TABLE), "--by", "mean"]) == 0
     text = capsys.readouterr().out
     assert (
-        "cloud is ahead at 1 MB, by 47 %; edge is ahead from 512 MB to 2 GB, by 12–14 %; "
-        "cloud is ahead from 3 GB on, by 14–16 %. Retries happened only on edge, from 3 GB on (38 in all)."
+        "cloud is ahead at 1 MiB, by 47 %; jetson-nano is ahead from 512 MiB to 2 GiB, by 12–14 %; "
+        "cloud is ahead from 3 GiB on, by 14–16 %. Retries happened only on jetson-nano, from 3 GiB on (38 in all)."
     ) in text
-    assert "Between 1 MB and 512 MB edge comes ahead of cloud." in text
-    assert "Between 2 GB and 3 GB cloud comes ahead of edge." in text
+    assert "Between 1 MiB and 512 MiB jetson-nano comes ahead of cloud." in text
+    assert "Between 2 GiB and 3 GiB cloud comes ahead of jetson-nano." in text
+
+
+def test_other_factors_are_said_in_one_line(tmp_path: Path, capsys: Capture) -> None:
+    """The effect of what is chosen is the answer itself."""
+    main(["advise", "--choose", "broker", "--by", "throughput", "--from", write(tmp_path / "tls.json", with_tls())])
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Other factors: ")]
+    assert "TLSv1.3 costs 23 % (22 to 24) of throughput against TLS None at 1 kB" in line
+    assert "kafka costs" not in line
+    assert line.endswith("more with -o yaml)")
 
 
 def test_without_a_question_the_table_says_the_same_by_throughput(capsys: Capture) -> None:
     status = answer(capsys, "--from", str(TABLE))
     places = [(item["lowerLevel"], item["upperLevel"], item["aheadAbove"]) for item in status["crossovers"]]
-    assert places == [("1M", "512M", "edge"), ("2G", "3G", "cloud")]
-    assert "edge is ahead from 512 MB to 2 GB" in status["answer"]
+    assert places == [("1Mi", "512Mi", "jetson-nano"), ("2Gi", "3Gi", "cloud")]
+    assert "jetson-nano is ahead from 512 MiB to 2 GiB" in status["answer"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "best", "code"),
     [
-        (["--size", "1M"], "cloud", 0),
-        (["--size", "512M=3", "--size", "2G"], "edge", 0),
-        (["--size", "3G"], "cloud", 0),
-        (["--size", "3G", "--max-retries", "0"], "cloud", 0),
-        (["--size", "512M", "--max-mean", "5000"], "edge", 0),
-        (["--size", "512M", "--min-rate", "1G"], "", 1),
-        (["--size", "3G", "--by", "p99"], "", 1),
-        (["--size", "3G", "--arch", "arm64"], "", 1),
-        (["--size", "7G"], "", 1),
+        (["--size", "1Mi"], "cloud", 0),
+        (["--size", "512Mi=3", "--size", "2Gi"], "jetson-nano", 0),
+        (["--size", "3Gi"], "cloud", 0),
+        (["--size", "3Gi", "--max-retries", "0"], "cloud", 0),
+        (["--size", "512Mi", "--max-mean", "5000"], "jetson-nano", 0),
+        (["--size", "512Mi", "--min-rate", "1Gi"], "", 1),
+        (["--size", "3Gi", "--by", "p99"], "", 1),
+        (["--size", "3Gi", "--arch", "arm64"], "", 1),
+        (["--size", "7Gi"], "", 1),
         (["--benchmark", "other"], "", 2),
     ],
 )
@@ -65,9 +75,9 @@ def test_a_question_in_arguments_and_its_exit_code(arguments: list[str], best: s
 def asked(tmp_path: Path) -> str:
     """A file with a PlacementAdvice, as a person writes it."""
     path = tmp_path / "advice.yaml"
-    spec = {"clientClass": "user", "workload": {"fileSizes": [{"size": "1G"}]}}
+    spec = {"clientClass": "user", "workload": {"fileSizes": [{"size": "1Gi"}]}}
     head = {"apiVersion": "tierbench.io/v1alpha1", "kind": "PlacementAdvice"}
-    small = {"clientClass": "user", "workload": {"fileSizes": [{"size": "1M"}]}}
+    small = {"clientClass": "user", "workload": {"fileSizes": [{"size": "1Mi"}]}}
     bodies = [
         {**head, "metadata": {"name": "large"}, "spec": spec},
         {**head, "metadata": {"name": "small"}, "spec": small},
@@ -97,39 +107,33 @@ def test_node_classes_in_a_file_make_the_affinity(asked: str, tmp_path: Path, ca
 def test_yaml_as_kubectl_prints_it_is_read(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "results.yaml"
     path.write_text(yaml.safe_dump({"kind": "List", "items": [raw(result) for result in published()]}))
-    assert answer(capsys, "--from", str(path), "--size", "1G")["best"] == "jetson"
+    assert answer(capsys, "--from", str(path), "--size", "1Gi")["best"] == "jetson"
 
 
 def test_a_result_that_is_in_two_files_counts_once(tmp_path: Path, capsys: Capture) -> None:
     path = write(tmp_path / "results.json", published())
-    once = answer(capsys, "--from", path, "--size", "1G")
-    twice = answer(capsys, "--from", path, "--from", path, "--size", "1G")
+    once = answer(capsys, "--from", path, "--size", "1Gi")
+    twice = answer(capsys, "--from", path, "--from", path, "--size", "1Gi")
     assert [item["trials"] for item in twice["ranking"]] == [item["trials"] for item in once["ranking"]] == [10, 10]
 
 
 def test_a_table_can_come_from_standard_input(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(TABLE.read_text()))
-    assert answer(capsys, "--from", "-", "--size", "3G")["best"] == "cloud"
+    assert answer(capsys, "--from", "-", "--size", "3Gi")["best"] == "cloud"
 
 
 def test_an_exported_table_of_objects_gives_the_same_answer(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "objects.json"
     assert main(["export", "--from", str(TABLE), "--format", "json", "-o", str(path)]) == 0
-    assert answer(capsys, "--from", str(path), "--size", "2G") | {"conditions": 0} == answer(
-        capsys, "--from", str(TABLE), "--size", "2G"
+    assert answer(capsys, "--from", str(path), "--size", "2Gi") | {"conditions": 0} == answer(
+        capsys, "--from", str(TABLE), "--size", "2Gi"
     ) | {"conditions": 0}
 
 
 @pytest.mark.parametrize(
     ("name", "text", "hint"),
     [
-        ("a.csv", HEADER + "cloud,c,1MB,1,0.03,0\ncloud,c,1MB,2,fast,0\n", "a.csv, line 3: could not convert"),
-        ("a.csv", HEADER + "cloud,c,1QB,1,0.03,0\n", "a.csv, line 2: '1Q' is not a size"),
-        ("a.csv", HEADER + "cloud,c,1MB,1,-1,0\n", "a.csv, line 2: -1 seconds with 0 retries cannot be"),
-        ("a.csv", HEADER + "cloud,c,1MB,1,nan,0\n", "a.csv, line 2: nan seconds"),
-        ("a.csv", HEADER + "cloud,c,1MB,1\n", "a.csv, line 2: no seconds"),
-        ("a.csv", HEADER + "cloud,c,1MB,1,1,0,7\n", "a.csv, line 2: more fields"),
-        ("a.csv", "namespace,kind,benchmark\n", "a.csv, line 1: the columns of a table must be node_class,node"),
+        ("a.csv", HEADER + "FileTransferBenchmark,cloud,1Mi,1,fast\n", "a.csv, line 2, column durationSeconds: 'fast'"),
         ("a.csv", HEADER, "there are no results yet"),
         ("a.json", '{"items": [\n{"kind": \n', "a.json, line 3: Expecting value"),
         ("a.yaml", "items:\n- kind: BenchmarkResult\n  metadata: {name: a\n", "a.yaml, line 4: "),
@@ -150,11 +154,11 @@ def test_a_damaged_file_gives_the_line_and_the_reason(
     ("arguments", "hint"),
     [
         (["nobody"], "there is no PlacementAdvice nobody"),
-        (["nobody", "--size", "1M"], "is a question of its own"),
-        (["--size", "1.5M"], "'1.5M' is not a size"),
+        (["nobody", "--size", "1Mi"], "is a question of its own"),
+        (["--size", "1.5Mi"], "'1.5Mi' is not a size"),
         (["--min-rate", "1MB"], "'1MB' is not a size"),
-        (["--size", "1M="], "is not SIZE or SIZE=WEIGHT"),
-        (["--size", "1M=0"], "weight"),
+        (["--size", "1Mi="], "is not SIZE or SIZE=WEIGHT"),
+        (["--size", "1Mi=0"], "weight"),
         (["--level", "tls"], "is not FACTOR=LEVEL"),
         (["--max-p99", "0"], "maximumP99Milliseconds"),
     ],
@@ -181,7 +185,7 @@ def test_a_question_in_a_file_is_held_to_the_rules(
 
 def test_of_several_clients_one_must_be_chosen(tmp_path: Path, capsys: Capture) -> None:
     results = [
-        measured(server, "1M", [(time, 0), (time * 1.1, 0)]) for server, time in (("cloud", 1.0), ("jetson", 2.0))
+        measured(server, "1Mi", [(time, 0), (time * 1.1, 0)]) for server, time in (("cloud", 1.0), ("jetson", 2.0))
     ]
     other = [raw(result) for result in results]
     for body in other:
@@ -194,7 +198,7 @@ def test_of_several_clients_one_must_be_chosen(tmp_path: Path, capsys: Capture) 
 
 
 def test_a_question_in_the_cluster_is_answered_from_it(tmp_path: Path, capsys: Capture) -> None:
-    spec = {"clientClass": "user", "workload": {"fileSizes": [{"size": "1G"}]}}
+    spec = {"clientClass": "user", "workload": {"fileSizes": [{"size": "1Gi"}]}}
     jetson = {"metadata": {"name": "jetson"}, "spec": {"nodeSelector": {"matchLabels": {"hw": "nano"}}}}
     with api_server(tmp_path) as (store, kubeconfig):
         store.put("placementadvices", {"metadata": {"name": "large", "namespace": "default"}, "spec": spec})
@@ -203,12 +207,12 @@ def test_a_question_in_the_cluster_is_answered_from_it(tmp_path: Path, capsys: C
             store.put("benchmarkresults", result.to_json())
         assert main(["advise", "large", "--kubeconfig", kubeconfig]) == 0
         text = capsys.readouterr().out
-        assert "jetson is best for 1 GB" in text
+        assert "jetson is best for 1 GiB" in text
         assert "key: hw" in text
         assert main(["advise", "other", "--kubeconfig", kubeconfig]) == 2
         assert "there is no PlacementAdvice other" in told(capsys)
-        assert main(["advise", "--size", "5G", "--kubeconfig", kubeconfig]) == 0
-        assert "cloud is best for 5 GB" in capsys.readouterr().out
+        assert main(["advise", "--size", "5Gi", "--kubeconfig", kubeconfig]) == 0
+        assert "cloud is best for 5 GiB" in capsys.readouterr().out
         store.fail(403)
         assert main(["compare", "cloud", "jetson", "--kubeconfig", kubeconfig]) == 2
         assert "you may not do this" in told(capsys)
@@ -218,16 +222,16 @@ def test_a_question_in_the_cluster_is_answered_from_it(tmp_path: Path, capsys: C
 def tls(tmp_path: Path) -> str:
     """Downloads from one class with TLS and without."""
     results = [
-        measured("cloud", "1M", [(base * step, 0) for step in (0.99, 1.0, 1.01)], case, levels={"tls": level})
+        measured("cloud", "1Mi", [(base * step, 0) for step in (0.99, 1.0, 1.01)], case, levels={"tls": level})
         for case, (level, base) in enumerate((("None", 1.0), ("TLSv1.3", 2.0)), start=1)
     ]
     return write(tmp_path / "tls.json", results)
 
 
 def test_settings_can_be_chosen_and_are_told_to_set(tls: str, capsys: Capture) -> None:
-    assert main(["advise", "--from", tls, "--choose", "tls", "--size", "1M"]) == 0
+    assert main(["advise", "--from", tls, "--choose", "tls", "--size", "1Mi"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("TLS None is best for 1 MB, by transfer time: 50 % ahead of TLSv1.3")
+    assert text.startswith("TLS None is best for 1 MiB, by transfer time: 50 % ahead of TLSv1.3")
     assert "To set there:\ntls: None" in text
     assert "nodeAffinity" not in text
     assert main(["advise", "--from", tls, "--choose", "nodeClass,tls"]) == 0

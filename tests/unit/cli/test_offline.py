@@ -40,16 +40,16 @@ def told(capsys: Capture) -> str:
 def test_the_table_has_the_form_of_the_paper(exported: str, capsys: Capture) -> None:
     assert main(["results", "file-transfer", "--from", exported]) == 0
     rows = {line.split("  ")[0].strip(): " ".join(line.split()) for line in capsys.readouterr().out.splitlines()}
-    assert rows["1 MB"] == "1 MB 23.00 ± 4.83 ms 0 10 43.00 ± 17.67 ms 0 10 cloud, −47 %"
-    assert rows["2 GB"] == "2 GB 22.11 ± 0.05 s 0 10 19.47 ± 2.38 s 0 10 jetson, −12 %"
-    assert rows["5 GB"] == "5 GB 55.20 ± 0.09 s 0 10 66.08 ± 1.94 s 18 10 cloud, −16 %"
+    assert rows["1 MiB"] == "1 MiB 23.00 ± 4.83 ms 0 10 43.00 ± 17.67 ms 0 10 cloud, −47 %"
+    assert rows["2 GiB"] == "2 GiB 22.11 ± 0.05 s 0 10 19.47 ± 2.38 s 0 10 jetson, −12 %"
+    assert rows["5 GiB"] == "5 GiB 55.20 ± 0.09 s 0 10 66.08 ± 1.94 s 18 10 cloud, −16 %"
 
 
 def test_the_answer_is_said_in_words(exported: str, capsys: Capture) -> None:
     main(["results", "--from", exported])
     text = capsys.readouterr().out
-    assert "cloud is ahead at 1 MB, by 47 %; jetson is ahead from 512 MB to 2 GB" in text
-    assert "Retries happened only on jetson, from 3 GB on (38 in all)." in text
+    assert "cloud is ahead at 1 MiB, by 47 %; jetson is ahead from 512 MiB to 2 GiB" in text
+    assert "Retries happened only on jetson, from 3 GiB on (38 in all)." in text
 
 
 def test_a_bare_list_and_standard_input_are_read_too(
@@ -61,13 +61,15 @@ def test_a_bare_list_and_standard_input_are_read_too(
 
 
 def test_a_tie_is_a_word(tmp_path: Path, capsys: Capture) -> None:
-    results = [measured(server, "1M", [(1.0, 0), (1.2, 0)], case) for case, server in enumerate(("cloud", "jetson"), 1)]
+    results = [
+        measured(server, "1Mi", [(1.0, 0), (1.2, 0)], case) for case, server in enumerate(("cloud", "jetson"), 1)
+    ]
     main(["results", "--from", write(tmp_path / "r.json", results)])
     assert "not known: cloud or jetson" in capsys.readouterr().out
 
 
 def test_a_run_is_chosen_by_number(tmp_path: Path, capsys: Capture) -> None:
-    path = write(tmp_path / "r.json", [measured("cloud", "1M", [(run / 4, 0)], run=run) for run in (1, 2, 3)])
+    path = write(tmp_path / "r.json", [measured("cloud", "1Mi", [(run / 4, 0)], run=run) for run in (1, 2, 3)])
     main(["results", "--from", path])
     text = capsys.readouterr().out
     assert "750.0 ms" in text
@@ -150,26 +152,26 @@ def test_an_unusable_kubeconfig_is_one_line(content: str | None, tmp_path: Path,
 
 
 def test_only_the_cases_that_are_asked_for_are_shown(exported: str, capsys: Capture) -> None:
-    assert main(["results", "--from", exported, "--server", "jetson", "--where", "fileSize=1000000"]) == 0
+    assert main(["results", "--from", exported, "--server", "jetson", "--where", "fileSize=1048576"]) == 0
     text = capsys.readouterr().out
     assert "43.00" in text
     assert "23.00" not in text
-    assert "2 GB" not in text
+    assert "2 GiB" not in text
 
 
 @pytest.mark.parametrize(
-    "filters", [["--server", "edge"], ["--client", "cloud"], ["--where", "fileSize=7M"], ["--where", "size=1M"]]
+    "filters", [["--server", "edge"], ["--client", "cloud"], ["--where", "fileSize=7Mi"], ["--where", "size=1Mi"]]
 )
 def test_filters_that_leave_nothing_say_what_there_is(exported: str, capsys: Capture, filters: list[str]) -> None:
     assert main(["results", "--from", exported, *filters]) == 2
     text = told(capsys)
     assert "no case is as asked for; there are the classes cloud, jetson and user" in text
-    assert "fileSize 1M, 512M" in text
+    assert "fileSize 1Mi, 512Mi" in text
 
 
 def test_a_filter_that_is_none_is_refused(exported: str, capsys: Capture) -> None:
     with pytest.raises(SystemExit):
-        main(["results", "--from", exported, "--where", "1M"])
+        main(["results", "--from", exported, "--where", "1Mi"])
     assert "write FACTOR=LEVEL" in capsys.readouterr().err
 
 

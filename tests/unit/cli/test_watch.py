@@ -178,7 +178,7 @@ def test_results_and_report_come_from_the_cluster_too(
     for result in published():
         store.put(RESULTS, result.to_json())
     assert main(["results", "file-transfer", "--kubeconfig", kubeconfig]) == 0
-    assert "jetson is ahead from 512 MB to 2 GB" in capsys.readouterr().out
+    assert "jetson is ahead from 512 MiB to 2 GiB" in capsys.readouterr().out
     output = tmp_path / "report.html"
     assert main(["report", "--kubeconfig", kubeconfig, "-o", str(output)]) == 0
     assert "fileSizes:" in output.read_text()
@@ -197,4 +197,4 @@ def test_the_picture_shows_progress_and_the_last_results() -> None:
     assert "7/14 cases, 2 min 0 s left" in text
     assert "1M, cloud to user, trial 2 of 2" in text
     assert "No news: Connection refused" in text
-    assert [word for word in ("2G", "3G", "4G", "5G") if f"{word} " in text] == ["3G", "4G", "5G"]
+    assert [word for word in ("2Gi", "3Gi", "4Gi", "5Gi") if f"{word} " in text] == ["3Gi", "4Gi", "5Gi"]

@@ -27,6 +27,15 @@ def test_settings() -> None:
     assert settings.log_level == "INFO"
 
 
+def test_images_that_may_be_asked_for() -> None:
+    text = '{"nginx": {"1.19.6": "nginx:1.19.6"}, "kafka": {}}'
+    images = Settings.from_environment({**ENVIRONMENT, "TIERBENCH_IMAGE_ALTERNATIVES": text}).images
+    assert [images.of("nginx", name) for name in ("default", "1.19.6", "1.18")] == ["nginx:1", "nginx:1.19.6", ""]
+    assert images.of("mosquitto", "1.19.6") == ""
+    with pytest.raises(SettingsError, match="write images as in"):
+        Settings.from_environment({**ENVIRONMENT, "TIERBENCH_IMAGE_ALTERNATIVES": '{"nginx": "nginx:1"}'})
+
+
 @pytest.mark.parametrize(
     "name", ["TIERBENCH_LEASE_NAMESPACE", "TIERBENCH_CLIENT_IMAGE", "TIERBENCH_NGINX_IMAGE", "TIERBENCH_PAHO_IMAGE"]
 )

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.domain.test_decide import every_trial_once, measured_trials, nothing_left
 from tests.unit.domain.world import START, World, benchmark, broker_benchmark, network_benchmark, node, seal, trial_line
-from tierbench.api.benchmark import Benchmark, Order, OrderType, Phase, RunStatus
+from tierbench.api.benchmark import Benchmark, Order, OrderType, Phase, RunStatus, Seat
 from tierbench.api.result import Alternation, ResultPhase
 from tierbench.api.timestamps import format_time
 from tierbench.domain import reasons
@@ -93,7 +93,7 @@ def test_each_result_says_what_it_alternated_with() -> None:
 
 
 def block_of(number: int) -> Block:
-    cases = tuple(Case(place, Slot(f"class{place}", 0), "user", {}) for place in range(1, number + 1))
+    cases = tuple(Case(place, Slot(f"class{place}", 0), Seat("user"), {}) for place in range(1, number + 1))
     return Block(tuple(case.server for case in cases), cases, range(1, 31), 1, last=True)
 
 
@@ -111,7 +111,7 @@ def test_the_order_within_a_repetition_is_random_and_comes_again_from_its_seed()
 def test_random_order_shuffles_blocks_and_a_block_stays_within_what_a_log_holds() -> None:
     slots = tuple(Slot(f"class{place}", 0) for place in range(20))
     levels = [(slot, {"fileSize": str(size)}) for slot in slots for size in range(5)]
-    cases = [Case(number, slot, "user", level) for number, (slot, level) in enumerate(levels, start=1)]
+    cases = [Case(number, slot, Seat("user"), level) for number, (slot, level) in enumerate(levels, start=1)]
     blocks = in_blocks(cases, [slots], Order(type=OrderType.RANDOM, seed=1), 10, 1)
     assert sorted(case.number for block in blocks for case in block.cases) == list(range(1, 101))
     assert {len(block.cases) * 10 <= MOST_TRIALS for block in blocks} == {True}

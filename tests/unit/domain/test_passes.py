@@ -13,7 +13,7 @@ from tests.unit.domain.test_blocks import DriftingWorld, end_client, ratio, run_
 from tests.unit.domain.test_decide import every_trial_once, measured_trials, nothing_left
 from tests.unit.domain.test_refine import CliffWorld, payload_world
 from tests.unit.domain.world import World, benchmark, broker_benchmark
-from tierbench.api.benchmark import Order, OrderType, Phase
+from tierbench.api.benchmark import Order, OrderType, Phase, Seat
 from tierbench.api.passes import shares
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
@@ -270,7 +270,9 @@ def plans(draw: st.DrawFn) -> Any:
     teams = [tuple(Slot(f"class{place}", ordinal) for ordinal in range(size)) for place, size in enumerate(sizes)]
     levels = draw(st.integers(1, 4))
     combinations = [(slot, level) for team in teams for slot in team for level in range(levels)]
-    cases = [Case(number, slot, "user", {"level": str(level)}) for number, (slot, level) in enumerate(combinations, 1)]
+    cases = [
+        Case(number, slot, Seat("user"), {"level": str(level)}) for number, (slot, level) in enumerate(combinations, 1)
+    ]
     repetitions = draw(st.integers(1, 30))
     order = Order(type=draw(st.sampled_from(OrderType)), seed=draw(st.integers(0, 9)))
     return cases, teams, order, repetitions, draw(st.integers(1, min(repetitions, 10)))

@@ -12,7 +12,7 @@ from tierbench.domain import reasons
 from tierbench.domain.views import PodView, Termination
 from tierbench.workloads.names import ROLE_CLIENT
 
-AT_ONCE = {"nodeClasses": ["cloud", "jetson"], "simultaneous": True}
+AT_ONCE = {"nodeClasses": ["cloud", "jetson"], "together": ["AllAtOnce"]}
 STARTED = json.dumps({"contract": 1, "record": "TrialStarted", "trial": 2, "time": "2026-01-01T00:00:00Z"}) + "\n"
 
 
@@ -71,7 +71,7 @@ def test_a_trial_that_nobody_had_begun_is_run_again() -> None:
 
 
 def test_each_client_needs_a_node_of_its_own() -> None:
-    clients_per_class = {"nodeClasses": ["cloud"], "simultaneous": True, "nodesPerClass": 2}
+    clients_per_class = {"nodeClasses": ["cloud"], "together": ["AllAtOnce"], "nodesPerClass": 2}
     world = World(
         network_benchmark(servers={"nodeClasses": ["user"]}, clients=clients_per_class, directions=["Upload"])
     )
@@ -85,3 +85,36 @@ def test_each_client_needs_a_node_of_its_own() -> None:
     world.run()
     (result,) = world.results.values()
     assert [client.node for client in result.spec.clients] == ["c1", "c2"]
+
+
+def world_both(nodes_per_class: int) -> World:
+    """Clients alone and all at once, on a class of three nodes, of which the first hosts the server."""
+    clients = {"nodeClasses": ["cloud"], "nodesPerClass": nodes_per_class, "together": ["Alone", "AllAtOnce"]}
+    world = World(network_benchmark(servers={"nodeClasses": ["cloud"]}, clients=clients, directions=["Upload"]))
+    world.nodes |= {name: node(name, "cloud") for name in ("c2", "c3")}
+    return world
+
+
+def test_each_is_measured_alone_on_the_node_that_it_has_at_once() -> None:
+    world = world_both(2)
+    world.run()
+    found = [(result.spec.client.node, result.spec.levels["together"]) for _, result in sorted(world.results.items())]
+    assert found == [("c2", "Alone"), ("c3", "Alone"), ("c2", "AllAtOnce")]
+    *_, at_once = world.results.values()
+    assert [client.node for client in at_once.spec.clients] == ["c2", "c3"]
+    assert {result.status.phase for result in world.results.values()} == {ResultPhase.MEASURED}
+    assert world.benchmark.status.answer.endswith(
+        "All at once, of what each has alone: c2 100 % (100 to 100), c3 100 % (100 to 100)."
+    )
+
+
+def test_a_client_that_has_no_node_fails_by_itself() -> None:
+    world = world_both(3)
+    world.run()
+    found = [(result.status.phase, result.status.reason) for _, result in sorted(world.results.items())]
+    assert found == [
+        (ResultPhase.MEASURED, ""),
+        (ResultPhase.MEASURED, ""),
+        (ResultPhase.FAILED, reasons.TOO_FEW_NODES),
+        (ResultPhase.FAILED, reasons.TOO_FEW_NODES),
+    ]

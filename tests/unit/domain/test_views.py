@@ -45,6 +45,15 @@ def test_a_client_out_of_memory_is_lost_as_any_other() -> None:
     assert pod_view(pod("client", **KILLED)).problem is None
 
 
+def test_a_server_is_of_the_image_of_its_first_container() -> None:
+    """Statuses are in no order."""
+    body = pod("server", imageID="docker.io/apache/kafka@sha256:1")
+    body["status"]["containerStatuses"].insert(0, {"name": "agent", "imageID": "agent@sha256:2"})
+    assert pod_view(body).image_id == ""
+    body["spec"]["containers"] = [{"name": "kafka"}, {"name": "agent"}]
+    assert pod_view(body).image_id == "docker.io/apache/kafka@sha256:1"
+
+
 @pytest.mark.parametrize(
     ("log", "words"),
     [

@@ -49,8 +49,9 @@ from tierbench.workloads.workload import Images
 START = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = Owner("FileTransferBenchmark", "default", "demo", "uid-1")
 IMAGES = Images(
-    client="client:1", nginx="nginx:1", mosquitto="mosquitto:1", kafka="kafka:1", paho="paho:1", network="network:1"
-)
+    client="client:1", nginx="nginx:1", mosquitto="mosquitto:1", kafka="kafka:1", paho="paho:1", network="network:1",
+    alternatives={"nginx": {"1.19.6": "nginx:1.19.6"}, "mosquitto": {"1.6.9": "mosquitto:1.6.9"}},
+)  # fmt: skip
 MAXIMUM_PASSES = 2000
 METADATA = {"name": "demo", "namespace": "default", "uid": "uid-1", "generation": 1}
 
@@ -355,6 +356,7 @@ class World:
             node="u1" if role == ROLE_CLIENT else "",
             pod_ip="198.19.0.1",
             host_ip="198.18.0.1",
+            image_id="" if role == ROLE_CLIENT else "docker.io/library/server@sha256:1",
             created=self.now,
             started=False,
             ready=False,

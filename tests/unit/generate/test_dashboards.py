@@ -16,8 +16,11 @@ from tests.unit.metrics.everything import metrics_text
 
 SELECTOR = re.compile(r"\b((?:tierbench|process)_\w+)(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'(\w+)(?:=~|!~|!=|=)"')
-GROUPING = re.compile(r"\b(?:by|without|on|ignoring) \(([^)]*)\)")
+GROUPING = re.compile(r"\b(?:by|without|on|ignoring|group_left) \(([^)]*)\)")
+MADE = re.compile(r', "(\w+)", "')
 LEGEND_LABEL = re.compile(r"\{\{(\w+)\}\}")
+DESCRIPTION = re.compile(r"[A-Z][^.?:;]+\? [A-Z].*\. See docs/([\w/.-]+\.md), (.+)\.")
+DOCS = Path(__file__).parents[3] / "docs"
 OF_TARGETS = {"instance", "job"}
 UNITS = {value for name, value in vars(units).items() if not name.startswith("_") and isinstance(value, str)}
 
@@ -36,7 +39,7 @@ def known_labels() -> dict[str, set[str]]:
 
 def check(expression: str) -> set[str]:
     """The labels of the metrics in an expression, once all of them are found to exist with the labels asked for."""
-    labels = set(OF_TARGETS)
+    labels = {*OF_TARGETS, *MADE.findall(expression)}
     for name, matchers in SELECTOR.findall(expression):
         assert name in known_labels(), f"no metric {name}"
         wrong = set(MATCHER.findall(matchers)) - known_labels()[name] - OF_TARGETS
@@ -52,16 +55,19 @@ def expressions() -> Iterator[str]:
     for dashboard in dashboards():
         yield from (dashboard.shown(target["expr"]) for _, target in dashboard.targets)
         yield from (dashboard.shown(series) for series, _ in dashboard.label_queries.values())
+        yield from (dashboard.shown(query) for query in filter(None, [dashboard.varying]))
     yield from (rule["expr"] for rule in alerts())
 
 
 @each_dashboard
 def test_queries_ask_for_metrics_and_labels_that_exist(dashboard: Dashboard) -> None:
     for _, target in dashboard.targets:
-        labels = check(target["expr"])
+        labels = check(dashboard.shown(target["expr"]))
         assert set(LEGEND_LABEL.findall(target["legendFormat"])) <= labels
     for series, label in dashboard.label_queries.values():
         assert label in check(series)
+    if dashboard.varying is not None:
+        check(dashboard.shown(dashboard.varying))
 
 
 def test_alerts_ask_for_metrics_and_labels_that_exist() -> None:
@@ -83,10 +89,32 @@ def test_every_metric_is_in_some_panel() -> None:
 
 
 @each_dashboard
-def test_every_panel_says_what_it_shows_and_in_which_unit(dashboard: Dashboard) -> None:
+def test_every_panel_answers_a_question_of_the_documents(dashboard: Dashboard) -> None:
+    for panel in dashboard.panels:
+        said = DESCRIPTION.fullmatch(panel["description"])
+        assert said is not None, panel["description"]
+        document, section = said.groups()
+        assert re.search(rf"^(## |\*\*){section}(\.?\*\*|$)", (DOCS / document).read_text(), re.MULTILINE), section
+
+
+@each_dashboard
+def test_no_two_panels_answer_the_same_question(dashboard: Dashboard) -> None:
+    questions = [panel["description"].partition("?")[0] for panel in dashboard.panels]
+    assert len(set(questions)) == len(questions), sorted(questions)
+
+
+def test_the_documents_have_every_panel_and_its_question() -> None:
+    text = (DOCS / "reference/dashboards.md").read_text()
+    for dashboard in dashboards():
+        assert dashboard.body["title"].removeprefix("tierbench / ") in (DOCS / "dashboards.md").read_text()
+        for panel in dashboard.panels:
+            assert f"| {panel['title']} | {panel['description'].partition('?')[0]}? |" in text
+
+
+@each_dashboard
+def test_every_panel_says_in_which_unit(dashboard: Dashboard) -> None:
     for panel in dashboard.panels:
         assert panel["title"]
-        assert panel["description"].endswith(".")
         assert panel["fieldConfig"]["defaults"]["unit"] in UNITS
         assert panel["datasource"]["uid"] == "${datasource}"
 
@@ -106,6 +134,7 @@ def test_panels_stand_beside_each_other(dashboard: Dashboard) -> None:
 def test_variables_are_defined_and_used(dashboard: Dashboard) -> None:
     texts = [target["expr"] for _, target in dashboard.targets]
     texts += [series for series, _ in dashboard.label_queries.values()]
+    texts += filter(None, [dashboard.varying])
     used = set().union(*map(variables_in, texts)) - {"__rate_interval"}
     assert used | {"datasource"} == set(dashboard.variables)
 

@@ -34,10 +34,9 @@ def test_nothing_is_made_twice_alike() -> None:
 def test_mosquitto_knows_the_password_by_its_hash() -> None:
     made = data(account=True)
     name, _, hashed = made["mosquitto-passwords"].decode().strip().partition(":")
-    kind, iterations, salt, digest = hashed.removeprefix("$").split("$")
-    assert (name.encode(), kind) == (made["username"], "7")
-    again = hashlib.pbkdf2_hmac("sha512", made["password"], b64decode(salt), int(iterations))
-    assert again == b64decode(digest)
+    kind, salt, digest = hashed.removeprefix("$").split("$")
+    assert (name.encode(), kind) == (made["username"], "6")
+    assert hashlib.sha512(made["password"] + b64decode(salt)).digest() == b64decode(digest)
     assert len(made["payload-key"]) == 16
 
 

@@ -10,6 +10,7 @@ from tierbench.api.result import BenchmarkResult
 from tierbench.domain.results import ResultStore
 from tierbench.metrics.results import result_samples
 
+OF_THE_WIRE = {"wireBytesPerMessage": 300, "wirePacketsPerMessage": 4, "setupBytes": 5000, "setupPackets": 20}
 KAFKA = {"broker": "kafka", "codec": "Lz4", "partitions": "4", "lingerMilliseconds": "5", "batchSize": "16Ki"}
 
 
@@ -17,10 +18,15 @@ def raw_result(case: int = 1, **levels: str) -> dict[str, Any]:
     """A result as the API server gives it."""
     batches = {"batches": 10, "batchBytes": 500_000} if levels else {}
     wire = {"wireSentBytes": 1_650_000, "wireReceivedBytes": 1_650_000, "sessionNanoseconds": 11 * 10**8}
-    more = batches | wire
+    codecs = {"compressNanoseconds": 2 * 10**6, "decryptNanoseconds": 10**6}
+    more = batches | wire | codecs
     status = measured(line(1, **more), line(2, received=990, lost=10, tlsNanoseconds=2_000_000, **more))
     metadata = {"name": f"bb-demo-r1-c{case:03d}", "namespace": "ns"}
-    return {"metadata": metadata, "spec": spec(2, **levels).to_json(), "status": status.to_json()}
+    raw = {"metadata": metadata, "spec": spec(2, **levels).to_json(), "status": status.to_json()}
+    statistics = raw["status"]["statistics"]
+    for name, value in {**OF_THE_WIRE, "pairFairnessPartsPerMillion": 900_000}.items():
+        statistics[name] = statistics["durationNanoseconds"] | {"mean": value}
+    return raw
 
 
 def filled() -> ResultStore[Any]:
@@ -47,6 +53,29 @@ async def test_a_broker_as_prometheus_reads_it() -> None:
     assert one(found, "tierbench_broker_wire_bytes", **labels) == 3_300_000
     assert one(found, "tierbench_broker_wire_throughput_bytes_per_second", **labels) == 3_000_000
     assert one(found, "tierbench_broker_cpu_ratio", **labels) == 0.1
+    assert one(found, "tierbench_broker_wire_bytes_per_message", **labels) == 300
+    assert one(found, "tierbench_broker_wire_packets_per_message", **labels) == 4
+    assert one(found, "tierbench_broker_setup_bytes", **labels) == 5000
+    assert one(found, "tierbench_broker_setup_packets", **labels) == 20
+    assert one(found, "tierbench_broker_fairness_ratio", **labels) == 0.9
+
+
+async def test_codecs_take_time_by_the_message() -> None:
+    found = await samples(filled())
+    assert one(found, "tierbench_broker_compress_seconds", broker="mosquitto") == 2e-6
+    assert one(found, "tierbench_broker_decrypt_seconds", broker="mosquitto") == pytest.approx(2 * 10**-3 / 1990)
+    assert one(found, "tierbench_broker_encrypt_seconds", broker="mosquitto") == 0
+
+
+def test_what_a_result_does_not_tell_is_not_zero() -> None:
+    raw = raw_result()
+    for name in (*OF_THE_WIRE, "pairFairnessPartsPerMillion"):
+        del raw["status"]["statistics"][name]
+    for trial in raw["status"]["trials"]:
+        del trial["exchange"]
+    said = {family.name for family in result_samples(BenchmarkResult.model_validate(raw)).families}
+    assert not [name for name in said if name.endswith(("_message", "_setup_bytes", "_packets", "fairness_ratio"))]
+    assert not [name for name in said if "compress" in name or "crypt" in name]
 
 
 async def test_own_messages_have_a_content_and_no_size() -> None:

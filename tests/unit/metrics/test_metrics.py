@@ -15,7 +15,7 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.unit.results.test_record import NOW, line, sample, spec
-from tierbench.api.result import ResultSpec, ResultStatus
+from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
 from tierbench.domain.results import ResultStore
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import result_samples
@@ -110,6 +110,14 @@ async def test_a_result_as_prometheus_reads_it() -> None:
     assert not [name for name, _ in found if name.startswith(("tierbench_file", "tierbench_res")) and "_total" in name]
 
 
+async def test_images_are_apart() -> None:
+    store = filled(raw_result(image="default"))
+    store.see(raw_result(seconds=2, image="1.19.6"), deleted=False)
+    found = await samples(store)
+    assert one(found, "tierbench_file_transfer_duration_mean_seconds", image="default") == 1
+    assert one(found, "tierbench_file_transfer_duration_mean_seconds", image="1.19.6") == 2
+
+
 async def test_a_disk_that_nobody_tells_of_is_no_zero() -> None:
     raw = raw_result()
     for trial in raw["status"]["trials"]:
@@ -174,16 +182,20 @@ async def test_nodes_that_a_class_lacks_are_one_series() -> None:
     assert one(found, "tierbench_result_measured", server_node="") == 1
 
 
-@pytest.mark.parametrize("levels", [{}, {"fileSize": "much", "concurrency": "1", "cacheState": "Cold", "tls": "None"}])
-async def test_a_result_that_cannot_be_understood_leaves_the_others_alone(
-    levels: dict[str, str], caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_result_that_cannot_be_understood_leaves_the_others_alone(caplog: pytest.LogCaptureFixture) -> None:
     store = filled()
-    for change in ({"levels": levels}, {"run": "first"}):
+    for change in ({"levels": {"fileSize": "much"}}, {"run": "first"}):
         raw = raw_result(cacheState="Cold")
         store.see(raw | {"spec": raw["spec"] | change}, deleted=False)
     assert one(await samples(store), "tierbench_file_transfer_retries") == 0
     assert caplog.text.count("is left out of the metrics") == 2
+
+
+async def test_what_is_no_factor_of_the_kind_is_no_label() -> None:
+    raw = raw_result()
+    raw["spec"]["levels"] |= {"broker": "kafka", "le": "1", 'a"b': "c"}
+    assert one(await samples(filled(raw)), "tierbench_file_transfer_duration_seconds_bucket", le="1.0") == 2
+    assert "kafka" not in result_samples(BenchmarkResult.model_validate(raw)).labels
 
 
 async def test_a_result_that_is_still_growing_says_nothing() -> None:

@@ -34,7 +34,7 @@ def raw_results() -> list[dict[str, Any]]:
     return [
         raw_result((line(1, **ways),), (line(2, **ways),), direction="Both"),
         raw_result((line(1, upload=udp),), (line(2, upload=udp),), protocol="UDP"),
-        raw_result((line(1),), (line(2),), congestionControl="bbr"),
+        raw_result((line(1),), (line(2),), congestionControl="bbr", together="Alone"),
         raw_result(*((shared(number, 60), shared(number, 30), shared(number, 10)) for number in (1, 2)), streams="4"),
     ]
 
@@ -67,8 +67,9 @@ async def test_a_network_as_prometheus_reads_it() -> None:
     udp = {"protocol": "UDP", "direction": "Upload"}
     assert one(found, "tierbench_network_udp_lost_ratio", **udp) == 0.1
     assert one(found, "tierbench_network_udp_jitter_seconds", **udp) == 0.00025
-    assert one(found, "tierbench_network_throughput_bits_per_second", congestion_control="bbr") == 90e6
-    networks = {"access_network": "ethernet", "client_access_network": "5g-sa"}
+    alone = {"congestion_control": "bbr", "together": "Alone"}
+    assert one(found, "tierbench_network_throughput_bits_per_second", **alone) == 90e6
+    networks = {"server_access_network": "ethernet", "client_access_network": "5g-sa"}
     assert one(found, "tierbench_result_info", **networks, **tcp) == 1
     several = {"streams": "4"}
     assert one(found, "tierbench_network_fairness_ratio", **several) == 0.724638

@@ -15,10 +15,10 @@ from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, NodeFacts, ResultSpec, ResultStatus
 from tierbench.results.record import conclude, record
 
-TABLE = Path(__file__).parents[2] / "data" / "file_transfer_times.csv"
+TABLE = Path(__file__).parents[3] / "examples" / "file-transfer-paper" / "published.csv"
 START = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
 ENGINE = Engine(name="tierbench-client", version="0.1.0", architecture="amd64")
-CLASSES = {"cloud": "cloud", "edge": "jetson"}
+CLASSES = {"cloud": "cloud", "jetson-nano": "jetson"}
 USER = NodeFacts(
     node_class="user",
     node="user-1",
@@ -59,8 +59,8 @@ def published(namespace: str = "default", name: str = "file-transfer") -> list[B
     """A result for each size and class, in the order of a benchmark's cases."""
     groups: dict[tuple[str, str], list[tuple[float, int]]] = {}
     for row in rows():
-        place = CLASSES[row["node_class"]], row["file_size"].removesuffix("B")
-        groups.setdefault(place, []).append((float(row["seconds"]), int(row["retries"])))
+        place = CLASSES[row["serverClass"]], row["fileSize"]
+        groups.setdefault(place, []).append((float(row["durationSeconds"]), int(row["retries"])))
     return [
         measured(server, size, trials, case, namespace=namespace, name=name)
         for case, ((server, size), trials) in enumerate(groups.items(), start=1)

@@ -12,12 +12,13 @@ from tierbench.api.contract import Distributions
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.distributions import MAIN, OTHERS, distribution_figures
 from tierbench.report.figures import Figure
+from tierbench.report.layout import panel_of
 
 
 def figures(results: list[BenchmarkResult], titles: dict[str, str] = MAIN) -> tuple[Figure, ...]:
     (run,) = newest(runs(results))
     (table,) = run.tables
-    return distribution_figures("p", table, titles)
+    return distribution_figures("p", panel_of(table), titles)
 
 
 def test_percentiles_are_those_of_all_trials_together() -> None:

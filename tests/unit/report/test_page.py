@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 
 from rich.text import Text
 
+from tests.unit.advice.test_together import ALONE, CLIENTS, result
+from tests.unit.advice.test_together import run as network_run
 from tests.unit.report.published import LEVELS, measured, published
 from tests.unit.results.preflights import blocked, carrying, node_network
 from tierbench.advice.matrix import newest, runs
@@ -61,23 +63,32 @@ def outline(html: str) -> Outline:
 
 def test_the_answer_stands_on_top() -> None:
     text = " ".join("".join(outline(page(published())).text).replace("\xa0", " ").split())
-    assert "cloud is ahead at 1 MB, by 47 %; jetson is ahead from 512 MB to 2 GB" in text
-    assert text.index("Retries happened only on jetson, from 3 GB on") < text.index("22.11 ± 0.05 s")
+    assert "cloud is ahead at 1 MiB, by 47 %; jetson is ahead from 512 MiB to 2 GiB" in text
+    assert text.index("Retries happened only on jetson, from 3 GiB on") < text.index("22.11 ± 0.05 s")
 
 
 def test_one_class_is_told_by_the_setting_that_varies() -> None:
     """Columns are its levels; nodes and trials stay the class's."""
     results = [
-        measured("cloud", "1M", [(base * step, 0) for step in (0.99, 1.0, 1.01)], case, levels={**LEVELS, "tls": level})
+        measured(
+            "cloud", "1Mi", [(base * step, 0) for step in (0.99, 1.0, 1.01)], case, levels={**LEVELS, "tls": level}
+        )
         for case, (level, base) in enumerate((("None", 1.0), ("TLSv1.3", 2.0)), start=1)
     ]
     html = page(results)
     text = " ".join("".join(outline(html).text).replace("\xa0", " ").split())
-    assert "On the nodes measured, TLS None is ahead at 1 MB, by 50 %." in text
+    assert "On the nodes measured, TLS None is ahead at 1 MiB, by 50 %." in text
     assert "cloud-1" in text
     (run,) = runs(results)
     told = "".join(str(part) for part in show_run(run) if isinstance(part, Text))
-    assert "On the nodes measured, TLS None is ahead at 1 MB, by 50 %." in told
+    assert "On the nodes measured, TLS None is ahead at 1 MiB, by 50 %." in told
+
+
+def test_what_clients_have_at_once_is_said_beside_the_answer() -> None:
+    run = network_run(*ALONE, result(4, CLIENTS, 60, 30, 10))
+    said = "All at once, of what each has alone: phone 60 %"
+    assert said in render([run], {})
+    assert said in "".join(str(part) for part in show_run(run) if isinstance(part, Text))
 
 
 def test_nothing_is_loaded_from_anywhere() -> None:
@@ -122,12 +133,12 @@ def test_every_mark_lies_within_its_plot() -> None:
 
 def test_names_cannot_break_out_of_the_page() -> None:
     hostile = '"><script>alert(1)</script>'
-    result = measured("cloud", "1M", [(1.0, 0)], name=hostile, node=hostile)
+    result = measured("cloud", "1Mi", [(1.0, 0)], name=hostile, node=hostile)
     assert "<script" not in page([result])
 
 
 def test_the_spec_is_shown_when_it_is_at_hand() -> None:
-    specs = {("FileTransferBenchmark", "default", "file-transfer"): {"fileSizes": ["1M"], "access": "NodePort"}}
+    specs = {("FileTransferBenchmark", "default", "file-transfer"): {"fileSizes": ["1Mi"], "access": "NodePort"}}
     assert "access: NodePort" in page(published(), specs)
 
 
@@ -139,11 +150,11 @@ def test_what_may_have_spoiled_numbers_is_said() -> None:
 
 
 def test_a_run_without_a_number_is_a_page_too() -> None:
-    result = measured("cloud", "1M", [(1.0, 0)])
+    result = measured("cloud", "1Mi", [(1.0, 0)])
     running = {"metadata": {"name": "r"}, "spec": result.spec.to_json(), "status": {"phase": "Running"}}
     failed = running | {"status": {"phase": "Failed", "reason": "NoReadyNode", "message": "No node is ready."}}
     text = "".join(outline(page([BenchmarkResult.model_validate(running)])).text)
-    assert "nothing is known at 1 MB" in text.replace("\xa0", " ")
+    assert "nothing is known at 1 MiB" in text.replace("\xa0", " ")
     assert "No node is ready." in page([BenchmarkResult.model_validate(failed)])
 
 
@@ -197,8 +208,8 @@ def test_a_broker_shows_although_nothing_here_knows_it() -> None:
     text = "".join(outline(page(results)).text).replace("\xa0", " ")
     assert "delivery AtMostOnce" in text
     assert "cloud is ahead from 1 KiB to 10 KiB" in text
-    assert "Round trip by payload size and class" in text
-    assert "Lost ratio by payload size and class" in text
+    assert "Round trip by payload size, class and delivery" in text
+    assert "Lost ratio by payload size, class and delivery" in text
 
 
 def test_a_network_ranks_by_rate() -> None:
@@ -207,12 +218,12 @@ def test_a_network_ranks_by_rate() -> None:
         for case, (server, rate) in enumerate((("cloud", 9 * 10**8), ("pi", 10**8)), start=1)
     ]
     text = "".join(outline(page(results)).text).replace("\xa0", " ")
-    assert "cloud is ahead at direction Upload, by 800 %" in text
+    assert "cloud is ahead with direction Upload, by 800 %" in text
     assert "900.0 ± 9.0 Mbit/s" in text
 
 
 def test_a_thousand_results_take_under_ten_megabytes() -> None:
-    sizes = ("1M", "512M", "1G", "2G", "3G", "4G", "5G")
+    sizes = ("1Mi", "512Mi", "1Gi", "2Gi", "3Gi", "4Gi", "5Gi")
     states, protections, clients = (
         ("Natural", "Warm", "Cold"),
         ("None", "TLSv1.2", "TLSv1.3"),
@@ -235,7 +246,7 @@ def test_a_thousand_results_take_under_ten_megabytes() -> None:
 
 def test_a_page_of_many_combinations_shows_the_main_plots_of_each() -> None:
     sizes, numbers, states = (
-        ("1M", "512M", "1G", "2G", "3G", "4G", "5G"),
+        ("1Mi", "512Mi", "1Gi", "2Gi", "3Gi", "4Gi", "5Gi"),
         "123456",
         ("Natural", "Warm", "Cold", "A", "B"),
     )
@@ -246,8 +257,9 @@ def test_a_page_of_many_combinations_shows_the_main_plots_of_each() -> None:
         for case, (server, size, number, state) in enumerate(places, start=1)
     ]
     html = page(results)
-    assert html.count("Other plots are left out") == 6
-    assert html.count("<h4>Transfer time by file size and class</h4>") == 30
+    assert html.count("Other plots are left out") == 1
+    assert html.count("<h4>Transfer time by file size and class: ") == 30
+    assert html.count("<h4>Throughput by file size and class: ") == 24
     assert html.count("<h4>How much longer than the fastest class</h4>") == 24
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.report import papers
 from tests.unit.report.brokers import three_classes
 from tests.unit.report.published import published
 from tests.unit.report.test_page import page
@@ -48,7 +49,13 @@ for (const figure of document.querySelectorAll("figure")) {
 document.body.dataset.found = JSON.stringify(found);
 </script>
 """
-PAGES: dict[str, Callable[[], list[BenchmarkResult]]] = {"brokers": three_classes, "files": published}
+PAGES: dict[str, Callable[[], list[BenchmarkResult]]] = {
+    "brokers": three_classes,
+    "files": published,
+    "access networks": papers.access_networks,
+    "ratios": papers.ratios,
+    "deliveries": papers.deliveries,
+}
 DARK = 0
 
 

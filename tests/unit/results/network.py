@@ -25,6 +25,7 @@ def spec(trials: int = 3, trim: Mapping[str, int | str] | None = None, **levels:
         "run": 1,
         "case": 1,
         "levels": {"protocol": "TCP", "direction": "Upload", "streams": "1", **levels},
+        "conditions": {"access": "PodIP"},
         "server": {"nodeClass": "cloud", "node": "c1", "accessNetwork": "ethernet"},
         "client": {"nodeClass": "raspberry-pi-4", "node": "p1", "accessNetwork": "5g-sa"},
         "service": {"name": "iperf3", "image": "network:1"},

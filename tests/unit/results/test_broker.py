@@ -31,6 +31,16 @@ def test_batches_have_a_size() -> None:
     assert "batchMessages" not in measured(line(1)).statistics
 
 
+def test_a_message_and_a_connection_have_packets_and_bytes() -> None:
+    """Of what the load took, and of what came before it; results of clients that did not count packets have neither."""
+    counted = {"connections": 4, "setupBytes": 5000, "setupPackets": 34, "loadBytes": 3_300_000, "loadPackets": 4100}
+    statistics = measured(line(1, received=990, lost=10, **counted)).statistics
+    assert statistics["wireBytesPerMessage"].mean == 3300
+    assert statistics["wirePacketsPerMessage"].mean == 4
+    assert (statistics["setupBytes"].mean, statistics["setupPackets"].mean) == (1250, 8)
+    assert not {"wireBytesPerMessage", "setupPackets"} & measured(line(1)).statistics.keys()
+
+
 def test_counts_reconcile() -> None:
     messages = measured(line(1), line(2, received=990, lost=10)).counts.messages
     assert messages is not None
@@ -113,7 +123,10 @@ def test_a_trial_counts_once_all_parts_have_printed_it() -> None:
 
 
 def test_an_echo_costs_and_counts_nothing() -> None:
-    echo = line(1, sent=0, received=1000, wireSentBytes=5, reconnects=1)
-    (merged,) = merge_parts([PartOutput([line(1, wireSentBytes=7)]), PartOutput([echo], echo=True)])
+    wire = ("wireSentBytes", "wireSentPackets", "connections", "setupBytes", "setupPackets", "loadBytes", "loadPackets")
+    echo = line(1, sent=0, received=1000, reconnects=1, **dict.fromkeys(wire, 5))
+    own = line(1, **dict.fromkeys(wire, 7))
+    (merged,) = merge_parts([PartOutput([own]), PartOutput([echo], echo=True)])
     assert merged.exchange is not None
-    assert (merged.exchange.received, merged.exchange.wire_sent_bytes, merged.exchange.reconnects) == (1000, 12, 1)
+    assert (merged.exchange.received, merged.exchange.reconnects) == (1000, 1)
+    assert {merged.exchange.to_json()[name] for name in wire} == {12}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tierbench.results.levels import level_in_words, levels_in_short, show_level
+from tierbench.results.levels import are_numbers, is_share, level_in_words, levels_in_short, number_of_level, show_level
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,17 @@ def test_a_level_in_a_sentence(factor: str, level: str, text: str) -> None:
 )
 def test_only_what_differs_from_the_usual_is_named(levels: dict[str, str], words: str) -> None:
     assert levels_in_short(levels) == words
+
+
+def test_a_ratio_is_the_number_that_is_left() -> None:
+    assert number_of_level("Ratio30") == 30
+    assert number_of_level("Random") is None
+    assert show_level("content", "Ratio30") == "Ratio30"
+    assert is_share(("Ratio10", "Ratio90"))
+    assert not is_share(("Ratio10", "10"))
+
+
+def test_names_are_no_numbers() -> None:
+    assert are_numbers("payloadSize", ("1Ki", "2000"))
+    assert not are_numbers("broker", ("1", "2"))
+    assert not are_numbers("content", ("Ratio10", "Zeros"))

@@ -33,6 +33,7 @@ def spec(*, trials: int = 5, warmup: int = 1, memory: int = 4 * GIB, **levels: s
         "run": 1,
         "case": 1,
         "levels": {"fileSize": "1Gi", "concurrency": "1", "cacheState": "Natural", "tls": "None", **levels},
+        "conditions": {"access": "PodIP"},
         "server": {"nodeClass": "jetson", "node": "j1", "memoryBytes": memory},
         "client": {"nodeClass": "user", "node": "u1"},
         "trials": trials,

@@ -16,6 +16,7 @@ from tierbench.results.units import show, show_interval, show_with_deviation, ti
         ("serverDeviceReadBytes", 512 * 2**20, "512 MiB"),
         ("serverIoWaitPartsPerMillion", 203_000, "20.30 %"),
         ("retries", 3, "3"),
+        ("wireBytesPerMessage", 3300, "3300 B"),
         ("anythingElse", 2.5, "2.50"),
         ("durationNanoseconds", None, "–"),
     ],

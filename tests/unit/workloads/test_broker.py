@@ -1,6 +1,7 @@
 """What a BrokerBenchmark deploys: least rights, settings on purpose, and each client what it needs and no more."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -62,6 +63,14 @@ def secret_keys(job: Manifest) -> dict[str, set[str]]:
     return {source["name"]: {item["key"] for item in source["items"]} for source in sources}
 
 
+def test_a_broker_is_of_the_image_that_is_asked_for() -> None:
+    brokers = [{"name": "m", "mosquitto": {"images": ["1.6.9"]}}, {"name": "k", "kafka": {}}]
+    given = workload(brokers=brokers, servers={"nodeClasses": ["cloud"]})
+    pods = [given.server(replace(site_of(given), slot=slot))[-1]["spec"] for slot in given.slots()]
+    assert [pod["containers"][0]["image"] for pod in pods] == ["mosquitto:1.6.9", "kafka:1"]
+    assert {pod["initContainers"][0]["image"] for pod in pods if pod["initContainers"]} == {"kafka:1"}
+
+
 @pytest.mark.parametrize("spec", [{}, {"brokers": EXTERNAL, "servers": None, "tls": ["TLSv1.3"]}])
 def test_every_container_has_the_least_rights(spec: dict[str, Any]) -> None:
     given = workload(**spec)
@@ -87,6 +96,9 @@ def test_mosquitto_is_configured_on_purpose() -> None:
     assert {"allow_anonymous false", "set_tcp_nodelay true", "max_queued_messages 0", "persistence true"} <= set(lines)
     assert "message_size_limit 500" in lines
     assert lines.index("listener 1883") < lines.index("listener 8883")
+    (authorities,) = [line.removeprefix("capath ") for line in lines if line.startswith("capath ")]
+    assert {line for line in lines if line.startswith("certfile ")} == {f"certfile {authorities}/tls.crt"}
+    assert not any(line.startswith("cafile ") for line in lines)
     facts = given.service(given.slots()[0], NodeSize())
     assert facts is not None
     assert all(f"{name} {value}" in lines for name, value in facts.settings.items())

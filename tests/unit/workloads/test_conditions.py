@@ -44,4 +44,10 @@ def test_results_keep_what_the_spec_says() -> None:
     kept = [result.spec.conditions for result in world.results.values()]
     assert kept
     assert all(each["attempts"] == "3" and each["access"] == "PodIP" for each in kept)
-    assert all(each["waitMilliseconds"] == "1000" for each in kept)
+    assert all(each["waitMilliseconds"] == "1000" and "waitMaximumMilliseconds" not in each for each in kept)
+
+
+def test_waits_that_grow_are_a_condition() -> None:
+    world = World(benchmark(retry={"waitMaximumMilliseconds": 10000}))
+    world.run()
+    assert {result.spec.conditions["waitMaximumMilliseconds"] for result in world.results.values()} == {"10000"}

@@ -54,6 +54,16 @@ def pod_specs(given: FileTransfer) -> list[dict[str, Any]]:
     return [server["spec"], job(given)["spec"]["template"]["spec"]]
 
 
+def test_the_image_that_is_asked_for_is_run() -> None:
+    given = workload(servers={"nodeClasses": ["jetson"], "images": ["default", "1.19.6", "1.18.0"]})
+    ran = []
+    for slot in given.slots()[:2]:
+        *_, pod = given.server(replace(SITE, slot=slot))
+        ran.append(pod["spec"]["containers"][0]["image"])
+    assert ran == ["nginx:1", "nginx:1.19.6"]
+    assert [bool(given.unlisted_image(slot)) for slot in given.slots()] == [False, False, True]
+
+
 STORAGES: list[dict[str, Any]] = [
     {"emptyDir": {}},
     {"hostPath": {"path": "/var/lib/tierbench"}},
@@ -112,6 +122,13 @@ def test_the_client_goes_where_the_access_says(access: str, tls: str, url: str) 
 def test_where_tls_is_compared_every_level_copies(tls: list[str], copies: bool) -> None:
     arguments = job(workload(tls=tls))["spec"]["template"]["spec"]["containers"][0]["args"]
     assert ("--copy" in arguments) == copies
+
+
+@pytest.mark.parametrize(("retry", "given"), [({}, False), ({"waitMaximumMilliseconds": 10000}, True)])
+def test_the_client_is_told_of_waits_that_grow(retry: dict[str, int], given: bool) -> None:
+    arguments = job(workload(retry=retry))["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert ("--wait-maximum-milliseconds=10000" in arguments) == given
+    assert "--wait-milliseconds=1000" in arguments
 
 
 def test_a_trial_that_never_ends_leaves_time_for_those_that_follow() -> None:

@@ -109,7 +109,7 @@ def test_the_levels_reach_the_engine() -> None:
 
 
 def test_clients_at_once_have_a_server_and_a_port_each_and_meet() -> None:
-    clients = {"nodeClasses": ["user", "jetson"], "simultaneous": True, "nodesPerClass": 2}
+    clients = {"nodeClasses": ["user", "jetson"], "together": ["AllAtOnce"], "nodesPerClass": 2}
     given = workload(clients=clients)
     (case, *_) = plan(given.spec, given.slots(), given.factors)
     assert len(plan(given.spec, given.slots(), given.factors)) == 4
@@ -154,7 +154,19 @@ def test_congestion_control_is_a_factor_where_it_is_asked_for() -> None:
     assert "congestionControl" not in plan(workload().spec, workload().slots(), workload().factors)[0].levels
 
 
-def test_clients_in_turn_are_cases_of_their_own() -> None:
+def test_clients_alone_are_cases_of_their_own_beside_that_of_all_at_once() -> None:
+    clients = {"nodeClasses": ["user", "jetson"], "nodesPerClass": 2, "together": ["Alone", "AllAtOnce"]}
+    given = workload(clients=clients, servers={"nodeClasses": ["cloud"]}, directions=["Upload"])
+    cases = plan(given.spec, given.slots(), given.factors)
+    alone = [("user", "Alone", 1), ("user 2", "Alone", 1), ("jetson", "Alone", 1), ("jetson 2", "Alone", 1)]
+    found = [(str(case.client), case.levels["together"], len(given.parts(case))) for case in cases]
+    assert found == [*alone, ("user", "AllAtOnce", 4)]
+    assert len(server(clients=clients)["Pod"][0]["spec"]["containers"]) == 5
+
+
+def test_clients_are_alone_unless_it_is_said() -> None:
     given = workload(clients={"nodeClasses": ["user", "jetson"]})
     cases = plan(given.spec, given.slots(), given.factors)
     assert [case.client_class for case in cases[:4]] == ["user", "user", "jetson", "jetson"]
+    assert {case.levels["together"] for case in cases} == {"Alone"}
+    assert len(server()["Pod"][0]["spec"]["containers"]) == 2

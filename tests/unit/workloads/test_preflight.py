@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.unit.domain.world import IMAGES, OWNER, benchmark, broker_benchmark, network_benchmark
-from tierbench.api.benchmark import Benchmark
+from tierbench.api.benchmark import Benchmark, Seat
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.network import NetworkWorkload
@@ -34,7 +34,7 @@ def job(workload: Workload) -> dict[str, Any]:
         {**service, "spec": {**service["spec"], "ports": ports}},
         service,
     )
-    manifest = workload.client(site, [Target(Case(9, SLOT, "user", levels), server, 60)])
+    manifest = workload.client(site, [Target(Case(9, SLOT, Seat("user"), levels), server, 60)])
     pod: dict[str, Any] = manifest["spec"]["template"]["spec"]
     return pod
 

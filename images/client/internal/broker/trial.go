@@ -67,7 +67,7 @@ func measure(ctx context.Context, options *Options, name string) (trial contract
 	trial = contract.Trial{Outcome: contract.Completed, StartTime: contract.FormatTime(started)}
 	pairs, failed := connectAll(ctx, options, name, started)
 	defer closeAll(ctx, pairs)
-	connected := time.Since(started)
+	connected, setup := time.Since(started), traffic(pairs)
 	if met := meet(ctx, options, name, options.Ready+untilStart); failed == nil {
 		failed = met
 	}
@@ -78,16 +78,17 @@ func measure(ctx context.Context, options *Options, name string) (trial contract
 	if met := meet(ctx, options, name+"-begin", untilStart); failed == nil {
 		failed = met
 	}
+	before := traffic(pairs)
 	meter, begun, cpu := computer.Own().Watch(), time.Since(started), usage.CPU()
 	if failed == nil && options.Role != Echo {
 		failed = loadAll(ctx, pairs)
 	}
-	spent := usage.CPU() - cpu
+	spent, after := usage.CPU()-cpu, traffic(pairs)
 	if err = meet(ctx, options, name+"-end", untilEnd); err != nil {
 		return trial, failed, err
 	}
 	if options.Role == Echo { // its load is over when the publishers' is
-		spent = usage.CPU() - cpu
+		spent, after = usage.CPU()-cpu, traffic(pairs)
 	}
 	if observed {
 		trial.Server = options.Agent.End(ctx)
@@ -100,7 +101,7 @@ func measure(ctx context.Context, options *Options, name string) (trial contract
 		trial.Client.Computer.CongestionControl = over.Congestion
 	}
 	closeAll(ctx, pairs)
-	summarize(&trial, options, pairs, begun, connected)
+	summarize(&trial, options.Role, pairs, &course{connected: connected, begun: begun, setup: setup, load: after.Since(before)})
 	if failed == nil {
 		failed = nothing(options.Role, trial.Exchange)
 	}
@@ -177,102 +178,4 @@ func loadAll(ctx context.Context, pairs []*pair) error {
 		return ctx.Err()
 	}
 	return errors.Join(errs...)
-}
-
-// summarize adds up what the pairs saw. Their times count from when the first began to connect: `connected` all were, the load
-// had `begun`.
-func summarize(trial *contract.Trial, options *Options, pairs []*pair, begun, connected time.Duration) {
-	total := &contract.Exchange{ErrorCauses: map[string]int64{}}
-	if options.Role != Alone {
-		total.Arrivals = &contract.Arrivals{}
-	}
-	distributions := &contract.Distributions{}
-	var last, connects, handshakes time.Duration
-	connections := 0
-	var all []*series
-	for _, one := range pairs {
-		if one == nil {
-			continue
-		}
-		counts, end := one.ledger.close()
-		last = max(last, end)
-		add(total, &counts)
-		total.Pairs++
-		total.SentBytes += one.plain
-		total.EncodedBytes += one.encoded
-		addCosts(total, one)
-		for _, connection := range one.connections {
-			statistics := connection.Statistics()
-			connects, handshakes, connections = connects+statistics.Connect, handshakes+statistics.TLS, connections+1
-			addConnection(total, statistics)
-		}
-		merge(distributions, one.ledger.distributions())
-		all = append(all, one.ledger.series)
-	}
-	total.Cipher = transport(pairs).Cipher
-	before, steady := warmUp(all)
-	total.Steady = steady
-	for _, one := range all {
-		total.Discarded += one.discard(before)
-		for _, segment := range one.segments {
-			merge(distributions, segment)
-		}
-	}
-	if connections > 0 {
-		total.ConnectNanoseconds = connects.Nanoseconds() / int64(connections)
-		total.TLSNanoseconds = handshakes.Nanoseconds() / int64(connections)
-	}
-	load := max(last-begun, 0)
-	trial.DurationNanoseconds = load.Nanoseconds()
-	total.SessionNanoseconds = (connected + load).Nanoseconds()
-	trial.Exchange, trial.Distributions = total, distributions
-}
-
-func add(total, counts *contract.Exchange) {
-	total.Sent += counts.Sent
-	total.Acknowledged += counts.Acknowledged
-	total.AcknowledgedBytes += counts.AcknowledgedBytes
-	total.LateSends += counts.LateSends
-	total.Unsent += counts.Unsent
-	if total.Arrivals != nil {
-		addArrivals(total.Arrivals, counts.Arrivals)
-	}
-	total.Errors += counts.Errors
-	for cause, number := range counts.ErrorCauses {
-		total.ErrorCauses[cause] += number
-	}
-}
-
-func addArrivals(total, counts *contract.Arrivals) {
-	total.Received += counts.Received
-	total.Lost += counts.Lost
-	total.AcknowledgedLost += counts.AcknowledgedLost
-	total.Duplicated += counts.Duplicated
-	total.OutOfOrder += counts.OutOfOrder
-	total.ReceivedBytes += counts.ReceivedBytes
-}
-
-func addCosts(total *contract.Exchange, one *pair) {
-	encoding, decoding := one.encoder.Spent(), one.decoder.Spent()
-	total.CompressNanoseconds += encoding.Compress.Nanoseconds()
-	total.EncryptNanoseconds += encoding.Encrypt.Nanoseconds()
-	if total.Arrivals == nil {
-		return
-	}
-	total.DecryptNanoseconds += decoding.Decrypt.Nanoseconds()
-	total.DecompressNanoseconds += decoding.Decompress.Nanoseconds()
-}
-
-func addConnection(total *contract.Exchange, statistics Statistics) {
-	total.Reconnects += statistics.Reconnects
-	total.Retried += statistics.Resent
-	total.Batches += statistics.Batches
-	total.BatchBytes += statistics.BatchBytes
-	total.WireSentBytes += statistics.Wire.SentBytes
-	total.WireReceivedBytes += statistics.Wire.ReceivedBytes
-	total.TCPRetransmits += statistics.Wire.Retransmits
-	for cause, number := range statistics.Errors {
-		total.Errors += number
-		total.ErrorCauses[cause] += number
-	}
 }

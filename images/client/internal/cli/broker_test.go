@@ -277,7 +277,7 @@ func TestWrongBrokerArgumentsSayWhatToWrite(t *testing.T) {
 		"--compression=Gzip:0":        "Gzip:1",
 		"--parts=2":                   "--barrier",
 		"--tuning=Fast":               "Light or Heavy",
-		"--role=Listener":             "Publisher or Echo",
+		"--role=Listener":             "Echo or Alone",
 		"--encryption=AES256":         "AES128GCM",
 		"--window=70000":              "65000",
 		"--agent=http://127.0.0.1:80": "--agent-token-file",

@@ -20,11 +20,12 @@ import (
 type downloadFlags struct {
 	ending
 	seriesFlags
-	url, caFile                                            []string
-	cacheState, tls, serverName                            string
-	size                                                   int64
-	concurrency, readTimeout, attempts, wait, trialSeconds int
-	verifyDigest, copied                                   bool
+	url, caFile                        []string
+	cacheState, tls, serverName        string
+	size                               int64
+	concurrency, readTimeout, attempts int
+	wait, waitMaximum, trialSeconds    int
+	verifyDigest, copied               bool
 }
 
 func downloadCommand() *cobra.Command {
@@ -46,6 +47,7 @@ with every byte is good, however many retries it took; its time includes them.`,
 	set.IntVar(&flags.readTimeout, "read-timeout-milliseconds", 1000, "a wait for data longer than this is a retry")
 	set.IntVar(&flags.attempts, "attempts", 20, "connections that a download may use")
 	set.IntVar(&flags.wait, "wait-milliseconds", 1000, "pause before each further attempt")
+	set.IntVar(&flags.waitMaximum, "wait-maximum-milliseconds", 0, "pauses grow, each by the first one, up to this (0: they do not)")
 	set.IntVar(&flags.trialSeconds, "trial-seconds", 0, "a trial that takes longer has failed (0: no limit)")
 	set.BoolVar(&flags.copied, "copy", false, "copy plain content out of the kernel, as TLS has to, instead of dropping it there")
 	set.BoolVar(&flags.verifyDigest, "verify-digest", false, "compare the content with the SHA-256 at URL.sha256 (costs CPU)")
@@ -97,7 +99,8 @@ func (f *downloadFlags) target(index int, agent *beside.Agent) (contract.Target,
 	return &download.Target{Options: &download.Options{
 		URL: address, Size: f.size, Concurrency: f.concurrency,
 		ReadTimeout: time.Duration(f.readTimeout) * time.Millisecond, Attempts: f.attempts,
-		Wait: time.Duration(f.wait) * time.Millisecond, Limit: time.Duration(f.trialSeconds) * time.Second,
+		Wait: time.Duration(f.wait) * time.Millisecond, WaitMaximum: time.Duration(f.waitMaximum) * time.Millisecond,
+		Limit:        time.Duration(f.trialSeconds) * time.Second,
 		VerifyDigest: f.verifyDigest, Copy: f.copied, TLS: config,
 		CacheState: f.cacheState, Agent: agent,
 	}}, nil
@@ -112,6 +115,8 @@ func (f *downloadFlags) check() error {
 		return errors.New("--size, --concurrency, --attempts and --read-timeout-milliseconds must be at least 1")
 	case f.wait < 0, f.trialSeconds < 0:
 		return errors.New("--wait-milliseconds and --trial-seconds cannot be negative")
+	case f.waitMaximum != 0 && f.waitMaximum < f.wait:
+		return errors.New("--wait-maximum-milliseconds must be as long as --wait-milliseconds, or 0")
 	case f.cacheState != "Natural" && f.cacheState != "Warm" && f.cacheState != "Cold":
 		return fmt.Errorf("--cache-state is %q: write Natural, Warm or Cold", f.cacheState)
 	case f.cacheState != "Natural" && len(f.agent) == 0:

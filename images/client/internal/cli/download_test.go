@@ -113,17 +113,18 @@ func TestWhatEndsTheProgramIsInItsSeal(t *testing.T) {
 
 func TestWrongArgumentsAreAReasonThatSaysWhatToWrite(t *testing.T) {
 	for wrong, says := range map[string]string{
-		"--url=ftp://host/file":         "write http://",
-		"--size=0":                      "at least 1",
-		"--trials=5-4":                  "1-10",
-		"--trials=0-4":                  "1-10",
-		"--cache-state=Hot":             "Natural, Warm or Cold",
-		"--cache-state=Cold":            "--agent",
-		"--tls=TLSv1.3":                 "https",
-		"--wait-milliseconds=-1":        "negative",
-		"--trial-seconds=-1":            "negative",
-		"--agent=http://127.0.0.1:8090": "--agent-token-file",
-		"--read-timeout-milliseconds=x": "--help",
+		"--url=ftp://host/file":          "write http://",
+		"--size=0":                       "at least 1",
+		"--trials=5-4":                   "1-10",
+		"--trials=0-4":                   "1-10",
+		"--cache-state=Hot":              "Natural, Warm or Cold",
+		"--cache-state=Cold":             "--agent",
+		"--tls=TLSv1.3":                  "https",
+		"--wait-milliseconds=-1":         "negative",
+		"--wait-maximum-milliseconds=-1": "as long as --wait-milliseconds",
+		"--trial-seconds=-1":             "negative",
+		"--agent=http://127.0.0.1:8090":  "--agent-token-file",
+		"--read-timeout-milliseconds=x":  "--help",
 	} {
 		t.Run(wrong, func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "log")

@@ -66,6 +66,10 @@ func kafkaCounts(t *testing.T, broker *kafkaBroker) {
 			if least := exchange.EncodedBytes; exchange.WireSentBytes < least || exchange.WireReceivedBytes < least || exchange.Batches == 0 {
 				t.Errorf("%+v", exchange)
 			}
+			packets := exchange.WireSentPackets + exchange.WireReceivedPackets
+			if exchange.Connections != 6 || exchange.SetupPackets < 6*5 || exchange.LoadBytes < 2*exchange.EncodedBytes || packets < exchange.SetupPackets+exchange.LoadPackets {
+				t.Errorf("%+v", exchange)
+			}
 		})
 	}
 }

@@ -60,7 +60,14 @@ type Trial struct {
 	Exchange            *Exchange      `json:"exchange,omitempty"`
 	Network             *Network       `json:"network,omitempty"`
 	Distributions       *Distributions `json:"distributions,omitempty"`
+	PairShares          *PairShares    `json:"pairShares,omitempty"`
 	Traces              []Trace        `json:"traces,omitempty"`
+}
+
+// PairShares is what each pair had, in their order.
+type PairShares struct {
+	Received    []int64 `json:"received"`
+	Nanoseconds []int64 `json:"nanoseconds"` // from the start of the load to its last message
 }
 
 // Sides of a trace.
@@ -180,6 +187,13 @@ type Exchange struct {
 	EncodedBytes        int64            `json:"encodedBytes"`
 	WireSentBytes       int64            `json:"wireSentBytes"`
 	WireReceivedBytes   int64            `json:"wireReceivedBytes"`
+	WireSentPackets     int64            `json:"wireSentPackets"`
+	WireReceivedPackets int64            `json:"wireReceivedPackets"`
+	Connections         int64            `json:"connections"`
+	SetupBytes          int64            `json:"setupBytes"`
+	SetupPackets        int64            `json:"setupPackets"`
+	LoadBytes           int64            `json:"loadBytes"`
+	LoadPackets         int64            `json:"loadPackets"`
 	TCPRetransmits      int64            `json:"tcpRetransmits"`
 	ConnectNanoseconds  int64            `json:"connectNanoseconds"`
 	TLSNanoseconds      int64            `json:"tlsNanoseconds"`

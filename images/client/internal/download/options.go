@@ -16,13 +16,22 @@ type Options struct {
 	Concurrency  int           // downloads at the same time
 	ReadTimeout  time.Duration // a wait for data longer than this is a retry
 	Attempts     int           // connections that a download may use
-	Wait         time.Duration // before each further attempt
+	Wait         time.Duration // before the second attempt
+	WaitMaximum  time.Duration // each further wait is longer by the first one, up to this; 0: all are the same
 	Limit        time.Duration // a trial that takes longer has failed; 0: none
 	VerifyDigest bool
 	Copy         bool          // copy content out of the kernel that nobody looks at, too
 	TLS          *tls.Config   // nil for plain HTTP
 	CacheState   string        // asked of the agent
 	Agent        *beside.Agent // nil without
+}
+
+// wait before the attempt that follows attempt `number`, which counts from 1: wget's linear back-off.
+func (o *Options) wait(number int) time.Duration {
+	if o.WaitMaximum == 0 {
+		return o.Wait
+	}
+	return min(time.Duration(number)*o.Wait, o.WaitMaximum)
 }
 
 // copies reports whether the content leaves the kernel: to be deciphered, to be compared, or because it is to.

@@ -203,3 +203,38 @@ func TestARestThatIsNotTheRestIsCorrupt(t *testing.T) {
 		})
 	}
 }
+
+func TestWaitsGrowAsThoseOfWget(t *testing.T) {
+	for name, test := range map[string]struct {
+		first, most time.Duration
+		waits       []time.Duration
+	}{
+		"constant": {time.Second, 0, []time.Duration{1, 1, 1, 1}},
+		"growing":  {time.Second, 3 * time.Second, []time.Duration{1, 2, 3, 3}},
+		"none":     {0, 3 * time.Second, []time.Duration{0, 0, 0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := Options{Wait: test.first, WaitMaximum: test.most}
+			for index, wait := range test.waits {
+				if found := options.wait(index + 1); found != wait*time.Second {
+					t.Errorf("after attempt %d: %v, want %d s", index+1, found, wait)
+				}
+			}
+		})
+	}
+}
+
+func TestGrowingWaitsArePartOfTheTime(t *testing.T) {
+	_, options := faulty(t, func(number int, writer http.ResponseWriter, _ *http.Request) bool {
+		if number <= 3 {
+			writer.WriteHeader(http.StatusServiceUnavailable)
+		}
+		return number <= 3
+	})
+	options.Wait, options.WaitMaximum = 50*time.Millisecond, 100*time.Millisecond
+	trial := run(t, options)[0]
+	completed(t, trial, contract.ServerError, contract.ServerError, contract.ServerError)
+	if took := time.Duration(trial.DurationNanoseconds); took < 250*time.Millisecond {
+		t.Errorf("%v, but waits of 50, 100 and 100 ms are part of it", took)
+	}
+}

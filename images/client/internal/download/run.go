@@ -94,7 +94,7 @@ func expectedDigest(ctx context.Context, options *Options) (string, error) {
 		if number == options.Attempts {
 			return "", fatal("NoDigest", fmt.Sprintf("%s: %v: is the server up?", address, again.err))
 		}
-		if pause.For(ctx, options.Wait) != nil {
+		if pause.For(ctx, options.wait(number)) != nil {
 			return "", context.Canceled
 		}
 	}

@@ -54,7 +54,7 @@ func fetch(ctx context.Context, options *Options, server target, digest string) 
 		if again.cause == contract.Corrupt {
 			download.startOver()
 		}
-		if pause.For(ctx, options.Wait) != nil {
+		if pause.For(ctx, options.wait(number)) != nil {
 			result.err = context.Cause(ctx)
 			break
 		}

@@ -1,4 +1,4 @@
-// Package wire counts the bytes of a TCP connection as an Ethernet carries them, from the kernel's own counters.
+// Package wire counts the bytes and packets of a TCP connection as an Ethernet carries them, from the kernel's own counters.
 package wire
 
 import (
@@ -19,16 +19,32 @@ const (
 )
 
 // Counters of a connection so far. Bytes are those of whole frames: Ethernet, IP and TCP headers of each segment,
-// payload, and what was sent again.
+// payload, and what was sent again. Packets are segments: those that connect, acknowledge only or are sent again, too.
 type Counters struct {
-	SentBytes, ReceivedBytes, Retransmits int64
+	SentBytes, ReceivedBytes, SentPackets, ReceivedPackets, Retransmits int64
 }
+
+// Bytes both ways.
+func (c Counters) Bytes() int64 { return c.SentBytes + c.ReceivedBytes }
+
+// Packets both ways.
+func (c Counters) Packets() int64 { return c.SentPackets + c.ReceivedPackets }
 
 // Add sums the counters of several connections.
 func (c *Counters) Add(other Counters) {
 	c.SentBytes += other.SentBytes
 	c.ReceivedBytes += other.ReceivedBytes
+	c.SentPackets += other.SentPackets
+	c.ReceivedPackets += other.ReceivedPackets
 	c.Retransmits += other.Retransmits
+}
+
+// Since is what has been added to earlier counters.
+func (c Counters) Since(earlier Counters) Counters {
+	return Counters{
+		c.SentBytes - earlier.SentBytes, c.ReceivedBytes - earlier.ReceivedBytes,
+		c.SentPackets - earlier.SentPackets, c.ReceivedPackets - earlier.ReceivedPackets, c.Retransmits - earlier.Retransmits,
+	}
 }
 
 // Read asks the kernel.
@@ -47,9 +63,11 @@ func Read(conn *net.TCPConn) (Counters, error) {
 func count(info *unix.TCPInfo, remote net.Addr) Counters {
 	segment, syn := headers(remote, info.Options&optionTimestamp != 0)
 	return Counters{
-		SentBytes:     sent(info) + int64(info.Segs_out)*segment + syn,
-		ReceivedBytes: int64(info.Bytes_received) + int64(info.Segs_in)*segment + syn,
-		Retransmits:   int64(info.Total_retrans),
+		SentBytes:       sent(info) + int64(info.Segs_out)*segment + syn,
+		ReceivedBytes:   int64(info.Bytes_received) + int64(info.Segs_in)*segment + syn,
+		SentPackets:     int64(info.Segs_out),
+		ReceivedPackets: int64(info.Segs_in),
+		Retransmits:     int64(info.Total_retrans),
 	}
 }
 

@@ -16,7 +16,7 @@ func counted(info unix.TCPInfo) Counters {
 
 func TestTheKernelsCountIsTaken(t *testing.T) {
 	found := counted(unix.TCPInfo{Bytes_sent: 12_000, Bytes_acked: 10_001, Bytes_received: 500, Segs_out: 20, Segs_in: 10, Total_retrans: 2})
-	wanted := Counters{12_000 + 20*segmentHeaders + synWithStamps, 500 + 10*segmentHeaders + synWithStamps, 2}
+	wanted := Counters{12_000 + 20*segmentHeaders + synWithStamps, 500 + 10*segmentHeaders + synWithStamps, 20, 10, 2}
 	if found != wanted {
 		t.Errorf("%+v, not %+v", found, wanted)
 	}

@@ -116,13 +116,23 @@ class Connection:
         return FailureError(said.reason, message)
 
     def disconnect(self) -> None:
-        """Counts the bytes on the wire, and takes leave of the broker."""
+        """Counts what went over the wire, and takes leave of the broker."""
         self._closing = True
         self._up_at_last = self._up
         connection = self._client.socket()
         if connection is not None:
             self._count(connection)
         self._client.disconnect()
+
+    def traffic(self) -> wire.Counters:
+        """What has gone over the wire so far."""
+        connection = self._client.socket()
+        if connection is self._counted or not isinstance(connection, socket.socket):
+            return self.wire
+        try:
+            return self.wire + wire.read(connection)
+        except OSError:  # closed meanwhile: counted as it was closed
+            return self.wire
 
     def join(self) -> None:
         """Waits until the connection's thread has ended."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from statistics import fmean
 
+from .connection import Connection
 from .contract import Json
 from .envelope import Codec
 from .ledger import Ledger
@@ -40,6 +41,9 @@ def exchange(pairs: Sequence[Pair]) -> Json:
         "encodedBytes": sum(pair.encoded_bytes for pair in pairs),
         "wireSentBytes": wire.sent_bytes,
         "wireReceivedBytes": wire.received_bytes,
+        "wireSentPackets": wire.sent_packets,
+        "wireReceivedPackets": wire.received_packets,
+        "connections": len(connections),
         "tcpRetransmits": wire.retransmits,
         "connectNanoseconds": round(fmean(connection.connect_nanoseconds for connection in connections)),
         "tlsNanoseconds": round(fmean(connection.tls_nanoseconds for connection in connections)),
@@ -65,6 +69,33 @@ def _arrivals(ledgers: Sequence[Ledger], codecs: Sequence[Codec]) -> Json:
         "decryptNanoseconds": sum(codec.decrypt_nanoseconds for codec in codecs),
         "decompressNanoseconds": sum(codec.decompress_nanoseconds for codec in codecs),
     }
+
+
+def traffic(connections: Sequence[Connection]) -> Counters:
+    """What has gone over the wire so far."""
+    return sum((connection.traffic() for connection in connections), Counters())
+
+
+def on_the_wire(setup: Counters, load: Counters) -> Json:
+    """What making the connections took, and what their load."""
+    return {
+        "setupBytes": setup.bytes,
+        "setupPackets": setup.packets,
+        "loadBytes": load.bytes,
+        "loadPackets": load.packets,
+    }
+
+
+def pair_shares(pairs: Sequence[Pair], started: int) -> Json:
+    """What each pair had of a load that started then, if there are subscribers."""
+    ledgers = [pair.ledger for pair in pairs]
+    if ledgers[0].alone:
+        return {}
+    shares = {
+        "received": [ledger.received for ledger in ledgers],
+        "nanoseconds": [max((ledger.last_done or ledger.last_sent) - started, 0) for ledger in ledgers],
+    }
+    return {"pairShares": shares}
 
 
 def discard_warm_up(pairs: Sequence[Pair]) -> Json:

@@ -13,7 +13,7 @@ from .load import run_load
 from .options import Options
 from .pairs import Pair, make_pairs
 from .pool import Pool
-from .summary import discard_warm_up, distributions, exchange
+from .summary import discard_warm_up, distributions, exchange, on_the_wire, pair_shares, traffic
 from .watch import Watch
 
 
@@ -28,15 +28,16 @@ def run_trial(options: Options, name: str, pool: Pool) -> Json:
     connections = tuple(connection for pair in pairs for connection in pair.connections)
     opened = perf_counter_ns()
     failure = open_all(connections, patience)
-    connected = perf_counter_ns()
+    connected, setup = perf_counter_ns(), traffic(connections)
     _meet(options, f"t{name}")
     watch = Watch(options)
     _meet(options, f"t{name}-begin")
+    before = traffic(connections)
     started = watch.start()
     failure = failure or run_load(pairs, connections, started, patience)
     _meet(options, f"t{name}-end")
     failure = failure or first_failure(connections, patience) or _nothing(pairs, options.message.qos)
-    seen = watch.end()
+    seen, exchanged = watch.end(), traffic(connections) - before
     close_all(connections)
     for pair in pairs:
         pair.ledger.close()
@@ -48,8 +49,12 @@ def run_trial(options: Options, name: str, pool: Pool) -> Json:
         "startTime": start_time,
         "durationNanoseconds": load,
         **seen,
-        "exchange": exchange(pairs) | steady | {"sessionNanoseconds": connected - opened + load},
+        "exchange": exchange(pairs)
+        | on_the_wire(setup, exchanged)
+        | steady
+        | {"sessionNanoseconds": connected - opened + load},
         "distributions": distributions(pairs, options.message.qos),
+        **pair_shares(pairs, started),
     }
 
 

@@ -1,7 +1,8 @@
-"""Bytes on the wire, from what the kernel knows of a TCP connection.
+"""Bytes and packets on the wire, from what the kernel knows of a TCP connection.
 
 Of each segment count 14 bytes of Ethernet, the IP header (20 or 40), the TCP header with its options, and the data;
-what is sent again counts again. Checksum, preamble and gap of Ethernet do not.
+what is sent again counts again. Checksum, preamble and gap of Ethernet do not. A packet is a segment, be it one that
+connects, acknowledges only, or is sent again.
 """
 
 import socket
@@ -27,17 +28,40 @@ _HAS_TIMESTAMPS, _HAS_SACK, _HAS_WINDOW_SCALE = 1, 2, 4
 
 @dataclass(frozen=True)
 class Counters:
-    """Bytes on the wire, and segments that this side sent again."""
+    """Bytes and packets on the wire, and segments that this side sent again."""
 
     sent_bytes: int = 0
     received_bytes: int = 0
+    sent_packets: int = 0
+    received_packets: int = 0
     retransmits: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Both ways."""
+        return self.sent_bytes + self.received_bytes
+
+    @property
+    def packets(self) -> int:
+        """Both ways."""
+        return self.sent_packets + self.received_packets
 
     def __add__(self, other: "Counters") -> "Counters":
         return Counters(
             self.sent_bytes + other.sent_bytes,
             self.received_bytes + other.received_bytes,
+            self.sent_packets + other.sent_packets,
+            self.received_packets + other.received_packets,
             self.retransmits + other.retransmits,
+        )
+
+    def __sub__(self, earlier: "Counters") -> "Counters":
+        return Counters(
+            self.sent_bytes - earlier.sent_bytes,
+            self.received_bytes - earlier.received_bytes,
+            self.sent_packets - earlier.sent_packets,
+            self.received_packets - earlier.received_packets,
+            self.retransmits - earlier.retransmits,
         )
 
 
@@ -64,7 +88,13 @@ def count(info: bytes, family: socket.AddressFamily) -> Counters:
     timestamps = _TIMESTAMPS if options & _HAS_TIMESTAMPS else 0
     header = _ETHERNET + _IP[family] + _TCP + timestamps
     syn = _syn_options(options) - timestamps
-    return Counters(sent + segments_sent * header + syn, received + segments_received * header + syn, retransmits)
+    return Counters(
+        sent + segments_sent * header + syn,
+        received + segments_received * header + syn,
+        segments_sent,
+        segments_received,
+        retransmits,
+    )
 
 
 def _syn_options(options: int) -> int:

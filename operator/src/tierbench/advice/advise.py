@@ -8,6 +8,8 @@ from typing import Final, TypeVar
 from tierbench.advice.alternatives import Choice, Settings
 from tierbench.advice.caveats import MISLEADING, caveats, next_measurements
 from tierbench.advice.constraints import limits
+from tierbench.advice.cost_status import factor_effects, factor_knees
+from tierbench.advice.costs import costs
 from tierbench.advice.crossover import Crossover, crossovers
 from tierbench.advice.derived import RETRIES, percentile_of, with_quantities
 from tierbench.advice.inference.odds import Odds
@@ -75,14 +77,15 @@ def advise(
     there = {name for result in selection.results for name in result.status.statistics}
     quantity = quantity_of(_objective(spec), kind, there)
     wanted = items(spec.workload)
+    read = _read(spec, kind, there)
+    selection = selection.changed(lambda results: tuple(with_quantities(result, read) for result in results))
     choice = Choice(spec.choose, selection.results, frozenset(name for item in wanted for name in item.levels))
     if not 0 < len(choice.alternatives) <= MOST_ALTERNATIVES:
         return _nothing(*_why_no_ranking(choice), now)
-    read = _read(spec, kind, there)
-    selection = selection.changed(
-        lambda results: tuple(with_quantities(result, read) for result in choice.told_apart(results))
-    )
-    inquiry = Inquiry(spec, choice, selection, kind, quantity, wanted, sort_results(selection.results, wanted))
+    told = selection.changed(choice.told_apart)
+    inquiry = Inquiry(spec, choice, told, kind, quantity, wanted, sort_results(told.results, wanted))
+    without = spec.choose if len(spec.choose) == 1 else ()
+    factors = costs(selection.results, quantity, wanted, inquiry.margin, without)
     kept = _tables(inquiry)
     tables = list(zip(kept, standings(kept, quantity, inquiry.margin), strict=True))
     every = [crossover for table, found in tables for crossover in crossovers(table, found)]
@@ -99,6 +102,8 @@ def advise(
         ranking=inquiry.ranking,
         crossovers=tuple(map(_level_crossover, found)),
         node_affinity=None if best is None else _affinity(inquiry, best.name, classes),
+        effects=factor_effects(factors),
+        knees=factor_knees(factors),
         caveats=notes,
         next=next_measurements(inquiry, found),
         conditions=(_answered(inquiry, best, now), _order_changes(tables, found, now)),

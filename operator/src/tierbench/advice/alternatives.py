@@ -7,15 +7,17 @@ chosen is no level any more; of what was not, the server's class becomes one, so
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final
 
 from tierbench.advice.matrix import RunResults
-from tierbench.advice.words import joined
+from tierbench.advice.words import NAMED_BY_VALUE, joined
 from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words, number_of_level
 
-_NAMED_BY_VALUE = (Dimension.BROKER, Dimension.NODE_CLASS)
+CLIENT_CLASS: Final = "clientClass"
+ACCESS_NETWORK: Final = "accessNetwork"
 Settings = Mapping[str, str]
 """Levels of what is chosen, by name."""
 
@@ -45,17 +47,17 @@ class Choice:
     @cached_property
     def alternatives(self) -> Mapping[str, Settings]:
         """Every alternative, by its label."""
-        every = map(self._settings, self.results)
-        return {label(settings): settings for settings in every if settings}
+        every = {tuple(settings.items()): settings for settings in map(self.settings, self.results)}
+        return {label(settings): settings for settings in every.values() if settings}
 
     def told_apart(self, results: Sequence[BenchmarkResult]) -> tuple[BenchmarkResult, ...]:
         """The results, each as one of its alternative; those that have nothing of what is chosen are left out."""
         if self.noun == "class":
             return tuple(results)
-        return tuple(self._as_one_of(result, settings) for result in results if (settings := self._settings(result)))
+        return tuple(self._as_one_of(result, settings) for result in results if (settings := self.settings(result)))
 
     def _as_one_of(self, result: BenchmarkResult, settings: Settings) -> BenchmarkResult:
-        spec, gone = result.spec, {*self.dimensions, *self._own}
+        spec, gone = result.spec, self.gone
         held = {} if self.of_classes else {Dimension.NODE_CLASS.value: spec.server.node_class}
         update = {
             "server": spec.server.model_copy(update={"node_class": label(settings)}),
@@ -64,14 +66,17 @@ class Choice:
         }
         return result.model_copy(update={"spec": spec.model_copy(update=update)})
 
-    def _settings(self, result: BenchmarkResult) -> Settings:
-        levels = self._levels(result)
+    @cached_property
+    def gone(self) -> frozenset[str]:
+        """The factors that are no level any more: what is chosen, and what goes without saying with it."""
+        return frozenset({*self.dimensions, *self._own})
+
+    def settings(self, result: BenchmarkResult) -> Settings:
+        """Which alternative a result is one of; nothing if it has nothing of what is chosen."""
+        levels = situation(result)
         chosen = {name: levels[name] for name in self.dimensions if name in levels}
         own = {name: levels[name] for name, known in self._own.items() if len(known) > 1 and name in levels}
         return chosen | own if chosen else {}
-
-    def _levels(self, result: BenchmarkResult) -> Settings:
-        return {Dimension.NODE_CLASS.value: result.spec.server.node_class, **circumstances(result)}
 
     @cached_property
     def _own(self) -> Mapping[str, frozenset[str]]:
@@ -81,7 +86,7 @@ class Choice:
         having: dict[tuple[str | None, ...], set[str]] = {}
         found: dict[str, set[str]] = {}
         for result in self.results:
-            levels = self._levels(result)
+            levels = situation(result)
             names = having.setdefault(tuple(map(levels.get, self.dimensions)), set())
             for name, level in result.spec.levels.items():
                 names.add(name)
@@ -90,20 +95,39 @@ class Choice:
         return {name: frozenset(found[name]) for name in found.keys() - shared - self.named - {*self.dimensions}}
 
 
+def situation(result: BenchmarkResult) -> dict[str, str]:
+    """All that results may differ in, by name: classes, the access network of the client, levels and conditions."""
+    spec = result.spec
+    return {
+        Dimension.NODE_CLASS.value: spec.server.node_class,
+        CLIENT_CLASS: spec.client.node_class,
+        ACCESS_NETWORK: spec.client.access_network,
+        **circumstances(result),
+    }
+
+
 def label(settings: Settings) -> str:
     """An alternative in words: cloud; mosquitto on cloud with delivery AtMostOnce and TLSv1.3."""
-    who = " on ".join(settings[name] for name in _NAMED_BY_VALUE if name in settings)
-    others = [level_in_words(name, level) for name, level in settings.items() if name not in _NAMED_BY_VALUE]
+    who = " on ".join(settings[name] for name in NAMED_BY_VALUE if name in settings)
+    others = [level_in_words(name, level) for name, level in settings.items() if name not in NAMED_BY_VALUE]
     return " with ".join(filter(None, (who, joined(others))))
 
 
 def compared(run: RunResults) -> RunResults:
-    """The run as what it compares: with one server class, the first setting of words that varies."""
-    if len(run.classes) != 1:
-        return run
+    """The run as what it compares."""
+    choice = choice_of(run)
+    return run if choice.of_classes else replace(run, results=choice.told_apart(run.results))
+
+
+def choice_of(run: RunResults) -> Choice:
+    """What a run compares, as a choice."""
+    return Choice((compared_factor(run),), run.results)
+
+
+def compared_factor(run: RunResults) -> str:
+    """What its answer compares: classes, or with one server class the first setting of words that varies."""
     varying = (name for name in Dimension if _is_varied_setting(run.factors.get(name, ())))
-    found = next(varying, Dimension.NODE_CLASS)
-    return replace(run, results=Choice((found,), run.results).told_apart(run.results))
+    return Dimension.NODE_CLASS if len(run.classes) != 1 else next(varying, Dimension.NODE_CLASS)
 
 
 def _is_varied_setting(levels: Sequence[str]) -> bool:

@@ -63,6 +63,7 @@ class Contest:
     known: Mapping[str, Known]
     margin: float
     _differences: dict[Pair, Difference] = field(default_factory=dict, compare=False)
+    _outcomes: dict[Pair, Outcome] = field(default_factory=dict, compare=False)
 
     @cached_property
     def one_node(self) -> bool:
@@ -87,6 +88,12 @@ class Contest:
 
     def outcome(self, first: str, second: str) -> Outcome:
         """The first against the second. A lower bound can be shown to be worse, and nothing else."""
+        if (first, second) not in self._outcomes:
+            found = self._judged(first, second)
+            self._outcomes[first, second], self._outcomes[second, first] = found, found.turned
+        return self._outcomes[first, second]
+
+    def _judged(self, first: str, second: str) -> Outcome:
         found = judge(self.difference(first, second), self.margin, may_be_equal=not self.one_node)
         one, two = self.known[first].cut_short, self.known[second].cut_short
         if (one and found in {Outcome.BETTER, Outcome.AHEAD}) or (two and found in {Outcome.WORSE, Outcome.BEHIND}):

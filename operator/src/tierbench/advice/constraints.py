@@ -66,12 +66,19 @@ def limits(constraints: Limits, kind: str, there: Container[str]) -> tuple[Limit
 def breaches(measured: Measured, name: str, constraints: Limits, kind: str, wanted: Sequence[Item]) -> Iterator[Breach]:
     """What a class does not keep to, or might not, at every level that is asked for: those, too, that it or another
     class has failed at."""
+    if (
+        not limits(constraints, kind, ())
+        and constraints.maximum_p99_milliseconds is None
+        and constraints.maximum_retries is None
+    ):
+        return
     cells = [cell for cell in measured.cells[name].values() if any(item.wants(cell.results[0]) for item in wanted)]
     varying = _varying(cells)
     there = {quantity for cell in cells for result in cell.results for quantity in result.status.statistics}
+    asked = limits(constraints, kind, there)
     for cell in cells:
         place = _at(cell, varying)
-        for limit in limits(constraints, kind, there):
+        for limit in asked:
             yield from _beyond(cell, place, limit)
         if constraints.maximum_p99_milliseconds is not None:
             yield from _slowest(

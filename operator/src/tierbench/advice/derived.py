@@ -9,6 +9,7 @@ from typing import Final
 from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, Statistic
 from tierbench.results import rates
+from tierbench.results.published import is_mean
 from tierbench.results.quantities import values_of
 from tierbench.results.statistics import describe, quantile_error
 
@@ -33,10 +34,12 @@ def with_quantities(result: BenchmarkResult, wanted: Iterable[str]) -> Benchmark
 
 
 def derived(result: BenchmarkResult, quantity: str) -> Statistic | None:
-    """RETRIES over the counted trials; or a percentile over the good ones.
+    """RETRIES over the counted trials; or a percentile over the good ones. Of a mean no trial is known, and nothing.
 
     A percentile's standard deviation is what its standard error would come from, were it a mean.
     """
+    if is_mean(result):
+        return None
     if quantity == RETRIES:
         return _retries(result)
     match = _PERCENTILE.fullmatch(quantity)

@@ -19,7 +19,7 @@ class Estimate:
 
     `count` trials gave it, with the sample standard deviation `deviation`. `error` is the mean's standard error with
     `degrees` of freedom, from `size` independent values: nodes if there are several, else trials. What is not known is
-    None.
+    None. A `count` of 0 is a published mean of which no more is known: it is shown, and nothing is concluded from it.
     """
 
     count: int
@@ -54,22 +54,22 @@ def estimate(cell: Cell, quantity: str) -> Estimate | None:
 
 
 def by_node(cell: Cell, quantity: str) -> dict[str, Estimate]:
-    """What each node says of `quantity`."""
+    """What each node says of `quantity`. A mean alone is there only where nothing else is."""
+    found = [(result.spec.server.node, reading(result, quantity)) for result in cell.measured]
+    known = [(node, one) for node, one in found if one is not None]
     nodes: dict[str, list[Estimate]] = {}
-    for result in cell.measured:
-        found = reading(result, quantity)
-        if found is not None:
-            nodes.setdefault(result.spec.server.node, []).append(found)
+    for node, one in [(node, one) for node, one in known if one.count] or known[:1]:
+        nodes.setdefault(node, []).append(one)
     return {node: of_node(readings) for node, readings in nodes.items()}
 
 
 def reading(result: BenchmarkResult, quantity: str) -> Estimate | None:
     """What one result says of `quantity`."""
     statistic = result.status.statistics.get(quantity)
-    if statistic is None or not statistic.count:
+    if statistic is None:
         return None
     count, deviation = statistic.count, statistic.standard_deviation
-    error = None if deviation is None else deviation / sqrt(count)
+    error = None if deviation is None or not count else deviation / sqrt(count)
     trimmed = quantity in result.status.untrimmed and count > 1
     if error is not None and trimmed and statistic.confidence_high is not None:
         # What was trimmed is missing in the deviation; the interval accounts for it.

@@ -1,16 +1,19 @@
 """Results as tables: rows are the levels of one factor, columns the server classes; one table for each other level."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
 
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
 from tierbench.results.censoring import censored
 from tierbench.results.conditions import circumstances
-from tierbench.results.levels import is_size, number_of_level
+from tierbench.results.levels import are_numbers, is_size, number_of_level
+from tierbench.results.published import is_mean
 
 CLIENT: Final = "client"
+CURVE: Final = 3
+"""So many numbers make a curve."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,11 @@ class Cell:
     def retries(self) -> int:
         """Of all counted trials."""
         return sum(result.status.counts.retries for result in self.results)
+
+    @property
+    def tells_retries(self) -> bool:
+        """Whether it is known how often something was tried again."""
+        return any(result.status.counts.retries or not is_mean(result) for result in self.results)
 
     @property
     def lost(self) -> int | None:
@@ -83,7 +91,7 @@ class Matrix:
         for result in self.results:
             for factor, level in circumstances(result).items():
                 found.setdefault(factor, {})[level] = None
-        return {factor: _ascending(tuple(levels)) for factor, levels in found.items()}
+        return {factor: ascending(tuple(levels)) for factor, levels in found.items()}
 
     @cached_property
     def fixed(self) -> Mapping[str, str]:
@@ -108,20 +116,32 @@ class Matrix:
     @cached_property
     def tables(self) -> tuple[Table, ...]:
         """One table for each combination of the other factors that vary, the client class among them."""
-        return self.along(self.row_factor)
+        return tuple(table for part in self.parts for table in part.along(part.row_factor))
+
+    @property
+    def parts(self) -> tuple[Self, ...]:
+        """The results whose level of a factor is a number apart from the others, where there are enough for a curve:
+        Ratio10 to Ratio90 have an order, and Random and Zeros beside them have none.
+        """
+        mixed = next((name for name, levels in self.factors.items() if _is_mixed(name, levels)), None)
+        if mixed is None:
+            return (self,)
+        halves: dict[bool, list[BenchmarkResult]] = {True: [], False: []}
+        for result in self.results:
+            halves[are_numbers(mixed, (circumstances(result).get(mixed, ""),))].append(result)
+        return tuple(part for half in halves.values() for part in replace(self, results=tuple(half)).parts)
 
     def along(self, factor: str) -> tuple[Table, ...]:
         """The same with the levels of this factor as rows."""
         groups: dict[tuple[tuple[str, str], ...], dict[tuple[str, str], list[BenchmarkResult]]] = {}
         for result in self.results:
-            cells = groups.setdefault(self._held(result, factor), {})
-            row = circumstances(result).get(factor, "")
-            cells.setdefault((row, result.spec.server.node_class), []).append(result)
+            levels = circumstances(result)
+            cells = groups.setdefault(self._held(result, levels, factor), {})
+            cells.setdefault((levels.get(factor, ""), result.spec.server.node_class), []).append(result)
         return tuple(self._table(factor, dict(held), cells) for held, cells in groups.items())
 
-    def _held(self, result: BenchmarkResult, factor: str) -> tuple[tuple[str, str], ...]:
-        others = [(name, level) for name, level in circumstances(result).items() if name not in self.fixed]
-        held = [(name, level) for name, level in others if name != factor]
+    def _held(self, result: BenchmarkResult, levels: Mapping[str, str], factor: str) -> tuple[tuple[str, str], ...]:
+        held = [(name, level) for name, level in levels.items() if name not in self.fixed and name != factor]
         if len(self.clients) > 1:
             held.append((CLIENT, result.spec.client.node_class))
         return tuple(held)
@@ -148,12 +168,18 @@ class RunResults(Matrix):
     number: int
 
 
+def _is_mixed(factor: str, levels: Sequence[str]) -> bool:
+    numbers = sum(are_numbers(factor, (level,)) for level in levels)
+    return CURVE <= numbers < len(levels)
+
+
 def _weight(name: str, levels: Sequence[str]) -> tuple[bool, bool, int, bool]:
     numbers = all(number_of_level(level) is not None for level in levels)
     return len(levels) > 1, numbers, len(levels), is_size(name)
 
 
-def _ascending(levels: tuple[str, ...]) -> tuple[str, ...]:
+def ascending(levels: tuple[str, ...]) -> tuple[str, ...]:
+    """Levels in ascending order if all are numbers, else as they are."""
     numbers = [number_of_level(level) for level in levels]
     known = [number for number in numbers if number is not None]
     return tuple(level for _, level in sorted(zip(known, levels, strict=True))) if len(known) == len(levels) else levels

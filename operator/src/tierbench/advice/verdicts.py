@@ -17,6 +17,7 @@ from tierbench.advice.selection import Selection
 from tierbench.advice.words import joined
 from tierbench.advice.workload import Item, Levels, Measured, asked, sort_results
 from tierbench.api.placement_advice import PlacementAdviceSpec, Ranked, Verdict
+from tierbench.results.published import is_mean_alone
 from tierbench.results.units import percent, title
 
 HARMLESS: Final = frozenset({"SpreadTooWide", "TrialsFailed", "TrialsMissing", "ServerNotObserved"})
@@ -89,6 +90,8 @@ class Inquiry:
             )
         if name not in self.known:
             message = "So few good trials a level give no interval for this: repeat more often."
+            if any(map(is_mean_alone, self.measured.used(name))):
+                message = "Published means without their number of trials and deviation decide nothing: measure it."
             return Judgement(Verdict.NO_DATA, "TooFewTrials", message)
         if sure:
             return Judgement(Verdict.NO_DATA, "NotMeasured", sure[0].message)
@@ -299,13 +302,14 @@ def _rival(inquiry: Inquiry, name: str) -> dict[str, int | None]:
     odds = inquiry.contest.odds[name]
     found = {
         "margin_parts_per_million": None if share is None else round(1e6 * share),
-        "ratio_parts_per_million": _millionths(ratio.value),
-        "ratio_low_parts_per_million": _millionths(ratio.low),
-        "ratio_high_parts_per_million": _millionths(ratio.high),
-        "probability_best_parts_per_million": _millionths(min(odds.best, 1.0)),
+        "ratio_parts_per_million": millionths(ratio.value),
+        "ratio_low_parts_per_million": millionths(ratio.low),
+        "ratio_high_parts_per_million": millionths(ratio.high),
+        "probability_best_parts_per_million": millionths(min(odds.best, 1.0)),
     }
-    return found if inquiry.quantity == RETRIES else found | {"expected_loss_parts_per_million": _millionths(odds.loss)}
+    return found if inquiry.quantity == RETRIES else found | {"expected_loss_parts_per_million": millionths(odds.loss)}
 
 
-def _millionths(share: float) -> int:
+def millionths(share: float) -> int:
+    """A share in parts per million, bounded."""
     return round(1e6 * min(share, _MOST / 1e6))

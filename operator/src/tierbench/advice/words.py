@@ -10,9 +10,12 @@ from tierbench.advice.estimate import Estimate, by_node, margin, quantities, sma
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.knowledge import Knowledge
 from tierbench.advice.matrix import RunResults, Table
-from tierbench.results.levels import level_in_words
+from tierbench.api.placement_advice import Dimension
+from tierbench.results.levels import are_numbers, level_in_words
 from tierbench.results.units import percent
 
+NAMED_BY_VALUE: Final = (Dimension.BROKER, Dimension.NODE_CLASS)
+"""Factors whose levels say by themselves what they are."""
 SMALLEST_MARGIN: Final = 0.05
 """The share that a difference must reach to be worth having, unless an advice says another."""
 
@@ -104,15 +107,23 @@ def _named(standing: Standing) -> tuple[str, ...]:
 
 
 def where(table: Table, levels: Sequence[str]) -> str:
-    """A stretch of neighbouring levels in words: at 1 MB, up to 2 GB, from 3 GB on, at every file size."""
-    first, last = level_in_words(table.factor, levels[0]), level_in_words(table.factor, levels[-1])
-    if len(levels) == len(table.rows):
+    """A stretch of neighbouring levels of a table in words."""
+    return place_in_words(table.factor, table.rows, levels)
+
+
+def place_in_words(factor: str, every: Sequence[str], levels: Sequence[str]) -> str:
+    """Some levels of all that there are: at 1 MB, up to 2 GB, from 3 GB on; of words: with GZIP and Zstd, on cloud."""
+    if not are_numbers(factor, every):
+        texts = [level if factor in NAMED_BY_VALUE else level_in_words(factor, level) for level in levels]
+        return f"{'on' if factor == Dimension.NODE_CLASS else 'with'} {joined(texts)}"
+    first, last = level_in_words(factor, levels[0]), level_in_words(factor, levels[-1])
+    if len(levels) == len(every):
         return f"from {first} to {last}" if len(levels) > 1 else f"at {first}"
     if len(levels) == 1:
         return f"at {first}"
-    if levels[-1] == table.rows[-1]:
+    if levels[-1] == every[-1]:
         return f"from {first} on"
-    return f"up to {last}" if levels[0] == table.rows[0] else f"from {first} to {last}"
+    return f"up to {last}" if levels[0] == every[0] else f"from {first} to {last}"
 
 
 def joined(parts: Sequence[str], word: str = "and") -> str:
@@ -195,7 +206,9 @@ def verdict(standing: Standing, quantity: str) -> str:
 
 def retries(table: Table) -> str:
     """Where something had to be tried again, and whether messages were lost, in a sentence each."""
-    measured = [name for name in table.columns if any(table.cell(row, name).measured for row in table.rows)]
+    measured = [name for name in table.columns if any(table.cell(row, name).tells_retries for row in table.rows)]
+    if not measured:
+        return "Of retries nothing is known."
     hit = {name: [row for row in table.rows if table.cell(row, name).retries] for name in measured}
     concerned = [name for name in measured if hit[name]]
     if not concerned:

@@ -87,7 +87,14 @@ class Measured:
 
     def used(self, name: str) -> tuple[BenchmarkResult, ...]:
         """The results of a class that the workload asks for."""
-        return tuple(result for combination in self.combinations for result in self.cell(name, combination).results)
+        return self._used[name]
+
+    @cached_property
+    def _used(self) -> Mapping[str, tuple[BenchmarkResult, ...]]:
+        return {
+            name: tuple(result for each in self.combinations for result in self.cell(name, each).results)
+            for name in self.cells
+        }
 
     @cached_property
     def varying(self) -> frozenset[str]:

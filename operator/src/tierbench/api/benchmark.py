@@ -1,5 +1,6 @@
 """What all kinds of benchmark share: placement, run policy and status."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final
 
@@ -88,15 +89,30 @@ class Servers(Model):
     )
 
 
+@dataclass(frozen=True)
+class Seat:
+    """A place for a client: the `ordinal`-th node, from 0, of a class; where several measure at once it is the first
+    one's. `levels` are those of the factors that say so.
+    """
+
+    node_class: str
+    ordinal: int = 0
+    levels: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        """The class, and which node of it if that is not the first."""
+        return f"{self.node_class} {self.ordinal + 1}" if self.ordinal else self.node_class
+
+
 class Clients(Model):
     """Where the users of the service run."""
 
     node_classes: ClassNames = Field(description="The node classes that use the service, each in turn.")
 
     @property
-    def in_turn(self) -> tuple[str, ...]:
-        """The classes that cases of their own begin with."""
-        return self.node_classes
+    def seats(self) -> tuple[Seat, ...]:
+        """Where clients have cases of their own."""
+        return tuple(map(Seat, self.node_classes))
 
 
 class Order(Model):

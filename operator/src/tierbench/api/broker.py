@@ -16,6 +16,7 @@ from tierbench.api.benchmark import (
     refinable,
 )
 from tierbench.api.broker_server import BROKER_RULES, Broker, KafkaFactors
+from tierbench.api.images import levels
 from tierbench.api.model import ClassName, Kind, Model, Rule, matching, rules
 from tierbench.api.payload import PAYLOAD_CASES, PAYLOAD_RULES, Payload
 from tierbench.api.preflight import NODES, ServiceSpec, bounded_pairs
@@ -212,9 +213,10 @@ _KAFKA_CASES = (
     "size(self.kafka.codecs) * size(self.kafka.partitions)"
     " * size(self.kafka.lingerMilliseconds) * size(self.kafka.batchSizes)"
 )
+_MOSQUITTOS = f"self.brokers.filter(b, has(b.mosquitto)).map(b, {levels('b.mosquitto.images')}).sum()"
+_KAFKAS = f"self.brokers.filter(b, has(b.kafka)).map(b, {levels('b.kafka.images')}).sum()"
 _PLACES = (
-    f"{NODES} * size(self.brokers.filter(b, has(b.mosquitto)))"
-    f" + {NODES} * size(self.brokers.filter(b, has(b.kafka))) * {_KAFKA_CASES}"
+    f"{NODES} * {_MOSQUITTOS} + {NODES} * {_KAFKAS} * {_KAFKA_CASES}"
     " + size(self.brokers.filter(b, has(b.external) && b.external.protocol == 'MQTT'))"
     f" + size(self.brokers.filter(b, has(b.external) && b.external.protocol == 'Kafka')) * {_KAFKA_CASES}"
 )

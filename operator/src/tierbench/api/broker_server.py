@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from tierbench.api.images import ImageNames
 from tierbench.api.model import Model, Rule, Size, is_address, matching, rules
 from tierbench.api.strimzi import Strimzi
 
@@ -12,6 +13,7 @@ from tierbench.api.strimzi import Strimzi
 class Mosquitto(Model):
     """Eclipse Mosquitto, deployed on each server class."""
 
+    images: ImageNames = ()
     persistence: bool = Field(
         default=False,
         description="Whether it keeps sessions and messages on the node's disk, in a volume that comes and goes with "
@@ -49,6 +51,7 @@ class Kafka(Model):
         description="Standalone: tierbench itself; nothing has to be installed. Strimzi: the Strimzi operator, which "
         "has to watch the benchmark's namespace.",
     )
+    images: ImageNames = ()
     heap: Size | None = Field(
         default=None,
         description="The broker's Java heap. Without it a quarter of the node's memory, at least 128Mi, at most 1Gi.",
@@ -114,6 +117,12 @@ class Broker(Model):
         if self.external is not None:
             return self.external.protocol
         return Protocol.MQTT if self.kafka is None else Protocol.KAFKA
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """The images that are asked for by name."""
+        ours = self.mosquitto or self.kafka
+        return () if ours is None else ours.images
 
 
 class Codec(StrEnum):
@@ -184,6 +193,11 @@ BROKER_RULES = (
     Rule(
         "self.all(b, !has(b.kafka) || !has(b.kafka.strimzi) || b.kafka.provider == 'Strimzi')",
         "kafka.strimzi is for provider: Strimzi alone: write that beside it, or take kafka.strimzi out",
+    ),
+    Rule(
+        "self.all(b, !has(b.kafka) || size(b.kafka.images) == 0 || b.kafka.provider == 'Standalone')",
+        "kafka.images is for provider: Standalone alone, since Strimzi has images of its own: name the version in "
+        "kafka.strimzi.version instead, and a broker for each further one",
     ),
     Rule(
         "self.all(b, !has(b.kafka) || !has(b.kafka.heap) || !has(b.kafka.strimzi)"

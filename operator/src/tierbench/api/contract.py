@@ -208,6 +208,29 @@ class Exchange(Model):
         "the connection is closed: Ethernet, IP and TCP headers, TLS and retransmissions included.",
     )
     wire_received_bytes: Count = Field(default=0, description="Bytes that they received, likewise.")
+    wire_sent_packets: Count = Field(
+        default=0,
+        description="TCP segments that made up the bytes that they sent: the SYN, acknowledgements without data and "
+        "what was sent again included.",
+    )
+    wire_received_packets: Count = Field(default=0, description="Segments that they received, likewise.")
+    connections: Count = Field(
+        default=0,
+        description="Connections that publishers and subscribers began with; several that a client of Kafka makes "
+        "are one.",
+    )
+    setup_bytes: Count = Field(
+        default=0,
+        description="Bytes on the wire, both ways, of all connections together, from the first SYN until all were "
+        "ready for messages: TCP, TLS, the protocol's login, and subscriptions.",
+    )
+    setup_packets: Count = Field(default=0, description="Segments of them.")
+    load_bytes: Count = Field(
+        default=0,
+        description="Bytes on the wire, both ways, of all connections together, from the start of the load to its "
+        "end: messages, acknowledgements, and connections that were made anew.",
+    )
+    load_packets: Count = Field(default=0, description="Segments of them.")
     tcp_retransmits: Count = Field(default=0, description="Segments that the clients' connections sent again.")
     connect_nanoseconds: Nanoseconds = Field(
         default=0, description="From the start of the TCP connection to the broker's consent, TLS left out: mean."
@@ -338,6 +361,23 @@ class Distributions(Model):
     ping: Histogram | None = Field(default=None, description="Round trip of each echo request that was answered.")
 
 
+class PairShares(Model):
+    """What each pair of publisher and subscriber had, in the order of their numbers."""
+
+    received: tuple[Count, ...] = Field(
+        default=(), max_length=256, description="Messages that the pair's subscriber received."
+    )
+    nanoseconds: tuple[Nanoseconds, ...] = Field(
+        default=(), max_length=256, description="From the start of the load to the last of them."
+    )
+
+    @model_validator(mode="after")
+    def _of_the_same_pairs(self) -> Self:
+        if len(self.received) != len(self.nanoseconds):
+            raise ValueError("received and nanoseconds are not of the same pairs")
+        return self
+
+
 class TrialFields(Model):
     """One repetition of a case."""
 
@@ -373,6 +413,7 @@ class TrialLine(TrialFields):
     record: Literal["Trial"]
     case: CaseNumber
     distributions: Distributions = Field(default=Distributions(), description="Distributions within the trial.")
+    pair_shares: PairShares | None = Field(default=None, description="Of a broker: what each pair had.")
     traces: tuple[Trace, ...] = Field(default=(), max_length=32, description="TCP over time, where that was traced.")
 
 

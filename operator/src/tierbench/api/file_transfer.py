@@ -5,9 +5,16 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field, JsonValue
 
-from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, Tls, refinable
+from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, Servers, Tls, refinable
+from tierbench.api.images import ImageNames, levels
 from tierbench.api.model import Kind, Model, Rule, Size, StorageClassName, matching, rules
 from tierbench.api.preflight import ServiceSpec, bounded_pairs
+
+
+class FileServers(Servers):
+    """Where nginx runs, and which."""
+
+    images: ImageNames = ()
 
 
 class CacheState(StrEnum):
@@ -26,7 +33,19 @@ class Retry(Model):
     )
     attempts: int = Field(default=20, ge=1, le=1000, description="Connections a download may use, the first included.")
     wait_milliseconds: int = Field(default=1000, ge=0, le=600000, description="The pause before each further attempt.")
+    wait_maximum_milliseconds: int | None = Field(
+        default=None,
+        ge=1,
+        le=600000,
+        description="If given, waitMilliseconds is the first pause of a download, and each further one is longer by as "
+        "much, up to this: wget's linear back-off. If not, every pause is the same.",
+    )
 
+
+_GROWING_WAIT: Final = Rule(
+    "!has(self.waitMaximumMilliseconds) || self.waitMaximumMilliseconds >= self.waitMilliseconds",
+    "waitMaximumMilliseconds is less than waitMilliseconds, the first pause: make it longer, or leave it out",
+)
 
 HOST_STORAGE: Final = "/var/lib/tierbench"
 
@@ -75,6 +94,7 @@ _ONE_STORAGE = Rule(
 _CASES = (
     "size(self.fileSizes) * size(self.concurrency) * size(self.cacheState) * size(self.tls)"
     " * size(self.servers.nodeClasses) * self.servers.nodesPerClass * size(self.clients.nodeClasses)"
+    f" * {levels('self.servers.images')}"
 )
 _BOUNDED_MATRIX = Rule(
     f"{_CASES} <= {MAXIMUM_CASES}",
@@ -95,6 +115,7 @@ _DEFAULT_STORAGE = Storage(empty_dir=EmptyDir())
 class FileTransferSpec(ServiceSpec):
     """Files of these sizes, served by nginx on each server class, downloaded on each client class."""
 
+    servers: FileServers = Field(description="Where nginx runs, and which.")
     file_sizes: tuple[Size, ...] = Field(
         min_length=1,
         max_length=32,
@@ -124,7 +145,7 @@ class FileTransferSpec(ServiceSpec):
         description="Protection of the connection (a factor).",
     )
     access: Access = Field(default=Access.CLUSTER_IP, description="The path from client to server.")
-    retry: Retry = Retry()
+    retry: Retry = Field(default=Retry(), json_schema_extra=rules(_GROWING_WAIT))
     storage: Storage = Field(
         default=_DEFAULT_STORAGE,
         json_schema_extra=rules(_ONE_STORAGE),
@@ -140,6 +161,7 @@ class FileTransferSpec(ServiceSpec):
     def conditions(self) -> dict[str, str]:
         """The path, where files are kept, and what a client does when a transfer stalls."""
         retry, kept = self.retry, self.storage.persistent_volume_claim
+        most = retry.wait_maximum_milliseconds
         path = "EmptyDir" if self.storage.host_path is None else "HostPath"
         return {
             "access": self.access.value,
@@ -147,6 +169,7 @@ class FileTransferSpec(ServiceSpec):
             "readTimeoutMilliseconds": str(retry.read_timeout_milliseconds),
             "attempts": str(retry.attempts),
             "waitMilliseconds": str(retry.wait_milliseconds),
+            **({} if most is None else {"waitMaximumMilliseconds": str(most)}),
             "verifyDigest": str(self.verify_digest),
         }
 

@@ -12,6 +12,7 @@ from tierbench.api.benchmark import (
     Benchmark,
     BenchmarkSpec,
     Clients,
+    Seat,
     Servers,
 )
 from tierbench.api.model import ClassNames, Kind, Model, Rule, is_address, matching, rules
@@ -33,6 +34,17 @@ class Direction(StrEnum):
     UPLOAD = "Upload"
     DOWNLOAD = "Download"
     BOTH = "Both"
+
+
+class Together(StrEnum):
+    """How many clients measure at a time."""
+
+    ALONE = "Alone"
+    ALL_AT_ONCE = "AllAtOnce"
+
+
+TOGETHER: Final = "together"
+"""The factor whose levels these are."""
 
 
 class Udp(Model):
@@ -108,30 +120,48 @@ class NetworkServers(Servers):
 class NetworkClients(Clients):
     """Where the other ends are."""
 
-    node_classes: ClassNames = Field(description="Their node classes: each in turn, or all at once.")
-    simultaneous: bool = Field(
-        default=False, description="Whether all of them measure at once, each from a node of its own."
-    )
+    node_classes: ClassNames = Field(description="Their node classes.")
     nodes_per_class: int = Field(
-        default=1, ge=1, le=16, description="If so, how many nodes of each class take part, a client on each."
+        default=1, ge=1, le=16, description="How many nodes of each class take part, a client on each."
+    )
+    together: tuple[Together, ...] = Field(
+        default=(Together.ALONE,),
+        min_length=1,
+        max_length=2,
+        json_schema_extra={"x-kubernetes-list-type": "set"},
+        description="Alone: each client in turn, a case each. AllAtOnce: all of them at once, in one case (a factor).",
     )
 
     @property
-    def in_turn(self) -> tuple[str, ...]:
-        """All together are one case, which bears the name of the first."""
-        return self.node_classes[:1] if self.simultaneous else self.node_classes
+    def number(self) -> int:
+        """How many there are."""
+        return len(self.node_classes) * self.nodes_per_class
+
+    @property
+    def most_at_once(self) -> int:
+        """How many of them measure at once, at most."""
+        return self.number if Together.ALL_AT_ONCE in self.together else 1
+
+    @property
+    def seats(self) -> tuple[Seat, ...]:
+        """All at once are one case, which bears the name of the first class."""
+        return tuple(seat for level in self.together for seat in self._seats(level))
+
+    def _seats(self, level: Together) -> tuple[Seat, ...]:
+        levels = ((TOGETHER, level.value),)
+        if level is Together.ALL_AT_ONCE:
+            return (Seat(self.node_classes[0], levels=levels),)
+        ordinals = range(self.nodes_per_class)
+        return tuple(Seat(name, ordinal, levels) for name in self.node_classes for ordinal in ordinals)
 
 
 _SOME_SERVER = Rule(
     "has(self.nodeClasses) || has(self.external)",
     "names no server: give nodeClasses, for example [cloud], or external, or both",
 )
-_TOGETHER = Rule(
-    "self.simultaneous || self.nodesPerClass == 1",
-    "nodesPerClass is how many nodes of each class measure at once: set simultaneous: true, or leave it out",
-)
+_ALL_AT_ONCE = "together.exists(t, t == 'AllAtOnce')"
 _BOUNDED_CLIENTS = Rule(
-    f"size(self.nodeClasses) * self.nodesPerClass <= {MAXIMUM_CLIENTS}",
+    f"!self.{_ALL_AT_ONCE} || size(self.nodeClasses) * self.nodesPerClass <= {MAXIMUM_CLIENTS}",
     f"more than {MAXIMUM_CLIENTS} clients would measure at once: name fewer classes, or lower nodesPerClass",
 )
 _UDP_RATE = Rule(
@@ -143,9 +173,8 @@ _TCP_ALONE = Rule(
     "tcp.congestionControl is of TCP alone: write protocols: [TCP], and measure UDP in another benchmark",
 )
 _ONE_AT_A_TIME = Rule(
-    "!has(self.servers.external) || !self.clients.simultaneous",
-    "an external server serves one client at a time: take clients.simultaneous out, so that clients measure in turn, "
-    "or servers.external",
+    f"!has(self.servers.external) || !self.clients.{_ALL_AT_ONCE}",
+    "an external server serves one client at a time: take AllAtOnce out of clients.together, or servers.external out",
 )
 _TIME = "self.durationSeconds + self.ping.count * self.ping.intervalMilliseconds / 1000"
 _FITTING_TIME = Rule(
@@ -157,7 +186,8 @@ _CASES = (
     " * (has(self.tcp) ? size(self.tcp.congestionControl) : 1)"
     " * ((has(self.servers.nodeClasses) ? size(self.servers.nodeClasses) * self.servers.nodesPerClass : 0)"
     " + (has(self.servers.external) ? 1 : 0))"
-    " * (self.clients.simultaneous ? 1 : size(self.clients.nodeClasses))"
+    " * ((self.clients.together.exists(t, t == 'Alone') ? size(self.clients.nodeClasses) * self.clients.nodesPerClass"
+    f" : 0) + (self.clients.{_ALL_AT_ONCE} ? 1 : 0))"
 )
 _BOUNDED_MATRIX = Rule(
     f"{_CASES} <= {MAXIMUM_CASES}",
@@ -177,9 +207,7 @@ class NetworkSpec(BenchmarkSpec):
     """Data of these kinds, between each server class and each client class."""
 
     servers: NetworkServers = Field(json_schema_extra=rules(_SOME_SERVER), description="Where one end is.")
-    clients: NetworkClients = Field(
-        json_schema_extra=rules(_TOGETHER, _BOUNDED_CLIENTS), description="Where the other ends are."
-    )
+    clients: NetworkClients = Field(json_schema_extra=rules(_BOUNDED_CLIENTS), description="Where the other ends are.")
     protocols: tuple[Protocol, ...] = Field(
         default=(Protocol.TCP,),
         min_length=1,
@@ -224,15 +252,14 @@ class NetworkSpec(BenchmarkSpec):
 
     @property
     def conditions(self) -> dict[str, str]:
-        """The path, the load, the echo requests before it, and how many clients measure at once."""
-        clients = len(self.clients.node_classes) * self.clients.nodes_per_class
+        """The path, the load, the echo requests before it, and how many clients measure where all do at once."""
         return {
             "access": self.access.value,
             "durationSeconds": str(self.duration_seconds),
             "udpKilobitsPerSecond": "None" if self.udp is None else str(self.udp.kilobits_per_second),
             "pingIntervalMilliseconds": str(self.ping.interval_milliseconds),
             "pingSize": str(self.ping.size),
-            "simultaneousClients": str(clients) if self.clients.simultaneous else "1",
+            "simultaneousClients": str(self.clients.most_at_once),
         }
 
 

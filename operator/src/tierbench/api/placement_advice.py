@@ -7,6 +7,7 @@ from pydantic import Field, JsonValue
 
 from tierbench.api.broker import Delivery
 from tierbench.api.contract import Count, Reason
+from tierbench.api.effects import MOST_EFFECTS, MOST_KNEES, Alternative, FactorEffect, FactorKnee, Text
 from tierbench.api.limits import Limits
 from tierbench.api.model import ClassName, Column, Conditions, Kind, Model, Resource, Rule, Size, rules
 from tierbench.api.node_class import SelectorOperator
@@ -15,8 +16,6 @@ from tierbench.api.result import Level, Note
 _SET: Final[dict[str, JsonValue]] = {"x-kubernetes-list-type": "set"}
 MOST_ALTERNATIVES: Final = 64
 """That are ranked."""
-Text = Annotated[str, Field(max_length=1024)]
-Alternative = Annotated[str, Field(max_length=512)]
 
 
 class Dimension(StrEnum):
@@ -24,6 +23,7 @@ class Dimension(StrEnum):
 
     NODE_CLASS = "nodeClass"
     BROKER = "broker"
+    IMAGE = "image"
     CODEC = "codec"
     COMPRESSION = "compression"
     ENCRYPTION = "encryption"
@@ -332,6 +332,16 @@ class PlacementAdviceStatus(Model):
     )
     node_affinity: NodeAffinity | None = Field(
         default=None, description="What puts a pod on the best class; empty where none is chosen."
+    )
+    effects: tuple[FactorEffect, ...] = Field(
+        default=(),
+        max_length=MOST_EFFECTS,
+        description="What each factor costs that is not what is chosen, all else equal: the largest first.",
+    )
+    knees: tuple[FactorKnee, ...] = Field(
+        default=(),
+        max_length=MOST_KNEES,
+        description="Of a rate: from which level of a factor on nothing more is gained.",
     )
     caveats: tuple[Note, ...] = Field(default=(), max_length=16, description="What to keep in mind.")
     next: tuple[Note, ...] = Field(default=(), max_length=16, description="What to measure to be surer.")

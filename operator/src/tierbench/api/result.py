@@ -7,7 +7,15 @@ from pydantic import Field, field_serializer, field_validator
 from pydantic_core import PydanticCustomError
 
 from tierbench.api.benchmark_kinds import BENCHMARKS
-from tierbench.api.contract import Count, Distributions, Engine, Reason, TrialFields
+from tierbench.api.contract import (
+    Count,
+    Distributions,
+    Engine,
+    PairShares,
+    PartsPerMillion,
+    Reason,
+    TrialFields,
+)
 from tierbench.api.model import Column, Kind, Model, Resource, Rule
 from tierbench.api.node_network import NodeNetwork
 from tierbench.api.trim import Trim
@@ -54,6 +62,11 @@ class ServiceFacts(Model):
 
     name: str = Field(max_length=63, description="What the benchmark calls it.")
     image: str = Field(default="", max_length=255, description="Its image; empty if tierbench does not choose it.")
+    image_id: str = Field(
+        default="",
+        max_length=512,
+        description="What this image was, by its digest, as the node's runtime tells it; empty where it does not.",
+    )
     settings: dict[str, Annotated[str, Field(max_length=63)]] = Field(
         default_factory=dict,
         json_schema_extra={"maxProperties": 32},
@@ -220,6 +233,9 @@ class ResultTrial(TrialFields):
     acknowledge: Spread | None = Field(
         default=None, description="The times to the broker's acknowledgements, of deliveries that have them."
     )
+    pair_fairness_parts_per_million: PartsPerMillion | None = Field(
+        default=None, description="Of several pairs: Jain's index of their rates."
+    )
 
 
 class ResultStatus(Model):
@@ -247,6 +263,9 @@ class ResultStatus(Model):
         description="The same over all good trials, where some were trimmed.",
     )
     distributions: Distributions = Field(default=Distributions(), description="Merged over the good trials.")
+    pair_shares: PairShares | None = Field(
+        default=None, description="Of brokers: what each pair had, summed over the good trials, however many those are."
+    )
     valid: bool | None = Field(
         default=None, description="Whether nothing is known that could have spoiled the numbers."
     )
@@ -292,6 +311,7 @@ class BenchmarkResult(Resource):
             Column("Retries", ".status.counts.retries", "integer"),
             Column("Valid", ".status.display.valid"),
             Column("Node", ".spec.server.node", priority=1),
+            Column("Client-Node", ".spec.client.node", priority=1),
             Column("Age", ".metadata.creationTimestamp", "date"),
         ),
         description="BenchmarkResult is what one case of one run measured: every trial, and what they say together.",

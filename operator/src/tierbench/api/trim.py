@@ -32,6 +32,6 @@ FITTING_TRIM: Final = Rule(
     "trim leaves no trial: raise repetitions above trim.lowest and trim.highest together",
 )
 TRIM_BY_CLIENT: Final = Rule(
-    "self.trim.by != 'Client' || self.clients.simultaneous",
-    "trim.by: Client is of clients that measure at once: write clients.simultaneous: true, or take trim.by out",
+    "self.trim.by != 'Client' || self.clients.together.all(t, t == 'AllAtOnce')",
+    "trim.by: Client is of clients that measure at once: write clients.together: [AllAtOnce], or take trim.by out",
 )

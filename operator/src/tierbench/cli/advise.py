@@ -13,8 +13,14 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tierbench.advice.advise import ORDER_CHANGES, advise
+from tierbench.api.effects import EffectVerdict, FactorEffect
 from tierbench.api.model import API_VERSION, Metadata
-from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceStatus, Ranked, Verdict
+from tierbench.api.placement_advice import (
+    PlacementAdvice,
+    PlacementAdviceStatus,
+    Ranked,
+    Verdict,
+)
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.arguments import Subparsers, choose_files, command
 from tierbench.cli.ask import ask
@@ -25,6 +31,7 @@ from tierbench.cli.question import asks, check, choose_question, question
 from tierbench.results.units import DASH, percent, show, show_interval, title
 
 _WIDE: Final = 200
+_FEW: Final = 3
 _STYLES: Final = {
     Verdict.BEST: "bold green",
     Verdict.WORSE: "dim",
@@ -115,6 +122,7 @@ def _show(advice: PlacementAdvice) -> Iterator[RenderableType]:
         yield _grid(status)
     order = next(item for item in status.conditions if item.type == ORDER_CHANGES)
     yield Text(f"Crossovers: {order.message}")
+    yield from _other_factors(status)
     if status.best:
         yield Text(f"Confidence: {status.confidence}")
     yield from (Text(f"Keep in mind: {note.message}") for note in status.caveats)
@@ -124,6 +132,21 @@ def _show(advice: PlacementAdvice) -> Iterator[RenderableType]:
     if status.node_affinity is not None:
         affinity = {"affinity": {"nodeAffinity": status.node_affinity.to_json()}}
         yield Text(f"\nTo place a pod there:\n{yaml.safe_dump(affinity, sort_keys=False).rstrip()}")
+
+
+def _other_factors(status: PlacementAdviceStatus) -> Iterator[Text]:
+    """One sentence a factor: its knee if it has one, else its largest effect that is shown."""
+    with_knee = {knee.factor for knee in status.knees}
+    shown = [each for each in status.effects if each.factor not in with_knee and _is_shown(each)]
+    largest = reversed({each.factor: each.statement for each in reversed(shown)}.values())
+    said = [*largest, *(knee.statement for knee in status.knees)][:_FEW]
+    if said:
+        more = len(status.effects) + len(status.knees) - len(said)
+        yield Text(f"Other factors: {' '.join(said)}{f' ({more} more with -o yaml)' if more else ''}")
+
+
+def _is_shown(effect: FactorEffect) -> bool:
+    return any(at.verdict not in {EffectVerdict.EQUAL, EffectVerdict.NOT_KNOWN} for at in effect.at)
 
 
 def _grid(status: PlacementAdviceStatus) -> Grid:

@@ -48,7 +48,20 @@ def choose_files(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="read a file (- for standard input) instead of a cluster, or several: `kubectl get results -o json` or "
-        "-o yaml, with ftb,results the benchmark's spec too; or a .csv of published times",
+        "-o yaml, with ftb,results the benchmark's spec too; or a .csv as `export` writes it, published numbers too",
+    )
+
+
+def choose_beside(parser: argparse.ArgumentParser) -> None:
+    """The argument that says which published numbers stand beside what was measured."""
+    parser.add_argument(
+        "--beside",
+        type=Path,
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="show the numbers of this file, a paper's for example, beside the cases that they are of; they are in no "
+        "verdict; may be given again",
     )
 
 

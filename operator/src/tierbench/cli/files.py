@@ -1,4 +1,4 @@
-"""Reads objects from files: JSON and YAML as kubectl prints them, and tables of published times."""
+"""Reads objects from files: JSON and YAML as kubectl prints them, and long tables as `export` writes them."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ import yaml
 
 from tierbench.cli.errors import UserError
 from tierbench.cli.objects import Objects, parse_items
-from tierbench.cli.published_table import parse_table
+from tierbench.results.long_table import read_csv
 
 _GIVE: Final = "give what `kubectl get results -o json` prints"
 _STANDARD_INPUT: Final = Path("-")
@@ -34,8 +34,8 @@ def _read(path: Path) -> Objects:
         raise UserError(f"cannot read {origin}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UserError(f"{origin} is not text: {_GIVE}") from None
-    if path.suffix == ".csv" or text.startswith("node_class,"):
-        return Objects(tuple(parse_table(text, origin, path.stem.replace("_", "-").lower())))
+    if path.suffix == ".csv" or "kind" in text.partition("\n")[0].split(","):
+        return _table(text, origin, path.stem)
     items: list[Any] = []
     for body in _documents(text, origin):
         found = body.get("items", [body]) if isinstance(body, dict) else body
@@ -43,6 +43,13 @@ def _read(path: Path) -> Objects:
             raise UserError(f"{origin} holds no list of objects: {_GIVE}")
         items += found
     return parse_items(items, origin)
+
+
+def _table(text: str, origin: str, name: str) -> Objects:
+    try:
+        return Objects(tuple(read_csv(text, name, origin)))
+    except ValueError as error:
+        raise UserError(f"{origin}, {error}") from None
 
 
 def _documents(text: str, origin: str) -> list[Any]:

@@ -8,25 +8,31 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from tierbench.advice.alternatives import compared
+from tierbench.advice.alternatives import compared, compared_factor
+from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
+from tierbench.advice.costs import LOADS, costs_of_run, sentences
 from tierbench.advice.estimate import estimate, quantities
-from tierbench.advice.matrix import RunResults, Table
-from tierbench.advice.words import Standing, retries, said_of, standings, verdict
+from tierbench.advice.matrix import Cell, RunResults, Table
+from tierbench.advice.together import said_at_once
+from tierbench.advice.words import Standing, joined, retries, said_of, standings, verdict
+from tierbench.api.result import BenchmarkResult
 from tierbench.report.notes import case_notes, cautions, networks
 from tierbench.results.computers import in_words as node_in_words
 from tierbench.results.computers import node_computers
 from tierbench.results.levels import show_level
 from tierbench.results.node_network import in_words
 from tierbench.results.quantities import rate_quantity
-from tierbench.results.units import show, show_with_deviation, title, words
+from tierbench.results.units import DASH, show, show_with_deviation, title, words
 
 _BAR = 40
+_HANDFUL = 5
+_SEVERAL = 2
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _COLOURS = ("blue", "dark_orange3", "green", "magenta", "yellow", "cyan")
 
 
-def show_run(run: RunResults) -> Iterator[RenderableType]:
-    """The run, part by part."""
+def show_run(run: RunResults, published: Sequence[BenchmarkResult] = ()) -> Iterator[RenderableType]:
+    """The run, part by part, with what is `published` of its cases."""
     measured = quantities(run)
     heading = f"{run.benchmark.name}, run {run.number}"
     if not measured:
@@ -35,8 +41,8 @@ def show_run(run: RunResults) -> Iterator[RenderableType]:
         return
     main, rate = measured[0], rate_quantity(run.benchmark.kind)
     yield Text(f"{heading}: {title(main).lower()}, clients on {', '.join(run.clients)}", style="bold")
-    tables = compared(run).tables
-    for table, found in zip(tables, standings(tables, main), strict=True):
+    told, theirs = compared(run), of_kind(run, published)
+    for table, found in zip(told.tables, standings(told.tables, main), strict=True):
         if table.held:
             yield Text(", ".join(f"{words(name)} {level}" for name, level in table.held.items()), style="bold")
         yield _grid(table, found, main)
@@ -46,7 +52,43 @@ def show_run(run: RunResults) -> Iterator[RenderableType]:
             yield Text()
             yield from _bars(table, rate)
         yield Text()
+        yield from _published(beside(told, table, theirs))
+    if published and not any(beside(told, table, theirs) for table in told.tables):
+        yield Text(nothing_beside(run), style="yellow")
+    yield from map(Text, said_at_once(run))
+    yield from _costs(run)
     yield from _notes(run)
+
+
+def _costs(run: RunResults) -> Iterator[RenderableType]:
+    """What the factors cost that the answer does not compare, if there are several or a load is among them."""
+    found = costs_of_run(run, without=(compared_factor(run),))
+    factors = {factor for costs in found for factor in costs.factors}
+    if len(factors) >= _SEVERAL or factors & LOADS:
+        yield Text("What each factor costs, all else equal", style="bold")
+        yield from map(Text, sentences(found)[:_HANDFUL])
+        yield Text("Every effect, with its interval: `kubectl tierbench report`.", style="dim")
+        yield Text()
+
+
+def _published(found: Beside | None) -> Iterator[RenderableType]:
+    if found is None:
+        return
+    for quantity in found.quantities:
+        grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+        grid.add_column(words(found.table.factor) or "Case")
+        for column in found.table.columns:
+            grid.add_column(column, justify="right")
+        for row in found.table.rows:
+            cells = [_mean(found.table.cell(row, column), quantity) for column in found.table.columns]
+            grid.add_row(show_level(found.table.factor, row) or "all", *cells)
+        yield Text(f"{title(quantity)}, beside {joined(found.names)} (published, in no verdict)", style="bold")
+        yield grid
+
+
+def _mean(cell: Cell, quantity: str) -> str:
+    found = estimate(cell, quantity)
+    return DASH if found is None else show_with_deviation(quantity, found.mean, found.deviation)
 
 
 def _grid(table: Table, found: Sequence[Standing], quantity: str) -> Grid:
@@ -66,14 +108,12 @@ def _row(table: Table, standing: Standing, quantity: str) -> list[Text]:
     row = [Text(show_level(table.factor, standing.level) or "all")]
     for column in table.columns:
         cell = table.cell(standing.level, column)
-        found = estimate(cell, quantity)
-        mean = "–" if found is None else show_with_deviation(quantity, found.mean, found.deviation)
         best = standing.leaders == (column,) and not standing.alone
         count = f"{cell.completed} + {cell.failed} failed" if cell.failed else str(cell.completed)
         row += [
-            Text(mean, style="bold" if best else ""),
-            Text(str(cell.retries) if cell.results else "–", style="red" if cell.retries else ""),
-            Text(count if cell.results else "–"),
+            Text(_mean(cell, quantity), style="bold" if best else ""),
+            Text(str(cell.retries) if cell.tells_retries else DASH, style="red" if cell.retries else ""),
+            Text(count if cell.results and cell.completed + cell.failed else DASH),
         ]
     return [*row, Text(verdict(standing, quantity))]
 

@@ -3,9 +3,13 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
+
+from pydantic import TypeAdapter, ValidationError
 
 from tierbench.workloads.workload import Images
+
+_ALTERNATIVES: Final = TypeAdapter(dict[str, dict[str, str]])
 
 
 class SettingsError(Exception):
@@ -54,7 +58,16 @@ class Settings:
                 paho=needed("TIERBENCH_PAHO_IMAGE"),
                 network=needed("TIERBENCH_NETWORK_IMAGE"),
                 pull_secrets=words("TIERBENCH_IMAGE_PULL_SECRETS"),
+                alternatives=_alternatives(environment.get("TIERBENCH_IMAGE_ALTERNATIVES", "{}")),
             ),
             http_port=int(port),
             log_level=environment.get("TIERBENCH_LOG_LEVEL", "info").upper(),
         )
+
+
+def _alternatives(text: str) -> dict[str, dict[str, str]]:
+    try:
+        return _ALTERNATIVES.validate_json(text)
+    except ValidationError as error:
+        example = '{"nginx": {"1.19.6": "docker.io/library/nginx:1.19.6"}}'
+        raise SettingsError(f"TIERBENCH_IMAGE_ALTERNATIVES is {text!r}: write images as in {example}") from error

@@ -25,6 +25,9 @@ NO_SEPARATE_CLIENT_NODE: Final = "NoSeparateClientNode"
 NO_SHARED_NODE: Final = "NoSharedNode"
 NODE_NOT_READY: Final = "NodeNotReady"
 
+# Images
+IMAGE_NOT_LISTED: Final = "ImageNotListed"
+
 # Exclusive use of nodes
 NODES_BUSY: Final = "NodesBusy"
 NODES_HELD: Final = "NodesHeld"

@@ -1,10 +1,11 @@
 """One run under way: which case stands where, and who it needs."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import cycle, islice
 
 from tierbench.api.benchmark import BenchmarkSpec, Colocation, NodeAssignment, RunStatus
 from tierbench.api.node_network import NodeNetwork
@@ -24,6 +25,7 @@ from tierbench.domain.observed import Observed
 from tierbench.domain.schedule import is_time
 from tierbench.domain.views import Problem
 from tierbench.results import record
+from tierbench.workloads.names import ROLE_SERVER
 from tierbench.workloads.plan import STANDALONE, Block, Case, Factor, Slot, Team, in_blocks, plan, refined
 from tierbench.workloads.workload import NodeSize, Role, ServerSite
 
@@ -161,8 +163,17 @@ class Run:
         result = self.result(case)
         return result is not None and result.status.phase is not ResultPhase.RUNNING
 
+    @cached_property
+    def unlisted_images(self) -> Mapping[Slot, Problem]:
+        """The servers whose image is not to be had."""
+        workload = self.observed.workload
+        said = {slot: workload.unlisted_image(slot) for slot in workload.slots()}
+        return {slot: Problem(reasons.IMAGE_NOT_LISTED, message) for slot, message in said.items() if message}
+
     def server_node(self, slot: Slot) -> str | Problem:
         """The node that hosts the server, or why there is none. An external one gets a client's node."""
+        if slot in self.unlisted_images:
+            return self.unlisted_images[slot]
         node_class = self.spec.clients.node_classes[0] if slot.external else slot.node_class
         assignment = self.assignments[node_class]
         if slot.ordinal < len(assignment.nodes):
@@ -174,21 +185,18 @@ class Run:
         server = self.server_node(case.server)
         if isinstance(server, Problem):
             return server
-        found: dict[str, tuple[str, ...]] = {}
-        nodes = []
+        found: dict[str, Iterator[str]] = {}
         parts = self.observed.workload.parts(case)
-        for part in parts:
-            if part.node_class not in found:
-                choices = self._choices(case, part.node_class, server)
-                if isinstance(choices, Problem):
-                    return choices
-                sharing = sum(other.role is Role.SHARE and other.node_class == part.node_class for other in parts)
-                if sharing > len(choices):
-                    return _too_few(part.node_class, sharing, len(choices))
-                found[part.node_class] = choices
-            choices = found[part.node_class]
-            nodes.append(choices[part.index % len(choices)])
-        return tuple(nodes)
+        for name in dict.fromkeys(part.node_class for part in parts):
+            choices = self._choices(case, name, server)
+            if isinstance(choices, Problem):
+                return choices
+            apart = sum(part.role is Role.SHARE and part.node_class == name for part in parts)
+            needed = case.client.ordinal + max(apart, 1)
+            if needed > len(choices):
+                return _too_few(name, needed, len(choices))
+            found[name] = islice(cycle(choices), case.client.ordinal, None)
+        return tuple(next(found[part.node_class]) for part in parts)
 
     def _choices(self, case: Case, node_class: str, server: str) -> tuple[str, ...] | Problem:
         """Nodes of a class that a client may use beside this server. The server's is the last choice, if allowed."""
@@ -316,14 +324,16 @@ class Run:
         return Alternation(cases=tuple(other.number for other in block.cases), seed=self.spec.order.seed)
 
     def _service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
-        """How the server was made, with what only another operator knows of it."""
+        """How the server was made, with what only its pod or another operator knows of it."""
         facts = self.observed.workload.service(slot, size)
         place = self.status.number, self.observed.workload.slots().index(slot)
+        if facts is None:
+            return None
         known = (item for provided in self.observed.provided.values() for item in provided.of(*place))
         versions = {name: version for item in known for name, version in item.versions.items()}
-        if facts is None or not versions:
-            return facts
-        return facts.model_copy(update={"settings": {**facts.settings, **versions}})
+        pods = (pod for pod in self.observed.pods if pod.role == ROLE_SERVER and (pod.run, pod.slot) == place)
+        found = next((pod.image_id for pod in pods), "") if facts.image else ""
+        return facts.model_copy(update={"image_id": found, "settings": {**facts.settings, **versions}})
 
     def _networks(self, case: Case, clients: tuple[str, ...] | Problem) -> tuple[NodeNetwork, ...]:
         """What the preflight found between the server's node and these."""
@@ -347,7 +357,7 @@ class Run:
 
 def _too_few(node_class: str, clients: int, nodes: int) -> Problem:
     message = (
-        f"{clients} clients of class {node_class} are to measure at once, each on a node of its own, and only {nodes} "
-        "can be used: add nodes to the class, or lower spec.clients.nodesPerClass."
+        f"{clients} nodes of class {node_class} are to have a client each, and only {nodes} can be used: add nodes to "
+        "the class, or lower spec.clients.nodesPerClass."
     )
     return Problem(reasons.TOO_FEW_NODES, message)

@@ -50,7 +50,7 @@ def case_words(case: Case) -> str:
 def cases_words(cases: Sequence[Case]) -> str:
     """Cases that differ in nothing but their server, likewise."""
     servers = dict.fromkeys(case.server.node_class for case in cases)
-    return f"{levels_in_short(cases[0].levels)}, {', '.join(servers)} to {cases[0].client_class}"
+    return f"{levels_in_short(cases[0].levels)}, {', '.join(servers)} to {cases[0].client}"
 
 
 def _current(run: Run, cases: Sequence[Case]) -> CurrentCase:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -24,6 +24,7 @@ from tierbench.workloads.names import (
 )
 
 Raw = Mapping[str, Any]
+_LONGEST_IMAGE_ID: Final = 512
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ class PodView:
     node: str
     pod_ip: str
     host_ip: str
+    image_id: str
     created: datetime
     started: bool
     ready: bool
@@ -157,6 +159,7 @@ def pod_view(raw: Raw) -> PodView:
         node=raw["spec"].get("nodeName", ""),
         pod_ip=status.get("podIP", ""),
         host_ip=status.get("hostIP", ""),
+        image_id=_image_id(raw["spec"], containers),
         created=parse_time(metadata["creationTimestamp"]),
         started=any(_started(container) for container in mine),
         ready=ready,
@@ -164,6 +167,12 @@ def pod_view(raw: Raw) -> PodView:
         problem=_problem(status) or (None if role == ROLE_CLIENT else _out_of_memory(containers)),
         terminated=_termination(status, mine, alone=role == ROLE_CLIENT),
     )
+
+
+def _image_id(spec: Raw, containers: Sequence[Raw]) -> str:
+    """What the image of the first container was: of a server's pod that of the server, for its agent is the last."""
+    first = next((container["name"] for container in spec.get("containers", ())), "")
+    return next((item.get("imageID", "") for item in containers if item["name"] == first), "")[:_LONGEST_IMAGE_ID]
 
 
 def _started(container: Raw) -> bool:

@@ -11,7 +11,7 @@ from tierbench.generate.chart import crd_template, rules_template
 from tierbench.generate.contract import contract_schema
 from tierbench.generate.crd import crd_yaml
 from tierbench.generate.dashboards import dashboards
-from tierbench.generate.reference import kind_reference, values_reference
+from tierbench.generate.reference import dashboards_reference, kind_reference, values_reference
 from tierbench.generate.values import values_schema_json, values_yaml
 
 _CHART = "charts/tierbench"
@@ -24,12 +24,13 @@ def generated_files() -> dict[str, str]:
     crds = {f"crds/{model.KIND.plural}.yaml": crd_yaml(model) for model in KINDS}
     templates = {f"{_CHART}/templates/crds/{model.KIND.plural}.yaml": crd_template(model) for model in KINDS}
     references = {f"{_REFERENCE}/{model.KIND.plural}.md": kind_reference(model) for model in KINDS}
-    boards = {f"{_CHART}/dashboards/{name}.json": content for name, content in dashboards().items()}
+    boards = dashboards()
     return {
         **crds,
-        **boards,
+        **{f"{_CHART}/dashboards/{name}.json": content for name, content in boards.items()},
         **templates,
         **references,
+        f"{_REFERENCE}/dashboards.md": dashboards_reference(boards),
         f"{_REFERENCE}/values.md": values_reference(),
         f"{_CHART}/templates/_rules.tpl": rules_template(),
         f"{_CHART}/values.yaml": values_yaml(),

@@ -1,7 +1,7 @@
-"""The reference of the API and of the chart's values, as Markdown."""
+"""The reference of the API, of the chart's values and of its dashboards, as Markdown."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tierbench.api.model import API_VERSION, Resource
@@ -12,6 +12,7 @@ from tierbench.generate.values import values_schema
 
 _FIELD_HEADER: Final = ("Field", "Type", "Default", "Bounds", "Description")
 _RULE_HEADER: Final = ("At", "Answer", "CEL")
+_PANEL_HEADER: Final = ("Panel", "Question", "Explained in")
 _RANGES: Final = (
     ("minimum", "maximum", ""),
     ("minLength", "maxLength", " characters"),
@@ -55,6 +56,29 @@ def values_reference() -> str:
         _table(_FIELD_HEADER, list(_fields("", values_schema()))),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def dashboards_reference(boards: Mapping[str, str]) -> str:
+    """What each panel answers, of dashboards as JSON."""
+    parts = [
+        f"<!-- {NOTICE.format(source='generate/dashboards')} -->",
+        "# Panels of the dashboards",
+        "Each answers one question. How to choose what they show: [dashboards](../dashboards.md).",
+    ]
+    for board in map(json.loads, boards.values()):
+        rows = [_panel(panel) for panel in board["panels"] if panel["type"] != "row"]
+        parts += [
+            f"## {board['title'].removeprefix('tierbench / ')}",
+            board["description"],
+            _table(_PANEL_HEADER, rows),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _panel(panel: Mapping[str, Any]) -> Sequence[str]:
+    text, _, place = panel["description"].removesuffix(".").rpartition(" See docs/")
+    document, section = place.split(", ", 1)
+    return panel["title"], f"{text.partition('? ')[0]}?", f"[{document}](../{document}), {section}"
 
 
 def _fields_section(name: str, schema: Schema) -> str:

@@ -8,12 +8,14 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from tierbench.api.images import IMAGE_NAME_PATTERN, LONGEST_IMAGE_NAME, OWN_IMAGE
 from tierbench.generate.render import NOTICE, WIDTH, to_yaml
 from tierbench.generate.schema import Schema, inlined, plain
 
 _NAMESPACE_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
 ImageName = Annotated[str, Field(max_length=512, pattern=r"^\S*$")]
+ImageReference = Annotated[str, Field(max_length=255, pattern=r"^\S+$")]
 Namespace = Annotated[str, Field(min_length=1, max_length=63, pattern=_NAMESPACE_PATTERN)]
 Compute = dict[str, str | int | float]
 
@@ -28,6 +30,24 @@ class Image(Values):
     """A container image."""
 
     image: ImageName = Field(default="", description="The image.")
+
+
+class ServerImage(Image):
+    """The image of a server, and others of it that may be measured."""
+
+    alternatives: dict[str, ImageReference] = Field(
+        default={},
+        max_length=16,
+        json_schema_extra={
+            "propertyNames": {
+                "pattern": IMAGE_NAME_PATTERN,
+                "maxLength": LONGEST_IMAGE_NAME,
+                "not": {"enum": [OWN_IMAGE]},
+            }
+        },
+        description="Further images of it that benchmarks may ask for, each by a name, as in "
+        '{"1.19": registry.example/image:1.19}; `default` is the one above. No other is ever run.',
+    )
 
 
 class Resources(Values):
@@ -150,18 +170,18 @@ class ChartValues(Values):
         description="The client of file transfers, and the agent beside servers. "
         "If its image is empty, ghcr.io/tierbench/client in the version of the chart.",
     )
-    nginx: Image = Field(
-        default=Image(),
+    nginx: ServerImage = Field(
+        default=ServerImage(),
         description="The file server. If its image is empty, ghcr.io/tierbench/nginx in the version of the chart; "
         "an official one does as well, as in docker.io/library/nginx:1.29.",
     )
-    mosquitto: Image = Field(
-        default=Image(),
+    mosquitto: ServerImage = Field(
+        default=ServerImage(),
         description="The MQTT broker. If its image is empty, ghcr.io/tierbench/mosquitto in the version of the chart; "
         "an official one does as well, as in docker.io/library/eclipse-mosquitto:2.0.",
     )
-    kafka: Image = Field(
-        default=Image(),
+    kafka: ServerImage = Field(
+        default=ServerImage(),
         description="Apache Kafka. If its image is empty, ghcr.io/tierbench/kafka in the version of the chart; "
         "an official one is laid out alike, as in docker.io/apache/kafka:4.3.1.",
     )

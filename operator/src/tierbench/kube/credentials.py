@@ -17,7 +17,6 @@ _LIFETIME = timedelta(days=30)
 _LONGEST_NAME = 64
 _PAYLOAD_KEY_BYTES = 16
 _SALT_BYTES = 12
-_ITERATIONS = 101
 
 
 def fill(credentials: Credentials) -> Manifest:
@@ -44,10 +43,10 @@ def _account(username: str) -> dict[str, bytes]:
 
 
 def _mosquitto_hash(password: bytes) -> str:
-    """PBKDF2 with SHA-512, as mosquitto_passwd(1) of version 2 writes it. The password is random: few rounds do."""
+    """SHA-512 with a salt, as every version of Mosquitto reads it. The password is random: one round does."""
     salt = secrets.token_bytes(_SALT_BYTES)
-    digest = hashlib.pbkdf2_hmac("sha512", password, salt, _ITERATIONS)
-    return f"$7${_ITERATIONS}${b64encode(salt).decode()}${b64encode(digest).decode()}"
+    digest = hashlib.sha512(password + salt).digest()
+    return f"$6${b64encode(salt).decode()}${b64encode(digest).decode()}"
 
 
 def certificates(*hosts: str) -> dict[str, bytes]:

@@ -1,12 +1,40 @@
 """Metrics of brokers."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Final
 
-from tierbench.api.quantity import parse_size
-from tierbench.api.result import BenchmarkResult
-from tierbench.metrics.family import Family, Labels, Samples, gauge, label_text
+from tierbench.api.contract import Outcome
+from tierbench.api.result import BenchmarkResult, ResultTrial
+from tierbench.metrics.family import Family, Samples, gauge, label_text
 from tierbench.results import histogram
+
+FACTORS: Final = (
+    "broker",
+    "image",
+    "payloadSize",
+    "content",
+    "delivery",
+    "tls",
+    "encryption",
+    "compression",
+    "pairs",
+    "codec",
+    "partitions",
+    "lingerMilliseconds",
+    "batchSize",
+)
+CONDITIONS: Final = (
+    "pacing",
+    "inFlight",
+    "messagesPerSecond",
+    "load",
+    "window",
+    "patienceMilliseconds",
+    "access",
+    "engine",
+    "clientPods",
+    "subscribers",
+)
 
 _PREFIX: Final = "tierbench_broker"
 # Powers of two of a second, 61 µs to 64 s.
@@ -43,6 +71,26 @@ _MEANS: Final = {
         ),
         1,
     ),
+    "wireBytesPerMessage": (
+        gauge(f"{_PREFIX}_wire_bytes_per_message", "Bytes on the wire of the load, both ways, a message, mean."),
+        1,
+    ),
+    "wirePacketsPerMessage": (
+        gauge(f"{_PREFIX}_wire_packets_per_message", "TCP segments of the load, both ways, a message, mean."),
+        1,
+    ),
+    "setupBytes": (
+        gauge(f"{_PREFIX}_setup_bytes", "Bytes on the wire until a connection is ready for messages, both ways, mean."),
+        1,
+    ),
+    "setupPackets": (
+        gauge(f"{_PREFIX}_setup_packets", "TCP segments until a connection is ready for messages, both ways, mean."),
+        1,
+    ),
+    "pairFairnessPartsPerMillion": (
+        gauge(f"{_PREFIX}_fairness_ratio", "Jain's index of what each pair received: 1 for even shares, mean."),
+        1e6,
+    ),
     "connectNanoseconds": (
         gauge(f"{_PREFIX}_connect_seconds", "From the start of a connection to the broker's consent, TLS left out."),
         1e9,
@@ -62,6 +110,15 @@ _MEANS: Final = {
         1e6,
     ),
 }
+_CODECS: Final = {
+    "compress": (
+        gauge(f"{_PREFIX}_compress_seconds", "Compression of a message sent, mean of the good trials."),
+        "sent",
+    ),
+    "encrypt": (gauge(f"{_PREFIX}_encrypt_seconds", "Encryption of a message sent, mean."), "sent"),
+    "decrypt": (gauge(f"{_PREFIX}_decrypt_seconds", "Decryption of a message received, mean."), "received"),
+    "decompress": (gauge(f"{_PREFIX}_decompress_seconds", "Decompression of a message received, mean."), "received"),
+}
 ACKNOWLEDGE: Final = gauge(
     f"{_PREFIX}_acknowledge_mean_seconds",
     "From the time at which a message was sent to the broker's acknowledgement, mean of the good trials.",
@@ -79,44 +136,6 @@ RETRIED: Final = gauge(f"{_PREFIX}_messages_retried", "Messages that were sent a
 ERRORS: Final = gauge(f"{_PREFIX}_errors", "Errors of publishers and subscribers in all counted trials.")
 
 
-def labels(result: BenchmarkResult) -> Labels:
-    """The levels of the case as labels.
-
-    Raises:
-        KeyError: the result has no such level.
-        ValueError: its payload size is none.
-    """
-    levels = result.spec.levels
-    return {
-        "broker": levels["broker"],
-        **_size(levels),
-        "content": levels["content"],
-        "delivery": levels["delivery"],
-        "tls": levels["tls"],
-        "encryption": levels["encryption"],
-        "compression": levels["compression"],
-        "pairs": levels["pairs"],
-        **_kafka(levels),
-    }
-
-
-def _size(levels: Mapping[str, str]) -> Labels:
-    """Messages of a user's own have sizes of their own, and no label."""
-    return {"payload_size": str(parse_size(levels["payloadSize"]))} if "payloadSize" in levels else {}
-
-
-def _kafka(levels: Mapping[str, str]) -> Labels:
-    """Of Kafka's own factors; without one, as with other brokers, there is no label."""
-    if "codec" not in levels:
-        return {}
-    return {
-        "codec": levels["codec"],
-        "partitions": levels["partitions"],
-        "linger_milliseconds": levels["lingerMilliseconds"],
-        "batch_size": str(parse_size(levels["batchSize"])),
-    }
-
-
 def add(samples: Samples, result: BenchmarkResult) -> None:
     """Everything that only brokers say."""
     status = result.status
@@ -130,9 +149,20 @@ def add(samples: Samples, result: BenchmarkResult) -> None:
     for quantity, (family, divisor) in _MEANS.items():
         value = status.statistics.get(quantity)
         samples.add(family, None if value is None else value.mean / divisor)
+    _codecs(samples, status.trials)
     messages = status.counts.messages
     if messages is not None:
         for name, family in _COUNTS.items():
             samples.add(family, getattr(messages, name))
     samples.add(RETRIED, status.counts.retries)
     samples.add(ERRORS, status.counts.errors)
+
+
+def _codecs(samples: Samples, trials: Sequence[ResultTrial]) -> None:
+    """What compression and encryption took, a message: of all good trials together, as trials tell sums."""
+    good = [trial.exchange for trial in trials if not trial.warmup and trial.outcome is Outcome.COMPLETED]
+    exchanges = [exchange for exchange in good if exchange is not None]
+    for name, (family, counted) in _CODECS.items():
+        messages = sum(getattr(exchange, counted) for exchange in exchanges)
+        nanoseconds = sum(getattr(exchange, f"{name}_nanoseconds") for exchange in exchanges)
+        samples.add(family, nanoseconds / messages / 1e9 if messages else None)

@@ -5,10 +5,12 @@ from statistics import fmean
 from typing import Final
 
 from tierbench.api.contract import Outcome
-from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultTrial
-from tierbench.metrics.family import Family, Labels, Samples, gauge, label_text
+from tierbench.metrics.family import Family, Samples, gauge, label_text
 from tierbench.results.validity.file_transfer import io_bound
+
+FACTORS: Final = ("fileSize", "concurrency", "cacheState", "tls", "image")
+CONDITIONS: Final = ("access", "storage", "readTimeoutMilliseconds", "attempts", "waitMilliseconds", "verifyDigest")
 
 _PREFIX: Final = "tierbench_file_transfer"
 # Powers of two of a second, 7.8 ms to 34 min: whole nanoseconds all of them, so that counting is exact.
@@ -42,22 +44,6 @@ IO_BOUND_MEAN: Final = gauge(
     f"{_PREFIX}_io_bound_duration_mean_seconds",
     "Time of the trials with evidence that they waited for the server's disk, mean.",
 )
-
-
-def labels(result: BenchmarkResult) -> Labels:
-    """The levels of the case as labels.
-
-    Raises:
-        KeyError: the result has no such level.
-        ValueError: its file size is none.
-    """
-    levels = result.spec.levels
-    return {
-        "file_size": str(parse_size(levels["fileSize"])),
-        "concurrency": levels["concurrency"],
-        "cache_state": levels["cacheState"],
-        "tls": levels["tls"],
-    }
 
 
 def add(samples: Samples, result: BenchmarkResult) -> None:

@@ -3,8 +3,18 @@
 from typing import Final
 
 from tierbench.api.result import BenchmarkResult
-from tierbench.metrics.family import Family, Labels, Samples, gauge, label_text
+from tierbench.metrics.family import Family, Samples, gauge, label_text
 from tierbench.results import histogram
+
+FACTORS: Final = ("protocol", "direction", "streams", "together", "congestionControl")
+CONDITIONS: Final = (
+    "access",
+    "durationSeconds",
+    "udpKilobitsPerSecond",
+    "pingIntervalMilliseconds",
+    "pingSize",
+    "simultaneousClients",
+)
 
 _PREFIX: Final = "tierbench_network"
 # Powers of two of a second, 61 µs to 16 s.
@@ -75,17 +85,6 @@ _MEANS: Final = {
         1e6,
     ),
 }
-
-
-def labels(result: BenchmarkResult) -> Labels:
-    """The levels of the case as labels.
-
-    Raises:
-        KeyError: the result has no such level.
-    """
-    levels = result.spec.levels
-    asked = {"congestion_control": levels["congestionControl"]} if "congestionControl" in levels else {}
-    return {**{name: levels[name] for name in ("protocol", "direction", "streams")}, **asked}
 
 
 def add(samples: Samples, result: BenchmarkResult) -> None:

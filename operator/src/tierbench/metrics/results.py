@@ -1,21 +1,26 @@
 """What all benchmarks say, and the ended results of any kind."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Final, Protocol
 
 from tierbench.api.benchmark import Phase
 from tierbench.api.benchmark_kinds import kind_modules
+from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain.results import NewestRun, ResultStore
 from tierbench.metrics import preflight
 from tierbench.metrics.family import Labels, Samples, gauge
+from tierbench.results.levels import is_size
 
 
 class MetricsModule(Protocol):
-    """What a kind's module in this package has."""
+    """What a kind's module in this package has. Factors are labels of all that its results say, conditions of
+    `tierbench_result_info`; what others write into a result is no label."""
 
-    def labels(self, result: BenchmarkResult) -> Labels:
-        """The levels of the case as labels."""
+    FACTORS: Sequence[str]
+    CONDITIONS: Sequence[str]
 
     def add(self, samples: Samples, result: BenchmarkResult) -> None:
         """Everything that only this kind says."""
@@ -40,7 +45,7 @@ VERDICTS: Final = {
 }
 MEASURED: Final = gauge("tierbench_result_measured", "1 if the case was measured, 0 if it failed.")
 VALID: Final = gauge("tierbench_result_valid", "1 if nothing is known that could have spoiled the numbers.")
-INFO: Final = gauge("tierbench_result_info", "What the nodes were, always 1.")
+INFO: Final = gauge("tierbench_result_info", "What the nodes were, and what held in all cases, always 1.")
 _RUNNING: Final = "Running"
 _MEANS: Final = {
     "serverIoWaitPartsPerMillion": (
@@ -84,7 +89,7 @@ def result_samples(result: BenchmarkResult) -> Samples:
     """What an ended result says.
 
     Raises:
-        KeyError, ValueError: its levels are not those of its kind.
+        ValueError: a size among its levels is none.
     """
     spec, status = result.spec, result.status
     kind = _KINDS[spec.benchmark.kind]
@@ -96,7 +101,7 @@ def result_samples(result: BenchmarkResult) -> Samples:
             "client_class": spec.client.node_class,
             "server_node": spec.server.node,
             "client_node": spec.client.node,
-            **kind.labels(result),
+            **_chosen(spec.levels, kind.FACTORS),
         }
     )
     kind.add(samples, result)
@@ -106,21 +111,35 @@ def result_samples(result: BenchmarkResult) -> Samples:
     measured = status.phase is ResultPhase.MEASURED
     samples.add(MEASURED, int(measured))
     samples.add(VALID, int(status.valid is True) if measured else None)
-    _info(samples, result)
+    samples.add(INFO, 1, _facts(result, kind))
     return samples
 
 
-def _info(samples: Samples, result: BenchmarkResult) -> None:
-    server = result.spec.server
-    facts = {
-        "run": str(result.spec.run),
-        "architecture": server.architecture,
-        "kernel": server.kernel,
-        "access_network": server.access_network,
-        "client_access_network": result.spec.client.access_network,
-        "storage": server.storage,
+@cache
+def label_name(name: str) -> str:
+    """How a factor or a condition is called as a label: file_size of fileSize."""
+    return re.sub("(?=[A-Z])", "_", name).lower()
+
+
+def _chosen(levels: Mapping[str, str], names: Sequence[str]) -> Labels:
+    """Those of these names as labels, sizes in bytes."""
+    known = {name: levels[name] for name in names if name in levels}
+    return {label_name(name): str(parse_size(level)) if is_size(name) else level for name, level in known.items()}
+
+
+def _facts(result: BenchmarkResult, kind: MetricsModule) -> Labels:
+    spec, status = result.spec, result.status
+    return {
+        "benchmark_kind": spec.benchmark.kind,
+        "run": str(spec.run),
+        "valid": "" if status.valid is None else str(status.valid).lower(),
+        "architecture": spec.server.architecture,
+        "kernel": spec.server.kernel,
+        "server_access_network": spec.server.access_network,
+        "server_storage": spec.server.storage,
+        "client_access_network": spec.client.access_network,
+        **_chosen(spec.conditions, kind.CONDITIONS),
     }
-    samples.add(INFO, 1, facts)
 
 
 def samples(store: ResultStore[Samples]) -> list[Samples]:

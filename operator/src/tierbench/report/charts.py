@@ -1,4 +1,4 @@
-"""Plots as inline SVG: lines with intervals and trials, and grouped bars. Colours are CSS variables of the page."""
+"""Plots as inline SVG: lines with intervals and trials, grouped bars and stacked ones. Colours are the page's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +16,8 @@ RIGHT: Final = 14
 TOP: Final = 12
 BOTTOM: Final = 46
 _CHARACTER: Final = 8.4
+_MARKED: Final = 14.0
+_SEPARATE: Final = 4.0
 
 
 @dataclass(frozen=True)
@@ -32,16 +34,22 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """The points of one class. `curve` is a finer line than that through them: numbers of a level axis, and values."""
+    """The points of one line, or one kind of bar. `curve` is a finer line than that through them: numbers of a level
+    axis, and values. `tone` counts colours and marks, by default those of its place; `dash` the strokes, 0 is solid.
+    """
 
     name: str
     points: tuple[Point, ...]
     curve: tuple[tuple[float, float], ...] = ()
+    tone: int | None = None
+    dash: int = 0
 
 
 @dataclass(frozen=True)
 class Chart:
-    """What a plot shows. `numbers` gives each level its place on a logarithmic axis; without it they stand evenly."""
+    """What a plot shows. `numbers` gives each level its place on an axis, logarithmic unless it is `proportional`;
+    without them levels stand evenly. `bars` says whether it is drawn in bars, for the legend.
+    """
 
     name: str
     title: str
@@ -51,8 +59,10 @@ class Chart:
     levels: tuple[str, ...]
     series: tuple[Series, ...]
     numbers: tuple[float, ...] | None = None
+    proportional: bool = False
     logarithmic: bool = False
     maximum: float | None = None
+    bars: bool = False
 
     @property
     def empty(self) -> bool:
@@ -64,29 +74,73 @@ class Chart:
         """Whether there is nothing to see: all values are 0."""
         return not any(point.value for series in self.series for point in series.points)
 
+    def tone(self, index: int) -> int:
+        """Which colour and mark the `index`-th series has."""
+        tone = self.series[index].tone
+        return index if tone is None else tone
+
+    def style(self, index: int) -> str:
+        """The classes of its elements."""
+        dash = self.series[index].dash
+        return f"s{self.tone(index) % 6}{f' d{dash % 4}' if dash else ''}"
+
+    def swatch(self, index: int) -> Markup:
+        """What stands for it in a legend."""
+        dashed = any(series.dash for series in self.series)
+        bar = element("rect", class_="bar", x=-13, y=-6, width=26, height=12, rx=2)
+        stroke = bar if self.bars else element("path", class_="line", d="M-14 0H14")
+        half = 14 if dashed else 7
+        mark = marker(self.tone(index), 0, 0)
+        return element(
+            "svg", *([stroke] if dashed else []), mark, viewBox=f"{-half} -7 {2 * half} 14", aria_hidden="true"
+        )
+
 
 def lines(chart: Chart) -> Markup:
     """A line a class through its means, with confidence intervals and a dot for every trial."""
-    places, y, grid = _places(chart), *_vertical(chart)
+    places, y, grid = _places(chart), *_vertical(chart, _values(chart))
     groups = []
     for index, series in enumerate(chart.series):
         shift = _shift(chart, index)
         dots = [_trials(point, places[point.level] + shift, y) for point in series.points if point.trials]
-        drawn = [*dots, *_path(chart, series, places, y, shift), *_marks(index, series, places, y, shift)]
-        groups.append(element("g", *drawn, class_=f"series s{index % 6}"))
+        drawn = [*dots, *_path(chart, series, places, y, shift), *_marks(chart.tone(index), series, places, y, shift)]
+        groups.append(element("g", *drawn, class_=f"series {chart.style(index)}"))
     return _frame(chart, grid, _level_axis(chart, places), *groups)
 
 
 def bars(chart: Chart) -> Markup:
-    """A group of bars a level, a bar a class."""
-    places, y, grid = _places(chart), *_vertical(chart)
-    step = (WIDTH - LEFT - RIGHT) / len(chart.levels)
-    width = min(30.0, 0.76 * step / len(chart.series))
+    """A group of bars a level, a bar a series, with confidence intervals and a dot for every trial."""
+    places, y, grid = _places(chart), *_vertical(chart, _values(chart))
+    width = _bar_width(chart, 30, len(chart.series))
     groups = []
     for index, series in enumerate(chart.series):
         offset = (index - len(chart.series) / 2) * width
-        drawn = [_bar(point, places[point.level] + offset, y, width) for point in series.points]
-        groups.append(element("g", *drawn, class_=f"series s{index % 6}"))
+        drawn = [
+            part
+            for point in series.points
+            for part in _bar(chart, index, point, places[point.level] + offset, y, width)
+        ]
+        groups.append(element("g", *drawn, class_=f"series bars {chart.style(index)}"))
+    return _frame(chart, grid, _level_axis(chart, places), *groups)
+
+
+def stacked(chart: Chart) -> Markup:
+    """A bar a level: the series' values one upon another, the first at the bottom."""
+    totals = [0.0] * len(chart.levels)
+    for series in chart.series:
+        for point in series.points:
+            totals[point.level] += point.value
+    places, y, grid = _places(chart), *_vertical(chart, totals)
+    width = _bar_width(chart, 46, 1)
+    base = [0.0] * len(chart.levels)
+    groups = []
+    for index, series in enumerate(chart.series):
+        drawn = []
+        for point in series.points:
+            low, high = base[point.level], base[point.level] + point.value
+            drawn += _segment(chart, index, point, places[point.level] - width / 2, (y(low), y(high)), width)
+            base[point.level] = high
+        groups.append(element("g", *drawn, class_=f"series {chart.style(index)}"))
     return _frame(chart, grid, _level_axis(chart, places), *groups)
 
 
@@ -106,13 +160,14 @@ def _frame(chart: Chart, *content: Markup) -> Markup:
 
 def _places(chart: Chart) -> list[float]:
     if chart.numbers is not None and len(chart.levels) > 1:
-        return [*map(_level_scale(chart.numbers), chart.numbers)]
+        return [*map(_level_scale(chart, chart.numbers), chart.numbers)]
     step = (WIDTH - LEFT - RIGHT) / len(chart.levels)
     return [LEFT + step * (index + 0.5) for index in range(len(chart.levels))]
 
 
-def _level_scale(numbers: Sequence[float]) -> Scale:
-    return logarithmic(min(numbers), max(numbers), LEFT + 18, WIDTH - RIGHT - 18)
+def _level_scale(chart: Chart, numbers: Sequence[float]) -> Scale:
+    scale = linear if chart.proportional else logarithmic
+    return scale(min(numbers), max(numbers), LEFT + 18, WIDTH - RIGHT - 18)
 
 
 def _shift(chart: Chart, index: int) -> float:
@@ -120,11 +175,10 @@ def _shift(chart: Chart, index: int) -> float:
     if chart.numbers is not None:
         return 0.0
     step = (WIDTH - LEFT - RIGHT) / len(chart.levels)
-    return (index - (len(chart.series) - 1) / 2) * min(14.0, step / (len(chart.series) + 1))
+    return (index - (len(chart.series) - 1) / 2) * min(6.0, step / (len(chart.series) + 1))
 
 
-def _vertical(chart: Chart) -> tuple[Scale, Markup]:
-    values = [value for series in chart.series for point in series.points for value in _values(point)]
+def _vertical(chart: Chart, values: Sequence[float]) -> tuple[Scale, Markup]:
     bottom = HEIGHT - BOTTOM
     positive = [value for value in values if value > 0]
     if chart.logarithmic and positive:
@@ -141,9 +195,10 @@ def _vertical(chart: Chart) -> tuple[Scale, Markup]:
     return (lambda value: y(max(value, floor))), element("g", *rows)
 
 
-def _values(point: Point) -> Sequence[float]:
-    ends = [end for end in (point.low, point.high) if end is not None]
-    return [point.value, *ends, *point.trials]
+def _values(chart: Chart) -> Sequence[float]:
+    points = [point for series in chart.series for point in series.points]
+    ends = [end for point in points for end in (point.low, point.high) if end is not None]
+    return [*(point.value for point in points), *ends, *(value for point in points for value in point.trials)]
 
 
 def _level_axis(chart: Chart, places: Sequence[float]) -> Markup:
@@ -171,21 +226,21 @@ def _readable(levels: Sequence[str], places: Sequence[float]) -> list[int]:
 
 def _path(chart: Chart, series: Series, places: Sequence[float], y: Scale, shift: float) -> list[Markup]:
     if series.curve and chart.numbers is not None:
-        x = _level_scale(chart.numbers)
+        x = _level_scale(chart, chart.numbers)
         corners = [(x(number), y(value)) for number, value in series.curve]
     else:
         corners = [(places[point.level] + shift, y(point.value)) for point in series.points]
     return [element("path", class_="line", d=path(corners))] if len(corners) > 1 else []
 
 
-def _marks(index: int, series: Series, places: Sequence[float], y: Scale, shift: float) -> list[Markup]:
+def _marks(tone: int, series: Series, places: Sequence[float], y: Scale, shift: float) -> list[Markup]:
     drawn = []
     for point in series.points:
         x = places[point.level] + shift
         parts = [element("title", f"{series.name}: {point.words}")]
         if point.low is not None and point.high is not None:
             parts.append(_interval(x, y(point.low), y(point.high)))
-        drawn.append(element("g", *parts, marker(index, x, y(point.value))))
+        drawn.append(element("g", *parts, marker(tone, x, y(point.value))))
     return drawn
 
 
@@ -202,16 +257,25 @@ def _interval(x: float, low: float, high: float) -> Markup:
     return element("path", class_="interval", d=ends)
 
 
-def _bar(point: Point, x: float, y: Scale, width: float) -> Markup:
-    top, base = y(point.value), HEIGHT - BOTTOM
-    height = max(base - top, 1.5)
-    return element(
-        "rect",
-        element("title", point.words),
-        class_="bar",
-        x=x + 1,
-        y=base - height,
-        width=width - 2,
-        height=height,
-        rx=2,
+def _bar_width(chart: Chart, most: float, number: int) -> float:
+    return min(most, 0.76 * (WIDTH - LEFT - RIGHT) / len(chart.levels) / number)
+
+
+def _bar(chart: Chart, index: int, point: Point, x: float, y: Scale, width: float) -> list[Markup]:
+    base, middle = HEIGHT - BOTTOM, x + width / 2
+    top = min(y(point.value), base - 1.5)
+    drawn = _segment(chart, index, point, x, (base, top), width)
+    drawn += [_trials(point, middle, y)] if point.trials else []
+    return (
+        drawn if point.low is None or point.high is None else [*drawn, _interval(middle, y(point.low), y(point.high))]
     )
+
+
+def _segment(chart: Chart, index: int, point: Point, x: float, ends: tuple[float, float], width: float) -> list[Markup]:
+    """A piece of a bar, from its lower end to its upper; marked, if there is room, so that it needs no colour."""
+    (low, high), name = ends, chart.series[index].name
+    gap = 1 if low - high >= _SEPARATE else 0
+    title = element("title", f"{name}: {point.words}")
+    rect = element("rect", title, class_="bar", x=x + 1, y=high + gap, width=width - 2, height=low - high - gap, rx=2)
+    room = low - high >= _MARKED and width >= _MARKED
+    return [rect, marker(chart.tone(index), x + width / 2, low - _MARKED / 2)] if room else [rect]

@@ -1,13 +1,14 @@
-"""How single observations are spread, beyond their mean: percentiles by class, with the slow ones drawn wide."""
+"""How single observations are spread, beyond their mean: percentiles by line, with the slow ones drawn wide."""
 
 from itertools import takewhile
 from typing import Final
 
-from tierbench.advice.matrix import Cell, Table
+from tierbench.advice.matrix import Cell
 from tierbench.api.contract import Histogram
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
-from tierbench.report.figures import Figure
+from tierbench.report.figures import Figure, heading
+from tierbench.report.layout import Line, Panel
 from tierbench.results import histogram
 from tierbench.results.levels import level_in_words
 from tierbench.results.units import show
@@ -34,32 +35,32 @@ _NOTE: Final = (
 )
 
 
-def distribution_figures(prefix: str, table: Table, titles: dict[str, str]) -> tuple[Figure, ...]:
-    """A plot for each of these distributions and each level, where any class has enough observations."""
+def distribution_figures(prefix: str, panel: Panel, titles: dict[str, str]) -> tuple[Figure, ...]:
+    """A plot for each of these distributions and each level, where any line has enough observations."""
     found = [
-        _figure(f"{prefix}-{name}-{row}", f"{title} {_at(table, level)}".rstrip(), table, level, name)
+        _figure(f"{prefix}-{name}-{row}", heading(f"{title} {_at(panel, level)}".rstrip(), panel), panel, level, name)
         for name, title in titles.items()
-        for row, level in enumerate(table.rows)
+        for row, level in enumerate(panel.levels)
     ]
     return tuple(figure for figure in found if figure is not None)
 
 
-def _at(table: Table, level: str) -> str:
-    shown = level_in_words(table.factor, level) if table.factor else ""
+def _at(panel: Panel, level: str) -> str:
+    shown = level_in_words(panel.axis, level) if panel.axis and level else ""
     return f"at {shown}" if shown else ""
 
 
-def _figure(name: str, title: str, table: Table, level: str, field: str) -> Figure | None:
-    merged = {column: _merged(table.cell(level, column), field) for column in table.columns}
-    most = max((each.count for each in merged.values()), default=0)
+def _figure(name: str, title: str, panel: Panel, level: str, field: str) -> Figure | None:
+    merged = [(line, _merged(line.cell(level), field)) for line in panel.lines]
+    most = max((each.count for _, each in merged), default=0)
     if most < _ENOUGH:
         return None
     levels = dict(takewhile(lambda item: item[1] <= most, _LEVELS.items()))
-    series = tuple(_series(column, each, tuple(levels.values())) for column, each in merged.items())
+    series = tuple(_series(line, each, tuple(levels.values())) for line, each in merged)
     chart = Chart(
         name,
         title,
-        f"A line a class: how long it took, by the share that was at least as fast. {_NOTE}",
+        f"How long it took, by the share that was at least as fast. {_NOTE}",
         _QUANTITY,
         _AXIS,
         tuple(levels),
@@ -75,14 +76,14 @@ def _merged(cell: Cell, field: str) -> Histogram:
     return histogram.merge(each for each in known if each is not None)
 
 
-def _series(name: str, observations: Histogram, levels: tuple[int, ...]) -> Series:
+def _series(line: Line, observations: Histogram, levels: tuple[int, ...]) -> Series:
     """Marks at the levels and a finer line between them, as far as there are so many observations."""
     if not observations.count:
-        return Series(name, ())
+        return Series(line.name, (), tone=line.tone, dash=line.dash)
     known = [level for level in levels if level <= observations.count]
     values = histogram.quantiles(observations, [1 - 1 / level for level in known])
     points = [Point(index, value, show(_QUANTITY, value)) for index, value in enumerate(values)]
-    return Series(name, tuple(points), _curve(observations, known[-1]))
+    return Series(line.name, tuple(points), _curve(observations, known[-1]), line.tone, line.dash)
 
 
 def _curve(observations: Histogram, last: int) -> tuple[tuple[float, float], ...]:

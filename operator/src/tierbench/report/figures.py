@@ -1,28 +1,33 @@
-"""The plots of a table of results, each with its numbers."""
+"""The plots of results, each with its numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Final
 
 from markupsafe import Markup
 
 from tierbench.advice.estimate import Estimate, estimate, smaller_is_better
-from tierbench.advice.matrix import Table
-from tierbench.advice.words import Standing
+from tierbench.advice.matrix import Cell
+from tierbench.advice.words import Standing, joined
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
-from tierbench.report.evidence import EVIDENCE, observed, values
-from tierbench.results.levels import number_of_level, show_level
-from tierbench.results.units import show, show_interval, title, words
+from tierbench.report.evidence import EVIDENCE, good_trials, observed, values
+from tierbench.report.layout import Panel
+from tierbench.results.levels import are_numbers, is_share, number_of_level, show_level
+from tierbench.results.quantities import quantities
+from tierbench.results.units import in_sentence, show, show_interval, title, words
 
 _PERCENT_FULL: Final = 1_000_000.0
-Place = tuple[str, str]
-Draw = Callable[[int, Place], Point | None]
+_FEW: Final = 3
+_BOTH: Final = "Both axes are logarithmic."
+_RATIO: Final = "Compression ratio"
+Draw = Callable[[int, Cell], Point | None]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot and what it says in numbers: a row a level, a column a class."""
+    """A plot and what it says in numbers: a row a level, a column a series."""
 
     chart: Chart
     svg: Markup
@@ -30,66 +35,110 @@ class Figure:
 
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
-        """The level, then what is known of each class there."""
+        """The level, then what is known of each series there."""
         known = [{point.level: point.words for point in series.points} for series in self.chart.series]
         return tuple(
             (level, *(texts.get(index, "–") for texts in known)) for index, level in enumerate(self.chart.levels)
         )
 
 
-def measured_figure(name: str, table: Table, quantity: str, note: str = "", *, log: bool = False) -> Figure | None:
-    """Means with intervals and trials: on logarithmic axes if `log` and the levels are numbers."""
+def measured_figure(name: str, panel: Panel, quantity: str, *, log: bool = False) -> Figure | None:
+    """Means with intervals and trials: lines over numbers, bars over words. With `log` sizes and values stand on
+    logarithmic axes.
+    """
 
-    def point(level: int, place: Place) -> Point | None:
-        cell = table.cell(*place)
+    def point(level: int, cell: Cell) -> Point | None:
         found = estimate(cell, quantity)
         if found is None:
             return None
-        return Point(level, found.mean, _estimate_words(quantity, found), found.low, found.high, values(cell, quantity))
+        return Point(level, found.mean, estimate_words(quantity, found), found.low, found.high, values(cell, quantity))
 
-    numbers = [number_of_level(level) for level in table.rows]
-    known = tuple(number for number in numbers if number)
+    curve = are_numbers(panel.axis, panel.levels) and len(panel.levels) > 1
+    numbers = tuple(number_of_level(level) or 0.0 for level in panel.levels) if curve else ()
+    share = curve and is_share(panel.levels)
+    log = log and curve and not share and min(numbers) > 0
+    note = _BOTH if log else ""
     chart = Chart(
         name,
-        f"{title(quantity)} by {_axis(table).lower()} and class",
-        f"Mean of each class at each level, with 95 % confidence interval and a dot for every trial. {note}".strip(),
+        heading(f"{title(quantity)}{by(panel)}", panel),
+        f"Mean at each level, with 95 % confidence interval and a dot for every trial. {note}".strip(),
         quantity,
-        _axis(table),
-        _levels(table),
-        _series(table, point),
-        known if log and len(known) == len(numbers) and len(known) > 1 else None,
+        axis_of(panel),
+        levels_of(panel),
+        _series(panel, point),
+        numbers if log or share else None,
+        proportional=share,
         logarithmic=log,
+        bars=not curve,
     )
-    return None if chart.empty else Figure(chart, charts.lines(chart), note)
+    draw = charts.bars if chart.bars else charts.lines
+    return None if chart.empty else Figure(chart, draw(chart), note)
 
 
-def slowness_figure(name: str, table: Table, quantity: str, standings: Sequence[Standing]) -> Figure | None:
+def trials_figure(name: str, panel: Panel, quantity: str) -> Figure | None:
+    """The quantity in each counted trial that was good, by its number; None of fewer than three trials."""
+    found = [(line, _by_trial(line.cell(""), quantity)) for line in panel.lines]
+    numbers = sorted({number for _, known in found for number in known})
+    if len(numbers) < _FEW:
+        return None
+    place = {number: index for index, number in enumerate(numbers)}
+    series = [
+        Series(
+            line.name,
+            tuple(Point(place[number], value, show(quantity, value)) for number, value in sorted(known.items())),
+            tone=line.tone,
+            dash=line.dash,
+        )
+        for line, known in found
+    ]
+    chart = Chart(
+        name,
+        heading(f"{title(quantity)} over the trials", panel),
+        "A line each: its value in each trial, in the order in which they were measured.",
+        quantity,
+        "Number of the trial",
+        tuple(map(str, numbers)),
+        tuple(series),
+        tuple(map(float, numbers)),
+        proportional=True,
+    )
+    return Figure(chart, charts.lines(chart))
+
+
+def _by_trial(cell: Cell, quantity: str) -> Mapping[int, float]:
+    """The mean of its nodes."""
+    known: dict[int, list[float]] = {}
+    for trial in good_trials(cell):
+        known.setdefault(trial.trial, []).extend(quantities([trial]).get(quantity, ()))
+    return {number: fmean(found) for number, found in known.items() if found}
+
+
+def slowness_figure(name: str, panel: Panel, quantity: str, standings: Sequence[Standing]) -> Figure | None:
     """How far each class is behind the best one, as bars."""
-    best = {
-        standing.level: found.mean
-        for standing in standings
-        if standing.best and (found := estimate(table.cell(standing.level, standing.best), quantity)) is not None
-    }
+    means = [
+        {line.name: found.mean for line in panel.lines if (found := estimate(line.cell(level), quantity)) is not None}
+        for level in panel.levels
+    ]
+    best = [known.get(standing.best) for known, standing in zip(means, standings, strict=True)]
 
-    def point(level: int, place: Place) -> Point | None:
-        found = estimate(table.cell(*place), quantity)
-        if found is None or not best[place[0]]:
+    def point(level: int, cell: Cell) -> Point | None:
+        found, first = estimate(cell, quantity), best[level]
+        if found is None or not first:
             return None
-        share = abs(found.mean / best[place[0]] - 1) * _PERCENT_FULL
+        share = abs(found.mean / first - 1) * _PERCENT_FULL
         return Point(level, share, f"{share / 1e4:.0f} %" if share else "best")
 
     heading = (
         "How much longer than the fastest class" if smaller_is_better(quantity) else "How far behind the best class"
     )
     note = "No bar: the best mean of that level. Whether the difference is more than chance is in the table above."
-    return _bars(name, table, "PartsPerMillion", heading, note, point)
+    return _bars(name, panel, "PartsPerMillion", heading, note, point)
 
 
-def retries_figure(name: str, table: Table) -> Figure | None:
+def retries_figure(name: str, panel: Panel) -> Figure | None:
     """Retries a trial, as bars; None if there were none at all."""
 
-    def point(level: int, place: Place) -> Point | None:
-        cell = table.cell(*place)
+    def point(level: int, cell: Cell) -> Point | None:
         trials = cell.completed + cell.failed
         if not trials:
             return None
@@ -99,68 +148,88 @@ def retries_figure(name: str, table: Table) -> Figure | None:
             text += f" ({', '.join(f'{count} {words(cause).lower()}' for cause, count in causes.items())})"
         return Point(level, cell.retries / trials, text)
 
-    figure = _bars(name, table, "retries", "Retries a trial", "", point)
+    figure = _bars(name, panel, "retries", "Retries a trial", "", point)
     return None if figure is None or figure.chart.zero else figure
 
 
-def evidence_figures(prefix: str, table: Table) -> tuple[Figure, ...]:
+def evidence_figures(prefix: str, panel: Panel) -> tuple[Figure, ...]:
     """A plot for each quantity that explains the others, as far as it was seen."""
-    figures = [_evidence_figure(f"{prefix}-{name}", table, name) for name in EVIDENCE]
+    figures = [_evidence_figure(f"{prefix}-{name}", panel, name) for name in EVIDENCE]
     return tuple(figure for figure in figures if figure is not None)
 
 
-def _evidence_figure(name: str, table: Table, quantity: str) -> Figure | None:
-    heading, note = _HEADINGS.get(quantity, (title(quantity), ""))
+def _evidence_figure(name: str, panel: Panel, quantity: str) -> Figure | None:
+    text, note = _HEADINGS.get(quantity, (title(quantity), ""))
     share = quantity.endswith("PartsPerMillion")
 
-    def point(level: int, place: Place) -> Point | None:
-        value = observed(table.cell(*place), quantity)
+    def point(level: int, cell: Cell) -> Point | None:
+        value = observed(cell, quantity)
         return None if value is None else Point(level, value, show(quantity, value))
 
-    return _bars(name, table, quantity, heading, note, point, _PERCENT_FULL if share else None)
+    return _bars(name, panel, quantity, text, note, point, _PERCENT_FULL if share else None)
 
 
 def _bars(
     name: str,
-    table: Table,
+    panel: Panel,
     quantity: str,
     heading: str,
     note: str,
     point: Draw,
     maximum: float | None = None,
 ) -> Figure | None:
-    series = _series(table, point)
+    series = _series(panel, point)
     highest = max((item.value for one in series for item in one.points), default=0.0)
     chart = Chart(
         name,
         heading,
-        note or f"{heading}: a bar a class at each level.",
+        note or f"{heading}: a bar each at every level.",
         quantity,
-        _axis(table),
-        _levels(table),
+        axis_of(panel),
+        levels_of(panel),
         series,
         maximum=None if maximum is None else max(maximum, highest),
+        bars=True,
     )
     return None if chart.empty else Figure(chart, charts.bars(chart), note)
 
 
-def _series(table: Table, point: Draw) -> tuple[Series, ...]:
+def _series(panel: Panel, point: Draw) -> tuple[Series, ...]:
     series = []
-    for column in table.columns:
-        found = [point(level, (row, column)) for level, row in enumerate(table.rows)]
-        series.append(Series(column, tuple(item for item in found if item is not None)))
+    for line in panel.lines:
+        found = [point(index, line.cell(level)) for index, level in enumerate(panel.levels)]
+        known = tuple(item for item in found if item is not None)
+        series.append(Series(line.name, known, tone=line.tone, dash=line.dash))
     return tuple(series)
 
 
-def _levels(table: Table) -> tuple[str, ...]:
-    return tuple(show_level(table.factor, level) or "all" for level in table.rows)
+def levels_of(panel: Panel) -> tuple[str, ...]:
+    """What stands at the ticks: 1 KiB, 4, Warm; 30 % of Ratio30."""
+    if is_share(panel.levels):
+        return tuple(f"{number_of_level(level):g} %" for level in panel.levels)
+    return tuple(show_level(panel.axis, level) or "all" for level in panel.levels)
 
 
-def _axis(table: Table) -> str:
-    return words(table.factor) or "Case"
+def axis_of(panel: Panel) -> str:
+    """What the axis is called."""
+    return f"{_RATIO} (share left)" if is_share(panel.levels) else words(panel.axis) or "Case"
 
 
-def _estimate_words(quantity: str, found: Estimate) -> str:
+def by(panel: Panel) -> str:
+    """By what a plot tells values apart, as its title ends: by payload size and class."""
+    names = (in_sentence(_RATIO if is_share(panel.levels) else words(panel.axis)), *panel.told)
+    return f" by {joined([name for name in names if name])}" if any(names) else ""
+
+
+def heading(text: str, panel: Panel) -> str:
+    """A title, and what is the same for all of the plot."""
+    return f"{text}: {panel.held}" if panel.held else text
+
+
+def estimate_words(quantity: str, found: Estimate) -> str:
+    """An estimate as a table of numbers has it."""
+    if not found.count:
+        return f"{show(quantity, found.mean)} (a mean alone)"
     if found.low is None or found.high is None:
         return f"{show(quantity, found.mean)} ({found.count} trial{'s' * (found.count != 1)}, no interval)"
     return show_interval(quantity, found.mean, found.low, found.high)

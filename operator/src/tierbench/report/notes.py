@@ -8,6 +8,7 @@ from tierbench.advice.words import joined
 from tierbench.api.node_network import NodeNetwork
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.results.levels import show_level
+from tierbench.results.published import is_mean_alone
 
 _ENOUGH_TRIALS: Final = 10
 
@@ -47,7 +48,8 @@ def networks(run: RunResults) -> tuple[NodeNetwork, ...]:
 
 def cautions(run: RunResults) -> tuple[str, ...]:
     """How far the numbers carry."""
-    return tuple(text for text in (_open(run), _failed(run), _invalid(run), _few_trials(run), _one_node(run)) if text)
+    found = (_open(run), _failed(run), _invalid(run), _alone(run), _few_trials(run), _one_node(run))
+    return tuple(text for text in found if text)
 
 
 def _open(run: RunResults) -> str:
@@ -67,8 +69,19 @@ def _invalid(run: RunResults) -> str:
     )
 
 
+def _alone(run: RunResults) -> str:
+    count = sum(map(is_mean_alone, run.results))
+    return (
+        f"{count} of {len(run.results)} cases are published means without the number of their trials or their standard "
+        "deviation: they are shown, and in no verdict."
+        if count
+        else ""
+    )
+
+
 def _few_trials(run: RunResults) -> str:
-    fewest = min((result.spec.trials for result in run.results), default=_ENOUGH_TRIALS)
+    counted = (result.spec.trials for result in run.results if not is_mean_alone(result))
+    fewest = min(counted, default=_ENOUGH_TRIALS)
     if fewest >= _ENOUGH_TRIALS:
         return ""
     return f"Only {fewest} trial{'s' * (fewest != 1)} a case: intervals are rough below {_ENOUGH_TRIALS}."

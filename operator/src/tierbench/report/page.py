@@ -13,9 +13,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tierbench.advice.alternatives import compared
+from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
 from tierbench.advice.estimate import estimate, quantities, smaller_is_better
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.matrix import CLIENT, RunResults, Table
+from tierbench.advice.together import said_at_once
 from tierbench.advice.words import (
     Standing,
     Stretch,
@@ -29,12 +31,13 @@ from tierbench.advice.words import (
     where,
 )
 from tierbench.api.benchmark_kinds import BENCHMARKS
-from tierbench.report import distributions
-from tierbench.report.distributions import distribution_figures
-from tierbench.report.evidence import EVIDENCE
-from tierbench.report.figures import Figure, evidence_figures, measured_figure, retries_figure, slowness_figure
+from tierbench.api.result import BenchmarkResult
+from tierbench.report.beside import beside_figures
+from tierbench.report.costs import CostTable, cost_tables
+from tierbench.report.figures import Figure, evidence_figures, retries_figure, slowness_figure
+from tierbench.report.layout import Panel, panel_of
 from tierbench.report.notes import CaseNote, case_notes, cautions
-from tierbench.report.svg import marker
+from tierbench.report.pictures import Pictures
 from tierbench.report.tables import (
     NETWORK_HEADINGS,
     NODE_FACTS,
@@ -48,9 +51,7 @@ from tierbench.report.tables import (
 )
 from tierbench.report.timeline import Timeline, Traces, timelines
 from tierbench.results.levels import level_in_words, show_level
-from tierbench.results.overall import is_overall
 from tierbench.results.quantities import main_quantity
-from tierbench.results.rates import RETRIES
 from tierbench.results.units import show_with_deviation, title, words
 
 _OPEN_SECTIONS = 3
@@ -60,7 +61,7 @@ _WORDS = {Outcome.EQUAL: "equal", Outcome.AHEAD: "perhaps ahead", Outcome.UNKNOW
 
 @dataclass(frozen=True)
 class Section:
-    """One table of a run: its answer, its numbers, its plots; all of them if it is `full`, else the main ones."""
+    """One table of a run: its answer, its numbers and, if it is `full`, the plots that explain them."""
 
     run: RunResults
     table: Table
@@ -69,6 +70,7 @@ class Section:
     standings: tuple[Standing, ...]
     open: bool
     full: bool
+    beside: Beside | None
 
     @property
     def heading(self) -> str:
@@ -134,58 +136,47 @@ class Section:
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
-        """The main quantity, rates and retries."""
-        note = "Both axes are logarithmic."
-        main = measured_figure(
-            f"{self.name}-main", self.table, self.quantity, note, log=smaller_is_better(self.quantity)
-        )
+        """How far behind the best each is, and retries."""
         if not self.full:
-            return () if main is None else (main,)
-        rates = [name for name in quantities(self.run) if _is_rate(name) and name != self.quantity]
+            return ()
         found = [
-            main,
-            slowness_figure(f"{self.name}-slowness", self.table, self.quantity, self.standings)
+            slowness_figure(f"{self.name}-slowness", self._panel, self.quantity, self.standings)
             if len(self.run.classes) > 1
             else None,
-            *(measured_figure(f"{self.name}-{name}", self.table, name) for name in rates),
-            retries_figure(f"{self.name}-retries", self.table),
+            retries_figure(f"{self.name}-retries", self._panel),
         ]
         return tuple(figure for figure in found if figure is not None)
 
     @cached_property
-    def distributions(self) -> tuple[Figure, ...]:
-        """How single round trips or downloads are spread."""
-        return distribution_figures(self.name, self.table, distributions.MAIN)
+    def published(self) -> tuple[Figure, ...]:
+        """What is published of these cases, beside what was measured."""
+        return beside_figures(self.name, self.beside)
+
+    @property
+    def published_names(self) -> str:
+        """The benchmarks that these numbers are of."""
+        return "" if self.beside is None else joined(self.beside.names)
 
     @cached_property
     def evidence(self) -> tuple[Figure, ...]:
         """What the agent beside the server saw."""
-        return evidence_figures(f"{self.name}-evidence", self.table) if self.full else ()
+        return evidence_figures(f"{self.name}-evidence", self._panel) if self.full else ()
 
-    @cached_property
-    def others(self) -> tuple[Figure, ...]:
-        """Every other quantity that the results hold, as far as it is not 0 throughout."""
-        if not self.full:
-            return ()
-        names = [name for name in quantities(self.run) if not _is_rate(name)]
-        rest = [name for name in names if name not in {self.quantity, RETRIES, *EVIDENCE}]
-        found = [measured_figure(f"{self.name}-{name}", self.table, name) for name in rest]
-        spread = distribution_figures(self.name, self.table, distributions.OTHERS)
-        return (*(figure for figure in found if figure is not None and not figure.chart.zero), *spread)
-
-
-def _is_rate(quantity: str) -> bool:
-    return not smaller_is_better(quantity) and not is_overall(quantity)
+    @property
+    def _panel(self) -> Panel:
+        return panel_of(self.table)
 
 
 @dataclass(frozen=True)
 class Article:
-    """One run of one benchmark, as the page shows it. `spec` is the benchmark's, if it is at hand."""
+    """One run of one benchmark, as the page shows it. `spec` is the benchmark's, if it is at hand; `published` is what
+    stands beside it."""
 
     run: RunResults
     number: int
     spec: Mapping[str, Any] | None
     traces: Traces
+    published: Sequence[BenchmarkResult]
 
     @property
     def question(self) -> str:
@@ -217,8 +208,14 @@ class Article:
         return f"Of {levels} levels at which a class is named, {wrong:.2g} are expected to name the wrong one."
 
     @cached_property
+    def pictures(self) -> Pictures:
+        """The plots of the whole run."""
+        return Pictures(self.run, f"b{self.number}", self.quantity)
+
+    @cached_property
     def sections(self) -> tuple[Section, ...]:
         """A section a table."""
+        published = of_kind(self.run, self.published)
         return tuple(
             Section(
                 self._compared,
@@ -228,9 +225,20 @@ class Article:
                 found,
                 open=index < _OPEN_SECTIONS,
                 full=index < _FULL_SECTIONS,
+                beside=beside(self._compared, table, published),
             )
             for index, (table, found) in enumerate(zip(self._compared.tables, self._standings, strict=True))
         )
+
+    @cached_property
+    def costs(self) -> tuple[CostTable, ...]:
+        """What each factor costs."""
+        return cost_tables(self.run, f"b{self.number}costs")
+
+    @property
+    def at_once(self) -> tuple[str, ...]:
+        """What clients have at once of what each has alone."""
+        return said_at_once(self.run)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
@@ -240,7 +248,8 @@ class Article:
     @property
     def cautions(self) -> tuple[str, ...]:
         """What to keep in mind."""
-        return cautions(self.run)
+        alone = self.published and not any(section.beside for section in self.sections)
+        return (*cautions(self.run), nothing_beside(self._compared)) if alone else cautions(self.run)
 
     @property
     def case_notes(self) -> tuple[CaseNote, ...]:
@@ -332,9 +341,10 @@ def render(
     specs: Mapping[tuple[str, str, str], Mapping[str, Any]],
     traces: Traces | None = None,
     files: Sequence[str] = (),
+    published: Sequence[BenchmarkResult] = (),
 ) -> str:
     """The page of these runs. `specs` holds benchmarks' specs by kind, namespace and name, as far as they are known;
-    `files` are what they were read from, none for a cluster."""
+    `files` are what they were read from, none for a cluster; `published` stands beside them, in no verdict."""
     environment = Environment(
         loader=PackageLoader("tierbench.report"),
         autoescape=True,
@@ -342,9 +352,10 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["marker"] = marker
     articles = [
-        Article(run, number, specs.get((run.benchmark.kind, run.namespace, run.benchmark.name)), traces or {})
+        Article(
+            run, number, specs.get((run.benchmark.kind, run.namespace, run.benchmark.name)), traces or {}, published
+        )
         for number, run in enumerate(runs, start=1)
     ]
     return environment.get_template("report.html.j2").render(

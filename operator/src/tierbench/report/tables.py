@@ -168,17 +168,16 @@ def _first_cells(result: BenchmarkResult, trial: ResultTrial) -> tuple[str, ...]
         result.spec.server.node,
         f"w{trial.trial}" if trial.warmup else str(trial.trial),
         trial.outcome if trial.failure is None else f"{trial.outcome}: {trial.failure.reason}",
-        show("durationNanoseconds", trial.duration_nanoseconds),
+        show("durationNanoseconds", trial.duration_nanoseconds or None),
         show(rate, quantities([trial]).get(rate, [None])[0]),
         _retries(trial),
     )
 
 
 def _retries(trial: ResultTrial) -> str:
-    if trial.exchange is not None:
-        return str(trial.exchange.retried)
     if trial.transfer is None:
-        return DASH
+        known = quantities([trial]).get("retries")
+        return DASH if known is None else f"{known[0]:.0f}"
     count, causes = trial.transfer.retries, trial.transfer.retry_causes.model_dump(by_alias=True)
     named = [words(cause).lower() for cause, times in causes.items() if times]
     return f"{count} ({', '.join(named)})" if count and named else str(count)

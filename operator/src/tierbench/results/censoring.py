@@ -17,5 +17,7 @@ def censored(result: BenchmarkResult) -> bool:
     status = result.status
     missing = status.missing.reason if status.missing is not None else ""
     ended = status.reason if status.phase is ResultPhase.FAILED else missing
-    failures = (trial.failure.reason for trial in status.trials if trial.failure is not None and not trial.warmup)
-    return TIMED_OUT in {ended, *failures}
+    counted = (trial for trial in status.trials if not trial.warmup) if status.counts.failed else ()
+    return ended == TIMED_OUT or any(
+        trial.failure is not None and trial.failure.reason == TIMED_OUT for trial in counted
+    )

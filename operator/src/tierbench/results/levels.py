@@ -1,14 +1,15 @@
 """Levels as a person reads them: one alone, one in a sentence, and all of a case."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
 from tierbench.api.quantity import format_size, parse_size
 from tierbench.results.units import BINARY_SIZES, DECIMAL_SIZES, in_three_digits, words
 
-_USUAL: Final = {
+_RATIO: Final = "Ratio"
+USUAL: Final = {
     "concurrency": "1",
     "cacheState": "Natural",
     "tls": "None",
@@ -17,11 +18,17 @@ _USUAL: Final = {
     "compression": "None",
     "pairs": "1",
     "streams": "1",
+    "together": "Alone",
+    "image": "default",
     "codec": "None",
     "partitions": "1",
     "lingerMilliseconds": "0",
     "batchSize": "1Mi",
 }
+"""What a factor is set to if nothing is said of it."""
+_NAMES: Final = frozenset({"nodeClass", "clientClass", "accessNetwork", "broker", "client"})
+"""Factors whose levels are names, though one may look like a number, as 5G does."""
+_PHRASES: Final = {("together", "Alone"): "alone", ("together", "AllAtOnce"): "all at once"}
 _SIZES: Final = ("fileSize", "payloadSize")
 _WORDS: Final = {
     "concurrency": "x{}",
@@ -30,21 +37,27 @@ _WORDS: Final = {
     "partitions": "{} partitions",
     "lingerMilliseconds": "linger {} ms",
     "batchSize": "batches of {}",
+    "image": "image {}",
 }
 
 
 @lru_cache(maxsize=4096)
 def number_of_level(level: str) -> float | None:
-    """The number that a level is, if it is one."""
+    """The number that a level is, if it is one: of `Ratio30` the 30 % that compression leaves."""
     try:
-        return float(parse_size(level))
+        return float(parse_size(level.removeprefix(_RATIO)))
     except ValueError:
         return None
 
 
+def are_numbers(factor: str, levels: Iterable[str]) -> bool:
+    """Whether all levels of a factor are numbers."""
+    return factor not in _NAMES and all(number_of_level(level) is not None for level in levels)
+
+
 def show_level(factor: str, level: str) -> str:
     """A level alone: 512 MB, 4, Warm."""
-    if number_of_level(level) is None:
+    if not are_numbers(factor, (level,)):
         return level
     text = format_size(int(level)) if level.isdigit() and is_size(factor) else level
     match = re.fullmatch(r"(\d+)([A-Za-z]*)", text)
@@ -65,8 +78,15 @@ def is_size(factor: str) -> bool:
     return "size" in factor.lower()
 
 
+def is_share(levels: Iterable[str]) -> bool:
+    """Whether levels are shares of a whole, in percent: Ratio10 to Ratio90."""
+    return all(level.startswith(_RATIO) for level in levels)
+
+
 def level_in_words(factor: str, level: str) -> str:
-    """A level as a sentence names it: 512 MB, concurrency 4, cache state Warm."""
+    """A level as a sentence names it: 512 MB, concurrency 4, cache state Warm, all at once."""
+    if (factor, level) in _PHRASES:
+        return _PHRASES[factor, level]
     shown = show_level(factor, level)
     name = words(factor)
     if is_size(factor) or shown.lower().startswith(name.lower()):
@@ -79,7 +99,7 @@ def levels_in_short(levels: Mapping[str, str]) -> str:
     said = [levels["broker"]] if "broker" in levels else []
     said += [levels[name] for name in _SIZES if name in levels]
     for name, level in levels.items():
-        if name in {"broker", "access", *_SIZES} or _USUAL.get(name) == level:
+        if name in {"broker", "access", *_SIZES} or USUAL.get(name) == level:
             continue
         said.append(_WORDS.get(name, "{}").format(level))
     return " ".join(said)

@@ -14,12 +14,14 @@ from tierbench.api.contract import (
     TrialLine,
 )
 from tierbench.results import histogram
+from tierbench.results.pairs import join_pairs
 from tierbench.results.shares import lost_client, merge_networks, merge_traces
 
 _MEANS: Final = ("connect_nanoseconds", "tls_nanoseconds")
 _COSTS: Final = (
-    "reconnects", "errors", "wire_sent_bytes", "wire_received_bytes", "tcp_retransmits", "decrypt_nanoseconds",
-    "decompress_nanoseconds",
+    "reconnects", "errors", "wire_sent_bytes", "wire_received_bytes", "wire_sent_packets", "wire_received_packets",
+    "connections", "setup_bytes", "setup_packets", "load_bytes", "load_packets", "tcp_retransmits",
+    "decrypt_nanoseconds", "decompress_nanoseconds",
 )  # fmt: skip
 _WHOLE: Final = ("error_causes", "session_nanoseconds", "steady", "cipher")
 
@@ -76,6 +78,7 @@ def _merge(lines: Sequence[tuple[TrialLine, bool]]) -> TrialLine:
             "server": next((line.server for line, _ in lines if line.server is not None), None),
             "exchange": _exchange(lines),
             "distributions": merge_distributions(line.distributions for line in senders),
+            "pair_shares": join_pairs([line.pair_shares for line in senders if line.pair_shares is not None]),
         }
     )
 

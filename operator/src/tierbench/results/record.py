@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from tierbench.api.contract import Distributions, Engine, Exchange, Histogram, Outcome, TrialFields, TrialLine
 from tierbench.api.passes import shares
@@ -24,6 +24,7 @@ from tierbench.api.timestamps import format_time
 from tierbench.results import histogram
 from tierbench.results.levels import levels_in_short
 from tierbench.results.overall import describe_overall
+from tierbench.results.pairs import add_trial, pair_fairness
 from tierbench.results.parts import merge_distributions
 from tierbench.results.quantities import main_quantity, quantities, rate_quantity, time_quantity, times_of_rates
 from tierbench.results.rates import RETRIES, describe_rate
@@ -38,7 +39,7 @@ _OF_SUBSCRIBERS: Final = {"received", "lost", "acknowledged_lost", "duplicated",
 def record(spec: ResultSpec, status: ResultStatus, lines: Iterable[TrialLine], attempt: int) -> ResultStatus:
     """Adds the trials that are not there yet; `attempt` is which client of the case printed them."""
     known = {_key(trial) for trial in status.trials}
-    trials, distributions = list(status.trials), status.distributions
+    trials, distributions, pairs = list(status.trials), status.distributions, status.pair_shares
     for line in lines:
         if _key(line) in known or line.trial > (spec.warmup if line.warmup else spec.trials):
             continue
@@ -46,27 +47,34 @@ def record(spec: ResultSpec, status: ResultStatus, lines: Iterable[TrialLine], a
         fields = {name: getattr(line, name) for name in TrialFields.model_fields}
         if not spec.server.node:  # an external server's: the agent is on a client's node
             fields["server"] = None
-        trials.append(ResultTrial(**fields, attempt=attempt, **_spreads(line.distributions)))
+        trials.append(ResultTrial(**fields, **_condensed(line), attempt=attempt))
         if line.outcome is Outcome.COMPLETED and not line.warmup:
             distributions = merge_distributions((distributions, line.distributions))
+            pairs = add_trial(pairs, line.pair_shares)
     if len(trials) == len(status.trials):
         return status
     trials.sort(key=lambda trial: (not trial.warmup, trial.trial))
-    return _summarize(spec, status.model_copy(update={"trials": tuple(trials), "distributions": distributions}))
+    added = {"trials": tuple(trials), "distributions": distributions, "pair_shares": pairs}
+    return summarize(spec, status.model_copy(update=added))
 
 
 def _key(trial: TrialFields) -> tuple[bool, int]:
     return trial.warmup, trial.trial
 
 
+def _condensed(line: TrialLine) -> dict[str, Any]:
+    """What is kept of a trial instead of its distributions and its pairs."""
+    fair = pair_fairness(line.pair_shares)
+    return {
+        "round_trip": _spread(_round_trips(line.distributions)),
+        "acknowledge": _spread(line.distributions.acknowledge),
+        "pair_fairness_parts_per_million": None if fair is None else round(1e6 * fair),
+    }
+
+
 def _round_trips(distributions: Distributions) -> Histogram | None:
     """Of messages, or of echo requests."""
     return distributions.round_trip or distributions.ping
-
-
-def _spreads(distributions: Distributions) -> dict[str, Spread | None]:
-    found = {"round_trip": _round_trips(distributions), "acknowledge": distributions.acknowledge}
-    return {name: _spread(times) for name, times in found.items()}
 
 
 def _spread(found: Histogram | None) -> Spread | None:
@@ -84,7 +92,8 @@ def _good(trials: Iterable[ResultTrial]) -> list[ResultTrial]:
     return [trial for trial in _counted(trials) if trial.outcome is Outcome.COMPLETED]
 
 
-def _summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
+def summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
+    """What the trials say together."""
     good = _good(status.trials)
     main = main_quantity(spec.benchmark.kind, quantities(good))
     own = trimmed(good, spec.trim, main)
@@ -96,7 +105,7 @@ def _summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
     status = status.model_copy(
         update={"counts": _counts(spec, status.trials), "statistics": statistics, "untrimmed": untrimmed}
     )
-    return status.model_copy(update={"display": _display(spec, status, "")})
+    return status.model_copy(update={"display": display(spec, status, "")})
 
 
 def _statistics(spec: ResultSpec, trials: Sequence[ResultTrial]) -> dict[str, Statistic]:
@@ -115,7 +124,7 @@ def _counts(spec: ResultSpec, trials: Sequence[ResultTrial]) -> Counts:
     return Counts(
         completed=len(_good(trials)),
         failed=len(counted) - len(_good(trials)),
-        retries=sum(one.retries for one in transfers) + sum(one.retried for one in exchanges),
+        retries=round(sum(quantities(counted).get("retries", ()))),
         retry_causes={cause: number for cause, number in sorted(causes.items()) if number},
         errors=sum(one.errors for one in transfers) + sum(one.errors for one in exchanges),
         messages=_messages(exchanges) if exchanges else None,
@@ -134,7 +143,8 @@ def _messages(exchanges: Sequence[Exchange]) -> MessageCounts:
     return MessageCounts(**{name: sum(getattr(one, name) or 0 for one in exchanges) for name in names})
 
 
-def _display(spec: ResultSpec, status: ResultStatus, valid: str) -> Display:
+def display(spec: ResultSpec, status: ResultStatus, valid: str) -> Display:
+    """The numbers as `kubectl get` shows them."""
     kind, statistics = spec.benchmark.kind, status.statistics
     name = time_quantity(kind, statistics)
     time, rate = statistics.get(name), statistics.get(rate_quantity(kind))
@@ -170,7 +180,7 @@ def conclude(
     if not good:
         reason, message = _usual_failure(counted)
         return fail(spec, status, now, reason, message).model_copy(update={"engine": engine})
-    status = _summarize(spec, status)
+    status = summarize(spec, status)
     notes = invalid(spec, counted, good, status.statistics, why)
     left = len(due(spec, status))
     return status.model_copy(
@@ -182,7 +192,7 @@ def conclude(
             "invalid": notes,
             "facts": facts(spec, good, status.counts.interruptions),
             "engine": engine,
-            "display": _display(spec, status, notes[0].reason if notes else "Yes"),
+            "display": display(spec, status, notes[0].reason if notes else "Yes"),
         }
     )
 
@@ -198,7 +208,7 @@ def _usual_failure(counted: Sequence[ResultTrial]) -> tuple[str, str]:
 
 def fail(spec: ResultSpec, status: ResultStatus, now: datetime, reason: str, message: str) -> ResultStatus:
     """The case has ended without a good trial. Trials that failed are kept."""
-    status = _summarize(spec, status)
+    status = summarize(spec, status)
     return status.model_copy(
         update={
             "phase": ResultPhase.FAILED,
@@ -206,6 +216,6 @@ def fail(spec: ResultSpec, status: ResultStatus, now: datetime, reason: str, mes
             "message": message[:1024],
             "completion_time": format_time(now),
             "facts": facts(spec, _good(status.trials), status.counts.interruptions),
-            "display": _display(spec, status, reason),
+            "display": display(spec, status, reason),
         }
     )

@@ -46,16 +46,16 @@ def merge_traces(lines: Sequence[TrialLine | None]) -> tuple[Trace, ...]:
     )
 
 
-def fairness(bits_per_second: Sequence[float]) -> float:
+def fairness(rates: Sequence[float]) -> float:
     """Jain's index: 1 where all have the same, 1/n where one has everything (Jain, Chiu and Hawe, DEC-TR-301, 1984).
 
     Raises:
         ValueError: nobody has anything.
     """
-    squares = sum(rate * rate for rate in bits_per_second)
+    squares = sum(rate * rate for rate in rates)
     if not squares:
         raise ValueError("nobody has anything to share")
-    return sum(bits_per_second) ** 2 / (len(bits_per_second) * squares)
+    return sum(rates) ** 2 / (len(rates) * squares)
 
 
 def _share(client: int, line: TrialLine | None) -> ClientShare:

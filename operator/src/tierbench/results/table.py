@@ -1,16 +1,21 @@
-"""Results as a table for other programs: a row a trial, in the units that the columns' names end with."""
+"""Results as one long table: a row a trial, in the units that the columns' names end with. `read_csv` reads it again.
+
+Of a result whose trials are not known there is one row: the means, how many trials they are of, and their deviations.
+"""
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tierbench.api.contract import ClientSample, ServerSample
-from tierbench.api.result import BenchmarkResult
+from tierbench.api.result import BenchmarkResult, ResultStatus, ResultTrial
+from tierbench.results.columns import DEVIATION, TRIALS
 from tierbench.results.conditions import circumstances
 from tierbench.results.node_network import worst
 from tierbench.results.quantities import quantities
+from tierbench.results.rates import RETRIES
 
 
 @dataclass(frozen=True)
@@ -25,9 +30,9 @@ def trial_table(results: Sequence[BenchmarkResult]) -> TrialTable:
     """All trials of the results."""
     factors = sorted({factor for result in results for factor in circumstances(result)})
     found = [
-        _place(result) | {factor: circumstances(result).get(factor) for factor in factors} | _trial(result, number)
+        _place(result) | {factor: circumstances(result).get(factor) for factor in factors} | row
         for result in results
-        for number in range(len(result.status.trials))
+        for row in _rows(result)
     ]
     columns = tuple(dict.fromkeys(name for row in found for name in row))
     return TrialTable(columns, tuple(tuple(row.get(name) for name in columns) for row in found))
@@ -45,12 +50,29 @@ def _place(result: BenchmarkResult) -> dict[str, Any]:
         "serverNode": spec.server.node,
         "clientClass": spec.client.node_class,
         "clientNode": spec.client.node,
+        "clientAccessNetwork": spec.client.access_network or None,
         **{f"preflight{name[0].upper()}{name[1:]}": value for name, value in worst(spec.networks).items()},
     }
 
 
-def _trial(result: BenchmarkResult, number: int) -> dict[str, Any]:
-    trial = result.status.trials[number]
+def _rows(result: BenchmarkResult) -> Iterator[dict[str, Any]]:
+    if result.status.statistics and not result.status.trials:
+        yield _mean(result.status)
+    yield from map(_trial, result.status.trials)
+
+
+def _mean(status: ResultStatus) -> dict[str, Any]:
+    """Of a mean alone, whose statistics count no trials, only the number that was published is known."""
+    found: dict[str, Any] = {TRIALS: status.counts.completed or None}
+    for name, statistic in status.statistics.items():
+        if name != RETRIES:
+            found |= {name: statistic.mean, f"{name}{DEVIATION}": statistic.standard_deviation}
+    if status.counts.retries:
+        found["retries"] = status.counts.retries / status.counts.completed
+    return found
+
+
+def _trial(trial: ResultTrial) -> dict[str, Any]:
     return {
         "trial": trial.trial,
         "warmup": trial.warmup,

@@ -40,6 +40,7 @@ _TIMES_AND_RATES: Final = {
 _LADDERS: Final = {
     **_TIMES_AND_RATES,
     "PerSecond": _ladder(_DECIMAL, 1000, "/s"),
+    "BytesPerMessage": (Unit(1, "B"),),
     "Bytes": BINARY_SIZES,
     "PerTrialPartsPerMillion": (Unit(1e6, "a trial"),),
     "PartsPerMillion": (Unit(1e4, "%"),),
@@ -132,6 +133,11 @@ _TITLES: Final = {
     "overallWireThroughputBytesPerSecond": "All bytes on the wire by all time",
     "retriesPerTrialPartsPerMillion": "Retries",
     "wireBytes": "On the wire",
+    "wireBytesPerMessage": "On the wire a message",
+    "wirePacketsPerMessage": "Packets a message",
+    "setupBytes": "On the wire to set up a connection",
+    "setupPackets": "Packets to set up a connection",
+    "pairFairnessPartsPerMillion": "Fairness between pairs (Jain's index)",
     "encodedPartsPerMillion": "Left by compression",
     "brokerCpuPartsPerMillion": "CPU of the broker's process",
     "throughputBitsPerSecond": "Throughput",
@@ -156,6 +162,11 @@ def words(name: str) -> str:
     """A camelCase name in words: `cacheState` is Cache state."""
     spaced = re.sub(r"(?<=[a-z0-9])([A-Z])", r" \1", name).lower()
     return {"tls": "TLS", "file size": "File size"}.get(spaced, spaced[:1].upper() + spaced[1:])
+
+
+def in_sentence(name: str) -> str:
+    """Words as they stand within a sentence: payload size, TLS."""
+    return name if name.isupper() else name[:1].lower() + name[1:]
 
 
 _PERCENTILES: Final = {"P50": "median", "P90": "90th percentile", "P99": "99th percentile"}

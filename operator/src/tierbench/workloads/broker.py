@@ -12,7 +12,7 @@ from tierbench.api.result import ServiceFacts
 from tierbench.workloads.exchange import PAYLOAD_SIZE, broker_job, parts, payload_factors
 from tierbench.workloads.kafka import kafka_factors
 from tierbench.workloads.names import Owner
-from tierbench.workloads.plan import EXTERNAL, Case, Factor, Slot, slots
+from tierbench.workloads.plan import EXTERNAL, Case, Factor, Slot, image_levels, slots
 from tierbench.workloads.preflight import preflight
 from tierbench.workloads.providers.provider import Asked
 from tierbench.workloads.providers.registry import PROVIDERS, provider_name
@@ -41,15 +41,23 @@ class BrokerWorkload:
     images: Images
 
     def slots(self) -> tuple[Slot, ...]:
-        """Each of our brokers on each node; each external one where it is."""
-        given = [(((_BROKER, broker.name),), provider_name(broker)) for broker in self.spec.brokers]
+        """Each of our brokers, of each image, on each node; each external one where it is."""
+        given = [
+            (((_BROKER, broker.name), *levels), provider_name(broker))
+            for broker in self.spec.brokers
+            for levels in image_levels(broker.images)
+        ]
         places = [(place.node_class, place.ordinal) for place in slots(self.spec)]
         ours = (Slot(*place, levels, by) for place in places for levels, by in given if by != EXTERNAL)
         external = (Slot(EXTERNAL, 0, levels, by) for levels, by in given if by == EXTERNAL)
         return (*ours, *external)
 
+    def unlisted_image(self, slot: Slot) -> str:
+        """As the chart lists those of the broker."""
+        return self.images.unlisted(self._asked(slot).service, slot.image)
+
     def factors(self, slot: Slot) -> tuple[Factor, ...]:
-        """All but the broker, which comes with the slot."""
+        """All but the broker and its image, which come with the slot."""
         spec = self.spec
         kafka = self._asked(slot).broker.protocol is Protocol.KAFKA
         return (
@@ -111,7 +119,7 @@ class BrokerWorkload:
     def _asked(self, slot: Slot) -> Asked:
         name = dict(slot.levels)[_BROKER]
         broker = next(broker for broker in self.spec.brokers if broker.name == name)
-        return Asked(self.owner, self.spec, broker, self.images)
+        return Asked(self.owner, self.spec, broker, self.images, slot.image)
 
 
 WORKLOAD: Final = BrokerWorkload

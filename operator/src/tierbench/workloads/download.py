@@ -21,6 +21,7 @@ def server_url(spec: FileTransferSpec, server: RunningServer, tls: Tls) -> str:
 def arguments(spec: FileTransferSpec, site: ClientSite, targets: Sequence[Target]) -> list[str]:
     """The command line of the engine."""
     levels = targets[0].case.levels
+    growing = spec.retry.wait_maximum_milliseconds
     tls, size = Tls(levels["tls"]), parse_size(levels["fileSize"])
     options = {
         "url": [f"{server_url(spec, target.server, tls)}/{file_name(size)}" for target in targets],
@@ -30,6 +31,7 @@ def arguments(spec: FileTransferSpec, site: ClientSite, targets: Sequence[Target
         "read-timeout-milliseconds": spec.retry.read_timeout_milliseconds,
         "attempts": spec.retry.attempts,
         "wait-milliseconds": spec.retry.wait_milliseconds,
+        **({} if growing is None else {"wait-maximum-milliseconds": growing}),
         "trial-seconds": spec.timeouts.trial_seconds,
         "tls": tls.value,
         **series_options(site, spec.warmup, targets),

@@ -1,7 +1,7 @@
 """FileTransferBenchmark as a workload."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tierbench.api.benchmark import Tls
@@ -10,8 +10,8 @@ from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
 from tierbench.workloads.download import download_job
 from tierbench.workloads.names import Owner
-from tierbench.workloads.nginx import server_manifests
-from tierbench.workloads.plan import Case, Factor, Slot, slots
+from tierbench.workloads.nginx import NGINX, server_manifests
+from tierbench.workloads.plan import Case, Factor, Slot, image_levels, slots
 from tierbench.workloads.preflight import preflight
 from tierbench.workloads.workload import (
     ClientSite,
@@ -39,8 +39,13 @@ class FileTransfer:
     images: Images
 
     def slots(self) -> tuple[Slot, ...]:
-        """One nginx a node."""
-        return slots(self.spec)
+        """One nginx of each image a node."""
+        by = image_levels(self.spec.servers.images)
+        return tuple(replace(slot, levels=levels) for slot in slots(self.spec) for levels in by)
+
+    def unlisted_image(self, slot: Slot) -> str:
+        """As the chart lists those of nginx."""
+        return self.images.unlisted(NGINX, slot.image)
 
     def factors(self, slot: Slot) -> tuple[Factor, ...]:
         """File size, concurrency, cache state, TLS."""
@@ -56,8 +61,8 @@ class FileTransfer:
         return (Part(0, case.client_class),)
 
     def service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
-        """nginx has no settings to choose."""
-        return None
+        """Which image of nginx: there are no settings to choose."""
+        return ServiceFacts(name=NGINX, image=self.images.of(NGINX, slot.image))
 
     def credentials(self, site: ServerSite) -> Credentials:
         """The agent's token, and certificates if any case uses TLS."""

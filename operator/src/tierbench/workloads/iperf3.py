@@ -37,8 +37,7 @@ def port(part: int) -> int:
 
 def iperf3_manifests(owner: Owner, spec: NetworkSpec, images: Images, site: ServerSite) -> tuple[Manifest, ...]:
     """Services, and last the pod."""
-    parts = range(len(spec.clients.node_classes) * spec.clients.nodes_per_class if spec.clients.simultaneous else 1)
-    ports = {port_name(part): port(part) for part in parts}
+    ports = {port_name(part): port(part) for part in range(spec.clients.most_at_once)}
     labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
     metadata = owner.metadata(site.name, labels)
     return (

@@ -44,6 +44,8 @@ def configuration(mosquitto: Mosquitto, tls: bool) -> str:
     if tls:
         lines += [
             f"listener {PORTS['mqtts']}",
+            # Before 2.0 there is no TLS without a place of CAs. In this one there is none, so none is sent along.
+            f"capath {CREDENTIALS}",
             f"certfile {CREDENTIALS}/tls.crt",
             f"keyfile {CREDENTIALS}/tls.key",
         ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tierbench.api.network import NetworkSpec
+from tierbench.api.network import TOGETHER, NetworkSpec, Together
 from tierbench.api.result import ServiceFacts
 from tierbench.workloads.agent import agent_manifests
 from tierbench.workloads.iperf3 import PROCESS, iperf3_manifests
@@ -39,6 +39,10 @@ class NetworkWorkload:
         external = () if self.spec.servers.external is None else (Slot(EXTERNAL, 0, provider=EXTERNAL),)
         return (*slots(self.spec), *external)
 
+    def unlisted_image(self, slot: Slot) -> str:
+        """There is one image of iperf3."""
+        return ""
+
     def factors(self, slot: Slot) -> tuple[Factor, ...]:
         """Protocol, direction, streams; congestion control where it is asked for."""
         tcp = self.spec.tcp
@@ -52,7 +56,7 @@ class NetworkWorkload:
     def parts(self, case: Case) -> tuple[Part, ...]:
         """One pod, or one on each node that measures at once."""
         clients = self.spec.clients
-        if not clients.simultaneous:
+        if case.levels.get(TOGETHER) != Together.ALL_AT_ONCE:
             return (Part(0, case.client_class),)
         classes = [name for name in clients.node_classes for _ in range(clients.nodes_per_class)]
         return tuple(Part(index, name, Role.SHARE) for index, name in enumerate(classes))

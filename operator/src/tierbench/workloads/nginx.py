@@ -21,6 +21,7 @@ from tierbench.workloads.pods import (
 )
 from tierbench.workloads.workload import Images, Manifest, ServerSite
 
+NGINX: Final = "nginx"
 PORTS: Final = {Tls.NONE: 8080, Tls.TLS12: 8443, Tls.TLS13: 8444}
 PORT_NAMES: Final = {Tls.NONE: "http", Tls.TLS12: "https-tls12", Tls.TLS13: "https-tls13"}
 DATA: Final = "/data"
@@ -143,7 +144,7 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: Serve
             "restartPolicy": "Always",
             "securityContext": POD_SECURITY,
             "initContainers": [_prepare(spec, images, _sizes(spec, site))],
-            "containers": [_nginx(spec, images), _agent_of(spec, images)],
+            "containers": [_nginx(spec, images.of(NGINX, site.slot.image)), _agent_of(spec, images)],
             "volumes": [
                 {"name": "data", **_volume(spec.storage, site.attached)},
                 {"name": "config", "configMap": {"name": site.attached}},
@@ -190,10 +191,10 @@ def _prepare(spec: FileTransferSpec, images: Images, files: Sequence[int]) -> di
     }
 
 
-def _nginx(spec: FileTransferSpec, images: Images) -> dict[str, Any]:
+def _nginx(spec: FileTransferSpec, image: str) -> dict[str, Any]:
     return {
-        "name": "nginx",
-        "image": images.nginx,
+        "name": NGINX,
+        "image": image,
         "command": ["sh", "-c", _START],
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "ports": [{"name": PORT_NAMES[tls], "containerPort": port} for tls, port in PORTS.items()],

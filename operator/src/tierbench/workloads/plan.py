@@ -6,7 +6,8 @@ from itertools import product
 from random import Random
 from typing import Final
 
-from tierbench.api.benchmark import BenchmarkSpec, Order, OrderType
+from tierbench.api.benchmark import BenchmarkSpec, Order, OrderType, Seat
+from tierbench.api.images import IMAGE, OWN_IMAGE
 from tierbench.api.passes import shares
 from tierbench.api.run_policy import REFINABLE
 
@@ -48,6 +49,11 @@ class Slot:
         """Whether the server is not ours."""
         return self.provider == EXTERNAL
 
+    @property
+    def image(self) -> str:
+        """The name of its image."""
+        return dict(self.levels).get(IMAGE, OWN_IMAGE)
+
     def serves(self, levels: Mapping[str, str]) -> bool:
         """Whether cases of these levels are measured with this server."""
         return dict(self.levels).items() <= levels.items()
@@ -55,12 +61,17 @@ class Slot:
 
 @dataclass(frozen=True)
 class Case:
-    """One combination of levels, server slot and client class included. `number` counts from 1."""
+    """One combination of levels, server slot and client seat included. `number` counts from 1."""
 
     number: int
     server: Slot
-    client_class: str
+    client: Seat
     levels: Mapping[str, str]
+
+    @property
+    def client_class(self) -> str:
+        """The class that its client is of, or the first of its clients."""
+        return self.client.node_class
 
 
 def slots(spec: BenchmarkSpec) -> tuple[Slot, ...]:
@@ -72,11 +83,16 @@ def slots(spec: BenchmarkSpec) -> tuple[Slot, ...]:
     )
 
 
+def image_levels(images: Sequence[str]) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """What tells apart servers of these images; nothing where none is named."""
+    return tuple(((IMAGE, name),) for name in images) or ((),)
+
+
 def plan(spec: BenchmarkSpec, places: Sequence[Slot], factors: Callable[[Slot], Sequence[Factor]]) -> tuple[Case, ...]:
     """All cases in the order of the spec; the last factor varies fastest. `factors` are those of a place's server."""
     combinations = (
-        (slot, client_class, dict(slot.levels) | levels)
-        for slot, client_class in product(places, spec.clients.in_turn)
+        (slot, seat, dict(slot.levels) | levels | dict(seat.levels))
+        for slot, seat in product(places, spec.clients.seats)
         for levels in _levels(factors(slot))
     )
     return tuple(Case(number, *combination) for number, combination in enumerate(combinations, start=1))
@@ -90,7 +106,7 @@ def refined(
 ) -> tuple[Case, ...]:
     """Further cases than the `planned` ones: each combination of a client class and levels with every server of it."""
     found = (
-        (slot, client_class, dict(slot.levels) | {factor.name: levels[factor.name] for factor in factors(slot)})
+        (slot, Seat(client_class), dict(slot.levels) | {factor.name: levels[factor.name] for factor in factors(slot)})
         for client_class, levels in combinations
         for slot in places
         if slot.serves(levels)
@@ -156,7 +172,7 @@ def _alike(team: Team, cases: Sequence[Case], most: int) -> list[tuple[Case, ...
     alike: dict[tuple[object, ...], list[Case]] = {}
     for case in cases:
         if case.server in team:
-            alike.setdefault((case.client_class, *sorted(case.levels.items())), []).append(case)
+            alike.setdefault((case.client, *sorted(case.levels.items())), []).append(case)
     return [tuple(found[start : start + most]) for found in alike.values() for start in range(0, len(found), most)]
 
 

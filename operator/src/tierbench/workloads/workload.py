@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from tierbench.api.images import OWN_IMAGE
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.api.result import ServiceFacts
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
@@ -15,7 +16,9 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Images:
-    """Container images, and the secrets that they are pulled with."""
+    """Container images, and the secrets that they are pulled with. `alternatives` are further ones of a server that may
+    be asked for, by its service and their names.
+    """
 
     client: str
     nginx: str
@@ -24,6 +27,22 @@ class Images:
     paho: str
     network: str
     pull_secrets: tuple[str, ...] = ()
+    alternatives: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def of(self, service: str, name: str) -> str:
+        """The image of a service that has this name; empty where none has."""
+        own = {"nginx": self.nginx, "mosquitto": self.mosquitto, "kafka": self.kafka}
+        return {**self.alternatives.get(service, {}), OWN_IMAGE: own[service]}.get(name, "")
+
+    def unlisted(self, service: str, name: str) -> str:
+        """That no image of a service has this name, and what to do; empty where one has."""
+        if self.of(service, name):
+            return ""
+        known = ", ".join((OWN_IMAGE, *self.alternatives.get(service, {})))
+        return (
+            f"No image of {service} is called {name}; these are: {known}. Name one of them, or have {name} added to "
+            f"{service}.alternatives, a value of the chart."
+        )
 
 
 @dataclass(frozen=True)
@@ -136,6 +155,9 @@ class Workload(Protocol):
 
     def slots(self) -> tuple[Slot, ...]:
         """Where its servers stand, in the order of the spec."""
+
+    def unlisted_image(self, slot: Slot) -> str:
+        """That the image of a slot's server is not to be had, and what to do; empty where it is."""
 
     def factors(self, slot: Slot) -> tuple[Factor, ...]:
         """What it varies with the server of a slot, in the order of the spec."""

@@ -8,12 +8,12 @@ and Thompson, Biometrika 58, 1971), each class by itself.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import atan, exp, inf, log, pi, sqrt
 from statistics import fmean
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tierbench.advice.inference.layer import Layer, Solution
 from tierbench.advice.inference.mixture import Mixture, Part, gathered, single
@@ -45,8 +45,7 @@ class Trials:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Spread:
+class _Spread(NamedTuple):
     """How nodes may differ: τ² and ω², and how far that is believed."""
 
     weight: float
@@ -79,6 +78,7 @@ class ClassModel:
             [(numbers[name], one.log, noise[level].variance / one.count) for name, one in of.items()]
             for level, of in trials.items()
         ]
+        self._means = [fmean(y for _, y, _ in readings) for readings in self._levels]
         self._errors = [[error for _, _, error in readings] for readings in self._levels]
         self._solved: dict[float, list[tuple[_Spread, Solution]]] = {}
 
@@ -88,14 +88,14 @@ class ClassModel:
         How a node differs everywhere does not average out over levels, the rest does.
         """
         wanted = self._wanted(weights)
-        _, shares = _sum(wanted, self._plain_means(wanted))
+        _, shares = _sum(wanted, self._means)
         parts = [self._part(spread, found, wanted) for spread, found in self._solutions(sum(p * p for p in shares))]
         return gathered(parts, BINS)
 
     def of_nodes(self, weights: Weights) -> Mixture:
         """The same for the nodes that were measured and no others, each counting equally: trial noise alone."""
         wanted = self._wanted(weights)
-        centre, shares = _sum(wanted, self._plain_means(wanted))
+        centre, shares = _sum(wanted, self._means)
         noise = [
             share**2 * sum(self._errors[place]) / len(self._errors[place]) ** 2
             for (place, _), share in zip(wanted, shares, strict=True)
@@ -105,12 +105,9 @@ class ClassModel:
     def _wanted(self, weights: Weights) -> list[tuple[int, float]]:
         return [(self._places[level], weight) for level, weight in weights.items() if weight]
 
-    def _plain_means(self, wanted: Wanted) -> list[float]:
-        return [fmean(y for _, y, _ in self._levels[place]) for place, _ in wanted]
-
     def _part(self, spread: _Spread, found: Solution, wanted: Wanted) -> Part:
         of_trials = found.layer.noise
-        centre, shares = _sum(wanted, [found.means[place] for place, _ in wanted])
+        centre, shares = _sum(wanted, found.means)
         weights = [(place, share) for (place, _), share in zip(wanted, shares, strict=True)]
         noise = [share * share * of_trials[place] for place, share in weights]
         return Part(spread.weight, centre, found.variance(weights), self._unsure(wanted, noise))
@@ -140,10 +137,10 @@ class ClassModel:
             for tau, prior in zip(_TAUS, _TAU_PRIOR, strict=True)
         ]
         most = max(each.weight for each in found)
-        likely = [replace(each, weight=exp(each.weight - most)) for each in found]
+        likely = [each._replace(weight=exp(each.weight - most)) for each in found]
         floor = _LEAST_WEIGHT * sum(each.weight for each in likely)
         total = sum(each.weight for each in likely if each.weight >= floor)
-        return [replace(each, weight=each.weight / total) for each in likely if each.weight >= floor]
+        return [each._replace(weight=each.weight / total) for each in likely if each.weight >= floor]
 
 
 def _few(spreads: Sequence[_Spread], concentration: float) -> list[_Spread]:
@@ -167,8 +164,8 @@ def _average(group: Sequence[_Spread], concentration: float) -> _Spread:
 
 
 def _sum(wanted: Wanted, means: Sequence[float]) -> tuple[float, list[float]]:
-    """log Σ w exp(m), and the share of each term."""
-    most = max(means)
-    terms = [weight * exp(mean - most) for (_, weight), mean in zip(wanted, means, strict=True)]
+    """log Σ w exp(m) over the levels that are wanted, and the share of each term."""
+    most = max([means[place] for place, _ in wanted])
+    terms = [weight * exp(means[place] - most) for place, weight in wanted]
     total = sum(terms)
     return most + log(total), [term / total for term in terms]

@@ -25,6 +25,7 @@ class Layer:
         self._shares: list[tuple[float, ...]] = []
         self._levels = levels
         self._pulls = [0.0] * nodes
+        self._even = (1 / nodes,) * nodes
         self._between = [[0.0] * nodes for _ in range(nodes)]
         self._constant = 0.0
         even = sum([self._add(readings, [1 / (omega + error) for _, _, error in readings]) for readings in levels])
@@ -39,7 +40,8 @@ class Layer:
         """
         precision = sum(own)
         mean = sum([d * y for d, (_, y, _) in zip(own, readings, strict=True)]) / precision
-        shares = tuple([d / precision for d in own])
+        even = len(own) == len(self._pulls) and own.count(own[0]) == len(own)
+        shares = self._even if even else tuple([d / precision for d in own])
         self.means.append(mean)
         self._precisions.append(precision)
         self._shares.append(shares)
@@ -48,7 +50,7 @@ class Layer:
             pull = d * (y - mean)
             self._constant += pull * (y - mean)
             self._pulls[node] += pull
-        if len(own) == len(self._pulls) and own.count(own[0]) == len(own):
+        if even:
             return own[0]
         for d, (node, _, _) in zip(own, readings, strict=True):
             between = self._between[node]
@@ -91,14 +93,21 @@ class Layer:
                 nodes[node] += weight * share
         return total, tuple(nodes)
 
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The first node that each has a level in common with: before it, the rows of H and of its factor are 0."""
+        return [next((j for j in range(i) if row[j]), i) for i, row in enumerate(self._between)]
+
     def _root(self, tau: float) -> list[list[float]]:
         """The lower Cholesky factor of H."""
         root: list[list[float]] = []
-        for i, between in enumerate(self._between):
-            row: list[float] = []
-            for j in range(i + 1):
-                value = tau * between[j] - sum(a * b for a, b in zip(row, root[j] if j < i else row, strict=False))
-                row.append(sqrt(1 + value) if i == j else value / root[j][j])
+        for i, (between, start) in enumerate(zip(self._between, self._starts, strict=True)):
+            row = [0.0] * start
+            for j in range(start, i):
+                first = max(start, self._starts[j])
+                value = tau * between[j] - sum([a * b for a, b in zip(row[first:], root[j][first:], strict=False)])
+                row.append(value / root[j][j])
+            row.append(sqrt(1 + tau * between[i] - sum([a * a for a in row])))
             root.append(row)
         return root
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, log, sqrt
-from typing import Final
+from typing import Final, NamedTuple
 
 from tierbench.advice.inference.special import t_cdf
 
@@ -12,8 +12,7 @@ _BINS: Final = 24
 _HALVINGS: Final = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A t distribution with a weight. `unsure` is the sum of q² / df over the variances q within `variance` that were
     estimated from trials, each with df degrees of freedom; by it the whole has Satterthwaite's degrees (1946).
     """
@@ -77,27 +76,28 @@ def gathered(parts: Iterable[Part], bins: int = _BINS) -> Mixture:
     the one before where the variances lie within four powers of ten.
     """
     every = list(parts)
-    low, high = min(part.variance for part in every), max(part.variance for part in every)
+    variances = [part.variance for part in every]
+    low, high = min(variances), max(variances)
     scale = (bins - 1e-9) / log(high / low) if high > low else 0.0
     groups: dict[int, list[Part]] = {}
-    for part in every:
-        groups.setdefault(int(scale * log(part.variance / low)), []).append(part)
+    for part, variance in zip(every, variances, strict=True):
+        groups.setdefault(int(scale * log(variance / low)), []).append(part)
     return Mixture(tuple(_one(group) for group in groups.values()))
 
 
 def _one(group: Sequence[Part]) -> Part:
     if len(group) == 1:
         return group[0]
-    weight = centre = variance = unsure = square = 0.0
-    for part in group:
-        weight += part.weight
-        centre += part.weight * part.centre
-        square += part.weight * part.centre**2
-        variance += part.weight * part.variance
-        unsure += part.weight * part.unsure
-    centre /= weight
-    spread = max(square / weight - centre**2, 0.0)
-    return Part(weight, centre, variance / weight + spread, unsure / weight)
+    total = centre = variance = unsure = square = 0.0
+    for weight, part_centre, part_variance, part_unsure in group:
+        total += weight
+        centre += weight * part_centre
+        square += weight * part_centre**2
+        variance += weight * part_variance
+        unsure += weight * part_unsure
+    centre /= total
+    spread = max(square / total - centre**2, 0.0)
+    return Part(total, centre, variance / total + spread, unsure / total)
 
 
 def quantile(cdf: Callable[[float], float], probability: float, centre: float, deviation: float) -> float:

@@ -1,10 +1,9 @@
 """How much trials differ on one node at one level: variances pooled over nodes, then drawn together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import exp, log
 from statistics import fmean, variance
-from typing import Final
+from typing import Final, NamedTuple
 
 from tierbench.advice.inference.special import digamma, trigamma, trigamma_inverse
 
@@ -13,8 +12,7 @@ _LEAST_VARIANCE: Final = 0.001
 _MOST_DEGREES: Final = 50.0
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
+class Noise(NamedTuple):
     """The relative variance of a trial (the variance by the squared mean), known with `degrees` of freedom."""
 
     variance: float

@@ -1,6 +1,7 @@
 """How likely each of several classes is best, and what it costs to follow it."""
 
-from collections.abc import Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import expm1, prod, sinh
@@ -40,8 +41,9 @@ def odds(beliefs: Mapping[str, Belief]) -> dict[str, Odds]:
     expected to lie ∫ G (1 - F_c) dx above that.
     """
     points = sorted(point for belief in beliefs.values() for point in _around(belief))
-    above = {name: [1 - belief.cdf(x) for x in points] for name, belief in beliefs.items()}
-    return {name: _of(name, above, points) for name in beliefs}
+    above = {name: _above(belief, points) for name, belief in beliefs.items()}
+    products = [(prod(filter(None, values)), values.count(0.0)) for values in zip(*above.values(), strict=True)]
+    return {name: _of(mine, products, points) for name, mine in above.items()}
 
 
 def _around(belief: Belief) -> list[float]:
@@ -50,9 +52,20 @@ def _around(belief: Belief) -> list[float]:
     return [belief.centre + belief.deviation * sinh(step) for step in steps]
 
 
-def _of(name: str, above: Mapping[str, list[float]], points: list[float]) -> Odds:
-    mine = above[name]
-    others = [prod(values) for values in zip(*(of for other, of in above.items() if other != name), strict=True)]
+def _above(belief: Belief, points: Sequence[float]) -> list[float]:
+    """1 - F at ascending points. Most are other classes' and lie where F is 0 or rises no more."""
+    most = belief.cdf(points[-1])
+    first = bisect_right(points, 0.0, key=belief.cdf)
+    last = bisect_left(points, most, lo=first, key=belief.cdf)
+    return [1.0] * first + [1 - belief.cdf(x) for x in points[first:last]] + [1 - most] * (len(points) - last)
+
+
+def _of(mine: Sequence[float], products: Sequence[tuple[float, int]], points: Sequence[float]) -> Odds:
+    """At each point `products` are that of 1 - F over the classes where it is not 0, and at how many it is."""
+    others = [
+        0.0 if zeros > (one == 0) else product / (one or 1.0)
+        for one, (product, zeros) in zip(mine, products, strict=True)
+    ]
     best = loss = 0.0
     for (left, right), (start, end), (low, high) in zip(
         pairwise(mine), pairwise(others), pairwise(points), strict=True

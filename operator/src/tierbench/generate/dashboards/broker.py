@@ -1,17 +1,18 @@
-"""Brokers: round trips and rates by payload and class, losses, and what connections and encodings cost."""
+"""Brokers: round trips and rates by payload, losses, what TLS and codecs cost, and what is on the wire."""
 
 from typing import Final
 
+from grafana_foundation_sdk.builders import table, timeseries
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from tierbench.generate.dashboards.board import Panels, board, label_variable, result_variables
-from tierbench.generate.dashboards.panels import bars, matrix, over_time, query, share_bars
-from tierbench.generate.dashboards.queries import mean, quantile, results, total
+from tierbench.generate.dashboards.board import Panels, Topic, board, result_variables
+from tierbench.generate.dashboards.panels import bars, grouped_bars, matrix, over_time, query, share_bars
+from tierbench.generate.dashboards.queries import Results, columns, part
 
 _PREFIX: Final = "tierbench_broker"
-_BY: Final = "payload_size, server_class"
-_CLASS: Final = "{{server_class}}"
-_LEVELS: Final = 'broker=~"$broker",delivery=~"$delivery"'
+_ROW: Final = "payload_size"
+_RESULTS: Final = Results("BrokerBenchmark", _ROW)
+_DOCUMENT: Final = "concepts/brokers.md"
 _ROUGH: Final = (
     "From intended send times. Buckets are a factor of 2 apart, so it is rough: the results are exact to 1 %."
 )
@@ -19,77 +20,100 @@ _ROUGH: Final = (
 
 def dashboard() -> Dashboard:
     """Results of BrokerBenchmarks."""
-    text = "How fast and how safely messages come through a broker on each class of node."
-    rows = {"Round trips": _round_trips(), "Rates": _rates(), "Losses": _losses(), "Costs": _costs()}
-    sent = results(f"{_PREFIX}_messages_sent")
-    variables = (
-        *result_variables("BrokerBenchmark"),
-        label_variable("broker", "Broker", sent),
-        label_variable("delivery", "Delivery", sent),
+    text = "How fast and how safely messages come through brokers, and what each setting costs."
+    topics = (
+        Topic("Round trips", _DOCUMENT, "Round trip", _round_trips()),
+        Topic("Rates", _DOCUMENT, "Pacing", _rates()),
+        Topic("Pairs", _DOCUMENT, "A pair", _pairs()),
+        Topic("Losses", _DOCUMENT, "Messages", _losses()),
+        Topic("What TLS costs", _DOCUMENT, "Bytes on the wire", _tls()),
+        Topic("What compression and encryption cost", _DOCUMENT, "Compression and encryption", _codecs()),
+        Topic("On the wire", _DOCUMENT, "Bytes on the wire", _wire()),
+        Topic("Delivery and batches", _DOCUMENT, "Delivery", _delivery()),
     )
-    return board("brokers", "Brokers", text, variables, rows)
+    return board("brokers", "Brokers", text, result_variables(_RESULTS), topics)
 
 
-def _mean(by: str, metric: str) -> str:
-    return mean(by, f"{_PREFIX}_{metric}", _LEVELS)
+def _mean(metric: str) -> str:
+    return _RESULTS.mean(f"{_PREFIX}_{metric}")
+
+
+def _matrix(title: str, text: str, unit: str, metric: str) -> table.Panel:
+    return matrix(title, text, unit, _mean(metric), _ROW)
+
+
+def _quantile(title: str, question: str, share: float) -> table.Panel:
+    trips = _RESULTS.quantile(share, f"{_PREFIX}_round_trip_seconds")
+    return matrix(title, f"{question} {_ROUGH}", "s", trips, _ROW)
 
 
 def _total(metric: str) -> str:
-    return total("server_class", f"{_PREFIX}_{metric}", _LEVELS)
+    return _RESULTS.total(f"{_PREFIX}_{metric}")
 
 
 def _lost(name: str) -> str:
     return f"{_total(f'messages_{name}')} / {_total('messages_sent')}"
 
 
+def _parts_over_time(title: str, text: str, unit: str, **parts: str) -> timeseries.Panel:
+    named = (query(part(name.replace("_", " "), expression)) for name, expression in parts.items())
+    return over_time(title, text, unit, *named)
+
+
 def _round_trips() -> Panels:
-    trips = f"{_PREFIX}_round_trip_seconds"
     return (
-        matrix(
+        _matrix(
             "Round trip",
-            "Mean of the good trials, from the intended send time to the arrival.",
+            "How long does a message take? Mean of the good trials, from the intended send time to the arrival.",
             "s",
-            _mean(_BY, "round_trip_mean_seconds"),
-            "payload_size",
+            "round_trip_mean_seconds",
         ),
         over_time(
             "Round trip from run to run",
-            "Mean of the good trials of the newest run that has ended. A step is a new run.",
+            "Has it changed? Mean of the good trials of the newest run that has ended. A step is a new run.",
             "s",
-            query(_mean(_BY, "round_trip_mean_seconds"), "{{server_class}}, {{payload_size}} B"),
+            query(_mean("round_trip_mean_seconds")),
         ),
-        matrix("Median round trip", _ROUGH, "s", quantile(0.5, _BY, trips, _LEVELS), "payload_size"),
-        matrix("99th percentile of the round trip", _ROUGH, "s", quantile(0.99, _BY, trips, _LEVELS), "payload_size"),
+        _quantile("Median round trip", "How long does one message in two take at the most?", 0.5),
+        _quantile("99th percentile of the round trip", "How long do the slowest messages take?", 0.99),
     )
 
 
 def _rates() -> Panels:
     return (
-        matrix(
+        _matrix(
             "Messages a second",
-            "Received, mean of the good trials.",
+            "How many messages come through? Received, mean of the good trials.",
             "mps",
-            _mean(_BY, "throughput_messages_per_second"),
-            "payload_size",
+            "throughput_messages_per_second",
         ),
-        matrix(
+        _matrix(
             "Payload a second",
-            "Received, before compression and encryption, mean of the good trials.",
+            "How much payload comes through? Received, before compression and encryption, mean of the good trials.",
             "Bps",
-            _mean(_BY, "throughput_bytes_per_second"),
-            "payload_size",
+            "throughput_bytes_per_second",
         ),
         share_bars(
             "CPU of the broker",
-            "As a share of one core, mean. From 80 % of a core on, a broker of one thread is the limit.",
-            _mean("server_class", "cpu_ratio"),
-            _CLASS,
+            "Was the broker the limit? Its CPU as a share of one core, mean: from 80 % of a core on, a broker of one "
+            "thread is.",
+            _mean("cpu_ratio"),
         ),
         share_bars(
             "CPU of the broker's node",
-            "Share of CPU time that it was busy, mean.",
-            mean("server_class", "tierbench_server_cpu_ratio", _LEVELS),
-            _CLASS,
+            "Was the broker's node the limit? Share of CPU time that it was busy, mean.",
+            _RESULTS.mean("tierbench_server_cpu_ratio"),
+        ),
+    )
+
+
+def _pairs() -> Panels:
+    return (
+        share_bars(
+            "How even the shares of pairs were",
+            "Does each of several pairs get the same? Jain's index: 100 % where all do, and 1/n where one of n gets "
+            "everything.",
+            _mean("fairness_ratio"),
         ),
     )
 
@@ -98,87 +122,169 @@ def _losses() -> Panels:
     return (
         bars(
             "Lost messages",
-            "Share of the messages sent that were never received, over all counted trials.",
+            "How many messages are lost? Share of those sent that were never received, over all counted trials.",
             "percentunit",
             _lost("lost"),
-            _CLASS,
         ),
-        over_time(
+        _parts_over_time(
             "Broken promises and copies",
-            "Shares of the messages sent: acknowledged by the broker but never received, received more than once, and "
-            "sent again.",
+            "Does delivery keep what it promises? Shares of the messages sent: acknowledged by the broker but never "
+            "received, received more than once, and sent again.",
             "percentunit",
-            query(_lost("acknowledged_lost"), "{{server_class}}, acknowledged and lost"),
-            query(_lost("duplicated"), "{{server_class}}, duplicated"),
-            query(_lost("retried"), "{{server_class}}, sent again"),
+            acknowledged_and_lost=_lost("acknowledged_lost"),
+            duplicated=_lost("duplicated"),
+            sent_again=_lost("retried"),
         ),
-        over_time(
+        _parts_over_time(
             "Received and late",
-            "Shares of the messages sent. Late: sent later than intended, because the client could not keep the pace.",
+            "Did the client keep the pace? Shares of the messages sent: received, and sent later than intended.",
             "percentunit",
-            query(_lost("received"), "{{server_class}}, received"),
-            query(_lost("late"), "{{server_class}}, late"),
+            received=_lost("received"),
+            late=_lost("late"),
         ),
-        over_time(
+        _parts_over_time(
             "Reconnects and errors",
-            "Over all counted trials.",
+            "Did connections hold? Over all counted trials.",
             "short",
-            query(_total("reconnects"), "{{server_class}}, reconnects"),
-            query(_total("errors"), "{{server_class}}, errors"),
+            reconnects=_total("reconnects"),
+            errors=_total("errors"),
         ),
     )
 
 
-def _costs() -> Panels:
+def _with_and_without(title: str, question: str, factor: str, metric: str) -> table.Panel:
+    text = (
+        f"{question} As a share of what it is without, of the same nodes, all else equal: needs results with None, too."
+    )
+    return matrix(title, text, "percentunit", _RESULTS.share_of_without(factor, f"{_PREFIX}_{metric}"), _ROW)
+
+
+def _tls() -> Panels:
     return (
-        matrix(
-            "Bytes on the wire",
-            "Of all connections, both ways, headers included, in a trial, mean.",
-            "bytes",
-            _mean(_BY, "wire_bytes"),
-            "payload_size",
+        _with_and_without(
+            "Messages a second with TLS",
+            "How much throughput does TLS cost?",
+            "tls",
+            "throughput_messages_per_second",
         ),
-        over_time(
-            "Bytes on the wire a second",
-            "Of all connections, both ways, headers included, over the whole session, mean.",
-            "Bps",
-            query(_mean("server_class", "wire_throughput_bytes_per_second"), "{{server_class}}"),
+        _with_and_without(
+            "Round trip with TLS", "How much longer does a message take with TLS?", "tls", "round_trip_mean_seconds"
         ),
         matrix(
-            "Payload after compression and encryption",
-            "As a share of before, mean. Above 100 % it grew.",
-            "percentunit",
-            _mean(_BY, "encoded_ratio"),
-            "payload_size",
-        ),
-        over_time(
-            "Connecting",
-            "From the start of a connection to the broker's consent, TLS left out, mean.",
-            "s",
-            query(_mean("server_class", "connect_seconds"), _CLASS),
-        ),
-        over_time(
-            "Acknowledgement",
-            "From handing a message over to the broker's acknowledgement, mean; empty where none is asked for.",
-            "s",
-            query(_mean("server_class, broker", "acknowledge_mean_seconds"), "{{server_class}}, {{broker}}"),
-        ),
-        over_time(
-            "Messages in a batch",
-            "Of Kafka: sent together, mean.",
-            "short",
-            query(_mean("server_class, broker", "batch_messages"), "{{server_class}}, {{broker}}"),
-        ),
-        over_time(
-            "Bytes of a batch",
-            "Of Kafka: as sent, after its own compression, mean.",
+            "Bytes more a message with TLS",
+            "How many bytes does TLS add to a message? On the wire, less those without TLS, all else equal.",
             "bytes",
-            query(_mean("server_class, broker", "batch_bytes"), "{{server_class}}, {{broker}}"),
+            _RESULTS.more_than_without("tls", f"{_PREFIX}_wire_bytes_per_message"),
+            _ROW,
         ),
-        over_time(
+        _matrix(
             "TLS handshake",
-            "Of a connection, mean; empty if no case uses TLS.",
+            "How long does a TLS handshake take? Of a connection, mean; empty if no case uses TLS.",
             "s",
-            query(_mean("server_class, tls", "tls_handshake_seconds"), "{{server_class}}, {{tls}}"),
+            "tls_handshake_seconds",
+        ),
+    )
+
+
+def _codecs() -> Panels:
+    before, after = ("compress", "encrypt"), ("decrypt", "decompress")
+    codecs = {name: _mean(f"{name}_seconds") for name in (*before, *after)}
+    way = " - ".join([_mean("round_trip_mean_seconds"), *(codecs[name] for name in before)])
+    parts = {name: codecs[name] for name in before} | {"on the way": way} | {name: codecs[name] for name in after}
+    stacked = " or ".join(part(name, expression) for name, expression in parts.items())
+    return (
+        _with_and_without(
+            "Messages a second with compression",
+            "What does compression cost, or gain?",
+            "compression",
+            "throughput_messages_per_second",
+        ),
+        _with_and_without(
+            "Messages a second with encryption",
+            "What does encryption cost?",
+            "encryption",
+            "throughput_messages_per_second",
+        ),
+        grouped_bars(
+            "Where the time of a message goes",
+            "Do codecs or the network take the time? Mean of a message: compression, encryption, what is left of the "
+            "round trip, decryption, decompression. With an open loop, waiting to be sent is on the way, too.",
+            "s",
+            columns(f"({stacked})", _ROW),
+            "compared",
+            "part",
+            stacked=True,
+        ),
+        _matrix(
+            "Payload after compression and encryption",
+            "How much of the payload is left? As a share of before, mean. Above 100 % it grew.",
+            "percentunit",
+            "encoded_ratio",
+        ),
+    )
+
+
+def _wire() -> Panels:
+    return (
+        _matrix(
+            "Bytes on the wire a message",
+            "What does a message weigh? Both ways and legs, acknowledgements and headers included, mean.",
+            "bytes",
+            "wire_bytes_per_message",
+        ),
+        _matrix(
+            "Packets a message",
+            "How many packets is a message? TCP segments, both ways and legs, acknowledgements included, mean.",
+            "none",
+            "wire_packets_per_message",
+        ),
+        _matrix(
+            "Bytes to begin with",
+            "What does a connection cost before its first message? Both ways: TCP, TLS, login and subscription, mean.",
+            "bytes",
+            "setup_bytes",
+        ),
+        _matrix(
+            "Packets to begin with",
+            "How many packets does a connection need before its first message? Both ways, mean.",
+            "none",
+            "setup_packets",
+        ),
+        _matrix(
+            "Connecting",
+            "How long does it take to connect? Until the broker's consent, TLS left out, mean.",
+            "s",
+            "connect_seconds",
+        ),
+        _matrix(
+            "Bytes on the wire",
+            "How much is on the wire in a trial? Of all connections, both ways, headers included, mean.",
+            "bytes",
+            "wire_bytes",
+        ),
+        _matrix(
+            "Bytes on the wire a second",
+            "How much of the network is used? Of all connections, both ways, over the whole session, mean.",
+            "Bps",
+            "wire_throughput_bytes_per_second",
+        ),
+    )
+
+
+def _delivery() -> Panels:
+    return (
+        _matrix(
+            "Acknowledgement",
+            "When does a publisher know? From handing a message over to the broker's acknowledgement, mean; empty "
+            "where none is asked for.",
+            "s",
+            "acknowledge_mean_seconds",
+        ),
+        _matrix("Messages in a batch", "How many messages does Kafka take at once? Mean.", "short", "batch_messages"),
+        _matrix(
+            "Bytes of a batch",
+            "How large are Kafka's batches? As sent, after its own compression, mean.",
+            "bytes",
+            "batch_bytes",
         ),
     )

@@ -1,156 +1,178 @@
-"""File transfers: times and rates by file size and class, retries, and what the servers' disks did."""
+"""File transfers: times and rates by file size, what TLS costs, retries, and what the servers' disks did."""
 
 from typing import Final
 
+from grafana_foundation_sdk.builders import table
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from tierbench.generate.dashboards.board import Panels, board, result_variables
+from tierbench.generate.dashboards.board import Panels, Topic, board, result_variables
 from tierbench.generate.dashboards.panels import matrix, over_time, query, share_bars
-from tierbench.generate.dashboards.queries import mean, or_zero, quantile, total
+from tierbench.generate.dashboards.queries import Results, or_zero
 
 _PREFIX: Final = "tierbench_file_transfer"
-_BY: Final = "file_size, server_class"
-_CLASS: Final = "{{server_class}}"
-_CLASS_AND_SIZE: Final = "{{server_class}}, {{file_size}} B"
-_FILES: Final = 'file_size!=""'
+_ROW: Final = "file_size"
+_RESULTS: Final = Results("FileTransferBenchmark", _ROW)
+_DOCUMENT: Final = "concepts/file-transfers.md"
+_ROUGH: Final = "From buckets that are a factor of 2 apart, so it is rough: the results have exact percentiles."
 
 
 def dashboard() -> Dashboard:
     """Results of FileTransferBenchmarks."""
     text = "How long files take from each class of node, and why."
-    rows = {"Times": _times(), "Retries and errors": _retries(), "The servers' disks": _disks()}
-    return board("file-transfers", "File transfers", text, result_variables("FileTransferBenchmark"), rows)
+    topics = (
+        Topic("Times", _DOCUMENT, "A trial", _times()),
+        Topic("What TLS costs", _DOCUMENT, "What the client does with the content", _tls()),
+        Topic("Retries and errors", _DOCUMENT, "A retry", _retries()),
+        Topic("The servers' disks", _DOCUMENT, "I/O-bound", _disks()),
+    )
+    return board("file-transfers", "File transfers", text, result_variables(_RESULTS), topics)
+
+
+def _mean(metric: str) -> str:
+    return _RESULTS.mean(f"{_PREFIX}_{metric}")
+
+
+def _total(metric: str) -> str:
+    return _RESULTS.total(f"{_PREFIX}_{metric}")
+
+
+def _matrix(title: str, text: str, unit: str, expression: str) -> table.Panel:
+    return matrix(title, text, unit, expression, _ROW)
 
 
 def _times() -> Panels:
-    duration, spread = f"{_PREFIX}_duration_mean_seconds", f"{_PREFIX}_duration_stddev_seconds"
+    duration, buckets = _mean("duration_mean_seconds"), f"{_PREFIX}_duration_seconds"
     return (
-        matrix(
+        _matrix(
             "Transfer time",
-            "Mean of the good trials, stalls and retries included.",
+            "How long does each file take? Mean of the good trials, stalls and retries included.",
             "s",
-            mean(_BY, duration),
-            "file_size",
+            duration,
         ),
-        matrix(
+        _matrix(
             "Throughput",
-            "Content a second of a trial, mean of the good trials.",
+            "How fast do files come? Content a second of a trial, mean of the good trials.",
             "Bps",
-            mean(_BY, f"{_PREFIX}_throughput_bytes_per_second"),
-            "file_size",
+            _mean("throughput_bytes_per_second"),
         ),
         over_time(
             "Transfer time from run to run",
-            "Mean of the good trials of the newest run that has ended. A step is a new run.",
+            "Has it changed? Mean of the good trials of the newest run that has ended. A step is a new run.",
             "s",
-            query(mean(_BY, duration), _CLASS_AND_SIZE),
+            query(duration),
         ),
-        matrix(
+        _matrix(
             "Spread",
-            "Standard deviation as a share of the mean. A wide spread needs more repetitions, or has a cause.",
+            "How steady are the times? Standard deviation as a share of the mean: a wide spread needs more "
+            "repetitions, or has a cause.",
             "percentunit",
-            f"{mean(_BY, spread)} / {mean(_BY, duration)}",
-            "file_size",
+            f"{_mean('duration_stddev_seconds')} / {duration}",
         ),
-        matrix(
+        _matrix(
             "Median transfer time",
-            "From buckets that are a factor of 2 apart, so it is rough: the results have exact percentiles.",
+            f"How long does one transfer in two take at the most? {_ROUGH}",
             "s",
-            quantile(0.5, _BY, f"{_PREFIX}_duration_seconds"),
-            "file_size",
+            _RESULTS.quantile(0.5, buckets),
         ),
-        matrix(
+        _matrix(
             "90th percentile of the transfer time",
-            "From buckets that are a factor of 2 apart, so it is rough: the results have exact percentiles.",
+            f"How long do the slowest transfers take? {_ROUGH}",
             "s",
-            quantile(0.9, _BY, f"{_PREFIX}_duration_seconds"),
-            "file_size",
+            _RESULTS.quantile(0.9, buckets),
+        ),
+        over_time(
+            "Lookup of the server's name",
+            "How long does the name take? Before a trial's time begins, mean. Empty where clients are given an "
+            "address.",
+            "s",
+            query(_mean("lookup_seconds")),
+        ),
+    )
+
+
+def _tls() -> Panels:
+    return (
+        _matrix(
+            "Transfer time with TLS",
+            "How much longer does a file take with TLS? As a share of what it takes without, of the same nodes, all "
+            "else equal: needs results with None, too.",
+            "percentunit",
+            _RESULTS.share_of_without("tls", f"{_PREFIX}_duration_mean_seconds"),
         ),
     )
 
 
 def _retries() -> Panels:
-    completed, failed = total(_BY, f"{_PREFIX}_trials_completed"), total(_BY, f"{_PREFIX}_trials_failed")
-    causes = or_zero(total("server_class, cause", f"{_PREFIX}_retries_by_cause"), "cause", "none")
+    completed, failed = _total("trials_completed"), _total("trials_failed")
+    causes = _RESULTS.total(f"{_PREFIX}_retries_by_cause", by=f"cause, {_ROW}, ${{by:csv}}")
     return (
-        matrix(
+        _matrix(
             "Retries a trial",
-            "Of all counted trials, failed ones too. A trial with retries is good if it ended with every byte.",
+            "Where do retries begin? Of all counted trials, failed ones too. A trial with retries is good if it ended "
+            "with every byte.",
             "short",
-            f"{total(_BY, f'{_PREFIX}_retries')} / ({completed} + {failed})",
-            "file_size",
+            f"{_total('retries')} / ({completed} + {failed})",
         ),
         over_time(
             "Retries by cause",
-            "Over all counted trials. Stalled: no byte came for the read timeout.",
+            "Why were there retries? Over all counted trials. Stalled: no byte came for the read timeout.",
             "short",
-            query(causes, "{{server_class}} {{cause}}"),
+            query(or_zero(causes, "cause", "none")),
         ),
-        matrix(
+        _matrix(
             "Failed trials",
-            "Share of the counted trials that ran out of attempts or time. They are not in the times.",
+            "How many transfers fail? Share of the counted trials that ran out of attempts or time. They are not in "
+            "the times.",
             "percentunit",
             f"{failed} / ({completed} + {failed})",
-            "file_size",
         ),
         over_time(
             "Errors",
-            "Downloads that did not end with every byte, over all counted trials.",
+            "How many downloads did not end with every byte? Over all counted trials.",
             "short",
-            query(total("server_class", f"{_PREFIX}_errors"), _CLASS),
-        ),
-        over_time(
-            "Lookup of the server's name",
-            "Before a trial's time begins, mean. Empty where clients are given an address.",
-            "s",
-            query(mean("server_class", f"{_PREFIX}_lookup_seconds"), _CLASS),
+            query(_total("errors")),
         ),
     )
 
 
 def _disks() -> Panels:
-    bound, completed = total("server_class", f"{_PREFIX}_io_bound_trials"), f"{_PREFIX}_trials_completed"
     return (
         share_bars(
             "I/O-bound trials",
-            "Share of the good trials in which most bytes came from the disk and the node waited for it.",
-            f"{bound} / {total('server_class', completed)}",
-            _CLASS,
+            "Was the disk the limit? Share of the good trials in which most bytes came from the disk and the node "
+            "waited for it.",
+            f"{_total('io_bound_trials')} / {_total('trials_completed')}",
         ),
-        matrix(
+        _matrix(
             "Time of I/O-bound trials",
-            "Mean of the trials that waited for the disk; empty where none did.",
+            "How long does a file take that comes from the disk? Mean of the trials that waited for it; empty where "
+            "none did.",
             "s",
-            mean(_BY, f"{_PREFIX}_io_bound_duration_mean_seconds"),
-            "file_size",
+            _mean("io_bound_duration_mean_seconds"),
         ),
-        matrix(
+        _matrix(
             "In the page cache",
-            "Share of the served file that was in memory when a trial began, mean. It falls where the file no longer "
-            "fits: from there on the disk is the limit.",
+            "From which size on does a file not fit? Share of it that was in memory when a trial began, mean: where it "
+            "falls, the disk is the limit.",
             "percentunit",
-            mean(_BY, "tierbench_server_resident_ratio", _FILES),
-            "file_size",
+            _RESULTS.mean("tierbench_server_resident_ratio"),
         ),
-        matrix(
+        _matrix(
             "Read from the disk",
-            "Bytes that the served files' device read in a trial, mean.",
+            "How much came from the disk? Bytes that the served files' device read in a trial, mean.",
             "bytes",
-            mean(_BY, "tierbench_server_device_read_bytes", _FILES),
-            "file_size",
+            _RESULTS.mean("tierbench_server_device_read_bytes"),
         ),
-        matrix(
+        _matrix(
             "Waiting for I/O",
-            "Share of the time in which some task of the server's node waited for I/O (pressure), mean.",
+            "How long did the node wait for its disk? Share of the time in which some task of it did (pressure), mean.",
             "percentunit",
-            mean(_BY, "tierbench_server_io_pressure_ratio", _FILES),
-            "file_size",
+            _RESULTS.mean("tierbench_server_io_pressure_ratio"),
         ),
-        matrix(
+        _matrix(
             "CPU of the server's node",
-            "Share of CPU time that it was busy, mean.",
+            "Was the server's CPU the limit? Share of CPU time that its node was busy, mean.",
             "percentunit",
-            mean(_BY, "tierbench_server_cpu_ratio", _FILES),
-            "file_size",
+            _RESULTS.mean("tierbench_server_cpu_ratio"),
         ),
     )

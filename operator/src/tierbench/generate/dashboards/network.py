@@ -1,119 +1,140 @@
-"""Networks: rates by class and direction, what TCP and UDP lost, and how long an echo takes."""
+"""Networks: rates by direction, shares of clients, what TCP and UDP lost, and how long an echo takes."""
 
 from typing import Final
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from tierbench.generate.dashboards.board import Panels, board, label_variable, result_variables
-from tierbench.generate.dashboards.panels import bars, matrix, over_time, query, share_bars
-from tierbench.generate.dashboards.queries import mean, quantile, results
+from tierbench.generate.dashboards.board import Panels, Topic, board, result_variables
+from tierbench.generate.dashboards.panels import bars, grouped_bars, matrix, over_time, query, share_bars
+from tierbench.generate.dashboards.queries import Results, columns, part
 
 _PREFIX: Final = "tierbench_network"
-_CLASSES: Final = "server_class, client_class"
-_SHARE: Final = "share_class, share_node, client"
-_PATH: Final = "{{client_class}} to {{server_class}}"
-_LEVELS: Final = 'protocol=~"$protocol",direction=~"$direction"'
+_ROW: Final = "direction"
+_RESULTS: Final = Results("NetworkBenchmark", _ROW)
+_DOCUMENT: Final = "concepts/networks.md"
+_DEVICE: Final = "device"
 
 
 def dashboard() -> Dashboard:
     """Results of NetworkBenchmarks."""
     text = "What the network between classes of node carries, and what it costs on the way."
-    rows = {"Rates": _rates(), "Clients at once": _shares(), "Losses": _losses(), "Echo requests": _echoes()}
-    carried = results(f"{_PREFIX}_throughput_bits_per_second")
-    variables = (
-        *result_variables("NetworkBenchmark"),
-        label_variable("protocol", "Protocol", carried),
-        label_variable("direction", "Direction", carried),
+    topics = (
+        Topic("Rates", _DOCUMENT, "Throughput", _rates()),
+        Topic("Clients at once", _DOCUMENT, "Clients at once", _shares()),
+        Topic("TCP", _DOCUMENT, "TCP over time", _tcp()),
+        Topic("UDP", _DOCUMENT, "UDP", _udp()),
+        Topic("Echo requests", _DOCUMENT, "Ping", _echoes()),
     )
-    return board("networks", "Networks", text, variables, rows)
+    return board("networks", "Networks", text, result_variables(_RESULTS), topics)
 
 
-def _mean(by: str, metric: str) -> str:
-    return mean(by, f"{_PREFIX}_{metric}", _LEVELS)
+def _mean(metric: str) -> str:
+    return _RESULTS.mean(f"{_PREFIX}_{metric}")
 
 
 def _rates() -> Panels:
     return (
         matrix(
-            "Throughput by direction",
-            "Payload that receivers got, mean of the good trials. Both: the two ways together.",
+            "Throughput",
+            "What does the path carry? Payload that receivers got, mean of the good trials. Both: the two ways "
+            "together.",
             "bps",
-            _mean("direction, server_class", "throughput_bits_per_second"),
-            "direction",
-        ),
-        matrix(
-            "Throughput from each client class",
-            "Payload that receivers got, mean of the good trials.",
-            "bps",
-            _mean("client_class, server_class", "throughput_bits_per_second"),
-            "client_class",
+            _mean("throughput_bits_per_second"),
+            _ROW,
         ),
         over_time(
             "Throughput from run to run",
-            "Of the newest run that has ended: what receivers got, what it would be without trimming, and what senders "
-            "sent. A step is a new run.",
+            "Has it changed, and does more leave the senders than arrives? Of the newest run that has ended: what "
+            "receivers got, what it would be without trimming, and what senders sent. A step is a new run.",
             "bps",
-            query(_mean(_CLASSES, "throughput_bits_per_second"), _PATH),
-            query(_mean(_CLASSES, "sent_bits_per_second"), f"{_PATH}, sent"),
-            query(_mean(_CLASSES, "untrimmed_throughput_bits_per_second"), f"{_PATH}, untrimmed"),
+            query(part("received", _mean("throughput_bits_per_second"))),
+            query(part("sent", _mean("sent_bits_per_second"))),
+            query(part("untrimmed", _mean("untrimmed_throughput_bits_per_second"))),
         ),
         over_time(
             "Both ways at once",
-            "Each way's payload a second, where both were used at the same time.",
+            "What is left of each way when both are used? Payload a second of each.",
             "bps",
-            query(_mean(_CLASSES, "upload_bits_per_second"), f"{_PATH}, upload"),
-            query(_mean(_CLASSES, "download_bits_per_second"), f"{_PATH}, download"),
-        ),
-    )
-
-
-def _shares() -> Panels:
-    return (
-        bars(
-            "What each of several clients got",
-            "Payload a second of each client that measured at once with others, mean of the good trials.",
-            "bps",
-            mean(_SHARE, f"{_PREFIX}_client_throughput_bits_per_second", _LEVELS, parts=_SHARE),
-            "{{client}} {{share_node}} ({{share_class}})",
-        ),
-        share_bars(
-            "How even the shares were",
-            "Jain's index: 100 % where all clients got the same, and 1/n where one of n got everything.",
-            _mean(_CLASSES, "fairness_ratio"),
-            _PATH,
-        ),
-    )
-
-
-def _losses() -> Panels:
-    return (
-        bars(
-            "TCP segments sent again",
-            "By the senders, in a trial, mean.",
-            "short",
-            _mean(_CLASSES, "tcp_retransmits"),
-            _PATH,
-        ),
-        share_bars(
-            "TCP not in state Open",
-            "Share of samples in which the sender's congestion control was in another state: it had lost something, "
-            "or was slowed down.",
-            _mean(_CLASSES, "tcp_not_open_ratio"),
-            _PATH,
-        ),
-        bars("UDP packets lost", "Share of those sent, mean.", "percentunit", _mean(_CLASSES, "udp_lost_ratio"), _PATH),
-        bars(
-            "Jitter of UDP",
-            "Mean deviation of the transit time (RFC 3550).",
-            "s",
-            _mean(_CLASSES, "udp_jitter_seconds"),
-            _PATH,
+            query(part("upload", _mean("upload_bits_per_second"))),
+            query(part("download", _mean("download_bits_per_second"))),
         ),
         share_bars(
             "CPU of the iperf3 server",
-            "As a share of one core, mean. Near 100 % it was what was measured.",
-            _mean(_CLASSES, "server_process_cpu_ratio"),
-            _PATH,
+            "Was the network measured, or iperf3? CPU of its server as a share of one core, mean. Near 100 % it was "
+            "iperf3.",
+            _mean("server_process_cpu_ratio"),
+        ),
+    )
+
+
+def _of_devices(name: str, expression: str, node: str) -> str:
+    """By client, for which its class and its network go without saying."""
+    for label in ("client_class", "client_access_network"):
+        expression = f'label_replace({expression}, "{label}", "each", "", "")'
+    named = f'label_join({expression}, "{_DEVICE}", "", "{node}")'
+    return part(name, f"avg by ({_DEVICE}, {_ROW}, ${{by:csv}}) ({named})")
+
+
+def _shares() -> Panels:
+    alone = _RESULTS.lacking(f"{_PREFIX}_throughput_bits_per_second", f"{_PREFIX}_fairness_ratio")
+    at_once = _RESULTS.measured(f"{_PREFIX}_client_throughput_bits_per_second")
+    both = f"{_of_devices('alone', alone, 'client_node')} or {_of_devices('at once', at_once, 'share_node')}"
+    return (
+        grouped_bars(
+            "Each client alone, and all at once",
+            "What does each device get alone, and what beside the others? Payload a second, mean of the good trials.",
+            "bps",
+            columns(f"({both})", "part", _ROW),
+            _DEVICE,
+            "compared",
+        ),
+        bars(
+            "What each of several clients got",
+            "How did clients that measured at once share the path? Payload a second of each, mean of the good trials.",
+            "bps",
+            _RESULTS.mean(
+                f"{_PREFIX}_client_throughput_bits_per_second",
+                by=f"client, share_node, share_class, {_ROW}, ${{by:csv}}",
+            ),
+        ),
+        share_bars(
+            "How even the shares were",
+            "Does each client get the same? Jain's index: 100 % where all do, and 1/n where one of n gets everything.",
+            _mean("fairness_ratio"),
+        ),
+    )
+
+
+def _tcp() -> Panels:
+    return (
+        bars(
+            "TCP segments sent again",
+            "How much does TCP lose on the way? Segments sent again in a trial, mean.",
+            "short",
+            _mean("tcp_retransmits"),
+        ),
+        share_bars(
+            "TCP not in state Open",
+            "How long did TCP hold back? Share of samples in which the sender's congestion control had lost something, "
+            "or was slowed down.",
+            _mean("tcp_not_open_ratio"),
+        ),
+    )
+
+
+def _udp() -> Panels:
+    return (
+        bars(
+            "UDP packets lost",
+            "How much does UDP lose on the way? Share of the packets sent, mean.",
+            "percentunit",
+            _mean("udp_lost_ratio"),
+        ),
+        bars(
+            "Jitter of UDP",
+            "How evenly do packets arrive? Mean deviation of the transit time (RFC 3550).",
+            "s",
+            _mean("udp_jitter_seconds"),
         ),
     )
 
@@ -122,24 +143,23 @@ def _echoes() -> Panels:
     return (
         over_time(
             "Round trip of echo requests",
-            "Shortest, mean and longest of a trial, mean over the good trials, and the 99th percentile of all of them.",
+            "How far apart are they? Shortest, mean and longest of a trial, mean over the good trials, and the 99th "
+            "percentile of all of them.",
             "s",
-            query(_mean(_CLASSES, "ping_minimum_seconds"), f"{_PATH}, shortest"),
-            query(_mean(_CLASSES, "ping_mean_seconds"), f"{_PATH}, mean"),
-            query(_mean(_CLASSES, "ping_maximum_seconds"), f"{_PATH}, longest"),
-            query(quantile(0.99, _CLASSES, f"{_PREFIX}_ping_seconds", _LEVELS), f"{_PATH}, 99th percentile"),
+            query(part("shortest", _mean("ping_minimum_seconds"))),
+            query(part("mean", _mean("ping_mean_seconds"))),
+            query(part("longest", _mean("ping_maximum_seconds"))),
+            query(part("99th percentile", _RESULTS.quantile(0.99, f"{_PREFIX}_ping_seconds"))),
         ),
         bars(
             "Spread of echo requests",
-            "Standard deviation within a trial, mean.",
+            "How steady is the path? Standard deviation within a trial, mean.",
             "s",
-            _mean(_CLASSES, "ping_stddev_seconds"),
-            _PATH,
+            _mean("ping_stddev_seconds"),
         ),
         share_bars(
             "Echo requests that were not answered",
-            "Share of those sent, mean.",
-            _mean(_CLASSES, "ping_lost_ratio"),
-            _PATH,
+            "How many are lost while nothing else is on the way? Share of those sent, mean.",
+            _mean("ping_lost_ratio"),
         ),
     )

@@ -4,7 +4,7 @@ from typing import Final
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from tierbench.generate.dashboards.board import Panels, board, label_variable
+from tierbench.generate.dashboards.board import Panels, Topic, board, label_variable
 from tierbench.generate.dashboards.panels import bars, number, over_time, query
 from tierbench.generate.dashboards.queries import or_zero
 
@@ -19,7 +19,11 @@ def dashboard() -> Dashboard:
     """The operator's own metrics."""
     text = "Whether the operator works, and what it works on."
     instances = label_variable("instance", "Instance", "tierbench_operator_heartbeat_timestamp_seconds")
-    return board("operator", "Operator", text, (instances,), {"Work": _work(), "Process": _process()})
+    topics = (
+        Topic("Work", "concepts/metrics.md", "The operator", _work()),
+        Topic("Process", "operating.md", "When something is wrong", _process()),
+    )
+    return board("operator", "Operator", text, (instances,), topics)
 
 
 def _process_of(metric: str) -> str:
@@ -33,49 +37,53 @@ def _work() -> Panels:
     return (
         number(
             "Last pass",
-            "How long ago a pass over a benchmark last ended. While nothing is due there are no passes; while a "
-            "benchmark runs there is one every 30 s at the least.",
+            "Does it work? Time since a pass over a benchmark last ended. While nothing is due there are no passes; "
+            "while a benchmark runs there is one every 30 s at the least.",
             "s",
             f"time() - (tierbench_operator_heartbeat_timestamp_seconds{{{_MINE}}} > 0)",
             _INSTANCE,
         ),
-        number("Queue", "Benchmarks that wait for nodes on which another one measures.", "short", _QUEUE, _INSTANCE),
+        number(
+            "Queue", "What waits? Benchmarks that need nodes on which another one measures.", "short", _QUEUE, _INSTANCE
+        ),
         bars(
             "Benchmarks",
-            "By phase.",
+            "How do benchmarks stand? By phase.",
             "short",
             f"sum by (phase) (tierbench_benchmark_phase{{{_MINE}}})",
             "{{phase}}",
         ),
         over_time(
             "Cases due",
-            "Cases of the runs under way that are not measured yet. A flat line while a benchmark runs: it is stuck.",
+            "How much is left to do? Cases of the runs under way that are not measured yet. A flat line while a "
+            "benchmark runs: it is stuck.",
             "short",
             query(f'sum by (benchmark) (tierbench_benchmark_cases{{{_MINE},state="Due"}})', "{{benchmark}}"),
         ),
         over_time(
             "Passes",
-            "Passes over benchmarks a second: observe, decide, write.",
+            "How much does it do? Passes over benchmarks a second: observe, decide, write.",
             "ops",
             query(f"sum by (instance) (rate({_PASSES}_count{{{_MINE}}}[$__rate_interval]))", _INSTANCE),
         ),
         over_time(
             "Time of a pass",
-            "Median and 99th percentile. It grows with a slow API server.",
+            "How long does a pass take? Median and 99th percentile. It grows with a slow API server.",
             "s",
             query(f"histogram_quantile(0.5, sum by (le) ({passes}))", "median"),
             query(f"histogram_quantile(0.99, sum by (le) ({passes}))", "99th percentile"),
         ),
         over_time(
             "Passes that ended early",
-            "A second, by reason. A few conflicts are normal; the operator's log has the rest.",
+            "What went wrong? Passes a second, by reason. A few conflicts are normal; the operator's log has the rest.",
             "ops",
             query(or_zero(errors, "reason", "none"), "{{reason}}"),
         ),
         over_time(
             "Requests to the API server",
-            "Answers a second, by method and HTTP status; watches are not among them. 404 and 409 are part of normal "
-            "work, 403 is a missing right, 429 and 5xx are an API server in trouble.",
+            "How does the API server answer? Answers a second, by method and HTTP status; watches are not among "
+            "them. 404 and 409 are part of normal work, 403 is a missing right, 429 and 5xx are an API server in "
+            "trouble.",
             "reqps",
             query(f"sum by (method, code) (rate(tierbench_api_requests_total{{{_MINE}}}[$__rate_interval]))", _ANSWER),
         ),
@@ -85,16 +93,21 @@ def _work() -> Panels:
 def _process() -> Panels:
     cpu = "rate(process_cpu_seconds_total[$__rate_interval])"
     return (
-        over_time("CPU", "Cores that the process uses.", "short", query(_process_of(cpu), _INSTANCE)),
+        over_time(
+            "CPU",
+            "How much CPU does it need? Cores that the process uses.",
+            "short",
+            query(_process_of(cpu), _INSTANCE),
+        ),
         over_time(
             "Memory",
-            "Resident memory of the process. It grows with the number of results.",
+            "How much memory does it need? Resident memory of the process: it grows with the number of results.",
             "bytes",
             query(_process_of("process_resident_memory_bytes"), _INSTANCE),
         ),
         over_time(
             "Open files",
-            "Files and connections that the process has open, and how many it may have.",
+            "Does it run out of files? Files and connections that the process has open, and how many it may have.",
             "short",
             query(_process_of("process_open_fds"), "{{instance}}, open"),
             query(_process_of("process_max_fds"), "{{instance}}, limit"),

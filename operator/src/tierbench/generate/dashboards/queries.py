@@ -1,9 +1,135 @@
-"""PromQL that several dashboards share."""
+"""PromQL over the results that the variables of a dashboard choose."""
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
+from tierbench.api.benchmark_kinds import kind_modules
+from tierbench.metrics.results import MetricsModule, label_name
+
+BY: Final = "by"
 _BENCHMARK: Final = 'benchmark_namespace=~"$namespace",benchmark=~"$benchmark"'
-_CLASSES: Final = 'server_class=~"$server_class",client_class=~"$client_class"'
+_INFO: Final = "tierbench_result_info"
+_JOINED: Final = ("client_access_network", "access")
+"""Labels of _INFO alone that results are told apart by."""
+
+_WHO: Final = ("benchmark_namespace", "benchmark")
+_CLASSES: Final = ("server_class", "client_class")
+_NODES: Final = ("server_node", "client_node")
+
+
+def _factors(module: MetricsModule) -> tuple[str, ...]:
+    return tuple(map(label_name, module.FACTORS))
+
+
+_FACTORS: Final = {kind: _factors(module) for kind, module in kind_modules("tierbench.metrics").items()}
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of a kind, or of all kinds, that a dashboard shows. `row` is a label with its own place in panels.
+
+    The variable `$by` has all other labels in which the chosen results differ, and means are by these: so they are
+    means of nodes alone, until somebody takes a label out of `$by`.
+    """
+
+    kind: str = ""
+    row: str = ""
+
+    @cached_property
+    def factors(self) -> tuple[str, ...]:
+        """The labels of the kind's factors; none of all kinds together."""
+        return _FACTORS[self.kind] if self.kind else ()
+
+    @cached_property
+    def choices(self) -> tuple[str, ...]:
+        """The labels of which levels are chosen."""
+        return (*_CLASSES, *_JOINED, *self.factors)
+
+    @cached_property
+    def told_apart(self) -> tuple[str, ...]:
+        """The labels that may be in `$by`."""
+        return tuple(label for label in (*self.choices, *_WHO) if label != self.row)
+
+    @property
+    def everything(self) -> str:
+        """A series of each result of the chosen benchmarks."""
+        return f"{_INFO}{{{_joined(self._of_kind, _BENCHMARK)}}}"
+
+    def chosen(self, more: str = "") -> str:
+        """A series of each of the chosen results; `more` are further matchers."""
+        return f"{_INFO}{{{_joined(self._of_kind, _BENCHMARK, *map(_matcher, self.choices), more)}}}"
+
+    def varying(self) -> str:
+        """A series of each label in which the chosen results differ, by `label`; the server's class is always one."""
+        labels = (label for label in self.told_apart if label != "server_class")
+        return " or ".join([_named("label", "server_class", "vector(1)"), *map(self._varies, labels)])
+
+    def counted(self, metric: str, more: str = "") -> str:
+        """A metric of the chosen results, failed ones and those that are not valid included."""
+        return self._of(metric, more, "")
+
+    def measured(self, metric: str, more: str = "") -> str:
+        """The same, without results that are not valid if those are not wanted; `more` are further matchers."""
+        return self._of(metric, more, 'valid=~"$validity"')
+
+    def mean(self, metric: str, more: str = "", by: str = "") -> str:
+        """The mean of a metric; nodes of one class count alike."""
+        return f"avg by ({self._by(by)}) {self.measured(metric, more)}"
+
+    def total(self, metric: str, by: str = "") -> str:
+        """The sum of a count, failed cases included."""
+        return f"sum by ({self._by(by)}) {self.counted(metric)}"
+
+    def quantile(self, share: float, histogram: str) -> str:
+        """A quantile of a histogram."""
+        return f"histogram_quantile({share}, sum by (le, {self._by()}) {self.measured(f'{histogram}_bucket')})"
+
+    def share_of_without(self, factor: str, metric: str) -> str:
+        """A metric with each level of a factor, as a share of that with its level None and all else equal."""
+        return self._beside_without(factor, metric, "/")
+
+    def more_than_without(self, factor: str, metric: str) -> str:
+        """A metric with each level of a factor, less that with its level None and all else equal."""
+        return self._beside_without(factor, metric, "-")
+
+    def multiple_of_fastest(self, metric: str) -> str:
+        """How many times as long as the fastest class each class takes, mean over all levels that were measured."""
+        classes = f"avg without (server_node, client_node) {self.measured(metric)}"
+        fastest = f"min without (server_class) ({classes})"
+        return f"avg by (server_class) ({classes} / ignoring (server_class) group_left () {fastest})"
+
+    def lacking(self, metric: str, other: str) -> str:
+        """A metric of the results that lack another one."""
+        return f"({self.measured(metric)} unless on ({self._identity}) {benchmarks(other)})"
+
+    def _beside_without(self, factor: str, metric: str, operator: str) -> str:
+        some, none = (self.measured(metric, f'{factor}{sign}"None"') for sign in ("!=", "="))
+        return f"avg by ({self._by()}) ({some} {operator} ignoring ({factor}) group_left () {none})"
+
+    def _by(self, labels: str = "") -> str:
+        return labels or ", ".join(filter(None, (self.row, f"${{{BY}:csv}}")))
+
+    def _of(self, metric: str, more: str, validity: str) -> str:
+        join = f"* on ({self._identity}) group_left ({', '.join(_JOINED)})"
+        return f"({benchmarks(metric, more)} {join} {self.chosen(validity)})"
+
+    def _varies(self, label: str) -> str:
+        levels = f'{_INFO}{{{_joined(self._of_kind, _BENCHMARK, self._chosen(label))},{label}!=""}}'
+        return _named("label", label, f"count(count by ({label}) ({levels})) > 1")
+
+    def _chosen(self, label: str) -> str:
+        return _matcher(label) if label in self.choices else ""
+
+    @property
+    def _of_kind(self) -> str:
+        return f'benchmark_kind="{self.kind}"' if self.kind else ""
+
+    @property
+    def _identity(self) -> str:
+        """All labels by which results of one kind are told apart, or those of any."""
+        factors = self.factors or dict.fromkeys(label for labels in _FACTORS.values() for label in labels)
+        return ", ".join((*_WHO, *_CLASSES, *_NODES, *factors))
 
 
 def benchmarks(metric: str, more: str = "") -> str:
@@ -11,42 +137,28 @@ def benchmarks(metric: str, more: str = "") -> str:
     return f"{metric}{{{_joined(_BENCHMARK, more)}}}"
 
 
-def results(metric: str, more: str = "") -> str:
-    """A metric of the results of the chosen benchmarks and classes."""
-    return f"{metric}{{{_joined(_BENCHMARK, _CLASSES, more)}}}"
+def columns(expression: str, *before: str) -> str:
+    """What is told apart by `$by` has it all in one label, `compared`, after the values of the labels `before`."""
+    labels = ", ".join([*(f'"{label}"' for label in before), f"${{{BY}:doublequote}}"])
+    return f'label_join({expression}, "compared", ", ", {labels})'
 
 
-def measured(metric: str, more: str = "", parts: str = "") -> str:
-    """The same, without results that are not valid if those are not wanted; `parts` are labels within a result."""
-    which = f"and ignoring ({parts})" if parts else "and"
-    return f"({results(metric, more)} {which} {results('tierbench_result_valid')} >= $validity)"
-
-
-def mean(by: str, metric: str, more: str = "", parts: str = "") -> str:
-    """The mean of a metric by these labels; nodes of one class count alike."""
-    return f"avg by ({by}) {measured(metric, more, parts)}"
-
-
-def total(by: str, metric: str, more: str = "") -> str:
-    """The sum of a count by these labels, failed cases included."""
-    return f"sum by ({by}) ({results(metric, more)})"
-
-
-def quantile(share: float, by: str, histogram: str, more: str = "") -> str:
-    """A quantile of a histogram by these labels."""
-    return f"histogram_quantile({share}, sum by (le, {by}) ({results(f'{histogram}_bucket', more)}))"
-
-
-def multiple_of_fastest(metric: str) -> str:
-    """How many times as long as the fastest class each class takes, mean over all levels that were measured."""
-    classes = f"avg without (server_node, client_node) {measured(metric)}"
-    fastest = f"min without (server_class) ({classes})"
-    return f"avg by (server_class) ({classes} / ignoring (server_class) group_left () {fastest})"
+def part(name: str, expression: str) -> str:
+    """The expression, with a label that tells it from the other parts of a panel."""
+    return _named("part", name, expression)
 
 
 def or_zero(expression: str, label: str, word: str) -> str:
     """0, with `label` as `word`, while the expression gives nothing because nothing has happened."""
-    return f'{expression} or on () label_replace(vector(0), "{label}", "{word}", "", "")'
+    return f"{expression} or on () {_named(label, word, 'vector(0)')}"
+
+
+def _named(label: str, value: str, expression: str) -> str:
+    return f'label_replace({expression}, "{label}", "{value}", "", "")'
+
+
+def _matcher(label: str) -> str:
+    return f'{label}=~"${label}"'
 
 
 def _joined(*matchers: str) -> str:

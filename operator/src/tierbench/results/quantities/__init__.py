@@ -1,10 +1,14 @@
 """The quantities that trials give: one file a kind of benchmark. Each name ends with its unit."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import Final, Protocol
 
 from tierbench.api.benchmark_kinds import kind_modules
-from tierbench.api.result import ResultTrial
+from tierbench.api.contract import ClientShare, Echoes, Exchange, Flow, Network, Outcome, TcpActivity, Transfer
+from tierbench.api.result import ResultTrial, Spread
+from tierbench.results.given import GivenTrial
 
 
 class QuantitiesModule(Protocol):
@@ -23,23 +27,56 @@ class QuantitiesModule(Protocol):
 
 
 _KINDS: Final[Mapping[str, QuantitiesModule]] = kind_modules(__name__)
+_SPREAD: Final = Spread(mean=0, p50=0, p90=0, p99=0)
+_FLOW: Final = Flow(tcp=TcpActivity(samples=1))
+_EVERYTHING: Final = ResultTrial(
+    trial=1,
+    outcome=Outcome.COMPLETED,
+    start_time="",
+    duration_nanoseconds=1,
+    transfer=Transfer(),
+    exchange=Exchange(received=0, lost=0, received_bytes=0),
+    round_trip=_SPREAD,
+    acknowledge=_SPREAD,
+    network=Network(
+        upload=_FLOW,
+        download=_FLOW,
+        ping=Echoes(),
+        shares=tuple(ClientShare(client=number, bits_per_second=1) for number in range(16)),
+    ),
+)
+"""A trial that leaves no quantity of any kind out."""
 
 
 def quantities(trials: Sequence[ResultTrial]) -> dict[str, list[float]]:
     """The values of every quantity, a value a trial; quantities that no trial has are left out."""
     columns: dict[str, list[float]] = {}
     for trial in trials:
-        for kind in _KINDS.values():
-            for name, value in kind.of(trial).items():
-                if value is not None:
-                    columns.setdefault(name, []).append(value)
+        for name, value in _of_any(trial):
+            if value is not None:
+                columns.setdefault(name, []).append(value)
     return columns
 
 
 def values_of(kind: str, trials: Iterable[ResultTrial], quantity: str) -> list[float]:
     """The values of one quantity, a value a trial that has it; `kind` is the trials'."""
-    of = _KINDS[kind].of
-    return [value for trial in trials if (value := of(trial).get(quantity)) is not None]
+    return [value for trial in trials if (value := _of(_KINDS[kind], trial).get(quantity)) is not None]
+
+
+def _of_any(trial: ResultTrial) -> Iterable[tuple[str, float | None]]:
+    if isinstance(trial, GivenTrial):
+        return trial.given.items()
+    return chain.from_iterable(kind.of(trial).items() for kind in _KINDS.values())
+
+
+def _of(kind: QuantitiesModule, trial: ResultTrial) -> Mapping[str, float | None]:
+    return trial.given if isinstance(trial, GivenTrial) else kind.of(trial)
+
+
+@lru_cache(maxsize=len(_KINDS))
+def names(kind: str) -> tuple[str, ...]:
+    """Every quantity that a trial of a kind can have."""
+    return tuple(_KINDS[kind].of(_EVERYTHING))
 
 
 def main_quantity(kind: str, there: Container[str]) -> str:

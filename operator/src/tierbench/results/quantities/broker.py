@@ -19,7 +19,8 @@ _NOT_SEEN: Final = ServerSample()
 def of(trial: ResultTrial) -> dict[str, float | None]:
     """Quantities by name; None where the trial does not tell.
 
-    Rates are of what was received; without subscribers of what was acknowledged.
+    Rates are of what was received; without subscribers of what was acknowledged. What goes over the wire for a message
+    is of those that were sent, and what setting up takes is of a connection.
     """
     exchange, sample = trial.exchange, trial.server or _NOT_SEEN
     if exchange is None:
@@ -39,6 +40,11 @@ def of(trial: ResultTrial) -> dict[str, float | None]:
         "throughputBytesPerSecond": _rate(payload, seconds),
         "wireBytes": wire,
         "wireThroughputBytesPerSecond": _rate(wire, session),
+        "wireBytesPerMessage": _mean(exchange.load_bytes, exchange.sent) if exchange.connections else None,
+        "wirePacketsPerMessage": _mean(exchange.load_packets, exchange.sent) if exchange.connections else None,
+        "setupBytes": _mean(exchange.setup_bytes, exchange.connections),
+        "setupPackets": _mean(exchange.setup_packets, exchange.connections),
+        "pairFairnessPartsPerMillion": trial.pair_fairness_parts_per_million,
         "lost": None if alone else exchange.lost,
         "retries": exchange.retried,
         "connectNanoseconds": exchange.connect_nanoseconds,

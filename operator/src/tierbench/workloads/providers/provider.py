@@ -17,12 +17,23 @@ ACCOUNT: Final = ("username", "password")
 
 @dataclass(frozen=True)
 class Asked:
-    """A broker of a benchmark."""
+    """A broker of a benchmark, of the image that has a name."""
 
     owner: Owner
     spec: BrokerSpec
     broker: Broker
     images: Images
+    image_name: str
+
+    @property
+    def service(self) -> str:
+        """What it is, where it is ours."""
+        return "kafka" if self.broker.mosquitto is None else "mosquitto"
+
+    @property
+    def image(self) -> str:
+        """Its image, where it is ours."""
+        return self.images.of(self.service, self.image_name)
 
     @property
     def kafka(self) -> Kafka:

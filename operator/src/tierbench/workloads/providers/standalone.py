@@ -17,11 +17,12 @@ _PORTS: Final = {**mosquitto.PORTS, **kafka.PORTS}
 
 def facts(asked: Asked, size: NodeSize) -> ServiceFacts:
     """Its image, and its settings."""
-    broker, images = asked.broker, asked.images
+    broker = asked.broker
     if broker.mosquitto is not None:
-        return ServiceFacts(name=broker.name, image=images.mosquitto, settings=mosquitto.settings(broker.mosquitto))
-    settings = kafka.kafka_settings(asked.kafka, asked.spec, size)
-    return ServiceFacts(name=broker.name, image=images.kafka, settings=settings)
+        settings = mosquitto.settings(broker.mosquitto)
+    else:
+        settings = kafka.kafka_settings(asked.kafka, asked.spec, size)
+    return ServiceFacts(name=broker.name, image=asked.image, settings=settings)
 
 
 def credentials(asked: Asked, site: ServerSite) -> Credentials:
@@ -31,12 +32,12 @@ def credentials(asked: Asked, site: ServerSite) -> Credentials:
 
 def manifests(asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:
     """The broker, and the agent beside it."""
-    broker, images = asked.broker, asked.images
+    broker = asked.broker
     if broker.mosquitto is not None:
-        server = mosquitto.mosquitto_server(broker.mosquitto, images.mosquitto, asked.tls)
+        server = mosquitto.mosquitto_server(broker.mosquitto, asked.image, asked.tls)
     else:
-        server = kafka.kafka_server(asked.kafka, asked.spec, images.kafka, site, asked.tls)
-    return broker_manifests(asked.owner, asked.spec, images, site, server)
+        server = kafka.kafka_server(asked.kafka, asked.spec, asked.image, site, asked.tls)
+    return broker_manifests(asked.owner, asked.spec, asked.images, site, server)
 
 
 def way(asked: Asked, server: RunningServer, tls: Tls) -> Way:

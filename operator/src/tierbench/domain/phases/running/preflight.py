@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tierbench.api.benchmark import BenchmarkStatus, Phase
+from tierbench.api.benchmark import BenchmarkStatus, Phase, Seat
 from tierbench.api.contract import TrialLine
 from tierbench.api.network import Direction
 from tierbench.api.node_network import NodeNetwork
@@ -119,7 +119,7 @@ def _pairs(run: Run, case: Case) -> Iterator[_Pair]:
 
 def _only_case(number: int, pair: _Pair, workload: Workload) -> Case:
     levels = {factor.name: factor.levels[0] for factor in workload.factors(pair.slot)}
-    return Case(number, pair.slot, pair.client_class, levels)
+    return Case(number, pair.slot, Seat(pair.client_class), levels)
 
 
 def _is_known(network: NodeNetwork, case: Case) -> bool:

@@ -1,0 +1,135 @@
+package broker
+
+import (
+	"time"
+
+	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/wire"
+)
+
+// course of a trial: when all pairs were connected and when the load began, since the first began to connect, and what went
+// over their connections until the one and in the other.
+type course struct {
+	connected, begun time.Duration
+	setup, load      wire.Counters
+}
+
+// traffic is what has gone over all connections so far.
+func traffic(pairs []*pair) (total wire.Counters) {
+	for _, one := range pairs {
+		if one == nil {
+			continue
+		}
+		for _, connection := range one.connections {
+			total.Add(connection.Statistics().Wire)
+		}
+	}
+	return total
+}
+
+// summarize adds up what the pairs saw. What each received is of subscribers alone.
+func summarize(trial *contract.Trial, role Role, pairs []*pair, took *course) {
+	total := &contract.Exchange{
+		ErrorCauses: map[string]int64{},
+		SetupBytes:  took.setup.Bytes(), SetupPackets: took.setup.Packets(), LoadBytes: took.load.Bytes(), LoadPackets: took.load.Packets(),
+	}
+	if role != Alone {
+		total.Arrivals = &contract.Arrivals{}
+		trial.PairShares = &contract.PairShares{Received: []int64{}, Nanoseconds: []int64{}}
+	}
+	distributions := &contract.Distributions{}
+	var last, connects, handshakes time.Duration
+	var all []*series
+	for _, one := range pairs {
+		if one == nil {
+			continue
+		}
+		counts, end := one.ledger.close()
+		last = max(last, end)
+		add(total, &counts)
+		if shares := trial.PairShares; shares != nil {
+			shares.Received = append(shares.Received, counts.Received)
+			shares.Nanoseconds = append(shares.Nanoseconds, max(end-took.begun, 0).Nanoseconds())
+		}
+		total.Pairs++
+		total.SentBytes += one.plain
+		total.EncodedBytes += one.encoded
+		addCosts(total, one)
+		for _, connection := range one.connections {
+			statistics := connection.Statistics()
+			connects, handshakes = connects+statistics.Connect, handshakes+statistics.TLS
+			addConnection(total, statistics)
+		}
+		merge(distributions, one.ledger.distributions())
+		all = append(all, one.ledger.series)
+	}
+	total.Cipher = transport(pairs).Cipher
+	before, steady := warmUp(all)
+	total.Steady = steady
+	for _, one := range all {
+		total.Discarded += one.discard(before)
+		for _, segment := range one.segments {
+			merge(distributions, segment)
+		}
+	}
+	if total.Connections > 0 {
+		total.ConnectNanoseconds = connects.Nanoseconds() / total.Connections
+		total.TLSNanoseconds = handshakes.Nanoseconds() / total.Connections
+	}
+	load := max(last-took.begun, 0)
+	trial.DurationNanoseconds = load.Nanoseconds()
+	total.SessionNanoseconds = (took.connected + load).Nanoseconds()
+	trial.Exchange, trial.Distributions = total, distributions
+}
+
+func add(total, counts *contract.Exchange) {
+	total.Sent += counts.Sent
+	total.Acknowledged += counts.Acknowledged
+	total.AcknowledgedBytes += counts.AcknowledgedBytes
+	total.LateSends += counts.LateSends
+	total.Unsent += counts.Unsent
+	if total.Arrivals != nil {
+		addArrivals(total.Arrivals, counts.Arrivals)
+	}
+	total.Errors += counts.Errors
+	for cause, number := range counts.ErrorCauses {
+		total.ErrorCauses[cause] += number
+	}
+}
+
+func addArrivals(total, counts *contract.Arrivals) {
+	total.Received += counts.Received
+	total.Lost += counts.Lost
+	total.AcknowledgedLost += counts.AcknowledgedLost
+	total.Duplicated += counts.Duplicated
+	total.OutOfOrder += counts.OutOfOrder
+	total.ReceivedBytes += counts.ReceivedBytes
+}
+
+func addCosts(total *contract.Exchange, one *pair) {
+	encoding, decoding := one.encoder.Spent(), one.decoder.Spent()
+	total.CompressNanoseconds += encoding.Compress.Nanoseconds()
+	total.EncryptNanoseconds += encoding.Encrypt.Nanoseconds()
+	if total.Arrivals == nil {
+		return
+	}
+	total.DecryptNanoseconds += decoding.Decrypt.Nanoseconds()
+	total.DecompressNanoseconds += decoding.Decompress.Nanoseconds()
+}
+
+func addConnection(total *contract.Exchange, statistics Statistics) {
+	total.Connections++
+	total.Reconnects += statistics.Reconnects
+	total.Retried += statistics.Resent
+	total.Batches += statistics.Batches
+	total.BatchBytes += statistics.BatchBytes
+	total.WireSentBytes += statistics.Wire.SentBytes
+	total.WireReceivedBytes += statistics.Wire.ReceivedBytes
+	total.WireSentPackets += statistics.Wire.SentPackets
+	total.WireReceivedPackets += statistics.Wire.ReceivedPackets
+	total.TCPRetransmits += statistics.Wire.Retransmits
+	for cause, number := range statistics.Errors {
+		total.Errors += number
+		total.ErrorCauses[cause] += number
+	}
+}

@@ -1,0 +1,102 @@
+"""Published numbers beside one's own, case by case. Nothing here decides: verdicts are made of tables without them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tierbench.advice.alternatives import choice_of
+from tierbench.advice.derived import RETRIES
+from tierbench.advice.estimate import quantities
+from tierbench.advice.matrix import CLIENT, Cell, Matrix, RunResults, Table, ascending
+from tierbench.advice.words import joined
+from tierbench.advice.workload import same
+from tierbench.api.result import BenchmarkResult
+from tierbench.results.conditions import circumstances
+from tierbench.results.levels import level_in_words
+from tierbench.results.published import UNKNOWN
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A table with a column for each class or setting of which something is published, and a row for each level.
+
+    `names` are the benchmarks that these numbers are of, `quantities` those that are published of them, the ones first
+    by which their kind is read.
+    """
+
+    table: Table
+    names: tuple[str, ...]
+    quantities: tuple[str, ...]
+
+
+def of_kind(run: RunResults, published: Iterable[BenchmarkResult]) -> tuple[BenchmarkResult, ...]:
+    """Those of the run's kind of benchmark, told apart by what the run compares."""
+    alike = [result for result in published if result.spec.benchmark.kind == run.benchmark.kind]
+    return choice_of(run).told_apart(alike)
+
+
+def beside(run: RunResults, table: Table, published: Sequence[BenchmarkResult]) -> Beside | None:
+    """What is published of the cases of a table; None if there is nothing.
+
+    A published case is one of the table's if it has the level that is held, or fixed in the whole run, of every factor
+    that both name, and its client's class, if it names one. `run` and `published` are told apart by what is compared.
+    """
+    fixed = {**run.fixed, **table.held}
+    if len(run.clients) == 1:
+        fixed[CLIENT] = run.clients[0]
+    fixed.pop(table.factor, None)
+    found = [result for result in published if _belongs(_known(result), fixed, table.factor)]
+    if not found:
+        return None
+    names = tuple(dict.fromkeys(result.spec.benchmark.name for result in found))
+    known = tuple(name for name in quantities(Matrix(tuple(found))) if name != RETRIES)
+    return Beside(_wider(table, found, _columns(found, {*fixed, table.factor}, names)), names, known)
+
+
+def nothing_beside(run: RunResults) -> str:
+    """What to say where something was given to stand beside a run, and nothing of it is of these cases."""
+    factors = [f"{name} {' or '.join(levels)}" for name, levels in run.factors.items()]
+    cases = ", ".join([run.benchmark.kind, f"clients on {joined(run.clients, 'or')}", *factors])
+    return (
+        f"Nothing published is of these cases ({cases}): "
+        "a published row must have the same kind, client class and levels, or none."
+    )
+
+
+def _wider(table: Table, found: Sequence[BenchmarkResult], columns: Sequence[str]) -> Table:
+    rows = {same(level): level for level in table.rows}
+    cells: dict[tuple[str, str], list[BenchmarkResult]] = {}
+    for result, column in zip(found, columns, strict=True):
+        level = circumstances(result).get(table.factor, "")
+        cells.setdefault((rows.setdefault(same(level), level), column), []).append(result)
+    return replace(
+        table,
+        rows=ascending(tuple(rows.values())),
+        columns=(*table.columns, *dict.fromkeys(columns)),
+        cells={**table.cells, **{place: Cell(tuple(results)) for place, results in cells.items()}},
+    )
+
+
+def _known(result: BenchmarkResult) -> Mapping[str, str]:
+    every = {**circumstances(result), CLIENT: result.spec.client.node_class}
+    return {name: level for name, level in every.items() if level != UNKNOWN}
+
+
+def _belongs(known: Mapping[str, str], fixed: Mapping[str, str], factor: str) -> bool:
+    placed = not factor or factor in known
+    return placed and all(same(known[name]) == same(level) for name, level in fixed.items() if name in known)
+
+
+def _columns(found: Sequence[BenchmarkResult], said: set[str], names: Sequence[str]) -> list[str]:
+    """A name for each: its class or setting, and the levels in which those published differ and the run does not."""
+    others = [{name: level for name, level in _known(result).items() if name not in said} for result in found]
+    return [_column(result, _differing(own, others), names) for result, own in zip(found, others, strict=True)]
+
+
+def _differing(own: Mapping[str, str], others: Sequence[Mapping[str, str]]) -> list[str]:
+    return [level_in_words(name, level) for name, level in own.items() if len({each.get(name) for each in others}) > 1]
+
+
+def _column(result: BenchmarkResult, levels: Sequence[str], names: Sequence[str]) -> str:
+    server, name = result.spec.server.node_class, result.spec.benchmark.name
+    who = [] if server == UNKNOWN else [server]
+    return ", ".join([*who, "published" if len(names) == 1 else f"published in {name}", *levels])

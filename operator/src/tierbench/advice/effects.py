@@ -1,0 +1,178 @@
+"""What each factor costs: the ratios between its levels, all else equal. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, log, log1p
+from statistics import fmean, variance
+from typing import Final
+
+from tierbench.advice.classes import Pair, Ratio
+from tierbench.advice.derived import RETRIES
+from tierbench.advice.estimate import Estimate, smaller_is_better
+from tierbench.advice.factorial import Factorial, Layout
+from tierbench.advice.inference.verdict import Outcome
+from tierbench.advice.workload import Levels, same
+from tierbench.results.rates import gamma_distribution
+from tierbench.results.statistics import CONFIDENCE
+
+SHOWN: Final = frozenset({Outcome.BETTER, Outcome.AHEAD, Outcome.WORSE, Outcome.BEHIND})
+"""Of these the interval excludes 1."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """An effect at one level of what it depends on; the level is empty where it is read over everything.
+
+    `ratio` is the value of the second by that of the first, `outcome` says whether the second is better.
+    """
+
+    level: str
+    ratio: Ratio
+    outcome: Outcome
+    one_node: bool
+
+    @property
+    def size(self) -> float:
+        """How far it is from 1, as a logarithm."""
+        return abs(log(self.ratio.value)) if 0 < self.ratio.value < inf else inf
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What lies between two levels of a factor, `second` against `first`, by the levels of the factor `by` if there is
+    one that it depends on. `every` are all levels of that.
+    """
+
+    factor: str
+    first: str
+    second: str
+    quantity: str
+    margin: float
+    by: str
+    every: tuple[str, ...]
+    parts: tuple[Part, ...]
+
+    @property
+    def size(self) -> float:
+        """The largest ratio that is shown, as a logarithm; 0 if none is."""
+        return max((part.size for part in self.parts if part.outcome in SHOWN), default=0.0)
+
+    @property
+    def one_node(self) -> bool:
+        """Whether it is one of the nodes that were measured and no others."""
+        return any(part.one_node for part in self.parts)
+
+
+def effects(every: Factorial, factors: Iterable[str], margin: float) -> list[Effect]:
+    """Of these factors, the largest first. Differences below the share `margin` are not worth having."""
+    costly = (factor for factor in factors if _may_cost(factor, every.quantity))
+    found = [effect for factor in costly for effect in _effects_of(every.laid_out(factor), every, margin)]
+    return sorted(found, key=lambda effect: -effect.size)
+
+
+def _may_cost(factor: str, quantity: str) -> bool:
+    """A larger file takes longer, which is no cost of anything."""
+    return factor != "fileSize" or not smaller_is_better(quantity)
+
+
+def _effects_of(layout: Layout, every: Factorial, margin: float) -> Iterator[Effect]:
+    for first, second in layout.pairs:
+        by = depends_on(layout, [(first, second)], margin)
+        levels = every.levels.get(by, ("",))
+        parts = tuple(_parts(layout, (first, second), by, levels, margin))
+        if parts:
+            yield Effect(layout.factor, first, second, layout.quantity, margin, by, levels, parts)
+
+
+def _parts(layout: Layout, pair: Pair, by: str, levels: Sequence[str], margin: float) -> Iterator[Part]:
+    first, second = pair
+    for level, places in by_level(layout.shared(pair), by, levels).items():
+        contest = layout.contest(pair, places, margin)
+        if len(contest.known) == len(pair):
+            ratio = contest.ratio(second, first)
+            yield Part(level, ratio, contest.outcome(second, first), contest.one_node)
+
+
+def by_level(places: Iterable[Levels], by: str, levels: Sequence[str]) -> dict[str, tuple[Levels, ...]]:
+    """The places of each level of a factor that has any; all of them, of no level, without a factor."""
+    found: dict[str, list[Levels]] = {}
+    for place in places:
+        found.setdefault(dict(place).get(by, ""), []).append(place)
+    return {level: tuple(found[same(level)]) for level in levels if same(level) in found}
+
+
+def depends_on(layout: Layout, pairs: Sequence[Pair], margin: float) -> str:
+    """The factor along which the logarithms of these ratios vary most beyond what trials explain; nothing if there is
+    none by which they vary at all (a chi-squared test), and by the margin or more.
+    """
+    if layout.quantity == RETRIES:
+        return ""
+    gaps = [list(_gaps(layout, pair)) for pair in pairs]
+    names = dict.fromkeys(name for of in gaps for gap in of for name, _ in gap.place)
+    found = {name: _variation([_means(of, name) for of in gaps]) for name in names}
+    beyond = {
+        name: each.excess
+        for name, each in found.items()
+        if each.reach >= log1p(margin) and each.excess > 0 and each.chance <= 1 - CONFIDENCE
+    }
+    return max(beyond, key=lambda name: beyond[name], default="")
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """The logarithm of a ratio at one place, or at several of one level, and its variance by the trials."""
+
+    value: float
+    variance: float
+    place: Levels = ()
+
+
+@dataclass(frozen=True)
+class _Variation:
+    """How far logarithms of ratios vary between levels: the greatest distance of two, the variance beyond that of
+    trials, and how likely as much is by chance.
+    """
+
+    reach: float
+    excess: float
+    chance: float
+
+
+def _gaps(layout: Layout, pair: Pair) -> Iterator[_Gap]:
+    first, second = (layout.said[name] for name in pair)
+    for place in layout.shared(pair):
+        one, two = _logarithm(first[place]), _logarithm(second[place])
+        if one is not None and two is not None:
+            yield _Gap(two.value - one.value, one.variance + two.variance, place)
+
+
+def _logarithm(nodes: Mapping[str, Estimate]) -> _Gap | None:
+    """Of the mean over nodes, each counting equally."""
+    if any(one.mean <= 0 for one in nodes.values()):
+        return None
+    noise = sum(((one.error or 0.0) / one.mean) ** 2 for one in nodes.values())
+    return _Gap(fmean(log(one.mean) for one in nodes.values()), noise / len(nodes) ** 2)
+
+
+def _means(gaps: Iterable[_Gap], name: str) -> list[_Gap]:
+    """Of each level of the factor."""
+    levels: dict[str, list[_Gap]] = {}
+    for gap in gaps:
+        levels.setdefault(dict(gap.place).get(name, ""), []).append(gap)
+    return [
+        _Gap(fmean(gap.value for gap in of), sum(gap.variance for gap in of) / len(of) ** 2) for of in levels.values()
+    ]
+
+
+def _variation(pairs: Iterable[Sequence[_Gap]]) -> _Variation:
+    reach = excess = square = degrees = 0.0
+    for gaps in pairs:
+        if len(gaps) > 1:
+            values, noise = [gap.value for gap in gaps], fmean(gap.variance for gap in gaps)
+            between = variance(values)
+            reach = max(reach, max(values) - min(values))
+            excess += between - noise
+            square += (len(gaps) - 1) * between / noise if noise else inf
+            degrees += len(gaps) - 1
+    chance = 1 - gamma_distribution(square / 2, degrees / 2) if 0 < square < inf else float(not square)
+    return _Variation(reach, excess, chance)

@@ -1,0 +1,104 @@
+"""What each of several clients has when all measure at once, of what it has alone."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import hypot
+
+from tierbench.advice.estimate import Estimate, reading, satterthwaite
+from tierbench.advice.matrix import RunResults
+from tierbench.api.network import TOGETHER, Together
+from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.results.levels import level_in_words
+from tierbench.results.quantities.network import RATE
+from tierbench.results.statistics import interval
+from tierbench.results.units import percent
+
+
+@dataclass(frozen=True)
+class ClientRates:
+    """A client's rate alone, and beside all others, in bits a second. `name` is its class, or its node where several
+    are of one class.
+    """
+
+    name: str
+    alone: Estimate
+    at_once: Estimate
+
+    @property
+    def share(self) -> float:
+        """What it has at once of what it has alone."""
+        return self.at_once.mean / self.alone.mean
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % confidence interval of the share, by the delta method; None where an error is not known."""
+        both = self.alone, self.at_once
+        errors = [one.error / one.mean for one in both if one.error is not None]
+        if len(errors) < len(both):
+            return None
+        degrees = satterthwaite([(error**2, one.degrees) for error, one in zip(errors, both, strict=True)])
+        return interval(self.share, self.share * hypot(*errors), degrees)
+
+
+@dataclass(frozen=True)
+class AtOnce:
+    """A case of all clients at once, and those of them that were measured alone. `held` are the levels that vary."""
+
+    server: str
+    held: Mapping[str, str]
+    clients: tuple[ClientRates, ...]
+
+
+def at_once(run: RunResults) -> Iterator[AtOnce]:
+    """Every case of all at once with which some case of one alone can be compared."""
+    alone = {_place(result): result for result in run.results if _is(Together.ALONE, result)}
+    for result in run.results:
+        if not _is(Together.ALL_AT_ONCE, result):
+            continue
+        clients = tuple(_clients(result, alone))
+        if clients:
+            varying = {name: level for name, level in result.spec.levels.items() if name not in run.fixed}
+            varying.pop(TOGETHER, None)
+            yield AtOnce(result.spec.server.node_class, varying, clients)
+
+
+def _is(level: Together, result: BenchmarkResult) -> bool:
+    return result.spec.levels.get(TOGETHER) == level and result.status.phase is ResultPhase.MEASURED
+
+
+def _place(result: BenchmarkResult, client: str = "") -> tuple[object, ...]:
+    """What a client has in common with itself alone."""
+    levels = {**result.spec.levels, TOGETHER: ""}
+    return result.spec.server.node, client or result.spec.client.node, *sorted(levels.items())
+
+
+def _clients(result: BenchmarkResult, alone: Mapping[tuple[object, ...], BenchmarkResult]) -> Iterator[ClientRates]:
+    classes = [client.node_class for client in result.spec.clients]
+    for number, client in enumerate(result.spec.clients, start=1):
+        other = alone.get(_place(result, client.node))
+        before = None if other is None else reading(other, RATE)
+        now = reading(result, f"client{number}BitsPerSecond")
+        if before is not None and now is not None and before.mean > 0 and now.mean > 0:
+            one_of_class = classes.count(client.node_class) == 1
+            yield ClientRates(client.node_class if one_of_class else client.node, before, now)
+
+
+def said_at_once(run: RunResults) -> tuple[str, ...]:
+    """The same in a sentence a case: "All at once, of what each has alone: phone has 98 % (97 to 99)"."""
+    found = list(at_once(run))
+    several = len(run.classes) > 1
+    return tuple(_said(one, one.server if several else "") for one in found)
+
+
+def _said(one: AtOnce, server: str) -> str:
+    held = [level_in_words(name, level) for name, level in one.held.items()]
+    where = ", ".join(filter(None, (*held, server and f"to {server}")))
+    clients = ", ".join(f"{client.name} {_share(client)}" for client in one.clients)
+    return f"All at once{f' ({where})' if where else ''}, of what each has alone: {clients}."
+
+
+def _share(client: ClientRates) -> str:
+    if client.interval is None:
+        return percent(client.share)
+    low, high = (f"{100 * end:.0f}" for end in client.interval)
+    return f"{percent(client.share)} ({low} to {high})"

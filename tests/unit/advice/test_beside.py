@@ -1,0 +1,100 @@
+"""Published numbers stand beside the cases that they are of, and nowhere else."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.unit.report.brokers import SIZES
+from tests.unit.report.brokers import measured as exchanged
+from tests.unit.report.published import measured, published
+from tierbench.advice.alternatives import compared
+from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
+from tierbench.advice.estimate import estimate
+from tierbench.advice.matrix import RunResults, runs
+from tierbench.api.result import BenchmarkResult
+from tierbench.results.long_table import read_csv
+
+FILES = "kind,benchmark,serverClass,clientClass,fileSize,tls,durationSeconds"
+BROKERS = "kind,benchmark,serverClass,clientClass,broker,payloadSize,encryption,throughputBytesPerSecond"
+
+
+def read(header: str, *lines: str) -> list[BenchmarkResult]:
+    return read_csv("\n".join((header, *lines)), "paper", "paper.csv")
+
+
+def run_of(results: Sequence[BenchmarkResult]) -> RunResults:
+    (run,) = runs(results)
+    return run
+
+
+def laid(results: Sequence[BenchmarkResult], theirs: Sequence[BenchmarkResult]) -> list[Beside | None]:
+    run = run_of(results)
+    told = compared(run)
+    return [beside(told, table, of_kind(run, theirs)) for table in told.tables]
+
+
+def value(found: Beside | None, row: str, column: str) -> float | None:
+    assert found is not None
+    known = estimate(found.table.cell(row, column), found.quantities[0])
+    return None if known is None else known.mean
+
+
+def test_a_published_case_is_a_column_of_its_own_at_its_level() -> None:
+    theirs = read(FILES, "FileTransferBenchmark,p,cloud,user,1048576,None,7", "FileTransferBenchmark,p,cloud,,6Gi,,8")
+    (found,) = laid(published(), theirs)
+    assert found is not None
+    assert found.table.columns == ("cloud", "jetson", "cloud, published")
+    assert found.table.rows == ("1Mi", "512Mi", "1Gi", "2Gi", "3Gi", "4Gi", "5Gi", "6Gi")
+    assert (found.names, found.quantities) == (("p",), ("durationNanoseconds",))
+    assert value(found, "1Mi", "cloud, published") == 7e9
+    assert value(found, "6Gi", "cloud, published") == 8e9
+    assert value(found, "6Gi", "cloud") is None
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "FileTransferBenchmark,p,cloud,user,1Mi,TLSv1.3,7",
+        "FileTransferBenchmark,p,cloud,pi,1Mi,None,7",
+        "FileTransferBenchmark,p,cloud,user,,None,7",
+        "BrokerBenchmark,p,cloud,user,1Mi,None,7",
+    ],
+)
+def test_what_is_of_another_case_stands_nowhere(row: str) -> None:
+    assert laid(published(), read(FILES, row)) == [None]
+    assert "clients on user, fileSize 1Mi or 512Mi" in nothing_beside(run_of(published()))
+
+
+def test_each_table_gets_what_is_of_the_level_that_it_holds() -> None:
+    own = [
+        measured(server, size, [(1.0, 0)], case, levels={"tls": level})
+        for case, (server, size, level) in enumerate(
+            [(s, z, t) for t in ("None", "TLSv1.3") for s in ("cloud", "jetson") for z in ("1Mi", "2Mi", "3Mi")], 1
+        )
+    ]
+    none, tls = laid(own, read(FILES, "FileTransferBenchmark,p,cloud,user,1Mi,TLSv1.3,7"))
+    assert none is None
+    assert value(tls, "1Mi", "cloud, published") == 7e9
+
+
+def test_where_settings_are_compared_the_published_ones_are_too() -> None:
+    own = [
+        exchanged("cloud", size, [1000] * 10, case, {"broker": broker})
+        for case, (broker, size) in enumerate([(b, z) for b in ("kafka", "mosquitto") for z in SIZES], 1)
+    ]
+    (found,) = laid(own, read(BROKERS, "BrokerBenchmark,p,cloud,user,kafka,1024,None,26711"))
+    assert found is not None
+    assert found.table.columns == ("kafka", "mosquitto", "kafka, published")
+    assert found.quantities == ("throughputBytesPerSecond",)
+    assert value(found, "1Ki", "kafka, published") == 26711
+
+
+def test_what_the_run_does_not_know_of_tells_columns_apart() -> None:
+    rows = [f"FileTransferBenchmark,{name},,user,1Mi,{wire},7" for name, wire in (("p", "a"), ("p", "b"), ("q", "a"))]
+    header = FILES.replace("tls", "wire")
+    (found,) = laid(published(), read(header, *rows[:2]))
+    assert found is not None
+    assert found.table.columns[2:] == ("published, wire a", "published, wire b")
+    (found,) = laid(published(), read(header, rows[0], rows[2]))
+    assert found is not None
+    assert found.table.columns[2:] == ("published in p", "published in q")

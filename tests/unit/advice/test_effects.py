@@ -1,0 +1,211 @@
+"""What each factor costs, all else equal."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import isclose
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.advice.test_advise import ask, sizes
+from tests.unit.advice.test_alternatives import results
+from tests.unit.report.published import measured
+from tierbench.advice.costs import EVERYTHING, costs, sentences
+from tierbench.advice.effect_words import statement
+from tierbench.advice.effects import Effect
+from tierbench.advice.factorial import MOST_LEVELS, MOST_READINGS, factorial
+from tierbench.advice.inference.verdict import Outcome
+from tierbench.api.result import BenchmarkResult
+
+RATE, TIME = "throughputBytesPerSecond", "durationNanoseconds"
+SIZES = {"1k": 1.3, "10k": 1.08, "100k": 1.003, "1M": 1.0}
+"""What TLS costs at each."""
+
+
+def of(found: Sequence[BenchmarkResult], factor: str, quantity: str = RATE) -> list[Effect]:
+    return [effect for effect in costs(found, quantity).effects if effect.factor == factor]
+
+
+def said(found: Sequence[BenchmarkResult], factor: str, quantity: str = RATE) -> list[str]:
+    return [statement(effect) for effect in of(found, factor, quantity)]
+
+
+def on_nodes(found: Sequence[BenchmarkResult], *nodes: str) -> list[BenchmarkResult]:
+    """The same measured on each of these nodes."""
+    return [
+        one.model_copy(
+            update={"spec": one.spec.model_copy(update={"server": one.spec.server.model_copy(update={"node": node})})}
+        )
+        for one in found
+        for node in nodes
+    ]
+
+
+def of_client(one: BenchmarkResult, node_class: str, network: str, node: str) -> BenchmarkResult:
+    facts = {"node_class": node_class, "access_network": network, "node": node}
+    client = one.spec.client.model_copy(update=facts)
+    return one.model_copy(update={"spec": one.spec.model_copy(update={"client": client})})
+
+
+def at(one: BenchmarkResult, levels: Mapping[str, str]) -> BenchmarkResult:
+    """The same at other levels."""
+    return one.model_copy(update={"spec": one.spec.model_copy(update={"levels": levels})})
+
+
+def tls(costing: Mapping[str, float] = SIZES) -> list[BenchmarkResult]:
+    """At each size with and without TLS, by two brokers of which one is slower throughout."""
+    means = {
+        ("cloud", size, level, broker): (cost if level == "TLSv1.3" else 1.0) * (1.4 if broker == "kafka" else 1.0)
+        for (size, cost), level, broker in product(costing.items(), ("None", "TLSv1.3"), ("mosquitto", "kafka"))
+    }
+    return results(["tls", "broker"], means)
+
+
+def test_an_effect_is_said_where_it_is_shown_and_where_nothing_is() -> None:
+    assert said(tls(), "tls") == [
+        "On the nodes measured, TLSv1.3 costs 23 % (22 to 24) of throughput against TLS None at 1 kB, "
+        "costs 7.4 % (6.5 to 8.3) at 10 kB, and nothing is shown from 100 kB on."
+    ]
+    steep = {"1k": 1.5, "10k": 1.3, "100k": 1.1, "1M": 1.0}
+    assert "costs 9–33 % (8 to 34) of throughput against TLS None up to 100 kB" in said(tls(steep), "tls")[0]
+
+
+def test_an_effect_that_depends_on_nothing_is_one_pooled_ratio() -> None:
+    (effect,) = of(tls(), "broker")
+    assert (effect.by, len(effect.parts)) == ("", 1)
+    assert said(tls(), "broker") == [
+        "On the nodes measured, kafka costs 29 % (28 to 29) of throughput against mosquitto."
+    ]
+
+
+def test_by_words_each_level_is_said_and_less_is_better_for_a_time() -> None:
+    means = {
+        ("cloud", "1M", level, broker): {"kafka": 1.5, "mosquitto": 3.0}[broker] if level == "TLSv1.3" else 1.0
+        for level, broker in product(("None", "TLSv1.3"), ("mosquitto", "kafka"))
+    }
+    assert said(results(["tls", "broker"], means), "tls", TIME) == [
+        "On the nodes measured, TLSv1.3 has 3.0 times (3.0 to 3.0) the transfer time of TLS None with mosquitto, "
+        "and adds 50 % (48 to 52) with kafka."
+    ]
+
+
+def test_equal_is_said_of_several_nodes_within_the_margin() -> None:
+    means = {("cloud", "1M", level): 1.0 for level in ("None", "TLSv1.3")}
+    nodes = on_nodes(results(["tls"], means), "a", "b", "c")
+    assert said(nodes, "tls") == ["TLSv1.3 and TLS None are equal within 5 % in throughput."]
+    assert of(nodes, "tls")[0].size == 0
+
+
+def test_levels_of_numbers_are_compared_with_the_next_smaller_words_with_the_usual_one() -> None:
+    means = {("cloud", "1M", pairs): 1.0 for pairs in ("8", "1", "2")}
+    assert [(each.first, each.second) for each in of(results(["pairs"], means), "pairs")] == [
+        ("pairs 1", "pairs 2"),
+        ("pairs 2", "pairs 8"),
+    ]
+    words = {("cloud", "1M", level): 1.0 for level in ("GZIP", "Zstd", "None")}
+    assert {each.first for each in of(results(["compression"], words), "compression")} == {"compression None"}
+
+
+def test_a_factor_that_does_not_vary_and_one_that_varies_with_another_have_none() -> None:
+    found = results(
+        ["tls", "broker"], {("cloud", "1M", "None", "kafka"): 1.0, ("cloud", "1M", "TLSv1.3", "mosquitto"): 2.0}
+    )
+    assert costs(found, RATE).effects == ()
+    assert of(tls(), "nodeClass") == []
+
+
+def test_a_larger_file_takes_longer_which_is_no_cost() -> None:
+    assert (of(tls(), "fileSize", TIME), len(of(tls(), "fileSize"))) == ([], 3)
+
+
+def clients() -> list[BenchmarkResult]:
+    """Phones and tablets on 5G, and old phones on LTE: three nodes of each."""
+    places = product((("phone", "5G", 1.0), ("tablet", "5G", 1.2), ("old", "LTE", 1.7)), ("a", "b", "c"))
+    return [
+        of_client(
+            measured("cloud", "1M", [(time * step, 0) for step in (0.99, 1.0, 1.01)], case), name, network, name + node
+        )
+        for case, ((name, network, time), node) in enumerate(places, start=1)
+    ]
+
+
+def test_client_classes_are_compared_on_one_network_and_networks_by_whoever_has_them() -> None:
+    """Their nodes are the clients': three stand for each, though the server is one."""
+    assert said(clients(), "clientClass") == [
+        "client class tablet costs 17 % (15 to 18) of throughput against client class phone."
+    ]
+    (network,) = of(clients(), "accessNetwork")
+    assert (network.second, network.parts[0].outcome) == ("access network LTE", Outcome.WORSE)
+    assert not network.one_node
+
+
+def test_an_effect_is_that_of_an_advice_that_chooses_its_factor() -> None:
+    """Pooled, as the advice is: to the last digit that it keeps."""
+    means = {
+        ("cloud", size, level): base * (1.2 if level == "TLSv1.3" else 1.0)
+        for (size, base), level in product((("1M", 1.0), ("10M", 9.0)), ("None", "TLSv1.3"))
+    }
+    found = on_nodes(results(["tls"], means), "a", "b")
+    (effect,) = of(found, "tls")
+    advice = next(item for item in ask(found, choose=["tls"]).ranking if item.name == "TLSv1.3")
+    (part,) = effect.parts
+    assert [round(1e6 * each) for each in (part.ratio.value, part.ratio.low, part.ratio.high)] == [
+        advice.ratio_parts_per_million,
+        advice.ratio_low_parts_per_million,
+        advice.ratio_high_parts_per_million,
+    ]
+
+
+def test_a_workload_says_which_results_count_and_an_advice_says_their_effects() -> None:
+    """The effect of what is chosen is the answer itself; that of TLS is at the size that is asked for."""
+    status = ask(tls(), choose=["broker"], workload=sizes("1k"), objective={"type": "Throughput"})
+    (effect,) = status.effects
+    assert (effect.factor, effect.from_level, effect.to_level, effect.by) == ("tls", "TLS None", "TLSv1.3", "")
+    (at,) = effect.at
+    assert (at.level, at.verdict, round(at.ratio_parts_per_million, -4)) == ("", "Worse", 770_000)
+    assert "costs 23 %" in effect.statement
+
+
+def test_of_very_many_results_fewer_levels_are_read_the_ends_among_them() -> None:
+    found = results(["pairs"], {("cloud", "1M", str(pairs)): 1.0 for pairs in range(1, 31)})
+    levels = factorial(found, RATE, EVERYTHING).levels["pairs"]
+    assert (len(levels), levels[0], levels[-1]) == (MOST_LEVELS, "1", "30")
+    numbers = [str(number) for number in range(1, 9)]
+    many = [
+        at(found[0], {"fileSize": "1M", "pairs": a, "streams": b, "partitions": c})
+        for a, b, c in product(numbers, repeat=3)
+    ]
+    every = factorial(on_nodes(many, "a", "b", "c"), RATE, EVERYTHING)
+    assert len(every.readings) <= MOST_READINGS
+    assert {len(levels) for levels in every.levels.values()} == {6}
+
+
+def test_the_sentences_to_read_first_are_one_a_factor_the_shown_ones_before_others() -> None:
+    found = sentences([costs(tls(), RATE, without=["fileSize"])])
+    assert [text.split()[4] for text in found] == ["kafka", "TLSv1.3"]
+    nothing = {("cloud", size, level): 1.0 for size, level in product(("1M", "2M"), ("None", "TLSv1.3"))}
+    first, last = sentences([costs(results(["tls"], nothing), RATE)])
+    assert ("2 MB" in first, "nothing is shown" in last) == (True, True)
+
+
+RATIOS = st.floats(0.5, 2.0)
+
+
+@settings(max_examples=8, deadline=None)
+@given(RATIOS, RATIOS, st.floats(0.1, 10.0))
+def test_ratios_do_not_hang_on_the_unit_and_turn_with_their_levels(one: float, other: float, unit: float) -> None:
+    def ratios(swapped: bool, scale: float) -> list[tuple[float, float, float]]:
+        names = ("b", "a") if swapped else ("a", "b")
+        means = {
+            ("cloud", size, name): scale * (ratio if name == "b" else 1.0)
+            for size, ratio in (("1M", one), ("2M", other))
+            for name in names
+        }
+        (effect,) = of(results(["codec"], means), "codec", "durationNanoseconds")
+        return [(part.ratio.low, part.ratio.value, part.ratio.high) for part in effect.parts]
+
+    plain = ratios(swapped=False, scale=1.0)
+    for first, second in zip(plain, ratios(swapped=False, scale=unit), strict=True):
+        assert all(isclose(a, b, rel_tol=1e-4) for a, b in zip(first, second, strict=True))
+    for first, second in zip(plain, ratios(swapped=True, scale=1.0), strict=True):
+        assert all(isclose(a, 1 / b, rel_tol=1e-4) for a, b in zip(first, reversed(second), strict=True))

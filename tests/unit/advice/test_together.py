@@ -1,0 +1,73 @@
+"""What clients have at once, of what each has alone."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.results.network import flow, line, spec
+from tests.unit.results.test_record import NOW
+from tests.unit.results.test_shares import shared
+from tierbench.advice.matrix import RunResults, runs
+from tierbench.advice.together import at_once, said_at_once
+from tierbench.api.contract import TrialLine
+from tierbench.api.result import BenchmarkResult, ResultStatus
+from tierbench.results.parts import PartOutput, merge_parts
+from tierbench.results.record import conclude, record
+
+PHONE, FIRST, SECOND = (
+    {"nodeClass": name, "node": node} for name, node in (("phone", "p1"), ("tablet", "t1"), ("tablet", "t2"))
+)
+CLIENTS = (PHONE, FIRST, SECOND)
+
+
+def result(case: int, clients: tuple[dict[str, str], ...], *rates: float, **levels: str) -> BenchmarkResult:
+    """A case of clients of these rates in Mbit/s, in three trials that differ by 1 %."""
+    together = "AllAtOnce" if len(clients) > 1 else "Alone"
+    body: dict[str, Any] = spec(3, None, together=together, **levels).to_json()
+    body |= {"case": case, "client": clients[0], "clients": list(clients) if len(clients) > 1 else []}
+    wanted = spec().model_validate(body)
+    parts = [PartOutput(tuple(trial(number, rate, len(clients)) for number in (1, 2, 3))) for rate in rates]
+    status = conclude(wanted, record(wanted, ResultStatus(), merge_parts(parts), 1), NOW, None)
+    return BenchmarkResult.model_validate(
+        {"metadata": {"name": f"nb-{case}"}, "spec": wanted.to_json(), "status": status.to_json()}
+    )
+
+
+def trial(number: int, rate: float, clients: int) -> TrialLine:
+    megabits = rate * (0.98 + number / 100)
+    return shared(number, megabits) if clients > 1 else line(number, upload=flow(megabits))
+
+
+def run(*results: BenchmarkResult) -> RunResults:
+    (found,) = runs(results)
+    return found
+
+
+ALONE = tuple(result(case, (client,), 100) for case, client in enumerate(CLIENTS, 1))
+
+
+def test_each_is_held_against_itself_alone() -> None:
+    measured = run(*ALONE, result(4, CLIENTS, 60, 30, 10))
+    (found,) = at_once(measured)
+    assert [client.name for client in found.clients] == ["phone", "t1", "t2"]
+    assert [client.share for client in found.clients] == pytest.approx([0.6, 0.3, 0.1])
+    assert said_at_once(measured) == (
+        "All at once, of what each has alone: phone 60 % (59 to 61), t1 30 % (29 to 31), t2 10 % (10 to 10).",
+    )
+
+
+def test_levels_that_vary_are_said_and_never_mixed() -> None:
+    down = tuple(result(case, (client,), 50, direction="Download") for case, client in enumerate(CLIENTS, 5))
+    at_once_down = result(8, CLIENTS, 40, 10, 5, direction="Download")
+    assert said_at_once(run(*ALONE, *down, result(4, CLIENTS, 60, 30, 10), at_once_down)) == (
+        "All at once (direction Upload), of what each has alone: phone 60 % (59 to 61), t1 30 % (29 to 31), "
+        "t2 10 % (10 to 10).",
+        "All at once (direction Download), of what each has alone: phone 80 % (78 to 82), t1 20 % (20 to 20), "
+        "t2 10 % (10 to 10).",
+    )
+
+
+def test_who_was_not_measured_alone_is_left_out() -> None:
+    assert said_at_once(run(ALONE[0], result(4, CLIENTS, 60, 30, 10)))[0].endswith("alone: phone 60 % (59 to 61).")
+    assert said_at_once(run(result(4, CLIENTS, 60, 30, 10))) == ()
+    assert said_at_once(run(*ALONE)) == ()

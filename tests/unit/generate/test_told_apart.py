@@ -1,0 +1,176 @@
+"""No panel takes together what differs, said by Prometheus itself."""
+
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.dashboards import Dashboard, dashboards
+from tierbench.generate.dashboards.queries import Results
+
+INFO = "tierbench_result_info"
+KINDS = {"file-transfers": "FileTransferBenchmark", "brokers": "BrokerBenchmark", "networks": "NetworkBenchmark"}
+ROWS = {"file-transfers": "file_size", "brokers": "payload_size", "networks": "direction"}
+GO_WITH = {"access": "benchmark", "client_access_network": "client_node"}
+"""What results differ in, too, that differ in what is a label of their information alone."""
+BOARDS = {dashboard.name: dashboard for dashboard in dashboards()}
+NAME = re.compile(r"\b(tierbench_(?!result_info|benchmark)\w+)\{")
+Labels = dict[str, str]
+
+
+def results(board: str) -> Results:
+    return Results(KINDS[board], ROWS[board])
+
+
+def usual(board: str) -> Labels:
+    """The labels of a result."""
+    who = {"benchmark_namespace": "ns", "benchmark": "demo", "server_node": "s1", "client_node": "c1"}
+    classes = {"server_class": "cloud", "client_class": "user"}
+    return who | classes | dict.fromkeys(results(board).factors, "None")
+
+
+def series(name: str, labels: Mapping[str, str]) -> str:
+    return name + "{" + ",".join(f'{label}="{value}"' for label, value in labels.items()) + "}"
+
+
+def store(board: str, given: Sequence[tuple[Labels, float]], *metrics: str) -> list[dict[str, str]]:
+    """What Prometheus has of results of these labels and values, all that they say alike."""
+    facts = {"benchmark_kind": KINDS[board], "valid": "true", "run": "1"}
+    joined = ("access", "client_access_network")
+    found = []
+    for labels, value in given:
+        own = {label: of for label, of in labels.items() if label not in joined}
+        every = facts | {"access": "PodIP", "client_access_network": "lte"} | labels
+        found.append({"series": series(INFO, every), "values": "1"})
+        found += [{"series": series(metric, own), "values": f"{value}"} for metric in metrics]
+    return found
+
+
+Questions = Mapping[str, Mapping[str, float]]
+"""PromQL, and what Prometheus is to answer: series, and their values."""
+
+
+def answers(tmp_path: Path, *worlds: tuple[Sequence[Any], Questions]) -> None:
+    """Asserts what Prometheus answers in each world, which has series of its own."""
+    tests = [
+        {"input_series": data, "promql_expr_test": [asked(*each) for each in questions.items()]}
+        for data, questions in worlds
+    ]
+    file = tmp_path / "questions.yaml"
+    file.write_text(yaml.safe_dump({"tests": tests}, width=10**6))
+    done = subprocess.run(["promtool", "test", "rules", file], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def asked(expression: str, answer: Mapping[str, float]) -> dict[str, Any]:
+    samples = [{"labels": labels, "value": value} for labels, value in answer.items()]
+    return {"expr": expression, "eval_time": "0m", "exp_samples": samples}
+
+
+def of_means(dashboard: Dashboard) -> list[str]:
+    """The queries that are nothing but a mean."""
+    plain = re.compile(r"(?:label_join\()?avg by \([^)]*\) \([^()]* \* on \([^)]*\) group_left \([^)]*\) [^()]*\)")
+    return [target["expr"] for _, target in dashboard.targets if plain.match(target["expr"])]
+
+
+@pytest.mark.parametrize("board", KINDS)
+def test_every_factor_can_be_chosen_and_told_apart(board: str) -> None:
+    dashboard, labels = BOARDS[board], (*results(board).factors, "access", "client_access_network", "client_class")
+    assert set(labels) <= set(dashboard.variables)
+    for _, target in dashboard.targets:
+        if INFO in target["expr"]:
+            assert all(f'{label}=~"${label}"' in target["expr"] for label in labels)
+    told_apart = {*re.findall(r"count by \((\w+)\)", dashboard.varying or ""), "server_class", ROWS[board]}
+    assert told_apart == {*labels, "server_class", "benchmark", "benchmark_namespace"}
+
+
+@pytest.mark.parametrize("board", KINDS)
+def test_what_varies_is_told_apart(board: str, tmp_path: Path) -> None:
+    dashboard = BOARDS[board]
+    queries = of_means(dashboard)
+    assert queries
+    metrics = sorted({name for query in queries for name in NAME.findall(query)})
+    worlds = []
+    for label in results(board).told_apart:
+        of_results = GO_WITH.get(label, label)
+        pair = [
+            ({**usual(board), of_results: level, label: level}, value)
+            for level, value in (("None", 1.0), ("other", 3.0))
+        ]
+        by = [name for name in results(board).told_apart if name in {"server_class", label, of_results}]
+        varying = {series("", {"label": name}): 1.0 if name == "server_class" else 2.0 for name in by}
+        both = {f"count({dashboard.shown(query, by=by)})": {"{}": 2.0} for query in queries}
+        worlds.append((store(board, pair, *metrics), {dashboard.shown(dashboard.varying or ""): varying, **both}))
+    answers(tmp_path, *worlds)
+
+
+@pytest.mark.parametrize("board", KINDS)
+def test_nodes_of_a_class_are_one_number(board: str, tmp_path: Path) -> None:
+    dashboard, metric = BOARDS[board], next(iter(NAME.findall(of_means(BOARDS[board])[0])))
+    nodes = [({**usual(board), "server_node": f"s{value}"}, value) for value in (1.0, 3.0)]
+    mean = dashboard.shown(results(board).mean(metric))
+    answer = {series("", {ROWS[board]: "None", "server_class": "cloud"}): 2.0}
+    alone = {series("", {"label": "server_class"}): 1.0}
+    answers(tmp_path, (store(board, nodes, metric), {mean: answer, dashboard.shown(dashboard.varying or ""): alone}))
+
+
+def test_what_tls_costs_is_that_of_the_same_nodes(tmp_path: Path) -> None:
+    given = [
+        ({**usual("brokers"), "server_node": node, "tls": tls}, value)
+        for node, tls, value in (("s1", "None", 100), ("s1", "TLSv1.3", 75), ("s2", "None", 8), ("s2", "TLSv1.3", 2))
+    ]
+    metric = "tierbench_broker_throughput_messages_per_second"
+    of = results("brokers")
+    labels = {"payload_size": "None", "server_class": "cloud"}
+    questions = {
+        of.share_of_without("tls", metric): {series("", labels): 0.5},
+        of.more_than_without("tls", metric): {series("", labels): -15.5},
+    }
+    shown = {BOARDS["brokers"].shown(text): answer for text, answer in questions.items()}
+    answers(tmp_path, (store("brokers", given, metric), shown))
+
+
+def test_results_that_are_not_valid_can_be_left_out(tmp_path: Path) -> None:
+    metric = "tierbench_broker_throughput_messages_per_second"
+    data = store("brokers", [(usual("brokers") | {"valid": "false"}, 1.0)], metric)
+    for each in data:
+        each["series"] = each["series"].replace(',valid="false"', "") if metric in each["series"] else each["series"]
+    board, mean = BOARDS["brokers"], f"count({results('brokers').mean(metric)})"
+    answers(tmp_path, (data, {board.shown(mean): {"{}": 1.0}, board.shown(mean, validity="true"): {}}))
+
+
+def test_each_client_alone_stands_beside_all_at_once(tmp_path: Path) -> None:
+    throughput, share, fairness = (
+        f"tierbench_network_{name}"
+        for name in ("throughput_bits_per_second", "client_throughput_bits_per_second", "fairness_ratio")
+    )
+    board, together = usual("networks"), usual("networks") | {"benchmark": "together"}
+    shares = {"client": "1", "share_class": "user", "share_node": "c1"}
+    data = store("networks", [(board, 90.0)], throughput) + store("networks", [(together, 50.0)], throughput, fairness)
+    data.append({"series": series(share, together | shares), "values": "30"})
+    (query,) = [target["expr"] for title, target in BOARDS["networks"].targets if title.startswith("Each client alone")]
+    labels = {"device": "c1", "direction": "None", "server_class": "cloud"}
+    answer = {
+        series("", {"compared": f"{word}, None, cloud", "part": word, **labels}): value
+        for word, value in (("alone", 90.0), ("at once", 30.0))
+    }
+    answers(tmp_path, (data, {BOARDS["networks"].shown(query): answer}))
+
+
+def test_the_time_of_a_message_is_stacked_from_its_parts(tmp_path: Path) -> None:
+    times = {"round_trip_mean": 10, "compress": 2, "encrypt": 1, "decrypt": 3, "decompress": 4}
+    data = [
+        each
+        for name, value in times.items()
+        for each in store("brokers", [(usual("brokers"), value)], f"tierbench_broker_{name}_seconds")
+    ]
+    only_once = list({each["series"]: each for each in data}.values())
+    (query,) = [target["expr"] for title, target in BOARDS["brokers"].targets if title.startswith("Where the time")]
+    parts = {"compress": 2, "encrypt": 1, "on the way": 7, "decrypt": 3, "decompress": 4}
+    labels = {"payload_size": "None", "server_class": "cloud", "compared": "None, cloud"}
+    answer = {series("", {**labels, "part": name}): float(value) for name, value in parts.items()}
+    answers(tmp_path, (only_once, {BOARDS["brokers"].shown(query): answer}))

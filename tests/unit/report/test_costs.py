@@ -1,0 +1,40 @@
+"""What each factor costs, on the page, in the terminal and of an advice."""
+
+from rich.text import Text
+
+from tests.unit.advice.test_effects import tls
+from tests.unit.report.published import published
+from tests.unit.report.test_page import outline, page
+from tierbench.advice.matrix import runs
+from tierbench.api.result import BenchmarkResult
+from tierbench.cli.text import show_run
+
+_SENTENCE = "On the nodes measured, kafka costs 29 % (28 to 29) of throughput against mosquitto."
+
+
+def printed(results: list[BenchmarkResult]) -> list[str]:
+    (run,) = runs(results)
+    return [part.plain for part in show_run(run) if isinstance(part, Text)]
+
+
+def test_the_page_has_sentences_a_table_and_a_plot_by_what_an_effect_depends_on() -> None:
+    html = page(tls())
+    text = " ".join("".join(outline(html).text).replace("\xa0", " ").split())
+    assert "What each factor costs" in text
+    assert _SENTENCE in text
+    assert "TLS: ratio of throughput by file size" in text
+    rows = [row for row in html.split("<tr>") if "TLSv1.3 against TLS None</td>" in row]
+    assert [row.split("<td>")[3].split("<")[0] for row in rows] == ["1 kB", "10 kB", "100 kB", "1 MB"]
+    assert ("worse" in rows[0], "nothing is shown" in rows[3]) == (True, True)
+
+
+def test_the_table_of_results_leaves_out_what_its_answer_compares() -> None:
+    """It compares brokers."""
+    text = printed(tls())
+    start = text.index("What each factor costs, all else equal")
+    assert "TLSv1.3 costs 23 %" in text[start + 1]
+    assert not any("kafka costs" in line for line in text)
+
+
+def test_one_factor_beside_the_answer_is_in_the_answer() -> None:
+    assert "What each factor costs, all else equal" not in printed(published())

@@ -1,0 +1,118 @@
+"""One rule says what stands where in a picture, and each paper's figure comes of it."""
+
+from collections.abc import Sequence
+
+from tests.unit.report import papers
+from tests.unit.report.published import LEVELS, measured, published
+from tierbench.advice.alternatives import compared
+from tierbench.advice.matrix import RunResults, newest, runs
+from tierbench.api.result import BenchmarkResult
+from tierbench.report.layout import Panel, client_names, panels, panels_of_trials
+
+
+def run(results: Sequence[BenchmarkResult]) -> RunResults:
+    (found,) = newest(runs(results))
+    return found
+
+
+def names(panel: Panel) -> list[tuple[str, int, int]]:
+    return [(line.name, line.tone, line.dash) for line in panel.lines]
+
+
+def test_a_line_a_class_where_nothing_else_is_compared() -> None:
+    (panel,) = panels(run(published()))
+    assert (panel.axis, panel.told, panel.held) == ("fileSize", ("class",), "")
+    assert names(panel) == [("cloud", 0, 0), ("jetson", 1, 0)]
+
+
+def test_access_networks_are_lines_of_one_plot() -> None:
+    (panel,) = panels(run(papers.access_networks()))
+    assert (panel.axis, panel.levels) == ("payloadSize", ("1Ki", "10Ki", "100Ki"))
+    assert panel.told == ("broker", "access network")
+    assert names(panel) == [
+        ("kafka, lte", 0, 0),
+        ("kafka, 5g-sa", 0, 1),
+        ("mosquitto, lte", 1, 0),
+        ("mosquitto, 5g-sa", 1, 1),
+    ]
+    assert all(len(line.cell(size).results) == 1 for line in panel.lines for size in panel.levels)
+
+
+def test_clients_are_called_by_access_networks_that_tell_them_apart() -> None:
+    def called(*networks: str) -> list[str]:
+        clients = [{"nodeClass": f"class-{n}", "node": "n", "accessNetwork": name} for n, name in enumerate(networks)]
+        cases = enumerate(clients, start=1)
+        return [*client_names(run([papers.brokered(n, 1e6, one, payloadSize="1Ki") for n, one in cases])).values()]
+
+    assert called("lte", "5g-sa") == ["lte", "5g-sa"]
+    assert called("lte", "") == ["class-0", "class-1"]
+    assert called("lte", "lte") == ["class-0", "class-1"]
+
+
+def test_ratios_are_numbers_on_the_axis_and_algorithms_lines() -> None:
+    small, large = panels(run(papers.ratios()))
+    assert small.levels == tuple(f"Ratio{left}0" for left in range(1, 10))
+    assert [name for name, _, _ in names(small)] == ["compression None", "compression Gzip", "compression Zstd"]
+    assert (small.held, large.held) == ("10 kB", "100 kB")
+
+
+def test_numbers_and_words_of_one_factor_are_pictures_of_their_own() -> None:
+    found = panels(run(papers.contents()))
+    assert [len(panel.levels) for panel in found] == [9, 9, 3, 3]
+    assert found[2].levels == ("Random", "Zeros", "SensorJSON")
+    assert [len(panel.lines) for panel in found] == [3] * 4
+    assert [len(table.rows) for table in compared(run(papers.contents())).tables] == [9, 9, 2, 2, 2]
+
+
+def test_delivery_is_the_axis_where_sizes_are_few() -> None:
+    found = panels(run(papers.deliveries()))
+    assert {panel.axis for panel in found} == {"delivery"}
+    assert [panel.held for panel in found] == ["2 B, pairs 1", "2 B, pairs 4", "2 kB, pairs 1", "2 kB, pairs 4"]
+    assert names(found[0]) == [("TLS None", 0, 0), ("TLSv1.2", 1, 0)]
+
+
+def test_over_the_trials_the_axis_becomes_a_picture_each() -> None:
+    found = panels_of_trials(run(papers.access_networks()))
+    assert [panel.held for panel in found] == ["1 KiB", "10 KiB", "100 KiB"]
+    assert [len(line.cell("").results) for line in found[0].lines] == [1, 1, 1, 1]
+
+
+def test_what_would_be_too_many_lines_is_a_picture_each() -> None:
+    states = ("Natural", "Warm", "Cold", "A", "B")
+    results = [
+        measured(server, size, [(1.0, 0)], levels={**LEVELS, "cacheState": state})
+        for server in ("cloud", "jetson")
+        for state in states
+        for size in ("1M", "2M", "3M")
+    ]
+    assert [panel.held for panel in panels(run(results))] == [f"cache state {state}" for state in states]
+    assert len(panels(run([each for each in results if each.spec.levels["cacheState"] not in "AB"]))) == 1
+
+
+def test_no_case_is_lost_and_none_is_mixed_with_another() -> None:
+    for results in (papers.access_networks(), papers.contents(), papers.deliveries(), papers.devices(), published()):
+        for found in (panels(run(results)), panels_of_trials(run(results))):
+            cells = [cell for panel in found for line in panel.lines for cell in line.cells.values()]
+            cases = [result.spec.case for cell in cells for result in cell.results]
+            assert sorted(cases) == sorted(result.spec.case for result in results)
+    assert (
+        max(len(c.results) for p in panels(run(papers.ratios())) for line in p.lines for c in line.cells.values()) == 1
+    )
+
+
+def test_clients_at_once_are_no_class() -> None:
+    spec = papers.devices()[0].spec
+    client = spec.client.model_copy(update={"node_class": "pc"})
+    other = papers.devices()[0].model_copy(update={"spec": spec.model_copy(update={"client": client})})
+    found = panels(run([*papers.devices()[1:], other]))
+    assert [[line.name for line in panel.lines] for panel in found] == [["pc", "device"], ["cloud"]]
+
+
+def test_a_factor_of_some_brokers_alone_is_part_of_their_name() -> None:
+    results = [
+        papers.brokered(1, 1e6, broker="mosquitto", payloadSize="1Ki"),
+        papers.brokered(2, 1e6, broker="kafka", payloadSize="1Ki", codec="None"),
+        papers.brokered(3, 1e6, broker="kafka", payloadSize="1Ki", codec="Zstd"),
+    ]
+    (panel,) = panels(run(results))
+    assert [line.name for line in panel.lines] == ["mosquitto", "kafka with codec None", "kafka with codec Zstd"]

@@ -1,0 +1,56 @@
+"""What each pair had: a stack for each number of pairs, as high as their sum."""
+
+import pytest
+
+from tests.unit.report import papers
+from tests.unit.report.test_page import page
+from tests.unit.report.test_pictures import pictures
+from tierbench.api.contract import PairShares
+from tierbench.api.result import BenchmarkResult
+from tierbench.report.figures import Figure
+
+
+def shared(case: int, broker: str, pairs: int) -> BenchmarkResult:
+    """Pair 1 receives 100 messages a second, pair 2 has 110, and so on."""
+    result = papers.brokered(case, 1e6, broker=broker, payloadSize="1Ki", pairs=str(pairs))
+    shares = PairShares(received=tuple(1000 + 100 * pair for pair in range(pairs)), nanoseconds=(10**10,) * pairs)
+    return result.model_copy(update={"status": result.status.model_copy(update={"pair_shares": shares})})
+
+
+def figures(*pairs: int, brokers: tuple[str, ...] = ("kafka", "mosquitto")) -> tuple[Figure, ...]:
+    places = [(broker, number) for broker in brokers for number in pairs]
+    return pictures([shared(case, *place) for case, place in enumerate(places, start=1)]).shares
+
+
+def test_a_stack_each_number_of_pairs_and_a_picture_each_broker() -> None:
+    found = figures(1, 2, 4, 8)
+    assert [figure.chart.title for figure in found] == [
+        "Messages a second of each pair by pairs: kafka",
+        "Messages a second of each pair by pairs: mosquitto",
+    ]
+    chart = found[0].chart
+    assert chart.levels == ("1", "2", "4", "8")
+    assert [len(series.points) for series in chart.series] == [4, 3, 2, 2, 1, 1, 1, 1]
+    assert sum(series.points[-1].value for series in chart.series) == pytest.approx(sum(range(100, 180, 10)))
+    assert found[0].rows[1][:3] == ("2", "100 msg/s (48 %)", "110 msg/s (52 %)")
+    assert found[0].svg.count('class="bar"') == 1 + 2 + 4 + 8
+    assert len({chart.style(index) for index in range(8)}) == 8
+
+
+def test_many_pairs_stand_in_quarters() -> None:
+    (figure,) = figures(4, 16, 256, brokers=("mosquitto",))
+    names = [series.name for series in figure.chart.series]
+    assert names == ["slowest quarter", "second quarter", "third quarter", "fastest quarter"]
+    assert [series.points[0].value for series in figure.chart.series] == [100, 110, 120, 130]
+    assert [series.points[1].value for series in figure.chart.series] == [460, 620, 780, 940]
+    assert "quarters" in figure.note
+
+
+def test_one_pair_has_no_shares() -> None:
+    assert figures(1) == ()
+
+
+def test_the_page_shows_them() -> None:
+    html = page([shared(case, "mosquitto", pairs) for case, pairs in enumerate((1, 2, 4), start=1)])
+    assert "What each pair had (1)" in html
+    assert "Messages a second of each pair by pairs: " in html

@@ -1,0 +1,111 @@
+"""The papers' figures, in kind, from results like theirs."""
+
+import pytest
+
+from tests.unit.report import papers
+from tests.unit.report.published import measured, published
+from tests.unit.report.test_layout import run
+from tests.unit.report.test_page import outline, page
+from tests.unit.results.test_shares import NODES
+from tierbench.advice.matrix import Cell
+from tierbench.api.result import BenchmarkResult
+from tierbench.report.devices import device_figures
+from tierbench.report.figures import Figure
+from tierbench.report.message_time import message_time
+from tierbench.report.pictures import Pictures
+from tierbench.results.quantities import main_quantity
+
+
+def pictures(results: list[BenchmarkResult]) -> Pictures:
+    found = run(results)
+    return Pictures(found, "p", main_quantity(found.benchmark.kind, ()))
+
+
+def titled(figures: tuple[Figure, ...], start: str) -> list[Figure]:
+    return [figure for figure in figures if figure.chart.title.startswith(start)]
+
+
+def test_the_rate_over_the_ratio_stands_in_proportion() -> None:
+    found = titled(pictures(papers.ratios()).main, "Messages a second by compression ratio and compression")
+    assert [figure.chart.title.split(": ")[1] for figure in found] == ["10 kB", "100 kB"]
+    assert found[0].chart.levels[0] == "10 %"
+    assert found[0].chart.axis == "Compression ratio (share left)"
+    assert found[0].chart.numbers == tuple(range(10, 100, 10))
+    assert found[0].chart.proportional
+    assert found[0].svg.count('class="line"') == 3
+
+
+def test_words_are_bars_and_never_joined_nor_logarithmic() -> None:
+    for figure in pictures(papers.deliveries()).main:
+        assert 'class="line"' not in figure.svg
+        assert figure.svg.count('class="bar"') == 6
+        assert figure.svg.count('class="interval"') == 6
+        assert not figure.chart.logarithmic
+        assert "logarithmic" not in figure.note
+
+
+def test_each_trial_stands_over_its_number() -> None:
+    found = pictures(papers.access_networks()).trials
+    assert [figure.chart.title for figure in found] == [
+        f"Messages a second over the trials: {size}" for size in ("1 KiB", "10 KiB", "100 KiB")
+    ]
+    assert found[0].chart.levels == tuple(map(str, range(1, 11)))
+    assert [len(series.points) for series in found[0].chart.series] == [10] * 4
+    assert [series.dash for series in found[0].chart.series] == [0, 1, 0, 1]
+
+
+def test_two_trials_are_no_course() -> None:
+    assert pictures([measured("cloud", "1M", [(1.0, 0)] * 2)]).trials == ()
+    assert len(pictures([measured("cloud", "1M", [(1.0, 0)] * 3)]).trials) == 1
+
+
+def test_a_message_takes_its_round_trip_and_decoding() -> None:
+    parts = {"compress": 2_000_000, "encrypt": 1_000_000, "decrypt": 500_000, "decompress": 250_000}
+    result = papers.brokered(1, 10e6, papers.USER, parts, payloadSize="1Ki", compression="Gzip", encryption="AES")
+    times = message_time(Cell((result,)))
+    assert times == pytest.approx(parts | {"transfer": 10e6 * 1.001 - 3e6}, rel=0.02)
+    assert message_time(Cell((published()[0],))) == {}
+
+
+def test_time_is_stacked_for_what_is_encoded_alone() -> None:
+    found = pictures(papers.ratios()).times
+    assert [figure.chart.title for figure in found[:4]] == [
+        "Time of a message by compression ratio and part: compression Gzip, 10 kB",
+        "Time of its encoding and decoding by compression ratio and part: compression Gzip, 10 kB",
+        "Time of a message by compression ratio and part: compression Zstd, 10 kB",
+        "Time of its encoding and decoding by compression ratio and part: compression Zstd, 10 kB",
+    ]
+    assert [series.name for series in found[0].chart.series] == ["compress", "transfer", "decompress"]
+    assert "Mean a message" in found[0].note
+    assert pictures(papers.deliveries()).times == ()
+
+
+def test_each_device_stands_alone_beside_all_at_once() -> None:
+    (figure,) = device_figures("p", run(papers.devices()))
+    assert figure.chart.title == "Throughput of each client, alone and all at once"
+    assert figure.chart.levels == papers.DEVICES
+    alone, at_once = figure.chart.series
+    assert [point.value / 1e6 for point in alone.points] == pytest.approx([400, 420, 110, 105, 600], rel=0.02)
+    assert [point.value / 1e6 for point in at_once.points] == pytest.approx([180, 200, 30, 25, 90], rel=0.02)
+    (without,) = device_figures("p", run(papers.devices()[-1:]))
+    assert without.chart.title == "Throughput of each client at once"
+    assert [series.name for series in without.chart.series] == ["all at once"]
+    assert device_figures("p", run(papers.access_networks())) == ()
+
+
+def test_clients_of_different_classes_go_by_their_class() -> None:
+    result = papers.devices()[-1]
+    clients = (*NODES, *result.spec.clients[3:])
+    changed = result.model_copy(update={"spec": result.spec.model_copy(update={"clients": clients})})
+    (figure,) = device_figures("p", run([changed]))
+    assert figure.chart.levels == ("pi", "jetson", "phone", "tablet-2", "pc")
+
+
+def test_a_client_s_rate_is_in_no_other_plot() -> None:
+    assert not titled(pictures(papers.devices()).main, "Client")
+
+
+def test_the_page_shows_the_pictures_before_the_tables() -> None:
+    text = "".join(outline(page(papers.ratios())).text)
+    assert text.index("In pictures") < text.index("Where the time of a message goes (8)") < text.index("mean ± s.d.")
+    assert "Trial by trial (18)" in text

@@ -1,0 +1,202 @@
+"""The one long table: what `export` writes is read again, and what papers print can be written so."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.unit.report.published import measured, published
+from tests.unit.results.broker import line, spec
+from tests.unit.results.broker import measured as exchanged
+from tests.unit.results.preflights import carrying, node_network
+from tierbench.advice.advise import advise
+from tierbench.advice.derived import derived
+from tierbench.advice.estimate import estimate
+from tierbench.advice.matrix import Cell
+from tierbench.api.placement_advice import PlacementAdviceSpec
+from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.api.timestamps import parse_time
+from tierbench.results.columns import is_passed_over
+from tierbench.results.long_table import read_csv
+from tierbench.results.rates import RETRIES
+from tierbench.results.table import to_csv
+
+HEADER = (
+    "kind,benchmark,serverClass,clientClass,fileSize,trial,durationSeconds,retries,trials,"
+    "durationSecondsStandardDeviation"
+)
+NOW = parse_time("2026-05-05T00:00:00Z")
+TABLES = sorted((Path(__file__).parents[3] / "examples").glob("*/published*.csv"))
+
+
+def read(*lines: str, header: str = HEADER) -> list[BenchmarkResult]:
+    return read_csv("\n".join((header, *lines)), "table", "table.csv")
+
+
+def mean(*cells: str) -> str:
+    return ",".join(("FileTransferBenchmark", "f", "cloud", "user", *cells))
+
+
+def broker() -> BenchmarkResult:
+    lines = [line(number).model_copy(update={"transfer": None}) for number in (1, 2)]
+    status = exchanged(*lines)
+    body = {"spec": spec(2).to_json(), "status": status.to_json()}
+    return BenchmarkResult.model_validate({"metadata": {"name": "bb-demo-r1-c001", "namespace": "default"}, **body})
+
+
+def as_rows(text: str) -> list[dict[str, str]]:
+    return [{name: value for name, value in row.items() if value} for row in csv.DictReader(io.StringIO(text))]
+
+
+def test_what_is_written_is_read_again() -> None:
+    results = [*published(), broker()]
+    text = to_csv(results)
+    again = read_csv(text, "table", "table.csv")
+    assert as_rows(to_csv(again)) == [
+        {name: value for name, value in row.items() if not is_passed_over(name)} for row in as_rows(text)
+    ]
+    for one, other in zip(sorted(results, key=str_of), sorted(again, key=str_of), strict=True):
+        assert one.metadata.name == other.metadata.name or one.spec.benchmark.kind == "FileTransferBenchmark"
+        assert {**one.status.statistics} == {**other.status.statistics}
+        assert one.status.counts.retries == other.status.counts.retries
+
+
+def str_of(result: BenchmarkResult) -> tuple[str, int]:
+    return result.spec.benchmark.kind, result.spec.case
+
+
+def test_what_was_seen_of_computers_and_the_network_before_makes_no_factor() -> None:
+    text = to_csv([carrying(broker(), node_network())])
+    assert "preflightDownloadBitsPerSecond" in text
+    (again,) = read_csv(text, "table", "table.csv")
+    assert not [name for name in again.spec.levels if name.startswith(("preflight", "client", "server"))]
+
+
+def test_a_mean_is_written_and_read_again() -> None:
+    text = to_csv(read(mean("1Gi", "", "11.06", "0.5", "10", "0.04")))
+    assert to_csv(read_csv(text, "table", "table.csv")) == text
+    (row,) = as_rows(text)
+    assert (row["durationNanoseconds"], row["durationNanosecondsStandardDeviation"]) == ("11060000000", "40000000")
+    assert (row["trials"], row["retries"]) == ("10", "0.5")
+
+
+def test_longer_units_and_sizes_are_as_papers_print_them() -> None:
+    header = "kind,protocol,pingMilliseconds,pingLostPercent,throughputMegabitsPerSecond"
+    (found,) = read("NetworkBenchmark,TCP,46.4,2,10.8", header=header)
+    assert {name: found.status.statistics[name].mean for name in found.status.statistics} == {
+        "pingNanoseconds": 46_400_000, "pingLostPartsPerMillion": 20_000, "throughputBitsPerSecond": 10_800_000,
+    }  # fmt: skip
+    assert found.spec.levels == {"protocol": "TCP"}
+    assert (found.spec.server.node_class, found.spec.benchmark.name) == ("unknown", "table")
+
+
+def test_the_rate_of_a_transferred_file_goes_without_saying() -> None:
+    (found,) = read(mean("1Mi", "1", "0.5", "0", "", ""))
+    assert found.status.statistics["throughputBytesPerSecond"].mean == 2 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("cells", "count", "interval", "words"),
+    [
+        (("1Gi", "", "11", "", "10", "0.04"), 10, True, "of its single trials nothing is known"),
+        (("1Gi", "", "11", "", "10", ""), 0, False, "it is in no verdict"),
+        (("1Gi", "", "11", "", "", "0.04"), 0, False, "it is in no verdict"),
+        (("1Gi", "", "11", "", "1", "0.04"), 0, False, "it is in no verdict"),
+    ],
+)
+def test_a_mean_needs_its_number_and_deviation_for_an_interval(
+    cells: Sequence[str], count: int, interval: bool, words: str
+) -> None:
+    (found,) = read(mean(*cells))
+    known = estimate(Cell((found,)), "durationNanoseconds")
+    assert known is not None
+    assert (known.count, known.interval is not None, known.mean) == (count, interval, 11_000_000_000)
+    assert words in found.status.facts[0].message
+    assert RETRIES not in found.status.statistics
+
+
+def decided(*more: BenchmarkResult) -> tuple[str, set[str]]:
+    cloud = [
+        measured("cloud", size, [(1.0, 0), (1.1, 0), (1.05, 0)], case, levels={}) for case, size in enumerate(SIZES, 1)
+    ]
+    asked = PlacementAdviceSpec(client_class="user")
+    status = advise(asked, [*cloud, *more], NOW)
+    return status.best, {item.name for item in status.ranking if item.value is not None}
+
+
+SIZES = ("1Mi", "2Mi", "3Mi", "4Mi", "5Mi")
+
+
+def rival(deviation: str) -> list[BenchmarkResult]:
+    rows = [f"FileTransferBenchmark,g,jetson,user,{size},,,,10,,{2 * 2**30},{deviation}" for size in SIZES]
+    return read(*rows, header=f"{HEADER},throughputBytesPerSecond,throughputBytesPerSecondStandardDeviation")
+
+
+def test_a_mean_alone_never_decides_and_one_with_its_spread_does() -> None:
+    assert decided(*rival("")) == decided()
+    status = advise(PlacementAdviceSpec(client_class="user"), rival(""), NOW)
+    assert "jetson: Published means without their number of trials and deviation decide nothing" in status.answer
+    assert decided(*rival("1000000"))[0] == "jetson"
+
+
+@pytest.mark.parametrize("quantity", ["durationP99Nanoseconds", RETRIES])
+def test_a_mean_says_nothing_of_percentiles_and_retries(quantity: str) -> None:
+    (found,) = read(mean("1Gi", "", "11", "", "10", "0.04"))
+    assert derived(found, quantity) is None
+    (trial,) = read(mean("1Gi", "1", "11", "0", "", ""))
+    assert derived(trial, quantity) is not None
+
+
+def test_a_trial_that_failed_is_counted_and_in_no_mean() -> None:
+    header = "kind,fileSize,trial,outcome,failure,durationSeconds"
+    rows = ("FileTransferBenchmark,1Mi,1,Completed,,2", "FileTransferBenchmark,1Mi,2,Failed,TimedOut,")
+    (found,) = read(*rows, header=header)
+    assert (found.status.counts.completed, found.status.counts.failed) == (1, 1)
+    (failed,) = read(rows[1], header=header)
+    assert (failed.status.phase, failed.status.reason) == (ResultPhase.FAILED, "TimedOut")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("kind,file_size\n", "line 1, column 2: 'file_size' is no column: write names as `export` does"),
+        ("kind,tls,tls\n", "line 1, column 3: there are two columns tls"),
+        ("benchmark,fileSize\n", "line 1, no column kind: it says of each row"),
+        ("kind,trial\nPod,1\n", "line 2, column kind: 'Pod' is not FileTransferBenchmark or BrokerBenchmark or"),
+        ("kind,trial\n,1\n", "line 2, column kind: '' is not FileTransferBenchmark"),
+        (f"{HEADER}\n{mean('1QB', '1', '3', '0')}\n", "line 2, column fileSize: '1QB' is not a size: write a whole"),
+        (f"{HEADER}\n{mean('1Mi', '0', '3', '0')}\n", "line 2, column trial: '0' is not a number from 1 to 1000"),
+        (f"{HEADER}\n{mean('1Mi', '1', '-1', '0')}\n", "line 2, column durationSeconds: '-1' is not a number from 0"),
+        (f"{HEADER}\n{mean('1Mi', '1', 'nan', '0')}\n", "line 2, column durationSeconds: 'nan' is not a number"),
+        (f"{HEADER}\n{mean('1Mi', '1', '', '')}\n", "line 2: no quantity; a FileTransferBenchmark has durationNanosec"),
+        (f"{HEADER}\n{mean('1Mi', '1', '3', '0', '', '', '', '7')}\n", "line 2: 12 fields, and 10 columns"),
+        (f"{HEADER}\n{mean('1Mi', '1', '3', '0', '10')}\n", "line 2, column trials: a row is a trial, with its number"),
+        (f"{HEADER}\n{mean('1Mi', '1', '3')}\n{mean('1Mi', '1', '4')}\n", "line 3: the same as line 2: leave out one"),
+        (f"{HEADER}\n{mean('1Mi', '1', '3')}\n{mean('1Mi', '', '4')}\n", "line 3: the same case as line 2, and one is"),
+        (
+            "kind,retries,trial\nNetworkBenchmark,3,1\n",
+            "line 2, column retries: a NetworkBenchmark has no such quantity",
+        ),
+        (
+            "kind,trial,pongNanoseconds\nNetworkBenchmark,1,1\n",
+            "line 2, column pongNanoseconds: a NetworkBenchmark has",
+        ),
+        ("kind,trial,warmup\nNetworkBenchmark,1,yes\n", "line 2, column warmup: 'yes' is not true or false"),
+        ("kind,trial,outcome,failure\nNetworkBenchmark,1,Failed,out of time\n", "column failure: 'out of time' is not"),
+        ("kind,warmup,pingMilliseconds\nNetworkBenchmark,true,1\n", "line 2, column warmup: a row is a trial"),
+    ],
+)
+def test_a_bad_table_names_the_line_the_column_and_what_is_allowed(text: str, hint: str) -> None:
+    with pytest.raises(ValueError) as problem:
+        read_csv(text, "table", "table.csv")
+    assert hint in str(problem.value)
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_published_table_of_an_example_is_read(path: Path) -> None:
+    results = read_csv(path.read_text(), path.stem, path.name)
+    assert results
+    assert all(result.status.phase is ResultPhase.MEASURED for result in results)
+    assert all(result.spec.benchmark.name.startswith("published-") for result in results)
