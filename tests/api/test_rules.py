@@ -129,6 +129,7 @@ STRIMZI = "spec.brokers[].kafka.strimzi"
 BROKER_CLAIM, BROKER_COMPUTE = f"{STRIMZI}.persistentVolumeClaim", f"{STRIMZI}.resources"
 OUTSIDE = {"address": "iperf.example.com:5201"}
 NO_IMAGE = "is not the name of an image: write letters and digits with dots or hyphens between them"
+OLD_MOSQUITTO = [{"name": "mosquitto", "mosquitto": {"images": ["1"]}}]
 WRONG_IMAGES = ("4", "64Mi", "a b", "-a", "a.", "registry.example/nginx:1", "")
 STRIMZIS_IMAGES = (
     "kafka.images is for provider: Standalone alone, since Strimzi has images of its own: name the version"
@@ -264,6 +265,7 @@ ROWS = (
     Row(BROKERS, "spec.brokers", kafka(heap="17Ti"), HEAP, "is more than 16Ti"),
     Row(BROKERS, "spec.brokers", kafka(heap="64Mi"), "spec.brokers", "kafka.heap must be from 96Mi to 64Gi"),
     Row(BROKERS, "spec.brokers", kafka(images=["4"]), "spec.brokers[].kafka.images[]", NO_IMAGE),
+    Row(BROKERS, "spec.brokers", OLD_MOSQUITTO, "spec.brokers[].mosquitto.images[]", NO_IMAGE),
     Row(BROKERS, "spec.brokers", kafka(provider="Strimzi", images=["3.9.0"]), "spec.brokers", STRIMZIS_IMAGES),
     *strimzi_rows(),
     Row(BROKERS, BATCH_SIZES, ["1.5Ki"], f"{BATCH_SIZES}[]", NO_SIZE),

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.report.published import LEVELS, measured, published
 from tests.unit.report.test_page import of_kind
-from tierbench.advice.advise import advise
+from tierbench.advice.advise import advise, essence
 from tierbench.advice.constraints import limits
 from tierbench.api.limits import Limits
 from tierbench.api.node_class import NodeClass
@@ -22,7 +22,11 @@ Times = Mapping[tuple[str, str], Sequence[float]]
 
 
 def ask(results: Sequence[BenchmarkResult], classes: Sequence[NodeClass] = (), **spec: Any) -> PlacementAdviceStatus:
-    return advise(PlacementAdviceSpec.model_validate({"clientClass": "user", **spec}), results, NOW, classes)
+    """The answer from the results, which is the same from what the operator keeps of them."""
+    asked = PlacementAdviceSpec.model_validate({"clientClass": "user", **spec})
+    status = advise(asked, results, NOW, classes)
+    assert advise(asked, [essence(asked, result) for result in results], NOW, classes) == status
+    return status
 
 
 def sizes(*levels: str, **weights: int) -> dict[str, Any]:
@@ -432,6 +436,18 @@ def test_the_published_conclusions_hold_for_classes_of_two_nodes() -> None:
 
 
 LOST = {"trials": 2, "reason": "ClientLost", "message": "Its node is gone."}
+
+
+def test_a_trial_that_was_cut_off_leaves_a_limit_open() -> None:
+    cloud, jetson = ONE_NODE
+    late = {"reason": "TimedOut", "message": "After 600 s."}
+    first, *others = cloud.to_json()["status"]["trials"]
+    counts = cloud.to_json()["status"]["counts"] | {"failed": 1}
+    cut = edited(cloud, trials=[first | {"outcome": "Failed", "failure": late}, *others], counts=counts)
+    status = ask([cut, jetson], workload=sizes("1Mi"), constraints={"maximumMeanMilliseconds": 5000})
+    assert verdicts(status)["cloud"] == ("NoData", "NotMeasured")
+
+
 CUT_OFF = {"trials": 2, "reason": "TimedOut", "message": "After 600 s."}
 
 

@@ -121,9 +121,13 @@ def essence(spec: PlacementAdviceSpec, result: BenchmarkResult) -> BenchmarkResu
         "client": _shared(asked.client),
         "service": None,
     }
+    every = spec.constraints.maximum_p99_milliseconds is not None
     numbers = {
-        "trials": (),
-        "distributions": _NO_DISTRIBUTIONS,
+        "trials": tuple(
+            trial.model_copy(update={"server": None}) for trial in status.trials if every or trial.failure is not None
+        ),
+        "distributions": status.distributions if every else _NO_DISTRIBUTIONS,
+        "pair_shares": None,
         "display": _NO_DISPLAY,
         "statistics": kept,
         "engine": None if status.engine is None else _shared(status.engine),
