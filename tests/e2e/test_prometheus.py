@@ -98,7 +98,8 @@ def test_queries_over_a_real_run(kubectl: Kubectl, prometheus: str) -> None:
         encryption=["None", "AES128GCM"],
         preflight=SHORT_PREFLIGHT,
     )
-    kubectl.apply(files, broker(servers=both, tls=TLS), kafka, networks)
+    slow = {"messagesPerSecond": 40}  # long enough for the ticks of the nodes' processors
+    kubectl.apply(files, broker(servers=both, tls=TLS, pacing=slow), kafka, networks)
     Running(kubectl).wait_for_phase("Complete")
     Running(kubectl, "brokers", "brokerbenchmark").wait_for_phase("Complete")
     Running(kubectl, "kafka", "brokerbenchmark").wait_for_phase("Complete")
