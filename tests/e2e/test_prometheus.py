@@ -20,7 +20,7 @@ from tests.e2e.operator_release import Release
 from tests.ports import free_ports
 
 TLS = ["None", "TLSv1.3"]
-NOT_HERE = {"client_access_network", "congestion_control"}
+NOT_HERE = {"image", "client_access_network", "congestion_control"}
 """Labels that no result of these tests has."""
 
 
