@@ -25,6 +25,11 @@ IN_ITS_OWN_TEST = {
     (BrokerBenchmark, "spec", "the matrix has more than 1000 cases"),
     (BrokerBenchmark, "spec", "servers cannot be changed once created"),
     (BrokerBenchmark, "spec", "an external broker has one address"),
+    (BrokerBenchmark, "spec", "clients.engine: Native compresses with Zstd at four speeds"),
+    (BrokerBenchmark, "spec", "pacing.closedLoop waits for messages to come back"),
+    (BrokerBenchmark, "spec", "pacing.acknowledged waits for acknowledgements"),
+    (BrokerBenchmark, "spec.clients.subscribers", "give exactly one of nodeClass and none"),
+    (NetworkBenchmark, "spec", "trim.by: Client is of clients that measure at once"),
     (BrokerBenchmark, "spec", "clients.engine: Paho speaks MQTT alone"),
     (BrokerBenchmark, "spec", "access: HostNetwork is not to be had of Strimzi"),
     (BrokerBenchmark, "spec", "Strimzi's certificates do not name nodes"),
@@ -118,7 +123,7 @@ OWN_SIZES = "messages have sizes and contents of their own"
 ONE_BROKER = "give each broker exactly one of mosquitto, kafka and external"
 NO_CONTENT = "must be Random, Zeros, SensorJSON or Ratio10"
 NO_COMPRESSION = "must be None, Gzip or Zstd, with a level if wanted"
-ONE_PACE = "give exactly one of closedLoop, asFastAsPossible, intervalMilliseconds and messagesPerSecond"
+ONE_PACE = "give exactly one of closedLoop, acknowledged, asFastAsPossible, intervalMilliseconds and messagesPerSecond"
 ONE_LOAD = "give exactly one of messagesPerPublisher and durationSeconds"
 WORKLOAD, OBJECTIVE = "spec.workload", "spec.objective"
 FILES_ASKED, RATE_ASKED = "spec.workload.fileSizes", "spec.constraints.minimumBytesPerSecond"
