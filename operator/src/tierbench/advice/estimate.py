@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf, sqrt
 from statistics import fmean, stdev
+from typing import Final
 
 from tierbench.advice.matrix import Cell, Matrix
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.quantities import main_quantity, rate_quantity
 from tierbench.results.statistics import interval, standard_error
 from tierbench.results.units import title
+
+_EVENNESS: Final = frozenset({"fairnessPartsPerMillion", "pairFairnessPartsPerMillion"})
 
 
 @dataclass(frozen=True)
@@ -128,9 +131,14 @@ def quantities(results: Matrix) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: (first.index(name) if name in first else len(first), title(name))))
 
 
+def is_rate(quantity: str) -> bool:
+    """Whether it is so much a second."""
+    return quantity.endswith("PerSecond")
+
+
 def smaller_is_better(quantity: str) -> bool:
-    """Whether a small value is the good one: of all quantities but rates."""
-    return not quantity.endswith("PerSecond")
+    """Whether a small value is the good one: of all quantities but rates and how even shares are."""
+    return not is_rate(quantity) and quantity not in _EVENNESS
 
 
 def margin(best: float, next_best: float) -> float | None:

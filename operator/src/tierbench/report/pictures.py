@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from tierbench.advice.estimate import quantities, smaller_is_better
+from tierbench.advice.estimate import is_rate, quantities, smaller_is_better
 from tierbench.advice.matrix import RunResults
 from tierbench.report import distributions, layout
 from tierbench.report.devices import device_figures, is_of_client
@@ -46,7 +46,7 @@ class Pictures:
     @cached_property
     def main(self) -> tuple[Figure, ...]:
         """The main quantity throughout, the rates, and what each of several clients had at once."""
-        rates = [name for name in quantities(self.run) if not smaller_is_better(name) and name != self.quantity]
+        rates = [name for name in quantities(self.run) if is_rate(name) and name != self.quantity]
         whole = [name for name in rates if not is_of_client(name) and not is_overall(name)]
         devices = device_figures(f"{self.name}-devices", self.run)
         return (*devices, *self._measured(self.quantity, len(self._panels)), *self._each(whole))
@@ -76,7 +76,7 @@ class Pictures:
     @cached_property
     def others(self) -> tuple[Figure, ...]:
         """Every other quantity that the results hold, as far as it is not 0 throughout."""
-        names = [name for name in quantities(self.run) if smaller_is_better(name)]
+        names = [name for name in quantities(self.run) if not is_rate(name) or is_overall(name)]
         rest = [name for name in names if name not in {self.quantity, RETRIES, *EVIDENCE}]
         spreads = self._drawn("other", lambda name, panel: distribution_figures(name, panel, distributions.OTHERS))
         return (*(figure for figure in self._each(rest) if not figure.chart.zero), *spreads)
