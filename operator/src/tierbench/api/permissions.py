@@ -18,6 +18,7 @@ class Scope(StrEnum):
     CLUSTER = "Cluster"
     NAMESPACED = "Namespaced"
     LEASES = "Leases"
+    METRICS = "Metrics"
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,13 @@ PERMISSIONS: Final = (
         Scope.NAMESPACED,
         "Gives servers a volume of a storage class.",
     ),
+    Permission(
+        "networking.k8s.io",
+        ("networkpolicies",),
+        ("create", "delete"),
+        Scope.NAMESPACED,
+        "Keeps strangers from a benchmark's pods.",
+    ),
     Permission(_CORE, ("events",), ("create",), Scope.NAMESPACED, "Tells what happened, and why."),
     Permission(
         "kafka.strimzi.io",
@@ -104,4 +112,6 @@ PERMISSIONS: Final = (
         Scope.LEASES,
         "Keeps nodes for one benchmark at a time, across all releases.",
     ),
+    Permission("authentication.k8s.io", ("tokenreviews",), ("create",), Scope.METRICS, "Learns who scrapes."),
+    Permission("authorization.k8s.io", ("subjectaccessreviews",), ("create",), Scope.METRICS, "Asks whether they may."),
 )

@@ -175,6 +175,7 @@ class Loop:
             last_orphan=seen.children.last_orphan,
             refusal=self._refusal,
             refused_results=dict(self._refused_results),
+            isolated=context.settings.isolated,
         )
 
     async def _read(self) -> tuple[Benchmark, Workload]:

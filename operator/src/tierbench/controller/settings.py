@@ -28,6 +28,10 @@ class Settings:
     """Images of clients and servers."""
     http_port: int
     """Port of /metrics, /healthz and /readyz."""
+    metrics_authorization: bool
+    """Whether /metrics is for those alone whom the API server lets read it."""
+    isolated: bool
+    """Whether strangers are kept from the pods of benchmarks, by NetworkPolicies."""
     log_level: str
     """DEBUG, INFO, WARNING or ERROR."""
 
@@ -61,6 +65,8 @@ class Settings:
                 alternatives=_alternatives(environment.get("TIERBENCH_IMAGE_ALTERNATIVES", "{}")),
             ),
             http_port=int(port),
+            metrics_authorization=environment.get("TIERBENCH_METRICS_AUTHORIZATION") == "true",
+            isolated=environment.get("TIERBENCH_NETWORK_POLICIES") == "true",
             log_level=environment.get("TIERBENCH_LOG_LEVEL", "info").upper(),
         )
 

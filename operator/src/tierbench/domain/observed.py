@@ -59,7 +59,7 @@ class Observed(Surroundings):
 
     `foreign` objects bear its labels and are not its own; `last_orphan` is the newest run that a benchmark of the same
     name has left results of. `refusal` is what the API server does not let be created, `refused_results` what it does
-    not let be written, by the result's name.
+    not let be written, by the result's name. `isolated` says whether strangers are kept from its pods.
     """
 
     benchmark: Benchmark
@@ -72,6 +72,7 @@ class Observed(Surroundings):
     last_orphan: int = 0
     refusal: Refusal | None = None
     refused_results: Mapping[str, str] = field(default_factory=dict)
+    isolated: bool = False
 
 
 def out_of_reach(surroundings: Surroundings, pod: PodView) -> bool:
