@@ -86,14 +86,14 @@ def test_releases_that_would_run_the_same_benchmarks_are_refused(cluster_helm: H
 
 
 def test_service_account_may_do_what_the_table_says_and_no_more(cluster_helm: Helm, bare_server: ApiServer) -> None:
-    cluster_helm.install("one", "team-a", FIRST)
+    cluster_helm.install("one", "team-a", {**FIRST, "metrics": {"authorization": True}})
     account, places = "team-a/one-tierbench", {Scope.NAMESPACED: "team-a", Scope.LEASES: "tierbench-leases"}
     for permission in PERMISSIONS:
         for resource in permission.resources:
             for verb in permission.verbs:
                 call = (permission.group, resource, verb)
                 assert may(bare_server, account, *call, places.get(permission.scope, "")), call
-                if permission.scope is not Scope.CLUSTER:
+                if permission.scope not in (Scope.CLUSTER, Scope.METRICS):
                     assert not may(bare_server, account, *call, "team-b"), call
     for call in [("", "secrets", "get"), ("", "secrets", "list"), ("", "pods/exec", "create"), ("", "nodes", "patch")]:
         assert not may(bare_server, account, *call, "team-a"), call

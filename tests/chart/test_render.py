@@ -51,6 +51,8 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"client": {"alternatives": {}}}, "additional properties 'alternatives' not allowed"),
     ({"operator": {"resources": {"request": {}}}}, "additional properties 'request' not allowed"),
     ({"metrics": {"serviceMonitor": {"interval": "soon"}}}, "does not match pattern"),
+    ({"networkPolicies": {"apiServerPorts": []}}, "minItems: got 0, want 1"),
+    ({"networkPolicies": {"scrapers": {"namespaceSelector": {}}}}, "got object, want array"),
     ({"crds": {"install": "yes"}}, "got string, want boolean"),
 ]
 
@@ -180,6 +182,8 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
         "TIERBENCH_NETWORK_IMAGE": "ghcr.io/tierbench/network:0.1.0",
         "TIERBENCH_IMAGE_PULL_SECRETS": "",
         "TIERBENCH_IMAGE_ALTERNATIVES": '{"kafka":{},"mosquitto":{},"nginx":{}}',
+        "TIERBENCH_METRICS_AUTHORIZATION": "false",
+        "TIERBENCH_NETWORK_POLICIES": "true",
         "TIERBENCH_LOG_LEVEL": "info",
     }
     full = environment(helm.template(FULL))
@@ -221,6 +225,7 @@ def test_metrics_are_found_by_annotations_or_a_service_monitor(helm: Helm) -> No
     assert service["metadata"]["annotations"] == {
         "prometheus.io/scrape": "true",
         "prometheus.io/port": "8080",
+        "prometheus.io/scheme": "http",
         "prometheus.io/path": "/metrics",
     }
     assert of_kind(helm.template({}), "ServiceMonitor") == []
@@ -242,8 +247,8 @@ def test_service_and_probes_reach_the_operator(helm: Helm, values: Json) -> None
     assert deployment["spec"]["selector"]["matchLabels"].items() <= labels.items()
     operator = container(objects)
     assert operator["ports"] == [{"name": "http", "containerPort": 8080}]
-    assert operator["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "http"}
-    assert operator["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
+    assert operator["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "http", "scheme": "HTTP"}
+    assert operator["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http", "scheme": "HTTP"}
 
 
 def test_releases_share_no_names_of_shared_things(helm: Helm) -> None:

@@ -207,6 +207,7 @@ class World:
     nanoseconds: int = 10**9
     engine: str = "1"
     refusal: Refusal | None = None
+    isolated: bool = False
 
     @property
     def owner(self) -> Owner:
@@ -232,6 +233,7 @@ class World:
                 if pod.role == ROLE_CLIENT
             },
             refusal=self.refusal,
+            isolated=self.isolated,
         )
 
     @property
