@@ -25,7 +25,7 @@ from tierbench.results.quantities import rate_quantity
 from tierbench.results.units import DASH, show, show_with_deviation, title, words
 
 _BAR = 40
-_HANDFUL = 5
+_HANDFUL = 8
 _SEVERAL = 2
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _COLOURS = ("blue", "dark_orange3", "green", "magenta", "yellow", "cyan")
