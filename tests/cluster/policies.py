@@ -13,6 +13,7 @@ from tests.cluster.node_files import SETTINGS
 
 _DAEMON = "kube-router"
 _PROGRAM = f"{SETTINGS}/{_DAEMON}"
+_CHAINS = ("KUBE-ROUTER-INPUT", "KUBE-ROUTER-FORWARD", "KUBE-ROUTER-OUTPUT")  # all its rules are reached by these
 
 
 def switch(on: bool, nodes: Sequence[NodeMachine]) -> None:
@@ -20,7 +21,8 @@ def switch(on: bool, nodes: Sequence[NodeMachine]) -> None:
     for node in nodes:
         if node.machine.daemon(_DAEMON):
             node.machine.signal(_DAEMON, signal.SIGTERM)
-            node.machine.run(_PROGRAM, "--cleanup-config")
+            for chain in _CHAINS:
+                node.machine.run("iptables", "--flush", chain)
         if on:
             _start(node, binaries.kube_router())
 

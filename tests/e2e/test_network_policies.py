@@ -60,7 +60,8 @@ FILES = file_transfer("measured", access="NodePort", fileSizes=["64Mi"], repetit
 BROKERS = broker("measured", access="ClusterIP", pacing={"messagesPerSecond": 20}, preflight=SHORT_PREFLIGHT)
 NETWORKS = network("measured", access="PodIP", durationSeconds=3)
 KINDS = pytest.mark.parametrize(
-    ("kind", "given", "port"), [("ftb", FILES, 8080), ("bb", BROKERS, 1883), ("nb", NETWORKS, 5201)]
+    ("kind", "given", "port"),
+    [("filetransferbenchmark", FILES, 8080), ("brokerbenchmark", BROKERS, 1883), ("networkbenchmark", NETWORKS, 5201)],
 )
 
 
