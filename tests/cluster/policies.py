@@ -3,6 +3,7 @@
 import shutil
 import signal
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from tests.cluster import binaries
@@ -10,6 +11,7 @@ from tests.cluster.addresses import SERVICES
 from tests.cluster.errors import ClusterError
 from tests.cluster.node import NodeMachine
 from tests.cluster.node_files import SETTINGS
+from tests.cluster.processes import wait
 
 _DAEMON = "kube-router"
 _PROGRAM = f"{SETTINGS}/{_DAEMON}"
@@ -25,6 +27,18 @@ def switch(on: bool, nodes: Sequence[NodeMachine]) -> None:
                 node.machine.run("iptables", "--flush", chain)
         if on:
             _start(node, binaries.kube_router())
+    if on:
+        for node in nodes:
+            what = f"kube-router of {node.profile.name} (see {node.machine.log(_DAEMON)})"
+            wait(partial(_enforces, node), what, 60)
+
+
+def _enforces(node: NodeMachine) -> bool:
+    try:
+        rules = [node.machine.output("iptables", "--list-rules", chain) for chain in _CHAINS]
+    except ClusterError:  # no such chain yet
+        return False
+    return all("\n-A " in found for found in rules)
 
 
 def _start(node: NodeMachine, program: Path) -> None:
