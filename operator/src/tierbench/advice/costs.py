@@ -63,8 +63,9 @@ def costs(
 
 
 def costs_of_run(run: RunResults, without: Sequence[str] = ()) -> tuple[Costs, ...]:
-    """By the bytes or bits a second, by what its kind is read by first, if the rate is not just one over it, and by what a
-    message takes on the wire, which a slow or paid link asks for first and no answer compares."""
+    """By the bytes or bits a second, by what its kind is read by first if the rate is not just one over it, and by
+    what a message takes on the wire: no answer compares that, and a slow or paid link asks for it first.
+    """
     kind = run.benchmark.kind
     rate = rate_quantity(kind).replace("Messages", "Bytes")
     there = {name for result in run.results for name in result.status.statistics}
