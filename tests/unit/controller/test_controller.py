@@ -8,6 +8,7 @@ from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.wakeups import Queue, Wakeups
 
 ENVIRONMENT = {
+    "TIERBENCH_RELEASE": "bench/tierbench",
     "TIERBENCH_LEASE_NAMESPACE": "leases",
     "TIERBENCH_CLIENT_IMAGE": "client:1",
     "TIERBENCH_NGINX_IMAGE": "nginx:1",
