@@ -7,6 +7,7 @@ import argparse
 import asyncio
 import logging
 import sys
+import time
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -22,18 +23,16 @@ _logger = logging.getLogger(__name__)
 
 async def remove_benchmarks(kube: Kube, seconds: float) -> None:
     """Deletes them, and waits until they are gone. Raises TimeoutError with the names of those that stay."""
-    left: list[str] = []
-    try:
-        async with asyncio.timeout(seconds):
-            while left := await _delete_all(kube):
-                _logger.info("%d benchmarks are going", len(left))
-                await asyncio.sleep(_AGAIN_SECONDS)
-    except TimeoutError:
-        more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
-        raise TimeoutError(
-            f"still there after {seconds:.0f} s: {', '.join(left[:_NAMED])}{more}. Does an operator run that watches "
-            "their namespaces? Else take their finalizers off, and uninstall again."
-        ) from None
+    deadline = time.monotonic() + seconds
+    while left := await _delete_all(kube):
+        if time.monotonic() > deadline:
+            more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+            raise TimeoutError(
+                f"{', '.join(left[:_NAMED])}{more} still there after {seconds:.0f} s. Does an operator run that watches "
+                "their namespaces? Else take their finalizers off, and uninstall again."
+            )
+        _logger.info("%d benchmarks are going", len(left))
+        await asyncio.sleep(_AGAIN_SECONDS)
 
 
 async def _delete_all(kube: Kube) -> list[str]:
