@@ -79,7 +79,9 @@ def test_new_release_takes_over_what_an_old_one_kept_and_takes_it_along(
     removal = Removal(bare_server, bare_helm.hooks("new", "team-a"), tmp_path)
     with removal.run("--seconds=0") as impatient:
         assert impatient.wait(60) == 1
-        assert b"FileTransferBenchmark default/gone still there after 0 s. Does an operator" in impatient.communicate()[1]
+        assert (
+            b"FileTransferBenchmark default/gone still there after 0 s. Does an operator" in impatient.communicate()[1]
+        )
     with removal.run() as patient:
         patch = {"metadata": {"finalizers": None}}
         merge = {"Content-Type": "application/merge-patch+json"}

@@ -110,7 +110,9 @@ def roles(objects: list[Json]) -> dict[str, set[tuple[str, str, str]]]:
 
 def for_users(objects: list[Json]) -> list[Json]:
     """The roles that Kubernetes adds to its own."""
-    return [role for role in of_kind(objects, "ClusterRole") if "tierbench.io/watch-namespaces" not in annotations(role)]
+    return [
+        role for role in of_kind(objects, "ClusterRole") if "tierbench.io/watch-namespaces" not in annotations(role)
+    ]
 
 
 def annotations(body: Json) -> Json:
@@ -286,7 +288,9 @@ def test_pod_is_placed_as_the_values_say(helm: Helm) -> None:
 
 
 def test_definitions_are_the_generated_ones_and_kept_if_asked(helm: Helm) -> None:
-    rendered = {crd["metadata"]["name"]: crd for crd in of_kind(helm.template(CLUSTER_WIDE), "CustomResourceDefinition")}
+    rendered = {
+        crd["metadata"]["name"]: crd for crd in of_kind(helm.template(CLUSTER_WIDE), "CustomResourceDefinition")
+    }
     assert {name: crd["spec"] for name, crd in rendered.items()} == {
         f"{model.KIND.plural}.tierbench.io": custom_resource_definition(model)["spec"] for model in KINDS
     }

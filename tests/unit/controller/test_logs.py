@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.unit.controller.test_controller import ENVIRONMENT
 from tierbench.controller.logs import JsonFormatter, LogFormat, TextFormatter, log_to_stderr
 
 FORGED = "no such node\n2026-01-01 00:00:00 INFO tierbench: all is well\r\x1b[2K\x85\u2028"
@@ -15,7 +16,7 @@ FORGED = "no such node\n2026-01-01 00:00:00 INFO tierbench: all is well\r\x1b[2K
 
 def record(message: str, *, failed: bool = False) -> logging.LogRecord:
     try:
-        raise ValueError(FORGED)
+        float(FORGED)
     except ValueError:
         caught = sys.exc_info() if failed else None
     return logging.LogRecord("tierbench.x", logging.WARNING, "x.py", 1, "Said: %s", (message,), caught)
@@ -64,14 +65,7 @@ def test_libraries_log_alike(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_ends_the_operator_is_one_line_too() -> None:
     """Without a cluster it cannot even begin."""
-    environment = {
-        name: "x/y"
-        for name in (
-            "TIERBENCH_RELEASE",
-            "TIERBENCH_LEASE_NAMESPACE",
-            *(f"TIERBENCH_{image}_IMAGE" for image in ("CLIENT", "NGINX", "MOSQUITTO", "KAFKA", "PAHO", "NETWORK")),
-        )
-    }
+    environment = dict.fromkeys(ENVIRONMENT, "x/y") | {"TIERBENCH_IMAGE_ALTERNATIVES": "{}"}
     environment |= {"TIERBENCH_LOG_FORMAT": "json", "KUBECONFIG": "/nowhere", "PYTHONPATH": ":".join(sys.path)}
     command = [sys.executable, "-c", "from tierbench.controller.main import main; main()"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

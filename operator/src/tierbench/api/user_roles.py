@@ -6,6 +6,7 @@ from typing import Final
 
 from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.kinds import KINDS
+from tierbench.api.model import Resource
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.api.trace import BenchmarkTrace
@@ -29,7 +30,7 @@ class Grant:
     why: str
 
 
-_ASKED: Final = (*BENCHMARKS.values(), PlacementAdvice)
+_ASKED: Final[tuple[type[Resource], ...]] = (*BENCHMARKS.values(), PlacementAdvice)
 _MEASURED: Final = (BenchmarkResult, BenchmarkTrace)
 _DELETE: Final = ("delete", "deletecollection")
 

@@ -28,8 +28,8 @@ async def remove_benchmarks(kube: Kube, seconds: float) -> None:
         if time.monotonic() > deadline:
             more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
             raise TimeoutError(
-                f"{', '.join(left[:_NAMED])}{more} still there after {seconds:.0f} s. Does an operator run that watches "
-                "their namespaces? Else take their finalizers off, and uninstall again."
+                f"{', '.join(left[:_NAMED])}{more} still there after {seconds:.0f} s. Does an operator run that "
+                "watches their namespaces? Else take their finalizers off, and uninstall again."
             )
         _logger.info("%d benchmarks are going", len(left))
         await asyncio.sleep(_AGAIN_SECONDS)

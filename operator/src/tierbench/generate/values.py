@@ -221,8 +221,8 @@ class ChartValues(Values):
     )
     all_namespaces: bool = Field(
         default=False,
-        description="Whether it runs those of all namespaces, in place of watchNamespaces. The operator may then create "
-        "and delete pods and Secrets in the whole cluster: whoever takes it over has the cluster.",
+        description="Whether it runs those of all namespaces, in place of watchNamespaces. The operator may then "
+        "create and delete pods and Secrets in the whole cluster: whoever takes it over has the cluster.",
     )
     name_override: Name = Field(default="", description="In place of the chart's name, in names and labels.")
     fullname_override: Name = Field(default="", description="The name of the release's objects.")
