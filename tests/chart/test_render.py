@@ -234,6 +234,12 @@ def test_users_get_what_the_table_says_and_one_release_brings_it(helm: Helm) -> 
     assert for_users(helm.template(NAMESPACED)) == []
 
 
+def test_one_release_makes_the_namespace_of_the_leases(helm: Helm) -> None:
+    (made,) = of_kind(helm.template(CLUSTER_WIDE), "Namespace")
+    assert made["metadata"]["name"] == "tierbench-leases"
+    assert of_kind(helm.template(CLUSTER_WIDE | {"leases": {"create": False}}), "Namespace") == []
+
+
 def test_nobody_removes_benchmarks_where_a_template_is_applied(helm: Helm) -> None:
     objects = helm.template(FULL)
     assert [body["metadata"]["name"] for body in objects if annotations(body).get("helm.sh/hook")] == [

@@ -22,7 +22,7 @@ def pids(cluster: Cluster, namespace: str, pod: str, program: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Release:
-    """One `helm install` of tierbench, for all namespaces, as tests make many, or for those of a value `watchNamespaces`.
+    """One `helm install` of tierbench: for all namespaces, as tests make many, or those that a value names.
 
     Unless `built_here`, with the images of the chart's version.
 

@@ -59,7 +59,7 @@ def test_removed_with_its_definitions_in_mid_run(kubectl: Kubectl, release: Rele
 def test_applied_without_helm_it_gives_way_to_whoever_is_there(kubectl: Kubectl, release: Release) -> None:
     """As GitOps tools install: rendered without `lookup`, and applied again and again."""
     other = Release("gitops", kubectl)
-    manifests = other.template("crds.install=false", f"watchNamespaces={{{kubectl.namespace}}}")
+    manifests = other.template("crds.install=false", "leases.create=false", f"watchNamespaces={{{kubectl.namespace}}}")
     kubectl("apply", "-f", "-", stdin=manifests)
     deployment = "deployment/gitops-tierbench"
     said = "Another operator runs these benchmarks: release tierbench/tierbench"

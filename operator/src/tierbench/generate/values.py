@@ -157,7 +157,12 @@ class Leases(Values):
     namespace: Namespace = Field(
         default="tierbench-leases",
         description="Where there is a Lease for each node in use. It must be the same for all releases in a cluster, "
-        "or they measure on the same node at once. It is made if it is not there, and is kept on uninstall.",
+        "or they measure on the same node at once. It is kept on uninstall.",
+    )
+    create: bool = Field(
+        default=True,
+        description="Whether to make it if it is not there. Set false where `helm template` is applied and another "
+        "release has it.",
     )
 
 
