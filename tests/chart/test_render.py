@@ -164,6 +164,19 @@ def test_operator_is_restricted_as_pod_security_defines_it(helm: Helm, values: J
     }
 
 
+def test_the_test_of_a_release_is_restricted_too_and_asks_its_service(helm: Helm) -> None:
+    objects = helm.template(CLUSTER_WIDE)
+    (pod,), (service,) = of_kind(objects, "Pod"), of_kind(objects, "Service")
+    (only,) = pod["spec"]["containers"]
+    assert {key: only["securityContext"][key] for key in ("runAsNonRoot", "capabilities", "seccompProfile")} == {
+        "runAsNonRoot": True,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert f"http://{service['metadata']['name']}:8080/readyz" in only["command"][-1]
+    assert pod["spec"]["automountServiceAccountToken"] is False
+
+
 @VARIANTS
 def test_one_operator_at_a_time(helm: Helm, values: Json) -> None:
     (deployment,) = of_kind(helm.template(values), "Deployment")

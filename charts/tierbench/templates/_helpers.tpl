@@ -68,8 +68,10 @@ affinity:
 {{- end }}
 {{- end }}
 
-{{- /* The security context of a container beside the operator's, as the image's own user. */ -}}
-{{- define "tierbench.restricted" -}}
+{{- /* What a container of a hook takes, and how it is restricted. */ -}}
+{{- define "tierbench.hookContainer" -}}
+resources:
+  {{- toYaml .Values.operator.resources | nindent 2 }}
 securityContext:
   runAsNonRoot: true
   allowPrivilegeEscalation: false
