@@ -4,10 +4,12 @@ import asyncio
 
 import pytest
 
+from tierbench.controller.logs import LogFormat
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.wakeups import Queue, Wakeups
 
 ENVIRONMENT = {
+    "TIERBENCH_RELEASE": "bench/tierbench",
     "TIERBENCH_LEASE_NAMESPACE": "leases",
     "TIERBENCH_CLIENT_IMAGE": "client:1",
     "TIERBENCH_NGINX_IMAGE": "nginx:1",
@@ -24,7 +26,7 @@ def test_settings() -> None:
     settings = Settings.from_environment(ENVIRONMENT)
     assert settings.watch_namespaces == ("a", "b")
     assert (settings.images.client, settings.images.nginx) == ("client:1", "nginx:1")
-    assert settings.log_level == "INFO"
+    assert (settings.log_level, settings.log_format) == ("INFO", LogFormat.TEXT)
 
 
 def test_images_that_may_be_asked_for() -> None:
@@ -47,6 +49,11 @@ def test_a_missing_setting_is_named(name: str) -> None:
 def test_a_port_that_is_none_is_refused() -> None:
     with pytest.raises(SettingsError, match="write a port number"):
         Settings.from_environment({**ENVIRONMENT, "TIERBENCH_HTTP_PORT": "http"})
+
+
+def test_a_log_format_that_is_none_is_refused() -> None:
+    with pytest.raises(SettingsError, match="TIERBENCH_LOG_FORMAT is 'xml': write text or json"):
+        Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LOG_FORMAT": "xml"})
 
 
 def test_the_oldest_goes_first_among_those_that_want_the_same_node() -> None:
