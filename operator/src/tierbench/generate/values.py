@@ -17,6 +17,7 @@ _NAMESPACE_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 ImageName = Annotated[str, Field(max_length=512, pattern=r"^\S*$")]
 ImageReference = Annotated[str, Field(max_length=255, pattern=r"^\S+$")]
 Namespace = Annotated[str, Field(min_length=1, max_length=63, pattern=_NAMESPACE_PATTERN)]
+UserId = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Compute = dict[str, str | int | float]
 
 
@@ -64,15 +65,34 @@ class Operator(Values):
         default="",
         description="Its image; if empty, ghcr.io/tierbench/operator in the version of the chart.",
     )
+    user: UserId | None = Field(
+        default=65531,
+        description="The user id that it runs as: another than that of workloads. With null the platform assigns one, "
+        "as OpenShift does.",
+    )
     resources: Resources = Resources()
     node_selector: dict[str, str] = Field(
         default={},
         description="Labels of the nodes that it may run on. Keep it off the nodes that are measured, "
         'as in {node-role.kubernetes.io/control-plane: ""}.',
     )
-    tolerations: list[dict[str, Any]] = Field(default=[], description="Taints that it tolerates.")
+    tolerations: list[dict[str, Any]] = Field(
+        default=[{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}],
+        description="Taints that it tolerates: that of a control plane, where nothing is measured.",
+    )
     affinity: dict[str, Any] = Field(default={}, description="Affinity of its pod.")
     priority_class_name: str = Field(default="", max_length=253, description="PriorityClass of its pod.")
+
+
+class Workloads(Values):
+    """What runs for benchmarks: servers, clients, and what stands beside them."""
+
+    user: UserId | None = Field(
+        default=65530,
+        description="The user and group id that they run as, which should be nobody else's. With null the platform "
+        "assigns one, and the group by which they read their credentials, as OpenShift does; then nothing can be "
+        "measured with storage.hostPath.",
+    )
 
 
 class LogLevel(StrEnum):
@@ -165,6 +185,7 @@ class ChartValues(Values):
         "one namespace: give each its own. With namespaces named, the operator has no rights in others.",
     )
     operator: Operator = Operator()
+    workloads: Workloads = Workloads()
     client: Image = Field(
         default=Image(),
         description="The client of file transfers, and the agent beside servers. "

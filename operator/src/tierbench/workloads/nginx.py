@@ -12,8 +12,6 @@ from tierbench.workloads.agent import CREDENTIALS, CREDENTIALS_MOUNT, agent_cont
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
-    NONROOT,
-    POD_SECURITY,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     placement,
@@ -138,11 +136,10 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: Serve
         "kind": "Pod",
         "metadata": {**metadata, "annotations": NO_SIDECARS},
         "spec": {
-            **pod_basics(images.pull_secrets),
+            **pod_basics(images),
             **placement(site.node, site.node_class),
             **({"hostNetwork": True} if host_network else {}),
             "restartPolicy": "Always",
-            "securityContext": POD_SECURITY,
             "initContainers": [_prepare(spec, images, _sizes(spec, site))],
             "containers": [_nginx(spec, images.of(NGINX, site.slot.image)), _agent_of(spec, images)],
             "volumes": [
@@ -176,19 +173,23 @@ def _served(storage: Storage) -> dict[str, Any]:
 
 
 def _prepare(spec: FileTransferSpec, images: Images, files: Sequence[int]) -> dict[str, Any]:
-    """Writes the files. A hostPath is root's, so there it runs as root, with the right to give files away."""
-    sizes = ",".join(map(str, files))
-    security = RESTRICTED
-    if spec.storage.host_path is not None:
-        capabilities = {"drop": ["ALL"], "add": ["CHOWN"]}
-        security = {**RESTRICTED, "runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False, "capabilities": capabilities}
+    """Writes the files."""
+    security, owner = (RESTRICTED, []) if spec.storage.host_path is None else _root(images.user)
     return {
         "name": "prepare",
         "image": images.client,
-        "args": ["prepare", "--directory", DATA, "--sizes", sizes, "--owner", f"{NONROOT}:{NONROOT}"],
+        "args": ["prepare", "--directory", DATA, "--sizes", ",".join(map(str, files)), *owner],
         "securityContext": security,
         "volumeMounts": [_mount(spec.storage)],
     }
+
+
+def _root(user: int | None) -> tuple[dict[str, Any], list[str]]:
+    """A hostPath is root's, so there it runs as root, with the right to give files to the server's user. Where the
+    platform assigns that one, it says that it cannot."""
+    capabilities = {"drop": ["ALL"], "add": ["CHOWN"]}
+    security = {**RESTRICTED, "runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False, "capabilities": capabilities}
+    return security, [] if user is None else ["--owner", f"{user}:{user}"]
 
 
 def _nginx(spec: FileTransferSpec, image: str) -> dict[str, Any]:
