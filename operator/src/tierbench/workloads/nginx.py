@@ -40,6 +40,10 @@ http {
   tcp_nodelay on;
   etag on;
   disable_symlinks on from=$document_root;
+  server_tokens off;
+  max_ranges 1;
+  keepalive_timeout 0;
+  large_client_header_buffers 2 1k;
   client_body_temp_path /tmp/client;
   proxy_temp_path /tmp/proxy;
   fastcgi_temp_path /tmp/fastcgi;
@@ -60,7 +64,8 @@ exec nginx -c "/etc/tierbench/$conf" -g 'daemon off;'
 def configuration(tls: Sequence[Tls], sizes: Iterable[int], *, ipv6: bool = True) -> str:
     """nginx.conf, whole: it relies on nothing that an image brings along. Port 8080 is always there, for readiness.
 
-    Files are served by their exact names, and never through links: whoever writes to the node's disk may be anybody.
+    Files are served by their exact names, and never through links: whoever writes to the node's disk may be anybody. So
+    may be who asks: our clients send short headers, ask for one range and keep no connection, and others get no more.
     """
     names = [name for size in sizes for name in (file_name(size), f"{file_name(size)}.sha256")]
     return (
