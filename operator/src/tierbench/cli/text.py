@@ -13,7 +13,7 @@ from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
 from tierbench.advice.costs import LOADS, costs_of_run, sentences
 from tierbench.advice.estimate import estimate, quantities
 from tierbench.advice.matrix import Cell, RunResults, Table
-from tierbench.advice.together import said_at_once
+from tierbench.advice.together import ranks_nothing, said_at_once
 from tierbench.advice.words import Standing, joined, retries, said_of, standings, verdict
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.notes import case_notes, cautions, networks
@@ -25,7 +25,7 @@ from tierbench.results.quantities import rate_quantity
 from tierbench.results.units import DASH, show, show_with_deviation, title, words
 
 _BAR = 40
-_HANDFUL = 5
+_HANDFUL = 8
 _SEVERAL = 2
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _COLOURS = ("blue", "dark_orange3", "green", "magenta", "yellow", "cyan")
@@ -46,7 +46,8 @@ def show_run(run: RunResults, published: Sequence[BenchmarkResult] = ()) -> Iter
         if table.held:
             yield Text(", ".join(f"{words(name)} {level}" for name, level in table.held.items()), style="bold")
         yield _grid(table, found, main)
-        yield Text(said_of(table, found))
+        if not ranks_nothing(run):
+            yield Text(said_of(table, found))
         yield Text(retries(table))
         if rate in measured:
             yield Text()

@@ -17,7 +17,7 @@ from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
 from tierbench.advice.estimate import estimate, quantities, smaller_is_better
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.matrix import CLIENT, RunResults, Table
-from tierbench.advice.together import said_at_once
+from tierbench.advice.together import ranks_nothing, said_at_once
 from tierbench.advice.words import (
     Standing,
     Stretch,
@@ -234,6 +234,11 @@ class Article:
     def costs(self) -> tuple[CostTable, ...]:
         """What each factor costs."""
         return cost_tables(self.run, f"b{self.number}costs")
+
+    @property
+    def ranks(self) -> bool:
+        """Whether there is more than one to be ahead."""
+        return not ranks_nothing(self.run)
 
     @property
     def at_once(self) -> tuple[str, ...]:
