@@ -8,7 +8,7 @@ from tests.unit.results.network import flow, line, spec
 from tests.unit.results.test_record import NOW
 from tests.unit.results.test_shares import shared
 from tierbench.advice.matrix import RunResults, runs
-from tierbench.advice.together import at_once, ranks_nothing, said_at_once
+from tierbench.advice.together import at_once, said_at_once
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import BenchmarkResult, ResultStatus
 from tierbench.results.parts import PartOutput, merge_parts
@@ -71,11 +71,6 @@ def test_levels_that_vary_are_said_and_never_mixed() -> None:
 def test_nobody_is_named_where_most_of_the_band_needs_half_of_all() -> None:
     (said,) = said_at_once(run(*ALONE, result(4, CLIENTS, 34, 33, 33)))
     assert said.startswith("All at once, of what each has alone: ")
-
-
-def test_there_is_no_ranking_of_one_class() -> None:
-    assert ranks_nothing(run(*ALONE, result(4, CLIENTS, 60, 30, 10)))
-    assert not ranks_nothing(run(*ALONE))
 
 
 def test_who_was_not_measured_alone_is_left_out() -> None:

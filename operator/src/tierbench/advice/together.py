@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import hypot
 
-from tierbench.advice.alternatives import compared
 from tierbench.advice.estimate import Estimate, reading, satterthwaite
 from tierbench.advice.matrix import RunResults
 from tierbench.advice.words import joined
@@ -95,11 +94,6 @@ def _clients(result: BenchmarkResult, alone: Mapping[tuple[object, ...], Benchma
         if before is not None and now is not None and before.mean > 0 and now.mean > 0:
             one_of_class = classes.count(client.node_class) == 1
             yield ClientRates(client.node_class if one_of_class else client.node, before, now)
-
-
-def ranks_nothing(run: RunResults) -> bool:
-    """Whether a run compares nothing but clients alone with the same at once: then nobody is ahead of anybody."""
-    return len(compared(run).classes) == 1 and any(at_once(run))
 
 
 def said_at_once(run: RunResults) -> tuple[str, ...]:

@@ -9,11 +9,12 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tierbench.advice.alternatives import compared, compared_factor
+from tierbench.advice.answer import ranks
 from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
 from tierbench.advice.costs import LOADS, costs_of_run, sentences
 from tierbench.advice.estimate import estimate, quantities
 from tierbench.advice.matrix import Cell, RunResults, Table
-from tierbench.advice.together import ranks_nothing, said_at_once
+from tierbench.advice.together import said_at_once
 from tierbench.advice.words import Standing, joined, retries, said_of, standings, verdict
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.notes import case_notes, cautions, networks
@@ -46,7 +47,7 @@ def show_run(run: RunResults, published: Sequence[BenchmarkResult] = ()) -> Iter
         if table.held:
             yield Text(", ".join(f"{words(name)} {level}" for name, level in table.held.items()), style="bold")
         yield _grid(table, found, main)
-        if not ranks_nothing(run):
+        if ranks(run):
             yield Text(said_of(table, found))
         yield Text(retries(table))
         if rate in measured:
@@ -62,10 +63,11 @@ def show_run(run: RunResults, published: Sequence[BenchmarkResult] = ()) -> Iter
 
 
 def _costs(run: RunResults) -> Iterator[RenderableType]:
-    """What the factors cost that the answer does not compare, if there are several or a load is among them."""
+    """What the factors cost that the answer does not compare, if there are several, a load is among them, or there is
+    no other answer."""
     found = costs_of_run(run, without=(compared_factor(run),))
     factors = {factor for costs in found for factor in costs.factors}
-    if len(factors) >= _SEVERAL or factors & LOADS:
+    if len(factors) >= _SEVERAL or factors & LOADS or (factors and not ranks(run) and not said_at_once(run)):
         yield Text("What each factor costs, all else equal", style="bold")
         yield from map(Text, sentences(found)[:_HANDFUL])
         yield Text("Every effect, with its interval: `kubectl tierbench report`.", style="dim")

@@ -13,11 +13,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tierbench.advice.alternatives import compared
+from tierbench.advice.answer import answer, ranks
 from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
 from tierbench.advice.estimate import estimate, quantities, smaller_is_better
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.matrix import CLIENT, RunResults, Table
-from tierbench.advice.together import ranks_nothing, said_at_once
+from tierbench.advice.together import said_at_once
 from tierbench.advice.words import (
     Standing,
     Stretch,
@@ -238,12 +239,12 @@ class Article:
     @property
     def ranks(self) -> bool:
         """Whether there is more than one to be ahead."""
-        return not ranks_nothing(self.run)
+        return ranks(self.run)
 
     @property
-    def at_once(self) -> tuple[str, ...]:
-        """What clients have at once of what each has alone."""
-        return said_at_once(self.run)
+    def also(self) -> tuple[str, ...]:
+        """What the answer is beside, or without, who is ahead."""
+        return said_at_once(self.run) if self.ranks else answer(self.run)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
