@@ -163,6 +163,16 @@ def test_the_claim_holds_all_files() -> None:
     assert claim["spec"]["storageClassName"] == "fast"
 
 
+@pytest.mark.parametrize(
+    ("user", "owner"), [(10_000, ["--owner", "10000:10000"]), (None, [])], ids=["named", "assigned"]
+)
+def test_files_of_the_node_are_given_to_the_user_that_serves_them(user: int | None, owner: list[str]) -> None:
+    for storage in STORAGES:
+        given = FileTransfer(OWNER, benchmark(storage=storage).spec, replace(IMAGES, user=user))
+        arguments = pod_specs(given)[0]["initContainers"][0]["args"]
+        assert arguments[5:] == (owner if "hostPath" in storage else [])
+
+
 def data_mounts(storage: dict[str, Any]) -> dict[str, dict[str, Any]]:
     server = pod_specs(workload(storage=storage))[0]
     containers = (*server["initContainers"], *server["containers"])

@@ -7,7 +7,6 @@ from tierbench.workloads.access import host_and_port, service
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
-    POD_SECURITY,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     placement,
@@ -67,10 +66,9 @@ def agent_manifests(owner: Owner, images: Images, site: ServerSite) -> tuple[Man
         "kind": "Pod",
         "metadata": {**owner.metadata(site.name, labels), "annotations": NO_SIDECARS},
         "spec": {
-            **pod_basics(images.pull_secrets),
+            **pod_basics(images),
             **placement(site.node, site.node_class),
             "restartPolicy": "Always",
-            "securityContext": POD_SECURITY,
             "containers": [agent_container(images, (), ["--directory="], ())],
             "volumes": [credentials_volume(site)],
         },

@@ -11,7 +11,6 @@ from tierbench.workloads.agent import CREDENTIALS_MOUNT, agent_container, agent_
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
-    POD_SECURITY,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     placement,
@@ -82,13 +81,12 @@ def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite,
         "kind": "Pod",
         "metadata": {**metadata, "annotations": NO_SIDECARS},
         "spec": {
-            **pod_basics(images.pull_secrets),
+            **pod_basics(images),
             **placement(site.node, site.node_class),
             **({"hostNetwork": True} if spec.access is Access.HOST_NETWORK else {}),
             # The agent tells what CPU the broker's process takes.
             "shareProcessNamespace": True,
             "restartPolicy": "Always",
-            "securityContext": POD_SECURITY,
             "initContainers": [_restricted(broker, container) for container in broker.before],
             "containers": [
                 _restricted(broker, _container(broker)),

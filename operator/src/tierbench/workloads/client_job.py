@@ -16,7 +16,7 @@ from tierbench.workloads.names import (
     Owner,
 )
 from tierbench.workloads.plan import Case
-from tierbench.workloads.pods import NO_SIDECARS, POD_SECURITY, RESTRICTED, Directory, placement, pod_basics
+from tierbench.workloads.pods import NO_SIDECARS, RESTRICTED, Directory, placement, pod_basics, pod_security
 from tierbench.workloads.workload import ClientSite, Images, Manifest, Target
 
 
@@ -66,10 +66,10 @@ def client_job(
             "template": {
                 "metadata": {"labels": metadata["labels"], "annotations": NO_SIDECARS},
                 "spec": {
-                    **pod_basics(images.pull_secrets),
+                    **pod_basics(images),
                     **placement(site.node, site.node_class),
                     "restartPolicy": "Never",
-                    "securityContext": {**POD_SECURITY, **({"sysctls": list(sysctls)} if sysctls else {})},
+                    "securityContext": {**pod_security(images.user), **({"sysctls": list(sysctls)} if sysctls else {})},
                     "containers": [container],
                     "volumes": [volume, *(directory.volume for directory in directories)],
                 },

@@ -10,7 +10,6 @@ from tierbench.workloads.agent import agent_container, agent_service, credential
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
-    POD_SECURITY,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     ScratchDirectory,
@@ -53,13 +52,12 @@ def _pod(metadata: Manifest, spec: NetworkSpec, images: Images, site: ServerSite
         "kind": "Pod",
         "metadata": {**metadata, "annotations": NO_SIDECARS},
         "spec": {
-            **pod_basics(images.pull_secrets),
+            **pod_basics(images),
             **placement(site.node, site.node_class),
             **({"hostNetwork": True} if spec.access is Access.HOST_NETWORK else {}),
             # The agent tells what CPU the servers' processes take.
             "shareProcessNamespace": True,
             "restartPolicy": "Always",
-            "securityContext": POD_SECURITY,
             "containers": [
                 *(_iperf3(images, name, number) for name, number in ports.items()),
                 agent_container(images, ports.values(), ["--directory=", "--process", PROCESS], ()),
