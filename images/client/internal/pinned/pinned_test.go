@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"fmt"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -93,7 +92,7 @@ func TestNothingIsSentToWhoHasAnotherKey(t *testing.T) {
 }
 
 func TestAFileThatIsNoKeyIsRefused(t *testing.T) {
-	for _, file := range []string{"", "no PEM", fmt.Sprintf("%s", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("no key")}))} {
+	for _, file := range []string{"", "no PEM", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("no key")}))} {
 		if _, err := Server([]byte(file)); err == nil {
 			t.Errorf("%q was taken", file)
 		}
