@@ -1,11 +1,14 @@
 """An agent is known by its key alone, and nothing is said to anybody else."""
 
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from images.paho.src.tierbench_paho.agent import Agent
 from images.paho.src.tierbench_paho.contract import FailureError
+from images.paho.src.tierbench_paho.pinned import PinnedConnection
 from tests.paho.barrier import TOKEN, serving
 
 
@@ -28,6 +31,30 @@ def test_nothing_is_said_to_who_has_another_key(tmp_path: Path) -> None:
         assert agent.end() is None
     assert (refused.value.reason, asked.asked) == ("AgentKeyUnknown", [])
     assert "sha256//another" in str(refused.value)
+
+
+def test_nothing_is_said_in_clear() -> None:
+    """Not even by a second try."""
+    heard = b""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(5)
+        connection = PinnedConnection("127.0.0.1", server.getsockname()[1], "sha256//pin", 5)
+        for _ in range(2):
+            with ThreadPoolExecutor(1) as other:
+                answering = other.submit(_answer_in_clear, server)
+                with pytest.raises(OSError, match="SSL"):
+                    connection.request("POST", "/", TOKEN)
+                heard += answering.result()
+    assert TOKEN.encode() not in heard
+    assert b"POST" not in heard
+
+
+def _answer_in_clear(server: socket.socket) -> bytes:
+    asking, _ = server.accept()
+    with asking:
+        heard = asking.recv(65536)
+        asking.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        return heard
 
 
 def test_an_agent_that_was_restarted_is_spoken_with_again(tmp_path: Path) -> None:

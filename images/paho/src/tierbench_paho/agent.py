@@ -102,9 +102,12 @@ class Agent:
             self._connection.request("POST", f"/v1/{action}", json.dumps(body), headers)
             response = self._connection.getresponse()
             return response.status, _object(response.read())
-        except (OSError, http.client.HTTPException) as error:
+        except OSError:
             self._connection.close()
-            raise error if isinstance(error, OSError) else ConnectionError(repr(error)) from error
+            raise
+        except http.client.HTTPException as error:
+            self._connection.close()
+            raise ConnectionError(repr(error)) from error
 
 
 def _object(body: bytes) -> Json:

@@ -25,10 +25,16 @@ class PinnedConnection(http.client.HTTPSConnection):
         Raises:
             FailureError: it is another one.
         """
-        super().connect()
+        try:
+            super().connect()
+            self._look()
+        except BaseException:
+            self.close()  # or the next request would go by what there is of it
+            raise
+
+    def _look(self) -> None:
         found = pin_of(cast(bytes, self.sock.getpeercert(binary_form=True)))
         if found != self._pin:
-            self.close()
             message = (
                 f"who answers has the key {found}, and the agent's is {self._pin}: is another program at its address?"
             )
