@@ -21,12 +21,12 @@ def secret_items(secret: str, *keys: str) -> dict[str, Any]:
 
 
 def secret_volume(name: str, site: ServerSite, keys: Sequence[str]) -> dict[str, Any]:
-    """The same of a server's Secret, for a pod beside or of it."""
+    """Some keys of a server's Secret, for its pod."""
     return {"name": name, "secret": {"secretName": site.attached, "items": _items(keys), "defaultMode": 0o440}}
 
 
 def credentials_volumes(site: ServerSite, keys: Sequence[str]) -> tuple[dict[str, Any], ...]:
-    """What a server needs, if it needs anything."""
+    """Those that the server itself needs, if it needs any."""
     return (secret_volume("credentials", site, keys),) if keys else ()
 
 
