@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tierbench.workloads.agent import CREDENTIALS, CREDENTIALS_MOUNT, agent_url
+from tierbench.workloads.agent import CLIENT_KEYS, agent_url
+from tierbench.workloads.credentials import CREDENTIALS, CREDENTIALS_MOUNT
 from tierbench.workloads.names import (
     CLIENT,
     LABEL_ATTEMPT,
@@ -86,7 +87,7 @@ def series_options(site: ClientSite, warmup: int, targets: Sequence[Target]) -> 
         "trials": ",".join(f"{turn.case}:{turn.trial}" for turn in site.turns),
         "warmup": warmup,
         "agent": [agent_url(target.server) for target in targets],
-        "agent-token-file": credential_files(targets, "agent-token"),
+        **{f"{key}-file": credential_files(targets, key) for key in CLIENT_KEYS},
         "output": "json",
         "termination-log": "/dev/termination-log",
     }
@@ -111,8 +112,3 @@ def _under(folder: str, source: dict[str, Any]) -> dict[str, Any]:
     secret = source["secret"]
     items = [{**item, "path": f"{folder}/{item['path']}"} for item in secret["items"]]
     return {"secret": {**secret, "items": items}}
-
-
-def secret_items(secret: str, *keys: str) -> dict[str, Any]:
-    """Some keys of a Secret, as files of their names."""
-    return {"secret": {"name": secret, "items": [{"key": key, "path": key} for key in keys]}}

@@ -8,7 +8,8 @@ from tierbench.api.benchmark import Access, Tls
 from tierbench.api.file_transfer import HOST_STORAGE, FileTransferSpec, Storage
 from tierbench.api.quantity import parse_size
 from tierbench.workloads.access import access_services
-from tierbench.workloads.agent import CREDENTIALS, CREDENTIALS_MOUNT, agent_container, agent_service, credentials_volume
+from tierbench.workloads.agent import agent_container, agent_service, agent_volume
+from tierbench.workloads.credentials import CERTIFICATE, CREDENTIALS, credentials_mounts, credentials_volumes
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
@@ -150,11 +151,17 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: Serve
             "volumes": [
                 {"name": "data", **_volume(spec.storage, site.attached)},
                 {"name": "config", "configMap": {"name": site.attached}},
-                credentials_volume(site),
+                *credentials_volumes(site, _keys(spec)),
+                agent_volume(site),
                 {"name": "tmp", "emptyDir": {}},
             ],
         },
     }
+
+
+def _keys(spec: FileTransferSpec) -> tuple[str, ...]:
+    """Of its Secret."""
+    return CERTIFICATE if any(tls is not Tls.NONE for tls in spec.tls) else ()
 
 
 def _volume(storage: Storage, claim_name: str) -> dict[str, Any]:
@@ -214,7 +221,7 @@ def _nginx(spec: FileTransferSpec, image: str) -> dict[str, Any]:
         "volumeMounts": [
             _served(spec.storage),
             {"name": "config", "mountPath": "/etc/tierbench", "readOnly": True},
-            CREDENTIALS_MOUNT,
+            *credentials_mounts(_keys(spec)),
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (the container's own)
         ],
     }

@@ -18,6 +18,10 @@ RESTRICTED: Final[dict[str, Any]] = {
 NO_SIDECARS: Final = {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"}
 """Annotations of every pod: the proxy of a service mesh would be what is measured."""
 
+POD_IP: Final = "$(POD_IP)"
+"""In the command of a container with POD_IP_VARIABLE: the address of its pod, under HostNetwork that of the node."""
+POD_IP_VARIABLE: Final[dict[str, Any]] = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+
 
 class Directory(Protocol):
     """What a container finds at a path."""
