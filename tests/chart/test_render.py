@@ -1,6 +1,8 @@
 """What the chart refuses and renders, without a cluster."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from tierbench.api.permissions import PERMISSIONS, Permission, Scope
 from tierbench.api.user_roles import GRANTS, UserRole
 from tierbench.generate.crd import custom_resource_definition
 
+GETTING_STARTED = Path(__file__).parents[2] / "docs" / "getting-started.md"
 CLUSTER_WIDE: Json = {"allNamespaces": True}
 NAMESPACED: Json = {"watchNamespaces": ["team-a", "team-b"], "crds": {"install": False}}
 FULL: Json = {
@@ -75,6 +78,9 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"operator": {"resources": {"request": {}}}}, "additional properties 'request' not allowed"),
     ({"metrics": {"serviceMonitor": {"interval": "soon"}}}, "does not match pattern"),
     ({"crds": {"install": "yes"}}, "got string, want boolean"),
+    ({"operator": {"user": 0}}, "minimum: got 0, want 1"),
+    ({"workloads": {"user": "nobody"}}, "got string, want integer"),
+    ({"operator": {"user": 1000}, "workloads": {"user": 1000}}, "write another number in one of them"),
 ]
 
 
@@ -154,7 +160,7 @@ def test_operator_is_restricted_as_pod_security_defines_it(helm: Helm, values: J
     (deployment,) = of_kind(objects, "Deployment")
     pod = deployment["spec"]["template"]["spec"]
     assert pod["securityContext"]["runAsNonRoot"] is True
-    assert pod["securityContext"]["runAsUser"] == 65532
+    assert pod["securityContext"]["runAsUser"] == pod["securityContext"]["runAsGroup"] == 65531
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert not {"hostNetwork", "hostPID", "hostIPC", "volumes", "initContainers"} & set(pod)
     assert container(objects)["securityContext"] == {
@@ -175,6 +181,33 @@ def test_the_test_of_a_release_is_restricted_too_and_asks_its_service(helm: Helm
     }
     assert f"http://{service['metadata']['name']}:8080/readyz" in only["command"][-1]
     assert pod["spec"]["automountServiceAccountToken"] is False
+
+
+def test_users_are_those_of_the_values(helm: Helm) -> None:
+    objects = helm.template({**CLUSTER_WIDE, "operator": {"user": 1000650000}, "workloads": {"user": 1000660000}})
+    (deployment,) = of_kind(objects, "Deployment")
+    context = deployment["spec"]["template"]["spec"]["securityContext"]
+    assert (context["runAsUser"], context["runAsGroup"]) == (1000650000, 1000650000)
+    assert environment(objects)["TIERBENCH_WORKLOADS_USER"] == "1000660000"
+
+
+def test_users_are_the_platforms_to_assign_where_none_are_named(helm: Helm) -> None:
+    objects = helm.template({**CLUSTER_WIDE, "operator": {"user": None}, "workloads": {"user": None}})
+    (deployment,) = of_kind(objects, "Deployment")
+    context = deployment["spec"]["template"]["spec"]["securityContext"]
+    assert context == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert environment(objects)["TIERBENCH_WORKLOADS_USER"] == ""
+
+
+def test_the_documented_install_fits_a_tainted_control_plane(helm: Helm) -> None:
+    """As kubeadm taints it. The command stands in docs/getting-started.md."""
+    (given,) = re.findall(r"--set-json 'operator\.nodeSelector=(.*)'", GETTING_STARTED.read_text())
+    (deployment,) = of_kind(
+        helm.template({**CLUSTER_WIDE, "operator": {"nodeSelector": json.loads(given)}}), "Deployment"
+    )
+    pod = deployment["spec"]["template"]["spec"]
+    (label,) = pod["nodeSelector"]
+    assert pod["tolerations"] == [{"key": label, "operator": "Exists", "effect": "NoSchedule"}]
 
 
 @VARIANTS
@@ -274,6 +307,7 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
         "TIERBENCH_NETWORK_IMAGE": "ghcr.io/tierbench/network:0.1.0",
         "TIERBENCH_IMAGE_PULL_SECRETS": "",
         "TIERBENCH_IMAGE_ALTERNATIVES": '{"kafka":{},"mosquitto":{},"nginx":{}}',
+        "TIERBENCH_WORKLOADS_USER": "65530",
         "TIERBENCH_LOG_LEVEL": "info",
         "TIERBENCH_LOG_FORMAT": "text",
     }

@@ -22,6 +22,9 @@
 {{- if has .Values.leases.namespace $ours }}
 {{- fail (printf "watchNamespaces holds %s, the namespace of the Leases: keep benchmarks in another one" .Values.leases.namespace) }}
 {{- end }}
+{{- if and .Values.operator.user (eq (toString .Values.operator.user) (toString .Values.workloads.user)) }}
+{{- fail (printf "operator.user and workloads.user are both %d: what runs for benchmarks could read the operator's token; write another number in one of them" (int64 .Values.operator.user)) }}
+{{- end }}
 {{- $ownName := include "tierbench.sharedName" . }}
 {{- range (lookup "rbac.authorization.k8s.io/v1" "ClusterRole" "" "").items }}
 {{- $annotations := .metadata.annotations | default dict }}

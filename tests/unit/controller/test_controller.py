@@ -38,6 +38,16 @@ def test_images_that_may_be_asked_for() -> None:
         Settings.from_environment({**ENVIRONMENT, "TIERBENCH_IMAGE_ALTERNATIVES": '{"nginx": "nginx:1"}'})
 
 
+def test_the_user_of_workloads_may_be_left_to_the_platform() -> None:
+    def user(text: str) -> int | None:
+        return Settings.from_environment({**ENVIRONMENT, "TIERBENCH_WORKLOADS_USER": text}).images.user
+
+    assert (user("1000660000"), user("")) == (1000660000, None)
+    for wrong in ("0", "root", "-1"):
+        with pytest.raises(SettingsError, match="write a user id"):
+            user(wrong)
+
+
 @pytest.mark.parametrize(
     "name", ["TIERBENCH_LEASE_NAMESPACE", "TIERBENCH_CLIENT_IMAGE", "TIERBENCH_NGINX_IMAGE", "TIERBENCH_PAHO_IMAGE"]
 )

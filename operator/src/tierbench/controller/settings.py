@@ -64,6 +64,7 @@ class Settings:
                 paho=needed("TIERBENCH_PAHO_IMAGE"),
                 network=needed("TIERBENCH_NETWORK_IMAGE"),
                 pull_secrets=words("TIERBENCH_IMAGE_PULL_SECRETS"),
+                user=_user(environment.get("TIERBENCH_WORKLOADS_USER", "")),
                 alternatives=_alternatives(environment.get("TIERBENCH_IMAGE_ALTERNATIVES", "{}")),
             ),
             http_port=int(port),
@@ -77,6 +78,14 @@ def _log_format(text: str) -> LogFormat:
         return LogFormat(text)
     except ValueError:
         raise SettingsError(f"TIERBENCH_LOG_FORMAT is {text!r}: write {' or '.join(LogFormat)}") from None
+
+
+def _user(text: str) -> int | None:
+    if not text:
+        return None
+    if not text.isdecimal() or text == "0":
+        raise SettingsError(f"TIERBENCH_WORKLOADS_USER is {text!r}: write a user id, for example 65530, or nothing")
+    return int(text)
 
 
 def _alternatives(text: str) -> dict[str, dict[str, str]]:

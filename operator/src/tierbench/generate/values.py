@@ -20,6 +20,7 @@ ImageName = Annotated[str, Field(max_length=512, pattern=r"^\S*$")]
 ImageReference = Annotated[str, Field(max_length=255, pattern=r"^\S+$")]
 Namespace = Annotated[str, Field(min_length=1, max_length=63, pattern=_NAMESPACE_PATTERN)]
 Name = Annotated[str, Field(max_length=53, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")]
+UserId = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Compute = dict[str, str | int | float]
 
 
@@ -88,13 +89,21 @@ class Operator(Values):
     )
     image_pull_policy: PullPolicy = PullPolicy.UNSAID
     service_account: ServiceAccount = ServiceAccount()
+    user: UserId | None = Field(
+        default=65531,
+        description="The user id that it runs as: another than that of workloads. With null the platform assigns one, "
+        "as OpenShift does.",
+    )
     resources: Resources = Resources()
     node_selector: dict[str, str] = Field(
         default={},
         description="Labels of the nodes that it may run on. Keep it off the nodes that are measured, "
         'as in {node-role.kubernetes.io/control-plane: ""}.',
     )
-    tolerations: list[dict[str, Any]] = Field(default=[], description="Taints that it tolerates.")
+    tolerations: list[dict[str, Any]] = Field(
+        default=[{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}],
+        description="Taints that it tolerates: that of a control plane, where nothing is measured.",
+    )
     affinity: dict[str, Any] = Field(default={}, description="Affinity of its pod.")
     topology_spread_constraints: list[dict[str, Any]] = Field(
         default=[], description="How its pod is spread with others."
@@ -104,6 +113,17 @@ class Operator(Values):
     annotations: dict[str, str] = Field(default={}, description="Annotations of its pod.")
     env: list[dict[str, Any]] = Field(
         default=[], description="Further environment variables, as in [{name: HTTPS_PROXY, value: http://proxy:3128}]."
+    )
+
+
+class Workloads(Values):
+    """What runs for benchmarks: servers, clients, and what stands beside them."""
+
+    user: UserId | None = Field(
+        default=65530,
+        description="The user and group id that they run as, which should be nobody else's. With null the platform "
+        "assigns one, and the group by which they read their credentials, as OpenShift does; then nothing can be "
+        "measured with storage.hostPath.",
     )
 
 
@@ -233,6 +253,7 @@ class ChartValues(Values):
     fullname_override: Name = Field(default="", description="The name of the release's objects.")
     global_: Global = Field(default=Global(), alias="global")
     operator: Operator = Operator()
+    workloads: Workloads = Workloads()
     client: Image = Field(
         default=Image(),
         description="The client of file transfers, and the agent beside servers. "
