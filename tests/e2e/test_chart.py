@@ -60,23 +60,21 @@ def test_applied_without_helm_it_gives_way_to_whoever_is_there(kubectl: Kubectl,
     """As GitOps tools install: rendered without `lookup`, and applied again and again."""
     other = Release("gitops", kubectl)
     manifests = other.template("crds.install=false", "leases.create=false", f"watchNamespaces={{{kubectl.namespace}}}")
-    everywhere = kubectl.inside("")
-    everywhere("apply", "-f", "-", stdin=manifests)
+    everywhere, elsewhere = kubectl.inside(""), kubectl.inside(f"{kubectl.namespace}-b")
     deployment = "deployment/gitops-tierbench"
-    said = "Another operator runs these benchmarks: release tierbench/tierbench"
 
     def told() -> bool:
         try:
-            return said in kubectl("logs", deployment)
+            return "Another operator runs these benchmarks: release tierbench/tierbench" in kubectl("logs", deployment)
         except KubectlError:  # its container is not there yet
             return False
 
-    wait_for("the second operator says that it is not alone", told)
-    assert kubectl.get("deployment", "gitops-tierbench")["status"].get("readyReplicas", 0) == 0
-    elsewhere = kubectl.inside(f"{kubectl.namespace}-b")
     elsewhere.create_namespace()
-    release.install(f"watchNamespaces={{{elsewhere.namespace}}}")
+    everywhere("apply", "-f", "-", stdin=manifests)
     try:
+        wait_for("the second operator says that it is not alone", told)
+        assert kubectl.get("deployment", "gitops-tierbench")["status"].get("readyReplicas", 0) == 0
+        release.install(f"watchNamespaces={{{elsewhere.namespace}}}")
         kubectl("rollout", "status", deployment, "--timeout=90s")
         release.test()
         everywhere("apply", "-f", "-", stdin=manifests)
