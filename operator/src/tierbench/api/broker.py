@@ -343,6 +343,7 @@ class BrokerSpec(ServiceSpec):
         """How messages are sent, awaited and given up, and from where."""
         subscribers = self.clients.subscribers
         return {
+            **super().conditions,
             **self.pacing.conditions,
             "load": str(self.load),
             "window": str(self.window),

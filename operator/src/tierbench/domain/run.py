@@ -25,6 +25,7 @@ from tierbench.domain.observed import Observed
 from tierbench.domain.schedule import is_time
 from tierbench.domain.views import Problem
 from tierbench.results import record
+from tierbench.workloads.compute import left
 from tierbench.workloads.names import ROLE_SERVER
 from tierbench.workloads.plan import STANDALONE, Block, Case, Factor, Slot, Team, in_blocks, plan, refined
 from tierbench.workloads.workload import NodeSize, Role, ServerSite
@@ -265,7 +266,7 @@ class Run:
             slot=slot,
             node=node,
             node_class=node_class.spec,
-            size=self._size(node),
+            size=self._size(slot, node),
             measured=self.needed_nodes,
             refined=self._refined_levels,
         )
@@ -286,10 +287,11 @@ class Run:
         current = (item for item in self.status.refinements if item.round == self.refinement)
         return tuple(dict.fromkeys(item.levels[self.refinable.name] for item in current))
 
-    def _size(self, node: str) -> NodeSize:
-        """What the node has; nothing is known of one that has left."""
+    def _size(self, slot: Slot, node: str) -> NodeSize:
+        """What a server has of the node; nothing is known of one that has left."""
         found = self.observed.nodes.get(node)
-        return NodeSize() if found is None else NodeSize(found.memory_bytes, found.storage_bytes)
+        size = NodeSize() if found is None else NodeSize(found.memory_bytes, found.storage_bytes)
+        return left(self.spec.servers.resources, size) if slot.provider == STANDALONE else size
 
     def result_spec(self, case: Case) -> ResultSpec:
         """Which case of which run this is, and on which nodes."""
@@ -309,7 +311,7 @@ class Run:
             client=facts(client_class, classes.get(client_class), nodes.get(client)),
             clients=self._sharing(case, clients),
             networks=self._networks(case, clients),
-            service=self._service(case.server, self._size(str(server))),
+            service=self._service(case.server, self._size(case.server, str(server))),
             alternation=self._alternation(case),
             trials=self.spec.repetitions,
             passes=self.passes,

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from tierbench.api.compute import Resources
 from tierbench.workloads.access import host_and_port, service
+from tierbench.workloads.compute import beside
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
@@ -18,6 +20,7 @@ from tierbench.workloads.workload import Images, Manifest, RunningServer, Server
 AGENT_PORT: Final = 8090
 CREDENTIALS: Final = "/credentials"
 TOKEN_FILE: Final = f"{CREDENTIALS}/agent-token"
+_REQUESTS: Final = {"cpu": "10m", "memory": "16Mi"}
 CREDENTIALS_MOUNT: Final = {"name": "credentials", "mountPath": CREDENTIALS, "readOnly": True}
 
 
@@ -32,10 +35,14 @@ def agent_url(server: RunningServer) -> str:
 
 
 def agent_container(
-    images: Images, ports: Iterable[int], arguments: Sequence[str], mounts: Sequence[Manifest]
+    images: Images,
+    ports: Iterable[int],
+    arguments: Sequence[str],
+    resources: Resources | None,
+    mounts: Sequence[Manifest] = (),
 ) -> dict[str, Any]:
-    """The container; `ports` are the server's, `arguments` say what else it looks at. It has no limit of memory, as the
-    page cache that it fills is charged to it."""
+    """The container; `ports` and `resources` are the server's, `arguments` say what else it looks at. Of itself it has
+    no limit of memory, as the page cache that it fills is charged to it."""
     listen = ["--listen", f":{AGENT_PORT}", "--token-file", TOKEN_FILE]
     return {
         "name": "agent",
@@ -47,7 +54,7 @@ def agent_container(
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
             "failureThreshold": 30,
         },
-        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
+        "resources": beside(resources, _REQUESTS),
         "securityContext": RESTRICTED,
         "volumeMounts": [*mounts, CREDENTIALS_MOUNT],
     }
@@ -58,7 +65,9 @@ def credentials_volume(site: ServerSite) -> dict[str, Any]:
     return {"name": "credentials", "secret": {"secretName": site.attached, "defaultMode": 0o440}}
 
 
-def agent_manifests(owner: Owner, images: Images, site: ServerSite) -> tuple[Manifest, ...]:
+def agent_manifests(
+    owner: Owner, images: Images, site: ServerSite, resources: Resources | None
+) -> tuple[Manifest, ...]:
     """The agent in a pod of its own, where the server is not in a pod of ours: clients meet at it, and it tells of the
     node."""
     labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
@@ -71,7 +80,7 @@ def agent_manifests(owner: Owner, images: Images, site: ServerSite) -> tuple[Man
             **placement(site.node, site.node_class),
             "restartPolicy": "Always",
             "securityContext": POD_SECURITY,
-            "containers": [agent_container(images, (), ["--directory="], ())],
+            "containers": [agent_container(images, (), ["--directory="], resources)],
             "volumes": [credentials_volume(site)],
         },
     }

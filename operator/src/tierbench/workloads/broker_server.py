@@ -6,8 +6,10 @@ from typing import Final
 
 from tierbench.api.benchmark import Access
 from tierbench.api.broker import BrokerSpec
+from tierbench.api.quantity import format_size
 from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import CREDENTIALS_MOUNT, agent_container, agent_service, credentials_volume
+from tierbench.workloads.compute import SMALL, beside, measured
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
@@ -17,11 +19,16 @@ from tierbench.workloads.pods import (
     placement,
     pod_basics,
 )
-from tierbench.workloads.workload import Images, Manifest, ServerSite
+from tierbench.workloads.workload import Images, Manifest, NodeSize, ServerSite
 
 CONFIGURATION: Final = "/etc/tierbench"
 DATA: Final = "/data"
 START_SECONDS: Final = 600
+_MEBIBYTE: Final = 2**20
+_LEAST_STORAGE: Final = 1024 * _MEBIBYTE
+_MOST_STORAGE: Final = 16 * 1024 * _MEBIBYTE
+_NODE_SHARE: Final = 4
+_SCRATCH: Final = "64Mi"
 _MOUNTS: Final = (
     {"name": "config", "mountPath": CONFIGURATION, "readOnly": True},
     CREDENTIALS_MOUNT,
@@ -39,9 +46,8 @@ class BrokerServer:
     process: str
     ports: Mapping[str, int]
     files: Mapping[str, str]
-    requests: Mapping[str, str]
+    requests: Mapping[str, str] = field(default_factory=lambda: SMALL)
     before: tuple[Manifest, ...] = ()
-    data: Mapping[str, str] | None = None
     volumes: tuple[str, ...] = ()
     """Further paths that it writes to."""
     plain_credentials: Mapping[str, str] = field(default_factory=dict)
@@ -54,6 +60,16 @@ class BrokerServer:
             {**CREDENTIALS_MOUNT, "mountPath": path, "subPath": key} for key, path in self.plain_credentials.items()
         )
         return (*_MOUNTS, *plain, *({"name": _volume(path), "mountPath": path} for path in self.volumes))
+
+
+def storage_size(size: NodeSize) -> int:
+    """Bytes that a broker may keep."""
+    return share(size.storage_bytes, _LEAST_STORAGE, _MOST_STORAGE)
+
+
+def share(whole: int, least: int, most: int) -> int:
+    """A broker's part of what there is, in whole MiB."""
+    return min(most, max(least, whole // _NODE_SHARE)) // _MEBIBYTE * _MEBIBYTE
 
 
 def _volume(path: str) -> str:
@@ -77,6 +93,7 @@ def broker_manifests(
 
 
 def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite, broker: BrokerServer) -> Manifest:
+    resources = spec.servers.resources
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -89,16 +106,21 @@ def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite,
             "shareProcessNamespace": True,
             "restartPolicy": "Always",
             "securityContext": POD_SECURITY,
-            "initContainers": [_restricted(broker, container) for container in broker.before],
+            "initContainers": [
+                {**_restricted(broker, container), "resources": beside(resources, broker.requests)}
+                for container in broker.before
+            ],
             "containers": [
-                _restricted(broker, _container(broker)),
-                agent_container(images, broker.ports.values(), ["--directory=", "--process", broker.process], ()),
+                {**_restricted(broker, _container(broker)), "resources": measured(resources, broker.requests)},
+                agent_container(
+                    images, broker.ports.values(), ["--directory=", "--process", broker.process], resources
+                ),
             ],
             "volumes": [
                 {"name": "config", "configMap": {"name": site.attached}},
                 credentials_volume(site),
-                {"name": "data", "emptyDir": dict(broker.data or {})},
-                *({"name": _volume(path), "emptyDir": {}} for path in broker.volumes),
+                {"name": "data", "emptyDir": {"sizeLimit": format_size(storage_size(site.size))}},
+                *({"name": _volume(path), "emptyDir": {"sizeLimit": _SCRATCH}} for path in broker.volumes),
             ],
         },
     }
@@ -125,5 +147,4 @@ def _container(broker: BrokerServer) -> Manifest:
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
             "failureThreshold": START_SECONDS,
         },
-        "resources": {"requests": dict(broker.requests)},
     }

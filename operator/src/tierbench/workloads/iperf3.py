@@ -7,6 +7,7 @@ from tierbench.api.benchmark import Access
 from tierbench.api.network import NetworkSpec, Protocol
 from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import agent_container, agent_service, credentials_volume
+from tierbench.workloads.compute import measured
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
@@ -61,8 +62,8 @@ def _pod(metadata: Manifest, spec: NetworkSpec, images: Images, site: ServerSite
             "restartPolicy": "Always",
             "securityContext": POD_SECURITY,
             "containers": [
-                *(_iperf3(images, name, number) for name, number in ports.items()),
-                agent_container(images, ports.values(), ["--directory=", "--process", PROCESS], ()),
+                *(_iperf3(spec, images, name, number) for name, number in ports.items()),
+                agent_container(images, ports.values(), ["--directory=", "--process", PROCESS], spec.servers.resources),
             ],
             "volumes": [
                 credentials_volume(site),
@@ -72,7 +73,7 @@ def _pod(metadata: Manifest, spec: NetworkSpec, images: Images, site: ServerSite
     }
 
 
-def _iperf3(images: Images, name: str, number: int) -> dict[str, Any]:
+def _iperf3(spec: NetworkSpec, images: Images, name: str, number: int) -> dict[str, Any]:
     return {
         "name": name,
         "image": images.network,
@@ -85,7 +86,7 @@ def _iperf3(images: Images, name: str, number: int) -> dict[str, Any]:
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
             "failureThreshold": 60,
         },
-        "resources": {"requests": {"cpu": "50m", "memory": "32Mi"}},
+        "resources": measured(spec.servers.resources),
         "securityContext": RESTRICTED,
         "volumeMounts": [TMP.mount],
     }

@@ -47,7 +47,7 @@ class Images:
 
 @dataclass(frozen=True)
 class NodeSize:
-    """What a server's node has; 0 where it is not known."""
+    """What a server has of its node; 0 where it is not known."""
 
     memory_bytes: int = 0
     storage_bytes: int = 0

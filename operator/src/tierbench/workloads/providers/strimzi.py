@@ -11,8 +11,9 @@ from tierbench.api.quantity import format_size
 from tierbench.api.result import ServiceFacts
 from tierbench.api.strimzi import Strimzi
 from tierbench.workloads.agent import agent_manifests
+from tierbench.workloads.broker_server import storage_size
 from tierbench.workloads.client_job import secret_items
-from tierbench.workloads.kafka import heap_size, kafka_settings, storage_size
+from tierbench.workloads.kafka import heap_size, kafka_settings
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, Owner
 from tierbench.workloads.pods import NO_SIDECARS, placement
 from tierbench.workloads.providers.provider import ACCOUNT, AGENT, Asked, Way
@@ -120,7 +121,7 @@ def manifests(asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:
         "KafkaTopic": (names.kafka, {"partitions": 1, "replicas": 1}),
     }
     objects = (_object(owner, site, kind, names, *bodies[kind]) for kind in KINDS)
-    return (*objects, *agent_manifests(owner, asked.images, site))
+    return (*objects, *agent_manifests(owner, asked.images, site, asked.spec.servers.resources))
 
 
 def way(asked: Asked, server: RunningServer, tls: Tls) -> Way:
