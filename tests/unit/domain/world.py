@@ -207,6 +207,8 @@ class World:
     nanoseconds: int = 10**9
     engine: str = "1"
     refusal: Refusal | None = None
+    forbidden: str = ""
+    """What the API server says to every pod of a Job."""
 
     @property
     def owner(self) -> Owner:
@@ -232,6 +234,7 @@ class World:
                 if pod.role == ROLE_CLIENT
             },
             refusal=self.refusal,
+            refused_pods={name: Refusal(START, self.forbidden) for name in self.jobs if self.forbidden},
         )
 
     @property
@@ -303,7 +306,7 @@ class World:
 
     def _job_step(self, job: JobView) -> None:
         pod = self.pods.get(job.name)
-        if pod is None and not job.finished:
+        if pod is None and not job.finished and not self.forbidden:
             place = {"case": job.case, "pass_number": job.pass_number, "attempt": job.attempt, "part": job.part}
             self.pods[job.name] = self._pod(job.name, ROLE_CLIENT, job.run, **place)
         elif pod is not None and pod.terminated is not None:

@@ -23,16 +23,24 @@ from tierbench.domain.observed import Observed, Refusal, Surroundings
 from tierbench.domain.providers.registry import APIS, apis
 from tierbench.domain.run import Run
 from tierbench.kube.apply import Executor
-from tierbench.kube.client import UNANSWERED, ApiError, ConflictError, NotFoundError, OccupiedError, ResourceType
+from tierbench.kube.client import (
+    REFUSED,
+    UNANSWERED,
+    ApiError,
+    ConflictError,
+    NotFoundError,
+    OccupiedError,
+    ResourceType,
+)
 from tierbench.kube.events import post
 from tierbench.kube.leases import NodeTakenError
 from tierbench.kube.logs import LogFollower
 from tierbench.kube.observe import look_around
+from tierbench.kube.refused import refused_pods
 from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.names import ROLE_CLIENT, Owner
 from tierbench.workloads.workload import Workload
 
-_REFUSED: Final = frozenset({403, 422})
 _NOT_TAKEN: Final = frozenset({400, 413, 422})
 _SOON_SECONDS: Final = 1.0
 _ERROR_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
@@ -129,6 +137,8 @@ class Loop:
         if observed.benchmark.metadata.deletion_timestamp is not None:
             return _SOON_SECONDS
         await self._name_foreign(observed)
+        for refusal in observed.refused_pods.values():
+            await self._say(reasons.REFUSED, refusal.message)
         executor = self._executor(observed, observed.benchmark.metadata.labels)
         decision = decide(observed, self._context.kube.now())
         await self._write(observed, decision)
@@ -150,7 +160,7 @@ class Loop:
         except ApiError as error:
             if isinstance(action, SaveResult) and error.status in _NOT_TAKEN:
                 self._refused_results[action.name] = error.message
-            refused = error.status in _REFUSED or isinstance(error, OccupiedError)
+            refused = error.status in REFUSED or isinstance(error, OccupiedError)
             if isinstance(action, (Create, CreateCredentials)) and refused:
                 since = self._context.kube.now() if self._refusal is None else self._refusal.since
                 self._refusal = Refusal(since, error.message)
@@ -174,6 +184,7 @@ class Loop:
             foreign=seen.children.foreign,
             last_orphan=seen.children.last_orphan,
             refusal=self._refusal,
+            refused_pods=await refused_pods(context.kube, owner.namespace, seen.without_pod),
             refused_results=dict(self._refused_results),
         )
 

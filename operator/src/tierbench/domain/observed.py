@@ -58,8 +58,9 @@ class Observed(Surroundings):
     """One benchmark, everything that belongs to it, and everything that it depends on, at one moment.
 
     `foreign` objects bear its labels and are not its own; `last_orphan` is the newest run that a benchmark of the same
-    name has left results of. `refusal` is what the API server does not let be created, `refused_results` what it does
-    not let be written, by the result's name.
+    name has left results of. `refusal` is what the API server does not let be created, `refused_pods` what it does not
+    let the Job controller create, by the Job's name, and `refused_results` what it does not let be written, by the
+    result's.
     """
 
     benchmark: Benchmark
@@ -71,6 +72,7 @@ class Observed(Surroundings):
     foreign: tuple[str, ...] = ()
     last_orphan: int = 0
     refusal: Refusal | None = None
+    refused_pods: Mapping[str, Refusal] = field(default_factory=dict)
     refused_results: Mapping[str, str] = field(default_factory=dict)
 
 

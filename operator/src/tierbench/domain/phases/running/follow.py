@@ -6,6 +6,7 @@ from typing import Final
 
 from tierbench.domain import reasons
 from tierbench.domain.phases.running.client import Client
+from tierbench.domain.phases.running.refuse import lasting
 from tierbench.domain.views import JobView, PodView, Problem
 from tierbench.results.output import SealState, check_seal
 from tierbench.workloads.workload import Role
@@ -13,6 +14,7 @@ from tierbench.workloads.workload import Role
 _LONGEST_TROUBLE: Final = 300
 _SOON_SECONDS: Final = 1.0
 _PATIENCE_SECONDS: Final = 30.0
+_POD_SECONDS: Final = 5.0  # nothing wakes the loop when a pod is refused
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,10 @@ def follow(client: Client) -> Over | Problem | float:
     over = _over(client)
     if over is not None:
         return _SOON_SECONDS if _others_measure(client) else over
-    stuck = next((found for pod in pods if (found := _pod_problem(client, pod)) is not None), None)
-    return _PATIENCE_SECONDS if stuck is None else stuck
+    problems = (_lack(client, job) if pod is None else _pod_problem(client, pod) for job, pod in client.newest)
+    stuck = next((found for found in problems if found is not None), None)
+    patience = _PATIENCE_SECONDS if len(pods) == len(client.newest) else _POD_SECONDS
+    return patience if stuck is None else stuck
 
 
 def _is_done(pod: PodView) -> bool:
@@ -81,6 +85,11 @@ def _others_measure(client: Client) -> bool:
     pods = (pod for _, pod in client.newest if pod is not None and pod.terminated is None and not pod.deleting)
     outputs = (client.log(pod).output for pod in pods)
     return any(output.begun > len(output.trials) for output in outputs)
+
+
+def _lack(client: Client, job: JobView) -> Problem | None:
+    """Why a part has no pod, and will have none."""
+    return lasting(client.run, client.run.observed.refused_pods.get(job.name))
 
 
 def _pod_problem(client: Client, pod: PodView) -> Problem | None:
