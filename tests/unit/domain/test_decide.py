@@ -190,7 +190,7 @@ def test_nothing_measured_is_a_failure() -> None:
 
 def test_waits_in_the_queue_and_says_for_whom() -> None:
     world = World()
-    world.leases["u1"] = LeaseView("u1", "other/bench/uid-2", START + timedelta(hours=1))
+    world.leases["u1"] = LeaseView("u1", "other/bench/uid-2", START, START + timedelta(hours=1))
     world.pass_()
     world.pass_()
     assert world.benchmark.status.phase is Phase.QUEUED

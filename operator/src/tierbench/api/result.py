@@ -273,6 +273,7 @@ class ResultStatus(Model):
     facts: tuple[Note, ...] = Field(default=(), max_length=16, description="What explains them, and spoils nothing.")
     engine: Engine | None = Field(default=None, description="The program that made the load.")
     display: Display = Field(default=Display(), description="The numbers as `kubectl get` shows them.")
+    stored_bytes: Count = Field(default=0, description="What this and its trace take, as JSON.")
 
     @field_serializer("trials")
     def _without_defaults(self, trials: tuple[ResultTrial, ...]) -> list[dict[str, Any]]:

@@ -21,7 +21,6 @@ from tierbench.domain.decide import decide
 from tierbench.domain.leave import leave
 from tierbench.domain.observed import Observed, Refusal, Surroundings
 from tierbench.domain.providers.registry import APIS, apis
-from tierbench.domain.run import Run
 from tierbench.kube.apply import Executor
 from tierbench.kube.client import (
     REFUSED,
@@ -177,6 +176,7 @@ class Loop:
             **vars(seen.surroundings),
             benchmark=benchmark,
             workload=workload,
+            quotas=context.settings.quotas,
             classes=dict(context.cluster.classes),
             results=seen.children.results,
             logs=await self._logs.read(pod for pod in seen.children.pods if pod.role == ROLE_CLIENT),
@@ -227,10 +227,10 @@ class Loop:
 
     def _enqueue(self, observed: Observed, decision: Decision) -> None:
         """Whoever leaves the queue, or the nodes, lets the others look again."""
-        context, run = self._context, decision.status.run
-        if decision.status.phase is Phase.QUEUED and run is not None:
-            nodes = Run(observed, run, self._context.kube.now()).needed_nodes
-            context.queue.wait(self._key, observed.benchmark.metadata.creation_timestamp or "", nodes)
+        context = self._context
+        if decision.status.phase is Phase.QUEUED:
+            since = observed.benchmark.metadata.creation_timestamp or ""
+            context.queue.wait(self._key, since, decision.waits_for)
         else:
             context.queue.leave(self._key)
         context.metrics.queue_length(len(context.queue))

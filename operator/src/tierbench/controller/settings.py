@@ -7,6 +7,7 @@ from typing import Final, Self
 
 from pydantic import TypeAdapter, ValidationError
 
+from tierbench.api.quotas import Quotas
 from tierbench.workloads.workload import Images
 
 _ALTERNATIVES: Final = TypeAdapter(dict[str, dict[str, str]])
@@ -26,6 +27,8 @@ class Settings:
     """Where the Leases of nodes are, the same for all releases."""
     images: Images
     """Images of clients and servers."""
+    quotas: Quotas
+    """What a benchmark may take."""
     http_port: int
     """Port of /metrics, /healthz and /readyz."""
     log_level: str
@@ -60,6 +63,7 @@ class Settings:
                 pull_secrets=words("TIERBENCH_IMAGE_PULL_SECRETS"),
                 alternatives=_alternatives(environment.get("TIERBENCH_IMAGE_ALTERNATIVES", "{}")),
             ),
+            quotas=_quotas(environment.get("TIERBENCH_LIMITS", "{}")),
             http_port=int(port),
             log_level=environment.get("TIERBENCH_LOG_LEVEL", "info").upper(),
         )
@@ -71,3 +75,14 @@ def _alternatives(text: str) -> dict[str, dict[str, str]]:
     except ValidationError as error:
         example = '{"nginx": {"1.19.6": "docker.io/library/nginx:1.19.6"}}'
         raise SettingsError(f"TIERBENCH_IMAGE_ALTERNATIVES is {text!r}: write images as in {example}") from error
+
+
+def _quotas(text: str) -> Quotas:
+    try:
+        return Quotas.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise SettingsError(
+            f"TIERBENCH_LIMITS is {text!r}: {where}: {first['msg']}: write the chart's `limits` as JSON"
+        ) from error

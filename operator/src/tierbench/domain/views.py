@@ -108,10 +108,11 @@ class JobView:
 
 @dataclass(frozen=True)
 class LeaseView:
-    """Who may use a node, and until when."""
+    """Who may use a node, since when and until when."""
 
     node: str
     holder: str
+    acquired: datetime
     expires: datetime
 
 
@@ -281,5 +282,6 @@ def lease_view(raw: Raw) -> LeaseView:
     """A coordination.k8s.io/v1 Lease."""
     spec = raw.get("spec", {})
     renewed = parse_time(spec["renewTime"]) if spec.get("renewTime") else datetime.fromtimestamp(0, UTC)
+    acquired = parse_time(spec["acquireTime"]) if spec.get("acquireTime") else renewed
     expires = renewed + timedelta(seconds=spec.get("leaseDurationSeconds") or 0)
-    return LeaseView(raw["metadata"]["name"], spec.get("holderIdentity") or "", expires)
+    return LeaseView(raw["metadata"]["name"], spec.get("holderIdentity") or "", acquired, expires)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from tierbench.api.images import IMAGE_NAME_PATTERN, LONGEST_IMAGE_NAME, OWN_IMAGE
+from tierbench.api.quotas import Quotas
 from tierbench.generate.render import NOTICE, WIDTH, to_yaml
 from tierbench.generate.schema import Schema, inlined, plain
 
@@ -195,6 +196,7 @@ class ChartValues(Values):
         description="iperf3 and ping, servers and clients. "
         "If its image is empty, ghcr.io/tierbench/network in the version of the chart.",
     )
+    limits: Quotas = Quotas()
     image_pull_secrets: list[Annotated[str, Field(min_length=1, max_length=253)]] = Field(
         default=[],
         max_length=16,

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 from tierbench.domain import reasons
+from tierbench.domain.limits import too_long
 from tierbench.domain.phases.running.client import Client
 from tierbench.domain.phases.running.refuse import lasting
 from tierbench.domain.views import JobView, PodView, Problem
@@ -108,7 +109,7 @@ def why_over(client: Client, over: Over) -> Problem:
     """Why a client ended with trials missing. A transient reason lets another try."""
     job, pod = over.job, over.pod
     if job.timed_out:
-        return _timed_out(client, 0)
+        return too_long(client.run) or _timed_out(client, 0)
     if pod is None or pod.terminated is None:
         return Problem(reasons.CLIENT_LOST, "The client pod was deleted.", transient=True)
     output = client.log(pod).output
