@@ -8,6 +8,7 @@ import pytest
 from tests.chart.helm import Helm, HelmError, Json, of_kind
 from tierbench.api.kinds import KINDS
 from tierbench.api.permissions import PERMISSIONS, Permission, Scope
+from tierbench.api.quotas import Quotas
 from tierbench.generate.crd import custom_resource_definition
 
 CLUSTER_WIDE: Json = {}
@@ -28,6 +29,8 @@ FULL: Json = {
     },
     "imagePullSecrets": ["pull-a", "pull-b"],
     "logLevel": "debug",
+    "benchmarks": {"priorityClassName": "low"},
+    "limits": {"cases": 50, "leaseSeconds": 86400, "freeDisk": "5Gi"},
     "crds": {"keep": False},
     "leases": {"namespace": "shared-leases"},
     "metrics": {"annotations": False, "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
@@ -50,6 +53,9 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"nginx": {"alternatives": {"default": "nginx:1.29"}}}, "'not' failed"),
     ({"client": {"alternatives": {}}}, "additional properties 'alternatives' not allowed"),
     ({"operator": {"resources": {"request": {}}}}, "additional properties 'request' not allowed"),
+    ({"limits": {"case": 5}}, "additional properties 'case' not allowed"),
+    ({"limits": {"cases": 0}}, "minimum: got 0, want 1"),
+    ({"limits": {"resultBytes": "much"}}, "does not match pattern"),
     ({"metrics": {"serviceMonitor": {"interval": "soon"}}}, "does not match pattern"),
     ({"crds": {"install": "yes"}}, "got string, want boolean"),
 ]
@@ -168,7 +174,9 @@ def test_every_role_is_bound_to_the_operator_alone(helm: Helm, values: Json) -> 
 
 
 def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
-    assert environment(helm.template(NAMESPACED)) == {
+    found = environment(helm.template(NAMESPACED))
+    assert Quotas.model_validate_json(found.pop("TIERBENCH_LIMITS")) == Quotas()
+    assert found == {
         "POD_NAMESPACE": None,
         "TIERBENCH_WATCH_NAMESPACES": "team-a,team-b",
         "TIERBENCH_LEASE_NAMESPACE": "tierbench-leases",
@@ -180,6 +188,7 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
         "TIERBENCH_NETWORK_IMAGE": "ghcr.io/tierbench/network:0.1.0",
         "TIERBENCH_IMAGE_PULL_SECRETS": "",
         "TIERBENCH_IMAGE_ALTERNATIVES": '{"kafka":{},"mosquitto":{},"nginx":{}}',
+        "TIERBENCH_PRIORITY_CLASS": "",
         "TIERBENCH_LOG_LEVEL": "info",
     }
     full = environment(helm.template(FULL))
@@ -190,6 +199,8 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
     assert full["TIERBENCH_IMAGE_PULL_SECRETS"] == "pull-a,pull-b"
     assert json.loads(full["TIERBENCH_IMAGE_ALTERNATIVES"])["nginx"] == FULL["nginx"]["alternatives"]
     assert full["TIERBENCH_LOG_LEVEL"] == "debug"
+    assert Quotas.model_validate_json(full["TIERBENCH_LIMITS"]) == Quotas.model_validate(FULL["limits"])
+    assert full["TIERBENCH_PRIORITY_CLASS"] == "low"
 
 
 def test_pod_is_placed_as_the_values_say(helm: Helm) -> None:

@@ -1,12 +1,12 @@
 """What containers ask for, and may use at most: enough for a quota, and no limit that the spec does not ask for."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.world import World, benchmark, broker_benchmark, network_benchmark
+from tests.unit.workloads.test_pods import pods
 from tierbench.api.file_transfer import FileTransferSpec
 from tierbench.workloads.compute import beside, left, measured
 from tierbench.workloads.workload import NodeSize
@@ -30,20 +30,8 @@ KINDS = [
 EACH_KIND = pytest.mark.parametrize(("make", "spec"), KINDS, ids=["files", "emptyDir", "mosquitto", "kafka", "network"])
 
 
-def pods(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """The specs of all pods of a run."""
-    made: list[dict[str, Any]] = []
-    create = type(world)._create
-
-    def record(self: World, manifest: dict[str, Any]) -> None:
-        made.append(manifest)
-        create(self, manifest)
-
-    monkeypatch.setattr(type(world), "_create", record)
-    world.run()
-    for manifest in made:
-        if manifest["kind"] in {"Pod", "Job"}:
-            yield manifest["spec"] if manifest["kind"] == "Pod" else manifest["spec"]["template"]["spec"]
+def pod_specs(world: World, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    return [pod["spec"] for pod in pods(world, monkeypatch)]
 
 
 def containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
@@ -54,7 +42,7 @@ def containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
 def test_every_container_says_what_it_needs_and_has_no_limit(
     make: Any, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for pod in pods(World(make(**spec)), monkeypatch):
+    for pod in pod_specs(World(make(**spec)), monkeypatch):
         for container in containers(pod):
             assert container["resources"].keys() == {"requests"}
             assert container["resources"]["requests"].keys() == {"cpu", "memory"}, container["name"]
@@ -64,7 +52,7 @@ def test_every_container_says_what_it_needs_and_has_no_limit(
 def test_what_the_spec_gives_is_enough_for_a_quota(
     make: Any, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = list(pods(World(make(**{**spec, **GIVEN})), monkeypatch))
+    found = list(pod_specs(World(make(**{**spec, **GIVEN})), monkeypatch))
     assert len(found) > 2
     for pod in found:
         for container in containers(pod):
@@ -76,7 +64,7 @@ def test_what_the_spec_gives_is_enough_for_a_quota(
 
 @EACH_KIND
 def test_no_directory_is_without_a_limit(make: Any, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    for pod in pods(World(make(**spec)), monkeypatch):
+    for pod in pod_specs(World(make(**spec)), monkeypatch):
         assert all(volume["emptyDir"].get("sizeLimit") for volume in pod["volumes"] if "emptyDir" in volume)
 
 
@@ -86,7 +74,9 @@ def test_what_strimzi_does_not_bring_up_has_the_limits_too(monkeypatch: pytest.M
     world.benchmark = world.benchmark.model_copy(
         update={"spec": world.benchmark.spec.model_copy(update={"servers": servers})}
     )
-    agents = [pod for pod in pods(world, monkeypatch) if pod["containers"][0]["name"] == "agent"]
+    agents = [
+        pod for pod in pod_specs(world, monkeypatch) if pod.get("containers", [{"name": ""}])[0]["name"] == "agent"
+    ]
     assert agents
     assert all(pod["containers"][0]["resources"]["limits"] == ASKED["limits"] for pod in agents)
 

@@ -1,37 +1,30 @@
 """What all pods of all kinds share."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tests.unit.domain import world as module
 from tests.unit.domain.strimzi_world import StrimziWorld
-from tests.unit.domain.world import World, benchmark, broker_benchmark, network_benchmark
+from tests.unit.domain.world import IMAGES, World, benchmark, broker_benchmark, network_benchmark
 from tierbench.workloads.pods import NO_SIDECARS
 
-
-def pods_metadata(manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    match manifest["kind"]:
-        case "Pod":
-            yield manifest["metadata"]
-        case "Job":
-            yield manifest["spec"]["template"]["metadata"]
-        case "KafkaNodePool":
-            yield manifest["spec"]["template"]["pod"]["metadata"]
-
-
-@pytest.mark.parametrize(
-    "world",
+EACH_KIND = pytest.mark.parametrize(
+    "make",
     [
-        World(benchmark=benchmark(preflight={})),
-        World(benchmark=broker_benchmark()),
-        World(benchmark=network_benchmark()),
-        StrimziWorld(),
+        lambda: World(benchmark=benchmark(preflight={})),
+        lambda: World(benchmark=broker_benchmark()),
+        lambda: World(benchmark=network_benchmark()),
+        StrimziWorld,
     ],
     ids=["files", "broker", "network", "strimzi"],
 )
-def test_service_meshes_leave_every_pod_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy in between would be what is measured, and a Job with one never ends."""
+
+
+def pods(world: World, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """All pods of a run, as they are asked for: metadata and spec, or what Strimzi has of both."""
     made: list[dict[str, Any]] = []
     create = type(world)._create
 
@@ -41,6 +34,21 @@ def test_service_meshes_leave_every_pod_alone(world: World, monkeypatch: pytest.
 
     monkeypatch.setattr(type(world), "_create", record)
     world.run()
-    found = [metadata for manifest in made for metadata in pods_metadata(manifest)]
+    found = {"Pod": lambda one: one, "Job": lambda one: one["spec"]["template"]}
+    found["KafkaNodePool"] = lambda one: {**one["spec"]["template"]["pod"], "spec": one["spec"]["template"]["pod"]}
+    return [found[manifest["kind"]](manifest) for manifest in made if manifest["kind"] in found]
+
+
+@EACH_KIND
+def test_service_meshes_leave_every_pod_alone(make: Callable[[], World], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy in between would be what is measured, and a Job with one never ends."""
+    found = pods(make(), monkeypatch)
     assert len(found) > 2
-    assert all(metadata["annotations"] == NO_SIDECARS for metadata in found)
+    assert all(pod["metadata"]["annotations"] == NO_SIDECARS for pod in found)
+
+
+@EACH_KIND
+def test_every_pod_has_the_priority_that_was_chosen(make: Callable[[], World], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not any("priorityClassName" in pod["spec"] for pod in pods(make(), monkeypatch))
+    monkeypatch.setattr(module, "IMAGES", replace(IMAGES, priority_class="low"))
+    assert all(pod["spec"]["priorityClassName"] == "low" for pod in pods(make(), monkeypatch))

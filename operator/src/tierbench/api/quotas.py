@@ -55,6 +55,6 @@ class Quotas(Model):
         return parse_size(self.result_bytes)
 
     @property
-    def reserved_bytes(self) -> int | None:
+    def free_bytes(self) -> int | None:
         """Of a node's disk; None leaves it to the preparation."""
         return parse_size(self.free_disk) if self.free_disk else None

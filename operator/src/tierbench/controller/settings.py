@@ -26,7 +26,7 @@ class Settings:
     lease_namespace: str
     """Where the Leases of nodes are, the same for all releases."""
     images: Images
-    """Images of clients and servers."""
+    """Images of clients and servers, and the priority of their pods."""
     quotas: Quotas
     """What a benchmark may take."""
     http_port: int
@@ -62,6 +62,7 @@ class Settings:
                 network=needed("TIERBENCH_NETWORK_IMAGE"),
                 pull_secrets=words("TIERBENCH_IMAGE_PULL_SECRETS"),
                 alternatives=_alternatives(environment.get("TIERBENCH_IMAGE_ALTERNATIVES", "{}")),
+                priority_class=environment.get("TIERBENCH_PRIORITY_CLASS", ""),
             ),
             quotas=_quotas(environment.get("TIERBENCH_LIMITS", "{}")),
             http_port=int(port),

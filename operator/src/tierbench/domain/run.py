@@ -269,6 +269,7 @@ class Run:
             size=self._size(slot, node),
             measured=self.needed_nodes,
             refined=self._refined_levels,
+            free_bytes=self.observed.quotas.free_bytes,
         )
 
     @property

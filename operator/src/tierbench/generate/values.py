@@ -76,6 +76,16 @@ class Operator(Values):
     priority_class_name: str = Field(default="", max_length=253, description="PriorityClass of its pod.")
 
 
+class Benchmarks(Values):
+    """The pods of benchmarks."""
+
+    priority_class_name: str = Field(
+        default="",
+        max_length=253,
+        description="PriorityClass of the pods of benchmarks, as that they are the first to go where a node is full.",
+    )
+
+
 class LogLevel(StrEnum):
     """How much the operator logs."""
 
@@ -196,6 +206,7 @@ class ChartValues(Values):
         description="iperf3 and ping, servers and clients. "
         "If its image is empty, ghcr.io/tierbench/network in the version of the chart.",
     )
+    benchmarks: Benchmarks = Benchmarks()
     limits: Quotas = Quotas()
     image_pull_secrets: list[Annotated[str, Field(min_length=1, max_length=253)]] = Field(
         default=[],

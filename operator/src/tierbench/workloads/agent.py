@@ -76,7 +76,7 @@ def agent_manifests(
         "kind": "Pod",
         "metadata": {**owner.metadata(site.name, labels), "annotations": NO_SIDECARS},
         "spec": {
-            **pod_basics(images.pull_secrets),
+            **pod_basics(images.pull_secrets, images.priority_class),
             **placement(site.node, site.node_class),
             "restartPolicy": "Always",
             "securityContext": POD_SECURITY,

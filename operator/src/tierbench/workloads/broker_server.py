@@ -99,7 +99,7 @@ def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite,
         "kind": "Pod",
         "metadata": {**metadata, "annotations": NO_SIDECARS},
         "spec": {
-            **pod_basics(images.pull_secrets),
+            **pod_basics(images.pull_secrets, images.priority_class),
             **placement(site.node, site.node_class),
             **({"hostNetwork": True} if spec.access is Access.HOST_NETWORK else {}),
             # The agent tells what CPU the broker's process takes.

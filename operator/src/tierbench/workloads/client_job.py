@@ -69,7 +69,7 @@ def client_job(
             "template": {
                 "metadata": {"labels": metadata["labels"], "annotations": NO_SIDECARS},
                 "spec": {
-                    **pod_basics(images.pull_secrets),
+                    **pod_basics(images.pull_secrets, images.priority_class),
                     **placement(site.node, site.node_class),
                     "restartPolicy": "Never",
                     "securityContext": {**POD_SECURITY, **({"sysctls": list(sysctls)} if sysctls else {})},

@@ -54,7 +54,7 @@ def _pod(metadata: Manifest, spec: NetworkSpec, images: Images, site: ServerSite
         "kind": "Pod",
         "metadata": {**metadata, "annotations": NO_SIDECARS},
         "spec": {
-            **pod_basics(images.pull_secrets),
+            **pod_basics(images.pull_secrets, images.priority_class),
             **placement(site.node, site.node_class),
             **({"hostNetwork": True} if spec.access is Access.HOST_NETWORK else {}),
             # The agent tells what CPU the servers' processes take.

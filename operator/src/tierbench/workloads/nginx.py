@@ -145,12 +145,12 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: Serve
         "kind": "Pod",
         "metadata": {**metadata, "annotations": NO_SIDECARS},
         "spec": {
-            **pod_basics(images.pull_secrets),
+            **pod_basics(images.pull_secrets, images.priority_class),
             **placement(site.node, site.node_class),
             **({"hostNetwork": True} if host_network else {}),
             "restartPolicy": "Always",
             "securityContext": POD_SECURITY,
-            "initContainers": [_prepare(spec, images, _sizes(spec, site))],
+            "initContainers": [_prepare(spec, images, site)],
             "containers": [_nginx(spec, images.of(NGINX, site.slot.image)), _agent_of(spec, images)],
             "volumes": [
                 {"name": "data", **_volume(spec.storage, site.attached, _room(_sizes(spec, site)))},
@@ -182,9 +182,12 @@ def _served(storage: Storage) -> dict[str, Any]:
     return {**_mount(storage, FOLDER), "readOnly": True}
 
 
-def _prepare(spec: FileTransferSpec, images: Images, files: Sequence[int]) -> dict[str, Any]:
-    """Writes the files. A hostPath is root's, so there it runs as root, with the right to give files away."""
-    sizes = ",".join(map(str, files))
+def _prepare(spec: FileTransferSpec, images: Images, site: ServerSite) -> dict[str, Any]:
+    """Writes the files. A hostPath is root's, so there it runs as root, with the right to give files away. A claim is
+    no part of the node's disk."""
+    sizes = ",".join(map(str, _sizes(spec, site)))
+    of_node = spec.storage.persistent_volume_claim is None
+    free = [] if site.free_bytes is None or not of_node else ["--reserve-bytes", str(site.free_bytes)]
     security = RESTRICTED
     if spec.storage.host_path is not None:
         capabilities = {"drop": ["ALL"], "add": ["CHOWN"]}
@@ -192,7 +195,7 @@ def _prepare(spec: FileTransferSpec, images: Images, files: Sequence[int]) -> di
     return {
         "name": "prepare",
         "image": images.client,
-        "args": ["prepare", "--directory", DATA, "--sizes", sizes, "--owner", f"{NONROOT}:{NONROOT}"],
+        "args": ["prepare", "--directory", DATA, "--sizes", sizes, "--owner", f"{NONROOT}:{NONROOT}", *free],
         "resources": beside(spec.servers.resources),
         "securityContext": security,
         "volumeMounts": [_mount(spec.storage)],

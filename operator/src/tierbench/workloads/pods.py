@@ -97,9 +97,15 @@ def placement(node: str, node_class: NodeClassSpec) -> dict[str, Any]:
     }
 
 
-def pod_basics(pull_secrets: Sequence[str]) -> dict[str, Any]:
+def priority(name: str) -> dict[str, Any]:
+    """The PriorityClass of a pod, if it has one."""
+    return {"priorityClassName": name} if name else {}
+
+
+def pod_basics(pull_secrets: Sequence[str], priority_class: str) -> dict[str, Any]:
     """No service-account token, no environment of other services, a quick end."""
     return {
+        **priority(priority_class),
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 2,

@@ -16,8 +16,8 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Images:
-    """Container images, and the secrets that they are pulled with. `alternatives` are further ones of a server that may
-    be asked for, by its service and their names.
+    """Container images, the secrets that they are pulled with, and the PriorityClass of their pods, if they have one.
+    `alternatives` are further ones of a server that may be asked for, by its service and their names.
     """
 
     client: str
@@ -28,6 +28,7 @@ class Images:
     network: str
     pull_secrets: tuple[str, ...] = ()
     alternatives: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    priority_class: str = ""
 
     def of(self, service: str, name: str) -> str:
         """The image of a service that has this name; empty where none has."""
@@ -58,7 +59,8 @@ class ServerSite:
     """Where a server is deployed. `name` is that of its pod and its Service, `attached` of what only they mount.
 
     `measured` are all nodes that the run measures on, `api_version` is that of another operator that brings it up.
-    `refined` are the levels of a refinement that it is prepared for instead of the spec's.
+    `refined` are the levels of a refinement that it is prepared for instead of the spec's. So many bytes of the node's
+    disk stay free, if `free_bytes` says it.
     """
 
     name: str
@@ -72,6 +74,7 @@ class ServerSite:
     measured: tuple[str, ...] = ()
     api_version: str = ""
     refined: tuple[str, ...] = ()
+    free_bytes: int | None = None
 
 
 @dataclass(frozen=True)
