@@ -178,3 +178,18 @@ def test_what_stays_free_is_said_to_the_preparation() -> None:
     run = Run(observed, observed.benchmark.status.run, one.now)  # type: ignore[arg-type]
     sites: list[Any] = [run.site(slot) for slot in observed.workload.slots()]
     assert [site.free_bytes for site in sites] == [5 * 2**30] * 2
+
+
+def test_limits_that_a_namespace_gives_are_kept_with_the_result() -> None:
+    """Nobody asked for them, and they cap what is measured."""
+
+    class Limited(World):
+        def step(self) -> None:
+            super().step()
+            for name, pod in self.pods.items():
+                self.pods[name] = replace(pod, limits={"memory": "64Mi"})
+
+    one = Limited()
+    one.run()
+    kept = [result.spec.service.settings for result in one.results.values() if result.spec.service]
+    assert kept == [{"limits.memory": "64Mi"}] * 4

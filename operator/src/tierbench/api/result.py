@@ -70,7 +70,8 @@ class ServiceFacts(Model):
     settings: dict[str, Annotated[str, Field(max_length=63)]] = Field(
         default_factory=dict,
         json_schema_extra={"maxProperties": 32},
-        description="What was set on purpose, by the names that the service has for it.",
+        description="What was set on purpose, by the names that the service has for it, and the limits of its "
+        "container, a LimitRange's included.",
     )
 
 

@@ -335,8 +335,10 @@ class Run:
         known = (item for provided in self.observed.provided.values() for item in provided.of(*place))
         versions = {name: version for item in known for name, version in item.versions.items()}
         pods = (pod for pod in self.observed.pods if pod.role == ROLE_SERVER and (pod.run, pod.slot) == place)
-        found = next((pod.image_id for pod in pods), "") if facts.image else ""
-        return facts.model_copy(update={"image_id": found, "settings": {**facts.settings, **versions}})
+        pod = next(pods, None) if facts.image else None
+        limits = {} if pod is None else {f"limits.{name}": amount for name, amount in pod.limits.items()}
+        settings = {**facts.settings, **versions, **limits}
+        return facts.model_copy(update={"image_id": "" if pod is None else pod.image_id, "settings": settings})
 
     def _networks(self, case: Case, clients: tuple[str, ...] | Problem) -> tuple[NodeNetwork, ...]:
         """What the preflight found between the server's node and these."""

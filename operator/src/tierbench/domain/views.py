@@ -1,7 +1,7 @@
 """Nodes, pods, Jobs and Leases, reduced to what a decision needs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -68,7 +68,7 @@ class Termination:
 
 @dataclass(frozen=True)
 class PodView:
-    """A pod of a benchmark."""
+    """A pod of a benchmark; `limits` are those of its first container, whoever gave it them."""
 
     name: str
     uid: str
@@ -89,6 +89,7 @@ class PodView:
     deleting: bool
     problem: Problem | None
     terminated: Termination | None
+    limits: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,7 @@ def pod_view(raw: Raw) -> PodView:
         deleting="deletionTimestamp" in metadata,
         problem=_problem(status) or (None if role == ROLE_CLIENT else _out_of_memory(containers)),
         terminated=_termination(status, mine, alone=role == ROLE_CLIENT),
+        limits=next((item.get("resources", {}).get("limits", {}) for item in raw["spec"].get("containers", ())), {}),
     )
 
 
