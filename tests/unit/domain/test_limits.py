@@ -100,13 +100,27 @@ def test_a_run_that_holds_nodes_too_long_ends_with_what_it_has(seconds: int) -> 
 
     one = Slow(benchmark(), quotas=Quotas(lease_seconds=seconds))
     one.run()
-    assert reasons.HELD_TOO_LONG in outcomes(one).values()
-    assert reasons.TIMED_OUT not in outcomes(one).values()
+    early = [result.status.missing for result in one.results.values() if result.status.missing is not None]
+    assert {*outcomes(one).values(), *(missing.reason for missing in early)} == {"", reasons.HELD_TOO_LONG}
+    assert all(manifest["spec"]["activeDeadlineSeconds"] <= seconds for manifest in one.manifests.values())
     good = [trial for result in one.results.values() for trial in result.status.trials]
     assert len(good) == len(set(one.printed))
     assert all(trial.outcome is Outcome.COMPLETED for trial in good)
     assert one.now - START < timedelta(seconds=seconds + 600)
     assert nothing_left(one)
+
+
+def test_a_server_that_is_not_ready_holds_nodes_no_longer_either() -> None:
+    class Unready(World):
+        def step(self) -> None:
+            super().step()
+            self.now += timedelta(seconds=100)
+            self.pods = {name: replace(pod, ready=False) for name, pod in self.pods.items()}
+
+    one = Unready(benchmark(timeouts={"serverReadySeconds": 86400}), quotas=Quotas(lease_seconds=600))
+    one.run()
+    assert set(outcomes(one).values()) == {reasons.HELD_TOO_LONG}
+    assert one.now - START < timedelta(seconds=1000)
 
 
 def test_pass_by_pass_what_was_measured_before_is_kept() -> None:
