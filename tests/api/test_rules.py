@@ -25,6 +25,7 @@ IN_ITS_OWN_TEST = {
     (BrokerBenchmark, "spec", "the matrix has more than 1000 cases"),
     (BrokerBenchmark, "spec", "servers cannot be changed once created"),
     (BrokerBenchmark, "spec", "an external broker has one address"),
+    (BrokerBenchmark, "spec", "kafka.heap does not fit into servers.resources"),
     (BrokerBenchmark, "spec", "clients.engine: Native compresses with Zstd at four speeds"),
     (BrokerBenchmark, "spec", "pacing.closedLoop waits for messages to come back"),
     (BrokerBenchmark, "spec", "pacing.acknowledged waits for acknowledgements"),
@@ -517,6 +518,14 @@ def test_an_external_broker_has_one_level_of_tls(server: ApiServer, name: str) -
     create(server, BROKERS, changed(changed(body, "spec.servers", None), "metadata.name", f"{name}-good"))
     with pytest.raises(RefusedError, match="an external broker has one address: give one level of tls"):
         create(server, BROKERS, changed(body, "spec.tls", ["None", "TLSv1.3"]))
+
+
+def test_a_heap_has_to_fit_into_the_limit(server: ApiServer, name: str) -> None:
+    limits = {"limits": {"memory": "1Gi"}}
+    limited = changed(smallest(BROKERS, name), "spec.servers.resources", limits)
+    create(server, BROKERS, changed(limited, "spec.brokers", kafka(heap="512Mi")))
+    with pytest.raises(RefusedError, match=r"kafka\.heap does not fit into servers\.resources\.limits\.memory"):
+        create(server, BROKERS, changed(limited, "spec.brokers", kafka(heap="1Gi")))
 
 
 @pytest.mark.parametrize("broker", [kafka(), external(protocol="Kafka")])

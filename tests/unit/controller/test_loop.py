@@ -291,6 +291,12 @@ async def test_a_log_that_cannot_be_reached_is_named_and_not_measured_again(api:
     assert not [name for name in api.names("jobs") if name.endswith("a2")]
 
 
+async def test_a_server_that_is_refused_is_told_of_at_once(api: Api) -> None:
+    api.refuse["POST", "/pods"] = ApiError(403, "Forbidden", "exceeded quota: tenant")
+    await run(loop(api), lambda: bool(told(api, "RefusedByApiServer")), 5)
+    assert told(api, "RefusedByApiServer") == ["exceeded quota: tenant"]
+
+
 async def test_a_client_whose_pod_is_refused_is_told_of(api: Api) -> None:
     """Its Job is taken. What a quota says to the pod is told to the Job controller alone."""
     one = loop(api)

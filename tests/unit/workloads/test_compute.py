@@ -25,9 +25,16 @@ KINDS = [
     (benchmark, {"storage": {"emptyDir": {}}}),
     (broker_benchmark, {}),
     (broker_benchmark, {"brokers": KAFKA}),
+    (broker_benchmark, {"brokers": [{"name": "hub", "external": {"address": "hub.example:1883"}}], "servers": None}),
     (network_benchmark, {}),
 ]
-EACH_KIND = pytest.mark.parametrize(("make", "spec"), KINDS, ids=["files", "emptyDir", "mosquitto", "kafka", "network"])
+NAMES = ["files", "emptyDir", "mosquitto", "kafka", "external", "network"]
+EACH_KIND = pytest.mark.parametrize(("make", "spec"), KINDS, ids=NAMES)
+
+
+def given(spec: dict[str, Any]) -> dict[str, Any]:
+    """Resources of all that the spec deploys."""
+    return {side: body for side, body in GIVEN.items() if spec.get(side, body) is not None}
 
 
 def pod_specs(world: World, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
@@ -52,7 +59,7 @@ def test_every_container_says_what_it_needs_and_has_no_limit(
 def test_what_the_spec_gives_is_enough_for_a_quota(
     make: Any, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = list(pod_specs(World(make(**{**spec, **GIVEN})), monkeypatch))
+    found = list(pod_specs(World(make(**{**spec, **given(spec)})), monkeypatch))
     assert len(found) > 2
     for pod in found:
         for container in containers(pod):

@@ -163,6 +163,8 @@ class Loop:
             if isinstance(action, (Create, CreateCredentials)) and refused:
                 since = self._context.kube.now() if self._refusal is None else self._refusal.since
                 self._refusal = Refusal(since, error.message)
+                if not isinstance(error, OccupiedError):
+                    await self._say(reasons.REFUSED, error.message)
             raise
 
     async def _observe(self) -> Observed:
