@@ -62,6 +62,6 @@ class Queue:
         mine = self._waiting.get(key)
         if mine is None:
             return ()
-        place, mine_wanted = mine
-        older = sorted(other for other, wanted in self._waiting.values() if other < place and wanted & mine_wanted)
+        place, wanted = mine
+        older = sorted(other for other, theirs in self._waiting.values() if other < place and theirs & wanted)
         return tuple(f"{other.key[1]}/{other.key[2]}" for other in older)

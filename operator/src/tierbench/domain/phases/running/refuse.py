@@ -49,9 +49,8 @@ def refuse_rest(run: Run) -> Decision | None:
 def end_early(run: Run, case: Case, problem: Problem) -> SaveResult:
     """Ends a case between two of its clients: Measured with a note if a trial was good, else Failed."""
     result = run.result(case)
-    if result is None or not any(
-        trial.outcome is Outcome.COMPLETED and not trial.warmup for trial in result.status.trials
-    ):
+    trials = () if result is None else result.status.trials
+    if result is None or not any(trial.outcome is Outcome.COMPLETED and not trial.warmup for trial in trials):
         return refuse(run, case, problem)
     why = Note(reason=problem.reason, message=problem.message[:512])
     return SaveResult(run.result_name(case), result.spec, conclude(result.spec, result.status, run.now, None, why))
