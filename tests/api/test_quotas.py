@@ -8,7 +8,7 @@ from tests.api.server import ApiServer, Json, RefusedError
 from tests.api.test_strimzi import connected
 from tests.unit.domain.world import World, broker_benchmark
 from tests.unit.workloads.test_compute import EACH_KIND, KAFKA, given
-from tests.unit.workloads.test_pods import pods
+from tests.unit.workloads.test_pods import templates
 from tierbench.kube.client import Kube
 from tierbench.kube.refused import refused_pods
 
@@ -45,7 +45,7 @@ def test_a_quota_on_requests_lets_every_pod_in(
     server: ApiServer, namespace: str, make: Any, spec: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     restrict(server, namespace, *COMPUTE)
-    admit(server, namespace, pods(World(make(**spec)), monkeypatch))
+    admit(server, namespace, templates(World(make(**spec)), monkeypatch))
 
 
 @EACH_KIND
@@ -53,9 +53,9 @@ def test_a_quota_on_all_there_is_lets_in_what_says_what_it_needs(
     server: ApiServer, namespace: str, make: Any, spec: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     restrict(server, namespace, *ALL)
-    admit(server, namespace, pods(World(make(**{**spec, **given(spec)})), monkeypatch))
+    admit(server, namespace, templates(World(make(**{**spec, **given(spec)})), monkeypatch))
     with pytest.raises(RefusedError, match=r"must specify limits\.cpu"):
-        admit(server, namespace, pods(World(make(**spec)), monkeypatch))
+        admit(server, namespace, templates(World(make(**spec)), monkeypatch))
 
 
 @EACH_KIND
@@ -68,7 +68,7 @@ def test_defaults_of_a_limit_range_do_as_well(
         "POST", f"/api/v1/namespaces/{namespace}/limitranges", {"metadata": {"name": "tenant"}, "spec": ranges}
     )
     restrict(server, namespace, *ALL)
-    admit(server, namespace, pods(World(make(**spec)), monkeypatch))
+    admit(server, namespace, templates(World(make(**spec)), monkeypatch))
 
 
 async def test_why_a_job_has_no_pod_is_asked_without_making_one(server: ApiServer, namespace: str) -> None:

@@ -51,6 +51,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = Owner("FileTransferBenchmark", "default", "demo", "uid-1")
 IMAGES = Images(
     client="client:1", nginx="nginx:1", mosquitto="mosquitto:1", kafka="kafka:1", paho="paho:1", network="network:1",
+    user=10_000,
     alternatives={"nginx": {"1.19.6": "nginx:1.19.6"}, "mosquitto": {"1.6.9": "mosquitto:1.6.9"}},
 )  # fmt: skip
 MAXIMUM_PASSES = 2000
@@ -208,6 +209,7 @@ class World:
     nanoseconds: int = 10**9
     engine: str = "1"
     refusal: Refusal | None = None
+    images: Images = IMAGES
     quotas: Quotas = field(default_factory=Quotas)
     forbidden: str = ""
     """What the API server says to every pod of a Job."""
@@ -222,7 +224,7 @@ class World:
         return Observed(
             benchmark=self.benchmark,
             owner=self.owner,
-            workload=workload_of(self.owner, self.benchmark.spec, IMAGES),
+            workload=workload_of(self.owner, self.benchmark.spec, self.images),
             classes=dict(self.classes),
             nodes=dict(self.nodes),
             leases=dict(self.leases),

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.world import World, benchmark, broker_benchmark, network_benchmark
-from tests.unit.workloads.test_pods import pods
+from tests.unit.workloads.test_pods import templates
 from tierbench.api.file_transfer import FileTransferSpec
 from tierbench.workloads.compute import beside, left, measured
 from tierbench.workloads.workload import NodeSize
@@ -38,7 +38,8 @@ def given(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def pod_specs(world: World, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    return [pod["spec"] for pod in pods(world, monkeypatch)]
+    """Without those of Strimzi's, which are not ours to make."""
+    return [template["spec"] for template in templates(world, monkeypatch) if "spec" in template]
 
 
 def containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
@@ -81,11 +82,10 @@ def test_what_strimzi_does_not_bring_up_has_the_limits_too(monkeypatch: pytest.M
     world.benchmark = world.benchmark.model_copy(
         update={"spec": world.benchmark.spec.model_copy(update={"servers": servers})}
     )
-    agents = [
-        pod for pod in pod_specs(world, monkeypatch) if pod.get("containers", [{"name": ""}])[0]["name"] == "agent"
-    ]
+    ours = [pod["containers"][0] for pod in pod_specs(world, monkeypatch)]
+    agents = [container for container in ours if container["name"] == "agent"]
     assert agents
-    assert all(pod["containers"][0]["resources"]["limits"] == ASKED["limits"] for pod in agents)
+    assert all(agent["resources"]["limits"] == ASKED["limits"] for agent in agents)
 
 
 def test_requests_of_our_own_are_no_more_than_a_limit() -> None:

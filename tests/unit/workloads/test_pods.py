@@ -1,30 +1,24 @@
 """What all pods of all kinds share."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.unit.domain import world as module
 from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.world import IMAGES, World, benchmark, broker_benchmark, network_benchmark
 from tierbench.workloads.pods import NO_SIDECARS
 
-EACH_KIND = pytest.mark.parametrize(
-    "make",
-    [
-        lambda: World(benchmark=benchmark(preflight={})),
-        lambda: World(benchmark=broker_benchmark()),
-        lambda: World(benchmark=network_benchmark()),
-        StrimziWorld,
-    ],
-    ids=["files", "broker", "network", "strimzi"],
-)
+BENCHMARKS = {
+    "files": benchmark(preflight={}),
+    "broker": broker_benchmark(),
+    "network": network_benchmark(),
+}
+USERS = ("runAsUser", "runAsGroup", "fsGroup")
 
 
-def pods(world: World, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """All pods of a run, as they are asked for: metadata and spec, or what Strimzi has of both."""
+def templates(world: World, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Metadata and spec of every pod that a run asks for; of Strimzi's, what Strimzi is told of them."""
     made: list[dict[str, Any]] = []
     create = type(world)._create
 
@@ -34,21 +28,53 @@ def pods(world: World, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     monkeypatch.setattr(type(world), "_create", record)
     world.run()
-    found = {"Pod": lambda one: one, "Job": lambda one: one["spec"]["template"]}
-    found["KafkaNodePool"] = lambda one: {**one["spec"]["template"]["pod"], "spec": one["spec"]["template"]["pod"]}
-    return [found[manifest["kind"]](manifest) for manifest in made if manifest["kind"] in found]
+    return [template for manifest in made if (template := _template(manifest))]
 
 
-@EACH_KIND
-def test_service_meshes_leave_every_pod_alone(make: Callable[[], World], monkeypatch: pytest.MonkeyPatch) -> None:
+def _template(manifest: dict[str, Any]) -> dict[str, Any]:
+    match manifest["kind"]:
+        case "Pod":
+            return manifest
+        case "Job":
+            template: dict[str, Any] = manifest["spec"]["template"]
+            return template
+        case "KafkaNodePool":
+            pod: dict[str, Any] = manifest["spec"]["template"]["pod"]
+            return pod
+        case _:
+            return {}
+
+
+@pytest.mark.parametrize(
+    "world",
+    [*(World(benchmark=each) for each in BENCHMARKS.values()), StrimziWorld()],
+    ids=[*BENCHMARKS, "strimzi"],
+)
+def test_service_meshes_leave_every_pod_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A proxy in between would be what is measured, and a Job with one never ends."""
-    found = pods(make(), monkeypatch)
+    found = templates(world, monkeypatch)
     assert len(found) > 2
-    assert all(pod["metadata"]["annotations"] == NO_SIDECARS for pod in found)
+    assert all(template["metadata"]["annotations"] == NO_SIDECARS for template in found)
 
 
-@EACH_KIND
-def test_every_pod_has_the_priority_that_was_chosen(make: Callable[[], World], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not any("priorityClassName" in pod["spec"] for pod in pods(make(), monkeypatch))
-    monkeypatch.setattr(module, "IMAGES", replace(IMAGES, priority_class="low"))
-    assert all(pod["spec"]["priorityClassName"] == "low" for pod in pods(make(), monkeypatch))
+@pytest.mark.parametrize("user", [1000660000, None], ids=["named", "assigned"])
+@pytest.mark.parametrize("kind", BENCHMARKS)
+def test_the_user_of_every_pod_is_the_one_that_is_named_or_the_platforms(
+    kind: str, user: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenShift's restricted-v2 refuses a pod that names another than the namespace's."""
+    found = templates(World(benchmark=BENCHMARKS[kind], images=replace(IMAGES, user=user)), monkeypatch)
+    assert len(found) > 2
+    for template in found:
+        spec = template["spec"]
+        assert {spec["securityContext"].get(name) for name in USERS} == {user}
+        for container in (*spec.get("initContainers", []), *spec["containers"]):
+            assert not set(USERS) & set(container["securityContext"])
+
+
+def test_every_pod_has_the_priority_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in BENCHMARKS.values():
+        plain = templates(World(benchmark=each), monkeypatch)
+        assert not any("priorityClassName" in template["spec"] for template in plain)
+        found = templates(World(benchmark=each, images=replace(IMAGES, priority_class="low")), monkeypatch)
+        assert all(template["spec"]["priorityClassName"] == "low" for template in found)

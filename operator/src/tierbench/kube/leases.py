@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final
 
+from tierbench.api.timestamps import format_micro_time
 from tierbench.domain.views import lease_view
 from tierbench.kube.client import LEASES, ConflictError, Kube, NotFoundError
-
-_MICRO_TIME: Final = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
 class NodeTakenError(Exception):
@@ -20,8 +18,8 @@ def _body(
     seconds = max(1, round((until - now).total_seconds()))
     spec = {
         "holderIdentity": holder,
-        "acquireTime": acquired.strftime(_MICRO_TIME),
-        "renewTime": now.strftime(_MICRO_TIME),
+        "acquireTime": format_micro_time(acquired),
+        "renewTime": format_micro_time(now),
         "leaseDurationSeconds": seconds,
     }
     return {

@@ -16,8 +16,11 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Images:
-    """Container images, the secrets that they are pulled with, and the PriorityClass of their pods, if they have one.
-    `alternatives` are further ones of a server that may be asked for, by its service and their names.
+    """Container images, and how they are run: the secrets that they are pulled with, the user whom they run as, the
+    PriorityClass of their pods.
+
+    `alternatives` are further ones of a server that may be asked for, by its service and their names. Without `user`
+    the platform assigns one.
     """
 
     client: str
@@ -27,6 +30,7 @@ class Images:
     paho: str
     network: str
     pull_secrets: tuple[str, ...] = ()
+    user: int | None = None
     alternatives: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     priority_class: str = ""
 

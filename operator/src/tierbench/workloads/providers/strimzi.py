@@ -11,7 +11,7 @@ from tierbench.api.result import ServiceFacts
 from tierbench.api.strimzi import Strimzi
 from tierbench.workloads.agent import agent_manifests
 from tierbench.workloads.broker_server import storage_size
-from tierbench.workloads.client_job import secret_items
+from tierbench.workloads.credentials import secret_items
 from tierbench.workloads.kafka import heap_size, kafka_settings
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, Owner
 from tierbench.workloads.pods import NO_SIDECARS, placement, priority
@@ -154,7 +154,7 @@ def _pool(asked: Asked, site: ServerSite) -> Manifest:
     pod = {
         "metadata": {"annotations": NO_SIDECARS},
         "terminationGracePeriodSeconds": _GRACE_SECONDS,
-        **priority(asked.images.priority_class),
+        **priority(asked.images),
         **placement(site.node, site.node_class),
     }
     return {
@@ -199,7 +199,7 @@ def _entity_operator(asked: Asked, measured: Iterable[str]) -> Manifest:
     fields = [{"key": "metadata.name", "operator": "NotIn", "values": [node]} for node in measured]
     terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    pod = {"affinity": affinity, **priority(asked.images.priority_class)}
+    pod = {"affinity": affinity, **priority(asked.images)}
     no_finalizers = {"env": [{"name": "STRIMZI_USE_FINALIZERS", "value": "false"}]}
     return {
         "topicOperator": _SMALL,
