@@ -78,12 +78,17 @@ func (a *Agent) Serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	server := &http.Server{Handler: a.Handler(), TLSConfig: a.options.TLS, ReadHeaderTimeout: time.Minute}
+	server := a.server()
 	defer context.AfterFunc(ctx, func() { server.Close() })()
 	if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
+}
+
+// server takes of anybody, before a token is asked for, no more than of its clients.
+func (a *Agent) server() *http.Server {
+	return &http.Server{Handler: a.Handler(), TLSConfig: a.options.TLS, ReadHeaderTimeout: time.Minute, MaxHeaderBytes: mostBytes}
 }
 
 // Handler is the agent's HTTP interface.
