@@ -11,6 +11,7 @@ from tests.chart.helm import Helm, HelmError, Json, of_kind
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import GROUP
 from tierbench.api.permissions import PERMISSIONS, Permission, Scope
+from tierbench.api.quotas import Quotas
 from tierbench.api.user_roles import GRANTS, UserRole
 from tierbench.generate.crd import custom_resource_definition
 
@@ -36,6 +37,7 @@ FULL: Json = {
         "annotations": {"sidecar.example/inject": "false"},
         "env": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
     },
+    "workloads": {"priorityClassName": "low"},
     "client": {"image": "registry.example/client:1"},
     "nginx": {
         "image": "docker.io/library/nginx:1.29",
@@ -43,6 +45,7 @@ FULL: Json = {
     },
     "imagePullSecrets": ["pull-a", "pull-b"],
     "logLevel": "debug",
+    "limits": {"cases": 50, "leaseSeconds": 86400, "freeDisk": "5Gi"},
     "logFormat": "json",
     "writers": {"extra": ["system:serviceaccount:velero:velero"]},
     "crds": {"keep": False},
@@ -76,6 +79,9 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"nginx": {"alternatives": {"default": "nginx:1.29"}}}, "'not' failed"),
     ({"client": {"alternatives": {}}}, "additional properties 'alternatives' not allowed"),
     ({"operator": {"resources": {"request": {}}}}, "additional properties 'request' not allowed"),
+    ({"limits": {"case": 5}}, "additional properties 'case' not allowed"),
+    ({"limits": {"cases": 0}}, "minimum: got 0, want 1"),
+    ({"limits": {"resultBytes": "much"}}, "does not match pattern"),
     ({"metrics": {"serviceMonitor": {"interval": "soon"}}}, "does not match pattern"),
     ({"crds": {"install": "yes"}}, "got string, want boolean"),
     ({"operator": {"user": 0}}, "minimum: got 0, want 1"),
@@ -294,7 +300,9 @@ def test_nobody_removes_benchmarks_where_a_template_is_applied(helm: Helm) -> No
 
 
 def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
-    assert environment(helm.template(NAMESPACED)) == {
+    found = environment(helm.template(NAMESPACED))
+    assert Quotas.model_validate_json(found.pop("TIERBENCH_LIMITS")) == Quotas()
+    assert found == {
         "POD_NAMESPACE": None,
         "TIERBENCH_RELEASE": "bench/files-tierbench",
         "TIERBENCH_WATCH_NAMESPACES": "team-a,team-b",
@@ -307,6 +315,7 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
         "TIERBENCH_NETWORK_IMAGE": "ghcr.io/tierbench/network:0.1.0",
         "TIERBENCH_IMAGE_PULL_SECRETS": "",
         "TIERBENCH_IMAGE_ALTERNATIVES": '{"kafka":{},"mosquitto":{},"nginx":{}}',
+        "TIERBENCH_PRIORITY_CLASS": "",
         "TIERBENCH_WORKLOADS_USER": "65530",
         "TIERBENCH_LOG_LEVEL": "info",
         "TIERBENCH_LOG_FORMAT": "text",
@@ -319,6 +328,8 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
     assert full["TIERBENCH_IMAGE_PULL_SECRETS"] == "pull-a,pull-b"
     assert json.loads(full["TIERBENCH_IMAGE_ALTERNATIVES"])["nginx"] == FULL["nginx"]["alternatives"]
     assert full["TIERBENCH_LOG_LEVEL"] == "debug"
+    assert Quotas.model_validate_json(full["TIERBENCH_LIMITS"]) == Quotas.model_validate(FULL["limits"])
+    assert full["TIERBENCH_PRIORITY_CLASS"] == "low"
     assert full["TIERBENCH_LOG_FORMAT"] == "json"
     assert full["TIERBENCH_RELEASE"] == "bench/bench-operator"
     assert full["TIERBENCH_KAFKA_IMAGE"] == "mirror.example:5000/tierbench/kafka:0.1.0"

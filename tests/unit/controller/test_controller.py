@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tierbench.api.quotas import Quotas
 from tierbench.controller.logs import LogFormat
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.wakeups import Queue, Wakeups
@@ -36,6 +37,19 @@ def test_images_that_may_be_asked_for() -> None:
     assert images.of("mosquitto", "1.19.6") == ""
     with pytest.raises(SettingsError, match="write images as in"):
         Settings.from_environment({**ENVIRONMENT, "TIERBENCH_IMAGE_ALTERNATIVES": '{"nginx": "nginx:1"}'})
+
+
+def test_limits() -> None:
+    assert Settings.from_environment(ENVIRONMENT).quotas == Quotas()
+    given = Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LIMITS": '{"cases": 5, "freeDisk": "1Gi"}'}).quotas
+    assert (given.cases, given.free_bytes, given.history) == (5, 2**30, 50)
+    for text, says in (
+        ('{"case": 5}', "case: Extra"),
+        ('{"cases": 0}', "cases: "),
+        ("null", "TIERBENCH_LIMITS is 'null'"),
+    ):
+        with pytest.raises(SettingsError, match=says):
+            Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LIMITS": text})
 
 
 def test_the_user_of_workloads_may_be_left_to_the_platform() -> None:

@@ -87,6 +87,18 @@ def test_every_container_is_restricted(storage: dict[str, Any]) -> None:
             assert "memory" not in container.get("resources", {}).get("limits", {})
 
 
+@pytest.mark.parametrize("storage", STORAGES, ids=lambda storage: next(iter(storage)))
+def test_of_the_nodes_disk_as_much_stays_free_as_was_said(storage: dict[str, Any]) -> None:
+    def prepared(site: ServerSite) -> list[str]:
+        pod = workload(storage=storage).server(site)[-1]
+        arguments: list[str] = pod["spec"]["initContainers"][0]["args"]
+        return arguments
+
+    assert "--reserve-bytes" not in prepared(SITE)
+    said = prepared(replace(SITE, free_bytes=5 * 2**30))[-2:] == ["--reserve-bytes", str(5 * 2**30)]
+    assert said == ("persistentVolumeClaim" not in storage)
+
+
 def test_pods_are_pinned_to_one_node_that_is_still_of_the_class() -> None:
     for spec, node in zip(pod_specs(workload()), ("j1", "u1"), strict=True):
         required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]

@@ -7,6 +7,7 @@ from typing import Final, Self
 
 from pydantic import TypeAdapter, ValidationError
 
+from tierbench.api.quotas import Quotas
 from tierbench.controller.logs import LogFormat
 from tierbench.workloads.workload import Images
 
@@ -28,7 +29,9 @@ class Settings:
     lease_namespace: str
     """Where the Leases of nodes are, the same for all releases."""
     images: Images
-    """Images of clients and servers."""
+    """Images of clients and servers, and the priority of their pods."""
+    quotas: Quotas
+    """What a benchmark may take."""
     http_port: int
     """Port of /metrics, /healthz and /readyz."""
     log_level: str
@@ -66,7 +69,9 @@ class Settings:
                 pull_secrets=words("TIERBENCH_IMAGE_PULL_SECRETS"),
                 user=_user(environment.get("TIERBENCH_WORKLOADS_USER", "")),
                 alternatives=_alternatives(environment.get("TIERBENCH_IMAGE_ALTERNATIVES", "{}")),
+                priority_class=environment.get("TIERBENCH_PRIORITY_CLASS", ""),
             ),
+            quotas=_quotas(environment.get("TIERBENCH_LIMITS", "{}")),
             http_port=int(port),
             log_level=environment.get("TIERBENCH_LOG_LEVEL", "info").upper(),
             log_format=_log_format(environment.get("TIERBENCH_LOG_FORMAT", LogFormat.TEXT)),
@@ -94,3 +99,14 @@ def _alternatives(text: str) -> dict[str, dict[str, str]]:
     except ValidationError as error:
         example = '{"nginx": {"1.19.6": "docker.io/library/nginx:1.19.6"}}'
         raise SettingsError(f"TIERBENCH_IMAGE_ALTERNATIVES is {text!r}: write images as in {example}") from error
+
+
+def _quotas(text: str) -> Quotas:
+    try:
+        return Quotas.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise SettingsError(
+            f"TIERBENCH_LIMITS is {text!r}: {where}: {first['msg']}: write the chart's `limits` as JSON"
+        ) from error

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from tierbench.api.images import IMAGE_NAME_PATTERN, LONGEST_IMAGE_NAME, OWN_IMAGE
+from tierbench.api.quotas import Quotas
 from tierbench.controller.logs import LogFormat
 from tierbench.generate.render import NOTICE, WIDTH, to_yaml
 from tierbench.generate.schema import Schema, inlined, plain
@@ -124,6 +125,11 @@ class Workloads(Values):
         description="The user and group id that they run as, which should be nobody else's. With null the platform "
         "assigns one, and the group by which they read their credentials, as OpenShift does; then nothing can be "
         "measured with storage.hostPath.",
+    )
+    priority_class_name: str = Field(
+        default="",
+        max_length=253,
+        description="PriorityClass of their pods, as that they are the first to go where a node is full.",
     )
 
 
@@ -284,6 +290,7 @@ class ChartValues(Values):
         description="iperf3 and ping, servers and clients. "
         "If its image is empty, ghcr.io/tierbench/network in the version of the chart.",
     )
+    limits: Quotas = Quotas()
     image_pull_secrets: list[Annotated[str, Field(min_length=1, max_length=253)]] = Field(
         default=[],
         max_length=16,

@@ -9,6 +9,7 @@ from tierbench.api.file_transfer import HOST_STORAGE, FileTransferSpec, Storage
 from tierbench.api.quantity import parse_size
 from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import agent_container, agent_service, agent_volume
+from tierbench.workloads.compute import beside, measured
 from tierbench.workloads.credentials import CERTIFICATE, CREDENTIALS, credentials_mounts, credentials_volumes
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
@@ -99,7 +100,7 @@ def server_manifests(owner: Owner, spec: FileTransferSpec, images: Images, site:
     labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
     metadata, attached = owner.metadata(site.name, labels), owner.metadata(site.attached, labels)
     claim, sizes = spec.storage.persistent_volume_claim, _sizes(spec, site)
-    claims = () if claim is None else (_claim(attached, claim.storage_class_name, sum(sizes)),)
+    claims = () if claim is None else (_claim(attached, claim.storage_class_name, _room(sizes)),)
     config_map = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -118,7 +119,7 @@ def server_manifests(owner: Owner, spec: FileTransferSpec, images: Images, site:
     )
 
 
-def _claim(metadata: Manifest, storage_class: str, needed: int) -> Manifest:
+def _claim(metadata: Manifest, storage_class: str, room: int) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -126,9 +127,15 @@ def _claim(metadata: Manifest, storage_class: str, needed: int) -> Manifest:
         "spec": {
             "accessModes": ["ReadWriteOnce"],
             "storageClassName": storage_class,
-            "resources": {"requests": {"storage": str(needed + needed // 4 + 512 * 2**20)}},
+            "resources": {"requests": {"storage": str(room)}},
         },
     }
+
+
+def _room(sizes: Iterable[int]) -> int:
+    """Bytes of a volume that takes these files, with what a file system needs for itself, and what stays free."""
+    needed = sum(sizes)
+    return needed + needed // 4 + 512 * 2**20
 
 
 def _sizes(spec: FileTransferSpec, site: ServerSite) -> list[int]:
@@ -146,14 +153,14 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: Serve
             **placement(site.node, site.node_class),
             **({"hostNetwork": True} if host_network else {}),
             "restartPolicy": "Always",
-            "initContainers": [_prepare(spec, images, _sizes(spec, site))],
+            "initContainers": [_prepare(spec, images, site)],
             "containers": [_nginx(spec, images.of(NGINX, site.slot.image)), _agent_of(spec, images)],
             "volumes": [
-                {"name": "data", **_volume(spec.storage, site.attached)},
+                {"name": "data", **_volume(spec.storage, site.attached, _room(_sizes(spec, site)))},
                 {"name": "config", "configMap": {"name": site.attached}},
                 *credentials_volumes(site, _keys(spec)),
                 agent_volume(site),
-                {"name": "tmp", "emptyDir": {}},
+                {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
             ],
         },
     }
@@ -164,12 +171,12 @@ def _keys(spec: FileTransferSpec) -> tuple[str, ...]:
     return CERTIFICATE if any(tls is not Tls.NONE for tls in spec.tls) else ()
 
 
-def _volume(storage: Storage, claim_name: str) -> dict[str, Any]:
+def _volume(storage: Storage, claim_name: str, room: int) -> dict[str, Any]:
     if storage.host_path is not None:
         return {"hostPath": {"path": HOST_STORAGE, "type": "DirectoryOrCreate"}}
     if storage.persistent_volume_claim is not None:
         return {"persistentVolumeClaim": {"claimName": claim_name}}
-    return {"emptyDir": {}}
+    return {"emptyDir": {"sizeLimit": str(room)}}
 
 
 def _mount(storage: Storage, folder: str = "") -> dict[str, Any]:
@@ -184,13 +191,17 @@ def _served(storage: Storage) -> dict[str, Any]:
     return {**_mount(storage, FOLDER), "readOnly": True}
 
 
-def _prepare(spec: FileTransferSpec, images: Images, files: Sequence[int]) -> dict[str, Any]:
-    """Writes the files."""
+def _prepare(spec: FileTransferSpec, images: Images, site: ServerSite) -> dict[str, Any]:
+    """Writes the files. A claim is no part of the node's disk, of which as much stays free as was said."""
+    sizes = ",".join(map(str, _sizes(spec, site)))
     security, owner = (RESTRICTED, []) if spec.storage.host_path is None else _root(images.user)
+    of_node = spec.storage.persistent_volume_claim is None
+    free = [] if site.free_bytes is None or not of_node else ["--reserve-bytes", str(site.free_bytes)]
     return {
         "name": "prepare",
         "image": images.client,
-        "args": ["prepare", "--directory", DATA, "--sizes", ",".join(map(str, files)), *owner],
+        "args": ["prepare", "--directory", DATA, "--sizes", sizes, *owner, *free],
+        "resources": beside(spec.servers.resources),
         "securityContext": security,
         "volumeMounts": [_mount(spec.storage)],
     }
@@ -216,7 +227,7 @@ def _nginx(spec: FileTransferSpec, image: str) -> dict[str, Any]:
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
             "failureThreshold": 30,
         },
-        "resources": {"requests": {"cpu": "50m", "memory": "32Mi"}},
+        "resources": measured(spec.servers.resources),
         "securityContext": RESTRICTED,
         "volumeMounts": [
             _served(spec.storage),
@@ -229,4 +240,4 @@ def _nginx(spec: FileTransferSpec, image: str) -> dict[str, Any]:
 
 def _agent_of(spec: FileTransferSpec, images: Images) -> dict[str, Any]:
     ports = (PORTS[tls] for tls in spec.tls)
-    return agent_container(images, ports, ["--directory", DATA], [_served(spec.storage)])
+    return agent_container(images, ports, ["--directory", DATA], spec.servers.resources, [_served(spec.storage)])

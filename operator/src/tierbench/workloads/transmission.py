@@ -73,6 +73,7 @@ def transmission_job(
         targets,
         images.network,
         arguments(spec, parts, site, targets),
+        spec.clients.resources,
         [(secret_items(target.server.site.attached, *CLIENT_KEYS),) for target in targets],
         sysctls=(PING_SYSCTL,) if spec.ping.count else (),
         directories=(TMP,),

@@ -23,7 +23,7 @@ def credentials(asked: Asked, site: ServerSite) -> Credentials:
 
 def manifests(asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:
     """The agent alone, where clients meet."""
-    return agent_manifests(asked.owner, asked.images, site)
+    return agent_manifests(asked.owner, asked.images, site, asked.spec.clients.resources)
 
 
 def way(asked: Asked, server: RunningServer, tls: Tls) -> Way:
