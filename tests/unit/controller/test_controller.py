@@ -4,10 +4,13 @@ import asyncio
 
 import pytest
 
+from tierbench.api.quotas import Quotas
+from tierbench.controller.logs import LogFormat
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.wakeups import Queue, Wakeups
 
 ENVIRONMENT = {
+    "TIERBENCH_RELEASE": "bench/tierbench",
     "TIERBENCH_LEASE_NAMESPACE": "leases",
     "TIERBENCH_CLIENT_IMAGE": "client:1",
     "TIERBENCH_NGINX_IMAGE": "nginx:1",
@@ -24,7 +27,7 @@ def test_settings() -> None:
     settings = Settings.from_environment(ENVIRONMENT)
     assert settings.watch_namespaces == ("a", "b")
     assert (settings.images.client, settings.images.nginx) == ("client:1", "nginx:1")
-    assert settings.log_level == "INFO"
+    assert (settings.log_level, settings.log_format) == ("INFO", LogFormat.TEXT)
 
 
 def test_images_that_may_be_asked_for() -> None:
@@ -34,6 +37,29 @@ def test_images_that_may_be_asked_for() -> None:
     assert images.of("mosquitto", "1.19.6") == ""
     with pytest.raises(SettingsError, match="write images as in"):
         Settings.from_environment({**ENVIRONMENT, "TIERBENCH_IMAGE_ALTERNATIVES": '{"nginx": "nginx:1"}'})
+
+
+def test_limits() -> None:
+    assert Settings.from_environment(ENVIRONMENT).quotas == Quotas()
+    given = Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LIMITS": '{"cases": 5, "freeDisk": "1Gi"}'}).quotas
+    assert (given.cases, given.free_bytes, given.history) == (5, 2**30, 50)
+    for text, says in (
+        ('{"case": 5}', "case: Extra"),
+        ('{"cases": 0}', "cases: "),
+        ("null", "TIERBENCH_LIMITS is 'null'"),
+    ):
+        with pytest.raises(SettingsError, match=says):
+            Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LIMITS": text})
+
+
+def test_the_user_of_workloads_may_be_left_to_the_platform() -> None:
+    def user(text: str) -> int | None:
+        return Settings.from_environment({**ENVIRONMENT, "TIERBENCH_WORKLOADS_USER": text}).images.user
+
+    assert (user("1000660000"), user("")) == (1000660000, None)
+    for wrong in ("0", "root", "-1"):
+        with pytest.raises(SettingsError, match="write a user id"):
+            user(wrong)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +73,11 @@ def test_a_missing_setting_is_named(name: str) -> None:
 def test_a_port_that_is_none_is_refused() -> None:
     with pytest.raises(SettingsError, match="write a port number"):
         Settings.from_environment({**ENVIRONMENT, "TIERBENCH_HTTP_PORT": "http"})
+
+
+def test_a_log_format_that_is_none_is_refused() -> None:
+    with pytest.raises(SettingsError, match="TIERBENCH_LOG_FORMAT is 'xml': write text or json"):
+        Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LOG_FORMAT": "xml"})
 
 
 def test_the_oldest_goes_first_among_those_that_want_the_same_node() -> None:

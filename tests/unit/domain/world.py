@@ -13,6 +13,7 @@ from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.network import NetworkBenchmark
 from tierbench.api.node_class import NodeClass
+from tierbench.api.quotas import Quotas
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain.actions import (
     AcquireLeases,
@@ -50,6 +51,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = Owner("FileTransferBenchmark", "default", "demo", "uid-1")
 IMAGES = Images(
     client="client:1", nginx="nginx:1", mosquitto="mosquitto:1", kafka="kafka:1", paho="paho:1", network="network:1",
+    user=10_000,
     alternatives={"nginx": {"1.19.6": "nginx:1.19.6"}, "mosquitto": {"1.6.9": "mosquitto:1.6.9"}},
 )  # fmt: skip
 MAXIMUM_PASSES = 2000
@@ -207,6 +209,10 @@ class World:
     nanoseconds: int = 10**9
     engine: str = "1"
     refusal: Refusal | None = None
+    images: Images = IMAGES
+    quotas: Quotas = field(default_factory=Quotas)
+    forbidden: str = ""
+    """What the API server says to every pod of a Job."""
     isolated: bool = False
 
     @property
@@ -219,7 +225,7 @@ class World:
         return Observed(
             benchmark=self.benchmark,
             owner=self.owner,
-            workload=workload_of(self.owner, self.benchmark.spec, IMAGES),
+            workload=workload_of(self.owner, self.benchmark.spec, self.images),
             classes=dict(self.classes),
             nodes=dict(self.nodes),
             leases=dict(self.leases),
@@ -232,7 +238,9 @@ class World:
                 for pod in self.pods.values()
                 if pod.role == ROLE_CLIENT
             },
+            quotas=self.quotas,
             refusal=self.refusal,
+            refused_pods={name: Refusal(START, self.forbidden) for name in self.jobs if self.forbidden},
             isolated=self.isolated,
         )
 
@@ -305,7 +313,7 @@ class World:
 
     def _job_step(self, job: JobView) -> None:
         pod = self.pods.get(job.name)
-        if pod is None and not job.finished:
+        if pod is None and not job.finished and not self.forbidden:
             place = {"case": job.case, "pass_number": job.pass_number, "attempt": job.attempt, "part": job.part}
             self.pods[job.name] = self._pod(job.name, ROLE_CLIENT, job.run, **place)
         elif pod is not None and pod.terminated is not None:
@@ -373,8 +381,9 @@ class World:
                 for name in nodes:
                     lease = self.leases.get(name)
                     holder = self.observe().holder
+                    assert until <= self.now + timedelta(seconds=self.quotas.lease_seconds + 60)
                     assert lease is None or lease.holder == holder or lease.expires <= self.now
-                    self.leases[name] = LeaseView(name, holder, until)
+                    self.leases[name] = LeaseView(name, holder, self.now if lease is None else lease.acquired, until)
             case ReleaseLeases(nodes):
                 for name in nodes:
                     self.leases.pop(name, None)

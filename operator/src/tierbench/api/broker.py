@@ -181,6 +181,14 @@ _EXTERNAL_TLS = Rule(
     "size(self.tls) == 1 || !self.brokers.exists(b, has(b.external))",
     "an external broker has one address: give one level of tls, and another benchmark for each other",
 )
+_LIMIT = "self.servers.resources.limits.memory"
+_HEAP_WITHIN = Rule(
+    f"!has(self.servers) || !has(self.servers.resources) || !has({_LIMIT}) || !isQuantity(string({_LIMIT}))"
+    " || self.brokers.all(b, !has(b.kafka) || b.kafka.provider != 'Standalone' || !has(b.kafka.heap)"
+    " || !isQuantity(string(b.kafka.heap))"
+    f" || quantity(string(b.kafka.heap)).compareTo(quantity(string({_LIMIT}))) < 0)",
+    "kafka.heap does not fit into servers.resources.limits.memory: Java needs about 200Mi beside its heap",
+)
 _SPREAD = Rule(
     "self.pairs.all(p, p >= self.clients.pods)",
     "clients.pods is more than the smallest of pairs: each pod needs a pair of its own",
@@ -343,6 +351,7 @@ class BrokerSpec(ServiceSpec):
         """How messages are sent, awaited and given up, and from where."""
         subscribers = self.clients.subscribers
         return {
+            **super().conditions,
             **self.pacing.conditions,
             "load": str(self.load),
             "window": str(self.window),
@@ -371,6 +380,7 @@ class BrokerBenchmark(Benchmark):
     SPEC_RULES: ClassVar[tuple[Rule, ...]] = (
         _SERVERS_GIVEN,
         _EXTERNAL_TLS,
+        _HEAP_WITHIN,
         _SPREAD,
         _PAHO,
         _LEVELS_OF_ZSTD,

@@ -164,6 +164,7 @@ class FileTransferSpec(ServiceSpec):
         most = retry.wait_maximum_milliseconds
         path = "EmptyDir" if self.storage.host_path is None else "HostPath"
         return {
+            **super().conditions,
             "access": self.access.value,
             "storage": path if kept is None else kept.storage_class_name[:63],
             "readTimeoutMilliseconds": str(retry.read_timeout_milliseconds),

@@ -254,6 +254,7 @@ class NetworkSpec(BenchmarkSpec):
     def conditions(self) -> dict[str, str]:
         """The path, the load, the echo requests before it, and how many clients measure where all do at once."""
         return {
+            **super().conditions,
             "access": self.access.value,
             "durationSeconds": str(self.duration_seconds),
             "udpKilobitsPerSecond": "None" if self.udp is None else str(self.udp.kilobits_per_second),

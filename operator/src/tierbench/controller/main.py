@@ -13,9 +13,11 @@ import kopf
 from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import GROUP
 from tierbench.controller.advisor import Advisor
+from tierbench.controller.alone import leave, stay_alone, wait_until_alone
 from tierbench.controller.comparison import Comparison
 from tierbench.controller.context import Context
 from tierbench.controller.handlers import register
+from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import keep_node_classes
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.watching import watched
@@ -73,6 +75,7 @@ async def operate(settings: Settings) -> None:
         context = Context(kube, settings, metrics=metrics)
         protection = _protection(kube) if settings.metrics_authorization else None
         async with serve(settings.http_port, context.results, context.metrics, protection):
+            await wait_until_alone(context, stop)
             await _load(context, stop)
             registry = kopf.OperatorRegistry()
             advisor = Advisor(context)
@@ -91,7 +94,9 @@ async def operate(settings: Settings) -> None:
                 keep_node_classes(context),
                 advisor.run(),
                 comparison.run(),
+                stay_alone(context),
             )
+            await leave(context)
 
 
 def _protection(kube: Kube) -> Protection:
@@ -144,6 +149,9 @@ def main() -> None:
         settings = Settings.from_environment()
     except SettingsError as error:
         sys.exit(f"tierbench-operator: {error}")
-    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("kopf").setLevel(max(logging.WARNING, logging.getLogger().level))
-    asyncio.run(operate(settings))
+    log_to_stderr(settings.log_level, settings.log_format)
+    try:
+        asyncio.run(operate(settings))
+    except Exception:
+        _logger.exception("The operator ends")
+        sys.exit(1)

@@ -7,6 +7,8 @@ from typing import Final, Self
 
 from pydantic import TypeAdapter, ValidationError
 
+from tierbench.api.quotas import Quotas
+from tierbench.controller.logs import LogFormat
 from tierbench.workloads.workload import Images
 
 _ALTERNATIVES: Final = TypeAdapter(dict[str, dict[str, str]])
@@ -20,12 +22,16 @@ class SettingsError(Exception):
 class Settings:
     """What can be chosen when the operator is installed."""
 
+    release: str
+    """Namespace and name of the release, as namespace/name: what tells operators apart."""
     watch_namespaces: tuple[str, ...]
     """Namespaces to look after; empty for all."""
     lease_namespace: str
     """Where the Leases of nodes are, the same for all releases."""
     images: Images
-    """Images of clients and servers."""
+    """Images of clients and servers, and the priority of their pods."""
+    quotas: Quotas
+    """What a benchmark may take."""
     http_port: int
     """Port of /metrics, /healthz and /readyz."""
     metrics_authorization: bool
@@ -34,6 +40,8 @@ class Settings:
     """Whether strangers are kept from the pods of benchmarks, by NetworkPolicies."""
     log_level: str
     """DEBUG, INFO, WARNING or ERROR."""
+    log_format: LogFormat
+    """How entries look."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
@@ -52,6 +60,7 @@ class Settings:
         if not port.isdecimal():
             raise SettingsError(f"TIERBENCH_HTTP_PORT is {port!r}: write a port number, for example 8080")
         return cls(
+            release=needed("TIERBENCH_RELEASE"),
             watch_namespaces=words("TIERBENCH_WATCH_NAMESPACES"),
             lease_namespace=needed("TIERBENCH_LEASE_NAMESPACE"),
             images=Images(
@@ -62,13 +71,32 @@ class Settings:
                 paho=needed("TIERBENCH_PAHO_IMAGE"),
                 network=needed("TIERBENCH_NETWORK_IMAGE"),
                 pull_secrets=words("TIERBENCH_IMAGE_PULL_SECRETS"),
+                user=_user(environment.get("TIERBENCH_WORKLOADS_USER", "")),
                 alternatives=_alternatives(environment.get("TIERBENCH_IMAGE_ALTERNATIVES", "{}")),
+                priority_class=environment.get("TIERBENCH_PRIORITY_CLASS", ""),
             ),
+            quotas=_quotas(environment.get("TIERBENCH_LIMITS", "{}")),
             http_port=int(port),
             metrics_authorization=environment.get("TIERBENCH_METRICS_AUTHORIZATION") == "true",
             isolated=environment.get("TIERBENCH_NETWORK_POLICIES") == "true",
             log_level=environment.get("TIERBENCH_LOG_LEVEL", "info").upper(),
+            log_format=_log_format(environment.get("TIERBENCH_LOG_FORMAT", LogFormat.TEXT)),
         )
+
+
+def _log_format(text: str) -> LogFormat:
+    try:
+        return LogFormat(text)
+    except ValueError:
+        raise SettingsError(f"TIERBENCH_LOG_FORMAT is {text!r}: write {' or '.join(LogFormat)}") from None
+
+
+def _user(text: str) -> int | None:
+    if not text:
+        return None
+    if not text.isdecimal() or text == "0":
+        raise SettingsError(f"TIERBENCH_WORKLOADS_USER is {text!r}: write a user id, for example 65530, or nothing")
+    return int(text)
 
 
 def _alternatives(text: str) -> dict[str, dict[str, str]]:
@@ -77,3 +105,14 @@ def _alternatives(text: str) -> dict[str, dict[str, str]]:
     except ValidationError as error:
         example = '{"nginx": {"1.19.6": "docker.io/library/nginx:1.19.6"}}'
         raise SettingsError(f"TIERBENCH_IMAGE_ALTERNATIVES is {text!r}: write images as in {example}") from error
+
+
+def _quotas(text: str) -> Quotas:
+    try:
+        return Quotas.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise SettingsError(
+            f"TIERBENCH_LIMITS is {text!r}: {where}: {first['msg']}: write the chart's `limits` as JSON"
+        ) from error

@@ -33,6 +33,13 @@ NODES_BUSY: Final = "NodesBusy"
 NODES_HELD: Final = "NodesHeld"
 OLDER_BENCHMARK_WAITS: Final = "OlderBenchmarkWaits"
 
+# What an administrator lets be taken
+TOO_MANY_CASES: Final = "TooManyCases"
+TOO_MANY_AT_ONCE: Final = "TooManyAtOnce"
+TOO_MANY_BYTES: Final = "TooManyBytes"
+HELD_TOO_LONG: Final = "HeldTooLong"
+HISTORY_LIMITED: Final = "HistoryLimited"
+
 # Pods
 UNSCHEDULABLE: Final = "Unschedulable"
 IMAGE_PULL_FAILED: Final = "ImagePullFailed"

@@ -65,6 +65,10 @@ UNANSWERED: Final = (ApiError, aiohttp.ClientError, TimeoutError, OSError)
 """What a request may end with."""
 
 
+REFUSED: Final = frozenset({403, 422})
+"""The status of a request that makes no sense, or that a quota or a policy forbids."""
+
+
 def why(error: Exception) -> str:
     """Why a request was not answered, in a few words."""
     if isinstance(error, ApiError):
@@ -227,9 +231,11 @@ class Kube:
                     raise ApiError(status["code"], status.get("reason", ""), status.get("message", ""))
                 yield event
 
-    async def create(self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
-        """A new object. Raises ConflictError if it exists."""
-        query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"}
+    async def create(
+        self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any], *, dry_run: bool = False
+    ) -> dict[str, Any]:
+        """A new object, or what it would be. Raises ConflictError if it exists."""
+        query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **({"dryRun": "All"} if dry_run else {})}
         return await self.request("POST", kind.path(namespace), query=query, body=body)
 
     async def replace(self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any]) -> dict[str, Any]:

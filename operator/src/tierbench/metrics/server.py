@@ -44,6 +44,8 @@ def application(
         return web.Response(text="ok\n")
 
     async def ready(_: web.Request) -> web.Response:
+        if metrics.waits_for:
+            raise web.HTTPServiceUnavailable(text=f"{metrics.waits_for}\n")
         _refuse_until_filled(store)
         return web.Response(text="ok\n")
 

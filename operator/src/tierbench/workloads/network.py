@@ -73,7 +73,7 @@ class NetworkWorkload:
         """iperf3, and the agent beside it; where it is there already an agent alone, for the life cycle knows a server
         by a pod."""
         if site.slot.external:
-            return agent_manifests(self.owner, self.images, site)
+            return agent_manifests(self.owner, self.images, site, self.spec.clients.resources)
         return iperf3_manifests(self.owner, self.spec, self.images, site)
 
     def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:

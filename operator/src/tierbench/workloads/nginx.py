@@ -8,12 +8,12 @@ from tierbench.api.benchmark import Access, Tls
 from tierbench.api.file_transfer import HOST_STORAGE, FileTransferSpec, Storage
 from tierbench.api.quantity import parse_size
 from tierbench.workloads.access import access_services
-from tierbench.workloads.agent import CREDENTIALS, CREDENTIALS_MOUNT, agent_container, agent_service, credentials_volume
+from tierbench.workloads.agent import agent_container, agent_service, agent_volume
+from tierbench.workloads.compute import beside, measured
+from tierbench.workloads.credentials import CERTIFICATE, CREDENTIALS, credentials_mounts, credentials_volumes
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
-    NONROOT,
-    POD_SECURITY,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     placement,
@@ -42,6 +42,10 @@ http {
   tcp_nodelay on;
   etag on;
   disable_symlinks on from=$document_root;
+  server_tokens off;
+  max_ranges 1;
+  keepalive_timeout 0;
+  large_client_header_buffers 2 1k;
   client_body_temp_path /tmp/client;
   proxy_temp_path /tmp/proxy;
   fastcgi_temp_path /tmp/fastcgi;
@@ -62,7 +66,8 @@ exec nginx -c "/etc/tierbench/$conf" -g 'daemon off;'
 def configuration(tls: Sequence[Tls], sizes: Iterable[int], *, ipv6: bool = True) -> str:
     """nginx.conf, whole: it relies on nothing that an image brings along. Port 8080 is always there, for readiness.
 
-    Files are served by their exact names, and never through links: whoever writes to the node's disk may be anybody.
+    Files are served by their exact names, and never through links: whoever writes to the node's disk may be anybody. So
+    may be who asks: our clients send short headers, ask for one range and keep no connection, and others get no more.
     """
     names = [name for size in sizes for name in (file_name(size), f"{file_name(size)}.sha256")]
     return (
@@ -95,7 +100,7 @@ def server_manifests(owner: Owner, spec: FileTransferSpec, images: Images, site:
     labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
     metadata, attached = owner.metadata(site.name, labels), owner.metadata(site.attached, labels)
     claim, sizes = spec.storage.persistent_volume_claim, _sizes(spec, site)
-    claims = () if claim is None else (_claim(attached, claim.storage_class_name, sum(sizes)),)
+    claims = () if claim is None else (_claim(attached, claim.storage_class_name, _room(sizes)),)
     config_map = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -114,7 +119,7 @@ def server_manifests(owner: Owner, spec: FileTransferSpec, images: Images, site:
     )
 
 
-def _claim(metadata: Manifest, storage_class: str, needed: int) -> Manifest:
+def _claim(metadata: Manifest, storage_class: str, room: int) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -122,9 +127,15 @@ def _claim(metadata: Manifest, storage_class: str, needed: int) -> Manifest:
         "spec": {
             "accessModes": ["ReadWriteOnce"],
             "storageClassName": storage_class,
-            "resources": {"requests": {"storage": str(needed + needed // 4 + 512 * 2**20)}},
+            "resources": {"requests": {"storage": str(room)}},
         },
     }
+
+
+def _room(sizes: Iterable[int]) -> int:
+    """Bytes of a volume that takes these files, with what a file system needs for itself, and what stays free."""
+    needed = sum(sizes)
+    return needed + needed // 4 + 512 * 2**20
 
 
 def _sizes(spec: FileTransferSpec, site: ServerSite) -> list[int]:
@@ -138,29 +149,34 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: Serve
         "kind": "Pod",
         "metadata": {**metadata, "annotations": NO_SIDECARS},
         "spec": {
-            **pod_basics(images.pull_secrets),
+            **pod_basics(images),
             **placement(site.node, site.node_class),
             **({"hostNetwork": True} if host_network else {}),
             "restartPolicy": "Always",
-            "securityContext": POD_SECURITY,
-            "initContainers": [_prepare(spec, images, _sizes(spec, site))],
+            "initContainers": [_prepare(spec, images, site)],
             "containers": [_nginx(spec, images.of(NGINX, site.slot.image)), _agent_of(spec, images)],
             "volumes": [
-                {"name": "data", **_volume(spec.storage, site.attached)},
+                {"name": "data", **_volume(spec.storage, site.attached, _room(_sizes(spec, site)))},
                 {"name": "config", "configMap": {"name": site.attached}},
-                credentials_volume(site),
-                {"name": "tmp", "emptyDir": {}},
+                *credentials_volumes(site, _keys(spec)),
+                agent_volume(site),
+                {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
             ],
         },
     }
 
 
-def _volume(storage: Storage, claim_name: str) -> dict[str, Any]:
+def _keys(spec: FileTransferSpec) -> tuple[str, ...]:
+    """Of its Secret."""
+    return CERTIFICATE if any(tls is not Tls.NONE for tls in spec.tls) else ()
+
+
+def _volume(storage: Storage, claim_name: str, room: int) -> dict[str, Any]:
     if storage.host_path is not None:
         return {"hostPath": {"path": HOST_STORAGE, "type": "DirectoryOrCreate"}}
     if storage.persistent_volume_claim is not None:
         return {"persistentVolumeClaim": {"claimName": claim_name}}
-    return {"emptyDir": {}}
+    return {"emptyDir": {"sizeLimit": str(room)}}
 
 
 def _mount(storage: Storage, folder: str = "") -> dict[str, Any]:
@@ -175,20 +191,28 @@ def _served(storage: Storage) -> dict[str, Any]:
     return {**_mount(storage, FOLDER), "readOnly": True}
 
 
-def _prepare(spec: FileTransferSpec, images: Images, files: Sequence[int]) -> dict[str, Any]:
-    """Writes the files. A hostPath is root's, so there it runs as root, with the right to give files away."""
-    sizes = ",".join(map(str, files))
-    security = RESTRICTED
-    if spec.storage.host_path is not None:
-        capabilities = {"drop": ["ALL"], "add": ["CHOWN"]}
-        security = {**RESTRICTED, "runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False, "capabilities": capabilities}
+def _prepare(spec: FileTransferSpec, images: Images, site: ServerSite) -> dict[str, Any]:
+    """Writes the files. A claim is no part of the node's disk, of which as much stays free as was said."""
+    sizes = ",".join(map(str, _sizes(spec, site)))
+    security, owner = (RESTRICTED, []) if spec.storage.host_path is None else _root(images.user)
+    of_node = spec.storage.persistent_volume_claim is None
+    free = [] if site.free_bytes is None or not of_node else ["--reserve-bytes", str(site.free_bytes)]
     return {
         "name": "prepare",
         "image": images.client,
-        "args": ["prepare", "--directory", DATA, "--sizes", sizes, "--owner", f"{NONROOT}:{NONROOT}"],
+        "args": ["prepare", "--directory", DATA, "--sizes", sizes, *owner, *free],
+        "resources": beside(spec.servers.resources),
         "securityContext": security,
         "volumeMounts": [_mount(spec.storage)],
     }
+
+
+def _root(user: int | None) -> tuple[dict[str, Any], list[str]]:
+    """A hostPath is root's, so there it runs as root, with the right to give files to the server's user. Where the
+    platform assigns that one, it says that it cannot."""
+    capabilities = {"drop": ["ALL"], "add": ["CHOWN"]}
+    security = {**RESTRICTED, "runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False, "capabilities": capabilities}
+    return security, [] if user is None else ["--owner", f"{user}:{user}"]
 
 
 def _nginx(spec: FileTransferSpec, image: str) -> dict[str, Any]:
@@ -203,12 +227,12 @@ def _nginx(spec: FileTransferSpec, image: str) -> dict[str, Any]:
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
             "failureThreshold": 30,
         },
-        "resources": {"requests": {"cpu": "50m", "memory": "32Mi"}},
+        "resources": measured(spec.servers.resources),
         "securityContext": RESTRICTED,
         "volumeMounts": [
             _served(spec.storage),
             {"name": "config", "mountPath": "/etc/tierbench", "readOnly": True},
-            CREDENTIALS_MOUNT,
+            *credentials_mounts(_keys(spec)),
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (the container's own)
         ],
     }
@@ -216,4 +240,4 @@ def _nginx(spec: FileTransferSpec, image: str) -> dict[str, Any]:
 
 def _agent_of(spec: FileTransferSpec, images: Images) -> dict[str, Any]:
     ports = (PORTS[tls] for tls in spec.tls)
-    return agent_container(images, ports, ["--directory", DATA], [_served(spec.storage)])
+    return agent_container(images, ports, ["--directory", DATA], spec.servers.resources, [_served(spec.storage)])
