@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tierbench.api.policy import Policy
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.wakeups import Queue, Wakeups
 
@@ -34,6 +35,26 @@ def test_images_that_may_be_asked_for() -> None:
     assert images.of("mosquitto", "1.19.6") == ""
     with pytest.raises(SettingsError, match="write images as in"):
         Settings.from_environment({**ENVIRONMENT, "TIERBENCH_IMAGE_ALTERNATIVES": '{"nginx": "nginx:1"}'})
+
+
+def test_what_benchmarks_may_ask_for() -> None:
+    given = {**ENVIRONMENT, "KUBERNETES_SERVICE_HOST": "10.96.0.1", "TIERBENCH_POLICY": '{"hostPaths": ["/srv"]}'}
+    policy = Settings.from_environment(given).policy
+    assert policy == Policy(host_paths=("/srv",)).refusing("10.96.0.1")
+    assert Settings.from_environment(ENVIRONMENT).policy == Policy()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"hostPath": []}', "hostPath: Extra inputs are not permitted"),
+        ('{"hostPaths": ["/"]}', "hostPaths.0: String should match pattern"),
+        ('{"refusedNetworks": ["10.0.0.1/8"]}', "refusedNetworks.0: Value error, 10.0.0.1/8 has host bits set"),
+    ],
+)
+def test_a_policy_that_makes_no_sense_is_refused(text: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=f"TIERBENCH_POLICY, of the chart's values policy: {message}"):
+        Settings.from_environment({**ENVIRONMENT, "TIERBENCH_POLICY": text})
 
 
 @pytest.mark.parametrize(

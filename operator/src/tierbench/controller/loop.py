@@ -167,6 +167,7 @@ class Loop:
             **vars(seen.surroundings),
             benchmark=benchmark,
             workload=workload,
+            policy=context.settings.policy,
             classes=dict(context.cluster.classes),
             results=seen.children.results,
             logs=await self._logs.read(pod for pod in seen.children.pods if pod.role == ROLE_CLIENT),
@@ -195,7 +196,7 @@ class Loop:
                 "that version, or delete the benchmark and create it again."
             )
             raise UnreadableError(message) from error
-        return benchmark, workload_of(owner, benchmark.spec, context.settings.images)
+        return benchmark, workload_of(owner, benchmark.spec, context.settings.images, context.settings.policy)
 
     async def _name_foreign(self, observed: Observed) -> None:
         """One event for what bears the benchmark's labels and is not its own."""

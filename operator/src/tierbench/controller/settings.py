@@ -7,6 +7,7 @@ from typing import Final, Self
 
 from pydantic import TypeAdapter, ValidationError
 
+from tierbench.api.policy import Policy
 from tierbench.workloads.workload import Images
 
 _ALTERNATIVES: Final = TypeAdapter(dict[str, dict[str, str]])
@@ -26,6 +27,8 @@ class Settings:
     """Where the Leases of nodes are, the same for all releases."""
     images: Images
     """Images of clients and servers."""
+    policy: Policy
+    """What benchmarks may ask for."""
     http_port: int
     """Port of /metrics, /healthz and /readyz."""
     log_level: str
@@ -60,6 +63,7 @@ class Settings:
                 pull_secrets=words("TIERBENCH_IMAGE_PULL_SECRETS"),
                 alternatives=_alternatives(environment.get("TIERBENCH_IMAGE_ALTERNATIVES", "{}")),
             ),
+            policy=_policy(environment.get("TIERBENCH_POLICY", "{}"), environment.get("KUBERNETES_SERVICE_HOST", "")),
             http_port=int(port),
             log_level=environment.get("TIERBENCH_LOG_LEVEL", "info").upper(),
         )
@@ -71,3 +75,13 @@ def _alternatives(text: str) -> dict[str, dict[str, str]]:
     except ValidationError as error:
         example = '{"nginx": {"1.19.6": "docker.io/library/nginx:1.19.6"}}'
         raise SettingsError(f"TIERBENCH_IMAGE_ALTERNATIVES is {text!r}: write images as in {example}") from error
+
+
+def _policy(text: str, api_server: str) -> Policy:
+    try:
+        policy = Policy.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise SettingsError(f"TIERBENCH_POLICY, of the chart's values policy: {where}: {first['msg']}") from error
+    return policy.refusing(api_server) if api_server else policy

@@ -7,6 +7,7 @@ from typing import Any
 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.node_class import NodeClass
+from tierbench.api.policy import Policy
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.provided import Provided
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView
@@ -64,6 +65,7 @@ class Observed(Surroundings):
 
     benchmark: Benchmark
     workload: Workload
+    policy: Policy = field(default_factory=Policy)
     classes: Mapping[str, NodeClass] = field(default_factory=dict)
     results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
     logs: Mapping[str, PodLog] = field(default_factory=dict)

@@ -1,14 +1,15 @@
 """The file server: nginx, the files prepared before it, the agent beside it."""
 
-import posixpath
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from tierbench.api.benchmark import Access, Tls
-from tierbench.api.file_transfer import HOST_STORAGE, FileTransferSpec, Storage
+from tierbench.api.file_transfer import FileTransferSpec
+from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import CREDENTIALS, CREDENTIALS_MOUNT, agent_container, agent_service, credentials_volume
+from tierbench.workloads.file_volume import DATA, FileVolume, claims, file_volume
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
@@ -24,8 +25,6 @@ from tierbench.workloads.workload import Images, Manifest, ServerSite
 NGINX: Final = "nginx"
 PORTS: Final = {Tls.NONE: 8080, Tls.TLS12: 8443, Tls.TLS13: 8444}
 PORT_NAMES: Final = {Tls.NONE: "http", Tls.TLS12: "https-tls12", Tls.TLS13: "https-tls13"}
-DATA: Final = "/data"
-FOLDER: Final = "_tierbench"  # as `prepare` makes it in the storage: nothing beside it is the server's
 
 _HEAD: Final = """\
 worker_processes auto;
@@ -90,12 +89,13 @@ def _listener(tls: Tls, names: Iterable[str], ipv6: bool) -> str:
     return "  server {\n" + "".join(f"    {line}\n" for line in lines) + "  }\n"
 
 
-def server_manifests(owner: Owner, spec: FileTransferSpec, images: Images, site: ServerSite) -> tuple[Manifest, ...]:
+def server_manifests(
+    owner: Owner, spec: FileTransferSpec, images: Images, policy: Policy, site: ServerSite
+) -> tuple[Manifest, ...]:
     """ConfigMap, Services, volume claim if asked for, and last the pod."""
     labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
     metadata, attached = owner.metadata(site.name, labels), owner.metadata(site.attached, labels)
-    claim, sizes = spec.storage.persistent_volume_claim, _sizes(spec, site)
-    claims = () if claim is None else (_claim(attached, claim.storage_class_name, sum(sizes)),)
+    sizes, files = _sizes(spec, site), file_volume(spec.storage, policy, site.attached)
     config_map = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -109,29 +109,16 @@ def server_manifests(owner: Owner, spec: FileTransferSpec, images: Images, site:
         config_map,
         *access_services(metadata, labels, spec.access, {PORT_NAMES[tls]: PORTS[tls] for tls in spec.tls}),
         agent_service(owner, site, labels),
-        *claims,
-        _pod(metadata, spec, images, site),
+        *claims(spec.storage, attached, sum(sizes)),
+        _pod(metadata, spec, images, files, site),
     )
-
-
-def _claim(metadata: Manifest, storage_class: str, needed: int) -> Manifest:
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": metadata,
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": storage_class,
-            "resources": {"requests": {"storage": str(needed + needed // 4 + 512 * 2**20)}},
-        },
-    }
 
 
 def _sizes(spec: FileTransferSpec, site: ServerSite) -> list[int]:
     return [parse_size(size) for size in site.refined or spec.file_sizes]
 
 
-def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: ServerSite) -> Manifest:
+def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, files: FileVolume, site: ServerSite) -> Manifest:
     host_network = spec.access is Access.HOST_NETWORK
     return {
         "apiVersion": "v1",
@@ -143,10 +130,10 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: Serve
             **({"hostNetwork": True} if host_network else {}),
             "restartPolicy": "Always",
             "securityContext": POD_SECURITY,
-            "initContainers": [_prepare(spec, images, _sizes(spec, site))],
-            "containers": [_nginx(spec, images.of(NGINX, site.slot.image)), _agent_of(spec, images)],
+            "initContainers": [_prepare(spec, images, files, _sizes(spec, site))],
+            "containers": [_nginx(spec, images.of(NGINX, site.slot.image), files), _agent_of(spec, images, files)],
             "volumes": [
-                {"name": "data", **_volume(spec.storage, site.attached)},
+                files.volume,
                 {"name": "config", "configMap": {"name": site.attached}},
                 credentials_volume(site),
                 {"name": "tmp", "emptyDir": {}},
@@ -155,29 +142,9 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: Serve
     }
 
 
-def _volume(storage: Storage, claim_name: str) -> dict[str, Any]:
-    if storage.host_path is not None:
-        return {"hostPath": {"path": HOST_STORAGE, "type": "DirectoryOrCreate"}}
-    if storage.persistent_volume_claim is not None:
-        return {"persistentVolumeClaim": {"claimName": claim_name}}
-    return {"emptyDir": {}}
-
-
-def _mount(storage: Storage, folder: str = "") -> dict[str, Any]:
-    """The storage, or a folder in it. To a subPath the kubelet follows no link out of its volume, and the API server
-    refuses one with '..', as that of a path elsewhere has it: older versions took any."""
-    if storage.host_path is not None:
-        folder = posixpath.relpath(posixpath.join(storage.host_path.path, folder), HOST_STORAGE)
-    return {"name": "data", "mountPath": DATA, "subPath": folder}
-
-
-def _served(storage: Storage) -> dict[str, Any]:
-    return {**_mount(storage, FOLDER), "readOnly": True}
-
-
-def _prepare(spec: FileTransferSpec, images: Images, files: Sequence[int]) -> dict[str, Any]:
+def _prepare(spec: FileTransferSpec, images: Images, files: FileVolume, lengths: Sequence[int]) -> dict[str, Any]:
     """Writes the files. A hostPath is root's, so there it runs as root, with the right to give files away."""
-    sizes = ",".join(map(str, files))
+    sizes = ",".join(map(str, lengths))
     security = RESTRICTED
     if spec.storage.host_path is not None:
         capabilities = {"drop": ["ALL"], "add": ["CHOWN"]}
@@ -187,11 +154,11 @@ def _prepare(spec: FileTransferSpec, images: Images, files: Sequence[int]) -> di
         "image": images.client,
         "args": ["prepare", "--directory", DATA, "--sizes", sizes, "--owner", f"{NONROOT}:{NONROOT}"],
         "securityContext": security,
-        "volumeMounts": [_mount(spec.storage)],
+        "volumeMounts": [files.mount()],
     }
 
 
-def _nginx(spec: FileTransferSpec, image: str) -> dict[str, Any]:
+def _nginx(spec: FileTransferSpec, image: str, files: FileVolume) -> dict[str, Any]:
     return {
         "name": NGINX,
         "image": image,
@@ -206,7 +173,7 @@ def _nginx(spec: FileTransferSpec, image: str) -> dict[str, Any]:
         "resources": {"requests": {"cpu": "50m", "memory": "32Mi"}},
         "securityContext": RESTRICTED,
         "volumeMounts": [
-            _served(spec.storage),
+            files.served,
             {"name": "config", "mountPath": "/etc/tierbench", "readOnly": True},
             CREDENTIALS_MOUNT,
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (the container's own)
@@ -214,6 +181,6 @@ def _nginx(spec: FileTransferSpec, image: str) -> dict[str, Any]:
     }
 
 
-def _agent_of(spec: FileTransferSpec, images: Images) -> dict[str, Any]:
+def _agent_of(spec: FileTransferSpec, images: Images, files: FileVolume) -> dict[str, Any]:
     ports = (PORTS[tls] for tls in spec.tls)
-    return agent_container(images, ports, ["--directory", DATA], [_served(spec.storage)])
+    return agent_container(images, ports, ["--directory", DATA], [files.served])

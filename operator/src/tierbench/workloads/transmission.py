@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from tierbench.api.benchmark import Access
 from tierbench.api.network import NetworkSpec
+from tierbench.api.policy import Policy
 from tierbench.workloads.access import address
 from tierbench.workloads.client_job import client_job, flags, secret_items, series_options
 from tierbench.workloads.iperf3 import TMP, port, port_name
@@ -17,7 +18,7 @@ CONGESTION_CONTROL: Final = "congestionControl"
 PING_SYSCTL: Final = {"name": "net.ipv4.ping_group_range", "value": f"{NONROOT} {NONROOT}"}
 
 
-def arguments(spec: NetworkSpec, parts: int, site: ClientSite, targets: Sequence[Target]) -> list[str]:
+def arguments(spec: NetworkSpec, policy: Policy, parts: int, site: ClientSite, targets: Sequence[Target]) -> list[str]:
     """The command line of the engine of one of so many parts."""
     part, levels = site.part.index, targets[0].case.levels
     options: dict[str, Any] = {
@@ -37,6 +38,7 @@ def arguments(spec: NetworkSpec, parts: int, site: ClientSite, targets: Sequence
     }
     if targets[0].case.server.external:  # nobody is beside it
         del options["agent"], options["agent-token-file"]
+        options["refused-networks"] = ",".join(policy.refused_networks)
     if spec.udp is not None:
         options["kilobits-per-second"] = spec.udp.kilobits_per_second
     if CONGESTION_CONTROL in levels:
@@ -61,7 +63,13 @@ def _ping_host(access: Access, server: RunningServer) -> str:
 
 
 def transmission_job(
-    owner: Owner, spec: NetworkSpec, images: Images, parts: int, site: ClientSite, targets: Sequence[Target]
+    owner: Owner,
+    spec: NetworkSpec,
+    images: Images,
+    policy: Policy,
+    parts: int,
+    site: ClientSite,
+    targets: Sequence[Target],
 ) -> Manifest:
     """The Job of one of so many parts."""
     return client_job(
@@ -70,7 +78,7 @@ def transmission_job(
         site,
         targets,
         images.network,
-        arguments(spec, parts, site, targets),
+        arguments(spec, policy, parts, site, targets),
         [(secret_items(target.server.site.attached, "agent-token"),) for target in targets],
         sysctls=(PING_SYSCTL,) if spec.ping.count else (),
         directories=(TMP,),
