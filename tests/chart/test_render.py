@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from tests.chart.helm import Helm, HelmError, Json, of_kind
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.kinds import KINDS
 from tierbench.api.permissions import PERMISSIONS, Permission, Scope
+from tierbench.api.policy import Policy
 from tierbench.generate.crd import custom_resource_definition
 
 CLUSTER_WIDE: Json = {}
@@ -27,12 +29,14 @@ FULL: Json = {
         "alternatives": {"1.19.6": "docker.io/library/nginx:1.19.6", "debian": "registry.example/nginx:12"},
     },
     "imagePullSecrets": ["pull-a", "pull-b"],
+    "policy": {"hostPaths": ["/mnt/ssd"], "nodeClasses": {"*": [], "team-a": ["cloud"]}},
     "logLevel": "debug",
     "crds": {"keep": False},
     "leases": {"namespace": "shared-leases"},
     "metrics": {"annotations": False, "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
     "global": {"anything": "of a parent chart"},
 }
+ADMISSION = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 VARIANTS = pytest.mark.parametrize("values", [CLUSTER_WIDE, NAMESPACED, FULL], ids=["cluster", "namespaced", "full"])
 
 WRONG_VALUES: list[tuple[Json, str]] = [
@@ -52,6 +56,14 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"operator": {"resources": {"request": {}}}}, "additional properties 'request' not allowed"),
     ({"metrics": {"serviceMonitor": {"interval": "soon"}}}, "does not match pattern"),
     ({"crds": {"install": "yes"}}, "got string, want boolean"),
+    ({"policy": {"hostPath": []}}, "additional properties 'hostPath' not allowed"),
+    ({"policy": {"hostPaths": ["/"]}}, "does not match pattern"),
+    ({"policy": {"hostPaths": ["/srv/../etc"]}}, "does not match pattern"),
+    ({"policy": {"access": []}}, "minItems: got 0, want 1"),
+    ({"policy": {"access": ["Host"]}}, "value must be one of 'PodIP', 'ClusterIP', 'NodePort', 'HostNetwork'"),
+    ({"policy": {"refusedNetworks": ["127.0.0.1"]}}, "does not match pattern"),
+    ({"policy": {"allowedNames": ["*"]}}, "does not match pattern"),
+    ({"policy": {"nodeClasses": {"Team": []}}}, "does not match pattern"),
 ]
 
 
@@ -168,7 +180,9 @@ def test_every_role_is_bound_to_the_operator_alone(helm: Helm, values: Json) -> 
 
 
 def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
-    assert environment(helm.template(NAMESPACED)) == {
+    found = environment(helm.template(NAMESPACED))
+    assert Policy.model_validate_json(found.pop("TIERBENCH_POLICY")) == Policy()
+    assert found == {
         "POD_NAMESPACE": None,
         "TIERBENCH_WATCH_NAMESPACES": "team-a,team-b",
         "TIERBENCH_LEASE_NAMESPACE": "tierbench-leases",
@@ -190,6 +204,8 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
     assert full["TIERBENCH_IMAGE_PULL_SECRETS"] == "pull-a,pull-b"
     assert json.loads(full["TIERBENCH_IMAGE_ALTERNATIVES"])["nginx"] == FULL["nginx"]["alternatives"]
     assert full["TIERBENCH_LOG_LEVEL"] == "debug"
+    policy = Policy.model_validate_json(full["TIERBENCH_POLICY"])
+    assert (policy.host_paths, policy.node_classes) == (("/mnt/ssd",), {"*": (), "team-a": ("cloud",)})
 
 
 def test_pod_is_placed_as_the_values_say(helm: Helm) -> None:
@@ -248,8 +264,24 @@ def test_service_and_probes_reach_the_operator(helm: Helm, values: Json) -> None
 
 def test_releases_share_no_names_of_shared_things(helm: Helm) -> None:
     first, second = helm.template({}, "a", "b-c"), helm.template({}, "a-b", "c")
-    for kind in ("ClusterRole", "ClusterRoleBinding"):
+    for kind in ("ClusterRole", "ClusterRoleBinding", *ADMISSION):
         assert of_kind(first, kind)[0]["metadata"]["name"] != of_kind(second, kind)[0]["metadata"]["name"]
+
+
+def test_benchmarks_are_refused_where_the_release_runs_them_and_nowhere_else(helm: Helm) -> None:
+    numbers = {len(of_kind(helm.template(CLUSTER_WIDE), kind)) for kind in ADMISSION}
+    assert numbers == {len(BENCHMARKS)}
+    for binding in of_kind(helm.template(CLUSTER_WIDE), ADMISSION[1]):
+        assert "matchResources" not in binding["spec"]
+    for binding in of_kind(helm.template(NAMESPACED), ADMISSION[1]):
+        (expression,) = binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
+        assert expression == {
+            "key": "kubernetes.io/metadata.name",
+            "operator": "In",
+            "values": NAMESPACED["watchNamespaces"],
+        }
+    without = helm.template({"policy": {"admission": False}})
+    assert not any(of_kind(without, kind) for kind in ADMISSION)
 
 
 def test_notes_say_what_to_do_next(helm: Helm) -> None:

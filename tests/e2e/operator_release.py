@@ -11,6 +11,8 @@ from tests.e2e.kubectl import Kubectl, wait_for
 from tests.patience import PATIENCE
 
 CHART = Path(__file__).parents[2] / "charts" / "tierbench"
+PERMITTED = ("policy.access={ClusterIP,PodIP,NodePort,HostNetwork}", "policy.plainSecrets=true")
+"""What tests ask for that is refused by default."""
 IMAGES = ("operator", "client", "nginx", "mosquitto", "kafka", "paho", "network")
 
 
@@ -36,7 +38,7 @@ class Release:
         chosen = [f"{image}.image=ghcr.io/tierbench/{image}:dev" for image in IMAGES]
         chosen += ["operator.nodeSelector.hw=user"]
         asked = [word.replace("=", ".image=", 1) for word in os.environ.get("IMAGES", "").split()]
-        settings = (*(chosen if self.built_here else ()), *asked, *values)
+        settings = (*PERMITTED, *(chosen if self.built_here else ()), *asked, *values)
         flags = [flag for value in settings for flag in ("--set", value)]
         self._helm(
             "upgrade",

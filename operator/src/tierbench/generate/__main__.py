@@ -7,6 +7,7 @@ from difflib import unified_diff
 from pathlib import Path
 
 from tierbench.api.kinds import KINDS
+from tierbench.generate.admission import admission_template
 from tierbench.generate.chart import crd_template, rules_template
 from tierbench.generate.contract import contract_schema
 from tierbench.generate.crd import crd_yaml
@@ -33,6 +34,7 @@ def generated_files() -> dict[str, str]:
         f"{_REFERENCE}/dashboards.md": dashboards_reference(boards),
         f"{_REFERENCE}/values.md": values_reference(),
         f"{_CHART}/templates/_rules.tpl": rules_template(),
+        f"{_CHART}/templates/admission.yaml": admission_template(),
         f"{_CHART}/values.yaml": values_yaml(),
         f"{_CHART}/values.schema.json": values_schema_json(),
         "images/client/contract.schema.json": contract_schema(),
