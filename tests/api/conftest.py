@@ -23,6 +23,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     with api_server(tmp_path_factory.mktemp("apiserver")) as running:
         for model in KINDS:
             running.request("POST", CRDS, custom_resource_definition(model))
+        running.request("POST", "/api/v1/namespaces", {"metadata": {"name": "leases"}})
         wait(lambda: all(is_established(running.request("GET", crd_path(model))) for model in KINDS), "CRDs", 10)
         yield running
 

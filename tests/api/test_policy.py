@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.api.server import ApiServer, Json, RefusedError
-from tests.chart.helm import Helm, of_kind
+from tests.chart.helm import Helm
+from tests.chart.test_render import judges
 from tests.cluster import binaries
 from tests.cluster.processes import wait
 from tests.policies import NAMESPACE, POLICIES, ROWS, Row, own_answer
@@ -87,7 +88,7 @@ def policed(request: pytest.FixtureRequest, server: ApiServer, helm: Helm, names
     objects = helm.template({"watchNamespaces": [NAMESPACE], "policy": POLICIES[name]}, name=name)
     paths = []
     for kind, plural in PLURALS.items():
-        for body in of_kind(objects, kind):
+        for body in judges(objects, kind):
             server.request("POST", f"{ADMISSION}/{plural}", body)
             paths.append(f"{ADMISSION}/{plural}/{body['metadata']['name']}")
     assert len(paths) == 2 * len(BENCHMARKS)

@@ -9,6 +9,7 @@ from tests.e2e.benchmarks import node_class
 from tests.e2e.kubectl import Kubectl
 from tierbench.api.file_transfer import FileTransferSpec
 from tierbench.api.node_class import NodeClassSpec
+from tierbench.generate.values import ChartValues
 from tierbench.kube.credentials import fill
 from tierbench.workloads.file_transfer import FileTransfer
 from tierbench.workloads.names import Owner
@@ -23,6 +24,7 @@ _IMAGES = Images(
     kafka=_TAG("kafka"),
     paho=_TAG("paho"),
     network=_TAG("network"),
+    user=ChartValues().workloads.user,
 )
 _SECONDS = 60
 

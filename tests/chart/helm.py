@@ -44,11 +44,21 @@ class Helm:
     def install(self, name: str, namespace: str, values: Json, *options: str) -> None:
         self.run("install", name, CHART, f"--namespace={namespace}", *options, values=values)
 
-    def upgrade(self, name: str, namespace: str, values: Json) -> None:
-        self.run("upgrade", name, CHART, f"--namespace={namespace}", values=values)
+    def upgrade(self, name: str, namespace: str, values: Json, *options: str) -> None:
+        self.run("upgrade", name, CHART, f"--namespace={namespace}", *options, values=values)
 
     def uninstall(self, name: str, namespace: str) -> None:
-        self.run("uninstall", name, f"--namespace={namespace}")
+        """Without hooks: where there are no nodes, no Job of one would ever end."""
+        self.run("uninstall", name, f"--namespace={namespace}", "--no-hooks")
+
+    def hooks(self, name: str, namespace: str) -> list[Json]:
+        """What the release has Helm do before and after."""
+        return list(yaml.safe_load_all(self.run("get", "hooks", name, f"--namespace={namespace}")))
+
+    def releases(self) -> list[tuple[str, str]]:
+        """Names and namespaces of all that are installed."""
+        found = json.loads(self.run("list", "--all-namespaces", "--output=json"))
+        return [(release["name"], release["namespace"]) for release in found]
 
     def run(self, *arguments: str | Path, values: Json | None = None) -> str:
         """What Helm prints. Raises HelmError."""

@@ -9,6 +9,8 @@ import yaml
 from tests.chart.helm import Helm, of_kind
 from tests.dashboards import ALERTS, alerts, dashboards
 
+ALL = {"allNamespaces": True}
+
 
 def promtool(*arguments: str | Path) -> None:
     done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, check=False)
@@ -16,13 +18,13 @@ def promtool(*arguments: str | Path) -> None:
 
 
 def test_dashboards_and_alerts_come_only_if_asked_for(helm: Helm) -> None:
-    objects = helm.template({})
+    objects = helm.template(ALL)
     assert of_kind(objects, "ConfigMap") == []
     assert of_kind(objects, "PrometheusRule") == []
 
 
 def test_a_config_map_for_each_dashboard_as_the_sidecar_expects_it(helm: Helm) -> None:
-    found = of_kind(helm.template({"metrics": {"dashboards": {"enabled": True}}}), "ConfigMap")
+    found = of_kind(helm.template(ALL | {"metrics": {"dashboards": {"enabled": True}}}), "ConfigMap")
     assert {file: json.loads(text) for item in found for file, text in item["data"].items()} == {
         f"tierbench-{dashboard.name}.json": dashboard.body for dashboard in dashboards()
     }
@@ -36,7 +38,7 @@ def test_a_config_map_for_each_dashboard_as_the_sidecar_expects_it(helm: Helm) -
 
 def test_labels_and_folder_of_dashboards_can_be_changed(helm: Helm) -> None:
     changed = {"enabled": True, "labels": {"grafana_dashboard": None, "board": "x"}, "annotations": {"folder": "y"}}
-    for item in of_kind(helm.template({"metrics": {"dashboards": changed}}), "ConfigMap"):
+    for item in of_kind(helm.template(ALL | {"metrics": {"dashboards": changed}}), "ConfigMap"):
         assert "grafana_dashboard" not in item["metadata"]["labels"]
         assert item["metadata"]["labels"]["board"] == "x"
         assert item["metadata"]["annotations"]["folder"] == "y"
@@ -44,7 +46,7 @@ def test_labels_and_folder_of_dashboards_can_be_changed(helm: Helm) -> None:
 
 def test_alerts_are_the_rules_of_the_file(helm: Helm) -> None:
     asked = {"metrics": {"prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}}}}
-    (rule,) = of_kind(helm.template(asked), "PrometheusRule")
+    (rule,) = of_kind(helm.template(ALL | asked), "PrometheusRule")
     assert rule["spec"] == yaml.safe_load(ALERTS.read_text())
     assert rule["metadata"]["labels"]["release"] == "prometheus"
 

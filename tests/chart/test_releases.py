@@ -1,24 +1,27 @@
 """Releases side by side on a real API server: installed, upgraded, uninstalled."""
 
-import pytest
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
-from tests.api.objects import create, item, smallest
-from tests.api.server import ApiServer
-from tests.chart.helm import Helm, HelmError
+import pytest
+import yaml
+
+from tests.api.objects import collection, create, item, smallest
+from tests.api.server import ApiServer, Json
+from tests.chart.helm import Helm, HelmError, of_kind
 from tests.cluster.processes import wait
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.permissions import PERMISSIONS, Scope
 
 pytestmark = pytest.mark.apiserver
 
+ALL = {"allNamespaces": True}
 FIRST = {"watchNamespaces": ["team-a"]}
 SECOND = {"watchNamespaces": ["team-b"], "crds": {"install": False}}
-
-
-@pytest.fixture(autouse=True)
-def _teams(bare_server: ApiServer) -> None:
-    for name in ("team-a", "team-b"):
-        bare_server.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 def names(server: ApiServer, path: str) -> set[str]:
@@ -26,7 +29,7 @@ def names(server: ApiServer, path: str) -> set[str]:
 
 
 def lease_roles(server: ApiServer) -> set[str]:
-    return names(server, "/apis/rbac.authorization.k8s.io/v1/namespaces/tierbench-leases/roles")
+    return names(server, f"{RBAC}/namespaces/tierbench-leases/roles")
 
 
 def may(server: ApiServer, account: str, group: str, resource: str, verb: str, namespace: str) -> bool:
@@ -43,57 +46,113 @@ def may(server: ApiServer, account: str, group: str, resource: str, verb: str, n
     return bool(answer["status"]["allowed"])
 
 
-def test_two_releases_come_and_go_without_harm_to_each_other(cluster_helm: Helm, bare_server: ApiServer) -> None:
+def test_two_releases_come_and_go_without_harm_to_each_other(cluster_helm: Helm, shared_server: ApiServer) -> None:
     cluster_helm.install("one", "team-a", FIRST)
     cluster_helm.install("two", "team-b", SECOND)
     cluster_helm.upgrade("one", "team-a", FIRST | {"logLevel": "debug"})
     cluster_helm.upgrade("two", "team-b", SECOND | {"logLevel": "debug"})
-    assert lease_roles(bare_server) == {"team-a:one-tierbench", "team-b:two-tierbench"}
-    create(bare_server, FileTransferBenchmark, smallest(FileTransferBenchmark, "kept"))
+    assert lease_roles(shared_server) == {"team-a:one-tierbench", "team-b:two-tierbench"}
+    create(shared_server, FileTransferBenchmark, smallest(FileTransferBenchmark, "kept"))
     cluster_helm.uninstall("one", "team-a")
-    assert lease_roles(bare_server) == {"team-b:two-tierbench"}
-    assert "tierbench-leases" in names(bare_server, "/api/v1/namespaces")
-    bare_server.request("GET", item(FileTransferBenchmark, "kept"))
+    assert lease_roles(shared_server) == {"team-b:two-tierbench"}
+    assert "tierbench-leases" in names(shared_server, "/api/v1/namespaces")
+    shared_server.request("GET", item(FileTransferBenchmark, "kept"))
     cluster_helm.uninstall("two", "team-b")
-    assert lease_roles(bare_server) == set()
-    bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
-    assert [name for name in names(bare_server, bindings) if "tierbench" in name] == []
+    assert lease_roles(shared_server) == set()
+    assert [name for name in names(shared_server, f"{RBAC}/clusterrolebindings") if "tierbench" in name] == []
 
 
-def test_new_release_takes_over_what_an_old_one_kept(cluster_helm: Helm, bare_server: ApiServer) -> None:
-    cluster_helm.install("old", "team-a", FIRST)
-    cluster_helm.uninstall("old", "team-a")
+def test_new_release_takes_over_what_an_old_one_kept_and_takes_it_along(
+    bare_helm: Helm, bare_server: ApiServer, tmp_path: Path
+) -> None:
+    bare_helm.install("old", "team-a", FIRST)
+    bare_helm.uninstall("old", "team-a")
     with pytest.raises(HelmError, match="exists and cannot be imported"):
-        cluster_helm.install("new", "team-a", {})
-    cluster_helm.install("new", "team-a", {}, "--take-ownership")
+        bare_helm.install("new", "team-a", ALL)
+    bare_helm.install("new", "team-a", ALL, "--take-ownership")
     assert lease_roles(bare_server) == {"team-a:new-tierbench"}
-    cluster_helm.upgrade("new", "team-a", {"crds": {"keep": False}})
-    create(bare_server, FileTransferBenchmark, smallest(FileTransferBenchmark, "gone"))
-    cluster_helm.uninstall("new", "team-a")
+    assert {hook["kind"] for hook in bare_helm.hooks("new", "team-a")} == {"Pod"}
+    bare_helm.upgrade("new", "team-a", ALL | {"crds": {"keep": False}})
+    body = smallest(FileTransferBenchmark, "gone")
+    body["metadata"]["finalizers"] = ["tierbench.io/cleanup"]
+    create(bare_server, FileTransferBenchmark, body)
+    removal = Removal(bare_server, bare_helm.hooks("new", "team-a"), tmp_path)
+    with removal.run("--seconds=0") as impatient:
+        assert impatient.wait(60) == 1
+        assert (
+            b"FileTransferBenchmark default/gone still there after 0 s. Does an operator" in impatient.communicate()[1]
+        )
+    with removal.run() as patient:
+        patch = {"metadata": {"finalizers": None}}
+        merge = {"Content-Type": "application/merge-patch+json"}
+        bare_server.request("PATCH", item(FileTransferBenchmark, "gone"), patch, merge)
+        assert patient.wait(60) == 0
+    assert names(bare_server, collection(FileTransferBenchmark)) == set()
+    bare_helm.uninstall("new", "team-a")
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    wait(lambda: names(bare_server, definitions) == set(), "the end of the CRDs", 20)
+    wait(lambda: names(bare_server, definitions) == set(), "the end of the CRDs", 60)
+
+
+class Removal:
+    """What the hook before the removal of a release runs, by the account that it is given."""
+
+    def __init__(self, server: ApiServer, hooks: list[Json], folder: Path) -> None:
+        (account,), (job,) = of_kind(hooks, "ServiceAccount"), of_kind(hooks, "Job")
+        assert {hook["metadata"]["annotations"]["helm.sh/hook"] for hook in (account, job)} == {"pre-delete"}
+        accounts = "/api/v1/namespaces/team-a/serviceaccounts"
+        server.request("POST", accounts, account)
+        for kind in ("ClusterRole", "ClusterRoleBinding"):
+            server.request("POST", f"{RBAC}/{kind.lower()}s", of_kind(hooks, kind)[0])
+        token = server.request("POST", f"{accounts}/{account['metadata']['name']}/token", {"spec": {}})
+        kubeconfig = json.loads(server.kubeconfig.read_text())
+        kubeconfig["users"][0]["user"]["token"] = token["status"]["token"]
+        self._kubeconfig = folder / "removal.kubeconfig"
+        self._kubeconfig.write_text(json.dumps(kubeconfig))
+        (container,) = job["spec"]["template"]["spec"]["containers"]
+        self._command = container["command"]
+
+    def run(self, *options: str) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, "KUBECONFIG": str(self._kubeconfig)}
+        command = [sys.executable, *self._command[1:], *options]
+        return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
+
+
+def test_values_of_an_older_chart_are_refused_with_what_to_write(cluster_helm: Helm, tmp_path: Path) -> None:
+    old = tmp_path / "tierbench"
+    (old / "templates").mkdir(parents=True)
+    (old / "Chart.yaml").write_text("{apiVersion: v2, name: tierbench, version: 0.0.1}")
+    (old / "values.yaml").write_text(yaml.dump({"operator": {"image": ""}, "crds": {"install": True}}))
+    cluster_helm.run("install", "one", old, "--namespace=team-a", values={"operator": {"image": "kept:1"}})
+    with pytest.raises(HelmError, match="upgrade with --reset-then-reuse-values in place of --reuse-values"):
+        cluster_helm.upgrade("one", "team-a", FIRST, "--reuse-values")
+    with pytest.raises(HelmError, match="say whose benchmarks this release runs"):
+        cluster_helm.upgrade("one", "team-a", {}, "--reset-then-reuse-values")
+    cluster_helm.upgrade("one", "team-a", FIRST, "--reset-then-reuse-values")
+    assert "image: kept:1" in cluster_helm.run("get", "manifest", "one", "--namespace=team-a")
 
 
 def test_releases_that_would_run_the_same_benchmarks_are_refused(cluster_helm: Helm) -> None:
     cluster_helm.install("one", "team-a", FIRST)
     with pytest.raises(HelmError, match="release team-a:one-tierbench runs benchmarks in team-a, and this one would"):
-        cluster_helm.install("two", "team-b", {"crds": {"install": False}})
+        cluster_helm.install("two", "team-b", ALL | {"crds": {"install": False}})
     with pytest.raises(HelmError, match="another release runs the benchmarks of namespace team-a already"):
         cluster_helm.install("two", "team-b", {"watchNamespaces": ["team-b", "team-a"], "crds": {"install": False}})
-    cluster_helm.upgrade("one", "team-a", {"watchNamespaces": []})
+    cluster_helm.upgrade("one", "team-a", ALL)
     with pytest.raises(HelmError, match="runs benchmarks in all namespaces, and this one would in team-b"):
         cluster_helm.install("two", "team-b", SECOND)
 
 
-def test_service_account_may_do_what_the_table_says_and_no_more(cluster_helm: Helm, bare_server: ApiServer) -> None:
+def test_service_account_may_do_what_the_table_says_and_no_more(cluster_helm: Helm, shared_server: ApiServer) -> None:
     cluster_helm.install("one", "team-a", FIRST)
     account, places = "team-a/one-tierbench", {Scope.NAMESPACED: "team-a", Scope.LEASES: "tierbench-leases"}
     for permission in PERMISSIONS:
+        if permission.scope is Scope.REMOVAL:
+            continue
         for resource in permission.resources:
             for verb in permission.verbs:
                 call = (permission.group, resource, verb)
-                assert may(bare_server, account, *call, places.get(permission.scope, "")), call
+                assert may(shared_server, account, *call, places.get(permission.scope, "")), call
                 if permission.scope is not Scope.CLUSTER:
-                    assert not may(bare_server, account, *call, "team-b"), call
+                    assert not may(shared_server, account, *call, "team-b"), call
     for call in [("", "secrets", "get"), ("", "secrets", "list"), ("", "pods/exec", "create"), ("", "nodes", "patch")]:
-        assert not may(bare_server, account, *call, "team-a"), call
+        assert not may(shared_server, account, *call, "team-a"), call

@@ -1,6 +1,8 @@
 """What the chart refuses and renders, without a cluster."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,20 +10,33 @@ import pytest
 from tests.chart.helm import Helm, HelmError, Json, of_kind
 from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.kinds import KINDS
+from tierbench.api.model import GROUP
 from tierbench.api.permissions import PERMISSIONS, Permission, Scope
 from tierbench.api.policy import Policy
+from tierbench.api.user_roles import GRANTS, UserRole
 from tierbench.generate.crd import custom_resource_definition
 
-CLUSTER_WIDE: Json = {}
+GETTING_STARTED = Path(__file__).parents[2] / "docs" / "getting-started.md"
+CLUSTER_WIDE: Json = {"allNamespaces": True}
 NAMESPACED: Json = {"watchNamespaces": ["team-a", "team-b"], "crds": {"install": False}}
 FULL: Json = {
+    "allNamespaces": True,
+    "fullnameOverride": "bench-operator",
     "operator": {
         "image": "registry.example/operator:1",
+        "imagePullPolicy": "Always",
+        "serviceAccount": {"name": "bench-account", "annotations": {"cloud.example/role": "none"}},
         "resources": {"requests": {"cpu": 1}},
         "nodeSelector": {"role": "control"},
         "tolerations": [{"operator": "Exists"}],
         "affinity": {"podAntiAffinity": {}},
+        "topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"},
+        ],
         "priorityClassName": "high",
+        "labels": {"team": "platform"},
+        "annotations": {"sidecar.example/inject": "false"},
+        "env": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
     },
     "client": {"image": "registry.example/client:1"},
     "nginx": {
@@ -31,10 +46,12 @@ FULL: Json = {
     "imagePullSecrets": ["pull-a", "pull-b"],
     "policy": {"hostPaths": ["/mnt/ssd"], "nodeClasses": {"*": [], "team-a": ["cloud"]}},
     "logLevel": "debug",
+    "logFormat": "json",
+    "writers": {"extra": ["system:serviceaccount:velero:velero"]},
     "crds": {"keep": False},
     "leases": {"namespace": "shared-leases"},
-    "metrics": {"annotations": False, "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
-    "global": {"anything": "of a parent chart"},
+    "metrics": {"annotations": True, "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
+    "global": {"imageRegistry": "mirror.example:5000", "anything": "of a parent chart"},
 }
 ADMISSION = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 VARIANTS = pytest.mark.parametrize("values", [CLUSTER_WIDE, NAMESPACED, FULL], ids=["cluster", "namespaced", "full"])
@@ -45,6 +62,15 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"watchNamespaces": "team-a"}, "got string, want array"),
     ({"watchNamespaces": ["Team_A"]}, "does not match pattern"),
     ({"watchNamespaces": ["team-a", "team-a"]}, "items at 0 and 1 are equal"),
+    ({}, "say whose benchmarks this release runs: watchNamespaces={team-a,team-b}, or allNamespaces=true"),
+    ({"watchNamespaces": ["team-a"], "allNamespaces": True}, "leave one of them out"),
+    ({"allNamespaces": True, "writers": None}, "there is no writers in the values, which are those of an older chart"),
+    (
+        {"allNamespaces": True, "operator": {"serviceAccount": {"create": False}}},
+        "write the name of your account in operator.serviceAccount.name",
+    ),
+    ({"allNamespaces": True, "fullnameOverride": "Bench"}, "does not match pattern"),
+    ({"logFormat": "xml"}, "value must be one of 'text', 'json'"),
     ({"watchNamespaces": ["tierbench-leases"]}, "keep benchmarks in another one"),
     ({"leases": {"namespace": ""}}, "minLength: got 0, want 1"),
     ({"logLevel": "verbose"}, "value must be one of 'debug', 'info', 'warning', 'error'"),
@@ -64,6 +90,9 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"policy": {"refusedNetworks": ["127.0.0.1"]}}, "does not match pattern"),
     ({"policy": {"allowedNames": ["*"]}}, "does not match pattern"),
     ({"policy": {"nodeClasses": {"Team": []}}}, "does not match pattern"),
+    ({"operator": {"user": 0}}, "minimum: got 0, want 1"),
+    ({"workloads": {"user": "nobody"}}, "got string, want integer"),
+    ({"operator": {"user": 1000}, "workloads": {"user": 1000}}, "write another number in one of them"),
 ]
 
 
@@ -91,9 +120,22 @@ def expanded(rules: list[Json]) -> set[tuple[str, str, str]]:
 
 
 def roles(objects: list[Json]) -> dict[str, set[tuple[str, str, str]]]:
-    """What is permitted in each namespace, and everywhere under the empty name."""
-    found = of_kind(objects, "ClusterRole") + of_kind(objects, "Role")
+    """What the operator may do in each namespace, and everywhere under the empty name."""
+    found = [role for role in of_kind(objects, "ClusterRole") if role not in for_users(objects)]
+    found += of_kind(objects, "Role")
     return {role["metadata"].get("namespace", ""): expanded(role["rules"]) for role in found}
+
+
+def for_users(objects: list[Json]) -> list[Json]:
+    """The roles that Kubernetes adds to its own."""
+    return [
+        role for role in of_kind(objects, "ClusterRole") if "tierbench.io/watch-namespaces" not in annotations(role)
+    ]
+
+
+def annotations(body: Json) -> Json:
+    found: Json = body["metadata"].get("annotations", {})
+    return found
 
 
 def container(objects: list[Json]) -> Json:
@@ -105,6 +147,12 @@ def container(objects: list[Json]) -> Json:
 
 def environment(objects: list[Json]) -> dict[str, Any]:
     return {variable["name"]: variable.get("value") for variable in container(objects)["env"]}
+
+
+def judges(objects: list[Json], kind: str) -> list[Json]:
+    """The admission policies of benchmarks, or their bindings."""
+    plurals = {model.KIND.plural for model in BENCHMARKS.values()}
+    return [body for body in of_kind(objects, kind) if body["metadata"]["name"].rpartition(".")[2] in plurals]
 
 
 @VARIANTS
@@ -121,7 +169,7 @@ def test_wrong_values_are_refused(helm: Helm, values: Json, message: str) -> Non
 
 def test_old_kubernetes_is_refused(helm: Helm) -> None:
     with pytest.raises(HelmError, match="chart requires kubeVersion"):
-        Helm(helm.program, helm.home, "1.33.13").template({})
+        Helm(helm.program, helm.home, "1.33.13").template(CLUSTER_WIDE)
 
 
 @VARIANTS
@@ -130,7 +178,7 @@ def test_operator_is_restricted_as_pod_security_defines_it(helm: Helm, values: J
     (deployment,) = of_kind(objects, "Deployment")
     pod = deployment["spec"]["template"]["spec"]
     assert pod["securityContext"]["runAsNonRoot"] is True
-    assert pod["securityContext"]["runAsUser"] == 65532
+    assert pod["securityContext"]["runAsUser"] == pod["securityContext"]["runAsGroup"] == 65531
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert not {"hostNetwork", "hostPID", "hostIPC", "volumes", "initContainers"} & set(pod)
     assert container(objects)["securityContext"] == {
@@ -138,6 +186,46 @@ def test_operator_is_restricted_as_pod_security_defines_it(helm: Helm, values: J
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
+
+
+def test_the_test_of_a_release_is_restricted_too_and_asks_its_service(helm: Helm) -> None:
+    objects = helm.template(CLUSTER_WIDE)
+    (pod,), (service,) = of_kind(objects, "Pod"), of_kind(objects, "Service")
+    (only,) = pod["spec"]["containers"]
+    assert {key: only["securityContext"][key] for key in ("runAsNonRoot", "capabilities", "seccompProfile")} == {
+        "runAsNonRoot": True,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert f"http://{service['metadata']['name']}:8080/readyz" in only["command"][-1]
+    assert pod["spec"]["automountServiceAccountToken"] is False
+
+
+def test_users_are_those_of_the_values(helm: Helm) -> None:
+    objects = helm.template({**CLUSTER_WIDE, "operator": {"user": 1000650000}, "workloads": {"user": 1000660000}})
+    (deployment,) = of_kind(objects, "Deployment")
+    context = deployment["spec"]["template"]["spec"]["securityContext"]
+    assert (context["runAsUser"], context["runAsGroup"]) == (1000650000, 1000650000)
+    assert environment(objects)["TIERBENCH_WORKLOADS_USER"] == "1000660000"
+
+
+def test_users_are_the_platforms_to_assign_where_none_are_named(helm: Helm) -> None:
+    objects = helm.template({**CLUSTER_WIDE, "operator": {"user": None}, "workloads": {"user": None}})
+    (deployment,) = of_kind(objects, "Deployment")
+    context = deployment["spec"]["template"]["spec"]["securityContext"]
+    assert context == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert environment(objects)["TIERBENCH_WORKLOADS_USER"] == ""
+
+
+def test_the_documented_install_fits_a_tainted_control_plane(helm: Helm) -> None:
+    """As kubeadm taints it. The command stands in docs/getting-started.md."""
+    (given,) = re.findall(r"--set-json 'operator\.nodeSelector=(.*)'", GETTING_STARTED.read_text())
+    (deployment,) = of_kind(
+        helm.template({**CLUSTER_WIDE, "operator": {"nodeSelector": json.loads(given)}}), "Deployment"
+    )
+    pod = deployment["spec"]["template"]["spec"]
+    (label,) = pod["nodeSelector"]
+    assert pod["tolerations"] == [{"key": label, "operator": "Exists", "effect": "NoSchedule"}]
 
 
 @VARIANTS
@@ -172,11 +260,57 @@ def test_every_role_is_bound_to_the_operator_alone(helm: Helm, values: Json) -> 
         bindings = of_kind(objects, f"{kind}Binding")
         bound = {(binding["metadata"].get("namespace"), binding["roleRef"]["name"]) for binding in bindings}
         assert bound == {
-            (role["metadata"].get("namespace"), role["metadata"]["name"]) for role in of_kind(objects, kind)
+            (role["metadata"].get("namespace"), role["metadata"]["name"])
+            for role in of_kind(objects, kind)
+            if role not in for_users(objects)
         }
         for binding in bindings:
             assert binding["roleRef"]["kind"] == kind
             assert binding["subjects"] == [{"kind": "ServiceAccount", "name": account, "namespace": "bench"}]
+
+
+def test_the_account_is_the_one_that_the_values_name(helm: Helm) -> None:
+    objects = helm.template(FULL)
+    (account,) = of_kind(objects, "ServiceAccount")
+    assert (account["metadata"]["name"], annotations(account)) == ("bench-account", {"cloud.example/role": "none"})
+    yours = {"create": False, "name": "yours"}
+    objects = helm.template(CLUSTER_WIDE | {"operator": {"serviceAccount": yours}})
+    assert of_kind(objects, "ServiceAccount") == []
+    (deployment,) = of_kind(objects, "Deployment")
+    assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == "yours"
+    (policy,) = (
+        item for item in of_kind(objects, "ValidatingAdmissionPolicy") if item["metadata"]["name"].endswith(".writers")
+    )
+    assert '["system:serviceaccount:bench:yours"]' in policy["spec"]["matchConditions"][0]["expression"]
+
+
+def test_users_get_what_the_table_says_and_one_release_brings_it(helm: Helm) -> None:
+    found = {role["metadata"]["name"]: role for role in for_users(helm.template(CLUSTER_WIDE))}
+    assert set(found) == {f"tierbench-{role}" for role in UserRole}
+    for role in UserRole:
+        body = found[f"tierbench-{role}"]
+        assert body["metadata"]["labels"][f"rbac.authorization.k8s.io/aggregate-to-{role}"] == "true"
+        assert expanded(body["rules"]) == {
+            (GROUP, resource, verb)
+            for grant in GRANTS
+            if grant.role is role
+            for resource in grant.resources
+            for verb in grant.verbs
+        }
+    assert for_users(helm.template(NAMESPACED)) == []
+
+
+def test_one_release_makes_the_namespace_of_the_leases(helm: Helm) -> None:
+    (made,) = of_kind(helm.template(CLUSTER_WIDE), "Namespace")
+    assert made["metadata"]["name"] == "tierbench-leases"
+    assert of_kind(helm.template(CLUSTER_WIDE | {"leases": {"create": False}}), "Namespace") == []
+
+
+def test_nobody_removes_benchmarks_where_a_template_is_applied(helm: Helm) -> None:
+    objects = helm.template(FULL)
+    assert [body["metadata"]["name"] for body in objects if annotations(body).get("helm.sh/hook")] == [
+        "bench-operator-test"
+    ]
 
 
 def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
@@ -184,6 +318,7 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
     assert Policy.model_validate_json(found.pop("TIERBENCH_POLICY")) == Policy()
     assert found == {
         "POD_NAMESPACE": None,
+        "TIERBENCH_RELEASE": "bench/files-tierbench",
         "TIERBENCH_WATCH_NAMESPACES": "team-a,team-b",
         "TIERBENCH_LEASE_NAMESPACE": "tierbench-leases",
         "TIERBENCH_CLIENT_IMAGE": "ghcr.io/tierbench/client:0.1.0",
@@ -194,7 +329,9 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
         "TIERBENCH_NETWORK_IMAGE": "ghcr.io/tierbench/network:0.1.0",
         "TIERBENCH_IMAGE_PULL_SECRETS": "",
         "TIERBENCH_IMAGE_ALTERNATIVES": '{"kafka":{},"mosquitto":{},"nginx":{}}',
+        "TIERBENCH_WORKLOADS_USER": "65530",
         "TIERBENCH_LOG_LEVEL": "info",
+        "TIERBENCH_LOG_FORMAT": "text",
     }
     full = environment(helm.template(FULL))
     assert full["TIERBENCH_WATCH_NAMESPACES"] == ""
@@ -206,22 +343,31 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
     assert full["TIERBENCH_LOG_LEVEL"] == "debug"
     policy = Policy.model_validate_json(full["TIERBENCH_POLICY"])
     assert (policy.host_paths, policy.node_classes) == (("/mnt/ssd",), {"*": (), "team-a": ("cloud",)})
+    assert full["TIERBENCH_LOG_FORMAT"] == "json"
+    assert full["TIERBENCH_RELEASE"] == "bench/bench-operator"
+    assert full["TIERBENCH_KAFKA_IMAGE"] == "mirror.example:5000/tierbench/kafka:0.1.0"
+    assert full["HTTPS_PROXY"] == "http://proxy:3128"
 
 
 def test_pod_is_placed_as_the_values_say(helm: Helm) -> None:
     objects = helm.template(FULL)
     (deployment,) = of_kind(objects, "Deployment")
-    pod, given = deployment["spec"]["template"]["spec"], FULL["operator"]
-    assert {field: pod[field] for field in ("nodeSelector", "tolerations", "affinity", "priorityClassName")} == {
-        field: given[field] for field in ("nodeSelector", "tolerations", "affinity", "priorityClassName")
-    }
+    template, given = deployment["spec"]["template"], FULL["operator"]
+    pod, fields = template["spec"], ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints")
+    assert {field: pod[field] for field in fields} == {field: given[field] for field in fields}
+    assert pod["priorityClassName"] == "high"
+    assert template["metadata"]["labels"]["team"] == "platform"
+    assert template["metadata"]["annotations"] == given["annotations"]
+    assert container(objects)["imagePullPolicy"] == "Always"
     assert pod["imagePullSecrets"] == [{"name": "pull-a"}, {"name": "pull-b"}]
     assert container(objects)["image"] == "registry.example/operator:1"
     assert container(objects)["resources"]["requests"] == {"cpu": 1, "memory": "128Mi"}
 
 
 def test_definitions_are_the_generated_ones_and_kept_if_asked(helm: Helm) -> None:
-    rendered = {crd["metadata"]["name"]: crd for crd in of_kind(helm.template({}), "CustomResourceDefinition")}
+    rendered = {
+        crd["metadata"]["name"]: crd for crd in of_kind(helm.template(CLUSTER_WIDE), "CustomResourceDefinition")
+    }
     assert {name: crd["spec"] for name, crd in rendered.items()} == {
         f"{model.KIND.plural}.tierbench.io": custom_resource_definition(model)["spec"] for model in KINDS
     }
@@ -233,15 +379,15 @@ def test_definitions_are_the_generated_ones_and_kept_if_asked(helm: Helm) -> Non
 
 
 def test_metrics_are_found_by_annotations_or_a_service_monitor(helm: Helm) -> None:
-    (service,) = of_kind(helm.template({}), "Service")
+    (service,) = of_kind(helm.template(CLUSTER_WIDE), "Service")
     assert service["metadata"]["annotations"] == {
         "prometheus.io/scrape": "true",
         "prometheus.io/port": "8080",
         "prometheus.io/path": "/metrics",
     }
-    assert of_kind(helm.template({}), "ServiceMonitor") == []
+    assert of_kind(helm.template(CLUSTER_WIDE), "ServiceMonitor") == []
     (service,) = of_kind(helm.template(FULL), "Service")
-    assert "annotations" not in service["metadata"]
+    assert "annotations" not in service["metadata"], "Prometheus would scrape twice"
     (monitor,) = of_kind(helm.template(FULL), "ServiceMonitor")
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
@@ -263,29 +409,28 @@ def test_service_and_probes_reach_the_operator(helm: Helm, values: Json) -> None
 
 
 def test_releases_share_no_names_of_shared_things(helm: Helm) -> None:
-    first, second = helm.template({}, "a", "b-c"), helm.template({}, "a-b", "c")
-    for kind in ("ClusterRole", "ClusterRoleBinding", *ADMISSION):
+    first, second = helm.template(CLUSTER_WIDE, "a", "b-c"), helm.template(CLUSTER_WIDE, "a-b", "c")
+    for kind in ("ClusterRoleBinding", *ADMISSION):
         assert of_kind(first, kind)[0]["metadata"]["name"] != of_kind(second, kind)[0]["metadata"]["name"]
 
 
 def test_benchmarks_are_refused_where_the_release_runs_them_and_nowhere_else(helm: Helm) -> None:
-    numbers = {len(of_kind(helm.template(CLUSTER_WIDE), kind)) for kind in ADMISSION}
-    assert numbers == {len(BENCHMARKS)}
-    for binding in of_kind(helm.template(CLUSTER_WIDE), ADMISSION[1]):
+    assert {len(judges(helm.template(CLUSTER_WIDE), kind)) for kind in ADMISSION} == {len(BENCHMARKS)}
+    for binding in judges(helm.template(CLUSTER_WIDE), ADMISSION[1]):
         assert "matchResources" not in binding["spec"]
-    for binding in of_kind(helm.template(NAMESPACED), ADMISSION[1]):
+    for binding in judges(helm.template(NAMESPACED), ADMISSION[1]):
         (expression,) = binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
         assert expression == {
             "key": "kubernetes.io/metadata.name",
             "operator": "In",
             "values": NAMESPACED["watchNamespaces"],
         }
-    without = helm.template({"policy": {"admission": False}})
-    assert not any(of_kind(without, kind) for kind in ADMISSION)
+    without = helm.template(CLUSTER_WIDE | {"policy": {"admission": False}})
+    assert not any(judges(without, kind) for kind in ADMISSION)
 
 
 def test_notes_say_what_to_do_next(helm: Helm) -> None:
-    notes = helm.notes({})
+    notes = helm.notes(CLUSTER_WIDE)
     assert "runs the benchmarks of all namespaces" in notes
     assert "kubectl -n bench rollout status deployment/files-tierbench" in notes
     assert "stay when this release is uninstalled" in notes

@@ -2,17 +2,10 @@
 
 import json
 import signal
-import socket
 import subprocess
 import threading
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-
-import pytest
 
 from tests.contract.conftest import SIZE, Server
 from tests.contract.test_client import run, valid
@@ -99,41 +92,3 @@ def test_a_client_told_to_end_seals_what_it_has(client: Path, tmp_path: Path, se
     assert check.seal.failure is not None
     assert check.seal.failure.reason == "Interrupted"
     valid(message.read_text())
-
-
-@pytest.fixture
-def agent(client: Path, tmp_path: Path, server: Server) -> Iterator[str]:
-    """The agent beside the server."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    (tmp_path / "token").write_text("secret")
-    flags = [f"--listen={address}", f"--directory={server.folder}", f"--ports={server.server_port}"]
-    with subprocess.Popen([client, "agent", *flags, f"--token-file={tmp_path / 'token'}"]) as process:
-        _wait_for(f"http://{address}/healthz")
-        yield f"http://{address}"
-        process.terminate()
-
-
-def _wait_for(url: str) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            urllib.request.urlopen(url, timeout=1).close()
-        except (urllib.error.URLError, TimeoutError):
-            assert time.monotonic() < deadline, f"{url} does not answer"
-            time.sleep(0.02)
-        else:
-            return
-
-
-def test_what_the_agent_saw_arrives(client: Path, tmp_path: Path, url: str, agent: str) -> None:
-    flags = (f"--agent={agent}", f"--agent-token-file={tmp_path / 'token'}", "--cache-state=Warm", "--trials=1-2")
-    code, log, message = run(client, tmp_path, f"{url}/file.bin", *flags)
-    assert code == 0, message
-    for line in log.splitlines():
-        valid(line)
-    wanted = spec(trials=2, warmup=0, fileSize=str(SIZE), cacheState="Warm")
-    status = conclude(wanted, record(wanted, ResultStatus(), parse_output(log).trials, 1), NOW, None)
-    assert {"serverDeviceReadBytes", "tcpRetransmits"} <= set(status.statistics)
-    assert status.statistics["serverResidentPartsPerMillion"].minimum >= 990_000
-    assert {"ServerNotObserved", "CacheNotWarm"}.isdisjoint(note.reason for note in status.invalid)

@@ -5,7 +5,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,13 +32,14 @@ class KubectlError(Exception):
 
 @dataclass(frozen=True)
 class Kubectl:
-    """One cluster, by its kubeconfig, and one namespace of it."""
+    """One cluster, by its kubeconfig, one namespace of it, and perhaps another user than the kubeconfig's."""
 
     environment: dict[str, str]
     namespace: str = "default"
+    user: str = ""
 
     def __call__(self, *arguments: str, stdin: str | None = None, timeout: float = 120) -> str:
-        command = ["kubectl", "--namespace", self.namespace, *arguments]
+        command = ["kubectl", "--namespace", self.namespace, *(["--as", self.user] if self.user else []), *arguments]
         limit = timeout * PATIENCE
         done = subprocess.run(
             command, env=self.environment, input=stdin, capture_output=True, text=True, timeout=limit, check=False
@@ -49,7 +50,11 @@ class Kubectl:
 
     def inside(self, namespace: str) -> "Kubectl":
         """The same cluster, another namespace."""
-        return Kubectl(self.environment, namespace)
+        return replace(self, namespace=namespace)
+
+    def as_user(self, user: str) -> "Kubectl":
+        """The same, as somebody else sees it who does what is done by the command kubectl."""
+        return replace(self, user=user)
 
     def create_namespace(self) -> None:
         """The namespace; pods are refused there until a controller has made its service account."""

@@ -24,7 +24,9 @@ def pids(cluster: Cluster, namespace: str, pod: str, program: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Release:
-    """One `helm install` of tierbench; unless `built_here`, with the images of the chart's version.
+    """One `helm install` of tierbench: for all namespaces, as tests make many, or those that a value names.
+
+    Unless `built_here`, with the images of the chart's version.
 
     IMAGES in the environment replaces some: "nginx=docker.io/library/nginx:1.31 kafka=docker.io/apache/kafka:4.3.1".
     """
@@ -35,11 +37,6 @@ class Release:
 
     def install(self, *values: str) -> None:
         """Installs or upgrades, and waits until the operator is ready."""
-        chosen = [f"{image}.image=ghcr.io/tierbench/{image}:dev" for image in IMAGES]
-        chosen += ["operator.nodeSelector.hw=user"]
-        asked = [word.replace("=", ".image=", 1) for word in os.environ.get("IMAGES", "").split()]
-        settings = (*PERMITTED, *(chosen if self.built_here else ()), *asked, *values)
-        flags = [flag for value in settings for flag in ("--set", value)]
         self._helm(
             "upgrade",
             "--install",
@@ -50,17 +47,34 @@ class Release:
             "--wait",
             "--timeout",
             f"{120 * PATIENCE:.0f}s",
-            *flags,
+            *self._flags(values),
         )
+
+    def template(self, *values: str) -> str:
+        """What a tool applies that only has Helm render."""
+        return self._helm("template", self.name, str(CHART), "--no-hooks", *self._flags(values))
+
+    def test(self) -> None:
+        """Runs the chart's own test."""
+        self._helm("test", self.name)
 
     def uninstall(self) -> None:
         """Removes it."""
         self._helm("uninstall", self.name, "--wait")
 
-    def _helm(self, *arguments: str) -> None:
+    def _flags(self, values: tuple[str, ...]) -> list[str]:
+        chosen = [f"{image}.image=ghcr.io/tierbench/{image}:dev" for image in IMAGES]
+        chosen += ["operator.nodeSelector.hw=user"]
+        asked = [word.replace("=", ".image=", 1) for word in os.environ.get("IMAGES", "").split()]
+        where = () if any(value.startswith("watchNamespaces=") for value in values) else ("allNamespaces=true",)
+        settings = (*PERMITTED, *(chosen if self.built_here else ()), *asked, *where, *values)
+        return [flag for value in settings for flag in ("--set", value)]
+
+    def _helm(self, *arguments: str) -> str:
         command = ["helm", "--namespace", self.kubectl.namespace, *arguments]
         done = subprocess.run(command, env=self.kubectl.environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+        return done.stdout
 
     @property
     def pod(self) -> str:

@@ -1,7 +1,14 @@
-"""Upgrade and removal of the chart while a benchmark runs."""
+"""Upgrade and removal of the chart while a benchmark runs, and an install without Helm's knowledge of the cluster."""
 
-from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
-from tests.e2e.kubectl import Kubectl, wait_for
+from tests.e2e.benchmarks import (
+    HARDWARE,
+    Running,
+    assert_every_trial_once,
+    assert_nothing_left,
+    file_transfer,
+    node_class,
+)
+from tests.e2e.kubectl import Kubectl, KubectlError, wait_for
 from tests.e2e.operator_release import Release
 
 
@@ -33,3 +40,51 @@ def test_removed_and_installed_again_in_mid_run(kubectl: Kubectl, release: Relea
     running.wait_for_phase("Complete")
     assert_every_trial_once(running, 5)
     assert_nothing_left(running)
+
+
+def test_removed_with_its_definitions_in_mid_run(kubectl: Kubectl, release: Release) -> None:
+    """The hook of the chart has the operator let go of all benchmarks, or the definitions would stay for ever."""
+    release.install("crds.keep=false")
+    kubectl.apply(file_transfer(fileSizes=["64Mi", "128Mi"], repetitions=30))
+    Running(kubectl).wait_for_pod("client")
+    release.uninstall()
+    try:
+        wait_for("no definition is left", lambda: "tierbench.io" not in kubectl("get", "crd", "-o", "name"))
+        assert kubectl.list("pods") == []
+    finally:
+        release.install()
+        kubectl.apply(*(node_class(name, hw=hardware) for name, hardware in HARDWARE.items()))
+
+
+def test_applied_without_helm_it_gives_way_to_whoever_is_there(kubectl: Kubectl, release: Release) -> None:
+    """As GitOps tools install: rendered without `lookup`, and applied again and again."""
+    other = Release("gitops", kubectl)
+    manifests = other.template("crds.install=false", "leases.create=false", f"watchNamespaces={{{kubectl.namespace}}}")
+    kubectl("apply", "-f", "-", stdin=manifests)
+    deployment = "deployment/gitops-tierbench"
+    said = "Another operator runs these benchmarks: release tierbench/tierbench"
+
+    def told() -> bool:
+        try:
+            return said in kubectl("logs", deployment)
+        except KubectlError:  # its container is not there yet
+            return False
+
+    wait_for("the second operator says that it is not alone", told)
+    assert kubectl.get("deployment", "gitops-tierbench")["status"].get("readyReplicas", 0) == 0
+    elsewhere = kubectl.inside(f"{kubectl.namespace}-b")
+    elsewhere.create_namespace()
+    release.install(f"watchNamespaces={{{elsewhere.namespace}}}")
+    try:
+        kubectl("rollout", "status", deployment, "--timeout=90s")
+        release.test()
+        assert set(kubectl("apply", "-f", "-", stdin=manifests).split()[1::2]) == {"unchanged"}
+        kubectl.apply(file_transfer())
+        running = Running(kubectl)
+        running.wait_for_phase("Complete")
+        assert_every_trial_once(running)
+        kubectl("delete", "ftb", "--all", "--wait")
+    finally:
+        kubectl("delete", "-f", "-", "--ignore-not-found", "--wait", stdin=manifests)
+        elsewhere("delete", "namespace", elsewhere.namespace, "--wait=false")
+        release.install()

@@ -9,6 +9,7 @@ from tests.e2e.kubectl import Kubectl, KubectlError, wait_for
 from tests.e2e.operator_release import Release
 
 POLICIES = "validatingadmissionpolicies"
+KINDS = ("filetransferbenchmarks", "brokerbenchmarks", "networkbenchmarks")
 ELSEWHERE = "elsewhere"
 
 
@@ -18,14 +19,16 @@ def test_what_is_refused_is_not_created_and_the_policies_suit_their_kinds(kubect
     assert kubectl.list("filetransferbenchmarks") == []
 
     def checked() -> list[dict[str, Any]]:
-        found = [
-            item for item in kubectl.list(POLICIES) if f".{release.kubectl.namespace}." in item["metadata"]["name"]
-        ]
-        return found if found and all("typeChecking" in item.get("status", {}) for item in found) else []
+        names = tuple(f"{release.kubectl.namespace}.{release.name}.{kind}" for kind in KINDS)
+        found = [item for item in kubectl.list(POLICIES) if item["metadata"]["name"].startswith(names)]
+        return (
+            found
+            if len(found) == len(KINDS) and all("typeChecking" in item.get("status", {}) for item in found)
+            else []
+        )
 
     policies = wait_for("policies are type-checked", checked, 60)
-    assert len(policies) == 3
-    assert [item["status"]["typeChecking"] for item in policies] == [{}] * 3
+    assert [item["status"]["typeChecking"] for item in policies] == [{}] * len(KINDS)
 
 
 @pytest.mark.parametrize("kind", ["broker", "network"])

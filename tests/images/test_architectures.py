@@ -74,7 +74,7 @@ def _unpack(archive: Path, root: Path) -> Any:
 
 
 def _run(root: Path, environment: dict[str, str], *command: str) -> str:
-    inside = ["unshare", "--pid", "--fork", "--mount-proc", f"--root={root}", "--setgid=65532", "--setuid=65532"]
+    inside = ["unshare", "--pid", "--fork", "--mount-proc", f"--root={root}", "--setgid=65530", "--setuid=65530"]
     environment = {"HOME": "/", **environment}  # as a container runtime sets it for a user without a home
     done = subprocess.run([*inside, *command], env=environment, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr

@@ -1,11 +1,16 @@
 """An agent that knows nothing but barriers, one sample, and what it was asked in which order."""
 
 import json
+import ssl
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from images.paho.src.tierbench_paho.pinned import pin_of
+from tests.paho.certificates import make_certificates
 
 TOKEN = "token"
 
@@ -13,14 +18,23 @@ TOKEN = "token"
 class _Agent(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path, certificate: str) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(folder / f"{certificate}.crt", folder / f"{certificate}.key")
+        self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
         self.came: dict[str, set[int]] = defaultdict(set)
         self.asked: list[tuple[str, int | None]] = []
+        self.connections = 0
 
 
 class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
     server: _Agent
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.connections += 1
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -51,9 +65,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving() -> Iterator[tuple[str, list[tuple[str, int | None]]]]:
-    """Its URL, and what it was asked first: which part came to which barrier, and what else."""
-    with _Agent() as agent:
+def serving(folder: Path, certificate: str = "expired") -> Iterator[tuple[dict[str, object], _Agent]]:
+    """The flags that name it, and the agent itself. Its certificate has expired: there is no clock to be relied on."""
+    make_certificates(folder)
+    (folder / "token").write_text(TOKEN)
+    (folder / "pin").write_text(pin_of(ssl.PEM_cert_to_DER_cert((folder / f"{certificate}.crt").read_text())))
+    with _Agent(folder, certificate) as agent:
         threading.Thread(target=agent.serve_forever, args=(0.02,), daemon=True).start()
-        yield f"http://127.0.0.1:{agent.server_port}", agent.asked
+        url = f"https://127.0.0.1:{agent.server_port}"
+        yield {"agent": url, "agent_token_file": folder / "token", "agent_pin_file": folder / "pin"}, agent
         agent.shutdown()

@@ -1,4 +1,4 @@
-"""A CA, a certificate for localhost by it, one that has expired, and another CA that signed none."""
+"""A CA, a certificate for localhost by it, one that has expired, one of the future, and another CA that signed none."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,11 +12,16 @@ _DAY = timedelta(days=1)
 
 
 def make_certificates(folder: Path) -> None:
-    """ca.crt, server.crt and .key, expired.crt and .key, other-ca.crt."""
+    """ca.crt, server.crt and .key, expired.crt and .key, future.crt and .key, other-ca.crt."""
     now = datetime.now(UTC)
     ca_key = _sign(folder / "ca.crt", "CA", None, (now - _DAY, now + _DAY))
     _sign(folder / "other-ca.crt", "other CA", None, (now - _DAY, now + _DAY))
-    for name, days in (("server", (now - _DAY, now + _DAY)), ("expired", (now - 3 * _DAY, now - _DAY))):
+    all_days = {
+        "server": (now - _DAY, now + _DAY),
+        "expired": (now - 3 * _DAY, now - _DAY),
+        "future": (now + _DAY, now + 2 * _DAY),
+    }
+    for name, days in all_days.items():
         key = _sign(folder / f"{name}.crt", "localhost", ca_key, days)
         pem, pkcs8, none = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         (folder / f"{name}.key").write_bytes(key.private_bytes(pem, pkcs8, none))

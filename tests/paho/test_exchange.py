@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.paho.barrier import TOKEN, serving
+from tests.paho.barrier import serving
 from tests.paho.broker import Mosquitto
 from tests.paho.engine import Engine, Said, flags
 
@@ -170,15 +170,14 @@ def test_each_pairs_share_is_its_own(run: Run) -> None:
 
 
 def test_an_echo_sends_everything_back(broker: Mosquitto, tmp_path: Path) -> None:
-    (tmp_path / "token").write_text(TOKEN)
-    with serving() as (agent, asked):
-        shared = {"agent": agent, "agent_token_file": tmp_path / "token", "barrier": "b", "parts": 2, "trials": "1-2"}
+    with serving(tmp_path) as (named, agent):
+        shared = {**named, "barrier": "b", "parts": 2, "trials": "1-2"}
         publisher = Engine(tmp_path, *flags(broker, **shared, role="Publisher", part=0))
         echo = Engine(tmp_path, *flags(broker, **shared, role="Echo", part=1, warmup=0))
         published, echoed = publisher.said(), echo.said()
-    assert (published.code, echoed.code) == (0, 0)
+    assert (published.code, echoed.code, agent.connections) == (0, 0, 2)
     meetings = [f"b-t{trial}{place}" for trial in (1, 2) for place in ("", "-begin", "-end")]
-    assert [name for name, part in asked if part == 1] == meetings
+    assert [name for name, part in agent.asked if part == 1] == meetings
     for trial in published.trials:
         assert sums(trial)["received"] == 400
         assert trial["server"] == {"cpuPartsPerMillion": 1}

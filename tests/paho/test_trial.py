@@ -12,7 +12,7 @@ from images.paho.src.tierbench_paho.arguments import parse
 from images.paho.src.tierbench_paho.envelope import Codec
 from images.paho.src.tierbench_paho.pool import Pool
 from images.paho.src.tierbench_paho.trial import run_trial
-from tests.paho.barrier import TOKEN, serving
+from tests.paho.barrier import serving
 from tests.paho.broker import Mosquitto
 from tests.paho.engine import Engine, Said, flags
 
@@ -61,11 +61,11 @@ def test_a_session_does_not_wait_for_others(broker: Mosquitto, monkeypatch: pyte
 
 
 def test_the_agent_looks_when_all_are_connected_and_until_all_have_drained(broker: Mosquitto, tmp_path: Path) -> None:
-    (tmp_path / "token").write_text(TOKEN)
-    with serving() as (agent, asked):
-        shared = {"agent": agent, "agent_token_file": tmp_path / "token", "barrier": "b", "parts": 2}
+    with serving(tmp_path) as (named, agent):
+        shared = {**named, "barrier": "b", "parts": 2}
         parts = [Engine(tmp_path, *flags(broker, **shared, part=part, first_pair=2 * part)) for part in range(2)]
         assert [part.said().code for part in parts] == [0, 0]
+    asked = agent.asked
     both = {part: [what for what, one in asked if one in (part, None)] for part in range(2)}
     assert both[0] == ["b-t1", "/v1/begin", "b-t1-begin", "b-t1-end", "/v1/end"]
     assert asked.index(("b-t1", 1)) < asked.index(("/v1/begin", None))

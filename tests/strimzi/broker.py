@@ -3,11 +3,12 @@
 from typing import Any, Final
 
 from tierbench.kube.credentials import certificates
-from tierbench.workloads.pods import POD_SECURITY, RESTRICTED
+from tierbench.workloads.pods import RESTRICTED, pod_security
 
 Json = dict[str, Any]
 
 IMAGE: Final = "ghcr.io/tierbench/kafka:dev"
+_USER: Final = 1001
 _CONTROLLER, _INTERNAL = 9090, 9091
 _CLUSTER_ID: Final = "c3RhbmQtaW4tc3RyaW16aQ"
 _JAVA: Final = ["java", "-cp", "/opt/kafka/libs/*"]
@@ -129,7 +130,7 @@ def _broker(kafka: Json, pool: Json, user: Json) -> Json:
     }
     return {
         "shareProcessNamespace": True,
-        "securityContext": POD_SECURITY,
+        "securityContext": pod_security(_USER),
         "initContainers": [prepare],
         "containers": [run],
         "volumes": [
@@ -161,4 +162,9 @@ def _entity_operator(kafka: Json) -> Json:
     """Only where it stands matters: the stand-in does its work."""
     sleep = {"name": "topic-operator", "image": IMAGE, "command": ["sleep", "infinity"], "securityContext": RESTRICTED}
     template = kafka["spec"]["entityOperator"]["template"]["pod"]
-    return {**template, "terminationGracePeriodSeconds": 0, "securityContext": POD_SECURITY, "containers": [sleep]}
+    return {
+        **template,
+        "terminationGracePeriodSeconds": 0,
+        "securityContext": pod_security(_USER),
+        "containers": [sleep],
+    }

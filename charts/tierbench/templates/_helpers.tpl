@@ -1,8 +1,15 @@
+{{- define "tierbench.name" -}}
+{{ .Values.nameOverride | default .Chart.Name }}
+{{- end }}
+
 {{- define "tierbench.fullname" -}}
-{{- if contains .Chart.Name .Release.Name -}}
+{{- $name := include "tierbench.name" . -}}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains $name .Release.Name -}}
 {{ .Release.Name | trunc 53 | trimSuffix "-" }}
 {{- else -}}
-{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 53 | trimSuffix "-" }}
+{{ printf "%s-%s" .Release.Name $name | trunc 53 | trimSuffix "-" }}
 {{- end -}}
 {{- end }}
 
@@ -12,7 +19,7 @@
 {{- end }}
 
 {{- define "tierbench.selector" -}}
-app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/name: {{ include "tierbench.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
@@ -26,12 +33,63 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- /* Takes a list: the root, the name of our image, the image that the values give. */ -}}
 {{- define "tierbench.image" -}}
 {{- $root := index . 0 -}}
-{{ index . 2 | default (printf "ghcr.io/tierbench/%s:%s" (index . 1) $root.Chart.AppVersion) }}
+{{ index . 2 | default (printf "%s/tierbench/%s:%s" ($root.Values.global.imageRegistry | default "ghcr.io") (index . 1) $root.Chart.AppVersion) }}
+{{- end }}
+
+{{- define "tierbench.operatorImage" -}}
+image: {{ include "tierbench.image" (list . "operator" .Values.operator.image) }}
+{{- with .Values.operator.imagePullPolicy }}
+imagePullPolicy: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- /* Where pods with the operator's image run, and how they pull it. */ -}}
+{{- define "tierbench.placement" -}}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- with .Values.operator.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .Values.operator.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.operator.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.operator.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- /* What a container of a hook takes, and how it is restricted. */ -}}
+{{- define "tierbench.hookContainer" -}}
+resources:
+  {{- toYaml .Values.operator.resources | nindent 2 }}
+securityContext:
+  runAsNonRoot: true
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+  seccompProfile:
+    type: RuntimeDefault
+{{- end }}
+
+{{- /* The name of the operator's account. */ -}}
+{{- define "tierbench.account" -}}
+{{ .Values.operator.serviceAccount.name | default (include "tierbench.fullname" .) }}
 {{- end }}
 
 {{- define "tierbench.serviceAccount" -}}
 - kind: ServiceAccount
-  name: {{ include "tierbench.fullname" . }}
+  name: {{ include "tierbench.account" . }}
   namespace: {{ .Release.Namespace }}
 {{- end }}
 

@@ -84,8 +84,14 @@
   verbs: [list, watch, create, delete]
 {{- end }}
 {{- define "tierbench.rules.leases" -}}
-# Keeps nodes for one benchmark at a time, across all releases.
+# Keeps nodes for one benchmark at a time, and benchmarks for one operator, across all releases.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [get, list, create, update, delete]
+{{- end }}
+{{- define "tierbench.rules.removal" -}}
+# Removes them before their definitions go.
+- apiGroups: [tierbench.io]
+  resources: [filetransferbenchmarks, brokerbenchmarks, networkbenchmarks]
+  verbs: [list, delete]
 {{- end }}

@@ -1,8 +1,29 @@
-{{- /* Refuses what Helm's schema cannot see: releases that would run the same benchmarks. */ -}}
+{{- /* Refuses what Helm's schema cannot see: values of an older chart, and releases that would run the same benchmarks. */ -}}
 {{- define "tierbench.validate" -}}
+{{- range splitList " " (include "tierbench.sections" .) }}
+{{- $found := $.Values }}
+{{- range splitList "." . }}
+{{- $found = get ($found | default dict) . }}
+{{- end }}
+{{- if not (kindIs "map" $found) }}
+{{- fail (printf "there is no %s in the values, which are those of an older chart: upgrade with --reset-then-reuse-values in place of --reuse-values" .) }}
+{{- end }}
+{{- end }}
 {{- $ours := .Values.watchNamespaces }}
+{{- if not (or $ours .Values.allNamespaces) }}
+{{- fail "say whose benchmarks this release runs: watchNamespaces={team-a,team-b}, or allNamespaces=true, with which the operator may create and delete pods and Secrets in the whole cluster" }}
+{{- end }}
+{{- if and $ours .Values.allNamespaces }}
+{{- fail "watchNamespaces and allNamespaces say different things: leave one of them out" }}
+{{- end }}
+{{- if not (or .Values.operator.serviceAccount.create .Values.operator.serviceAccount.name) }}
+{{- fail "operator.serviceAccount.create is false: write the name of your account in operator.serviceAccount.name" }}
+{{- end }}
 {{- if has .Values.leases.namespace $ours }}
 {{- fail (printf "watchNamespaces holds %s, the namespace of the Leases: keep benchmarks in another one" .Values.leases.namespace) }}
+{{- end }}
+{{- if and .Values.operator.user (eq (toString .Values.operator.user) (toString .Values.workloads.user)) }}
+{{- fail (printf "operator.user and workloads.user are both %d: what runs for benchmarks could read the operator's token; write another number in one of them" (int64 .Values.operator.user)) }}
 {{- end }}
 {{- $ownName := include "tierbench.sharedName" . }}
 {{- range (lookup "rbac.authorization.k8s.io/v1" "ClusterRole" "" "").items }}

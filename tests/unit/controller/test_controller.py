@@ -5,10 +5,12 @@ import asyncio
 import pytest
 
 from tierbench.api.policy import Policy
+from tierbench.controller.logs import LogFormat
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.wakeups import Queue, Wakeups
 
 ENVIRONMENT = {
+    "TIERBENCH_RELEASE": "bench/tierbench",
     "TIERBENCH_LEASE_NAMESPACE": "leases",
     "TIERBENCH_CLIENT_IMAGE": "client:1",
     "TIERBENCH_NGINX_IMAGE": "nginx:1",
@@ -25,7 +27,7 @@ def test_settings() -> None:
     settings = Settings.from_environment(ENVIRONMENT)
     assert settings.watch_namespaces == ("a", "b")
     assert (settings.images.client, settings.images.nginx) == ("client:1", "nginx:1")
-    assert settings.log_level == "INFO"
+    assert (settings.log_level, settings.log_format) == ("INFO", LogFormat.TEXT)
 
 
 def test_images_that_may_be_asked_for() -> None:
@@ -57,6 +59,16 @@ def test_a_policy_that_makes_no_sense_is_refused(text: str, message: str) -> Non
         Settings.from_environment({**ENVIRONMENT, "TIERBENCH_POLICY": text})
 
 
+def test_the_user_of_workloads_may_be_left_to_the_platform() -> None:
+    def user(text: str) -> int | None:
+        return Settings.from_environment({**ENVIRONMENT, "TIERBENCH_WORKLOADS_USER": text}).images.user
+
+    assert (user("1000660000"), user("")) == (1000660000, None)
+    for wrong in ("0", "root", "-1"):
+        with pytest.raises(SettingsError, match="write a user id"):
+            user(wrong)
+
+
 @pytest.mark.parametrize(
     "name", ["TIERBENCH_LEASE_NAMESPACE", "TIERBENCH_CLIENT_IMAGE", "TIERBENCH_NGINX_IMAGE", "TIERBENCH_PAHO_IMAGE"]
 )
@@ -68,6 +80,11 @@ def test_a_missing_setting_is_named(name: str) -> None:
 def test_a_port_that_is_none_is_refused() -> None:
     with pytest.raises(SettingsError, match="write a port number"):
         Settings.from_environment({**ENVIRONMENT, "TIERBENCH_HTTP_PORT": "http"})
+
+
+def test_a_log_format_that_is_none_is_refused() -> None:
+    with pytest.raises(SettingsError, match="TIERBENCH_LOG_FORMAT is 'xml': write text or json"):
+        Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LOG_FORMAT": "xml"})
 
 
 def test_the_oldest_goes_first_among_those_that_want_the_same_node() -> None:

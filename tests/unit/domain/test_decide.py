@@ -13,6 +13,7 @@ from tests.unit.domain.world import START, World, benchmark, node, seal
 from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
+from tierbench.domain.decide import decide
 from tierbench.domain.observed import Refusal
 from tierbench.domain.views import LeaseView, Problem, Termination
 from tierbench.results.censoring import censored
@@ -188,15 +189,18 @@ def test_nothing_measured_is_a_failure() -> None:
     assert condition(world, reasons.FAILED) == ("True", reasons.NO_CASE_MEASURED)
 
 
-def test_waits_in_the_queue_and_says_for_whom() -> None:
+@pytest.mark.parametrize(
+    ("holder", "who"), [("default/bench", "default/bench"), ("other/bench", "a benchmark of another namespace")]
+)
+def test_waits_in_the_queue_and_says_for_whom_unless_that_is_another_tenants_to_know(holder: str, who: str) -> None:
     world = World()
-    world.leases["u1"] = LeaseView("u1", "other/bench/uid-2", START + timedelta(hours=1))
+    world.leases["u1"] = LeaseView("u1", f"{holder}/uid-2", START + timedelta(hours=1))
     world.pass_()
     world.pass_()
     assert world.benchmark.status.phase is Phase.QUEUED
     queued = next(item for item in world.benchmark.status.conditions if item.type == reasons.QUEUED)
     assert queued.status == "True"
-    assert "u1 is in use by other/bench" in queued.message
+    assert f"u1 is in use by {who}" in queued.message
     assert not world.pods
     events = len(world.events)
     world.pass_()
@@ -204,6 +208,16 @@ def test_waits_in_the_queue_and_says_for_whom() -> None:
     del world.leases["u1"]
     world.run()
     assert measured_trials(world) == every_trial_once(world)
+
+
+def test_whoever_waits_behind_others_learns_the_names_of_its_own_namespace() -> None:
+    world = World()
+    world.pass_()
+    seen = replace(world.observe(), ahead=("default/older", "other/secret-plan", "third/secret-plan"))
+    decision = decide(seen, world.now)
+    said = next(item.message for item in decision.status.conditions if item.type == reasons.QUEUED)
+    assert said.startswith("Waits behind default/older, a benchmark of another namespace for the same nodes.")
+    assert [event.message for event in decision.events] == [said]
 
 
 def test_a_server_that_cannot_start_fails_its_cases_and_no_others() -> None:

@@ -51,6 +51,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = Owner("FileTransferBenchmark", "default", "demo", "uid-1")
 IMAGES = Images(
     client="client:1", nginx="nginx:1", mosquitto="mosquitto:1", kafka="kafka:1", paho="paho:1", network="network:1",
+    user=10_000,
     alternatives={"nginx": {"1.19.6": "nginx:1.19.6"}, "mosquitto": {"1.6.9": "mosquitto:1.6.9"}},
 )  # fmt: skip
 MAXIMUM_PASSES = 2000
@@ -209,6 +210,7 @@ class World:
     engine: str = "1"
     refusal: Refusal | None = None
     policy: Policy = field(default_factory=Policy)
+    images: Images = IMAGES
 
     @property
     def owner(self) -> Owner:
@@ -220,7 +222,7 @@ class World:
         return Observed(
             benchmark=self.benchmark,
             owner=self.owner,
-            workload=workload_of(self.owner, self.benchmark.spec, IMAGES, self.policy),
+            workload=workload_of(self.owner, self.benchmark.spec, self.images, self.policy),
             policy=self.policy,
             classes=dict(self.classes),
             nodes=dict(self.nodes),

@@ -20,10 +20,11 @@ def data(*, certificate: bool = False, account: bool = False) -> dict[str, bytes
 
 
 def test_only_what_is_needed_is_made() -> None:
-    assert set(data()) == {"agent-token"}
-    assert set(data(certificate=True)) == {"agent-token", "ca.crt", "tls.crt", "tls.key"}
+    agent = {"agent-token", "agent-key", "agent-pin"}
+    assert set(data()) == agent
+    assert set(data(certificate=True)) == {*agent, "ca.crt", "tls.crt", "tls.key"}
     account = {"username", "password", "mosquitto-passwords", "kafka-account", "payload-key"}
-    assert set(data(account=True)) == {"agent-token", *account}
+    assert set(data(account=True)) == {*agent, *account}
 
 
 def test_nothing_is_made_twice_alike() -> None:

@@ -54,8 +54,10 @@ def raw_result(run: int = 1, *, name: str = "demo", seconds: float = 1.0, **leve
     }
 
 
-async def scrape(store: ResultStore[Any], path: str = "/metrics", accept: str = "text/plain") -> tuple[int, str]:
-    async with TestClient(TestServer(application(store, OperatorMetrics()))) as client:
+async def scrape(
+    store: ResultStore[Any], path: str = "/metrics", accept: str = "text/plain", metrics: OperatorMetrics | None = None
+) -> tuple[int, str]:
+    async with TestClient(TestServer(application(store, metrics or OperatorMetrics()))) as client:
         response = await client.get(path, headers={"Accept": accept})
         return response.status, await response.text()
 
@@ -262,6 +264,14 @@ async def test_not_before_everything_was_seen() -> None:
     assert "still being read" in text
     assert (await scrape(ResultStore(result_samples), "/readyz"))[0] == 503
     assert (await scrape(ResultStore(result_samples), "/healthz"))[0] == 200
+
+
+async def test_an_operator_that_waits_is_alive_and_says_for_what() -> None:
+    metrics = OperatorMetrics()
+    metrics.waits_for = "Another operator runs these benchmarks."
+    found = await scrape(ResultStore(result_samples), "/readyz", metrics=metrics)
+    assert found == (503, "Another operator runs these benchmarks.\n")
+    assert (await scrape(ResultStore(result_samples), "/healthz", metrics=metrics))[0] == 200
 
 
 def test_a_loop_that_is_long_overdue_is_stuck() -> None:

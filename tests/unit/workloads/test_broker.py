@@ -127,7 +127,7 @@ def test_without_tls_there_is_no_second_listener() -> None:
 def test_clients_get_no_private_key() -> None:
     given = workload(tls=["None", "TLSv1.3"])
     plain, secured = (jobs(given, case)[0] for case in cases(given)[:2])
-    keys = {"agent-token", "payload-key", "username", "password"}
+    keys = {"agent-token", "agent-pin", "payload-key", "username", "password"}
     assert secret_keys(plain) == {"bb-demo-r1-s1-uid-1": keys}
     assert secret_keys(secured) == {"bb-demo-r1-s1-uid-1": {*keys, "ca.crt"}}
     assert arguments(secured)["server-name"] == "server.tierbench.internal"
@@ -137,7 +137,7 @@ def test_an_external_broker_is_met_with_the_users_account_and_its_own_name() -> 
     given = workload(brokers=EXTERNAL, servers=None, tls=["TLSv1.3"])
     (job, _) = jobs(given)
     assert secret_keys(job) == {
-        "bb-demo-r1-s1-uid-1": {"agent-token", "payload-key"},
+        "bb-demo-r1-s1-uid-1": {"agent-token", "agent-pin", "payload-key"},
         "site": {"username", "password", "ca.crt"},
     }
     assert arguments(job)["url"] == "mqtts://broker.example.com:8883"
@@ -262,7 +262,7 @@ def test_addresses_of_ipv6_stand_in_brackets() -> None:
     case = cases(given)[0]
     site = ClientSite("job", 1, 1, 2, given.parts(case)[0], "u1", CLASS, (Turn(1, 2),), 600)
     words = arguments(given.client(site, [Target(case, running, 60)]))
-    assert (words["url"], words["agent"]) == ("mqtt://[fd00::5]:1883", "http://[fd00:2::9]:8090")
+    assert (words["url"], words["agent"]) == ("mqtt://[fd00::5]:1883", "https://[fd00:2::9]:8090")
 
 
 def test_publishing_alone_is_one_role_of_as_many_pods() -> None:

@@ -10,7 +10,6 @@ from tests.unit.domain.world import IMAGES, OWNER, benchmark
 from tierbench.api.benchmark import Tls
 from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy
-from tierbench.workloads.agent import agent_url
 from tierbench.workloads.file_transfer import FileTransfer
 from tierbench.workloads.nginx import configuration
 from tierbench.workloads.plan import Case, Slot, Turn, plan
@@ -149,7 +148,7 @@ def test_the_client_gets_no_private_key() -> None:
     volume = job(workload(tls=["TLSv1.3"]))["spec"]["template"]["spec"]["volumes"][0]["projected"]["sources"][0][
         "secret"
     ]
-    assert [item["key"] for item in volume["items"]] == ["agent-token", "ca.crt"]
+    assert [item["key"] for item in volume["items"]] == ["agent-token", "agent-pin", "ca.crt"]
 
 
 def test_host_network_is_asked_for_only_by_its_access() -> None:
@@ -162,6 +161,16 @@ def test_the_claim_holds_all_files() -> None:
     claim = next(item for item in given.server(SITE) if item["kind"] == "PersistentVolumeClaim")
     assert int(claim["spec"]["resources"]["requests"]["storage"]) > 3 * 2**30
     assert claim["spec"]["storageClassName"] == "fast"
+
+
+@pytest.mark.parametrize(
+    ("user", "owner"), [(10_000, ["--owner", "10000:10000"]), (None, [])], ids=["named", "assigned"]
+)
+def test_files_of_the_node_are_given_to_the_user_that_serves_them(user: int | None, owner: list[str]) -> None:
+    for storage in STORAGES:
+        given = FileTransfer(OWNER, benchmark(storage=storage).spec, replace(IMAGES, user=user))
+        arguments = pod_specs(given)[0]["initContainers"][0]["args"]
+        assert arguments[5:] == (owner if "hostPath" in storage else [])
 
 
 def data_mounts(storage: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -258,11 +267,6 @@ def test_nginx_listens_by_ipv6_where_the_kernel_has_it() -> None:
     files = next(item for item in manifests if item["kind"] == "ConfigMap")["data"]
     command = " ".join(manifests[-1]["spec"]["containers"][0]["command"])
     assert all(name in command for name in files)
-
-
-def test_an_agent_with_an_ipv6_address_has_brackets_in_its_url() -> None:
-    server = RunningServer(SITE, "fd00::1", "fd00::2", {}, {"spec": {"clusterIP": "fd00::3"}})
-    assert agent_url(server) == "http://[fd00::3]:8090"
 
 
 def test_everything_is_owned_by_the_benchmark() -> None:

@@ -60,7 +60,7 @@ def test_every_container_has_the_least_rights_and_writes_to_memory_alone() -> No
         assert pod["automountServiceAccountToken"] is False
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-        assert [volume["emptyDir"]["medium"] for volume in pod["volumes"] if "emptyDir" in volume] == ["Memory"]
+        assert {volume["emptyDir"]["medium"] for volume in pod["volumes"] if "emptyDir" in volume} == {"Memory"}
         for container in pod["containers"]:
             assert container["securityContext"] == {
                 "allowPrivilegeEscalation": False,
@@ -69,8 +69,8 @@ def test_every_container_has_the_least_rights_and_writes_to_memory_alone() -> No
             }
 
 
-def test_ping_is_allowed_to_the_pods_group_alone_and_only_where_it_runs() -> None:
-    allowed = [{"name": "net.ipv4.ping_group_range", "value": "65532 65532"}]
+def test_ping_is_allowed_whatever_the_pods_group_and_only_where_it_runs() -> None:
+    allowed = [{"name": "net.ipv4.ping_group_range", "value": "0 2147483647"}]
     assert job()["spec"]["template"]["spec"]["securityContext"]["sysctls"] == allowed
     assert "sysctls" not in job(ping={"count": 0})["spec"]["template"]["spec"]["securityContext"]
 
@@ -121,6 +121,8 @@ def test_clients_at_once_have_a_server_and_a_port_each_and_meet() -> None:
     assert {one["barrier"] for one in words} == {"r1-c1-a2"}
     containers = server(clients=clients)["Pod"][0]["spec"]["containers"]
     assert [one["command"][-1] for one in containers[:-1]] == ["5201", "5202", "5203", "5204"]
+    gates = [one["command"][one["command"].index("--socket") + 1] for one in containers[:-1]]
+    assert gates == [f"{containers[-1]['args'][-1]}/{part}" for part in range(4)]
     assert containers[-1]["args"][containers[-1]["args"].index("--ports") + 1] == "5201,5202,5203,5204"
 
 
@@ -129,7 +131,7 @@ def test_an_external_server_is_met_where_it_is_and_no_agent_is_asked(access: str
     given = workload(servers=EXTERNAL)
     words = arguments(job(servers=EXTERNAL, access=access))
     assert words["server"] == "iperf.example.com:5201"
-    assert not {"agent", "agent-token-file", "ping-host"} & set(words)
+    assert not {"agent", "agent-token-file", "agent-pin-file", "ping-host"} & set(words)
     assert words["refused-networks"] == ",".join(given.policy.refused_networks)
     assert "refused-networks" not in arguments(job(access=access))
     assert [item["kind"] for item in given.server(site_of(given))] == ["Service", "Pod"]

@@ -1,37 +1,24 @@
 """What all pods of all kinds share."""
 
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.unit.domain.strimzi_world import StrimziWorld
-from tests.unit.domain.world import World, benchmark, broker_benchmark, network_benchmark
+from tests.unit.domain.world import IMAGES, World, benchmark, broker_benchmark, network_benchmark
 from tierbench.workloads.pods import NO_SIDECARS
 
-
-def pods_metadata(manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    match manifest["kind"]:
-        case "Pod":
-            yield manifest["metadata"]
-        case "Job":
-            yield manifest["spec"]["template"]["metadata"]
-        case "KafkaNodePool":
-            yield manifest["spec"]["template"]["pod"]["metadata"]
+BENCHMARKS = {
+    "files": benchmark(preflight={}),
+    "broker": broker_benchmark(),
+    "network": network_benchmark(),
+}
+USERS = ("runAsUser", "runAsGroup", "fsGroup")
 
 
-@pytest.mark.parametrize(
-    "world",
-    [
-        World(benchmark=benchmark(preflight={})),
-        World(benchmark=broker_benchmark()),
-        World(benchmark=network_benchmark()),
-        StrimziWorld(),
-    ],
-    ids=["files", "broker", "network", "strimzi"],
-)
-def test_service_meshes_leave_every_pod_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy in between would be what is measured, and a Job with one never ends."""
+def templates(world: World, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Metadata and spec of every pod that a run asks for; of Strimzi's, what Strimzi is told of them."""
     made: list[dict[str, Any]] = []
     create = type(world)._create
 
@@ -41,6 +28,45 @@ def test_service_meshes_leave_every_pod_alone(world: World, monkeypatch: pytest.
 
     monkeypatch.setattr(type(world), "_create", record)
     world.run()
-    found = [metadata for manifest in made for metadata in pods_metadata(manifest)]
+    return [template for manifest in made if (template := _template(manifest))]
+
+
+def _template(manifest: dict[str, Any]) -> dict[str, Any]:
+    match manifest["kind"]:
+        case "Pod":
+            return manifest
+        case "Job":
+            template: dict[str, Any] = manifest["spec"]["template"]
+            return template
+        case "KafkaNodePool":
+            pod: dict[str, Any] = manifest["spec"]["template"]["pod"]
+            return pod
+        case _:
+            return {}
+
+
+@pytest.mark.parametrize(
+    "world",
+    [*(World(benchmark=each) for each in BENCHMARKS.values()), StrimziWorld()],
+    ids=[*BENCHMARKS, "strimzi"],
+)
+def test_service_meshes_leave_every_pod_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy in between would be what is measured, and a Job with one never ends."""
+    found = templates(world, monkeypatch)
     assert len(found) > 2
-    assert all(metadata["annotations"] == NO_SIDECARS for metadata in found)
+    assert all(template["metadata"]["annotations"] == NO_SIDECARS for template in found)
+
+
+@pytest.mark.parametrize("user", [1000660000, None], ids=["named", "assigned"])
+@pytest.mark.parametrize("kind", BENCHMARKS)
+def test_the_user_of_every_pod_is_the_one_that_is_named_or_the_platforms(
+    kind: str, user: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenShift's restricted-v2 refuses a pod that names another than the namespace's."""
+    found = templates(World(benchmark=BENCHMARKS[kind], images=replace(IMAGES, user=user)), monkeypatch)
+    assert len(found) > 2
+    for template in found:
+        spec = template["spec"]
+        assert {spec["securityContext"].get(name) for name in USERS} == {user}
+        for container in (*spec.get("initContainers", []), *spec["containers"]):
+            assert not set(USERS) & set(container["securityContext"])

@@ -155,7 +155,7 @@ def test_a_client_goes_where_strimzi_says_and_trusts_its_authority(tls: str, url
     made = job(workload(tls=[tls]))
     assert arguments(made)["url"].startswith(url)
     assert "server-name" not in arguments(made)
-    keys = {"bb-demo-r1-s1-uid-1": {"agent-token", "payload-key", "username", "password"}}
+    keys = {"bb-demo-r1-s1-uid-1": {"agent-token", "agent-pin", "payload-key", "username", "password"}}
     authority = {} if tls == "None" else {f"{NAMES.kafka}-cluster-ca-cert": {"ca.crt"}}
     assert secret_keys(made) == {**keys, **authority}
 

@@ -224,6 +224,32 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}
 }
 
+func TestNobodyIsGivenRoomForLargeHeaders(t *testing.T) {
+	made, err := New(Options{Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listening := httptest.NewUnstartedServer(nil)
+	listening.Config = made.server()
+	listening.Start()
+	defer listening.Close()
+	for length, status := range map[int]int{100: http.StatusOK, 2 * mostBytes: http.StatusRequestHeaderFieldsTooLarge} {
+		request, err := http.NewRequest(http.MethodGet, listening.URL+"/healthz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X", strings.Repeat("x", length))
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != status {
+			t.Errorf("%d bytes of headers: %s", length, response.Status)
+		}
+	}
+}
+
 func TestABeginWithoutAnEndStartsAgain(t *testing.T) {
 	url := start(t, onDisk(t))
 	for range 3 {

@@ -10,29 +10,30 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/besidetest"
 	"tierbench.io/client/internal/computer"
 	"tierbench.io/client/internal/contract"
 )
 
-func meetingPlace(t *testing.T) string {
+// part of a client each, which all know one agent.
+func parts(t *testing.T, options Options) func() *beside.Agent {
 	t.Helper()
-	made, err := New(Options{Token: token})
+	made, err := New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(made.Handler())
-	t.Cleanup(server.Close)
-	return server.URL
+	url, pin := besidetest.Serve(t, made.Handler())
+	return func() *beside.Agent { return beside.New(url, token, pin) }
 }
 
 func TestPartsWaitForOneAnother(t *testing.T) {
-	url := meetingPlace(t)
+	part := parts(t, Options{Token: token})
 	opened := make(chan int, 3)
-	join := func(part int) {
-		if err := beside.New(url, token).Meet(context.Background(), "t1", part, 3, time.Minute); err != nil {
+	join := func(number int) {
+		if err := part().Meet(context.Background(), "t1", number, 3, time.Minute); err != nil {
 			t.Error(err)
 		}
-		opened <- part
+		opened <- number
 	}
 	go join(0)
 	go join(1)
@@ -48,7 +49,7 @@ func TestPartsWaitForOneAnother(t *testing.T) {
 }
 
 func TestAPartThatNeverComesIsNamed(t *testing.T) {
-	one := beside.New(meetingPlace(t), token)
+	one := parts(t, Options{Token: token})()
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
 	if err := one.Meet(ctx, "t1", 0, 2, time.Minute); err == nil {

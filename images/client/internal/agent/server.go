@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"crypto/subtle"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,10 +25,12 @@ const mostBytes = 64 << 10 // of a request
 // Options of an agent.
 type Options struct {
 	Listen    string
-	Directory string // of the served files; empty if there are none
-	Process   string // name of the server's process, to tell what CPU it takes; empty for not
+	TLS       *tls.Config
 	Token     string
+	Directory string          // of the served files; empty if there are none
+	Process   string          // name of the server's process, to tell what CPU it takes; empty for not
 	Ports     map[uint16]bool // of the server
+	Gates     string          // where the gates of servers are that listen only for their clients; empty if there are none
 	Interval  time.Duration   // between samples of round trips
 }
 
@@ -75,12 +78,17 @@ func (a *Agent) Serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	server := &http.Server{Handler: a.Handler(), ReadHeaderTimeout: time.Minute}
+	server := a.server()
 	defer context.AfterFunc(ctx, func() { server.Close() })()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
+}
+
+// server takes of anybody, before a token is asked for, no more than of its clients.
+func (a *Agent) server() *http.Server {
+	return &http.Server{Handler: a.Handler(), TLSConfig: a.options.TLS, ReadHeaderTimeout: time.Minute, MaxHeaderBytes: mostBytes}
 }
 
 // Handler is the agent's HTTP interface.
@@ -90,6 +98,7 @@ func (a *Agent) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/begin", a.authorized(a.begin))
 	mux.HandleFunc("POST /v1/end", a.authorized(a.end))
 	mux.HandleFunc("POST /v1/barrier", a.authorized(a.meet))
+	mux.HandleFunc("POST /v1/open", a.authorized(a.open))
 	return http.MaxBytesHandler(mux, mostBytes)
 }
 

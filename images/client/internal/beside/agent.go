@@ -14,14 +14,16 @@ import (
 
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/pause"
+	"tierbench.io/client/internal/pinned"
 )
 
 const (
-	agentPause   = 200 * time.Millisecond // between requests that fail
-	agentConnect = 2 * time.Second
-	agentCaching = 30 * time.Minute // for a large file to be read from a slow card into memory
-	agentMeeting = 30 * time.Second // the agent answers earlier, and says to ask again
-	mostBytes    = 16 << 20         // of an answer
+	agentPause     = 200 * time.Millisecond // between requests that fail
+	agentConnect   = 2 * time.Second
+	agentHandshake = 10 * time.Second
+	agentCaching   = 30 * time.Minute // for a large file to be read from a slow card into memory
+	agentMeeting   = 30 * time.Second // the agent answers earlier, and says to ask again
+	mostBytes      = 16 << 20         // of an answer
 )
 
 // Agent is the one beside the server.
@@ -31,13 +33,14 @@ type Agent struct {
 	met        bool          // it has answered before
 	Patience   time.Duration // until it answers
 	Grace      time.Duration // the same once it has
+	Opening    time.Duration // until a server listens
 }
 
-// New knows the agent at url, and the token that it asks for.
-func New(url, token string) *Agent {
+// New knows the agent at url by the pin of its key, and the token that it asks for.
+func New(url, token, pin string) *Agent {
 	dialer := net.Dialer{Timeout: agentConnect}
-	client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}
-	return &Agent{url: url, token: token, client: client, Patience: 30 * time.Second, Grace: 5 * time.Second}
+	transport := &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: pinned.Client(pin), TLSHandshakeTimeout: agentHandshake}
+	return &Agent{url: url, token: token, client: &http.Client{Transport: transport}, Patience: 30 * time.Second, Grace: 5 * time.Second, Opening: 30 * time.Second}
 }
 
 // Begin asks for the file's cache state and starts sampling. False: the agent, known before, does not answer now. The
@@ -63,15 +66,23 @@ func (a *Agent) begin(ctx context.Context, limit time.Duration, body any) (bool,
 	case err == nil:
 		a.met, a.Patience = true, a.Grace
 		return true, nil
-	case ctx.Err() != nil:
-		return false, context.Canceled
-	case errors.As(err, &refused):
-		return false, refused
-	case !a.met:
-		message := fmt.Sprintf("the agent beside the server does not answer at %s: %v: does it run?", a.url, err)
-		return false, &contract.Failure{Reason: "AgentUnreachable", Message: message}
+	case a.met && ctx.Err() == nil && !errors.As(err, &refused):
+		return false, nil
 	}
-	return false, nil
+	return false, a.explain(ctx, err)
+}
+
+// explain gives context.Canceled, or a *contract.Failure.
+func (a *Agent) explain(ctx context.Context, err error) error {
+	var refused *contract.Failure
+	switch {
+	case ctx.Err() != nil:
+		return context.Canceled
+	case errors.As(err, &refused):
+		return refused
+	}
+	message := fmt.Sprintf("the agent beside the server does not answer at %s: %v: does it run?", a.url, err)
+	return &contract.Failure{Reason: "AgentUnreachable", Message: message}
 }
 
 // Ending is what the agent saw of a trial.
@@ -139,34 +150,42 @@ func (a *Agent) persist(ctx context.Context, action string, limit time.Duration,
 }
 
 func (a *Agent) call(ctx context.Context, action string, body, answer any) error {
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url+"/v1/"+action, bytes.NewReader(encoded))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Authorization", "Bearer "+a.token)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := a.client.Do(request)
+	response, err := a.post(ctx, action, body)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(response.Body, mostBytes))
-	if err != nil {
+	if err != nil || answer == nil {
 		return err
 	}
-	if response.StatusCode != http.StatusOK {
-		failure := &contract.Failure{}
-		if json.Unmarshal(content, failure) != nil || failure.Reason == "" {
-			return fmt.Errorf("the agent answers %s", response.Status)
-		}
-		return failure
-	}
-	if answer == nil {
-		return nil
-	}
 	return json.Unmarshal(content, answer)
+}
+
+// post gives an answer that is not read yet; a *contract.Failure is the agent's refusal.
+func (a *Agent) post(ctx context.Context, action string, body any) (*http.Response, error) {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url+"/v1/"+action, bytes.NewReader(encoded))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+a.token)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := a.client.Do(request)
+	if err != nil || response.StatusCode == http.StatusOK {
+		return response, err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, mostBytes))
+	if err != nil {
+		return nil, err
+	}
+	failure := &contract.Failure{}
+	if json.Unmarshal(content, failure) != nil || failure.Reason == "" {
+		return nil, fmt.Errorf("the agent answers %s", response.Status)
+	}
+	return nil, failure
 }

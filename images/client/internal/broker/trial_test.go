@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"path"
 	"slices"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/besidetest"
 	"tierbench.io/client/internal/contract"
 )
 
@@ -79,7 +79,7 @@ func (r *reported) Ended(trial contract.Trial) error {
 // agentOf writes down when it is asked, and is slow to open barriers.
 func agentOf(t *testing.T, kept *diary) *beside.Agent {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+	url, pin := besidetest.Serve(t, http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
 		switch action := path.Base(request.URL.Path); action {
 		case "barrier":
 			time.Sleep(barrierTakes)
@@ -89,8 +89,7 @@ func agentOf(t *testing.T, kept *diary) *beside.Agent {
 			fmt.Fprint(answer, `{}`)
 		}
 	}))
-	t.Cleanup(server.Close)
-	return beside.New(server.URL, "token")
+	return beside.New(url, "token", pin)
 }
 
 func TestWhatIsSampledIsTheLoadAlone(t *testing.T) {

@@ -1,15 +1,40 @@
 package cli
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
+
+	"tierbench.io/client/internal/agent"
+	"tierbench.io/client/internal/besidetest"
+	"tierbench.io/client/internal/pinned"
 )
+
+// besides are the flags that name an agent with these options.
+func besides(t *testing.T, options agent.Options) []string {
+	t.Helper()
+	options.Token, options.Interval = "secret", 10*time.Millisecond
+	made, err := agent.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, pin := besidetest.Serve(t, made.Handler())
+	token, pinFile := filepath.Join(t.TempDir(), "token"), filepath.Join(t.TempDir(), "pin")
+	write(t, token, options.Token)
+	write(t, pinFile, pin)
+	return []string{"--agent=" + url, "--agent-token-file=" + token, "--agent-pin-file=" + pinFile}
+}
 
 func TestPorts(t *testing.T) {
 	ports, err := parsePorts("8080, 8443")
@@ -23,65 +48,74 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-func TestAnAgentNeedsAToken(t *testing.T) {
-	empty := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(empty, []byte(" \n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range []string{empty, empty + ".absent"} {
-		if code := Main([]string{"agent", "--listen", "127.0.0.1:0", "--directory", t.TempDir(), "--token-file", file}); code == 0 {
-			t.Errorf("%s: exit code 0", file)
-		}
-	}
-}
-
-func TestAnAgentEndsWhenTold(t *testing.T) {
-	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("secret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	address := freeAddress(t)
-	ended := make(chan int, 1)
-	go func() {
-		ended <- Main([]string{"agent", "--listen", address, "--directory", t.TempDir(), "--token-file", token})
-	}()
-	awaitHealth(t, "http://"+address+"/healthz")
-	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case code := <-ended:
-		if code != 0 {
-			t.Errorf("exit code %d", code)
-		}
-	case <-time.After(time.Second):
-		t.Error("it goes on after a second")
-	}
-}
-
-func freeAddress(t *testing.T) string {
+// keyFile has a private key as the operator makes it.
+func keyFile(t *testing.T) (path, pin string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "key")
+	write(t, path, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})))
+	return path, pinned.Of(public)
 }
 
-func awaitHealth(t *testing.T, url string) {
-	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
-		response, err := http.Get(url)
-		if err == nil {
-			response.Body.Close()
-			if response.StatusCode != http.StatusOK {
-				t.Fatalf("health: %s", response.Status)
-			}
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
+func TestAnAgentNeedsATokenAndAKey(t *testing.T) {
+	token, empty := filepath.Join(t.TempDir(), "token"), filepath.Join(t.TempDir(), "token")
+	write(t, token, "secret")
+	write(t, empty, " \n")
+	key, _ := keyFile(t)
+	for _, files := range [][2]string{{empty, key}, {empty + ".absent", key}, {token, empty}, {token, empty + ".absent"}} {
+		if code := Main([]string{"agent", "--address=127.0.0.1", "--port=0", "--directory=", "--token-file", files[0], "--key-file", files[1]}); code == 0 {
+			t.Errorf("%s: exit code 0", files)
 		}
 	}
+}
+
+// TestAnAgentServesAtItsAddressUntilItIsTold knows the agent by its key, and finds it at no other address.
+func TestAnAgentServesAtItsAddressUntilItIsTold(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	write(t, token, "secret")
+	file, pin := keyFile(t)
+	for _, address := range []string{"127.0.0.2", "::1"} {
+		port := strconv.Itoa(freePort(t))
+		ended := make(chan int, 1)
+		go func() {
+			ended <- Main([]string{"agent", "--address", address, "--port", port, "--directory", t.TempDir(), "--token-file", token, "--key-file", file})
+		}()
+		eventually(t, "it answers", func() bool { return isHealthy(net.JoinHostPort(address, port), pin) })
+		if conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
+			conn.Close()
+			t.Errorf("the agent at %s answers at 127.0.0.1, too", address)
+		}
+		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case code := <-ended:
+			if code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+		case <-time.After(time.Second):
+			t.Error("it goes on after a second")
+		}
+	}
+}
+
+func isHealthy(address, pin string) bool {
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: pinned.Client(pin)}}
+	response, err := client.Get("https://" + address + "/healthz")
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	return response.StatusCode == http.StatusOK
 }

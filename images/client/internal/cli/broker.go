@@ -264,18 +264,3 @@ func wordIn(flag, path string) (string, error) {
 	}
 	return strings.TrimSpace(string(content)), nil
 }
-
-// connectAgent knows the agent at url; nil without one.
-func connectAgent(url, tokenFile string) (*beside.Agent, error) {
-	if url == "" {
-		return nil, nil
-	}
-	token, err := wordIn("agent-token-file", tokenFile)
-	switch {
-	case err != nil:
-		return nil, err
-	case token == "":
-		return nil, errors.New("--agent needs --agent-token-file, a file with the agent's token")
-	}
-	return beside.New(strings.TrimSuffix(url, "/"), token), nil
-}

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"fmt"
-	"net/http/httptest"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -166,16 +165,8 @@ func TestALoadBeyondTheBrokerIsSeenAsLate(t *testing.T) {
 
 func TestEchoesComeBackFromAnotherPart(t *testing.T) {
 	broker := startMosquitto(t, later)
-	made, err := agent.New(agent.Options{Token: "secret", Interval: 10 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(made.Handler())
-	defer server.Close()
-	token := filepath.Join(t.TempDir(), "token")
-	write(t, token, "secret")
-	common := []string{"--messages=20", "--in-flight=4", "--pairs=2", "--delivery=ExactlyOnce", "--trials=1-2", "--agent=" + server.URL,
-		"--agent-token-file=" + token, "--barrier=b", "--parts=2", "--output=json"}
+	common := append(besides(t, agent.Options{}), "--messages=20", "--in-flight=4", "--pairs=2", "--delivery=ExactlyOnce", "--trials=1-2",
+		"--barrier=b", "--parts=2", "--output=json")
 	var outs [2]bytes.Buffer
 	echo := process(t, &outs[1], append(broker.arguments("None", common...), "--role=Echo", "--part=1", "--termination-log="+filepath.Join(t.TempDir(), "log"))...)
 	log := filepath.Join(t.TempDir(), "log")
@@ -267,20 +258,20 @@ func TestABrokerThatGrantsLessIsRefused(t *testing.T) {
 func TestWrongBrokerArgumentsSayWhatToWrite(t *testing.T) {
 	broker := startMosquitto(t, later)
 	for wrong, says := range map[string]string{
-		"--url=tcp://host:1":          "mqtt://",
-		"--url=mqtt://host":           "HOST:PORT",
-		"--in-flight=0":               "exactly one of --in-flight",
-		"--duration-seconds=1":        "exactly one of --messages",
-		"--size=1":                    "at least 2",
-		"--delivery=Sometimes":        "AtLeastOnce",
-		"--content=Noise":             "SensorJSON",
-		"--compression=Gzip:0":        "Gzip:1",
-		"--parts=2":                   "--barrier",
-		"--tuning=Fast":               "Light or Heavy",
-		"--role=Listener":             "Echo or Alone",
-		"--encryption=AES256":         "AES128GCM",
-		"--window=70000":              "65000",
-		"--agent=http://127.0.0.1:80": "--agent-token-file",
+		"--url=tcp://host:1":           "mqtt://",
+		"--url=mqtt://host":            "HOST:PORT",
+		"--in-flight=0":                "exactly one of --in-flight",
+		"--duration-seconds=1":         "exactly one of --messages",
+		"--size=1":                     "at least 2",
+		"--delivery=Sometimes":         "AtLeastOnce",
+		"--content=Noise":              "SensorJSON",
+		"--compression=Gzip:0":         "Gzip:1",
+		"--parts=2":                    "--barrier",
+		"--tuning=Fast":                "Light or Heavy",
+		"--role=Listener":              "Echo or Alone",
+		"--encryption=AES256":          "AES128GCM",
+		"--window=70000":               "65000",
+		"--agent=https://127.0.0.1:80": "--agent-token-file",
 	} {
 		_, _, seal := sealed(t, broker.arguments("None", "--messages=1", "--in-flight=1", wrong)...)
 		if seal.Failure == nil || seal.Failure.Reason != "InvalidArguments" || !bytes.Contains([]byte(seal.Failure.Message), []byte(says)) {

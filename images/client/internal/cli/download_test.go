@@ -123,7 +123,7 @@ func TestWrongArgumentsAreAReasonThatSaysWhatToWrite(t *testing.T) {
 		"--wait-milliseconds=-1":         "negative",
 		"--wait-maximum-milliseconds=-1": "as long as --wait-milliseconds",
 		"--trial-seconds=-1":             "negative",
-		"--agent=http://127.0.0.1:8090":  "--agent-token-file",
+		"--agent=https://127.0.0.1:8090": "--agent-token-file",
 		"--read-timeout-milliseconds=x":  "--help",
 	} {
 		t.Run(wrong, func(t *testing.T) {

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"tierbench.io/client/internal/agent"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/contracttest"
 )
@@ -36,22 +34,15 @@ func replacePing(t *testing.T, script string) {
 func TestNobodyPingsWhileAnotherClientMakesLoad(t *testing.T) {
 	record := filepath.Join(t.TempDir(), "pings")
 	replacePing(t, `echo "$(date +%s%N) $*" >> `+record+"\nexec $PING \"$@\"\n")
-	beside, err := agent.New(agent.Options{Token: "secret", Interval: 10 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listening := httptest.NewServer(beside.Handler())
-	t.Cleanup(listening.Close)
-	token := filepath.Join(t.TempDir(), "token")
-	write(t, token, "secret")
+	servers, flags := gated(t, 2)
+	common := append(flags, "--barrier=b", "--parts=2", "--trials=1-2", "--output=json")
 	var outs [2]bytes.Buffer
 	var clients [2]*exec.Cmd
 	var logs [2]string
 	for part := range clients {
 		logs[part] = filepath.Join(t.TempDir(), "log")
-		clients[part] = process(t, &outs[part], startIperf3(t).arguments("--agent="+listening.URL, "--agent-token-file="+token, "--barrier=b", "--parts=2",
-			"--trials=1-2", "--output=json", "--termination-log="+logs[part], fmt.Sprintf("--part=%d", part), fmt.Sprintf("--ping-size=%d", 60+part),
-			fmt.Sprintf("--duration-seconds=%d", 3-2*part))...)
+		clients[part] = process(t, &outs[part], append(servers[part].arguments(common...), "--termination-log="+logs[part],
+			fmt.Sprintf("--part=%d", part), fmt.Sprintf("--ping-size=%d", 60+part), fmt.Sprintf("--duration-seconds=%d", 3-2*part))...)
 	}
 	var trials [2][]contract.Trial
 	for part, client := range clients {
@@ -117,8 +108,7 @@ func TestIPv6IsMeasuredLikeIPv4(t *testing.T) {
 
 func TestAClientTellsOfItsComputerAndItsLimit(t *testing.T) {
 	t.Parallel()
-	server := startIperf3(t)
-	_, trials, _ := sealed(t, append(server.observed(t), "--streams=2")...)
+	_, trials, _ := sealed(t, observed(t, "--streams=2")...)
 	client, beside := trials[0].Client, trials[0].Server
 	if client.Computer == nil || client.Computer.Interface != "lo" || client.Computer.CongestionControl == "" || beside.Computer.Interface != "lo" {
 		t.Errorf("client %+v, server %+v", client.Computer, beside.Computer)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"tierbench.io/client/internal/agent"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/contracttest"
 )
@@ -61,20 +59,6 @@ func (s *iperf3) address() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
 // arguments of `network` for it: a second of load, and a few echo requests.
 func (s *iperf3) arguments(more ...string) []string {
 	return append([]string{"network", "--server=" + s.address(), "--duration-seconds=1", "--ping-count=3", "--ping-interval-milliseconds=10"}, more...)
-}
-
-// observed are the same with an agent beside it.
-func (s *iperf3) observed(t *testing.T) []string {
-	t.Helper()
-	beside, err := agent.New(agent.Options{Token: "secret", Process: "iperf3", Ports: map[uint16]bool{uint16(s.port): true}, Interval: 10 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listening := httptest.NewServer(beside.Handler())
-	t.Cleanup(listening.Close)
-	token := filepath.Join(t.TempDir(), "token")
-	write(t, token, "secret")
-	return s.arguments("--agent="+listening.URL, "--agent-token-file="+token)
 }
 
 // transmitting starts `network` with a load that has begun when it returns; `ended` gives what it said.
@@ -128,8 +112,7 @@ func TestEveryWayAndProtocolGivesItsFigures(t *testing.T) {
 func TestBothSidesAreTracedWhereTheySend(t *testing.T) {
 	t.Parallel()
 	for direction, sides := range map[string]string{"Upload": "Client", "Download": "Server", "Both": "Client Server"} {
-		server := startIperf3(t)
-		_, trials, _ := sealed(t, append(server.observed(t), "--direction="+direction, "--streams=2", "--trace-milliseconds=20")...)
+		_, trials, _ := sealed(t, observed(t, "--direction="+direction, "--streams=2", "--trace-milliseconds=20")...)
 		found := []string{}
 		for _, trace := range trials[0].Traces {
 			found = append(found, trace.Side)
@@ -143,8 +126,7 @@ func TestBothSidesAreTracedWhereTheySend(t *testing.T) {
 			}
 		}
 	}
-	server := startIperf3(t)
-	_, trials, _ := sealed(t, append(server.observed(t), "--protocol=UDP", "--kilobits-per-second=1000", "--trace-milliseconds=20")...)
+	_, trials, _ := sealed(t, observed(t, "--protocol=UDP", "--kilobits-per-second=1000", "--trace-milliseconds=20")...)
 	if len(trials[0].Traces) != 0 || trials[0].Network.Upload.TCP != nil {
 		t.Errorf("UDP: %+v", trials[0])
 	}
@@ -152,8 +134,7 @@ func TestBothSidesAreTracedWhereTheySend(t *testing.T) {
 
 func TestTheAgentTellsOfTheServersSide(t *testing.T) {
 	t.Parallel()
-	server := startIperf3(t)
-	_, trials, _ := sealed(t, append(server.observed(t), "--direction=Download")...)
+	_, trials, _ := sealed(t, observed(t, "--direction=Download")...)
 	trial := trials[0]
 	if sample := trial.Server; sample == nil || sample.RoundTripNanoseconds == nil || sample.ProcessCPUNanoseconds == nil || *sample.ProcessCPUNanoseconds == 0 {
 		t.Errorf("%+v", sample)
@@ -166,12 +147,11 @@ func TestTheAgentTellsOfTheServersSide(t *testing.T) {
 // Every kernel allows reno to everybody.
 func TestTheCongestionControlThatIsAskedForIsUsed(t *testing.T) {
 	t.Parallel()
-	server := startIperf3(t)
-	_, trials, _ := sealed(t, append(server.observed(t), "--congestion-control=reno")...)
+	_, trials, _ := sealed(t, observed(t, "--congestion-control=reno")...)
 	if client, beside := trials[0].Client.Computer, trials[0].Server.Computer; client.CongestionControl != "reno" || beside.CongestionControl != "reno" {
 		t.Errorf("%+v, %+v", client, beside)
 	}
-	_, trials, _ = sealed(t, server.arguments("--congestion-control=nosuch", "--trials=1-2")...)
+	_, trials, _ = sealed(t, startIperf3(t).arguments("--congestion-control=nosuch", "--trials=1-2")...)
 	if failure := trials[1].Failure; failure == nil || failure.Reason != "CongestionControlNotAllowed" || !strings.Contains(failure.Message, "net.ipv4.tcp_allowed_congestion_control") {
 		t.Errorf("%+v", failure)
 	}
@@ -180,19 +160,12 @@ func TestTheCongestionControlThatIsAskedForIsUsed(t *testing.T) {
 // TestClientsBeginTogether starts one long after the other; each has a server of its own, and both end together.
 func TestClientsBeginTogether(t *testing.T) {
 	t.Parallel()
-	beside, err := agent.New(agent.Options{Token: "secret", Interval: 10 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listening := httptest.NewServer(beside.Handler())
-	t.Cleanup(listening.Close)
-	token := filepath.Join(t.TempDir(), "token")
-	write(t, token, "secret")
-	common := []string{"--agent=" + listening.URL, "--agent-token-file=" + token, "--barrier=b", "--parts=2", "--trials=1-2", "--output=json"}
+	servers, flags := gated(t, 2)
+	common := append(flags, "--barrier=b", "--parts=2", "--trials=1-2", "--output=json")
 	var outs [2]bytes.Buffer
 	var clients [2]*exec.Cmd
 	for part := range clients {
-		arguments := startIperf3(t).arguments(append(common, fmt.Sprintf("--part=%d", part), fmt.Sprintf("--ping-count=%d", 1+100*part))...)
+		arguments := servers[part].arguments(append(common, fmt.Sprintf("--part=%d", part), fmt.Sprintf("--ping-count=%d", 1+100*part))...)
 		clients[part] = process(t, &outs[part], append(arguments, "--termination-log="+filepath.Join(t.TempDir(), "log"))...)
 	}
 	var starts [2][2]time.Time

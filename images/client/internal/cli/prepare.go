@@ -28,7 +28,7 @@ func prepareCommand() *cobra.Command {
 	set := command.Flags()
 	set.StringVar(&options.Directory, "directory", "/data", "where the files go, into a folder "+prepare.Folder)
 	set.StringVar(&sizes, "sizes", "", "sizes in bytes, with commas between")
-	set.StringVar(&owner, "owner", "65532:65532", "UID:GID of the files (only root can give them away)")
+	set.StringVar(&owner, "owner", "", "UID:GID of the files: root has to give them away, and nobody else can")
 	set.Int64Var(&options.Reserve, "reserve-bytes", -1, "space to leave free (the lesser of 5 % of the file system and 256 MiB)")
 	set.StringVar(&terminationLog, "termination-log", "", "file for the reason of a failure")
 	if err := command.MarkFlagRequired("sizes"); err != nil {
@@ -77,11 +77,24 @@ func parseSizes(text string) ([]int64, error) {
 }
 
 func parseOwner(text string) (uid, gid int, err error) {
+	if text == "" {
+		return whoeverRuns()
+	}
 	user, group, _ := strings.Cut(text, ":")
 	uid, userErr := strconv.Atoi(user)
 	gid, groupErr := strconv.Atoi(group)
 	if userErr != nil || groupErr != nil {
-		return 0, 0, fmt.Errorf("--owner is %q: write UID:GID, as in 65532:65532", text)
+		return 0, 0, fmt.Errorf("--owner is %q: write UID:GID, as in 65530:65530", text)
 	}
 	return uid, gid, nil
+}
+
+// whoeverRuns is the owner where none is named. Root's own files would not do: the kernel tells only their owner which of
+// their pages are in memory.
+func whoeverRuns() (uid, gid int, err error) {
+	if os.Geteuid() != 0 {
+		return os.Geteuid(), os.Getegid(), nil
+	}
+	return 0, 0, &contract.Failure{Reason: "UserNotNamed", Message: "files of the node have to be given to the user that serves them, " +
+		"and workloads.user, a value of the chart, names none: have one named there, or choose another spec.storage"}
 }

@@ -17,7 +17,8 @@ func TestAFailedPreparationLeavesItsReason(t *testing.T) {
 	}{
 		{"more than any disk holds", "1000000000000000000", "1:1", ".", "InsufficientStorage", "free space"},
 		{"no sizes", "5,large", "1:1", ".", "PreparationFailed", "1048576,536870912"},
-		{"no owner", "5", "root", ".", "PreparationFailed", "65532:65532"},
+		{"no owner", "5", "root", ".", "PreparationFailed", "65530:65530"},
+		{"nobody that root's files are for", "5", "", ".", "UserNotNamed", "workloads.user"},
 		{"no directory", "5", "1:1", "absent", "PreparationFailed", "absent: no such file"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -47,7 +48,7 @@ func TestAFailedPreparationLeavesItsReason(t *testing.T) {
 
 func TestAPreparationThatSucceedsLeavesNoReason(t *testing.T) {
 	directory, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
-	arguments := []string{"prepare", "--directory", directory, "--sizes", "5", "--reserve-bytes", "0", "--termination-log", log}
+	arguments := []string{"prepare", "--directory", directory, "--sizes", "5", "--owner", "1:1", "--reserve-bytes", "0", "--termination-log", log}
 	if code := Main(arguments); code != 0 {
 		t.Errorf("exit code %d", code)
 	}

@@ -17,10 +17,10 @@ import (
 // seriesFlags say which trials are run, in which order. Flags of targets are given once, and hold for all, or once for each
 // target.
 type seriesFlags struct {
-	trials                string
-	warmup                int
-	cases, deadlines      []int
-	agent, agentTokenFile []string
+	trials                              string
+	warmup                              int
+	cases, deadlines                    []int
+	agent, agentTokenFile, agentPinFile []string
 }
 
 func (f *seriesFlags) add(set *pflag.FlagSet) {
@@ -30,6 +30,7 @@ func (f *seriesFlags) add(set *pflag.FlagSet) {
 	set.IntSliceVar(&f.deadlines, "deadline-seconds", nil, "how long all trials of a target may take together; again for each")
 	set.StringArrayVar(&f.agent, "agent", nil, "URL of the agent beside the server; again for each target")
 	set.StringArrayVar(&f.agentTokenFile, "agent-token-file", nil, "file with the agent's token; again for each target")
+	set.StringArrayVar(&f.agentPinFile, "agent-pin-file", nil, "file with the pin of the agent's key, sha256//BASE64; again for each target")
 }
 
 // of is the value of a flag for one of the targets.
@@ -59,7 +60,7 @@ func (f *seriesFlags) series(number int, target func(index int, agent *beside.Ag
 	}
 	series := &contract.Series{}
 	for index := range number {
-		agent, err := connectAgent(of(f.agent, index), of(f.agentTokenFile, index))
+		agent, err := f.connectAgent(index)
 		if err != nil {
 			return nil, err
 		}
@@ -79,10 +80,30 @@ func (f *seriesFlags) series(number int, target func(index int, agent *beside.Ag
 	return series, nil
 }
 
+// connectAgent knows the agent of a target; nil without one.
+func (f *seriesFlags) connectAgent(target int) (*beside.Agent, error) {
+	url := of(f.agent, target)
+	if url == "" {
+		return nil, nil
+	}
+	token, noToken := wordIn("agent-token-file", of(f.agentTokenFile, target))
+	pin, noPin := wordIn("agent-pin-file", of(f.agentPinFile, target))
+	switch {
+	case noToken != nil || noPin != nil:
+		return nil, errors.Join(noToken, noPin)
+	case token == "" || pin == "":
+		return nil, errors.New("--agent needs --agent-token-file and --agent-pin-file, files with the agent's token and the pin of its key")
+	case !strings.HasPrefix(url, "https://"):
+		return nil, fmt.Errorf("--agent is %q: write https://HOST:PORT", url)
+	}
+	return beside.New(strings.TrimSuffix(url, "/"), token, pin), nil
+}
+
 // numbers of the cases: those given, else 1, 2, 3 … for several, and none for one.
 func (f *seriesFlags) numbers(number int) ([]int, error) {
 	for flag, given := range map[string]int{
-		"case": len(f.cases), "deadline-seconds": len(f.deadlines), "agent": len(f.agent), "agent-token-file": len(f.agentTokenFile),
+		"case": len(f.cases), "deadline-seconds": len(f.deadlines), "agent": len(f.agent),
+		"agent-token-file": len(f.agentTokenFile), "agent-pin-file": len(f.agentPinFile),
 	} {
 		if err := perTarget(flag, given, number); err != nil {
 			return nil, err

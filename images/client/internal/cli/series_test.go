@@ -87,7 +87,7 @@ func TestWrongTargetsAreAReasonThatSaysWhatToWrite(t *testing.T) {
 		"--trials=1:0":                        "1-10",
 		"--ca-file=a --ca-file=b --ca-file=c": "once, or for each",
 		"--deadline-seconds=1,2,3":            "once, or for each",
-		"--agent=http://127.0.0.1:1 --agent-token-file=a --agent-token-file=b --agent-token-file=c": "once, or for each",
+		"--agent=https://127.0.0.1:1 --agent-token-file=a --agent-token-file=b --agent-token-file=c": "once, or for each",
 	} {
 		t.Run(wrong, func(t *testing.T) {
 			_, trials, seal := sealed(t, serving(t, nil, append(strings.Fields(wrong), second(t, nil))...)...)

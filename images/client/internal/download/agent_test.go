@@ -8,11 +8,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/besidetest"
 	"tierbench.io/client/internal/contract"
 )
 
@@ -21,9 +21,8 @@ const token = "secret"
 // agentThat starts an agent that answers as `answer` says, and gives a client for it that is patient only at first.
 func agentThat(t *testing.T, answer http.HandlerFunc) *beside.Agent {
 	t.Helper()
-	server := httptest.NewServer(answer)
-	t.Cleanup(server.Close)
-	agent := beside.New(server.URL, token)
+	url, pin := besidetest.Serve(t, answer)
+	agent := beside.New(url, token, pin)
 	agent.Patience, agent.Grace = time.Minute, 100*time.Millisecond
 	return agent
 }
@@ -77,7 +76,7 @@ func TestAnAgentThatNeverAnswersEndsTheSeries(t *testing.T) {
 	for name, address := range map[string]string{"silent": listener.Addr().String(), "absent": "127.0.0.1:1"} {
 		t.Run(name, func(t *testing.T) {
 			server, options := faulty(t, honest)
-			options.Agent = beside.New("http://"+address, token)
+			options.Agent = beside.New("https://"+address, token, "")
 			options.Agent.Patience = 300 * time.Millisecond
 			var failure *contract.Failure
 			if err := options.run(context.Background(), &collected{}); !errors.As(err, &failure) || failure.Reason != "AgentUnreachable" {

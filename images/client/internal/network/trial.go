@@ -50,6 +50,11 @@ func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int
 	if err != nil && !(errors.As(err, &unanswered) && unanswered.Reason == pingFailed) {
 		return err
 	}
+	shut, err := open(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer shut()
 	observed := false
 	if options.Agent != nil && options.Part == 0 {
 		if observed, err = options.Agent.BeginTracing(ctx, options.serverTrace(), options.Streams*options.Parts); err != nil {
@@ -93,6 +98,15 @@ func pingTogether(ctx context.Context, options *Options, number int, warmup bool
 		return nil, nil, err
 	}
 	return ping(ctx, &options.Ping)
+}
+
+// open has the server listen until it is shut. One without an agent does so always. Clients that measure at once have a
+// server each.
+func open(ctx context.Context, options *Options) (shut func(), err error) {
+	if options.Agent == nil {
+		return func() {}, nil
+	}
+	return options.Agent.Open(ctx, options.Part)
 }
 
 // withoutLoad is a trial whose ping has failed.

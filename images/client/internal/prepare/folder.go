@@ -18,6 +18,7 @@ const Folder = "_tierbench"
 const (
 	temporarySuffix = ".part"
 	digestSuffix    = ".sha256"
+	formerUser      = 65532 // of all files, before it could be chosen
 )
 
 // folder is where the files are. We may be root where others can write: a Root follows no link out of it.
@@ -84,45 +85,58 @@ func (f *folder) removeTemporary() error {
 
 func name(size int64) string { return strconv.FormatInt(size, 10) + ".bin" }
 
-// find tells whether a file is there, whole, and moves it in if a version without a folder has left it beside.
+// find tells whether a file is there, whole. What a former version has left beside the folder is taken away.
 func (f *folder) find(size int64) (bool, error) {
-	there, err := f.isThere(f.own, size)
-	if there || err != nil {
-		return there, err
-	}
-	if beside, err := f.isThere(f.directory, size); !beside || err != nil {
-		return false, nil // what is there besides is somebody else's
-	}
-	for _, one := range []string{name(size), name(size) + digestSuffix} {
-		if err := f.directory.Rename(one, Folder+"/"+one); err != nil {
+	if f.root {
+		if err := f.removeBeside(name(size), name(size)+digestSuffix); err != nil {
 			return false, err
 		}
 	}
-	return f.isThere(f.own, size)
-}
-
-func (f *folder) isThere(root *os.Root, size int64) (bool, error) {
-	content, err := f.bytes(root, name(size))
+	content, err := f.bytes(name(size))
 	if err != nil {
 		return false, err
 	}
-	digest, err := f.bytes(root, name(size)+digestSuffix)
+	digest, err := f.bytes(name(size) + digestSuffix)
 	return content == size && digest > 0, err
 }
 
-// bytes is how long a file is, 0 if there is none. It is refused unless it is as we make it: links lead elsewhere.
-func (f *folder) bytes(root *os.Root, name string) (int64, error) {
-	information, err := root.Lstat(name)
+// removeBeside takes a file and its digest away if both are as v0.1.0 made them; what else is there is somebody else's.
+func (f *folder) removeBeside(names ...string) error {
+	for _, one := range names {
+		information, err := f.directory.Lstat(one)
+		if err != nil || !plain(information) || owner(information) != formerUser {
+			return nil
+		}
+	}
+	for _, one := range names {
+		if err := f.directory.Remove(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bytes is how long a file is, 0 if there is none. It is refused unless it is as we make it: links lead elsewhere. Another
+// user's, such as the one of former days, is taken away: to give it to the present user could give away what is not ours.
+func (f *folder) bytes(name string) (int64, error) {
+	information, err := f.own.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	if !information.Mode().IsRegular() || links(information) != 1 || f.root && owner(information) != f.uid {
+	if !plain(information) {
 		return 0, foreign(Folder+"/"+name, information)
 	}
+	if f.root && owner(information) != f.uid {
+		return 0, f.own.Remove(name)
+	}
 	return information.Size(), nil
+}
+
+func plain(information fs.FileInfo) bool {
+	return information.Mode().IsRegular() && links(information) == 1
 }
 
 func owner(information fs.FileInfo) int { return int(information.Sys().(*syscall.Stat_t).Uid) }

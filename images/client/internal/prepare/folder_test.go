@@ -18,7 +18,7 @@ func rootly(t *testing.T, mode os.FileMode) (Options, func()) {
 		t.Fatal("only root can give files away: run this test as root")
 	}
 	given, _ := options(t, 1000)
-	given.UID, given.GID = 65532, 65533
+	given.UID, given.GID = 65530, 65531
 	if err := os.Chmod(given.Directory, mode); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestRootGivesFilesAwayAndLeavesTheDirectoryAsItIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, one := range []string{"1000.bin", "1000.bin.sha256"} {
-			expect(t, filepath.Join(given.folder(), one), 0o644, 65532, 65533)
+			expect(t, filepath.Join(given.folder(), one), 0o644, 65530, 65531)
 		}
 		expect(t, given.folder(), 0o755, 0, 0)
 		directoryAsBefore()
@@ -85,7 +85,7 @@ func TestWhatOthersHaveBesideTheFolderIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestFilesOfVersionsWithoutAFolderAreMovedIntoIt(t *testing.T) {
+func TestWhatVersionsWithoutAFolderHaveLeftIsTakenAway(t *testing.T) {
 	given, directoryAsBefore := rootly(t, 0o755)
 	old := strings.Repeat("o", 1000)
 	put(t, filepath.Join(given.Directory, "1000.bin"), old, 65532)
@@ -95,15 +95,39 @@ func TestFilesOfVersionsWithoutAFolderAreMovedIntoIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	directoryAsBefore()
-	if string(read(t, given.folder(), "1000.bin")) != old || string(read(t, given.folder(), "1000.bin.sha256")) != "digest" {
-		t.Error("the file was written again")
-	}
 	if found := names(t, given.Directory); found != "2000.bin _tierbench" {
 		t.Errorf("there is %s", found)
 	}
 }
 
-func TestLinksAndFilesOfOthersAreRefused(t *testing.T) {
+func TestFilesOfAnotherUserAreWrittenAgain(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		owner int
+	}{{"of former versions", 65532}, {"of another release", 1000660000}, {"root", 0}} {
+		t.Run(test.name, func(t *testing.T) {
+			given, directoryAsBefore := rootly(t, 0o755)
+			if err := os.Mkdir(given.folder(), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			secret := strings.Repeat("s", 1000)
+			put(t, filepath.Join(given.folder(), "1000.bin"), secret, test.owner)
+			put(t, filepath.Join(given.folder(), "1000.bin.sha256"), "digest", test.owner)
+			if err := Run(t.Context(), given); err != nil {
+				t.Fatal(err)
+			}
+			directoryAsBefore()
+			for _, one := range []string{"1000.bin", "1000.bin.sha256"} {
+				expect(t, filepath.Join(given.folder(), one), 0o644, 65530, 65531)
+			}
+			if string(read(t, given.folder(), "1000.bin")) == secret {
+				t.Error("somebody else's content is served")
+			}
+		})
+	}
+}
+
+func TestLinksAndFoldersOfOthersAreRefused(t *testing.T) {
 	for name, spoil := range map[string]func(given Options, file, secret string) error{
 		"the folder is a link": func(given Options, _, secret string) error {
 			return errors.Join(os.RemoveAll(given.folder()), os.Symlink(filepath.Dir(secret), given.folder()))
@@ -124,8 +148,7 @@ func TestLinksAndFilesOfOthersAreRefused(t *testing.T) {
 		"a digest is a link": func(_ Options, file, secret string) error {
 			return errors.Join(os.Remove(file+digestSuffix), os.Symlink(secret, file+digestSuffix))
 		},
-		"a file is somebody else's": func(_ Options, file, _ string) error { return os.Chown(file, 0, 0) },
-		"a file is a folder":        func(_ Options, file, _ string) error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o700)) },
+		"a file is a folder": func(_ Options, file, _ string) error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o700)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			given, directoryAsBefore := rootly(t, 0o755)

@@ -8,6 +8,7 @@ from typing import Final, cast
 from urllib.parse import urlsplit
 
 from .contract import FailureError, Json
+from .pinned import PinnedConnection
 
 _PAUSE_SECONDS: Final = 0.2  # between requests that fail
 _AGAIN_SECONDS: Final = 0.01  # before a barrier is asked again
@@ -21,11 +22,17 @@ _Answer = tuple[int, Json]
 
 @dataclass
 class Agent:
-    """The one at an URL such as http://10.0.0.1:9999, and the token that it asks for."""
+    """The one at an URL such as https://10.0.0.1:9999, the token that it asks for, and the pin of its key."""
 
     url: str
     token: str
+    pin: str
     _known: bool = field(default=False, init=False)
+    _connection: PinnedConnection = field(init=False)
+
+    def __post_init__(self) -> None:
+        address = urlsplit(self.url)
+        self._connection = PinnedConnection(address.hostname or "", address.port, self.pin, _REQUEST_SECONDS)
 
     def begin(self) -> bool:
         """Starts sampling. False: the agent, known before, does not answer now.
@@ -89,17 +96,18 @@ class Agent:
                 return answer
 
     def _post(self, action: str, body: Json) -> _Answer:
-        address = urlsplit(self.url)
+        """Over the connection that there is: a handshake in a trial's load would be counted as the load's."""
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=_REQUEST_SECONDS)
         try:
-            connection.request("POST", f"{address.path}/v1/{action}", json.dumps(body), headers)
-            response = connection.getresponse()
+            self._connection.request("POST", f"/v1/{action}", json.dumps(body), headers)
+            response = self._connection.getresponse()
             return response.status, _object(response.read())
+        except OSError:
+            self._connection.close()
+            raise
         except http.client.HTTPException as error:
+            self._connection.close()
             raise ConnectionError(repr(error)) from error
-        finally:
-            connection.close()
 
 
 def _object(body: bytes) -> Json:

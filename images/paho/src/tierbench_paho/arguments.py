@@ -113,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tuning", default="Heavy", choices=TUNINGS, help="for the record: Python knows one")
     parser.add_argument("--agent", help="URL of the agent beside the broker", **again)
     parser.add_argument("--agent-token-file", type=Path, **again)
+    parser.add_argument("--agent-pin-file", type=Path, help="the pin of its key, sha256//BASE64", **again)
     parser.add_argument("--barrier", default="", metavar="NAME", help="where the parts of a client meet")
     parser.add_argument("--part", type=_at_least(0), default=0)
     parser.add_argument("--parts", type=_at_least(1), default=1)
@@ -274,11 +275,12 @@ def _interval(flags: argparse.Namespace) -> float | None:
 def _agent(flags: argparse.Namespace) -> Agent | None:
     if not flags.agent:
         return None
-    if flags.agent_token_file is None:
-        raise ValueError("--agent needs --agent-token-file")
-    if urlsplit(flags.agent).scheme != "http":
-        raise ValueError(f"--agent is {flags.agent!r}: write http://HOST:PORT")
-    return Agent(flags.agent.rstrip("/"), _secret(flags.agent_token_file) or "")
+    token, pin = _secret(flags.agent_token_file), _secret(flags.agent_pin_file)
+    if token is None or pin is None:
+        raise ValueError("--agent needs --agent-token-file and --agent-pin-file")
+    if urlsplit(flags.agent).scheme != "https":
+        raise ValueError(f"--agent is {flags.agent!r}: write https://HOST:PORT")
+    return Agent(flags.agent.rstrip("/"), token, pin)
 
 
 def _barrier(flags: argparse.Namespace) -> Barrier:

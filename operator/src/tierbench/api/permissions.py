@@ -18,6 +18,8 @@ class Scope(StrEnum):
     CLUSTER = "Cluster"
     NAMESPACED = "Namespaced"
     LEASES = "Leases"
+    REMOVAL = "Removal"
+    """The whole cluster, for the account that removes all benchmarks before their definitions go."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,13 @@ _ADVICES: Final = PlacementAdvice.KIND.plural
 def _status(*plurals: str) -> tuple[str, ...]:
     return tuple(f"{plural}/status" for plural in plurals)
 
+
+OPERATORS_OWN: Final = (
+    _RESULTS,
+    _TRACES,
+    *_status(_RESULTS, _TRACES, *_BENCHMARKS, _ADVICES, _NODE_CLASSES),
+)
+"""What the operator alone creates and updates, whatever roles permit to others."""
 
 PERMISSIONS: Final = (
     Permission(GROUP, (_NODE_CLASSES,), _FOLLOW, Scope.CLUSTER, "Resolves node classes."),
@@ -97,11 +106,12 @@ PERMISSIONS: Final = (
         "Lets go a topic whose operator is gone, which would block its namespace.",
     ),
     Permission("batch", ("jobs",), (*_FOLLOW, "create", "delete"), Scope.NAMESPACED, "Runs clients."),
+    Permission(GROUP, _BENCHMARKS, ("list", "delete"), Scope.REMOVAL, "Removes them before their definitions go."),
     Permission(
         "coordination.k8s.io",
         ("leases",),
         ("get", "list", "create", "update", "delete"),
         Scope.LEASES,
-        "Keeps nodes for one benchmark at a time, across all releases.",
+        "Keeps nodes for one benchmark at a time, and benchmarks for one operator, across all releases.",
     ),
 )

@@ -11,3 +11,8 @@ def parse_time(text: str) -> datetime:
 def format_time(time: datetime) -> str:
     """A timestamp as the API server writes it, in whole seconds."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_micro_time(time: datetime) -> str:
+    """A timestamp as the API server wants those of Leases, in microseconds."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

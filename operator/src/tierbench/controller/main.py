@@ -12,9 +12,11 @@ import kopf
 from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import GROUP
 from tierbench.controller.advisor import Advisor
+from tierbench.controller.alone import leave, stay_alone, wait_until_alone
 from tierbench.controller.comparison import Comparison
 from tierbench.controller.context import Context
 from tierbench.controller.handlers import register
+from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import keep_node_classes
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.watching import watched
@@ -68,6 +70,7 @@ async def operate(settings: Settings) -> None:
     async with connect(metrics.api_answered) as kube:
         context = Context(kube, settings, metrics=metrics)
         async with serve(settings.http_port, context.results, context.metrics):
+            await wait_until_alone(context, stop)
             await _load(context, stop)
             registry = kopf.OperatorRegistry()
             advisor = Advisor(context)
@@ -86,7 +89,9 @@ async def operate(settings: Settings) -> None:
                 keep_node_classes(context),
                 advisor.run(),
                 comparison.run(),
+                stay_alone(context),
             )
+            await leave(context)
 
 
 async def until(main: Coroutine[Any, Any, None], *besides: Coroutine[Any, Any, None]) -> None:
@@ -133,6 +138,9 @@ def main() -> None:
         settings = Settings.from_environment()
     except SettingsError as error:
         sys.exit(f"tierbench-operator: {error}")
-    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("kopf").setLevel(max(logging.WARNING, logging.getLogger().level))
-    asyncio.run(operate(settings))
+    log_to_stderr(settings.log_level, settings.log_format)
+    try:
+        asyncio.run(operate(settings))
+    except Exception:
+        _logger.exception("The operator ends")
+        sys.exit(1)

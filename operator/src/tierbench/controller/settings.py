@@ -8,6 +8,7 @@ from typing import Final, Self
 from pydantic import TypeAdapter, ValidationError
 
 from tierbench.api.policy import Policy
+from tierbench.controller.logs import LogFormat
 from tierbench.workloads.workload import Images
 
 _ALTERNATIVES: Final = TypeAdapter(dict[str, dict[str, str]])
@@ -21,6 +22,8 @@ class SettingsError(Exception):
 class Settings:
     """What can be chosen when the operator is installed."""
 
+    release: str
+    """Namespace and name of the release, as namespace/name: what tells operators apart."""
     watch_namespaces: tuple[str, ...]
     """Namespaces to look after; empty for all."""
     lease_namespace: str
@@ -33,6 +36,8 @@ class Settings:
     """Port of /metrics, /healthz and /readyz."""
     log_level: str
     """DEBUG, INFO, WARNING or ERROR."""
+    log_format: LogFormat
+    """How entries look."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
@@ -51,6 +56,7 @@ class Settings:
         if not port.isdecimal():
             raise SettingsError(f"TIERBENCH_HTTP_PORT is {port!r}: write a port number, for example 8080")
         return cls(
+            release=needed("TIERBENCH_RELEASE"),
             watch_namespaces=words("TIERBENCH_WATCH_NAMESPACES"),
             lease_namespace=needed("TIERBENCH_LEASE_NAMESPACE"),
             images=Images(
@@ -61,12 +67,29 @@ class Settings:
                 paho=needed("TIERBENCH_PAHO_IMAGE"),
                 network=needed("TIERBENCH_NETWORK_IMAGE"),
                 pull_secrets=words("TIERBENCH_IMAGE_PULL_SECRETS"),
+                user=_user(environment.get("TIERBENCH_WORKLOADS_USER", "")),
                 alternatives=_alternatives(environment.get("TIERBENCH_IMAGE_ALTERNATIVES", "{}")),
             ),
             policy=_policy(environment.get("TIERBENCH_POLICY", "{}"), environment.get("KUBERNETES_SERVICE_HOST", "")),
             http_port=int(port),
             log_level=environment.get("TIERBENCH_LOG_LEVEL", "info").upper(),
+            log_format=_log_format(environment.get("TIERBENCH_LOG_FORMAT", LogFormat.TEXT)),
         )
+
+
+def _log_format(text: str) -> LogFormat:
+    try:
+        return LogFormat(text)
+    except ValueError:
+        raise SettingsError(f"TIERBENCH_LOG_FORMAT is {text!r}: write {' or '.join(LogFormat)}") from None
+
+
+def _user(text: str) -> int | None:
+    if not text:
+        return None
+    if not text.isdecimal() or text == "0":
+        raise SettingsError(f"TIERBENCH_WORKLOADS_USER is {text!r}: write a user id, for example 65530, or nothing")
+    return int(text)
 
 
 def _alternatives(text: str) -> dict[str, dict[str, str]]:

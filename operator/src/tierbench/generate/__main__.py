@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tierbench.api.kinds import KINDS
 from tierbench.generate.admission import admission_template
-from tierbench.generate.chart import crd_template, rules_template
+from tierbench.generate.chart import checked_template, crd_template, rules_template, user_roles_template
 from tierbench.generate.contract import contract_schema
 from tierbench.generate.crd import crd_yaml
 from tierbench.generate.dashboards import dashboards
@@ -33,8 +33,10 @@ def generated_files() -> dict[str, str]:
         **references,
         f"{_REFERENCE}/dashboards.md": dashboards_reference(boards),
         f"{_REFERENCE}/values.md": values_reference(),
+        f"{_CHART}/templates/_checked.tpl": checked_template(),
         f"{_CHART}/templates/_rules.tpl": rules_template(),
         f"{_CHART}/templates/admission.yaml": admission_template(),
+        f"{_CHART}/templates/user-roles.yaml": user_roles_template(),
         f"{_CHART}/values.yaml": values_yaml(),
         f"{_CHART}/values.schema.json": values_schema_json(),
         "images/client/contract.schema.json": contract_schema(),

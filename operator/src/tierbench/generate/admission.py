@@ -123,13 +123,13 @@ _HEAD: Final = """\
 apiVersion: admissionregistration.k8s.io/v1
 kind: {kind}
 metadata:
-  name: {{{{ include "tierbench.fullname" . }}}}.{{{{ .Release.Namespace }}}}.{plural}
+  name: {{{{ .Release.Namespace }}}}.{{{{ include "tierbench.fullname" . }}}}.{plural}
   labels:
     {{{{- include "tierbench.labels" . | nindent 4 }}}}
 spec:
 """
 _BINDING: Final = """\
-  policyName: {{{{ include "tierbench.fullname" . }}}}.{{{{ .Release.Namespace }}}}.{plural}
+  policyName: {{{{ .Release.Namespace }}}}.{{{{ include "tierbench.fullname" . }}}}.{plural}
   validationActions: [Deny]
   # The API server's own Service: no external server may have its addresses.
   paramRef:

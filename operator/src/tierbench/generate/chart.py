@@ -1,12 +1,14 @@
-"""The generated parts of the Helm chart: CRDs as templates, and the rules of its roles."""
+"""The generated parts of the Helm chart: CRDs as templates, rules of roles, what is checked."""
 
 from collections.abc import Iterable
 from typing import Any
 
-from tierbench.api.model import Resource
-from tierbench.api.permissions import PERMISSIONS, Permission, Scope
+from tierbench.api.model import GROUP, Resource
+from tierbench.api.permissions import OPERATORS_OWN, PERMISSIONS, Permission, Scope
+from tierbench.api.user_roles import GRANTS, Grant
 from tierbench.generate.crd import custom_resource_definition
 from tierbench.generate.render import NOTICE, to_yaml
+from tierbench.generate.values import sections
 
 _CRD_METADATA = """\
 metadata:
@@ -18,6 +20,19 @@ metadata:
     helm.sh/resource-policy: keep
   {{{{- end }}}}
 """
+
+_USER_ROLE = """\
+---
+# {why}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: tierbench-{role}
+  labels:
+    {{{{- include "tierbench.labels" . | nindent 4 }}}}
+    rbac.authorization.k8s.io/aggregate-to-{role}: "true"
+rules:
+{rules}"""
 
 
 def crd_template(model: type[Resource]) -> str:
@@ -34,6 +49,26 @@ def rules_template() -> str:
     return _comment("api/permissions.py") + "".join(
         f'{{{{- define "tierbench.rules.{scope.lower()}" -}}}}\n{_rules(scope)}{{{{- end }}}}\n' for scope in Scope
     )
+
+
+def user_roles_template() -> str:
+    """ClusterRoles that Kubernetes adds to its own; a cluster has one set, as it has of the CRDs."""
+    roles = "".join(_user_role(grant) for grant in GRANTS)
+    return f"{_comment('api/user_roles.py')}{{{{- if .Values.crds.install }}}}\n{roles}{{{{- end }}}}\n"
+
+
+def checked_template() -> str:
+    """What writers.yaml guards, and the sections of the values without which no template works."""
+    return (
+        f"{_comment('api/permissions.py and generate/values.py')}"
+        f'{{{{- define "tierbench.operatorsOwn" -}}}}\n{to_yaml(list(OPERATORS_OWN))}{{{{- end }}}}\n'
+        f'{{{{- define "tierbench.sections" -}}}}\n{" ".join(sections())}\n{{{{- end }}}}\n'
+    )
+
+
+def _user_role(grant: Grant) -> str:
+    rule = {"apiGroups": [GROUP], "resources": list(grant.resources), "verbs": list(grant.verbs)}
+    return _USER_ROLE.format(why=grant.why, role=grant.role, rules=to_yaml([rule], flat_leaves=True))
 
 
 def policy_rule(permission: Permission) -> dict[str, Any]:

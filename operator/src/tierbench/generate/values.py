@@ -1,6 +1,7 @@
 """The chart's values: one model behind values.yaml, its schema and its reference."""
 
 import json
+from collections.abc import Iterator
 from enum import StrEnum
 from textwrap import wrap
 from typing import Annotated, Any, Final
@@ -10,6 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from tierbench.api.images import IMAGE_NAME_PATTERN, LONGEST_IMAGE_NAME, OWN_IMAGE
 from tierbench.api.policy import Policy
+from tierbench.controller.logs import LogFormat
 from tierbench.generate.render import NOTICE, WIDTH, to_yaml
 from tierbench.generate.schema import Schema, inlined, plain
 
@@ -18,6 +20,8 @@ _NAMESPACE_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 ImageName = Annotated[str, Field(max_length=512, pattern=r"^\S*$")]
 ImageReference = Annotated[str, Field(max_length=255, pattern=r"^\S+$")]
 Namespace = Annotated[str, Field(min_length=1, max_length=63, pattern=_NAMESPACE_PATTERN)]
+Name = Annotated[str, Field(max_length=53, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")]
+UserId = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Compute = dict[str, str | int | float]
 
 
@@ -58,6 +62,25 @@ class Resources(Values):
     limits: Compute = Field(default={"memory": "256Mi"}, description="What it may use at most.")
 
 
+class PullPolicy(StrEnum):
+    """When its image is pulled; if empty, as Kubernetes does by default."""
+
+    UNSAID = ""
+    ALWAYS = "Always"
+    IF_NOT_PRESENT = "IfNotPresent"
+    NEVER = "Never"
+
+
+class ServiceAccount(Values):
+    """The account by which it asks the API server."""
+
+    create: bool = Field(default=True, description="Whether to make one. Set false for one of yours, by its name.")
+    name: Annotated[str, Field(max_length=253)] = Field(
+        default="", description="Its name; if empty, that of the release's objects."
+    )
+    annotations: dict[str, str] = Field(default={}, description="Annotations of one that is made.")
+
+
 class Operator(Values):
     """The operator itself."""
 
@@ -65,15 +88,44 @@ class Operator(Values):
         default="",
         description="Its image; if empty, ghcr.io/tierbench/operator in the version of the chart.",
     )
+    image_pull_policy: PullPolicy = PullPolicy.UNSAID
+    service_account: ServiceAccount = ServiceAccount()
+    user: UserId | None = Field(
+        default=65531,
+        description="The user id that it runs as: another than that of workloads. With null the platform assigns one, "
+        "as OpenShift does.",
+    )
     resources: Resources = Resources()
     node_selector: dict[str, str] = Field(
         default={},
         description="Labels of the nodes that it may run on. Keep it off the nodes that are measured, "
         'as in {node-role.kubernetes.io/control-plane: ""}.',
     )
-    tolerations: list[dict[str, Any]] = Field(default=[], description="Taints that it tolerates.")
+    tolerations: list[dict[str, Any]] = Field(
+        default=[{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}],
+        description="Taints that it tolerates: that of a control plane, where nothing is measured.",
+    )
     affinity: dict[str, Any] = Field(default={}, description="Affinity of its pod.")
+    topology_spread_constraints: list[dict[str, Any]] = Field(
+        default=[], description="How its pod is spread with others."
+    )
     priority_class_name: str = Field(default="", max_length=253, description="PriorityClass of its pod.")
+    labels: dict[str, str] = Field(default={}, description="Further labels of its pod.")
+    annotations: dict[str, str] = Field(default={}, description="Annotations of its pod.")
+    env: list[dict[str, Any]] = Field(
+        default=[], description="Further environment variables, as in [{name: HTTPS_PROXY, value: http://proxy:3128}]."
+    )
+
+
+class Workloads(Values):
+    """What runs for benchmarks: servers, clients, and what stands beside them."""
+
+    user: UserId | None = Field(
+        default=65530,
+        description="The user and group id that they run as, which should be nobody else's. With null the platform "
+        "assigns one, and the group by which they read their credentials, as OpenShift does; then nothing can be "
+        "measured with storage.hostPath.",
+    )
 
 
 class LogLevel(StrEnum):
@@ -83,6 +135,27 @@ class LogLevel(StrEnum):
     INFO = "info"
     WARNING = "warning"
     ERROR = "error"
+
+
+class Global(Values):
+    """Values that a parent chart shares."""
+
+    model_config = ConfigDict(extra="allow")
+
+    image_registry: ImageName = Field(
+        default="", description="The registry of all images that are not named below, in place of ghcr.io."
+    )
+
+
+class Writers(Values):
+    """Who may write results, traces and statuses: the operator's account, whatever roles permit to others."""
+
+    extra: list[Annotated[str, Field(min_length=1, max_length=512)]] = Field(
+        default=[],
+        max_length=64,
+        json_schema_extra={"uniqueItems": True},
+        description="Further users, such as one that restores a backup, as in [system:serviceaccount:velero:velero].",
+    )
 
 
 class Crds(Values):
@@ -105,7 +178,12 @@ class Leases(Values):
     namespace: Namespace = Field(
         default="tierbench-leases",
         description="Where there is a Lease for each node in use. It must be the same for all releases in a cluster, "
-        "or they measure on the same node at once. It is made if it is not there, and is kept on uninstall.",
+        "or they measure on the same node at once. It is kept on uninstall.",
+    )
+    create: bool = Field(
+        default=True,
+        description="Whether to make it if it is not there. Set false where `helm template` is applied and another "
+        "release has it.",
     )
 
 
@@ -148,7 +226,9 @@ class Metrics(Values):
     """How Prometheus finds /metrics, and what it and Grafana make of them."""
 
     annotations: bool = Field(
-        default=True, description="Whether the Service bears the prometheus.io/scrape, port and path annotations."
+        default=True,
+        description="Whether the Service bears the prometheus.io/scrape, port and path annotations. With a "
+        "ServiceMonitor it has none: Prometheus would scrape twice.",
     )
     service_monitor: ServiceMonitor = ServiceMonitor()
     prometheus_rule: PrometheusRule = PrometheusRule()
@@ -173,10 +253,19 @@ class ChartValues(Values):
         default=[],
         max_length=64,
         json_schema_extra={"uniqueItems": True},
-        description="The namespaces whose benchmarks this release runs; none means all. Two releases must not watch "
-        "one namespace: give each its own. With namespaces named, the operator has no rights in others.",
+        description="The namespaces whose benchmarks this release runs, as in [team-a, team-b]. Two releases must not "
+        "watch one namespace: give each its own. The operator has no rights in others.",
     )
+    all_namespaces: bool = Field(
+        default=False,
+        description="Whether it runs those of all namespaces, in place of watchNamespaces. The operator may then "
+        "create and delete pods and Secrets in the whole cluster: whoever takes it over has the cluster.",
+    )
+    name_override: Name = Field(default="", description="In place of the chart's name, in names and labels.")
+    fullname_override: Name = Field(default="", description="The name of the release's objects.")
+    global_: Global = Field(default=Global(), alias="global")
     operator: Operator = Operator()
+    workloads: Workloads = Workloads()
     client: Image = Field(
         default=Image(),
         description="The client of file transfers, and the agent beside servers. "
@@ -214,6 +303,8 @@ class ChartValues(Values):
         "namespace that has benchmarks.",
     )
     log_level: LogLevel = Field(default=LogLevel.INFO, description="How much the operator logs.")
+    log_format: LogFormat = LogFormat.TEXT
+    writers: Writers = Writers()
     crds: Crds = Crds()
     leases: Leases = Leases()
     policy: PolicyValues = PolicyValues()
@@ -226,10 +317,21 @@ def values_schema() -> Schema:
     return inlined(generated, generated["$defs"])
 
 
+def sections() -> Iterator[str]:
+    """The paths of values that have values below them, outer ones first."""
+    return _sections(values_schema(), ())
+
+
+def _sections(schema: Schema, path: tuple[str, ...]) -> Iterator[str]:
+    for name, child in schema["properties"].items():
+        if "properties" in child:
+            yield ".".join((*path, name))
+            yield from _sections(child, (*path, name))
+
+
 def values_schema_json() -> str:
-    """values.schema.json, by which Helm refuses wrong values. Helm adds `global` when the chart is a dependency."""
+    """values.schema.json, by which Helm refuses wrong values."""
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **values_schema()}
-    schema["properties"]["global"] = {"type": "object", "description": "Values that a parent chart shares."}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 

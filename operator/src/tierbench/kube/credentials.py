@@ -11,24 +11,38 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from tierbench.workloads.access import SERVER_NAME
+from tierbench.workloads.credentials import KEY, PIN, TOKEN
 from tierbench.workloads.workload import Credentials, Manifest
 
 _LIFETIME = timedelta(days=30)
 _LONGEST_NAME = 64
 _PAYLOAD_KEY_BYTES = 16
 _SALT_BYTES = 12
+_DER, _PEM = serialization.Encoding.DER, serialization.Encoding.PEM
+_PKCS8 = serialization.PrivateFormat.PKCS8
 
 
 def fill(credentials: Credentials) -> Manifest:
-    """The Secret, filled anew: an agent token; with `certificate` a CA and a server certificate that it signed; with
-    `account` a user with a password, as clear text, as Mosquitto keeps it and as Kafka takes it, and a key for
-    payloads."""
-    data = {"agent-token": secrets.token_urlsafe(32).encode()}
+    """The Secret, filled anew: an agent's token, its key and the pin of that; with `certificate` a CA and a server
+    certificate that it signed; with `account` a user with a password, as clear text, as Mosquitto keeps it and as Kafka
+    takes it, and a key for payloads."""
+    data = _agent()
     if credentials.account:
         data |= _account(credentials.username)
     if credentials.certificate:
         data |= certificates(SERVER_NAME)
     return {**credentials.manifest, "data": {key: b64encode(value).decode() for key, value in data.items()}}
+
+
+def _agent() -> dict[str, bytes]:
+    """The pin is written as curl's --pinnedpubkey takes it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    public = key.public_key().public_bytes(_DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return {
+        TOKEN: secrets.token_urlsafe(32).encode(),
+        KEY: key.private_bytes(_PEM, _PKCS8, serialization.NoEncryption()),
+        PIN: b"sha256//" + b64encode(hashlib.sha256(public).digest()),
+    }
 
 
 def _account(username: str) -> dict[str, bytes]:
@@ -71,12 +85,10 @@ def certificates(*hosts: str) -> dict[str, bytes]:
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
-    pem = serialization.Encoding.PEM
-    private = serialization.PrivateFormat.PKCS8
     return {
-        "ca.crt": ca.public_bytes(pem),
-        "tls.crt": certificate.public_bytes(pem),
-        "tls.key": key.private_bytes(pem, private, serialization.NoEncryption()),
+        "ca.crt": ca.public_bytes(_PEM),
+        "tls.crt": certificate.public_bytes(_PEM),
+        "tls.key": key.private_bytes(_PEM, _PKCS8, serialization.NoEncryption()),
     }
 
 

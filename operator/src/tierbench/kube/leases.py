@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from tierbench.api.timestamps import format_micro_time
 from tierbench.domain.views import lease_view
 from tierbench.kube.client import LEASES, ConflictError, Kube, NotFoundError
 
@@ -12,7 +13,7 @@ class NodeTakenError(Exception):
 
 
 def _body(node: str, namespace: str, holder: str, now: datetime, until: datetime) -> dict[str, object]:
-    renewed = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    renewed = format_micro_time(now)
     seconds = max(1, round((until - now).total_seconds()))
     spec = {"holderIdentity": holder, "renewTime": renewed, "acquireTime": renewed, "leaseDurationSeconds": seconds}
     return {

@@ -40,6 +40,8 @@ class OperatorMetrics:
             "tierbench_operator_heartbeat_timestamp_seconds", "When a pass last ended.", registry=self.registry
         )
         self._due: dict[Worker, float] = {}
+        self.waits_for = ""
+        """What keeps the operator from beginning, if anything does."""
 
     def passed(self, seconds: float) -> None:
         """A pass has ended after so long."""

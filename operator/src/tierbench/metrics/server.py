@@ -34,6 +34,8 @@ def application(store: ResultStore[Samples], metrics: OperatorMetrics) -> web.Ap
         return web.Response(text="ok\n")
 
     async def ready(_: web.Request) -> web.Response:
+        if metrics.waits_for:
+            raise web.HTTPServiceUnavailable(text=f"{metrics.waits_for}\n")
         _refuse_until_filled(store)
         return web.Response(text="ok\n")
 

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tierbench.workloads.access import host_and_port, service
+from tierbench.workloads.credentials import KEY, PIN, TOKEN, secret_volume
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
-    POD_SECURITY,
+    POD_IP,
+    POD_IP_VARIABLE,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     placement,
@@ -16,9 +18,10 @@ from tierbench.workloads.pods import (
 from tierbench.workloads.workload import Images, Manifest, RunningServer, ServerSite
 
 AGENT_PORT: Final = 8090
-CREDENTIALS: Final = "/credentials"
-TOKEN_FILE: Final = f"{CREDENTIALS}/agent-token"
-CREDENTIALS_MOUNT: Final = {"name": "credentials", "mountPath": CREDENTIALS, "readOnly": True}
+CLIENT_KEYS: Final = (TOKEN, PIN)
+"""Of a server's Secret, what clients need to speak with its agent."""
+
+_CREDENTIALS: Final = "/agent"
 
 
 def agent_service(owner: Owner, site: ServerSite, labels: Mapping[str, str]) -> Manifest:
@@ -28,7 +31,7 @@ def agent_service(owner: Owner, site: ServerSite, labels: Mapping[str, str]) -> 
 
 def agent_url(server: RunningServer) -> str:
     """The same as a URL. Its address, not its name: a lookup in mid-measurement would cost."""
-    return f"http://{host_and_port(server.agent['spec']['clusterIP'], AGENT_PORT)}"
+    return f"https://{host_and_port(server.agent['spec']['clusterIP'], AGENT_PORT)}"
 
 
 def agent_container(
@@ -36,26 +39,28 @@ def agent_container(
 ) -> dict[str, Any]:
     """The container; `ports` are the server's, `arguments` say what else it looks at. It has no limit of memory, as the
     page cache that it fills is charged to it."""
-    listen = ["--listen", f":{AGENT_PORT}", "--token-file", TOKEN_FILE]
+    listen = ["--address", POD_IP, "--port", str(AGENT_PORT)]
+    credentials = ["--token-file", f"{_CREDENTIALS}/{TOKEN}", "--key-file", f"{_CREDENTIALS}/{KEY}"]
     return {
         "name": "agent",
         "image": images.client,
-        "args": ["agent", *listen, "--ports", ",".join(map(str, ports)), *arguments],
+        "args": ["agent", *listen, *credentials, "--ports", ",".join(map(str, ports)), *arguments],
+        "env": [POD_IP_VARIABLE],
         "ports": [{"name": "agent", "containerPort": AGENT_PORT}],
         "readinessProbe": {
-            "httpGet": {"path": "/healthz", "port": AGENT_PORT},
+            "httpGet": {"path": "/healthz", "port": AGENT_PORT, "scheme": "HTTPS"},
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
             "failureThreshold": 30,
         },
         "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
         "securityContext": RESTRICTED,
-        "volumeMounts": [*mounts, CREDENTIALS_MOUNT],
+        "volumeMounts": [*mounts, {"name": "agent", "mountPath": _CREDENTIALS, "readOnly": True}],
     }
 
 
-def credentials_volume(site: ServerSite) -> dict[str, Any]:
-    """The Secret of a server, for its pod."""
-    return {"name": "credentials", "secret": {"secretName": site.attached, "defaultMode": 0o440}}
+def agent_volume(site: ServerSite) -> dict[str, Any]:
+    """What the agent needs of its server's Secret."""
+    return secret_volume("agent", site, (TOKEN, KEY))
 
 
 def agent_manifests(owner: Owner, images: Images, site: ServerSite) -> tuple[Manifest, ...]:
@@ -67,12 +72,11 @@ def agent_manifests(owner: Owner, images: Images, site: ServerSite) -> tuple[Man
         "kind": "Pod",
         "metadata": {**owner.metadata(site.name, labels), "annotations": NO_SIDECARS},
         "spec": {
-            **pod_basics(images.pull_secrets),
+            **pod_basics(images),
             **placement(site.node, site.node_class),
             "restartPolicy": "Always",
-            "securityContext": POD_SECURITY,
             "containers": [agent_container(images, (), ["--directory="], ())],
-            "volumes": [credentials_volume(site)],
+            "volumes": [agent_volume(site)],
         },
     }
     return (agent_service(owner, site, labels), pod)

@@ -7,11 +7,11 @@ from typing import Final
 from tierbench.api.benchmark import Access
 from tierbench.api.broker import BrokerSpec
 from tierbench.workloads.access import access_services
-from tierbench.workloads.agent import CREDENTIALS_MOUNT, agent_container, agent_service, credentials_volume
+from tierbench.workloads.agent import agent_container, agent_service, agent_volume
+from tierbench.workloads.credentials import CREDENTIALS_MOUNT, credentials_mounts, credentials_volumes
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
-    POD_SECURITY,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     placement,
@@ -24,7 +24,6 @@ DATA: Final = "/data"
 START_SECONDS: Final = 600
 _MOUNTS: Final = (
     {"name": "config", "mountPath": CONFIGURATION, "readOnly": True},
-    CREDENTIALS_MOUNT,
     {"name": "data", "mountPath": DATA},
 )
 
@@ -44,6 +43,8 @@ class BrokerServer:
     data: Mapping[str, str] | None = None
     volumes: tuple[str, ...] = ()
     """Further paths that it writes to."""
+    credentials: tuple[str, ...] = ()
+    """Keys of its Secret that it reads."""
     plain_credentials: Mapping[str, str] = field(default_factory=dict)
     """Paths, by their key, of credentials that it wants as plain files: in a Secret's mount all are symbolic links."""
 
@@ -53,7 +54,12 @@ class BrokerServer:
         plain = (
             {**CREDENTIALS_MOUNT, "mountPath": path, "subPath": key} for key, path in self.plain_credentials.items()
         )
-        return (*_MOUNTS, *plain, *({"name": _volume(path), "mountPath": path} for path in self.volumes))
+        return (
+            *_MOUNTS,
+            *credentials_mounts(self.credentials),
+            *plain,
+            *({"name": _volume(path), "mountPath": path} for path in self.volumes),
+        )
 
 
 def _volume(path: str) -> str:
@@ -82,13 +88,12 @@ def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite,
         "kind": "Pod",
         "metadata": {**metadata, "annotations": NO_SIDECARS},
         "spec": {
-            **pod_basics(images.pull_secrets),
+            **pod_basics(images),
             **placement(site.node, site.node_class),
             **({"hostNetwork": True} if spec.access is Access.HOST_NETWORK else {}),
             # The agent tells what CPU the broker's process takes.
             "shareProcessNamespace": True,
             "restartPolicy": "Always",
-            "securityContext": POD_SECURITY,
             "initContainers": [_restricted(broker, container) for container in broker.before],
             "containers": [
                 _restricted(broker, _container(broker)),
@@ -96,7 +101,8 @@ def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite,
             ],
             "volumes": [
                 {"name": "config", "configMap": {"name": site.attached}},
-                credentials_volume(site),
+                *credentials_volumes(site, broker.credentials),
+                agent_volume(site),
                 {"name": "data", "emptyDir": dict(broker.data or {})},
                 *({"name": _volume(path), "emptyDir": {}} for path in broker.volumes),
             ],

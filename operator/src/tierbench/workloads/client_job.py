@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tierbench.workloads.agent import CREDENTIALS, CREDENTIALS_MOUNT, agent_url
+from tierbench.workloads.agent import CLIENT_KEYS, agent_url
+from tierbench.workloads.credentials import CREDENTIALS, CREDENTIALS_MOUNT
 from tierbench.workloads.names import (
     CLIENT,
     LABEL_ATTEMPT,
@@ -16,7 +17,7 @@ from tierbench.workloads.names import (
     Owner,
 )
 from tierbench.workloads.plan import Case
-from tierbench.workloads.pods import NO_SIDECARS, POD_SECURITY, RESTRICTED, Directory, placement, pod_basics
+from tierbench.workloads.pods import NO_SIDECARS, RESTRICTED, Directory, placement, pod_basics, pod_security
 from tierbench.workloads.workload import ClientSite, Images, Manifest, Target
 
 
@@ -66,10 +67,10 @@ def client_job(
             "template": {
                 "metadata": {"labels": metadata["labels"], "annotations": NO_SIDECARS},
                 "spec": {
-                    **pod_basics(images.pull_secrets),
+                    **pod_basics(images),
                     **placement(site.node, site.node_class),
                     "restartPolicy": "Never",
-                    "securityContext": {**POD_SECURITY, **({"sysctls": list(sysctls)} if sysctls else {})},
+                    "securityContext": {**pod_security(images.user), **({"sysctls": list(sysctls)} if sysctls else {})},
                     "containers": [container],
                     "volumes": [volume, *(directory.volume for directory in directories)],
                 },
@@ -86,7 +87,7 @@ def series_options(site: ClientSite, warmup: int, targets: Sequence[Target]) -> 
         "trials": ",".join(f"{turn.case}:{turn.trial}" for turn in site.turns),
         "warmup": warmup,
         "agent": [agent_url(target.server) for target in targets],
-        "agent-token-file": credential_files(targets, "agent-token"),
+        **{f"{key}-file": credential_files(targets, key) for key in CLIENT_KEYS},
         "output": "json",
         "termination-log": "/dev/termination-log",
     }
@@ -111,8 +112,3 @@ def _under(folder: str, source: dict[str, Any]) -> dict[str, Any]:
     secret = source["secret"]
     items = [{**item, "path": f"{folder}/{item['path']}"} for item in secret["items"]]
     return {"secret": {**secret, "items": items}}
-
-
-def secret_items(secret: str, *keys: str) -> dict[str, Any]:
-    """Some keys of a Secret, as files of their names."""
-    return {"secret": {"name": secret, "items": [{"key": key, "path": key} for key in keys]}}

@@ -6,7 +6,9 @@ from tierbench.api.benchmark import Tls
 from tierbench.api.file_transfer import FileTransferSpec
 from tierbench.api.quantity import parse_size
 from tierbench.workloads.access import SERVER_NAME, address
-from tierbench.workloads.client_job import client_job, credential_files, flags, secret_items, series_options
+from tierbench.workloads.agent import CLIENT_KEYS
+from tierbench.workloads.client_job import client_job, credential_files, flags, series_options
+from tierbench.workloads.credentials import secret_items
 from tierbench.workloads.names import Owner
 from tierbench.workloads.nginx import PORT_NAMES, PORTS, file_name
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, Target
@@ -51,6 +53,6 @@ def download_job(
     owner: Owner, spec: FileTransferSpec, images: Images, site: ClientSite, targets: Sequence[Target]
 ) -> Manifest:
     """The Job that downloads one file, trial after trial."""
-    keys = ("agent-token",) if targets[0].case.levels["tls"] == Tls.NONE else ("agent-token", "ca.crt")
+    keys = CLIENT_KEYS if targets[0].case.levels["tls"] == Tls.NONE else (*CLIENT_KEYS, "ca.crt")
     credentials = [(secret_items(target.server.site.attached, *keys),) for target in targets]
     return client_job(owner, images, site, targets, images.client, arguments(spec, site, targets), credentials)

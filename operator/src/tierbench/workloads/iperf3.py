@@ -6,11 +6,12 @@ from typing import Any, Final
 from tierbench.api.benchmark import Access
 from tierbench.api.network import NetworkSpec, Protocol
 from tierbench.workloads.access import access_services
-from tierbench.workloads.agent import agent_container, agent_service, credentials_volume
+from tierbench.workloads.agent import agent_container, agent_service, agent_volume
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
-    POD_SECURITY,
+    POD_IP,
+    POD_IP_VARIABLE,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     ScratchDirectory,
@@ -23,6 +24,9 @@ PROCESS: Final = "iperf3"
 _FIRST_PORT: Final = 5201
 # Where iperf3 keeps what it sends.
 TMP: Final = ScratchDirectory("tmp", "/tmp", "64Mi")  # noqa: S108 (the container's own)
+# Where the agent has an iperf3 listen while the client that it is for is there.
+GATES: Final = ScratchDirectory("gates", "/gates", "1Mi")
+_OBSERVED: Final = ("--directory=", "--process", PROCESS, "--gates", GATES.path)
 
 
 def port_name(part: int) -> str:
@@ -53,39 +57,37 @@ def _pod(metadata: Manifest, spec: NetworkSpec, images: Images, site: ServerSite
         "kind": "Pod",
         "metadata": {**metadata, "annotations": NO_SIDECARS},
         "spec": {
-            **pod_basics(images.pull_secrets),
+            **pod_basics(images),
             **placement(site.node, site.node_class),
             **({"hostNetwork": True} if spec.access is Access.HOST_NETWORK else {}),
             # The agent tells what CPU the servers' processes take.
             "shareProcessNamespace": True,
             "restartPolicy": "Always",
-            "securityContext": POD_SECURITY,
             "containers": [
-                *(_iperf3(images, name, number) for name, number in ports.items()),
-                agent_container(images, ports.values(), ["--directory=", "--process", PROCESS], ()),
+                *(_iperf3(images, part) for part in range(len(ports))),
+                agent_container(images, ports.values(), _OBSERVED, [GATES.mount]),
             ],
-            "volumes": [
-                credentials_volume(site),
-                TMP.volume,
-            ],
+            "volumes": [agent_volume(site), GATES.volume, TMP.volume],
         },
     }
 
 
-def _iperf3(images: Images, name: str, number: int) -> dict[str, Any]:
+def _iperf3(images: Images, part: int) -> dict[str, Any]:
+    gate = f"{GATES.path}/{part}"
+    server = ["iperf3", "--server", "--forceflush", "--bind", POD_IP, "--port", str(port(part))]
     return {
-        "name": name,
+        "name": port_name(part),
         "image": images.network,
-        "command": ["iperf3", "--server", "--port", str(number)],
+        "command": ["tierbench-client", "gate", "--socket", gate, "--", *server],
+        "env": [POD_IP_VARIABLE],
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "ports": [{"name": name, "containerPort": number}],
-        # Only until it has started: to iperf3 a probe is a client that leaves.
+        "ports": [{"name": port_name(part), "containerPort": port(part)}],
         "startupProbe": {
-            "tcpSocket": {"port": number},
+            "exec": {"command": ["test", "-S", gate]},
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
             "failureThreshold": 60,
         },
         "resources": {"requests": {"cpu": "50m", "memory": "32Mi"}},
         "securityContext": RESTRICTED,
-        "volumeMounts": [TMP.mount],
+        "volumeMounts": [TMP.mount, GATES.mount],
     }

@@ -6,8 +6,8 @@ from tierbench.api.broker import BrokerSpec
 from tierbench.api.broker_server import Kafka, KafkaFactors
 from tierbench.api.quantity import format_size, parse_size
 from tierbench.workloads.access import SERVER_NAME
-from tierbench.workloads.agent import CREDENTIALS
 from tierbench.workloads.broker_server import CONFIGURATION, DATA, BrokerServer
+from tierbench.workloads.credentials import CERTIFICATE, CREDENTIALS
 from tierbench.workloads.plan import Factor
 from tierbench.workloads.workload import NodeSize, ServerSite
 
@@ -183,6 +183,7 @@ def kafka_server(kafka: Kafka, spec: BrokerSpec, image: str, site: ServerSite, t
         before=(_format(site.attached, properties),),
         data={"sizeLimit": format_size(storage_size(site.size))},
         volumes=(_TMP,),
+        credentials=CERTIFICATE if tls else (),
     )
 
 

@@ -3,8 +3,8 @@
 from typing import Final
 
 from tierbench.api.broker_server import Mosquitto
-from tierbench.workloads.agent import CREDENTIALS
 from tierbench.workloads.broker_server import CONFIGURATION, DATA, BrokerServer
+from tierbench.workloads.credentials import CERTIFICATE, CREDENTIALS
 
 PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
 PASSWORDS_KEY: Final = "mosquitto-passwords"
@@ -62,6 +62,7 @@ def mosquitto_server(mosquitto: Mosquitto, image: str, tls: bool) -> BrokerServe
         ports=PORTS,
         files={"mosquitto.conf": configuration(mosquitto, tls)},
         requests={"cpu": "50m", "memory": "32Mi"},
+        credentials=(PASSWORDS_KEY, *(CERTIFICATE if tls else ())),
         # From 2.1 on Mosquitto follows no symbolic link to its passwords.
         plain_credentials={PASSWORDS_KEY: PASSWORDS_FILE},
     )

@@ -8,13 +8,12 @@ from tierbench.api.file_transfer import FileTransferSpec
 from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.workloads.access import access_services
-from tierbench.workloads.agent import CREDENTIALS, CREDENTIALS_MOUNT, agent_container, agent_service, credentials_volume
+from tierbench.workloads.agent import agent_container, agent_service, agent_volume
+from tierbench.workloads.credentials import CERTIFICATE, CREDENTIALS, credentials_mounts, credentials_volumes
 from tierbench.workloads.file_volume import DATA, FileVolume, claims, file_volume
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
-    NONROOT,
-    POD_SECURITY,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     placement,
@@ -41,6 +40,10 @@ http {
   tcp_nodelay on;
   etag on;
   disable_symlinks on from=$document_root;
+  server_tokens off;
+  max_ranges 1;
+  keepalive_timeout 0;
+  large_client_header_buffers 2 1k;
   client_body_temp_path /tmp/client;
   proxy_temp_path /tmp/proxy;
   fastcgi_temp_path /tmp/fastcgi;
@@ -61,7 +64,8 @@ exec nginx -c "/etc/tierbench/$conf" -g 'daemon off;'
 def configuration(tls: Sequence[Tls], sizes: Iterable[int], *, ipv6: bool = True) -> str:
     """nginx.conf, whole: it relies on nothing that an image brings along. Port 8080 is always there, for readiness.
 
-    Files are served by their exact names, and never through links: whoever writes to the node's disk may be anybody.
+    Files are served by their exact names, and never through links: whoever writes to the node's disk may be anybody. So
+    may be who asks: our clients send short headers, ask for one range and keep no connection, and others get no more.
     """
     names = [name for size in sizes for name in (file_name(size), f"{file_name(size)}.sha256")]
     return (
@@ -125,37 +129,46 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, files: File
         "kind": "Pod",
         "metadata": {**metadata, "annotations": NO_SIDECARS},
         "spec": {
-            **pod_basics(images.pull_secrets),
+            **pod_basics(images),
             **placement(site.node, site.node_class),
             **({"hostNetwork": True} if host_network else {}),
             "restartPolicy": "Always",
-            "securityContext": POD_SECURITY,
             "initContainers": [_prepare(spec, images, files, _sizes(spec, site))],
             "containers": [_nginx(spec, images.of(NGINX, site.slot.image), files), _agent_of(spec, images, files)],
             "volumes": [
                 files.volume,
                 {"name": "config", "configMap": {"name": site.attached}},
-                credentials_volume(site),
+                *credentials_volumes(site, _keys(spec)),
+                agent_volume(site),
                 {"name": "tmp", "emptyDir": {}},
             ],
         },
     }
 
 
-def _prepare(spec: FileTransferSpec, images: Images, files: FileVolume, lengths: Sequence[int]) -> dict[str, Any]:
-    """Writes the files. A hostPath is root's, so there it runs as root, with the right to give files away."""
-    sizes = ",".join(map(str, lengths))
-    security = RESTRICTED
-    if spec.storage.host_path is not None:
-        capabilities = {"drop": ["ALL"], "add": ["CHOWN"]}
-        security = {**RESTRICTED, "runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False, "capabilities": capabilities}
+def _keys(spec: FileTransferSpec) -> tuple[str, ...]:
+    """Of its Secret."""
+    return CERTIFICATE if any(tls is not Tls.NONE for tls in spec.tls) else ()
+
+
+def _prepare(spec: FileTransferSpec, images: Images, files: FileVolume, sizes: Sequence[int]) -> dict[str, Any]:
+    """Writes the files."""
+    security, owner = (RESTRICTED, []) if spec.storage.host_path is None else _root(images.user)
     return {
         "name": "prepare",
         "image": images.client,
-        "args": ["prepare", "--directory", DATA, "--sizes", sizes, "--owner", f"{NONROOT}:{NONROOT}"],
+        "args": ["prepare", "--directory", DATA, "--sizes", ",".join(map(str, sizes)), *owner],
         "securityContext": security,
         "volumeMounts": [files.mount()],
     }
+
+
+def _root(user: int | None) -> tuple[dict[str, Any], list[str]]:
+    """A hostPath is root's, so there it runs as root, with the right to give files to the server's user. Where the
+    platform assigns that one, it says that it cannot."""
+    capabilities = {"drop": ["ALL"], "add": ["CHOWN"]}
+    security = {**RESTRICTED, "runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False, "capabilities": capabilities}
+    return security, [] if user is None else ["--owner", f"{user}:{user}"]
 
 
 def _nginx(spec: FileTransferSpec, image: str, files: FileVolume) -> dict[str, Any]:
@@ -175,7 +188,7 @@ def _nginx(spec: FileTransferSpec, image: str, files: FileVolume) -> dict[str, A
         "volumeMounts": [
             files.served,
             {"name": "config", "mountPath": "/etc/tierbench", "readOnly": True},
-            CREDENTIALS_MOUNT,
+            *credentials_mounts(_keys(spec)),
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (the container's own)
         ],
     }

@@ -1,12 +1,11 @@
 """What all pods of a benchmark share: least rights, and the one node that they are pinned to."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from tierbench.api.node_class import NodeClassSpec
+from tierbench.workloads.workload import Images
 
-NONROOT: Final = 65532
 SERVER_READY_PERIOD_SECONDS: Final = 1
 
 RESTRICTED: Final[dict[str, Any]] = {
@@ -19,14 +18,9 @@ RESTRICTED: Final[dict[str, Any]] = {
 NO_SIDECARS: Final = {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"}
 """Annotations of every pod: the proxy of a service mesh would be what is measured."""
 
-POD_SECURITY: Final[dict[str, Any]] = {
-    "runAsNonRoot": True,
-    "runAsUser": NONROOT,
-    "runAsGroup": NONROOT,
-    "fsGroup": NONROOT,
-    "fsGroupChangePolicy": "OnRootMismatch",
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
+POD_IP: Final = "$(POD_IP)"
+"""In the command of a container with POD_IP_VARIABLE: the address of its pod, under HostNetwork that of the node."""
+POD_IP_VARIABLE: Final[dict[str, Any]] = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
 
 
 class Directory(Protocol):
@@ -97,11 +91,23 @@ def placement(node: str, node_class: NodeClassSpec) -> dict[str, Any]:
     }
 
 
-def pod_basics(pull_secrets: Sequence[str]) -> dict[str, Any]:
-    """No service-account token, no environment of other services, a quick end."""
+def pod_basics(images: Images) -> dict[str, Any]:
+    """An unprivileged user, no service-account token, no environment of other services, a quick end."""
     return {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 2,
-        "imagePullSecrets": [{"name": name} for name in pull_secrets],
+        "imagePullSecrets": [{"name": name} for name in images.pull_secrets],
+        "securityContext": pod_security(images.user),
+    }
+
+
+def pod_security(user: int | None) -> dict[str, Any]:
+    """The user that all containers run as. One that is not named is the platform's to assign, its groups included."""
+    named = {} if user is None else {"runAsUser": user, "runAsGroup": user, "fsGroup": user}
+    return {
+        "runAsNonRoot": True,
+        **named,
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
     }

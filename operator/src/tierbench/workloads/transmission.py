@@ -7,15 +7,17 @@ from tierbench.api.benchmark import Access
 from tierbench.api.network import NetworkSpec
 from tierbench.api.policy import Policy
 from tierbench.workloads.access import address
-from tierbench.workloads.client_job import client_job, flags, secret_items, series_options
+from tierbench.workloads.agent import CLIENT_KEYS
+from tierbench.workloads.client_job import client_job, flags, series_options
+from tierbench.workloads.credentials import secret_items
 from tierbench.workloads.iperf3 import TMP, port, port_name
 from tierbench.workloads.names import Owner
-from tierbench.workloads.pods import NONROOT
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, Target
 
 CONGESTION_CONTROL: Final = "congestionControl"
-# Lets the pod's group open ICMP sockets, which need no capability. Kubernetes counts it among the safe sysctls.
-PING_SYSCTL: Final = {"name": "net.ipv4.ping_group_range", "value": f"{NONROOT} {NONROOT}"}
+# Lets any group open ICMP sockets, which need no capability: the pod's may be the platform's choice. It holds in the
+# pod's network alone, and Kubernetes counts it among the safe sysctls.
+PING_SYSCTL: Final = {"name": "net.ipv4.ping_group_range", "value": "0 2147483647"}
 
 
 def arguments(spec: NetworkSpec, policy: Policy, parts: int, site: ClientSite, targets: Sequence[Target]) -> list[str]:
@@ -37,7 +39,7 @@ def arguments(spec: NetworkSpec, policy: Policy, parts: int, site: ClientSite, t
         **series_options(site, spec.warmup, targets),
     }
     if targets[0].case.server.external:  # nobody is beside it
-        del options["agent"], options["agent-token-file"]
+        options = {name: value for name, value in options.items() if not name.startswith("agent")}
         options["refused-networks"] = ",".join(policy.refused_networks)
     if spec.udp is not None:
         options["kilobits-per-second"] = spec.udp.kilobits_per_second
@@ -79,7 +81,7 @@ def transmission_job(
         targets,
         images.network,
         arguments(spec, policy, parts, site, targets),
-        [(secret_items(target.server.site.attached, "agent-token"),) for target in targets],
+        [(secret_items(target.server.site.attached, *CLIENT_KEYS),) for target in targets],
         sysctls=(PING_SYSCTL,) if spec.ping.count else (),
         directories=(TMP,),
     )

@@ -16,8 +16,10 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Images:
-    """Container images, and the secrets that they are pulled with. `alternatives` are further ones of a server that may
-    be asked for, by its service and their names.
+    """Container images, and how they are run: the secrets that they are pulled with, the user whom they run as.
+
+    `alternatives` are further ones of a server that may be asked for, by its service and their names. Without `user`
+    the platform assigns one.
     """
 
     client: str
@@ -27,6 +29,7 @@ class Images:
     paho: str
     network: str
     pull_secrets: tuple[str, ...] = ()
+    user: int | None = None
     alternatives: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def of(self, service: str, name: str) -> str:

@@ -36,10 +36,11 @@ def hold_nodes(run: Run) -> Decision | None:
         said = Said(reasons.QUEUED, False, reasons.NODES_HELD, f"Has {', '.join(run.needed_nodes)} for itself.")
         return Decision(report(run, Phase.RUNNING, said, NOT_SUSPENDED), (leases,), wait_seconds=0)
     if others:
-        who = "; ".join(f"{lease.node} is in use by {_who(lease.holder)}" for lease in others)
+        who = "; ".join(f"{lease.node} is in use by {_who(run, lease.holder)}" for lease in others)
         said = Said(reasons.QUEUED, True, reasons.NODES_BUSY, f"{who}. Goes on by itself when they are free.")
     else:
-        message = f"{', '.join(observed.ahead)} waits for the same nodes for longer. Goes on by itself after it."
+        who = ", ".join(dict.fromkeys(_who(run, key) for key in observed.ahead))
+        message = f"Waits behind {who} for the same nodes. Goes on by itself after it."
         said = Said(reasons.QUEUED, True, reasons.OLDER_BENCHMARK_WAITS, message)
     queued_before = any(
         item.type == reasons.QUEUED and item.status == "True" for item in observed.benchmark.status.conditions
@@ -58,5 +59,7 @@ def _holds_all(run: Run) -> bool:
     )
 
 
-def _who(holder: str) -> str:
-    return "/".join(holder.split("/")[:2])
+def _who(run: Run, holder: str) -> str:
+    """A benchmark by its name, unless that is another tenant's to know."""
+    namespace, name = holder.split("/")[:2]
+    return f"{namespace}/{name}" if namespace == run.observed.owner.namespace else "a benchmark of another namespace"

@@ -6,7 +6,7 @@ from tierbench.api.benchmark import Tls
 from tierbench.api.broker_server import External
 from tierbench.api.result import ServiceFacts
 from tierbench.workloads.agent import agent_manifests
-from tierbench.workloads.client_job import secret_items
+from tierbench.workloads.credentials import secret_items
 from tierbench.workloads.providers.provider import ACCOUNT, AGENT, Asked, Way
 from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite, secret
 

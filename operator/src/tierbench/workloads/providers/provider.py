@@ -8,11 +8,12 @@ from tierbench.api.broker import BrokerSpec
 from tierbench.api.broker_server import Broker, Kafka
 from tierbench.api.policy import Policy
 from tierbench.api.result import ServiceFacts
+from tierbench.workloads.agent import CLIENT_KEYS
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Credentials, Images, Manifest, NodeSize, RunningServer, ServerSite
 
 # Keys of a Secret.
-AGENT: Final = ("agent-token", "payload-key")
+AGENT: Final = (*CLIENT_KEYS, "payload-key")
 ACCOUNT: Final = ("username", "password")
 
 

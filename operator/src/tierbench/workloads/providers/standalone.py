@@ -8,7 +8,7 @@ from tierbench.api.result import ServiceFacts
 from tierbench.workloads import kafka, mosquitto
 from tierbench.workloads.access import SERVER_NAME, address
 from tierbench.workloads.broker_server import broker_manifests
-from tierbench.workloads.client_job import secret_items
+from tierbench.workloads.credentials import secret_items
 from tierbench.workloads.providers.provider import ACCOUNT, AGENT, Asked, Way
 from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite, secret
 

@@ -11,7 +11,7 @@ from tierbench.api.quantity import format_size
 from tierbench.api.result import ServiceFacts
 from tierbench.api.strimzi import Strimzi
 from tierbench.workloads.agent import agent_manifests
-from tierbench.workloads.client_job import secret_items
+from tierbench.workloads.credentials import secret_items
 from tierbench.workloads.kafka import heap_size, kafka_settings, storage_size
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, Owner
 from tierbench.workloads.pods import NO_SIDECARS, placement

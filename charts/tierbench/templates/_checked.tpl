@@ -1,0 +1,15 @@
+{{- /* Generated from operator/src/tierbench/api/permissions.py and generate/values.py: change that, then run `make generate`. */ -}}
+{{- define "tierbench.operatorsOwn" -}}
+- benchmarkresults
+- benchmarktraces
+- benchmarkresults/status
+- benchmarktraces/status
+- filetransferbenchmarks/status
+- brokerbenchmarks/status
+- networkbenchmarks/status
+- placementadvices/status
+- nodeclasses/status
+{{- end }}
+{{- define "tierbench.sections" -}}
+global operator operator.serviceAccount operator.resources workloads client nginx mosquitto kafka paho network writers crds leases policy metrics metrics.serviceMonitor metrics.prometheusRule metrics.dashboards
+{{- end }}

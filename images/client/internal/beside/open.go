@@ -1,0 +1,42 @@
+package beside
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/pause"
+)
+
+// ServerNotStarted is why an agent refuses to open a gate: no server listens behind it. It may do so soon.
+const ServerNotStarted = "ServerNotStarted"
+
+// Open has the server behind a gate listen until it is shut, or this program ends: the agent watches the connection.
+func (a *Agent) Open(ctx context.Context, gate int) (shut func(), err error) {
+	for deadline := time.Now().Add(a.Opening); ; {
+		if shut, err = a.open(ctx, gate); err == nil {
+			return shut, nil
+		}
+		var refused *contract.Failure
+		final := errors.As(err, &refused) && refused.Reason != ServerNotStarted
+		if final || time.Now().After(deadline) || pause.For(ctx, agentPause) != nil {
+			return nil, a.explain(ctx, err)
+		}
+	}
+}
+
+func (a *Agent) open(ctx context.Context, gate int) (shut func(), err error) {
+	held, release := context.WithCancel(ctx)
+	tooLong := time.AfterFunc(a.Opening, release)
+	defer tooLong.Stop()
+	response, err := a.post(held, "open", map[string]int{"gate": gate})
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return func() {
+		release()
+		response.Body.Close()
+	}, nil
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"tierbench.io/client/internal/agent"
+	"tierbench.io/client/internal/contract"
+)
+
+// gated are iperf3 servers behind gates, and the flags that name the agent that opens them.
+func gated(t *testing.T, number int) (servers []*iperf3, flags []string) {
+	t.Helper()
+	folder, ports := t.TempDir(), map[uint16]bool{}
+	for index := range number {
+		server := &iperf3{port: freePort(t)}
+		socket := filepath.Join(folder, strconv.Itoa(index))
+		process(t, os.Stderr, "gate", "--socket="+socket, "--", "iperf3", "--server", "--forceflush", "--bind", "127.0.0.1", "--port", fmt.Sprint(server.port))
+		eventually(t, "the gate is there", func() bool { return exists(socket) })
+		ports[uint16(server.port)] = true
+		servers = append(servers, server)
+	}
+	return servers, besides(t, agent.Options{Process: "iperf3", Ports: ports, Gates: folder})
+}
+
+// observed are the arguments of `network` for a server with an agent beside it.
+func observed(t *testing.T, more ...string) []string {
+	t.Helper()
+	servers, flags := gated(t, 1)
+	return servers[0].arguments(append(flags, more...)...)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func TestNobodyListensBeforeAndAfterATrial(t *testing.T) {
+	t.Parallel()
+	servers, flags := gated(t, 1)
+	if servers[0].answers() {
+		t.Error("it listens before its client is there")
+	}
+	code, trials, _ := sealed(t, servers[0].arguments(append(flags, "--trials=1-2")...)...)
+	if code != 0 || len(trials) != 2 || trials[1].Outcome != contract.Completed {
+		t.Errorf("exit code %d, %+v", code, trials)
+	}
+	eventually(t, "it listens no more", func() bool { return !servers[0].answers() })
+}
+
+func TestAKilledClientLeavesNothingOpen(t *testing.T) {
+	t.Parallel()
+	servers, flags := gated(t, 1)
+	client := process(t, os.Stderr, servers[0].arguments(append(flags, "--duration-seconds=60")...)...)
+	eventually(t, "it listens", servers[0].answers)
+	tell(t, client, syscall.SIGKILL)
+	told := time.Now()
+	eventually(t, "it listens no more", func() bool { return !servers[0].answers() })
+	if took := time.Since(told); took > soon {
+		t.Errorf("it listened for %v", took)
+	}
+}

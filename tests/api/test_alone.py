@@ -1,0 +1,42 @@
+"""Two operators, of two releases, on a real API server."""
+
+import asyncio
+import logging
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.api.forgetful import forgetful
+from tests.api.operator import operator
+from tests.api.server import ApiServer
+from tierbench.api.timestamps import format_micro_time
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/leases/leases"
+
+
+async def test_an_operator_waits_for_one_that_was_killed_says_so_and_says_what_is_its_own(
+    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "tierbench")
+    now = format_micro_time(datetime.now(UTC))
+    killed = {
+        "metadata": {
+            "name": "operator.elsewhere.other",
+            "labels": {"tierbench.io/operator": "true"},
+            "annotations": {"tierbench.io/watch-namespaces": "team-a,default"},
+        },
+        "spec": {
+            "holderIdentity": "elsewhere/other",
+            "renewTime": now,
+            "acquireTime": now,
+            "leaseDurationSeconds": 5,
+        },
+    }
+    server.request("POST", LEASES, killed)
+    async with forgetful(server) as (_, url), operator(url, tmp_path, monkeypatch):
+        said = "release elsewhere/other, which runs the benchmarks of team-a, default. Name other namespaces"
+        assert f"Another operator runs these benchmarks: {said}" in caplog.text
+        lease = await asyncio.to_thread(server.request, "GET", f"{LEASES}/operator.bench.tierbench")
+        assert lease["spec"]["holderIdentity"] == "bench/tierbench"
+        assert lease["metadata"]["annotations"] == {"tierbench.io/watch-namespaces": "default"}

@@ -1,0 +1,66 @@
+"""The Pod Security Standards, as the API server enforces them: what of a benchmark each level admits."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.api.server import ApiServer, RefusedError
+from tests.unit.domain.world import IMAGES, World, benchmark, broker_benchmark, network_benchmark
+from tests.unit.workloads.test_pods import templates
+from tierbench.api.benchmark import Benchmark
+
+pytestmark = pytest.mark.apiserver
+
+LEVELS = ("restricted", "baseline")
+TLS = ["None", "TLSv1.3"]
+BROKERS = [{"name": "mosquitto", "mosquitto": {}}, {"name": "kafka", "kafka": {}}]
+CLAIM = {"persistentVolumeClaim": {"storageClassName": "fast"}}
+ADMITTED: dict[str, Benchmark] = {
+    "files": benchmark(storage={"emptyDir": {}}, tls=TLS, preflight={}),
+    "files-on-a-claim": benchmark(storage=CLAIM, access="ClusterIP"),
+    "brokers": broker_benchmark(brokers=BROKERS, tls=TLS),
+    "paho": broker_benchmark(clients={"nodeClasses": ["user"], "engine": "Paho"}),
+    "network": network_benchmark(),
+}
+REFUSED: dict[str, tuple[Benchmark, str]] = {
+    "host-path": (benchmark(storage={"hostPath": {"path": "/var/lib/tierbench"}}), "hostPath"),
+    "files-in-the-nodes-network": (
+        benchmark(storage=CLAIM, access="HostNetwork"),
+        "host namespaces (hostNetwork=true)",
+    ),
+    "broker-in-the-nodes-network": (broker_benchmark(access="HostNetwork"), "host namespaces (hostNetwork=true)"),
+    "iperf3-in-the-nodes-network": (network_benchmark(access="HostNetwork"), "host namespaces (hostNetwork=true)"),
+}
+
+
+@pytest.fixture(scope="module", params=LEVELS)
+def pods(request: pytest.FixtureRequest, server: ApiServer) -> str:
+    """Where pods are made in a namespace of this level."""
+    labels = {"pod-security.kubernetes.io/enforce": request.param}
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": request.param, "labels": labels}})
+    namespace = f"/api/v1/namespaces/{request.param}"
+    server.request("POST", f"{namespace}/serviceaccounts", {"metadata": {"name": "default"}})
+    return f"{namespace}/pods?fieldValidation=Strict&dryRun=All"
+
+
+@pytest.mark.parametrize("user", [1000660000, None], ids=["named", "assigned"])
+@pytest.mark.parametrize("name", ADMITTED)
+def test_every_pod_is_admitted(
+    server: ApiServer, pods: str, name: str, user: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = templates(World(benchmark=ADMITTED[name], images=replace(IMAGES, user=user)), monkeypatch)
+    assert len(found) > 2
+    for template in found:
+        server.request("POST", pods, {"metadata": {"generateName": "pod-"}, "spec": template["spec"]})
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_reaches_into_the_node_is_refused(
+    server: ApiServer, pods: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pod of the server; its clients ask for no more than others."""
+    asked, says = REFUSED[name]
+    template, *_ = templates(World(benchmark=asked), monkeypatch)
+    with pytest.raises(RefusedError, match="violates PodSecurity") as refused:
+        server.request("POST", pods, {"metadata": {"generateName": "pod-"}, "spec": template["spec"]})
+    assert says in str(refused.value)

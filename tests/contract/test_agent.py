@@ -1,0 +1,92 @@
+"""Clients know the agent beside a server by the token and the key that the operator makes, and by nothing else."""
+
+import json
+import socket
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from images.paho.src.tierbench_paho.agent import Agent
+from images.paho.src.tierbench_paho.contract import FailureError
+from tests.contract.conftest import SIZE, Server
+from tests.contract.test_client import run, valid
+from tests.unit.results.test_record import NOW, spec
+from tierbench.api.result import ResultStatus
+from tierbench.kube.credentials import fill
+from tierbench.results.output import parse_output
+from tierbench.results.record import conclude, record
+from tierbench.workloads.workload import Credentials
+
+PATIENCE_SECONDS = 20
+
+
+@pytest.fixture
+def agent(client: Path, tmp_path: Path, server: Server) -> Iterator[list[str]]:
+    """The flags that name the agent beside the server: with the token and the key that the operator makes."""
+    secret = fill(Credentials({}, certificate=False))["data"]
+    for key, value in secret.items():
+        (tmp_path / key).write_bytes(b64decode(value))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    own = [f"--{key}-file={tmp_path / f'agent-{key}'}" for key in ("token", "key")]
+    flags = ["--address=127.0.0.1", f"--port={port}", f"--directory={server.folder}", f"--ports={server.server_port}"]
+    with subprocess.Popen([client, "agent", *own, *flags]) as process:
+        url = f"https://127.0.0.1:{port}"
+        _wait_for(f"{url}/healthz")
+        yield [f"--agent={url}", *(f"--agent-{key}-file={tmp_path / f'agent-{key}'}" for key in ("token", "pin"))]
+        process.terminate()
+
+
+def _wait_for(url: str) -> None:
+    anybody = ssl._create_unverified_context()
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            urllib.request.urlopen(url, timeout=1, context=anybody).close()
+        except (urllib.error.URLError, TimeoutError):
+            assert time.monotonic() < deadline, f"{url} does not answer"
+            time.sleep(0.02)
+        else:
+            return
+
+
+def test_what_the_agent_saw_arrives(client: Path, tmp_path: Path, url: str, agent: list[str]) -> None:
+    code, log, message = run(client, tmp_path, f"{url}/file.bin", *agent, "--cache-state=Warm", "--trials=1-2")
+    assert code == 0, message
+    for line in log.splitlines():
+        valid(line)
+    wanted = spec(trials=2, warmup=0, fileSize=str(SIZE), cacheState="Warm")
+    status = conclude(wanted, record(wanted, ResultStatus(), parse_output(log).trials, 1), NOW, None)
+    assert {"serverDeviceReadBytes", "tcpRetransmits"} <= set(status.statistics)
+    assert status.statistics["serverResidentPartsPerMillion"].minimum >= 990_000
+    assert {"ServerNotObserved", "CacheNotWarm"}.isdisjoint(note.reason for note in status.invalid)
+
+
+@pytest.mark.parametrize(("key", "reason"), [("token", "TokenRefused"), ("pin", "AgentKeyUnknown")])
+def test_an_agent_that_is_another_one_is_a_reason(
+    client: Path, tmp_path: Path, url: str, agent: list[str], key: str, reason: str
+) -> None:
+    (tmp_path / f"agent-{key}").write_text("another")
+    code, log, message = run(client, tmp_path, f"{url}/file.bin", *agent)
+    assert (code, log) == (1, "")
+    seal = json.loads(message)
+    valid(message)
+    assert seal["failure"]["reason"] == reason
+
+
+def test_the_engine_in_python_knows_the_same_agent(tmp_path: Path, agent: list[str]) -> None:
+    url, _, pin = (flag.partition("=")[2] for flag in agent)
+    token = (tmp_path / "agent-token").read_text()
+    found = Agent(url, token, Path(pin).read_text())
+    assert found.begin()
+    assert "tcpSegmentsSent" in (found.end() or {})
+    with pytest.raises(FailureError) as refused:
+        Agent(url, token, "sha256//another").begin()
+    assert refused.value.reason == "AgentKeyUnknown"

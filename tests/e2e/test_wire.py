@@ -1,0 +1,59 @@
+"""What strangers find at a server's node: an agent that speaks TLS alone, and iperf3 only while its client measures."""
+
+import os
+import signal
+
+from tests.cluster import Cluster
+from tests.e2e.benchmarks import Running, assert_nothing_left, network
+from tests.e2e.kubectl import Kubectl, wait_for
+from tests.e2e.operator_release import pids
+
+AGENT, IPERF3 = 8090, 5201
+# The shell can ask by itself.
+CONNECT = "if (exec 3<>/dev/tcp/{host}/{port}) 2>/dev/null; then echo open; else echo closed; fi"
+IN_CLEAR = "exec 3<>/dev/tcp/{host}/{port}; printf 'POST /v1/open HTTP/1.0\\r\\n\\r\\n' >&3; head -1 <&3"
+PINGS_FOR_SECONDS = 5
+
+
+def test_iperf3_listens_for_its_client_alone_and_the_agent_where_it_is_asked(
+    kubectl: Kubectl, cluster: Cluster
+) -> None:
+    """On the node's own network, where all its addresses could be listened at. Echo requests come before the load."""
+    ping = {"count": PINGS_FOR_SECONDS * 10, "intervalMilliseconds": 100}
+    spec = {"directions": ["Upload"], "durationSeconds": 5, "repetitions": 1, "ping": ping}
+    kubectl.apply(network(access="HostNetwork", **spec))
+    running = Running(kubectl, "networks", "networkbenchmark")
+    client = running.wait_for_pod("client")["metadata"]["name"]
+    server, stranger = cluster.node("cloud-1"), cluster.node("jetson-1")
+
+    def seen(script: str, port: int) -> str:
+        script = script.format(host=server.address, port=port)
+        return stranger.machine.output("bash", "-c", script).strip()
+
+    assert (seen(CONNECT, AGENT), seen(CONNECT, IPERF3)) == ("open", "closed")
+    assert seen(IN_CLEAR, AGENT).split()[1] == "400"
+    assert listening(server.machine.output("cat", "/proc/net/tcp", "/proc/net/tcp6"), AGENT) == {
+        hexadecimal(server.address)
+    }
+    running.wait_for_trial()
+    assert seen(CONNECT, IPERF3) == "open"
+    for pid in pids(cluster, kubectl.namespace, client, "tierbench-client"):
+        os.kill(pid, signal.SIGKILL)
+    wait_for("iperf3 listens no more", lambda: seen(CONNECT, IPERF3) == "closed", 5)
+    running.wait_for_phase("Complete")
+    (result,) = running.results
+    assert result["status"]["counts"]["completed"] == 1, result["status"]
+    assert_nothing_left(running)
+    assert seen(CONNECT, AGENT) == "closed"
+
+
+def listening(sockets: str, port: int) -> set[str]:
+    """The addresses, as the kernel writes them, at which somebody listens on a port."""
+    rows = (line.split() for line in sockets.splitlines())
+    found = (row[1].split(":") for row in rows if len(row) > 3 and row[3] == "0A")
+    return {address for address, number in found if int(number, 16) == port}
+
+
+def hexadecimal(address: str) -> str:
+    """An IPv4 address as the kernel writes it."""
+    return "".join(f"{int(byte):02X}" for byte in reversed(address.split(".")))

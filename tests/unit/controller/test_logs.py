@@ -1,0 +1,74 @@
+"""One line an entry, whatever is logged."""
+
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.unit.controller.test_controller import ENVIRONMENT
+from tierbench.controller.logs import JsonFormatter, LogFormat, TextFormatter, log_to_stderr
+
+FORGED = "no such node\n2026-01-01 00:00:00 INFO tierbench: all is well\r\x1b[2K\x85\u2028"
+
+
+def record(message: str, *, failed: bool = False) -> logging.LogRecord:
+    try:
+        float(FORGED)
+    except ValueError:
+        caught = sys.exc_info() if failed else None
+    return logging.LogRecord("tierbench.x", logging.WARNING, "x.py", 1, "Said: %s", (message,), caught)
+
+
+@pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()])
+@pytest.mark.parametrize("failed", [False, True])
+def test_an_entry_is_one_line_of_printable_characters(formatter: logging.Formatter, failed: bool) -> None:
+    line = formatter.format(record(FORGED, failed=failed))
+    assert line.isprintable()
+    assert len(line.splitlines()) == 1
+
+
+def test_text_is_for_people() -> None:
+    line = TextFormatter().format(record("pod a\nb of Zoë", failed=True))
+    assert " WARNING tierbench.x: Said: pod a\\nb of Zoë\\nTraceback (most recent call last):\\n" in line
+
+
+def test_json_tells_apart_what_text_runs_together() -> None:
+    entry = json.loads(JsonFormatter().format(record(FORGED, failed=True)))
+    assert entry.pop("time").endswith("+00:00")
+    assert entry.pop("exception").startswith("Traceback (most recent call last):\n")
+    assert entry == {"level": "WARNING", "logger": "tierbench.x", "message": f"Said: {FORGED}"}
+
+
+@pytest.fixture
+def _restored() -> Iterator[None]:
+    root = logging.getLogger()
+    before, level, kopf = root.handlers[:], root.level, logging.getLogger("kopf").level
+    yield
+    root.handlers[:] = before
+    root.setLevel(level)
+    logging.getLogger("kopf").setLevel(kopf)
+    logging.captureWarnings(False)
+
+
+@pytest.mark.usefixtures("_restored")
+def test_libraries_log_alike(capsys: pytest.CaptureFixture[str]) -> None:
+    log_to_stderr("INFO", LogFormat.JSON)
+    for name in ("kopf.objects", "aiohttp.server", "asyncio", "py.warnings"):
+        logging.getLogger(name).warning("a\nb")
+    logging.getLogger("kopf").info("of no matter")
+    entries = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [entry["logger"] for entry in entries] == ["kopf.objects", "aiohttp.server", "asyncio", "py.warnings"]
+
+
+def test_what_ends_the_operator_is_one_line_too() -> None:
+    """Without a cluster it cannot even begin."""
+    environment = dict.fromkeys(ENVIRONMENT, "x/y") | {"TIERBENCH_IMAGE_ALTERNATIVES": "{}"}
+    environment |= {"TIERBENCH_LOG_FORMAT": "json", "KUBECONFIG": "/nowhere", "PYTHONPATH": ":".join(sys.path)}
+    command = [sys.executable, "-c", "from tierbench.controller.main import main; main()"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert json.loads(line)["message"] == "The operator ends"

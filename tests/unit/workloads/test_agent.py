@@ -1,0 +1,68 @@
+"""The agent beside a server: at its pod's address alone, over TLS, and nobody has what is another's of the Secret."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.workloads import test_broker, test_file_transfer, test_network
+from tests.unit.workloads.test_file_transfer import SITE
+from tierbench.workloads.agent import agent_url
+from tierbench.workloads.workload import Manifest, RunningServer
+
+AGENT = {"agent-token", "agent-key"}
+CERTIFICATE = {"tls.crt", "tls.key"}
+MOSQUITTO = [{"name": "m", "mosquitto": {}}]
+KAFKA = [{"name": "k", "kafka": {}}]
+
+
+def broker_pod(**spec: Any) -> Manifest:
+    given = test_broker.workload(**spec)
+    return given.server(test_broker.site_of(given))[-1]
+
+
+PODS: list[tuple[Manifest, str, set[str]]] = [
+    (test_file_transfer.workload().server(SITE)[-1], "nginx", set()),
+    (test_file_transfer.workload(tls=["None", "TLSv1.3"]).server(SITE)[-1], "nginx", CERTIFICATE),
+    (broker_pod(brokers=MOSQUITTO), "mosquitto", {"mosquitto-passwords"}),
+    (broker_pod(brokers=MOSQUITTO, tls=["TLSv1.2"]), "mosquitto", {"mosquitto-passwords", *CERTIFICATE}),
+    (broker_pod(brokers=KAFKA), "kafka", set()),
+    (broker_pod(brokers=KAFKA, tls=["TLSv1.2"]), "kafka", CERTIFICATE),
+    (test_network.server()["Pod"][0], "iperf3-1", set()),
+]
+
+
+def keys(pod: Manifest, name: str) -> set[str]:
+    """The keys of Secrets that a container has as files."""
+    (container,) = (item for item in pod["spec"]["containers"] if item["name"] == name)
+    mounted = {mount["name"] for mount in container["volumeMounts"]}
+    secrets = [volume for volume in pod["spec"]["volumes"] if "secret" in volume and volume["name"] in mounted]
+    return {item["key"] for volume in secrets for item in volume["secret"]["items"]}
+
+
+@pytest.mark.parametrize(("pod", "server", "has"), PODS)
+def test_server_and_agent_have_each_its_own_of_the_secret(pod: Manifest, server: str, has: set[str]) -> None:
+    assert keys(pod, server) == has
+    assert keys(pod, "agent") == AGENT
+
+
+@pytest.mark.parametrize("pod", [pod for pod, _, _ in PODS])
+def test_the_agent_answers_at_the_address_of_its_pod_alone_and_is_probed_there(pod: Manifest) -> None:
+    (agent,) = (item for item in pod["spec"]["containers"] if item["name"] == "agent")
+    assert agent["env"] == [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
+    assert agent["args"][1:5] == ["--address", "$(POD_IP)", "--port", "8090"]
+    assert agent["readinessProbe"]["httpGet"] == {"path": "/healthz", "port": 8090, "scheme": "HTTPS"}
+
+
+def test_iperf3_is_behind_a_gate_that_nobody_opens_by_a_probe() -> None:
+    (iperf3, agent) = test_network.server()["Pod"][0]["spec"]["containers"]
+    gate, server = iperf3["command"][:5], iperf3["command"][5:]
+    assert gate == ["tierbench-client", "gate", "--socket", "/gates/0", "--"]
+    assert server == ["iperf3", "--server", "--forceflush", "--bind", "$(POD_IP)", "--port", "5201"]
+    assert agent["args"][-2:] == ["--gates", "/gates"]
+    assert iperf3["startupProbe"]["exec"] == {"command": ["test", "-S", "/gates/0"]}
+    assert "readinessProbe" not in iperf3
+
+
+def test_an_ipv6_address_has_brackets_in_the_agents_url() -> None:
+    server = RunningServer(SITE, "fd00::1", "fd00::2", {}, {"spec": {"clusterIP": "fd00::3"}})
+    assert agent_url(server) == "https://[fd00::3]:8090"
