@@ -92,7 +92,10 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"policy": {"nodeClasses": {"Team": []}}}, "does not match pattern"),
     ({"operator": {"user": 0}}, "minimum: got 0, want 1"),
     ({"workloads": {"user": "nobody"}}, "got string, want integer"),
-    ({"operator": {"user": 1000}, "workloads": {"user": 1000}}, "write another number in one of them"),
+    (
+        {"allNamespaces": True, "operator": {"user": 1000}, "workloads": {"user": 1000}},
+        "write another number in one of them",
+    ),
 ]
 
 
