@@ -87,6 +87,8 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"limits": {"cases": 0}}, "minimum: got 0, want 1"),
     ({"limits": {"resultBytes": "much"}}, "does not match pattern"),
     ({"metrics": {"serviceMonitor": {"interval": "soon"}}}, "does not match pattern"),
+    ({"networkPolicies": {"apiServerPorts": []}}, "minItems: got 0, want 1"),
+    ({"networkPolicies": {"scrapers": {"namespaceSelector": {}}}}, "got object, want array"),
     ({"crds": {"install": "yes"}}, "got string, want boolean"),
     ({"policy": {"hostPath": []}}, "additional properties 'hostPath' not allowed"),
     ({"policy": {"hostPaths": ["/"]}}, "does not match pattern"),
@@ -341,6 +343,8 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
         "TIERBENCH_IMAGE_ALTERNATIVES": '{"kafka":{},"mosquitto":{},"nginx":{}}',
         "TIERBENCH_PRIORITY_CLASS": "",
         "TIERBENCH_WORKLOADS_USER": "65530",
+        "TIERBENCH_METRICS_AUTHORIZATION": "false",
+        "TIERBENCH_NETWORK_POLICIES": "true",
         "TIERBENCH_LOG_LEVEL": "info",
         "TIERBENCH_LOG_FORMAT": "text",
     }
@@ -396,6 +400,7 @@ def test_metrics_are_found_by_annotations_or_a_service_monitor(helm: Helm) -> No
     assert service["metadata"]["annotations"] == {
         "prometheus.io/scrape": "true",
         "prometheus.io/port": "8080",
+        "prometheus.io/scheme": "http",
         "prometheus.io/path": "/metrics",
     }
     assert of_kind(helm.template(CLUSTER_WIDE), "ServiceMonitor") == []
@@ -417,8 +422,8 @@ def test_service_and_probes_reach_the_operator(helm: Helm, values: Json) -> None
     assert deployment["spec"]["selector"]["matchLabels"].items() <= labels.items()
     operator = container(objects)
     assert operator["ports"] == [{"name": "http", "containerPort": 8080}]
-    assert operator["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "http"}
-    assert operator["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
+    assert operator["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "http", "scheme": "HTTP"}
+    assert operator["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http", "scheme": "HTTP"}
 
 
 def test_releases_share_no_names_of_shared_things(helm: Helm) -> None:

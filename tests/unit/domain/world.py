@@ -215,6 +215,7 @@ class World:
     quotas: Quotas = field(default_factory=Quotas)
     forbidden: str = ""
     """What the API server says to every pod of a Job."""
+    isolated: bool = False
 
     @property
     def owner(self) -> Owner:
@@ -243,6 +244,7 @@ class World:
             quotas=self.quotas,
             refusal=self.refusal,
             refused_pods={name: Refusal(START, self.forbidden) for name in self.jobs if self.forbidden},
+            isolated=self.isolated,
         )
 
     @property

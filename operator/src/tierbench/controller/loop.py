@@ -189,6 +189,7 @@ class Loop:
             refusal=self._refusal,
             refused_pods=await refused_pods(context.kube, owner.namespace, seen.without_pod),
             refused_results=dict(self._refused_results),
+            isolated=context.settings.isolated,
         )
 
     async def _read(self) -> tuple[Benchmark, Workload]:

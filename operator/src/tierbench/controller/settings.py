@@ -38,6 +38,10 @@ class Settings:
     """What a benchmark may take."""
     http_port: int
     """Port of /metrics, /healthz and /readyz."""
+    metrics_authorization: bool
+    """Whether /metrics is for those alone whom the API server lets read it."""
+    isolated: bool
+    """Whether strangers are kept from the pods of benchmarks, by NetworkPolicies."""
     log_level: str
     """DEBUG, INFO, WARNING or ERROR."""
     log_format: LogFormat
@@ -78,6 +82,8 @@ class Settings:
             policy=_policy(environment),
             quotas=_values(Quotas, "limits", environment),
             http_port=int(port),
+            metrics_authorization=environment.get("TIERBENCH_METRICS_AUTHORIZATION") == "true",
+            isolated=environment.get("TIERBENCH_NETWORK_POLICIES") == "true",
             log_level=environment.get("TIERBENCH_LOG_LEVEL", "info").upper(),
             log_format=_log_format(environment.get("TIERBENCH_LOG_FORMAT", LogFormat.TEXT)),
         )

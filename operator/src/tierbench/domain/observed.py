@@ -62,7 +62,7 @@ class Observed(Surroundings):
     `foreign` objects bear its labels and are not its own; `last_orphan` is the newest run that a benchmark of the same
     name has left results of. `refusal` is what the API server does not let be created, `refused_pods` what it does not
     let the Job controller create, by the Job's name, and `refused_results` what it does not let be written, by the
-    result's.
+    result's. `isolated` says whether strangers are kept from its pods.
     """
 
     benchmark: Benchmark
@@ -78,6 +78,7 @@ class Observed(Surroundings):
     refusal: Refusal | None = None
     refused_pods: Mapping[str, Refusal] = field(default_factory=dict)
     refused_results: Mapping[str, str] = field(default_factory=dict)
+    isolated: bool = False
 
 
 def out_of_reach(surroundings: Surroundings, pod: PodView) -> bool:

@@ -228,9 +228,42 @@ class Dashboards(Values):
     )
 
 
+class NetworkPolicies(Values):
+    """NetworkPolicies, which take effect where the cluster's network plugin enforces them."""
+
+    operator: bool = Field(
+        default=True,
+        description="Whether the operator's pod takes connections on its HTTP port alone, and makes none but to DNS "
+        "and to apiServerPorts.",
+    )
+    scrapers: list[dict[str, Any]] = Field(
+        default=[],
+        description="Who may connect to the HTTP port, as peers of a NetworkPolicy, for example "
+        "[{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]; none means anybody. A node's "
+        "kubelet always may.",
+    )
+    api_server_ports: list[Annotated[int, Field(ge=1, le=65535)]] = Field(
+        default=[443, 6443, 8443, 16443],
+        min_length=1,
+        description="Ports of the API server, as its own machine has them: no policy can name its address.",
+    )
+    benchmarks: bool = Field(
+        default=True,
+        description="Whether each benchmark's pods talk to one another and to nobody else. What a spec asks for stays "
+        "open: its ports of the node with access: NodePort, the way to external servers. It binds no pod with access: "
+        "HostNetwork, nor Strimzi's.",
+    )
+
+
 class Metrics(Values):
     """How Prometheus finds /metrics, and what it and Grafana make of them."""
 
+    authorization: bool = Field(
+        default=False,
+        description="Whether /metrics is served over TLS, with a certificate that is made at the start, to those alone "
+        "who send a token of an account that may get /metrics. The chart makes a ClusterRole for them: bind it to your "
+        "Prometheus.",
+    )
     annotations: bool = Field(
         default=True,
         description="Whether the Service bears the prometheus.io/scrape, port and path annotations. With a "
@@ -316,6 +349,7 @@ class ChartValues(Values):
     leases: Leases = Leases()
     policy: PolicyValues = PolicyValues()
     metrics: Metrics = Metrics()
+    network_policies: NetworkPolicies = NetworkPolicies()
 
 
 def values_schema() -> Schema:

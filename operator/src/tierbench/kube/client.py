@@ -111,6 +111,7 @@ SERVICES: Final = ResourceType("api/v1", "services")
 CONFIG_MAPS: Final = ResourceType("api/v1", "configmaps")
 SECRETS: Final = ResourceType("api/v1", "secrets")
 VOLUME_CLAIMS: Final = ResourceType("api/v1", "persistentvolumeclaims")
+NETWORK_POLICIES: Final = ResourceType("apis/networking.k8s.io/v1", "networkpolicies")
 EVENTS: Final = ResourceType("api/v1", "events")
 JOBS: Final = ResourceType("apis/batch/v1", "jobs")
 LEASES: Final = ResourceType("apis/coordination.k8s.io/v1", "leases")
@@ -122,7 +123,9 @@ ADVICES: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "placementadvices")
 
 def type_of(api_version: str, kind: str) -> ResourceType:
     """Where objects of a kind are served. Whatever is made has a regular plural."""
-    return ResourceType(f"{'apis' if '/' in api_version else 'api'}/{api_version}", f"{kind.lower()}s")
+    singular = kind.lower()
+    plural = f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"
+    return ResourceType(f"{'apis' if '/' in api_version else 'api'}/{api_version}", plural)
 
 
 def selector(labels: Mapping[str, str]) -> str:
