@@ -44,7 +44,7 @@ def test_delivery_and_tls(kubectl: Kubectl) -> None:
         assert exchange["wireSentBytes"] > 50 * 1024
         assert result["spec"]["service"]["settings"]["set_tcp_nodelay"] == "true"
         assert result["status"]["trials"][0]["server"]["processCpuNanoseconds"] >= 0
-    for quantity in ("wireBytes", "wireBytesPerMessage", "wirePacketsPerMessage"):
+    for quantity in ("wireBytes", "wireBytesPerMessage", "wirePacketsPerMessagePartsPerMillion"):
         found = of_each(results, quantity)
         assert found["AtMostOnce", "None"] <= found["AtLeastOnce", "None"] < found["ExactlyOnce", "None"], quantity
     for quantity in ("wireBytes", "wireBytesPerMessage", "setupBytes", "setupPackets"):

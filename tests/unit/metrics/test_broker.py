@@ -10,7 +10,12 @@ from tierbench.api.result import BenchmarkResult
 from tierbench.domain.results import ResultStore
 from tierbench.metrics.results import result_samples
 
-OF_THE_WIRE = {"wireBytesPerMessage": 300, "wirePacketsPerMessage": 4, "setupBytes": 5000, "setupPackets": 20}
+OF_THE_WIRE = {
+    "wireBytesPerMessage": 300,
+    "wirePacketsPerMessagePartsPerMillion": 31_250,
+    "setupBytes": 5000,
+    "setupPackets": 20,
+}
 KAFKA = {"broker": "kafka", "codec": "Lz4", "partitions": "4", "lingerMilliseconds": "5", "batchSize": "16Ki"}
 
 
@@ -54,7 +59,7 @@ async def test_a_broker_as_prometheus_reads_it() -> None:
     assert one(found, "tierbench_broker_wire_throughput_bytes_per_second", **labels) == 3_000_000
     assert one(found, "tierbench_broker_cpu_ratio", **labels) == 0.1
     assert one(found, "tierbench_broker_wire_bytes_per_message", **labels) == 300
-    assert one(found, "tierbench_broker_wire_packets_per_message", **labels) == 4
+    assert one(found, "tierbench_broker_wire_packets_per_message", **labels) == 0.03125
     assert one(found, "tierbench_broker_setup_bytes", **labels) == 5000
     assert one(found, "tierbench_broker_setup_packets", **labels) == 20
     assert one(found, "tierbench_broker_fairness_ratio", **labels) == 0.9

@@ -6,6 +6,9 @@ from hypothesis import strategies as st
 
 from tests.unit.results.broker import line, measured
 from tierbench.results.parts import PartOutput, merge_parts
+from tierbench.results.units import show_with_deviation
+
+PACKETS = "wirePacketsPerMessagePartsPerMillion"
 
 
 def test_reads_well() -> None:
@@ -36,9 +39,17 @@ def test_a_message_and_a_connection_have_packets_and_bytes() -> None:
     counted = {"connections": 4, "setupBytes": 5000, "setupPackets": 34, "loadBytes": 3_300_000, "loadPackets": 4100}
     statistics = measured(line(1, received=990, lost=10, **counted)).statistics
     assert statistics["wireBytesPerMessage"].mean == 3300
-    assert statistics["wirePacketsPerMessage"].mean == 4
+    assert statistics[PACKETS].mean == 4_100_000
     assert (statistics["setupBytes"].mean, statistics["setupPackets"].mean) == (1250, 8)
     assert not {"wireBytesPerMessage", "setupPackets"} & measured(line(1)).statistics.keys()
+
+
+def test_small_messages_at_full_speed_share_packets() -> None:
+    """Of 32 messages that leave together each takes a part of a packet, and not none."""
+    statistics = measured(line(1, connections=2, loadBytes=100_000, loadPackets=31)).statistics
+    shown = show_with_deviation(PACKETS, statistics[PACKETS].mean, statistics[PACKETS].standard_deviation)
+    assert shown == "0.0310"
+    assert statistics[PACKETS].mean == 31_000
 
 
 def test_counts_reconcile() -> None:

@@ -41,7 +41,9 @@ def of(trial: ResultTrial) -> dict[str, float | None]:
         "wireBytes": wire,
         "wireThroughputBytesPerSecond": _rate(wire, session),
         "wireBytesPerMessage": _mean(exchange.load_bytes, exchange.sent) if exchange.connections else None,
-        "wirePacketsPerMessage": _mean(exchange.load_packets, exchange.sent) if exchange.connections else None,
+        "wirePacketsPerMessagePartsPerMillion": _share(exchange.load_packets, exchange.sent)
+        if exchange.connections
+        else None,
         "setupBytes": _mean(exchange.setup_bytes, exchange.connections),
         "setupPackets": _mean(exchange.setup_packets, exchange.connections),
         "pairFairnessPartsPerMillion": trial.pair_fairness_parts_per_million,
