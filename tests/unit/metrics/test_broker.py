@@ -25,7 +25,8 @@ def raw_result(case: int = 1, **levels: str) -> dict[str, Any]:
     wire = {"wireSentBytes": 1_650_000, "wireReceivedBytes": 1_650_000, "sessionNanoseconds": 11 * 10**8}
     codecs = {"compressNanoseconds": 2 * 10**6, "decryptNanoseconds": 10**6}
     more = batches | wire | codecs
-    status = measured(line(1, **more), line(2, received=990, lost=10, tlsNanoseconds=2_000_000, **more))
+    first, second = ({"connectNanoseconds": 10**6, "tlsNanoseconds": took} for took in (0, 2_000_000))
+    status = measured(line(1, **first, **more), line(2, received=990, lost=10, **second, **more))
     metadata = {"name": f"bb-demo-r1-c{case:03d}", "namespace": "ns"}
     raw = {"metadata": metadata, "spec": spec(2, **levels).to_json(), "status": status.to_json()}
     statistics = raw["status"]["statistics"]

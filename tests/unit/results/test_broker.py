@@ -141,3 +141,22 @@ def test_an_echo_costs_and_counts_nothing() -> None:
     assert merged.exchange is not None
     assert (merged.exchange.received, merged.exchange.reconnects) == (1000, 1)
     assert {merged.exchange.to_json()[name] for name in wire} == {12}
+
+
+def test_what_connecting_took_is_known_of_connections_of_the_trials_own() -> None:
+    """Not of kept ones, and not where one of several parts had kept them."""
+    setup = {"connectNanoseconds": 10**6, "tlsNanoseconds": 0, "setupBytes": 5000, "setupPackets": 34}
+    made, kept = line(1, connections=2, **setup), line(2, connections=2)
+    statistics = measured(made, kept).statistics
+    assert {name: (statistics[name].count, statistics[name].mean) for name in setup} == {
+        "connectNanoseconds": (1, 10**6),
+        "tlsNanoseconds": (1, 0),
+        "setupBytes": (1, 2500),
+        "setupPackets": (1, 17),
+    }
+    (mixed,) = merge_parts([PartOutput([made]), PartOutput([line(1, connections=2)])])
+    assert mixed.exchange is not None
+    assert not setup.keys() & mixed.exchange.to_json().keys()
+    (both,) = merge_parts([PartOutput([made]), PartOutput([made])])
+    assert both.exchange is not None
+    assert (both.exchange.setup_packets, both.exchange.connect_nanoseconds) == (68, 10**6)

@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--server-name", default="", help="name that the broker's certificate must bear (the URL's host)"
     )
-    parser.add_argument("--topic", help="messages of pair p of trial K go to TOPIC/tK/p", **again)
+    parser.add_argument("--topic", help="messages of pair p of trial K go to TOPIC/tK/p, TOPIC/kept/p", **again)
     parser.add_argument(
         "--trials", default="1-1", help="in order: FIRST-LAST of each target in turn, or CASE:TRIAL,CASE:TRIAL,…"
     )
@@ -106,6 +106,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--patience-milliseconds", type=_at_least(1), default=10_000)
     parser.add_argument("--ready-milliseconds", type=_at_least(1), default=60_000)
     parser.add_argument("--tuning", default="Heavy", choices=TUNINGS, help="for the record: Python knows one")
+    parser.add_argument(
+        "--keep-connections", action="store_true", help="connect for a target's first trial, not for each anew"
+    )
     parser.add_argument("--agent", help="URL of the agent beside the broker", **again)
     parser.add_argument("--agent-token-file", type=Path, **again)
     parser.add_argument("--barrier", default="", metavar="NAME", help="where the parts of a client meet")
@@ -189,6 +192,7 @@ def _options(flags: argparse.Namespace, case: int) -> Options:
         ready_seconds=flags.ready_milliseconds / 1000,
         agent=_agent(flags),
         tuning=flags.tuning,
+        keeps_connections=flags.keep_connections,
         barrier=_barrier(flags),
     )
 

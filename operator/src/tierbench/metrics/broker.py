@@ -33,6 +33,7 @@ CONDITIONS: Final = (
     "access",
     "engine",
     "clientPods",
+    "connections",
     "subscribers",
 )
 

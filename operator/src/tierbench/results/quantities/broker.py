@@ -79,8 +79,8 @@ def _rate(number: int | None, seconds: float) -> float | None:
     return number / seconds if number is not None and seconds else None
 
 
-def _mean(total: int, number: int) -> float | None:
-    return total / number if number else None
+def _mean(total: int | None, number: int) -> float | None:
+    return total / number if total is not None and number else None
 
 
 def _share(part: int, whole: int) -> float | None:
