@@ -34,7 +34,7 @@ class Release:
     def install(self, *values: str) -> None:
         """Installs or upgrades, and waits until the operator is ready."""
         chosen = [f"{image}.image=ghcr.io/tierbench/{image}:dev" for image in IMAGES]
-        chosen += ["operator.nodeSelector.hw=user"]
+        chosen += ["operator.nodeSelector.hw=user", "mosquitto.alternatives.other=ghcr.io/tierbench/mosquitto:dev"]
         asked = [word.replace("=", ".image=", 1) for word in os.environ.get("IMAGES", "").split()]
         settings = (*(chosen if self.built_here else ()), *asked, *values)
         flags = [flag for value in settings for flag in ("--set", value)]
