@@ -165,6 +165,12 @@ func TestALoadBeyondTheBrokerIsSeenAsLate(t *testing.T) {
 }
 
 func TestEchoesComeBackFromAnotherPart(t *testing.T) {
+	for _, keeps := range []string{"--keep-connections=false", "--keep-connections"} {
+		t.Run(keeps, func(t *testing.T) { echoesComeBack(t, keeps) })
+	}
+}
+
+func echoesComeBack(t *testing.T, keeps string) {
 	broker := startMosquitto(t, later)
 	made, err := agent.New(agent.Options{Token: "secret", Interval: 10 * time.Millisecond})
 	if err != nil {
@@ -174,7 +180,7 @@ func TestEchoesComeBackFromAnotherPart(t *testing.T) {
 	defer server.Close()
 	token := filepath.Join(t.TempDir(), "token")
 	write(t, token, "secret")
-	common := []string{"--messages=20", "--in-flight=4", "--pairs=2", "--delivery=ExactlyOnce", "--trials=1-2", "--agent=" + server.URL,
+	common := []string{keeps, "--messages=20", "--in-flight=4", "--pairs=2", "--delivery=ExactlyOnce", "--trials=1-2", "--agent=" + server.URL,
 		"--agent-token-file=" + token, "--barrier=b", "--parts=2", "--output=json"}
 	var outs [2]bytes.Buffer
 	echo := process(t, &outs[1], append(broker.arguments("None", common...), "--role=Echo", "--part=1", "--termination-log="+filepath.Join(t.TempDir(), "log"))...)
