@@ -39,7 +39,7 @@ type tally struct {
 	encoded int64 // and after it
 }
 
-// newTally are of a trial that began at a time, whose messages are numbered from the first on.
+// newTally is that of a trial that began at a time, whose messages are numbered from the first on.
 func newTally(options *Options, first uint64, start time.Time) (*tally, error) {
 	encoder, err := payload.NewCodec(options.Compression, options.Encryption, options.Key)
 	if err != nil {

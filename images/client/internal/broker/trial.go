@@ -20,7 +20,8 @@ const (
 	untilEnd   = 24 * time.Hour
 )
 
-// Trial publishes and receives once, and reports it. A part that fails meets the others all the same, so that they need not wait.
+// Trial publishes and receives once, and reports it. A part that fails meets the others all the same, so that they need
+// not wait.
 func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int, warmup bool) error {
 	name := fmt.Sprintf("t%d", number)
 	if warmup {
