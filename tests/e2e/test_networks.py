@@ -171,7 +171,7 @@ def test_each_client_alone_has_its_link_and_all_at_once_share_the_servers(kubect
     }
     assert rates.keys() == {("cloud",), ("jetson-nano",), ("cloud", "jetson-nano")}
     for clients, rate in rates.items():
-        assert rate == pytest.approx((50e6 if len(clients) == 1 else 60e6) * PAYLOAD_SHARE, rel=0.05)
+        assert rate == pytest.approx((50e6 if len(clients) == 1 else 60e6) * PAYLOAD_SHARE, rel=0.08)
 
 
 def test_a_client_that_dies_leaves_the_others_figures(kubectl: Kubectl, cluster: Cluster) -> None:
