@@ -86,7 +86,7 @@ def test_one_class_is_told_by_the_setting_that_varies() -> None:
 
 def test_what_clients_have_at_once_is_said_beside_the_answer() -> None:
     run = network_run(*ALONE, result(4, CLIENTS, 60, 30, 10))
-    said = "All at once, of what each has alone: phone 60 %"
+    said = "All at once, phone has 60 % of the band. Of what each has alone: phone 60 %"
     assert said in render([run], {})
     assert said in "".join(str(part) for part in show_run(run) if isinstance(part, Text))
 

@@ -125,8 +125,12 @@ def choice_of(run: RunResults) -> Choice:
 
 
 def compared_factor(run: RunResults) -> str:
-    """What its answer compares: classes, or with one server class the first setting of words that varies."""
-    varying = (name for name in Dimension if _is_varied_setting(run.factors.get(name, ())))
+    """What its answer compares: classes, or with one server class the first setting of words that varies. UDP is as
+    fast as it is told to be, so TCP is no alternative to it.
+    """
+    varying = (
+        name for name in Dimension if name is not Dimension.PROTOCOL and _is_varied_setting(run.factors.get(name, ()))
+    )
     return Dimension.NODE_CLASS if len(run.classes) != 1 else next(varying, Dimension.NODE_CLASS)
 
 

@@ -19,6 +19,7 @@ EVERYTHING: Final = (Item({}, 1),)
 LOADS: Final = frozenset({"pairs", "concurrency", "streams"})
 """The factors that say how much is asked for at once."""
 _TRANSFER: Final = "durationNanoseconds"
+_WIRE: Final = "wireBytesPerMessage"
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,12 @@ def costs(
 
 
 def costs_of_run(run: RunResults, without: Sequence[str] = ()) -> tuple[Costs, ...]:
-    """By the bytes or bits a second, and by what its kind is read by first, if the rate is not just one over it."""
+    """By the bytes or bits a second, by what its kind is read by first if the rate is not just one over it, and by
+    what a message takes on the wire: no answer compares that, and a slow or paid link asks for it first.
+    """
     kind = run.benchmark.kind
     rate = rate_quantity(kind).replace("Messages", "Bytes")
     there = {name for result in run.results for name in result.status.statistics}
-    names = dict.fromkeys(name for name in (rate, main_quantity(kind, there)) if name != _TRANSFER)
-    return tuple(costs(run.results, name, without=without) for name in names)
+    wire = (_WIRE,) if _WIRE in there else ()
+    names = dict.fromkeys(name for name in (rate, main_quantity(kind, there), *wire) if name != _TRANSFER)
+    return tuple(costs(run.results, name, without=() if name in wire else without) for name in names)

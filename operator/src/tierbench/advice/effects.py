@@ -17,6 +17,7 @@ from tierbench.results.statistics import CONFIDENCE
 
 SHOWN: Final = frozenset({Outcome.BETTER, Outcome.AHEAD, Outcome.WORSE, Outcome.BEHIND})
 """Of these the interval excludes 1."""
+_AMOUNTS: Final = frozenset({"fileSize", "payloadSize"})
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,8 @@ def effects(every: Factorial, factors: Iterable[str], margin: float) -> list[Eff
 
 
 def _may_cost(factor: str, quantity: str) -> bool:
-    """A larger file takes longer, which is no cost of anything."""
-    return factor != "fileSize" or not smaller_is_better(quantity)
+    """A larger file takes longer, and a larger message more of the wire, which is no cost of anything."""
+    return factor not in _AMOUNTS or not smaller_is_better(quantity)
 
 
 def _effects_of(layout: Layout, every: Factorial, margin: float) -> Iterator[Effect]:

@@ -6,6 +6,7 @@ from math import hypot
 
 from tierbench.advice.estimate import Estimate, reading, satterthwaite
 from tierbench.advice.matrix import RunResults
+from tierbench.advice.words import joined
 from tierbench.api.network import TOGETHER, Together
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.results.levels import level_in_words
@@ -48,6 +49,18 @@ class AtOnce:
     held: Mapping[str, str]
     clients: tuple[ClientRates, ...]
 
+    @property
+    def foremost(self) -> tuple[tuple[str, ...], float]:
+        """The fewest clients that have more than half of the band, and their share of it."""
+        total = sum(client.at_once.mean for client in self.clients)
+        names: tuple[str, ...] = ()
+        share = 0.0
+        for client in sorted(self.clients, key=lambda client: -client.at_once.mean):
+            names, share = (*names, client.name), share + client.at_once.mean / total
+            if share > 1 / 2:
+                break
+        return names, share
+
 
 def at_once(run: RunResults) -> Iterator[AtOnce]:
     """Every case of all at once with which some case of one alone can be compared."""
@@ -84,7 +97,7 @@ def _clients(result: BenchmarkResult, alone: Mapping[tuple[object, ...], Benchma
 
 
 def said_at_once(run: RunResults) -> tuple[str, ...]:
-    """The same in a sentence a case: "All at once, of what each has alone: phone has 98 % (97 to 99)"."""
+    """The same in a sentence a case: "All at once, phone has 60 % of the band. Of what each has alone: phone 98 %"."""
     found = list(at_once(run))
     several = len(run.classes) > 1
     return tuple(_said(one, one.server if several else "") for one in found)
@@ -94,7 +107,12 @@ def _said(one: AtOnce, server: str) -> str:
     held = [level_in_words(name, level) for name, level in one.held.items()]
     where = ", ".join(filter(None, (*held, server and f"to {server}")))
     clients = ", ".join(f"{client.name} {_share(client)}" for client in one.clients)
-    return f"All at once{f' ({where})' if where else ''}, of what each has alone: {clients}."
+    at_once = f"All at once{f' ({where})' if where else ''}"
+    names, share = one.foremost
+    if 2 * len(names) >= len(one.clients):
+        return f"{at_once}, of what each has alone: {clients}."
+    have = "has" if len(names) == 1 else "have"
+    return f"{at_once}, {joined(names)} {have} {percent(share)} of the band. Of what each has alone: {clients}."
 
 
 def _share(client: ClientRates) -> str:

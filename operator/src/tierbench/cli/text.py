@@ -9,6 +9,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tierbench.advice.alternatives import compared, compared_factor
+from tierbench.advice.answer import ranks
 from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
 from tierbench.advice.costs import LOADS, costs_of_run, sentences
 from tierbench.advice.estimate import estimate, quantities
@@ -25,7 +26,7 @@ from tierbench.results.quantities import rate_quantity
 from tierbench.results.units import DASH, show, show_with_deviation, title, words
 
 _BAR = 40
-_HANDFUL = 5
+_HANDFUL = 8
 _SEVERAL = 2
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _COLOURS = ("blue", "dark_orange3", "green", "magenta", "yellow", "cyan")
@@ -46,7 +47,8 @@ def show_run(run: RunResults, published: Sequence[BenchmarkResult] = ()) -> Iter
         if table.held:
             yield Text(", ".join(f"{words(name)} {level}" for name, level in table.held.items()), style="bold")
         yield _grid(table, found, main)
-        yield Text(said_of(table, found))
+        if ranks(run):
+            yield Text(said_of(table, found))
         yield Text(retries(table))
         if rate in measured:
             yield Text()
@@ -61,10 +63,11 @@ def show_run(run: RunResults, published: Sequence[BenchmarkResult] = ()) -> Iter
 
 
 def _costs(run: RunResults) -> Iterator[RenderableType]:
-    """What the factors cost that the answer does not compare, if there are several or a load is among them."""
+    """What the factors cost that the answer does not compare, if there are several, a load is among them, or there is
+    no other answer."""
     found = costs_of_run(run, without=(compared_factor(run),))
     factors = {factor for costs in found for factor in costs.factors}
-    if len(factors) >= _SEVERAL or factors & LOADS:
+    if len(factors) >= _SEVERAL or factors & LOADS or (factors and not ranks(run) and not said_at_once(run)):
         yield Text("What each factor costs, all else equal", style="bold")
         yield from map(Text, sentences(found)[:_HANDFUL])
         yield Text("Every effect, with its interval: `kubectl tierbench report`.", style="dim")

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tierbench.advice.alternatives import compared
+from tierbench.advice.answer import answer, ranks
 from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
 from tierbench.advice.estimate import estimate, quantities, smaller_is_better
 from tierbench.advice.inference.verdict import Outcome
@@ -236,9 +237,14 @@ class Article:
         return cost_tables(self.run, f"b{self.number}costs")
 
     @property
-    def at_once(self) -> tuple[str, ...]:
-        """What clients have at once of what each has alone."""
-        return said_at_once(self.run)
+    def ranks(self) -> bool:
+        """Whether there is more than one to be ahead."""
+        return ranks(self.run)
+
+    @property
+    def also(self) -> tuple[str, ...]:
+        """What the answer is beside, or without, who is ahead."""
+        return said_at_once(self.run) if self.ranks else answer(self.run)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:

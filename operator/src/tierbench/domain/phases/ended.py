@@ -3,10 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from tierbench.advice.alternatives import compared
+from tierbench.advice.answer import answer
 from tierbench.advice.matrix import runs
-from tierbench.advice.together import said_at_once
-from tierbench.advice.words import answer_of_run
 from tierbench.api.benchmark import Phase
 from tierbench.api.timestamps import format_time, parse_time
 from tierbench.domain import reasons
@@ -55,8 +53,7 @@ def finish(run: Run) -> Decision:
 
 def _answer(run: Run) -> str:
     results = [result for case in run.cases if (result := run.result(case)) is not None]
-    said = (text for found in runs(results) for text in (answer_of_run(compared(found)), *said_at_once(found)))
-    return " ".join(said)[:_MAXIMUM_ANSWER]
+    return " ".join(text for found in runs(results) for text in answer(found))[:_MAXIMUM_ANSWER]
 
 
 def _prune(run: Run) -> tuple[Action, ...]:
