@@ -47,6 +47,9 @@ func TestWhatComesOfAnEarlierTrialIsNotCounted(t *testing.T) {
 	old := bytes.Clone(target.Options.Content.Content(49))
 	target.kept[0].ledger.write(49, old)
 	driver.arrivals["a/kept/0"](old, time.Now()) // between two trials
+	if counts, _ := target.kept[0].ledger.close(); counts.Duplicated != 0 {
+		t.Errorf("a trial that has ended counts: %+v", counts)
+	}
 	driver.before = func() { driver.arrivals["a/kept/0"](old, time.Now()) }
 	exchange := run(t, target, 2).trial.Exchange
 	if exchange.Received != 50 || exchange.Duplicated+exchange.Errors+exchange.OutOfOrder != 0 {
