@@ -183,7 +183,7 @@ def test_connections_are_kept_and_a_setting_is_chosen(kubectl: Kubectl) -> None:
         return status if status["ranking"] == told["ranking"] else None
 
     status = wait_for("the operator says the same of all results", answered, 30)
-    assert {one["name"] for one in status["ranking"]} == {"None", "TLSv1.3"}
+    assert {one["name"] for one in status["ranking"]} == {"TLS None", "TLSv1.3"}
     assert {one["nodes"] for one in status["ranking"]} == {2}
     assert "nodeClass" in {effect["factor"] for effect in status["effects"]}
 
