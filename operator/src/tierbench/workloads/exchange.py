@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tierbench.api.benchmark import Tls
-from tierbench.api.broker import BrokerSpec, Connections, EngineType, Load, Pacing
+from tierbench.api.broker import BrokerSpec, Load, Pacing
+from tierbench.api.broker_clients import Connections, EngineType
 from tierbench.api.broker_server import Protocol
 from tierbench.api.payload import Payload
 from tierbench.api.quantity import parse_size
