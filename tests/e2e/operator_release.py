@@ -64,7 +64,7 @@ class Release:
 
     def _flags(self, values: tuple[str, ...]) -> list[str]:
         chosen = [f"{image}.image=ghcr.io/tierbench/{image}:dev" for image in IMAGES]
-        chosen += ["operator.nodeSelector.hw=user"]
+        chosen += ["operator.nodeSelector.hw=user", "mosquitto.alternatives.other=ghcr.io/tierbench/mosquitto:dev"]
         asked = [word.replace("=", ".image=", 1) for word in os.environ.get("IMAGES", "").split()]
         where = () if any(value.startswith("watchNamespaces=") for value in values) else ("allNamespaces=true",)
         settings = (*PERMITTED, *(chosen if self.built_here else ()), *asked, *where, *values)

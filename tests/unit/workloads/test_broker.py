@@ -184,6 +184,12 @@ def test_the_pace_reaches_the_engine(pacing: dict[str, Any], flag: str, value: s
     assert {name: given[name] for name in flags & set(given)} == {flag: value}
 
 
+@pytest.mark.parametrize(("connections", "kept"), [("EachTrial", False), ("Kept", True)])
+def test_connections_are_kept_where_that_is_asked_for(connections: str, kept: bool) -> None:
+    (job,) = jobs(workload(clients={"nodeClasses": ["user"], "connections": connections}))
+    assert ("keep-connections" in arguments(job)) == kept
+
+
 def test_pairs_are_shared_out_without_gap_or_overlap() -> None:
     for pairs in range(1, 40):
         for pods in range(1, pairs + 1):

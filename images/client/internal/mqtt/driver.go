@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/url"
 	"sync"
@@ -231,7 +232,7 @@ func (c *connection) Statistics() broker.Statistics {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	now := c.statistics
-	now.Resent = c.store.countResent()
+	now.Errors, now.Resent = maps.Clone(now.Errors), c.store.countResent()
 	if live := c.live.Load(); live != nil {
 		if counters, err := wire.Read(live.tcp); err == nil {
 			now.Wire.Add(counters)

@@ -322,6 +322,7 @@ class BrokerSpec(ServiceSpec):
             "access": self.access.value,
             "engine": self.clients.engine.value,
             "clientPods": str(self.clients.pods),
+            "connections": self.clients.connections.value,
             "subscribers": "WithPublishers" if subscribers is None else str(subscribers),
         }
 

@@ -15,6 +15,13 @@ class EngineType(StrEnum):
     PAHO = "Paho"
 
 
+class Connections(StrEnum):
+    """How long the connections of publishers and subscribers last."""
+
+    EACH_TRIAL = "EachTrial"
+    KEPT = "Kept"
+
+
 class NoSubscribers(Model):
     """Nobody subscribes: what is measured is publishing alone."""
 
@@ -52,6 +59,11 @@ class BrokerClients(Clients):
         json_schema_extra=rules(_ONE_PLACE),
         description="A node class for the subscribers; without it each pair is in one pod. Apart, a round trip is "
         "there and back: each message is sent back by its subscriber. With none: {} there are no subscribers.",
+    )
+    connections: Connections = Field(
+        default=Connections.EACH_TRIAL,
+        description="EachTrial: made anew for each trial. Kept: made for the first trial of a case, and kept for all "
+        "others of the same client; what connecting takes is then known of that one alone.",
     )
     engine: EngineType = Field(
         default=EngineType.NATIVE,

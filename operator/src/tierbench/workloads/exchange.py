@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from tierbench.api.benchmark import Tls
 from tierbench.api.broker import BrokerSpec, Load, Pacing
-from tierbench.api.broker_clients import EngineType
+from tierbench.api.broker_clients import Connections, EngineType
 from tierbench.api.broker_server import Protocol
 from tierbench.api.payload import Payload
 from tierbench.api.quantity import parse_size
@@ -109,6 +109,7 @@ def arguments(asked: Asked, ways: Sequence[Way], site: ClientSite, targets: Sequ
         "broker",
         *flags(options),
         *(["--as-fast-as-possible"] if spec.pacing.as_fast_as_possible is not None else []),
+        *(["--keep-connections"] if spec.clients.connections is Connections.KEPT else []),
     ]
 
 
