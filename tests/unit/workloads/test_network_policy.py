@@ -10,6 +10,7 @@ from tests.unit.domain.strimzi_world import strimzi_benchmark
 from tests.unit.domain.world import IMAGES, OWNER, World, benchmark, broker_benchmark, network_benchmark
 from tests.unit.workloads.test_file_transfer import CLASS
 from tierbench.api.benchmark import Benchmark
+from tierbench.api.policy import Policy
 from tierbench.domain.actions import Create
 from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_CLIENT
@@ -34,7 +35,7 @@ class Isolated:
 
     def __init__(self, given: Benchmark) -> None:
         owner = replace(OWNER, kind=given.KIND.kind)
-        workload = workload_of(owner, given.spec, IMAGES)
+        workload = workload_of(owner, given.spec, IMAGES, Policy())
         site = ServerSite("demo-r1-s1", "demo-r1-s1-uid-1", 1, 0, workload.slots()[0], "j1", CLASS)
         manifests = workload.server(replace(site, api_version="kafka.strimzi.io/v1"))
         self.policy = network_policy(owner, site, manifests)
