@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from tests.chart.helm import Helm, HelmError, Json, of_kind
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import GROUP
 from tierbench.api.permissions import PERMISSIONS, Permission, Scope
+from tierbench.api.policy import Policy
 from tierbench.api.quotas import Quotas
 from tierbench.api.user_roles import GRANTS, UserRole
 from tierbench.generate.crd import custom_resource_definition
@@ -44,6 +46,7 @@ FULL: Json = {
         "alternatives": {"1.19.6": "docker.io/library/nginx:1.19.6", "debian": "registry.example/nginx:12"},
     },
     "imagePullSecrets": ["pull-a", "pull-b"],
+    "policy": {"hostPaths": ["/mnt/ssd"], "nodeClasses": {"*": [], "team-a": ["cloud"]}},
     "logLevel": "debug",
     "limits": {"cases": 50, "leaseSeconds": 86400, "freeDisk": "5Gi"},
     "logFormat": "json",
@@ -53,6 +56,7 @@ FULL: Json = {
     "metrics": {"annotations": True, "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
     "global": {"imageRegistry": "mirror.example:5000", "anything": "of a parent chart"},
 }
+ADMISSION = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 VARIANTS = pytest.mark.parametrize("values", [CLUSTER_WIDE, NAMESPACED, FULL], ids=["cluster", "namespaced", "full"])
 
 WRONG_VALUES: list[tuple[Json, str]] = [
@@ -84,9 +88,20 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"limits": {"resultBytes": "much"}}, "does not match pattern"),
     ({"metrics": {"serviceMonitor": {"interval": "soon"}}}, "does not match pattern"),
     ({"crds": {"install": "yes"}}, "got string, want boolean"),
+    ({"policy": {"hostPath": []}}, "additional properties 'hostPath' not allowed"),
+    ({"policy": {"hostPaths": ["/"]}}, "does not match pattern"),
+    ({"policy": {"hostPaths": ["/srv/../etc"]}}, "does not match pattern"),
+    ({"policy": {"access": []}}, "minItems: got 0, want 1"),
+    ({"policy": {"access": ["Host"]}}, "value must be one of 'PodIP', 'ClusterIP', 'NodePort', 'HostNetwork'"),
+    ({"policy": {"refusedNetworks": ["127.0.0.1"]}}, "does not match pattern"),
+    ({"policy": {"allowedNames": ["*"]}}, "does not match pattern"),
+    ({"policy": {"nodeClasses": {"Team": []}}}, "does not match pattern"),
     ({"operator": {"user": 0}}, "minimum: got 0, want 1"),
     ({"workloads": {"user": "nobody"}}, "got string, want integer"),
-    ({"operator": {"user": 1000}, "workloads": {"user": 1000}}, "write another number in one of them"),
+    (
+        {"allNamespaces": True, "operator": {"user": 1000}, "workloads": {"user": 1000}},
+        "write another number in one of them",
+    ),
 ]
 
 
@@ -141,6 +156,12 @@ def container(objects: list[Json]) -> Json:
 
 def environment(objects: list[Json]) -> dict[str, Any]:
     return {variable["name"]: variable.get("value") for variable in container(objects)["env"]}
+
+
+def judges(objects: list[Json], kind: str) -> list[Json]:
+    """The admission policies of benchmarks, or their bindings."""
+    plurals = {model.KIND.plural for model in BENCHMARKS.values()}
+    return [body for body in of_kind(objects, kind) if body["metadata"]["name"].rpartition(".")[2] in plurals]
 
 
 @VARIANTS
@@ -266,7 +287,9 @@ def test_the_account_is_the_one_that_the_values_name(helm: Helm) -> None:
     assert of_kind(objects, "ServiceAccount") == []
     (deployment,) = of_kind(objects, "Deployment")
     assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == "yours"
-    (policy,) = of_kind(objects, "ValidatingAdmissionPolicy")
+    (policy,) = (
+        item for item in of_kind(objects, "ValidatingAdmissionPolicy") if item["metadata"]["name"].endswith(".writers")
+    )
     assert '["system:serviceaccount:bench:yours"]' in policy["spec"]["matchConditions"][0]["expression"]
 
 
@@ -302,6 +325,7 @@ def test_nobody_removes_benchmarks_where_a_template_is_applied(helm: Helm) -> No
 def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
     found = environment(helm.template(NAMESPACED))
     assert Quotas.model_validate_json(found.pop("TIERBENCH_LIMITS")) == Quotas()
+    assert Policy.model_validate_json(found.pop("TIERBENCH_POLICY")) == Policy()
     assert found == {
         "POD_NAMESPACE": None,
         "TIERBENCH_RELEASE": "bench/files-tierbench",
@@ -330,6 +354,8 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
     assert full["TIERBENCH_LOG_LEVEL"] == "debug"
     assert Quotas.model_validate_json(full["TIERBENCH_LIMITS"]) == Quotas.model_validate(FULL["limits"])
     assert full["TIERBENCH_PRIORITY_CLASS"] == "low"
+    policy = Policy.model_validate_json(full["TIERBENCH_POLICY"])
+    assert (policy.host_paths, policy.node_classes) == (("/mnt/ssd",), {"*": (), "team-a": ("cloud",)})
     assert full["TIERBENCH_LOG_FORMAT"] == "json"
     assert full["TIERBENCH_RELEASE"] == "bench/bench-operator"
     assert full["TIERBENCH_KAFKA_IMAGE"] == "mirror.example:5000/tierbench/kafka:0.1.0"
@@ -397,9 +423,23 @@ def test_service_and_probes_reach_the_operator(helm: Helm, values: Json) -> None
 
 def test_releases_share_no_names_of_shared_things(helm: Helm) -> None:
     first, second = helm.template(CLUSTER_WIDE, "a", "b-c"), helm.template(CLUSTER_WIDE, "a-b", "c")
-    shared = ("ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
-    for kind in shared:
+    for kind in ("ClusterRoleBinding", *ADMISSION):
         assert of_kind(first, kind)[0]["metadata"]["name"] != of_kind(second, kind)[0]["metadata"]["name"]
+
+
+def test_benchmarks_are_refused_where_the_release_runs_them_and_nowhere_else(helm: Helm) -> None:
+    assert {len(judges(helm.template(CLUSTER_WIDE), kind)) for kind in ADMISSION} == {len(BENCHMARKS)}
+    for binding in judges(helm.template(CLUSTER_WIDE), ADMISSION[1]):
+        assert "matchResources" not in binding["spec"]
+    for binding in judges(helm.template(NAMESPACED), ADMISSION[1]):
+        (expression,) = binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
+        assert expression == {
+            "key": "kubernetes.io/metadata.name",
+            "operator": "In",
+            "values": NAMESPACED["watchNamespaces"],
+        }
+    without = helm.template(CLUSTER_WIDE | {"policy": {"admission": False}})
+    assert not any(judges(without, kind) for kind in ADMISSION)
 
 
 def test_notes_say_what_to_do_next(helm: Helm) -> None:

@@ -60,31 +60,31 @@ def test_applied_without_helm_it_gives_way_to_whoever_is_there(kubectl: Kubectl,
     """As GitOps tools install: rendered without `lookup`, and applied again and again."""
     other = Release("gitops", kubectl)
     manifests = other.template("crds.install=false", "leases.create=false", f"watchNamespaces={{{kubectl.namespace}}}")
-    kubectl("apply", "-f", "-", stdin=manifests)
+    everywhere, elsewhere = kubectl.inside(""), kubectl.inside(f"{kubectl.namespace}-b")
     deployment = "deployment/gitops-tierbench"
-    said = "Another operator runs these benchmarks: release tierbench/tierbench"
 
     def told() -> bool:
         try:
-            return said in kubectl("logs", deployment)
+            return "Another operator runs these benchmarks: release tierbench/tierbench" in kubectl("logs", deployment)
         except KubectlError:  # its container is not there yet
             return False
 
-    wait_for("the second operator says that it is not alone", told)
-    assert kubectl.get("deployment", "gitops-tierbench")["status"].get("readyReplicas", 0) == 0
-    elsewhere = kubectl.inside(f"{kubectl.namespace}-b")
     elsewhere.create_namespace()
-    release.install(f"watchNamespaces={{{elsewhere.namespace}}}")
+    everywhere("apply", "-f", "-", stdin=manifests)
     try:
+        wait_for("the second operator says that it is not alone", told)
+        assert kubectl.get("deployment", "gitops-tierbench")["status"].get("readyReplicas", 0) == 0
+        release.install(f"watchNamespaces={{{elsewhere.namespace}}}")
         kubectl("rollout", "status", deployment, "--timeout=90s")
         release.test()
-        assert set(kubectl("apply", "-f", "-", stdin=manifests).split()[1::2]) == {"unchanged"}
+        everywhere("apply", "-f", "-", stdin=manifests)
+        assert everywhere("diff", "-f", "-", stdin=manifests) == ""
         kubectl.apply(file_transfer())
         running = Running(kubectl)
         running.wait_for_phase("Complete")
         assert_every_trial_once(running)
         kubectl("delete", "ftb", "--all", "--wait")
     finally:
-        kubectl("delete", "-f", "-", "--ignore-not-found", "--wait", stdin=manifests)
+        everywhere("delete", "-f", "-", "--ignore-not-found", "--wait", stdin=manifests)
         elsewhere("delete", "namespace", elsewhere.namespace, "--wait=false")
         release.install()

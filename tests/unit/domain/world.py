@@ -13,6 +13,7 @@ from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.network import NetworkBenchmark
 from tierbench.api.node_class import NodeClass
+from tierbench.api.policy import Policy
 from tierbench.api.quotas import Quotas
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain.actions import (
@@ -209,6 +210,7 @@ class World:
     nanoseconds: int = 10**9
     engine: str = "1"
     refusal: Refusal | None = None
+    policy: Policy = field(default_factory=Policy)
     images: Images = IMAGES
     quotas: Quotas = field(default_factory=Quotas)
     forbidden: str = ""
@@ -224,7 +226,8 @@ class World:
         return Observed(
             benchmark=self.benchmark,
             owner=self.owner,
-            workload=workload_of(self.owner, self.benchmark.spec, self.images),
+            workload=workload_of(self.owner, self.benchmark.spec, self.images, self.policy),
+            policy=self.policy,
             classes=dict(self.classes),
             nodes=dict(self.nodes),
             leases=dict(self.leases),

@@ -142,6 +142,8 @@ def test_an_external_broker_is_met_with_the_users_account_and_its_own_name() -> 
     }
     assert arguments(job)["url"] == "mqtts://broker.example.com:8883"
     assert "server-name" not in arguments(job)
+    assert arguments(job)["refused-networks"] == ",".join(given.policy.refused_networks)
+    assert "refused-networks" not in arguments(jobs(workload())[0])
     assert [item["kind"] for item in given.server(site_of(given))] == ["Service", "Pod"]
 
 

@@ -38,6 +38,7 @@ var deliveries = map[string]byte{"AtMostOnce": 0, "AtLeastOnce": 1, "ExactlyOnce
 type brokerFlags struct {
 	ending
 	seriesFlags
+	reachFlags
 	url, usernameFile, passwordFile, caFile, topic                             []string
 	serverName, tls, role, barrier                                             string
 	content, contentFolder, delivery, compression, encryption, keyFile, tuning string
@@ -106,6 +107,7 @@ func (f *brokerFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.barrier, "barrier", "", "name of the barrier at which parts meet")
 	set.IntVar(&f.part, "part", 0, "number of this part of the client, from 0")
 	set.IntVar(&f.parts, "parts", 1, "how many parts it has")
+	f.reachFlags.add(set)
 	f.seriesFlags.add(set)
 	f.ending.add(set)
 }

@@ -19,6 +19,7 @@ import (
 	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/link"
+	"tierbench.io/client/internal/reach"
 	"tierbench.io/client/internal/wire"
 )
 
@@ -36,7 +37,8 @@ type Driver struct {
 	Username, Password string
 	QoS                byte
 	Patience           time.Duration // for a socket that takes nothing more
-	Gathers            bool          // messages that follow closely leave together: for the highest rate, not for the shortest way
+	Refused            reach.Networks
+	Gathers            bool // messages that follow closely leave together: for the highest rate, not for the shortest way
 }
 
 func init() { paho.ERROR = log.New(io.Discard, "", 0) }
@@ -135,7 +137,7 @@ func (c *connection) dial(*url.URL, paho.ClientOptions) (net.Conn, error) {
 }
 
 func (c *connection) open() (*conn, error) {
-	made, err := link.Open(context.Background(), link.Asked{Address: c.driver.Address, TLS: c.driver.TLS, Patience: c.driver.Patience, Quick: !c.driver.Gathers})
+	made, err := link.Open(context.Background(), link.Asked{Address: c.driver.Address, TLS: c.driver.TLS, Patience: c.driver.Patience, Quick: !c.driver.Gathers, Refused: c.driver.Refused})
 	if err != nil {
 		return nil, err
 	}

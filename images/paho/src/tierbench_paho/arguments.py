@@ -11,6 +11,8 @@ from .contract import FailureError
 from .envelope import KEY_BYTES, parse_compression
 from .options import Barrier, Load, Message, Options, Pacing, Target
 from .payload import CONTENTS
+from .reach import parse as parse_networks
+from .reach import resolve
 from .series import Series, Turn
 from .tls import VERSIONS, Context, client_context
 
@@ -74,6 +76,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--ca-file", type=Path, help="trust this CA instead of the system's", **again)
     parser.add_argument(
         "--server-name", default="", help="name that the broker's certificate must bear (the URL's host)"
+    )
+    parser.add_argument(
+        "--refused-networks", type=parse_networks, default=(), help="that no broker's name may lead to, with commas"
     )
     parser.add_argument("--topic", help="messages of pair p of trial K go to TOPIC/tK/p", **again)
     parser.add_argument(
@@ -217,7 +222,7 @@ def _target(flags: argparse.Namespace) -> Target:
     if flags.password_file is not None and flags.username_file is None:
         raise ValueError("--password-file is of no use without --username-file")
     return Target(
-        address.hostname,
+        resolve(address.hostname, flags.refused_networks),
         address.port or _PORTS[address.scheme],
         _tls(flags, address.hostname),
         _secret(flags.username_file),

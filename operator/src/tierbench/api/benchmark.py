@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
+from tierbench.api.asks import Asks, AsksInCel
 from tierbench.api.compute import FITTING, Resources
 from tierbench.api.model import ClassNames, Column, Conditions, Model, Resource, Rule, rules
 from tierbench.api.node_network import MAXIMUM_PAIRS, NodeNetwork
@@ -281,6 +282,7 @@ class BenchmarkSpec(Model):
 
     servers: Servers = Field(description="Where the service under test runs.")
     clients: Clients = Field(description="Where its users run.")
+    access: Access
     colocation: Colocation = Field(
         default=Colocation.FORBIDDEN,
         description="Whether server and client share a node: Forbidden, Allowed (if no other is ready) or Required.",
@@ -294,6 +296,12 @@ class BenchmarkSpec(Model):
         json_schema_extra=rules(ZONE_OF_SCHEDULE),
         description="When it runs, how long it is kept, what it is held to: can change.",
     )
+
+    @property
+    def asks(self) -> Asks:
+        """What of it an administrator may refuse."""
+        classes = (*self.servers.node_classes, *self.clients.node_classes)
+        return Asks(access=self.access.value, node_classes=classes)
 
     @property
     def trimmed(self) -> Trim | None:
@@ -313,9 +321,11 @@ class BenchmarkSpec(Model):
 
 
 class Benchmark(Resource):
-    """Any kind of benchmark, as the controller sees it. The names of its children begin with PREFIX."""
+    """Any kind of benchmark, as the controller sees it. The names of its children begin with PREFIX. ASKS says in CEL
+    what the `asks` of its spec do."""
 
     PREFIX: ClassVar[str]
+    ASKS: ClassVar[AsksInCel] = AsksInCel()
     RULES: ClassVar[tuple[Rule, ...]] = (_SHORT_NAME, _UNDOTTED_NAME)
 
     spec: BenchmarkSpec

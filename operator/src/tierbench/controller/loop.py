@@ -179,6 +179,7 @@ class Loop:
             benchmark=benchmark,
             workload=workload,
             quotas=context.settings.quotas,
+            policy=context.settings.policy,
             classes=dict(context.cluster.classes),
             results=seen.children.results,
             logs=await self._logs.read(pod for pod in seen.children.pods if pod.role == ROLE_CLIENT),
@@ -208,7 +209,7 @@ class Loop:
                 "that version, or delete the benchmark and create it again."
             )
             raise UnreadableError(message) from error
-        return benchmark, workload_of(owner, benchmark.spec, context.settings.images)
+        return benchmark, workload_of(owner, benchmark.spec, context.settings.images, context.settings.policy)
 
     async def _name_foreign(self, observed: Observed) -> None:
         """One event for what bears the benchmark's labels and is not its own."""

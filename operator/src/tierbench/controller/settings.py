@@ -3,14 +3,16 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from tierbench.api.policy import Policy
 from tierbench.api.quotas import Quotas
 from tierbench.controller.logs import LogFormat
 from tierbench.workloads.workload import Images
 
+_Values = TypeVar("_Values", bound=BaseModel)
 _ALTERNATIVES: Final = TypeAdapter(dict[str, dict[str, str]])
 
 
@@ -30,6 +32,8 @@ class Settings:
     """Where the Leases of nodes are, the same for all releases."""
     images: Images
     """Images of clients and servers, and the priority of their pods."""
+    policy: Policy
+    """What benchmarks may ask for."""
     quotas: Quotas
     """What a benchmark may take."""
     http_port: int
@@ -71,7 +75,8 @@ class Settings:
                 alternatives=_alternatives(environment.get("TIERBENCH_IMAGE_ALTERNATIVES", "{}")),
                 priority_class=environment.get("TIERBENCH_PRIORITY_CLASS", ""),
             ),
-            quotas=_quotas(environment.get("TIERBENCH_LIMITS", "{}")),
+            policy=_policy(environment),
+            quotas=_values(Quotas, "limits", environment),
             http_port=int(port),
             log_level=environment.get("TIERBENCH_LOG_LEVEL", "info").upper(),
             log_format=_log_format(environment.get("TIERBENCH_LOG_FORMAT", LogFormat.TEXT)),
@@ -101,12 +106,17 @@ def _alternatives(text: str) -> dict[str, dict[str, str]]:
         raise SettingsError(f"TIERBENCH_IMAGE_ALTERNATIVES is {text!r}: write images as in {example}") from error
 
 
-def _quotas(text: str) -> Quotas:
+def _policy(environment: Mapping[str, str]) -> Policy:
+    policy, api_server = _values(Policy, "policy", environment), environment.get("KUBERNETES_SERVICE_HOST", "")
+    return policy.refusing(api_server) if api_server else policy
+
+
+def _values(model: type[_Values], name: str, environment: Mapping[str, str]) -> _Values:
+    """A part of the chart's values, in JSON as the chart has it."""
+    variable = f"TIERBENCH_{name.upper()}"
     try:
-        return Quotas.model_validate_json(text)
+        return model.model_validate_json(environment.get(variable, "{}"))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise SettingsError(
-            f"TIERBENCH_LIMITS is {text!r}: {where}: {first['msg']}: write the chart's `limits` as JSON"
-        ) from error
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, (name, *first["loc"])))
+        raise SettingsError(f"{variable}, of the chart's values: {where}: {first['msg']}") from error

@@ -7,6 +7,7 @@ from typing import Any
 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.node_class import NodeClass
+from tierbench.api.policy import Policy
 from tierbench.api.quotas import Quotas
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.provided import Provided
@@ -67,6 +68,7 @@ class Observed(Surroundings):
     benchmark: Benchmark
     workload: Workload
     quotas: Quotas = field(default_factory=Quotas)
+    policy: Policy = field(default_factory=Policy)
     classes: Mapping[str, NodeClass] = field(default_factory=dict)
     results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
     logs: Mapping[str, PodLog] = field(default_factory=dict)

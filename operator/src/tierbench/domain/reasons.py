@@ -25,6 +25,9 @@ NO_SEPARATE_CLIENT_NODE: Final = "NoSeparateClientNode"
 NO_SHARED_NODE: Final = "NoSharedNode"
 NODE_NOT_READY: Final = "NodeNotReady"
 
+# What the administrator forbids
+REFUSED_BY_POLICY: Final = "RefusedByPolicy"
+
 # Images
 IMAGE_NOT_LISTED: Final = "ImageNotListed"
 

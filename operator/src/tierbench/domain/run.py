@@ -165,6 +165,12 @@ class Run:
         return result is not None and result.status.phase is not ResultPhase.RUNNING
 
     @cached_property
+    def refused(self) -> Problem | None:
+        """That the administrator's policy forbids the benchmark, whatever it was when that was created."""
+        message = next(self.observed.policy.refusals(self.observed.owner.namespace, self.spec.asks), None)
+        return None if message is None else Problem(reasons.REFUSED_BY_POLICY, message)
+
+    @cached_property
     def unlisted_images(self) -> Mapping[Slot, Problem]:
         """The servers whose image is not to be had."""
         workload = self.observed.workload
@@ -173,6 +179,8 @@ class Run:
 
     def server_node(self, slot: Slot) -> str | Problem:
         """The node that hosts the server, or why there is none. An external one gets a client's node."""
+        if self.refused is not None:
+            return self.refused
         if slot in self.unlisted_images:
             return self.unlisted_images[slot]
         node_class = self.spec.clients.node_classes[0] if slot.external else slot.node_class

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from tierbench.api.images import IMAGE_NAME_PATTERN, LONGEST_IMAGE_NAME, OWN_IMAGE
+from tierbench.api.policy import Policy
 from tierbench.api.quotas import Quotas
 from tierbench.controller.logs import LogFormat
 from tierbench.generate.render import NOTICE, WIDTH, to_yaml
@@ -240,6 +241,17 @@ class Metrics(Values):
     dashboards: Dashboards = Dashboards()
 
 
+class PolicyValues(Policy):
+    """What benchmarks may ask for."""
+
+    admission: bool = Field(
+        default=True,
+        description="Whether a ValidatingAdmissionPolicy refuses benchmarks as they are created. Only then is their "
+        "author asked to have the right to read the Secrets and ConfigMaps that they name; the operator holds every "
+        "run to all else in any case.",
+    )
+
+
 class ChartValues(Values):
     """All values of the chart."""
 
@@ -302,6 +314,7 @@ class ChartValues(Values):
     writers: Writers = Writers()
     crds: Crds = Crds()
     leases: Leases = Leases()
+    policy: PolicyValues = PolicyValues()
     metrics: Metrics = Metrics()
 
 

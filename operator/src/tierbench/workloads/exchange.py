@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tierbench.api.benchmark import Tls
-from tierbench.api.broker import BrokerSpec, EngineType, Load, Pacing
+from tierbench.api.broker import BrokerSpec, Load, Pacing
+from tierbench.api.broker_clients import EngineType
 from tierbench.api.broker_server import Protocol
 from tierbench.api.payload import Payload
 from tierbench.api.quantity import parse_size
@@ -102,6 +103,8 @@ def arguments(asked: Asked, ways: Sequence[Way], site: ClientSite, targets: Sequ
         options |= {"ca-file": credential_files(targets, "ca.crt")}
     if way.server_name is not None:
         options |= {"server-name": way.server_name}
+    if way.refused:
+        options |= {"refused-networks": ",".join(way.refused)}
     return [
         "broker",
         *flags(options),

@@ -1,10 +1,11 @@
 """NetworkBenchmark as a workload."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from tierbench.api.network import TOGETHER, NetworkSpec, Together
+from tierbench.api.policy import Policy
 from tierbench.api.result import ServiceFacts
 from tierbench.workloads.agent import agent_manifests
 from tierbench.workloads.iperf3 import PROCESS, iperf3_manifests
@@ -33,6 +34,7 @@ class NetworkWorkload:
     owner: Owner
     spec: NetworkSpec
     images: Images
+    policy: Policy = field(default_factory=Policy)
 
     def slots(self) -> tuple[Slot, ...]:
         """One server pod a node, and the external server."""
@@ -79,7 +81,7 @@ class NetworkWorkload:
     def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:
         """The Job that runs ping and iperf3."""
         parts = len(self.parts(targets[0].case))
-        return transmission_job(self.owner, self.spec, self.images, parts, site, targets)
+        return transmission_job(self.owner, self.spec, self.images, self.policy, parts, site, targets)
 
     def deadline_seconds(self, trials: int) -> int:
         """Trials, warm-up ones included, times the time that one may take."""
