@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.bench.measure import ROOT, Command
 from tests.bench.server import await_port
 from tests.ports import free_ports
-from tierbench.workloads.nginx import FOLDER
+from tierbench.workloads.file_volume import FOLDER
 
 START_SECONDS = 10
 

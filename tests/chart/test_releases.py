@@ -143,7 +143,7 @@ def test_releases_that_would_run_the_same_benchmarks_are_refused(cluster_helm: H
 
 
 def test_service_account_may_do_what_the_table_says_and_no_more(cluster_helm: Helm, shared_server: ApiServer) -> None:
-    cluster_helm.install("one", "team-a", FIRST)
+    cluster_helm.install("one", "team-a", {**FIRST, "metrics": {"authorization": True}})
     account, places = "team-a/one-tierbench", {Scope.NAMESPACED: "team-a", Scope.LEASES: "tierbench-leases"}
     for permission in PERMISSIONS:
         if permission.scope is Scope.REMOVAL:
@@ -152,7 +152,7 @@ def test_service_account_may_do_what_the_table_says_and_no_more(cluster_helm: He
             for verb in permission.verbs:
                 call = (permission.group, resource, verb)
                 assert may(shared_server, account, *call, places.get(permission.scope, "")), call
-                if permission.scope is not Scope.CLUSTER:
+                if permission.scope not in (Scope.CLUSTER, Scope.METRICS):
                     assert not may(shared_server, account, *call, "team-b"), call
     for call in [("", "secrets", "get"), ("", "secrets", "list"), ("", "pods/exec", "create"), ("", "nodes", "patch")]:
         assert not may(shared_server, account, *call, "team-a"), call

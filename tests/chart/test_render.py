@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from tests.chart.helm import Helm, HelmError, Json, of_kind
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import GROUP
 from tierbench.api.permissions import PERMISSIONS, Permission, Scope
+from tierbench.api.policy import Policy
+from tierbench.api.quotas import Quotas
 from tierbench.api.user_roles import GRANTS, UserRole
 from tierbench.generate.crd import custom_resource_definition
 
@@ -36,13 +39,16 @@ FULL: Json = {
         "annotations": {"sidecar.example/inject": "false"},
         "env": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
     },
+    "workloads": {"priorityClassName": "low"},
     "client": {"image": "registry.example/client:1"},
     "nginx": {
         "image": "docker.io/library/nginx:1.29",
         "alternatives": {"1.19.6": "docker.io/library/nginx:1.19.6", "debian": "registry.example/nginx:12"},
     },
     "imagePullSecrets": ["pull-a", "pull-b"],
+    "policy": {"hostPaths": ["/mnt/ssd"], "nodeClasses": {"*": [], "team-a": ["cloud"]}},
     "logLevel": "debug",
+    "limits": {"cases": 50, "leaseSeconds": 86400, "freeDisk": "5Gi"},
     "logFormat": "json",
     "writers": {"extra": ["system:serviceaccount:velero:velero"]},
     "crds": {"keep": False},
@@ -50,6 +56,7 @@ FULL: Json = {
     "metrics": {"annotations": True, "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
     "global": {"imageRegistry": "mirror.example:5000", "anything": "of a parent chart"},
 }
+ADMISSION = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 VARIANTS = pytest.mark.parametrize("values", [CLUSTER_WIDE, NAMESPACED, FULL], ids=["cluster", "namespaced", "full"])
 
 WRONG_VALUES: list[tuple[Json, str]] = [
@@ -76,11 +83,27 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"nginx": {"alternatives": {"default": "nginx:1.29"}}}, "'not' failed"),
     ({"client": {"alternatives": {}}}, "additional properties 'alternatives' not allowed"),
     ({"operator": {"resources": {"request": {}}}}, "additional properties 'request' not allowed"),
+    ({"limits": {"case": 5}}, "additional properties 'case' not allowed"),
+    ({"limits": {"cases": 0}}, "minimum: got 0, want 1"),
+    ({"limits": {"resultBytes": "much"}}, "does not match pattern"),
     ({"metrics": {"serviceMonitor": {"interval": "soon"}}}, "does not match pattern"),
+    ({"networkPolicies": {"apiServerPorts": []}}, "minItems: got 0, want 1"),
+    ({"networkPolicies": {"scrapers": {"namespaceSelector": {}}}}, "got object, want array"),
     ({"crds": {"install": "yes"}}, "got string, want boolean"),
+    ({"policy": {"hostPath": []}}, "additional properties 'hostPath' not allowed"),
+    ({"policy": {"hostPaths": ["/"]}}, "does not match pattern"),
+    ({"policy": {"hostPaths": ["/srv/../etc"]}}, "does not match pattern"),
+    ({"policy": {"access": []}}, "minItems: got 0, want 1"),
+    ({"policy": {"access": ["Host"]}}, "value must be one of 'PodIP', 'ClusterIP', 'NodePort', 'HostNetwork'"),
+    ({"policy": {"refusedNetworks": ["127.0.0.1"]}}, "does not match pattern"),
+    ({"policy": {"allowedNames": ["*"]}}, "does not match pattern"),
+    ({"policy": {"nodeClasses": {"Team": []}}}, "does not match pattern"),
     ({"operator": {"user": 0}}, "minimum: got 0, want 1"),
     ({"workloads": {"user": "nobody"}}, "got string, want integer"),
-    ({"operator": {"user": 1000}, "workloads": {"user": 1000}}, "write another number in one of them"),
+    (
+        {"allNamespaces": True, "operator": {"user": 1000}, "workloads": {"user": 1000}},
+        "write another number in one of them",
+    ),
 ]
 
 
@@ -135,6 +158,12 @@ def container(objects: list[Json]) -> Json:
 
 def environment(objects: list[Json]) -> dict[str, Any]:
     return {variable["name"]: variable.get("value") for variable in container(objects)["env"]}
+
+
+def judges(objects: list[Json], kind: str) -> list[Json]:
+    """The admission policies of benchmarks, or their bindings."""
+    plurals = {model.KIND.plural for model in BENCHMARKS.values()}
+    return [body for body in of_kind(objects, kind) if body["metadata"]["name"].rpartition(".")[2] in plurals]
 
 
 @VARIANTS
@@ -260,7 +289,9 @@ def test_the_account_is_the_one_that_the_values_name(helm: Helm) -> None:
     assert of_kind(objects, "ServiceAccount") == []
     (deployment,) = of_kind(objects, "Deployment")
     assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == "yours"
-    (policy,) = of_kind(objects, "ValidatingAdmissionPolicy")
+    (policy,) = (
+        item for item in of_kind(objects, "ValidatingAdmissionPolicy") if item["metadata"]["name"].endswith(".writers")
+    )
     assert '["system:serviceaccount:bench:yours"]' in policy["spec"]["matchConditions"][0]["expression"]
 
 
@@ -294,7 +325,10 @@ def test_nobody_removes_benchmarks_where_a_template_is_applied(helm: Helm) -> No
 
 
 def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
-    assert environment(helm.template(NAMESPACED)) == {
+    found = environment(helm.template(NAMESPACED))
+    assert Quotas.model_validate_json(found.pop("TIERBENCH_LIMITS")) == Quotas()
+    assert Policy.model_validate_json(found.pop("TIERBENCH_POLICY")) == Policy()
+    assert found == {
         "POD_NAMESPACE": None,
         "TIERBENCH_RELEASE": "bench/files-tierbench",
         "TIERBENCH_WATCH_NAMESPACES": "team-a,team-b",
@@ -307,7 +341,10 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
         "TIERBENCH_NETWORK_IMAGE": "ghcr.io/tierbench/network:0.1.0",
         "TIERBENCH_IMAGE_PULL_SECRETS": "",
         "TIERBENCH_IMAGE_ALTERNATIVES": '{"kafka":{},"mosquitto":{},"nginx":{}}',
+        "TIERBENCH_PRIORITY_CLASS": "",
         "TIERBENCH_WORKLOADS_USER": "65530",
+        "TIERBENCH_METRICS_AUTHORIZATION": "false",
+        "TIERBENCH_NETWORK_POLICIES": "true",
         "TIERBENCH_LOG_LEVEL": "info",
         "TIERBENCH_LOG_FORMAT": "text",
     }
@@ -319,6 +356,10 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
     assert full["TIERBENCH_IMAGE_PULL_SECRETS"] == "pull-a,pull-b"
     assert json.loads(full["TIERBENCH_IMAGE_ALTERNATIVES"])["nginx"] == FULL["nginx"]["alternatives"]
     assert full["TIERBENCH_LOG_LEVEL"] == "debug"
+    assert Quotas.model_validate_json(full["TIERBENCH_LIMITS"]) == Quotas.model_validate(FULL["limits"])
+    assert full["TIERBENCH_PRIORITY_CLASS"] == "low"
+    policy = Policy.model_validate_json(full["TIERBENCH_POLICY"])
+    assert (policy.host_paths, policy.node_classes) == (("/mnt/ssd",), {"*": (), "team-a": ("cloud",)})
     assert full["TIERBENCH_LOG_FORMAT"] == "json"
     assert full["TIERBENCH_RELEASE"] == "bench/bench-operator"
     assert full["TIERBENCH_KAFKA_IMAGE"] == "mirror.example:5000/tierbench/kafka:0.1.0"
@@ -359,6 +400,7 @@ def test_metrics_are_found_by_annotations_or_a_service_monitor(helm: Helm) -> No
     assert service["metadata"]["annotations"] == {
         "prometheus.io/scrape": "true",
         "prometheus.io/port": "8080",
+        "prometheus.io/scheme": "http",
         "prometheus.io/path": "/metrics",
     }
     assert of_kind(helm.template(CLUSTER_WIDE), "ServiceMonitor") == []
@@ -380,15 +422,29 @@ def test_service_and_probes_reach_the_operator(helm: Helm, values: Json) -> None
     assert deployment["spec"]["selector"]["matchLabels"].items() <= labels.items()
     operator = container(objects)
     assert operator["ports"] == [{"name": "http", "containerPort": 8080}]
-    assert operator["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "http"}
-    assert operator["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
+    assert operator["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "http", "scheme": "HTTP"}
+    assert operator["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http", "scheme": "HTTP"}
 
 
 def test_releases_share_no_names_of_shared_things(helm: Helm) -> None:
     first, second = helm.template(CLUSTER_WIDE, "a", "b-c"), helm.template(CLUSTER_WIDE, "a-b", "c")
-    shared = ("ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
-    for kind in shared:
+    for kind in ("ClusterRoleBinding", *ADMISSION):
         assert of_kind(first, kind)[0]["metadata"]["name"] != of_kind(second, kind)[0]["metadata"]["name"]
+
+
+def test_benchmarks_are_refused_where_the_release_runs_them_and_nowhere_else(helm: Helm) -> None:
+    assert {len(judges(helm.template(CLUSTER_WIDE), kind)) for kind in ADMISSION} == {len(BENCHMARKS)}
+    for binding in judges(helm.template(CLUSTER_WIDE), ADMISSION[1]):
+        assert "matchResources" not in binding["spec"]
+    for binding in judges(helm.template(NAMESPACED), ADMISSION[1]):
+        (expression,) = binding["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
+        assert expression == {
+            "key": "kubernetes.io/metadata.name",
+            "operator": "In",
+            "values": NAMESPACED["watchNamespaces"],
+        }
+    without = helm.template(CLUSTER_WIDE | {"policy": {"admission": False}})
+    assert not any(judges(without, kind) for kind in ADMISSION)
 
 
 def test_notes_say_what_to_do_next(helm: Helm) -> None:

@@ -12,6 +12,7 @@ from tests.cluster import binaries, preflight, profiles
 from tests.cluster.cluster import Cluster
 from tests.cluster.errors import ClusterError
 
+_SWITCHES = {"stalls": Cluster.stalls, "network-policies": Cluster.network_policies}
 _SIGNALS = {"stop": signal.SIGTERM, "kill": signal.SIGKILL, "pause": signal.SIGSTOP, "resume": signal.SIGCONT}
 
 
@@ -66,6 +67,8 @@ def _parser() -> argparse.ArgumentParser:
         )
     stalls = commands.add_parser("stalls", help="let the disks of nodes that declare it stall under load")
     stalls.add_argument("switch", choices=("on", "off"))
+    policies = commands.add_parser("network-policies", help="let every node enforce NetworkPolicies, by kube-router")
+    policies.add_argument("switch", choices=("on", "off"))
     inside = commands.add_parser("exec-node", help="run a program on a node")
     inside.add_argument("node")
     inside.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM …")
@@ -97,8 +100,8 @@ def _run(arguments: argparse.Namespace, cluster: Cluster) -> int:
             print(line)
     elif command == "start":
         cluster.start(arguments.component)
-    elif command == "stalls":
-        cluster.stalls(arguments.switch == "on")
+    elif command in _SWITCHES:
+        _SWITCHES[command](cluster, arguments.switch == "on")
     elif command == "exec-node":
         program = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
         return subprocess.run(cluster.node(arguments.node).machine.inside(*program), check=False).returncode

@@ -1,7 +1,7 @@
 """Kubernetes and its tools, built from Go modules once and kept by the hash of what they are built from.
 
 kube/ has the modules of each minor version, such as 1.34.mod. The tools that they name are built with it:
-etcd and Helm, and where Debian's is too old for it, containerd.
+etcd and Helm, and where Debian's is too old for it, containerd. kube-router/ has those of kube-router.
 """
 
 import fcntl
@@ -9,6 +9,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from images.architectures import Architecture, host
@@ -19,6 +20,7 @@ COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "ku
 
 _GO = Path(__file__).parents[2] / "tools" / "go"
 _SOURCE = Path(__file__).parent / "kube"
+_KUBE_ROUTER = Path(__file__).parent / "kube-router"
 _VERSION = "k8s.io/component-base/version"
 _MINOR = (  # what the programs are told of the minor version
     f"{_VERSION}.gitMinor",
@@ -63,22 +65,42 @@ def build(minor: str, architecture: Architecture | None = None) -> Path:
     target = architecture or host()
     options = _options(minor)
     files = [*sorted(_SOURCE.rglob("*.go")), *sorted(_SOURCE.glob(f"{minor}.*"))]
-    recipe = hashlib.sha256(repr((options, _NAMES)).encode() + b"".join(file.read_bytes() for file in files))
-    folder = cache() / f"kubernetes-{version(minor)}-{target.name}-{recipe.hexdigest()[:12]}"
+    folder = cache() / f"kubernetes-{version(minor)}-{target.name}-{_recipe((options, _NAMES), files)}"
+
+    def make() -> None:
+        _build(_SOURCE, options, ("./...", "tool"), folder, target)
+        for name, program in _NAMES.items():
+            (folder / name).unlink(missing_ok=True)
+            if (folder / program).exists():
+                (folder / name).symlink_to(program)
+
+    return _once(folder, f"Kubernetes {version(minor)} for {target.name}", make)
+
+
+def kube_router() -> Path:
+    """The program kube-router for this machine, built when it is not in the cache."""
+    options = ["-trimpath", *_COMPILER, "-ldflags=-s -w"]
+    modules = [_KUBE_ROUTER / "go.mod", _KUBE_ROUTER / "go.sum"]
+    folder = cache() / f"kube-router-{host().name}-{_recipe(options, modules)}"
+    made = _once(folder, "kube-router", lambda: _build(_KUBE_ROUTER, options, ("tool",), folder, host()))
+    return made / "kube-router"
+
+
+def _recipe(options: object, files: Sequence[Path]) -> str:
+    content = b"".join(file.read_bytes() for file in files)
+    return hashlib.sha256(repr(options).encode() + content).hexdigest()[:12]
+
+
+def _once(folder: Path, what: str, make: Callable[[], None]) -> Path:
+    """The folder, made by whoever comes first."""
     if (folder / "built").exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "built").exists():
-            print(
-                f"building Kubernetes {version(minor)} for {target.name} (once, minutes) …", file=sys.stderr, flush=True
-            )
-            _build(options, folder, target)
-            for name, program in _NAMES.items():
-                (folder / name).unlink(missing_ok=True)
-                if (folder / program).exists():
-                    (folder / name).symlink_to(program)
+            print(f"building {what} (once, minutes) …", file=sys.stderr, flush=True)
+            make()
             (folder / "built").touch()
     return folder
 
@@ -90,13 +112,13 @@ def _options(minor: str) -> list[str]:
     return [f"-modfile={minor}.mod", "-trimpath", "-tags=providerless", *_COMPILER, f"-ldflags={' '.join(linker)}"]
 
 
-def _build(options: list[str], folder: Path, target: Architecture) -> None:
+def _build(source: Path, options: list[str], packages: Sequence[str], folder: Path, target: Architecture) -> None:
     """Build everything at once: packages that several programs share are compiled once, and no processor waits."""
-    command, log = [str(_GO), "build", *options, f"-o={folder}/", "./...", "tool"], folder / "build.log"
+    command, log = [str(_GO), "build", *options, f"-o={folder}/", *packages], folder / "build.log"
     # Without C the standard library is the same that the client is built with (images/compile), and is compiled once.
     environment = {**os.environ, "GOARCH": target.debian, "CGO_ENABLED": "0", "GOGC": "400"}
     with log.open("wb") as output:
-        done = subprocess.run(command, cwd=_SOURCE, env=environment, stdout=output, stderr=output, check=False)
+        done = subprocess.run(command, cwd=source, env=environment, stdout=output, stderr=output, check=False)
     if done.returncode != 0:
         said = log.read_text(errors="replace").splitlines()[-_LINES:]
         reach = "a Go module proxy has to be in reach for the first build"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
-from tests.cluster import binaries, control_plane, images, network, node, preflight, profiles, stalls, volumes
+from tests.cluster import binaries, control_plane, images, network, node, policies, preflight, profiles, stalls, volumes
 from tests.cluster.addresses import Addresses, first_free
 from tests.cluster.cgroups import Cgroups
 from tests.cluster.control_plane import ControlPlane
@@ -215,6 +215,11 @@ class Cluster:
         """Let the disks of the nodes that declare it stall under load, or not."""
         with self._lock(self.name):
             stalls.switch(on, self._control_plane_machine, self.nodes)
+
+    def network_policies(self, on: bool) -> None:
+        """Let every node enforce NetworkPolicies, or not."""
+        with self._lock(self.name):
+            policies.switch(on, self.nodes)
 
     @contextmanager
     def link(self, name: str, rate: str) -> Iterator[None]:

@@ -21,6 +21,7 @@ _USERS = {
     "scheduler": ("system:kube-scheduler", ""),
     "proxy": ("system:kube-proxy", ""),
     "coredns": ("system:coredns", ""),
+    "router": ("kube-router", "system:masters"),
 }
 
 

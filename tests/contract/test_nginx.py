@@ -14,7 +14,8 @@ import pytest
 
 from tests.ports import free_ports
 from tierbench.api.benchmark import Tls
-from tierbench.workloads.nginx import DATA, FOLDER, PORTS, configuration
+from tierbench.workloads.file_volume import DATA, FOLDER
+from tierbench.workloads.nginx import PORTS, configuration
 
 START_SECONDS = 10
 SIZES = (1000, 2000)

@@ -7,7 +7,7 @@ from typing import Any
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.patience import PATIENCE
 
-CHILDREN = ("pods", "jobs", "services", "configmaps", "secrets", "persistentvolumeclaims")
+CHILDREN = ("pods", "jobs", "services", "configmaps", "secrets", "persistentvolumeclaims", "networkpolicies")
 API_VERSION = "tierbench.io/v1alpha1"
 HARDWARE = {"cloud": "cloud", "jetson-nano": "jetson-nano", "user": "user"}
 LEASES = "tierbench-leases"

@@ -11,6 +11,8 @@ from tests.e2e.kubectl import Kubectl, wait_for
 from tests.patience import PATIENCE
 
 CHART = Path(__file__).parents[2] / "charts" / "tierbench"
+PERMITTED = ("policy.access={ClusterIP,PodIP,NodePort,HostNetwork}", "policy.plainSecrets=true")
+"""What tests ask for that is refused by default."""
 IMAGES = ("operator", "client", "nginx", "mosquitto", "kafka", "paho", "network")
 
 
@@ -62,10 +64,10 @@ class Release:
 
     def _flags(self, values: tuple[str, ...]) -> list[str]:
         chosen = [f"{image}.image=ghcr.io/tierbench/{image}:dev" for image in IMAGES]
-        chosen += ["operator.nodeSelector.hw=user"]
+        chosen += ["operator.nodeSelector.hw=user", "mosquitto.alternatives.other=ghcr.io/tierbench/mosquitto:dev"]
         asked = [word.replace("=", ".image=", 1) for word in os.environ.get("IMAGES", "").split()]
         where = () if any(value.startswith("watchNamespaces=") for value in values) else ("allNamespaces=true",)
-        settings = (*(chosen if self.built_here else ()), *asked, *where, *values)
+        settings = (*PERMITTED, *(chosen if self.built_here else ()), *asked, *where, *values)
         return [flag for value in settings for flag in ("--set", value)]
 
     def _helm(self, *arguments: str) -> str:

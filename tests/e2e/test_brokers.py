@@ -2,13 +2,15 @@
 
 import base64
 import json
+import subprocess
+import sys
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from tests.cluster import Cluster
-from tests.e2e.benchmarks import Running, assert_nothing_left, broker
+from tests.e2e.benchmarks import API_VERSION, Running, assert_nothing_left, broker
 from tests.e2e.capture import capturing
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import pids
@@ -44,7 +46,7 @@ def test_delivery_and_tls(kubectl: Kubectl) -> None:
         assert exchange["wireSentBytes"] > 50 * 1024
         assert result["spec"]["service"]["settings"]["set_tcp_nodelay"] == "true"
         assert result["status"]["trials"][0]["server"]["processCpuNanoseconds"] >= 0
-    for quantity in ("wireBytes", "wireBytesPerMessage", "wirePacketsPerMessage"):
+    for quantity in ("wireBytes", "wireBytesPerMessage", "wirePacketsPerMessagePartsPerMillion"):
         found = of_each(results, quantity)
         assert found["AtMostOnce", "None"] <= found["AtLeastOnce", "None"] < found["ExactlyOnce", "None"], quantity
     for quantity in ("wireBytes", "wireBytesPerMessage", "setupBytes", "setupPackets"):
@@ -133,6 +135,76 @@ def test_subscribers_apart_send_back(kubectl: Kubectl) -> None:
     clients = {"nodeClasses": ["user"], "subscribers": {"nodeClass": "jetson-nano"}}
     (result,) = run(kubectl, clients=clients)
     assert result["status"]["counts"]["messages"]["sent"] == 100
+
+
+def test_publishing_alone(kubectl: Kubectl) -> None:
+    """Both engines: what the broker acknowledged is known, and what nobody received is not."""
+    for engine in ("Native", "Paho"):
+        clients = {"nodeClasses": ["user"], "subscribers": {"none": {}}, "engine": engine}
+        kubectl.apply(broker(engine.lower(), clients=clients, pacing={"asFastAsPossible": {}}))
+        running = Running(kubectl, engine.lower(), "brokerbenchmark")
+        running.wait_for_phase("Complete")
+        (result,) = running.results
+        status = result["status"]
+        messages = status["counts"]["messages"]
+        assert (status["phase"], messages["sent"], messages["acknowledged"]) == ("Measured", 100, 100)
+        assert not {"received", "lost", "duplicated"} & messages.keys()
+        assert status["distributions"].keys() == {"acknowledge"}
+        assert status["statistics"]["throughputMessagesPerSecond"]["mean"] > 0
+        assert result["spec"]["conditions"]["subscribers"] == "None"
+        assert_nothing_left(running)
+
+
+def test_connections_are_kept_and_a_setting_is_chosen(kubectl: Kubectl) -> None:
+    """Servers of two classes, measured in turn by one client, and the operator's advice on their results."""
+    question = {"choose": ["tls"], "clientClass": "user", "workload": {"payloadSize": "1Ki"}}
+    advice = {"apiVersion": API_VERSION, "kind": "PlacementAdvice", "metadata": {"name": "tls"}, "spec": question}
+    kubectl.apply(advice)
+    results = run(
+        kubectl,
+        servers={"nodeClasses": ["cloud", "jetson-nano"]},
+        clients={"nodeClasses": ["user"], "connections": "Kept"},
+        tls=["None", "TLSv1.3"],
+        repetitions=3,
+    )
+    assert len(results) == 4
+    for result in results:
+        assert result["spec"]["conditions"]["connections"] == "Kept"
+        first, *later = (trial["exchange"] for trial in result["status"]["trials"])
+        assert (first["connectNanoseconds"] > 0, first["setupPackets"] > 0) == (True, True)
+        assert all(exchange["loadPackets"] > 0 for exchange in later)
+        assert not any({"connectNanoseconds", "tlsNanoseconds", "setupPackets"} & exchange.keys() for exchange in later)
+        assert result["status"]["statistics"]["setupPackets"]["count"] == 1
+
+    told = advise(kubectl, "--choose=tls", "--level=payloadSize=1Ki")
+
+    def answered() -> dict[str, Any] | None:
+        status: dict[str, Any] = kubectl.get("placementadvice", "tls")["status"]
+        return status if status["ranking"] == told["ranking"] else None
+
+    status = wait_for("the operator says the same of all results", answered, 30)
+    assert {one["name"] for one in status["ranking"]} == {"TLS None", "TLSv1.3"}
+    assert {one["nodes"] for one in status["ranking"]} == {2}
+    assert "nodeClass" in {effect["factor"] for effect in status["effects"]}
+
+
+def advise(kubectl: Kubectl, *question: str) -> dict[str, Any]:
+    """The status of an advice, as `kubectl tierbench advise` answers from the results in the namespace."""
+    program = "import sys; from tierbench.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, "advise", "--namespace", kubectl.namespace, "--output=json", *question]
+    done = subprocess.run(command, env=kubectl.environment, capture_output=True, text=True, check=False)
+    status: dict[str, Any] = json.loads(done.stdout)["status"]
+    return status
+
+
+def test_images_that_are_listed_are_a_factor(kubectl: Kubectl) -> None:
+    """Each has results of its own, which say by its digest what it was."""
+    brokers = [{"name": "mosquitto", "mosquitto": {"images": ["default", "other"]}}]
+    results = run(kubectl, brokers=brokers, repetitions=1)
+    assert [result["spec"]["levels"]["image"] for result in results] == ["default", "other"]
+    for result in results:
+        assert result["spec"]["service"]["image"] == "ghcr.io/tierbench/mosquitto:dev"
+        assert "sha256:" in result["spec"]["service"]["imageId"]
 
 
 def test_both_engines_count_alike(kubectl: Kubectl) -> None:

@@ -158,6 +158,22 @@ def test_clients_at_once_share_by_their_links(kubectl: Kubectl, cluster: Cluster
     assert "jetson-1" in fact["message"]
 
 
+def test_each_client_alone_has_its_link_and_all_at_once_share_the_servers(kubectl: Kubectl, cluster: Cluster) -> None:
+    spec = at_once(durationSeconds=2, repetitions=1)
+    spec["clients"]["together"] = ["Alone", "AllAtOnce"]
+    with cluster.link("user-1", "60mbit"), cluster.link("cloud-1", "50mbit"), cluster.link("jetson-1", "50mbit"):
+        results = run(kubectl, **spec)
+    rates = {
+        tuple(client["nodeClass"] for client in result["spec"].get("clients") or [result["spec"]["client"]]): mean(
+            result, "throughputBitsPerSecond"
+        )
+        for result in results
+    }
+    assert rates.keys() == {("cloud",), ("jetson-nano",), ("cloud", "jetson-nano")}
+    for clients, rate in rates.items():
+        assert rate == pytest.approx((50e6 if len(clients) == 1 else 60e6) * PAYLOAD_SHARE, rel=0.08)
+
+
 def test_a_client_that_dies_leaves_the_others_figures(kubectl: Kubectl, cluster: Cluster) -> None:
     kubectl.apply(network(**at_once(durationSeconds=4)))
     running = Running(kubectl, "networks", "networkbenchmark")

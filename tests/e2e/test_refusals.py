@@ -1,8 +1,17 @@
 """What cannot be measured is refused with a reason and a way out, and does not hold up the rest."""
 
-from tests.e2e.benchmarks import Running, assert_nothing_left, file_transfer
-from tests.e2e.kubectl import Kubectl
+from tests.e2e.benchmarks import SHORT_PREFLIGHT, Running, assert_nothing_left, file_transfer
+from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
+
+_PLACES = {"servers": "cloud", "clients": "user"}
+
+
+def resource_quota(kubectl: Kubectl, **hard: str) -> None:
+    """A ResourceQuota, in force."""
+    spec = {"hard": {name.replace("_", "."): amount for name, amount in hard.items()}}
+    kubectl.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "tenant"}, "spec": spec})
+    wait_for("the quota is in force", lambda: kubectl.get("resourcequota", "tenant").get("status", {}).get("hard"))
 
 
 def _only_failure(running: Running, *, seconds: float = 90) -> tuple[str, str]:
@@ -60,3 +69,33 @@ def test_a_namespace_that_forbids_what_the_spec_asks_for(kubectl: Kubectl) -> No
     assert reason == "RefusedByApiServer"
     assert 'violates PodSecurity "baseline' in message
     assert "hostPath" in message
+
+
+def test_a_quota_that_has_no_room_for_the_client(kubectl: Kubectl) -> None:
+    """The Job is taken, and its pod is not: that is said to the Job controller alone."""
+    resource_quota(kubectl, pods="1")
+    kubectl.apply(file_transfer(repetitions=1))
+    running = Running(kubectl)
+    running.wait_for_pod("server")
+    reason, message = _only_failure(running)
+    assert reason == "RefusedByApiServer"
+    assert "exceeded quota" in message
+
+
+def test_a_namespace_whose_quota_counts_limits(kubectl: Kubectl) -> None:
+    """Without them it is said what is missing; with them it is measured."""
+    resource_quota(kubectl, requests_cpu="8", requests_memory="8Gi", limits_cpu="8", limits_memory="8Gi")
+    kubectl.apply(file_transfer("bare", repetitions=1, timeouts={"schedulingSeconds": 5}))
+    reason, message = _only_failure(Running(kubectl, "bare"))
+    assert reason == "RefusedByApiServer"
+    assert "must specify limits.cpu" in message
+    assert "spec.servers.resources" in message
+    limits = {"limits": {"cpu": "1", "memory": "512Mi"}}
+    given = {side: {"nodeClasses": [name], "resources": limits} for side, name in _PLACES.items()}
+    kubectl.apply(file_transfer("given", repetitions=1, preflight=SHORT_PREFLIGHT, **given))
+    running = Running(kubectl, "given")
+    running.wait_for_phase("Complete")
+    (result,) = running.results
+    assert result["status"]["phase"] == "Measured"
+    assert result["spec"]["conditions"]["serverLimitsMemory"] == "512Mi"
+    assert result["spec"]["networks"][0]["upload"]

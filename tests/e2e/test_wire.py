@@ -2,6 +2,7 @@
 
 import os
 import signal
+from typing import Any
 
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running, assert_nothing_left, network
@@ -20,7 +21,7 @@ def test_iperf3_listens_for_its_client_alone_and_the_agent_where_it_is_asked(
 ) -> None:
     """On the node's own network, where all its addresses could be listened at. Echo requests come before the load."""
     ping = {"count": PINGS_FOR_SECONDS * 10, "intervalMilliseconds": 100}
-    spec = {"directions": ["Upload"], "durationSeconds": 5, "repetitions": 1, "ping": ping}
+    spec: dict[str, Any] = {"directions": ["Upload"], "durationSeconds": 5, "repetitions": 1, "ping": ping}
     kubectl.apply(network(access="HostNetwork", **spec))
     running = Running(kubectl, "networks", "networkbenchmark")
     client = running.wait_for_pod("client")["metadata"]["name"]

@@ -169,9 +169,10 @@ def test_each_pairs_share_is_its_own(run: Run) -> None:
     assert min(shares["nanoseconds"]) > 0
 
 
-def test_an_echo_sends_everything_back(broker: Mosquitto, tmp_path: Path) -> None:
+@pytest.mark.parametrize("keeps", [None, True])
+def test_an_echo_sends_everything_back(broker: Mosquitto, tmp_path: Path, keeps: bool | None) -> None:
     with serving(tmp_path) as (named, agent):
-        shared = {**named, "barrier": "b", "parts": 2, "trials": "1-2"}
+        shared = {**named, "barrier": "b", "parts": 2, "trials": "1-2", "keep_connections": keeps}
         publisher = Engine(tmp_path, *flags(broker, **shared, role="Publisher", part=0))
         echo = Engine(tmp_path, *flags(broker, **shared, role="Echo", part=1, warmup=0))
         published, echoed = publisher.said(), echo.said()

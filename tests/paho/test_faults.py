@@ -71,6 +71,22 @@ def test_an_unreachable_broker(run: Run) -> None:
     assert (said.code, said.trials, said.reason) == (1, [], "BrokerUnreachable")
 
 
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1", "[::ffff:127.0.0.1]"])
+def test_a_name_that_leads_to_a_network_that_is_refused(run: Run, broker: Mosquitto, host: str) -> None:
+    said = run(url=f"mqtt://{host}:{broker.plain}", refused_networks="::1/128,127.0.0.0/8")
+    assert (said.code, said.trials, said.reason) == (1, [], "AddressRefused")
+
+
+def test_a_name_that_leads_elsewhere_as_well(run: Run, broker: Mosquitto) -> None:
+    said = run(url=f"mqtt://localhost:{broker.plain}", refused_networks="169.254.0.0/16,::1/128")
+    assert (said.code, len(said.trials), said.reason) == (0, 1, None)
+
+
+def test_a_name_that_is_not_known(run: Run) -> None:
+    said = run(url="mqtt://no-such-host.invalid:1883", refused_networks="169.254.0.0/16")
+    assert (said.code, said.trials, said.reason) == (1, [], "LookupFailed")
+
+
 def test_a_topic_that_the_account_may_not_use(run: Run) -> None:
     said = run(topic="elsewhere", ready_milliseconds=500, patience_milliseconds=300)
     assert (said.code, said.reason) in {(1, "NothingDelivered"), (1, "NotAuthorized")}

@@ -86,6 +86,17 @@ def test_the_books_reconcile_whatever_happens() -> None:
     assert ledger.lost == ledger.sent - ledger.received
 
 
+def test_what_comes_of_earlier_messages_is_not_counted() -> None:
+    ledger = Ledger(number_bytes=2, first=500)
+    ledger.depart(0, 0)
+    assert not ledger.arrive(499, 1, 10)
+    assert ledger.arrive(500, 2, 10)
+    ledger.close()
+    assert not ledger.arrive(500, 3, 10)
+    ledger.arrive_corrupt()
+    assert (ledger.received, ledger.duplicated, ledger.corrupt, ledger.upcoming) == (1, 0, 0, 501)
+
+
 def test_an_acknowledgement_may_come_before_its_message_is_known() -> None:
     ledger = Ledger()
     early, late = ledger.depart(0, 0), ledger.depart(0, 0)

@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter_ns
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from images.paho.src.tierbench_paho import connection, pairs, publisher, trial, watch
+from images.paho.src.tierbench_paho import connection, kept, pairs, publisher, trial, watch
 from images.paho.src.tierbench_paho.arguments import parse
 from images.paho.src.tierbench_paho.envelope import Codec
+from images.paho.src.tierbench_paho.kept import Kept
 from images.paho.src.tierbench_paho.pool import Pool
 from images.paho.src.tierbench_paho.trial import run_trial
 from tests.paho.barrier import serving
@@ -22,26 +24,26 @@ CONNECTING, LOAD, CLOSING = 1, 10, 100
 
 def trial_of(broker: Mosquitto, **changes: object) -> dict[str, Any]:
     series, _ = parse(["broker", *flags(broker, **changes)])
-    return run_trial(series.targets[0], "1", Pool.of_kind("Random", 1024, 1))
+    return run_trial(Kept(series.targets[0], Pool.of_kind("Random", 1024, 1)), "1")
 
 
 def test_cpu_is_that_of_the_load(broker: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> None:
     spent = 0
 
-    def costing(name: str, cost: int) -> None:
-        work = getattr(trial, name)
+    def costing(module: ModuleType, name: str, cost: int) -> None:
+        work = getattr(module, name)
 
         def done(*arguments: object) -> object:
             nonlocal spent
             spent += cost
             return work(*arguments)
 
-        monkeypatch.setattr(trial, name, done)
+        monkeypatch.setattr(module, name, done)
 
     monkeypatch.setattr(watch, "_cpu_nanoseconds", lambda: spent)
-    costing("open_all", CONNECTING)
-    costing("run_load", LOAD)
-    costing("close_all", CLOSING)
+    costing(kept, "open_all", CONNECTING)
+    costing(trial, "run_load", LOAD)
+    costing(kept, "close_all", CLOSING)
     assert trial_of(broker)["client"]["cpuNanoseconds"] == LOAD
 
 

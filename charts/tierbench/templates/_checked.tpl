@@ -11,5 +11,5 @@
 - nodeclasses/status
 {{- end }}
 {{- define "tierbench.sections" -}}
-global operator operator.serviceAccount operator.resources workloads client nginx mosquitto kafka paho network writers crds leases metrics metrics.serviceMonitor metrics.prometheusRule metrics.dashboards
+global operator operator.serviceAccount operator.resources workloads client nginx mosquitto kafka paho network limits writers crds leases policy metrics metrics.serviceMonitor metrics.prometheusRule metrics.dashboards networkPolicies
 {{- end }}

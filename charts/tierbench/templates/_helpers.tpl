@@ -116,3 +116,8 @@ roleRef:
 subjects:
   {{- include "tierbench.serviceAccount" $root | nindent 2 }}
 {{- end }}
+
+{{- /* How /metrics, /healthz and /readyz are served. */ -}}
+{{- define "tierbench.scheme" -}}
+{{ ternary "https" "http" .Values.metrics.authorization }}
+{{- end }}

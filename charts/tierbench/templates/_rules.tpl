@@ -66,6 +66,10 @@
 - apiGroups: ['']
   resources: [persistentvolumeclaims]
   verbs: [create, delete]
+# Keeps strangers from a benchmark's pods.
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [create, delete]
 # Tells what happened, and why.
 - apiGroups: ['']
   resources: [events]
@@ -94,4 +98,14 @@
 - apiGroups: [tierbench.io]
   resources: [filetransferbenchmarks, brokerbenchmarks, networkbenchmarks]
   verbs: [list, delete]
+{{- end }}
+{{- define "tierbench.rules.metrics" -}}
+# Learns who scrapes.
+- apiGroups: [authentication.k8s.io]
+  resources: [tokenreviews]
+  verbs: [create]
+# Asks whether they may.
+- apiGroups: [authorization.k8s.io]
+  resources: [subjectaccessreviews]
+  verbs: [create]
 {{- end }}

@@ -62,6 +62,8 @@ class Api(Kube):
                 return self.objects[path]
             case "GET" if path.rsplit("/", maxsplit=1)[-1].endswith("s"):
                 return {"items": self._list(path, (query or {}).get("labelSelector", "")), "metadata": {}}
+            case "POST" if (query or {}).get("dryRun"):
+                return dict(body or {})
             case "POST":
                 return self._create(path, dict(body or {}))
             case "PUT":

@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from tierbench.api.policy import Policy
+from tierbench.api.quotas import Quotas
 from tierbench.controller.logs import LogFormat
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.wakeups import Queue, Wakeups
@@ -36,6 +38,39 @@ def test_images_that_may_be_asked_for() -> None:
     assert images.of("mosquitto", "1.19.6") == ""
     with pytest.raises(SettingsError, match="write images as in"):
         Settings.from_environment({**ENVIRONMENT, "TIERBENCH_IMAGE_ALTERNATIVES": '{"nginx": "nginx:1"}'})
+
+
+def test_limits() -> None:
+    assert Settings.from_environment(ENVIRONMENT).quotas == Quotas()
+    given = Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LIMITS": '{"cases": 5, "freeDisk": "1Gi"}'}).quotas
+    assert (given.cases, given.free_bytes, given.history) == (5, 2**30, 50)
+    for text, says in (
+        ('{"case": 5}', "case: Extra"),
+        ('{"cases": 0}', "cases: "),
+        ("null", "TIERBENCH_LIMITS, of the chart's values: limits: "),
+    ):
+        with pytest.raises(SettingsError, match=says):
+            Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LIMITS": text})
+
+
+def test_what_benchmarks_may_ask_for() -> None:
+    given = {**ENVIRONMENT, "KUBERNETES_SERVICE_HOST": "10.96.0.1", "TIERBENCH_POLICY": '{"hostPaths": ["/srv"]}'}
+    policy = Settings.from_environment(given).policy
+    assert policy == Policy(host_paths=("/srv",)).refusing("10.96.0.1")
+    assert Settings.from_environment(ENVIRONMENT).policy == Policy()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"hostPath": []}', "hostPath: Extra inputs are not permitted"),
+        ('{"hostPaths": ["/"]}', "hostPaths.0: String should match pattern"),
+        ('{"refusedNetworks": ["10.0.0.1/8"]}', "refusedNetworks.0: Value error, 10.0.0.1/8 has host bits set"),
+    ],
+)
+def test_a_policy_that_makes_no_sense_is_refused(text: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=f"TIERBENCH_POLICY, of the chart's values: policy.{message}"):
+        Settings.from_environment({**ENVIRONMENT, "TIERBENCH_POLICY": text})
 
 
 def test_the_user_of_workloads_may_be_left_to_the_platform() -> None:

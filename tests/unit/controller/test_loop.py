@@ -289,3 +289,29 @@ async def test_a_log_that_cannot_be_reached_is_named_and_not_measured_again(api:
     status = results(api)[0]["status"]
     assert (status["reason"], "u1" in status["message"]) == ("LogsUnreachable", True)
     assert not [name for name in api.names("jobs") if name.endswith("a2")]
+
+
+async def test_a_server_that_is_refused_is_told_of_at_once(api: Api) -> None:
+    api.refuse["POST", "/pods"] = ApiError(403, "Forbidden", "exceeded quota: tenant")
+    await run(loop(api), lambda: bool(told(api, "RefusedByApiServer")), 5)
+    assert told(api, "RefusedByApiServer") == ["exceeded quota: tenant"]
+
+
+async def test_a_client_whose_pod_is_refused_is_told_of(api: Api) -> None:
+    """Its Job is taken. What a quota says to the pod is told to the Job controller alone."""
+    one = loop(api)
+    await run(one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+    server_is_ready(api)
+    await run(one, lambda: "ft-demo-r1-c001-a1" in api.names("jobs"))
+    job = api.objects[f"{JOBS}/ft-demo-r1-c001-a1"]
+    job["metadata"]["creationTimestamp"] = format_time(api.now())
+    api.refuse["POST", "/pods"] = ApiError(403, "Forbidden", "exceeded quota: tenant")
+    with pytest.raises(AssertionError, match="in vain"):
+        await run(one, lambda: bool(told(api, "RefusedByApiServer")), 5)
+    api.ahead = timedelta(seconds=20)
+    await run(one, lambda: bool(told(api, "RefusedByApiServer")))
+    assert told(api, "RefusedByApiServer") == ["exceeded quota: tenant"]
+    assert results(api)[0]["status"]["phase"] == "Running", "a quota may have room in a moment"
+    api.ahead = timedelta(seconds=70)
+    await run(one, lambda: results(api)[0]["status"]["phase"] == "Failed")
+    assert results(api)[0]["status"]["reason"] == "RefusedByApiServer"

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.domain.killing import run_killed
-from tests.unit.domain.world import START, World, benchmark, node, seal
-from tierbench.api.benchmark import Phase
+from tests.unit.domain.world import START, World, benchmark, broker_benchmark, node, seal
+from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.decide import decide
@@ -194,7 +194,7 @@ def test_nothing_measured_is_a_failure() -> None:
 )
 def test_waits_in_the_queue_and_says_for_whom_unless_that_is_another_tenants_to_know(holder: str, who: str) -> None:
     world = World()
-    world.leases["u1"] = LeaseView("u1", f"{holder}/uid-2", START + timedelta(hours=1))
+    world.leases["u1"] = LeaseView("u1", f"{holder}/uid-2", START, START + timedelta(hours=1))
     world.pass_()
     world.pass_()
     assert world.benchmark.status.phase is Phase.QUEUED
@@ -330,4 +330,16 @@ def test_what_the_api_server_refuses_for_long_fails_its_cases_and_no_other() -> 
     assert world.results[failed[0]].status.reason == reasons.REFUSED
     assert "violates PodSecurity" in world.results[failed[0]].status.message
     assert condition(world, reasons.COMPLETE) == ("True", reasons.SOME_CASES_FAILED)
+    assert nothing_left(world)
+
+
+@pytest.mark.parametrize("make", [benchmark, broker_benchmark], ids=["one part", "two parts"])
+def test_a_client_whose_pod_is_refused_says_so_within_a_minute(make: Callable[[], Benchmark]) -> None:
+    """Only the Job is ours: its pod is the Job controller's to create, and the refusal its to hear."""
+    world = World(make())
+    world.forbidden = 'pods "x" is forbidden: exceeded quota: tenant'
+    world.run()
+    assert {result.status.reason for result in world.results.values()} == {reasons.REFUSED}
+    assert all("exceeded quota" in result.status.message for result in world.results.values())
+    assert world.now - START < timedelta(minutes=2)
     assert nothing_left(world)

@@ -13,6 +13,8 @@ from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.network import NetworkBenchmark
 from tierbench.api.node_class import NodeClass
+from tierbench.api.policy import Policy
+from tierbench.api.quotas import Quotas
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain.actions import (
     AcquireLeases,
@@ -208,7 +210,12 @@ class World:
     nanoseconds: int = 10**9
     engine: str = "1"
     refusal: Refusal | None = None
+    policy: Policy = field(default_factory=Policy)
     images: Images = IMAGES
+    quotas: Quotas = field(default_factory=Quotas)
+    forbidden: str = ""
+    """What the API server says to every pod of a Job."""
+    isolated: bool = False
 
     @property
     def owner(self) -> Owner:
@@ -220,7 +227,8 @@ class World:
         return Observed(
             benchmark=self.benchmark,
             owner=self.owner,
-            workload=workload_of(self.owner, self.benchmark.spec, self.images),
+            workload=workload_of(self.owner, self.benchmark.spec, self.images, self.policy),
+            policy=self.policy,
             classes=dict(self.classes),
             nodes=dict(self.nodes),
             leases=dict(self.leases),
@@ -233,7 +241,10 @@ class World:
                 for pod in self.pods.values()
                 if pod.role == ROLE_CLIENT
             },
+            quotas=self.quotas,
             refusal=self.refusal,
+            refused_pods={name: Refusal(START, self.forbidden) for name in self.jobs if self.forbidden},
+            isolated=self.isolated,
         )
 
     @property
@@ -305,7 +316,7 @@ class World:
 
     def _job_step(self, job: JobView) -> None:
         pod = self.pods.get(job.name)
-        if pod is None and not job.finished:
+        if pod is None and not job.finished and not self.forbidden:
             place = {"case": job.case, "pass_number": job.pass_number, "attempt": job.attempt, "part": job.part}
             self.pods[job.name] = self._pod(job.name, ROLE_CLIENT, job.run, **place)
         elif pod is not None and pod.terminated is not None:
@@ -373,8 +384,9 @@ class World:
                 for name in nodes:
                     lease = self.leases.get(name)
                     holder = self.observe().holder
+                    assert until <= self.now + timedelta(seconds=self.quotas.lease_seconds + 60)
                     assert lease is None or lease.holder == holder or lease.expires <= self.now
-                    self.leases[name] = LeaseView(name, holder, until)
+                    self.leases[name] = LeaseView(name, holder, self.now if lease is None else lease.acquired, until)
             case ReleaseLeases(nodes):
                 for name in nodes:
                     self.leases.pop(name, None)

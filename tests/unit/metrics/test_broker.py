@@ -10,7 +10,12 @@ from tierbench.api.result import BenchmarkResult
 from tierbench.domain.results import ResultStore
 from tierbench.metrics.results import result_samples
 
-OF_THE_WIRE = {"wireBytesPerMessage": 300, "wirePacketsPerMessage": 4, "setupBytes": 5000, "setupPackets": 20}
+OF_THE_WIRE = {
+    "wireBytesPerMessage": 300,
+    "wirePacketsPerMessagePartsPerMillion": 31_250,
+    "setupBytes": 5000,
+    "setupPackets": 20,
+}
 KAFKA = {"broker": "kafka", "codec": "Lz4", "partitions": "4", "lingerMilliseconds": "5", "batchSize": "16Ki"}
 
 
@@ -20,7 +25,8 @@ def raw_result(case: int = 1, **levels: str) -> dict[str, Any]:
     wire = {"wireSentBytes": 1_650_000, "wireReceivedBytes": 1_650_000, "sessionNanoseconds": 11 * 10**8}
     codecs = {"compressNanoseconds": 2 * 10**6, "decryptNanoseconds": 10**6}
     more = batches | wire | codecs
-    status = measured(line(1, **more), line(2, received=990, lost=10, tlsNanoseconds=2_000_000, **more))
+    first, second = ({"connectNanoseconds": 10**6, "tlsNanoseconds": took} for took in (0, 2_000_000))
+    status = measured(line(1, **first, **more), line(2, received=990, lost=10, **second, **more))
     metadata = {"name": f"bb-demo-r1-c{case:03d}", "namespace": "ns"}
     raw = {"metadata": metadata, "spec": spec(2, **levels).to_json(), "status": status.to_json()}
     statistics = raw["status"]["statistics"]
@@ -54,7 +60,7 @@ async def test_a_broker_as_prometheus_reads_it() -> None:
     assert one(found, "tierbench_broker_wire_throughput_bytes_per_second", **labels) == 3_000_000
     assert one(found, "tierbench_broker_cpu_ratio", **labels) == 0.1
     assert one(found, "tierbench_broker_wire_bytes_per_message", **labels) == 300
-    assert one(found, "tierbench_broker_wire_packets_per_message", **labels) == 4
+    assert one(found, "tierbench_broker_wire_packets_per_message", **labels) == 0.03125
     assert one(found, "tierbench_broker_setup_bytes", **labels) == 5000
     assert one(found, "tierbench_broker_setup_packets", **labels) == 20
     assert one(found, "tierbench_broker_fairness_ratio", **labels) == 0.9

@@ -11,6 +11,7 @@ from tests.unit.domain.world import IMAGES, OWNER, benchmark, broker_benchmark, 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.benchmark_kinds import BENCHMARKS, kind_modules
 from tierbench.api.model import Model
+from tierbench.api.policy import Policy
 from tierbench.metrics.results import MetricsModule, label_name
 from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.plan import plan
@@ -75,7 +76,9 @@ def test_everything_is_asked_for(kind: str) -> None:
 
 @each_kind
 def test_every_factor_is_a_label(kind: str) -> None:
-    asked = [(each.spec, workload_of(replace(OWNER, kind=kind), each.spec, IMAGES)) for each in EVERYTHING[kind]]
+    asked = [
+        (each.spec, workload_of(replace(OWNER, kind=kind), each.spec, IMAGES, Policy())) for each in EVERYTHING[kind]
+    ]
     cases = [case for spec, workload in asked for case in plan(spec, workload.slots(), workload.factors)]
     assert {name for case in cases for name in case.levels} == set(module(kind).FACTORS)
 

@@ -6,6 +6,9 @@ from hypothesis import strategies as st
 
 from tests.unit.results.broker import line, measured
 from tierbench.results.parts import PartOutput, merge_parts
+from tierbench.results.units import show_with_deviation
+
+PACKETS = "wirePacketsPerMessagePartsPerMillion"
 
 
 def test_reads_well() -> None:
@@ -36,9 +39,17 @@ def test_a_message_and_a_connection_have_packets_and_bytes() -> None:
     counted = {"connections": 4, "setupBytes": 5000, "setupPackets": 34, "loadBytes": 3_300_000, "loadPackets": 4100}
     statistics = measured(line(1, received=990, lost=10, **counted)).statistics
     assert statistics["wireBytesPerMessage"].mean == 3300
-    assert statistics["wirePacketsPerMessage"].mean == 4
+    assert statistics[PACKETS].mean == 4_100_000
     assert (statistics["setupBytes"].mean, statistics["setupPackets"].mean) == (1250, 8)
     assert not {"wireBytesPerMessage", "setupPackets"} & measured(line(1)).statistics.keys()
+
+
+def test_small_messages_at_full_speed_share_packets() -> None:
+    """Of 32 messages that leave together each takes a part of a packet, and not none."""
+    statistics = measured(line(1, connections=2, loadBytes=100_000, loadPackets=31)).statistics
+    shown = show_with_deviation(PACKETS, statistics[PACKETS].mean, statistics[PACKETS].standard_deviation)
+    assert shown == "0.0310"
+    assert statistics[PACKETS].mean == 31_000
 
 
 def test_counts_reconcile() -> None:
@@ -130,3 +141,22 @@ def test_an_echo_costs_and_counts_nothing() -> None:
     assert merged.exchange is not None
     assert (merged.exchange.received, merged.exchange.reconnects) == (1000, 1)
     assert {merged.exchange.to_json()[name] for name in wire} == {12}
+
+
+def test_what_connecting_took_is_known_of_connections_of_the_trials_own() -> None:
+    """Not of kept ones, and not where one of several parts had kept them."""
+    setup = {"connectNanoseconds": 10**6, "tlsNanoseconds": 0, "setupBytes": 5000, "setupPackets": 34}
+    made, kept = line(1, connections=2, **setup), line(2, connections=2)
+    statistics = measured(made, kept).statistics
+    assert {name: (statistics[name].count, statistics[name].mean) for name in setup} == {
+        "connectNanoseconds": (1, 10**6),
+        "tlsNanoseconds": (1, 0),
+        "setupBytes": (1, 2500),
+        "setupPackets": (1, 17),
+    }
+    (mixed,) = merge_parts([PartOutput([made]), PartOutput([line(1, connections=2)])])
+    assert mixed.exchange is not None
+    assert not setup.keys() & mixed.exchange.to_json().keys()
+    (both,) = merge_parts([PartOutput([made]), PartOutput([made])])
+    assert both.exchange is not None
+    assert (both.exchange.setup_packets, both.exchange.connect_nanoseconds) == (68, 10**6)

@@ -17,6 +17,8 @@ from tierbench.results.units import show, show_interval, show_with_deviation, ti
         ("serverIoWaitPartsPerMillion", 203_000, "20.30 %"),
         ("retries", 3, "3"),
         ("wireBytesPerMessage", 3300, "3300 B"),
+        ("wirePacketsPerMessagePartsPerMillion", 4_100_000, "4.10"),
+        ("wirePacketsPerMessagePartsPerMillion", 31_250, "0.0312"),
         ("anythingElse", 2.5, "2.50"),
         ("durationNanoseconds", None, "–"),
     ],

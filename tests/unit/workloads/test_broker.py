@@ -142,6 +142,8 @@ def test_an_external_broker_is_met_with_the_users_account_and_its_own_name() -> 
     }
     assert arguments(job)["url"] == "mqtts://broker.example.com:8883"
     assert "server-name" not in arguments(job)
+    assert arguments(job)["refused-networks"] == ",".join(given.policy.refused_networks)
+    assert "refused-networks" not in arguments(jobs(workload())[0])
     assert [item["kind"] for item in given.server(site_of(given))] == ["Service", "Pod"]
 
 
@@ -180,6 +182,12 @@ def test_the_pace_reaches_the_engine(pacing: dict[str, Any], flag: str, value: s
     flags = {"in-flight", "as-fast-as-possible", "interval-milliseconds", "messages-per-second"}
     given = arguments(jobs(workload(pacing=pacing))[0])
     assert {name: given[name] for name in flags & set(given)} == {flag: value}
+
+
+@pytest.mark.parametrize(("connections", "kept"), [("EachTrial", False), ("Kept", True)])
+def test_connections_are_kept_where_that_is_asked_for(connections: str, kept: bool) -> None:
+    (job,) = jobs(workload(clients={"nodeClasses": ["user"], "connections": connections}))
+    assert ("keep-connections" in arguments(job)) == kept
 
 
 def test_pairs_are_shared_out_without_gap_or_overlap() -> None:

@@ -22,6 +22,8 @@ BROKER: dict[str, Any] = {**PLACES, "brokers": [{"name": "m", "mosquitto": {}}]}
         ({"pacing": {"asFastAsPossible": {}}, "window": 64}, {"pacing": "AsFastAsPossible", "window": "64"}),
         ({"pacing": {"intervalMilliseconds": 2}}, {"pacing": "OpenLoop", "messagesPerSecond": "500"}),
         ({"pacing": {"messagesPerSecond": 500}}, {"pacing": "OpenLoop", "messagesPerSecond": "500"}),
+        ({}, {"connections": "EachTrial"}),
+        ({"clients": {"nodeClasses": ["user"], "connections": "Kept"}}, {"connections": "Kept"}),
         ({"load": {"durationSeconds": 30}}, {"load": "30 s"}),
         ({"access": "NodePort"}, {"access": "NodePort"}),
         ({"clients": {"nodeClasses": ["user"], "subscribers": {"nodeClass": "edge"}}}, {"subscribers": "edge"}),

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.domain.world import IMAGES, OWNER, benchmark
 from tierbench.api.benchmark import Tls
 from tierbench.api.node_class import NodeClass
+from tierbench.api.policy import Policy
 from tierbench.workloads.file_transfer import FileTransfer
 from tierbench.workloads.nginx import configuration
 from tierbench.workloads.plan import Case, Slot, Turn, plan
@@ -85,6 +86,18 @@ def test_every_container_is_restricted(storage: dict[str, Any]) -> None:
             assert root == (container["name"] == "prepare" and "hostPath" in storage)
             assert context["capabilities"].get("add", []) == (["CHOWN"] if root else [])
             assert "memory" not in container.get("resources", {}).get("limits", {})
+
+
+@pytest.mark.parametrize("storage", STORAGES, ids=lambda storage: next(iter(storage)))
+def test_of_the_nodes_disk_as_much_stays_free_as_was_said(storage: dict[str, Any]) -> None:
+    def prepared(site: ServerSite) -> list[str]:
+        pod = workload(storage=storage).server(site)[-1]
+        arguments: list[str] = pod["spec"]["initContainers"][0]["args"]
+        return arguments
+
+    assert "--reserve-bytes" not in prepared(SITE)
+    said = prepared(replace(SITE, free_bytes=5 * 2**30))[-2:] == ["--reserve-bytes", str(5 * 2**30)]
+    assert said == ("persistentVolumeClaim" not in storage)
 
 
 def test_pods_are_pinned_to_one_node_that_is_still_of_the_class() -> None:
@@ -183,7 +196,7 @@ def data_mounts(storage: dict[str, Any]) -> dict[str, dict[str, Any]]:
     [
         (STORAGES[0], "", "_tierbench"),
         (STORAGES[2], "", "_tierbench"),
-        (STORAGES[1], ".", "_tierbench"),
+        (STORAGES[1], "", "_tierbench"),
         ({"hostPath": {"path": "/var/lib/tierbench/ssd/1"}}, "ssd/1", "ssd/1/_tierbench"),
     ],
 )
@@ -196,13 +209,33 @@ def test_server_and_agent_see_nothing_but_the_folder_of_the_files(
         assert mounts[name] == {"name": "data", "mountPath": "/data", "subPath": folder, "readOnly": True}
 
 
-@pytest.mark.parametrize("path", ["/.", "/etc", "/var/lib/tierbench-cluster", "/var/lib/tierbench/../kubelet", "//etc"])
-def test_a_path_elsewhere_that_an_older_version_took_is_no_mount_that_the_api_server_takes(path: str) -> None:
-    given = workload(storage={"hostPath": {"path": path}})
-    (volume,) = (item for item in pod_specs(given)[0]["volumes"] if "hostPath" in item)
-    assert volume["hostPath"] == {"path": "/var/lib/tierbench", "type": "DirectoryOrCreate"}
-    for mount in data_mounts({"hostPath": {"path": path}}).values():
-        assert mount["subPath"].startswith("..")
+@pytest.mark.parametrize(
+    ("path", "prefix", "folder"),
+    [
+        ("/srv", "/srv", ""),
+        ("/srv/a/b", "/srv", "a/b"),
+        ("/srv/ssd", "/srv/ssd", ""),
+        ("/srv/ssd/a", "/srv/ssd", "a"),
+        ("/srv/ssd-2", "/srv", "ssd-2"),
+    ],
+)
+def test_the_volume_is_the_folder_that_the_administrator_has_named(path: str, prefix: str, folder: str) -> None:
+    asked = benchmark(storage={"hostPath": {"path": path}})
+    given = FileTransfer(OWNER, asked.spec, IMAGES, Policy(host_paths=("/srv", "/srv/ssd")))
+    (pod,) = pod_specs(given)[:1]
+    (volume,) = (item for item in pod["volumes"] if "hostPath" in item)
+    assert volume == {"name": "data", "hostPath": {"path": prefix, "type": "DirectoryOrCreate"}}
+    (mount,) = (item for item in pod["initContainers"][0]["volumeMounts"] if item["name"] == "data")
+    assert mount["subPath"] == folder
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/.", "/", "/etc", "/var/lib/tierbench-cluster", "/var/lib/tierbench/../kubelet", "/var/lib/tierbench/.", "//etc"],
+)
+def test_of_a_path_elsewhere_that_an_older_version_took_nothing_is_made(path: str) -> None:
+    with pytest.raises(ValueError, match="is refused here"):
+        workload(storage={"hostPath": {"path": path}}).server(SITE)
 
 
 def test_nginx_serves_the_files_of_the_spec_by_their_names() -> None:

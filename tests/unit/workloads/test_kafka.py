@@ -8,7 +8,8 @@ from tests.unit.domain.world import broker_benchmark
 from tests.unit.workloads.test_broker import arguments, cases, jobs, secret_keys, workload
 from tests.unit.workloads.test_file_transfer import CLASS
 from tierbench.workloads.broker import BrokerWorkload
-from tierbench.workloads.kafka import kafka_settings, storage_size
+from tierbench.workloads.broker_server import storage_size
+from tierbench.workloads.kafka import kafka_settings
 from tierbench.workloads.workload import Manifest, NodeSize, ServerSite
 
 MEBIBYTE = 2**20

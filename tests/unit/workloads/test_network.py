@@ -132,6 +132,8 @@ def test_an_external_server_is_met_where_it_is_and_no_agent_is_asked(access: str
     words = arguments(job(servers=EXTERNAL, access=access))
     assert words["server"] == "iperf.example.com:5201"
     assert not {"agent", "agent-token-file", "agent-pin-file", "ping-host"} & set(words)
+    assert words["refused-networks"] == ",".join(given.policy.refused_networks)
+    assert "refused-networks" not in arguments(job(access=access))
     assert [item["kind"] for item in given.server(site_of(given))] == ["Service", "Pod"]
     (container,) = server(servers=EXTERNAL)["Pod"][0]["spec"]["containers"]
     assert container["name"] == "agent"

@@ -70,3 +70,11 @@ def test_the_user_of_every_pod_is_the_one_that_is_named_or_the_platforms(
         assert {spec["securityContext"].get(name) for name in USERS} == {user}
         for container in (*spec.get("initContainers", []), *spec["containers"]):
             assert not set(USERS) & set(container["securityContext"])
+
+
+def test_every_pod_has_the_priority_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in BENCHMARKS.values():
+        plain = templates(World(benchmark=each), monkeypatch)
+        assert not any("priorityClassName" in template["spec"] for template in plain)
+        found = templates(World(benchmark=each, images=replace(IMAGES, priority_class="low")), monkeypatch)
+        assert all(template["spec"]["priorityClassName"] == "low" for template in found)

@@ -8,6 +8,7 @@ import pytest
 from tests.unit.domain.world import IMAGES, OWNER, benchmark, broker_benchmark, network_benchmark
 from tierbench.api.benchmark import Benchmark, Seat
 from tierbench.api.node_class import NodeClassSpec
+from tierbench.api.policy import Policy
 from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.network import NetworkWorkload
 from tierbench.workloads.plan import Case, Slot, Turn
@@ -18,7 +19,7 @@ CLASS = NodeClassSpec.model_validate({"nodeSelector": {"matchLabels": {"hw": "cl
 
 
 def preflight(asked: Benchmark) -> tuple[Workload, ...]:
-    return workload_of(replace(OWNER, kind=asked.KIND.kind), asked.spec, IMAGES).preflight()
+    return workload_of(replace(OWNER, kind=asked.KIND.kind), asked.spec, IMAGES, Policy()).preflight()
 
 
 def job(workload: Workload) -> dict[str, Any]:

@@ -36,6 +36,7 @@ type Connection interface {
 	Confirm(ctx context.Context) error
 	// Stands says whether the connection is usable at present; one that broke off is made anew meanwhile.
 	Stands() bool
+	// Statistics are the caller's own.
 	Statistics() Statistics
 	Close()
 }
@@ -51,6 +52,21 @@ type Statistics struct {
 	Errors     map[string]int64
 	Wire       wire.Counters
 	Transport  Transport
+}
+
+// since is what came after earlier ones of the same connection; how it was made stays.
+func (s Statistics) since(earlier Statistics) Statistics {
+	s.Reconnects -= earlier.Reconnects
+	s.Resent -= earlier.Resent
+	s.Batches -= earlier.Batches
+	s.BatchBytes -= earlier.BatchBytes
+	s.Wire = s.Wire.Since(earlier.Wire)
+	errors := map[string]int64{}
+	for cause, number := range s.Errors {
+		errors[cause] = number - earlier.Errors[cause]
+	}
+	s.Errors = errors
+	return s
 }
 
 // Transport is what a connection goes over.

@@ -47,6 +47,7 @@ type ledger struct {
 	answered  bool // whether the broker acknowledges
 	alone     bool // whether nobody receives: messages are under way until they are acknowledged
 	slots     []slot
+	first     uint64 // number of the first message: what comes of those before it is not counted
 	next      uint64 // number of the next message
 	newest    uint64 // of those that arrived, plus one
 	flying    int
@@ -62,13 +63,13 @@ type ledger struct {
 	series    *series
 }
 
-// newLedger is for messages of at least so many bytes; answered says that the broker acknowledges each, alone that nobody
-// receives them.
-func newLedger(start time.Time, size int, limits limits, answered, alone bool) *ledger {
+// newLedger is for messages of at least so many bytes, numbered from the first on; answered says that the broker
+// acknowledges each, alone that nobody receives them.
+func newLedger(start time.Time, first uint64, size int, limits limits, answered, alone bool) *ledger {
 	slots := max(leastSlots, 1<<bits.Len(uint(2*limits.underWay-1)))
 	made := &ledger{
 		start: start, width: min(size, numberBytes), limits: limits, answered: answered, alone: alone,
-		slots: make([]slot, slots), credit: make(chan struct{}, 1), series: newSeries(),
+		slots: make([]slot, slots), first: first, next: first, credit: make(chan struct{}, 1), series: newSeries(),
 	}
 	if !alone {
 		made.counts.Arrivals = &contract.Arrivals{}
@@ -93,6 +94,13 @@ func (l *ledger) acquire(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// upcoming is the number of the next message.
+func (l *ledger) upcoming() uint64 {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.next
 }
 
 // send books a message that leaves now, and gives its number and a buffer that nobody else uses. 0 intended: now.
@@ -162,6 +170,9 @@ func (l *ledger) arrive(message []byte, at time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	now, number := at.Sub(l.start), l.read(message)
+	if number < l.first {
+		return
+	}
 	l.progress = now
 	if number >= l.next {
 		l.fail(contract.Corrupt, 1)
@@ -206,6 +217,9 @@ func (l *ledger) owe(number int64) {
 func (l *ledger) acknowledge(number uint64) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
+	if number < l.first {
+		return
+	}
 	l.counts.Acknowledged++
 	one := &l.slots[number&uint64(len(l.slots)-1)]
 	if one.number != number {

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"time"
 
 	"tierbench.io/client/internal/beside"
@@ -49,4 +50,13 @@ type Options struct {
 	Part, Parts    int
 	Acknowledges   bool // whether the delivery has acknowledgements
 	Tuning         string
+	Keeps          bool // connections from trial to trial
+}
+
+// topic of a pair's messages: connections that last have one that does.
+func (o *Options) topic(trial string, number int) string {
+	if o.Keeps {
+		trial = "kept"
+	}
+	return fmt.Sprintf("%s/%s/%d", o.Topic, trial, number)
 }

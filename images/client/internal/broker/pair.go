@@ -19,35 +19,53 @@ import (
 
 // pair is a publisher and where its messages come back to, if they do, or an echo.
 type pair struct {
+	*tally
 	options     *Options
 	number      int
 	topic       string // of the messages
-	ledger      *ledger
-	connections []Connection
+	connections []*counted
 	publisher   Connection
-	encoder     *payload.Codec
-	decoder     *payload.Codec
-	plain       int64 // bytes that were sent, before encoding
-	encoded     int64 // and after it
+	gate        sync.RWMutex // what a connection hears goes through it
+	shut        bool         // between two trials nothing is heard
 	once        sync.Once
+}
+
+// tally is what a pair has of one trial.
+type tally struct {
+	ledger  *ledger
+	encoder *payload.Codec
+	decoder *payload.Codec
+	plain   int64 // bytes that were sent, before encoding
+	encoded int64 // and after it
+}
+
+// newTally is that of a trial that began at a time, whose messages are numbered from the first on.
+func newTally(options *Options, first uint64, start time.Time) (*tally, error) {
+	encoder, err := payload.NewCodec(options.Compression, options.Encryption, options.Key)
+	if err != nil {
+		return nil, err
+	}
+	decoder, err := payload.NewCodec(options.Compression, options.Encryption, options.Key)
+	if err != nil {
+		return nil, err
+	}
+	most := limits{options.InFlight, options.Unacknowledged}
+	made := newLedger(start, first, len(options.Content.Content(0)), most, options.Acknowledges, options.Role == Alone)
+	return &tally{ledger: made, encoder: encoder, decoder: decoder}, nil
 }
 
 func clientName(options *Options) string {
 	return strings.ReplaceAll(options.Topic, "/", "-")
 }
 
-// connect makes the connections of a pair's role and subscribes; start is when its clock begins.
-func connect(ctx context.Context, options *Options, number int, trial string, start time.Time) (*pair, error) {
-	made := &pair{options: options, number: number, topic: fmt.Sprintf("%s/%s/%d", options.Topic, trial, number)}
-	most := limits{options.InFlight, options.Unacknowledged}
-	made.ledger = newLedger(start, len(options.Content.Content(0)), most, options.Acknowledges, options.Role == Alone)
-	var err error
-	if made.encoder, err = payload.NewCodec(options.Compression, options.Encryption, options.Key); err != nil {
+// connect makes the connections of a pair's role and subscribes; messages are numbered from the first on, and start is when
+// its clock begins.
+func connect(ctx context.Context, options *Options, number int, trial string, first uint64, start time.Time) (*pair, error) {
+	counts, err := newTally(options, first, start)
+	if err != nil {
 		return nil, err
 	}
-	if made.decoder, err = payload.NewCodec(options.Compression, options.Encryption, options.Key); err != nil {
-		return nil, err
-	}
+	made := &pair{tally: counts, options: options, number: number, topic: options.topic(trial, number)}
 	name := fmt.Sprintf("%s-%s-%d", clientName(options), trial, number)
 	if options.Role == Echo {
 		return made, made.echo(ctx, name)
@@ -57,7 +75,7 @@ func connect(ctx context.Context, options *Options, number int, trial string, st
 			return made, err
 		}
 	}
-	if made.publisher, err = made.open(ctx, name+"-p", Events{Acknowledged: made.ledger.acknowledge}); err != nil {
+	if made.publisher, err = made.open(ctx, name+"-p", Events{Acknowledged: made.acknowledged}); err != nil {
 		return made, err
 	}
 	return made, made.publisher.Prepare(ctx, made.topic, options.Role == Alone)
@@ -77,10 +95,11 @@ func (p *pair) subscribe(ctx context.Context, name string) error {
 
 func (p *pair) open(ctx context.Context, name string, events Events) (Connection, error) {
 	connection, err := p.options.Driver.Connect(ctx, name, events)
-	if err == nil {
-		p.connections = append(p.connections, connection)
+	if err != nil {
+		return nil, err
 	}
-	return connection, err
+	p.connections = append(p.connections, &counted{Connection: connection})
+	return connection, nil
 }
 
 // echo decodes every message, as a consumer would, and sends the very bytes back.
@@ -94,8 +113,7 @@ func (p *pair) echo(ctx context.Context, name string) error {
 	}
 	var number uint64
 	return connection.Subscribe(ctx, p.topic, func(message []byte, _ time.Time) {
-		if _, err := p.decoder.Decode(message); err != nil {
-			p.ledger.corrupt()
+		if !p.reads(message) {
 			return
 		}
 		number++
@@ -103,7 +121,41 @@ func (p *pair) echo(ctx context.Context, name string) error {
 	})
 }
 
+// hears says whether what a connection tells is of a trial; then the gate is to be unlocked.
+func (p *pair) hears() bool {
+	p.gate.RLock()
+	if p.shut {
+		p.gate.RUnlock()
+		return false
+	}
+	return true
+}
+
+// reads says whether a message of a trial can be decoded.
+func (p *pair) reads(message []byte) bool {
+	if !p.hears() {
+		return false
+	}
+	defer p.gate.RUnlock()
+	_, err := p.decoder.Decode(message)
+	if err != nil {
+		p.ledger.corrupt()
+	}
+	return err == nil
+}
+
+func (p *pair) acknowledged(number uint64) {
+	if p.hears() {
+		defer p.gate.RUnlock()
+		p.ledger.acknowledge(number)
+	}
+}
+
 func (p *pair) arrived(message []byte, at time.Time) {
+	if !p.hears() {
+		return
+	}
+	defer p.gate.RUnlock()
 	plain, err := p.decoder.Decode(message)
 	if err != nil || !p.isSound(plain) {
 		p.ledger.corrupt()
@@ -234,14 +286,18 @@ func (p *pair) watch(ctx context.Context, fail context.CancelCauseFunc) {
 		if p.stands() {
 			stood = time.Now()
 		} else if time.Since(stood) > p.options.Patience {
-			message := fmt.Sprintf("the connection broke off, and none could be made for %v: see the broker's log", p.options.Patience)
-			fail(&contract.Failure{Reason: "BrokerUnreachable", Message: message})
+			fail(p.broken())
 		}
 	}
 }
 
+func (p *pair) broken() *contract.Failure {
+	message := fmt.Sprintf("the connection broke off, and none could be made for %v: see the broker's log", p.options.Patience)
+	return &contract.Failure{Reason: "BrokerUnreachable", Message: message}
+}
+
 func (p *pair) stands() bool {
-	return !slices.ContainsFunc(p.connections, func(one Connection) bool { return !one.Stands() })
+	return !slices.ContainsFunc(p.connections, func(one *counted) bool { return !one.Stands() })
 }
 
 func (p *pair) send(intended, late time.Duration) error {

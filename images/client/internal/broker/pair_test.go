@@ -42,7 +42,7 @@ func paired(t *testing.T, options *Options) *pair {
 		options.Content = pool(t, 100)
 	}
 	options.Driver, options.Role, options.Compression, options.Encryption = stuck{}, Both, "None", "None"
-	made, err := connect(context.Background(), options, options.FirstPair, "t1", time.Now())
+	made, err := connect(context.Background(), options, options.FirstPair, "t1", 0, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,12 @@ const (
 )
 
 // Target is a broker that messages go through.
-type Target struct{ Options *Options }
+type Target struct {
+	Options *Options
+
+	kept  []*pair // of the trial before, if there are any
+	first uint64  // number of the first messages of the next trial
+}
 
 // Prepare waits until the broker carries messages, and is warm.
 func (t *Target) Prepare(ctx context.Context) error {
@@ -25,11 +30,6 @@ func (t *Target) Prepare(ctx context.Context) error {
 	}
 	warm(ctx, t.Options)
 	return nil
-}
-
-// Trial publishes and receives once.
-func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int, warmup bool) error {
-	return runTrial(ctx, t.Options, report, number, warmup)
 }
 
 // becomeReady waits until a small message makes the round trip, then lets the largest make it.

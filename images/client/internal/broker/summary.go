@@ -7,9 +7,10 @@ import (
 	"tierbench.io/client/internal/wire"
 )
 
-// course of a trial: when all pairs were connected and when the load began, since the first began to connect, and what went
-// over their connections until the one and in the other.
+// course of a trial: whether its connections are its own, when all pairs were connected and when the load began, since the
+// first began to connect, and what went over their connections until the one and in the other.
 type course struct {
+	fresh            bool
 	connected, begun time.Duration
 	setup, load      wire.Counters
 }
@@ -31,7 +32,7 @@ func traffic(pairs []*pair) (total wire.Counters) {
 func summarize(trial *contract.Trial, role Role, pairs []*pair, took *course) {
 	total := &contract.Exchange{
 		ErrorCauses: map[string]int64{},
-		SetupBytes:  took.setup.Bytes(), SetupPackets: took.setup.Packets(), LoadBytes: took.load.Bytes(), LoadPackets: took.load.Packets(),
+		LoadBytes:   took.load.Bytes(), LoadPackets: took.load.Packets(),
 	}
 	if role != Alone {
 		total.Arrivals = &contract.Arrivals{}
@@ -72,9 +73,11 @@ func summarize(trial *contract.Trial, role Role, pairs []*pair, took *course) {
 			merge(distributions, segment)
 		}
 	}
-	if total.Connections > 0 {
-		total.ConnectNanoseconds = connects.Nanoseconds() / total.Connections
-		total.TLSNanoseconds = handshakes.Nanoseconds() / total.Connections
+	if number := max(total.Connections, 1); took.fresh {
+		total.Setup = &contract.Setup{
+			SetupBytes: took.setup.Bytes(), SetupPackets: took.setup.Packets(),
+			ConnectNanoseconds: connects.Nanoseconds() / number, TLSNanoseconds: handshakes.Nanoseconds() / number,
+		}
 	}
 	load := max(last-took.begun, 0)
 	trial.DurationNanoseconds = load.Nanoseconds()

@@ -20,8 +20,9 @@ const (
 	untilEnd   = 24 * time.Hour
 )
 
-// runTrial runs one trial and reports it. A part that fails meets the others all the same, so that they need not wait.
-func runTrial(ctx context.Context, options *Options, report contract.Reporter, number int, warmup bool) error {
+// Trial publishes and receives once, and reports it. A part that fails meets the others all the same, so that they need
+// not wait.
+func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int, warmup bool) error {
 	name := fmt.Sprintf("t%d", number)
 	if warmup {
 		name = fmt.Sprintf("w%d", number)
@@ -29,7 +30,7 @@ func runTrial(ctx context.Context, options *Options, report contract.Reporter, n
 	if err := report.Started(number, warmup, time.Now()); err != nil {
 		return err
 	}
-	trial, failed, err := measure(ctx, options, name)
+	trial, failed, err := t.measure(ctx, name)
 	switch {
 	case ctx.Err() != nil:
 		return context.Canceled
@@ -62,11 +63,11 @@ func meet(ctx context.Context, options *Options, name string, patience time.Dura
 //
 // What client, server and computer did is that of the load alone: sampling begins when all parts are connected, and ends
 // before anything is closed.
-func measure(ctx context.Context, options *Options, name string) (trial contract.Trial, failed, err error) {
-	started := time.Now()
+func (t *Target) measure(ctx context.Context, name string) (trial contract.Trial, failed, err error) {
+	options, started := t.Options, time.Now()
 	trial = contract.Trial{Outcome: contract.Completed, StartTime: contract.FormatTime(started)}
-	pairs, failed := connectAll(ctx, options, name, started)
-	defer closeAll(ctx, pairs)
+	pairs, fresh, failed := t.open(ctx, name, started)
+	defer func() { t.leave(ctx, pairs, failed == nil && err == nil) }()
 	connected, setup := time.Since(started), traffic(pairs)
 	if met := meet(ctx, options, name, options.Ready+untilStart); failed == nil {
 		failed = met
@@ -100,8 +101,9 @@ func measure(ctx context.Context, options *Options, name string) (trial contract
 	if over.Congestion != "" {
 		trial.Client.Computer.CongestionControl = over.Congestion
 	}
-	closeAll(ctx, pairs)
-	summarize(&trial, options.Role, pairs, &course{connected: connected, begun: begun, setup: setup, load: after.Since(before)})
+	t.rest(ctx, pairs)
+	took := &course{fresh: fresh, connected: connected, begun: begun, setup: setup, load: after.Since(before)}
+	summarize(&trial, options.Role, pairs, took)
 	if failed == nil {
 		failed = nothing(options.Role, trial.Exchange)
 	}
@@ -147,12 +149,14 @@ func cpuLimit() int64 {
 	return scheduler
 }
 
-func connectAll(ctx context.Context, options *Options, name string, started time.Time) ([]*pair, error) {
+func connectAll(ctx context.Context, options *Options, name string, first uint64, started time.Time) ([]*pair, error) {
 	pairs := make([]*pair, options.Pairs)
 	errs := make([]error, options.Pairs)
 	var group sync.WaitGroup
 	for index := range pairs {
-		group.Go(func() { pairs[index], errs[index] = connect(ctx, options, options.FirstPair+index, name, started) })
+		group.Go(func() {
+			pairs[index], errs[index] = connect(ctx, options, options.FirstPair+index, name, first, started)
+		})
 	}
 	group.Wait()
 	return pairs, errors.Join(errs...)
@@ -169,13 +173,20 @@ func closeAll(ctx context.Context, pairs []*pair) {
 }
 
 func loadAll(ctx context.Context, pairs []*pair) error {
+	var err error
+	if !within(ctx, 0, func() { err = each(pairs, func(one *pair) error { return one.load(ctx) }) }) {
+		return ctx.Err()
+	}
+	return err
+}
+
+// each does something with all pairs at once.
+func each(pairs []*pair, do func(*pair) error) error {
 	errs := make([]error, len(pairs))
 	var group sync.WaitGroup
 	for index, one := range pairs {
-		group.Go(func() { errs[index] = one.load(ctx) })
+		group.Go(func() { errs[index] = do(one) })
 	}
-	if !within(ctx, 0, group.Wait) {
-		return ctx.Err()
-	}
+	group.Wait()
 	return errors.Join(errs...)
 }

@@ -36,6 +36,8 @@ type loop struct {
 	diary    *diary
 	mutex    sync.Mutex
 	arrivals map[string]func([]byte, time.Time)
+	before   func() // the first message is published; nil for nothing
+	gone     bool
 }
 
 func (l *loop) Connect(context.Context, string, Events) (Connection, error) {
@@ -54,6 +56,10 @@ func (l *loopLink) Subscribe(_ context.Context, topic string, arrived func([]byt
 
 func (l *loopLink) Publish(topic string, _ uint64, message []byte) error {
 	l.of.diary.write("publish")
+	if before := l.of.before; before != nil {
+		l.of.before = nil
+		before()
+	}
 	l.of.mutex.Lock()
 	defer l.of.mutex.Unlock()
 	l.of.arrivals[topic](message, time.Now())
@@ -63,7 +69,7 @@ func (l *loopLink) Publish(topic string, _ uint64, message []byte) error {
 func (l *loopLink) Close()                                    { l.of.diary.write("close") }
 func (*loopLink) Prepare(context.Context, string, bool) error { return nil }
 func (*loopLink) Confirm(context.Context) error               { return nil }
-func (*loopLink) Stands() bool                                { return true }
+func (l *loopLink) Stands() bool                              { return !l.of.gone }
 func (*loopLink) Statistics() Statistics                      { return Statistics{Transport: Transport{Cipher: "cipher"}} }
 
 // reported keeps the last trial.
@@ -100,7 +106,7 @@ func TestWhatIsSampledIsTheLoadAlone(t *testing.T) {
 		Compression: "None", Encryption: "None", InFlight: 1, Messages: 50, Patience: time.Minute, Tuning: Light,
 		Agent: agentOf(t, kept), Parts: 2, Barrier: "b",
 	}
-	if err := runTrial(context.Background(), options, report, 1, false); err != nil {
+	if err := (&Target{Options: options}).Trial(context.Background(), report, 1, false); err != nil {
 		t.Fatal(err)
 	}
 	if wanted := []string{"connect", "begin", "publish", "end", "close"}; !slices.Equal(kept.events, wanted) {

@@ -21,7 +21,8 @@ const (
 func warm(ctx context.Context, options *Options) {
 	one := *options
 	one.Role, one.InFlight, one.Unacknowledged, one.Interval, one.Messages, one.Duration = Both, 1, 0, 0, 0, warmRound
-	pairs, err := connectAll(ctx, &one, fmt.Sprintf("warm%d", options.Part), time.Now())
+	one.Keeps = false
+	pairs, err := connectAll(ctx, &one, fmt.Sprintf("warm%d", options.Part), 0, time.Now())
 	defer closeAll(ctx, pairs)
 	best, vain := int64(math.MaxInt64), 0
 	for round := 0; err == nil && round < warmRounds && vain < warmVain; round++ {

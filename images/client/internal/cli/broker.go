@@ -38,6 +38,7 @@ var deliveries = map[string]byte{"AtMostOnce": 0, "AtLeastOnce": 1, "ExactlyOnce
 type brokerFlags struct {
 	ending
 	seriesFlags
+	reachFlags
 	url, usernameFile, passwordFile, caFile, topic                             []string
 	serverName, tls, role, barrier                                             string
 	content, contentFolder, delivery, compression, encryption, keyFile, tuning string
@@ -47,7 +48,7 @@ type brokerFlags struct {
 	codec                                                                      string
 	partitions, linger, batch                                                  int
 	seed                                                                       uint64
-	fast                                                                       bool
+	fast, keeps                                                                bool
 }
 
 func brokerCommand() *cobra.Command {
@@ -99,6 +100,7 @@ func (f *brokerFlags) add(set *pflag.FlagSet) {
 	set.IntVar(&f.duration, "duration-seconds", 0, "or how long a trial's load lasts")
 	set.IntVar(&f.patience, "patience-milliseconds", 10000, "messages under way are lost when none has come for so long")
 	set.IntVar(&f.ready, "ready-milliseconds", 60000, "how long the broker, and other parts, may take to be ready")
+	set.BoolVar(&f.keeps, "keep-connections", false, "connect for the first trial of a target, and keep the connections for all others")
 	set.StringVar(&f.codec, "codec", "None", "Kafka's own compression of batches: None, Gzip, Snappy, Lz4 or Zstd")
 	set.IntVar(&f.partitions, "partitions", 1, "of each of Kafka's topics")
 	set.IntVar(&f.linger, "linger-milliseconds", 0, "how long Kafka's batches wait for more messages")
@@ -106,6 +108,7 @@ func (f *brokerFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.barrier, "barrier", "", "name of the barrier at which parts meet")
 	set.IntVar(&f.part, "part", 0, "number of this part of the client, from 0")
 	set.IntVar(&f.parts, "parts", 1, "how many parts it has")
+	f.reachFlags.add(set)
 	f.seriesFlags.add(set)
 	f.ending.add(set)
 }
@@ -145,7 +148,7 @@ func (f *brokerFlags) target(index int, agent *beside.Agent) (contract.Target, e
 		InFlight: f.underWay(), Unacknowledged: f.unacknowledged, Interval: f.between(), Messages: f.messages,
 		Duration: time.Duration(f.duration) * time.Second, Patience: time.Duration(f.patience) * time.Millisecond,
 		Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent, Barrier: f.barrier, Part: f.part, Parts: f.parts,
-		Acknowledges: deliveries[f.delivery] > 0,
+		Acknowledges: deliveries[f.delivery] > 0, Keeps: f.keeps,
 	}}, nil
 }
 

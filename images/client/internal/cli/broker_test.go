@@ -164,8 +164,14 @@ func TestALoadBeyondTheBrokerIsSeenAsLate(t *testing.T) {
 }
 
 func TestEchoesComeBackFromAnotherPart(t *testing.T) {
+	for _, keeps := range []string{"--keep-connections=false", "--keep-connections"} {
+		t.Run(keeps, func(t *testing.T) { echoesComeBack(t, keeps) })
+	}
+}
+
+func echoesComeBack(t *testing.T, keeps string) {
 	broker := startMosquitto(t, later)
-	common := append(besides(t, agent.Options{}), "--messages=20", "--in-flight=4", "--pairs=2", "--delivery=ExactlyOnce", "--trials=1-2",
+	common := append(besides(t, agent.Options{}), keeps, "--messages=20", "--in-flight=4", "--pairs=2", "--delivery=ExactlyOnce", "--trials=1-2",
 		"--barrier=b", "--parts=2", "--output=json")
 	var outs [2]bytes.Buffer
 	echo := process(t, &outs[1], append(broker.arguments("None", common...), "--role=Echo", "--part=1", "--termination-log="+filepath.Join(t.TempDir(), "log"))...)

@@ -10,6 +10,7 @@ import (
 	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/kafka"
 	"tierbench.io/client/internal/mqtt"
+	"tierbench.io/client/internal/reach"
 	"tierbench.io/client/internal/tlsconfig"
 )
 
@@ -51,25 +52,29 @@ func (f *brokerFlags) driver(index, messageBytes int) (broker.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	if strings.HasPrefix(address.Scheme, kafkaScheme) {
-		return f.kafka(address.Host, config, username, password, messageBytes), nil
+	refused, err := f.refusedNetworks()
+	if err != nil {
+		return nil, err
 	}
-	return f.mqtt(address.Host, config, username, password), nil
+	if strings.HasPrefix(address.Scheme, kafkaScheme) {
+		return f.kafka(address.Host, config, username, password, refused, messageBytes), nil
+	}
+	return f.mqtt(address.Host, config, username, password, refused), nil
 }
 
-func (f *brokerFlags) mqtt(address string, config *tls.Config, username, password string) broker.Driver {
+func (f *brokerFlags) mqtt(address string, config *tls.Config, username, password string, refused reach.Networks) broker.Driver {
 	return &mqtt.Driver{
 		Address: address, TLS: config, Username: username, Password: password, QoS: deliveries[f.delivery],
-		Patience: f.patienceFor(), Gathers: f.tuning == broker.Heavy,
+		Patience: f.patienceFor(), Gathers: f.tuning == broker.Heavy, Refused: refused,
 	}
 }
 
-func (f *brokerFlags) kafka(address string, config *tls.Config, username, password string, messageBytes int) broker.Driver {
+func (f *brokerFlags) kafka(address string, config *tls.Config, username, password string, refused reach.Networks, messageBytes int) broker.Driver {
 	return &kafka.Driver{
 		Address: address, ServerName: f.serverName, TLS: config, Username: username, Password: password, Delivery: f.delivery,
 		Codec: f.codec, Partitions: int32(f.partitions), Linger: time.Duration(f.linger) * time.Millisecond,
 		BatchBytes: int32(f.batch), MessageBytes: int32(messageBytes), Patience: f.patienceFor(),
-		Quick: f.tuning == broker.Light, Buffered: f.buffered(),
+		Quick: f.tuning == broker.Light, Buffered: f.buffered(), Refused: refused,
 	}
 }
 

@@ -23,6 +23,7 @@ func TestKafka(t *testing.T) {
 	broker := startKafka(t)
 	t.Run("every delivery counts every message", func(t *testing.T) { kafkaCounts(t, broker) })
 	t.Run("alone", func(t *testing.T) { kafkaAlone(t, broker) })
+	t.Run("connections are kept", func(t *testing.T) { keepsConnections(t, broker.arguments) })
 	t.Run("known by its own address", func(t *testing.T) { kafkaOpen(t, broker) })
 	t.Run("sizes from two bytes on", func(t *testing.T) { kafkaSizes(t, broker) })
 	t.Run("batches", func(t *testing.T) { kafkaBatches(t, broker) })

@@ -22,6 +22,7 @@ const mostStreams = 128 // iperf3's own limit
 type networkFlags struct {
 	ending
 	seriesFlags
+	reachFlags
 	server, pingHost                                                          []string
 	protocol, direction, congestion, barrier                                  string
 	streams, duration, rate, ready, count, interval, size, part, parts, trace int
@@ -62,6 +63,7 @@ func (f *networkFlags) add(set *pflag.FlagSet) {
 	set.IntVar(&f.part, "part", 0, "number of this client among them, from 0")
 	set.IntVar(&f.parts, "parts", 1, "how many there are")
 	set.IntVar(&f.trace, "trace-milliseconds", 0, "time between samples of TCP at the sending side; 0 for no trace")
+	f.reachFlags.add(set)
 	f.seriesFlags.add(set)
 	f.ending.add(set)
 }
@@ -83,12 +85,16 @@ func (f *networkFlags) target(index int, agent *beside.Agent) (contract.Target, 
 	if err != nil || host == "" || noPort != nil {
 		return nil, fmt.Errorf("--server is %q: write HOST:PORT", of(f.server, index))
 	}
+	refused, err := f.refusedNetworks()
+	if err != nil {
+		return nil, err
+	}
 	pingHost := of(f.pingHost, index)
 	if pingHost == "" {
 		pingHost = host
 	}
 	return &network.Target{Options: &network.Options{
-		Host: host, Port: uint16(port), Protocol: f.protocol, Direction: f.direction,
+		Host: host, Port: uint16(port), Refused: refused, Protocol: f.protocol, Direction: f.direction,
 		Streams: f.streams, Duration: time.Duration(f.duration) * time.Second, BitsPerSecond: int64(f.rate) * 1000,
 		Congestion: f.congestion, Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent,
 		TraceInterval: time.Duration(f.trace) * time.Millisecond, Barrier: f.barrier, Part: f.part, Parts: f.parts,

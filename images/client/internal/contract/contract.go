@@ -168,6 +168,7 @@ const (
 // Exchange is what the publishers and subscribers of one trial did. Sent = Received + Lost.
 type Exchange struct {
 	*Arrivals
+	*Setup
 	Pairs               int64            `json:"pairs"`
 	Sent                int64            `json:"sent"`
 	Acknowledged        int64            `json:"acknowledged"`
@@ -190,16 +191,20 @@ type Exchange struct {
 	WireSentPackets     int64            `json:"wireSentPackets"`
 	WireReceivedPackets int64            `json:"wireReceivedPackets"`
 	Connections         int64            `json:"connections"`
-	SetupBytes          int64            `json:"setupBytes"`
-	SetupPackets        int64            `json:"setupPackets"`
 	LoadBytes           int64            `json:"loadBytes"`
 	LoadPackets         int64            `json:"loadPackets"`
 	TCPRetransmits      int64            `json:"tcpRetransmits"`
-	ConnectNanoseconds  int64            `json:"connectNanoseconds"`
-	TLSNanoseconds      int64            `json:"tlsNanoseconds"`
 	SessionNanoseconds  int64            `json:"sessionNanoseconds"`
 	CompressNanoseconds int64            `json:"compressNanoseconds"`
 	EncryptNanoseconds  int64            `json:"encryptNanoseconds"`
+}
+
+// Setup is what making the connections took; nil, and left out, in a trial whose connections are an earlier one's.
+type Setup struct {
+	SetupBytes         int64 `json:"setupBytes"`
+	SetupPackets       int64 `json:"setupPackets"`
+	ConnectNanoseconds int64 `json:"connectNanoseconds"`
+	TLSNanoseconds     int64 `json:"tlsNanoseconds"`
 }
 
 // Arrivals are what subscribers tell; without any they are nil, and left out.

@@ -16,6 +16,12 @@ type Target interface {
 	Trial(ctx context.Context, report Reporter, number int, warmup bool) error
 }
 
+// Lasting is a target that keeps something from trial to trial.
+type Lasting interface {
+	// Close comes after its last trial.
+	Close(ctx context.Context)
+}
+
 // Subject is a target with the case that is measured there.
 type Subject struct {
 	Target
@@ -40,6 +46,7 @@ type Series struct {
 // Run prepares all subjects and runs trial after trial, until one ends the series early: then the *Failure tells which case
 // it is of.
 func (s *Series) Run(ctx context.Context, report Report) error {
+	defer s.close(ctx)
 	for _, subject := range s.Subjects {
 		if err := subject.Prepare(ctx); err != nil {
 			return subject.blame(err)
@@ -54,6 +61,14 @@ func (s *Series) Run(ctx context.Context, report Report) error {
 		spent[turn.Subject] += time.Since(started)
 	}
 	return nil
+}
+
+func (s *Series) close(ctx context.Context) {
+	for _, subject := range s.Subjects {
+		if lasting, is := subject.Target.(Lasting); is {
+			lasting.Close(ctx)
+		}
+	}
 }
 
 // take runs one trial. One that is cut off by the subject's deadline is reported as such: it took longer than this.

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -158,6 +159,7 @@ func (c *connection) Statistics() broker.Statistics {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	now := c.statistics
+	now.Errors = maps.Clone(now.Errors)
 	now.Resent = max(0, c.written.Load()-c.published.Load())
 	for one := range c.open {
 		if counters, err := wire.Read(one.TCP); err == nil {

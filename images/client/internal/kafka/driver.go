@@ -15,6 +15,7 @@ import (
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/link"
 	"tierbench.io/client/internal/pause"
+	"tierbench.io/client/internal/reach"
 )
 
 // Deliveries.
@@ -58,7 +59,8 @@ type Driver struct {
 	MessageBytes       int32         // of the largest message
 	Patience           time.Duration // for a broker that does not answer
 	Quick              bool          // for a light load
-	Buffered           int           // messages at most that are handed over and not yet acknowledged, or written where nothing is
+	Refused            reach.Networks
+	Buffered           int // messages at most that are handed over and not yet acknowledged, or written where nothing is
 }
 
 // Connect makes a client with connections of its own, and sees that the broker answers it.
@@ -110,7 +112,7 @@ func (c *connection) dial(ctx context.Context, _, advertised string) (net.Conn, 
 	if err := pause.For(ctx, c.untilNext()); err != nil {
 		return nil, err
 	}
-	over, err := link.Open(ctx, link.Asked{Address: address, TLS: c.driver.TLS, Patience: c.driver.Patience, Quick: c.driver.Quick})
+	over, err := link.Open(ctx, link.Asked{Address: address, TLS: c.driver.TLS, Patience: c.driver.Patience, Quick: c.driver.Quick, Refused: c.driver.Refused})
 	if err != nil {
 		c.fail(err)
 		return nil, err

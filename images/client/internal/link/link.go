@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tierbench.io/client/internal/reach"
 )
 
 const connectPatience = 10 * time.Second
@@ -27,13 +29,14 @@ type Asked struct {
 	TLS      *tls.Config   // nil without
 	Patience time.Duration // for another side that takes nothing
 	Quick    bool          // for a light load
+	Refused  reach.Networks
 }
 
 // Open connects. A connection whose other side takes nothing for as long as the patience ends.
 func Open(ctx context.Context, asked Asked) (*Link, error) {
 	limit, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
-	plain, err := (&net.Dialer{}).DialContext(limit, "tcp", asked.Address)
+	plain, err := asked.Refused.Dialer().DialContext(limit, "tcp", asked.Address)
 	if err != nil {
 		return nil, err
 	}

@@ -17,10 +17,13 @@ import (
 
 // Refusal names why a connection did not come about: a *contract.Failure if another try cannot mend it, else err.
 func Refusal(err error, secured bool) error {
+	var known *contract.Failure
 	var expired x509.CertificateInvalidError
 	var unverified *tls.CertificateVerificationError
 	var alert tls.AlertError
 	switch {
+	case errors.As(err, &known):
+		return known
 	case errors.As(err, &expired) && expired.Reason == x509.Expired:
 		return Failure("CertificateExpired", "the broker's certificate is not valid now: renew it, and see this node's clock", err)
 	case errors.As(err, &unverified):

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/url"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/link"
+	"tierbench.io/client/internal/reach"
 	"tierbench.io/client/internal/wire"
 )
 
@@ -36,7 +38,8 @@ type Driver struct {
 	Username, Password string
 	QoS                byte
 	Patience           time.Duration // for a socket that takes nothing more
-	Gathers            bool          // messages that follow closely leave together: for the highest rate, not for the shortest way
+	Refused            reach.Networks
+	Gathers            bool // messages that follow closely leave together: for the highest rate, not for the shortest way
 }
 
 func init() { paho.ERROR = log.New(io.Discard, "", 0) }
@@ -135,7 +138,7 @@ func (c *connection) dial(*url.URL, paho.ClientOptions) (net.Conn, error) {
 }
 
 func (c *connection) open() (*conn, error) {
-	made, err := link.Open(context.Background(), link.Asked{Address: c.driver.Address, TLS: c.driver.TLS, Patience: c.driver.Patience, Quick: !c.driver.Gathers})
+	made, err := link.Open(context.Background(), link.Asked{Address: c.driver.Address, TLS: c.driver.TLS, Patience: c.driver.Patience, Quick: !c.driver.Gathers, Refused: c.driver.Refused})
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +232,7 @@ func (c *connection) Statistics() broker.Statistics {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	now := c.statistics
-	now.Resent = c.store.countResent()
+	now.Errors, now.Resent = maps.Clone(now.Errors), c.store.countResent()
 	if live := c.live.Load(); live != nil {
 		if counters, err := wire.Read(live.tcp); err == nil {
 			now.Wire.Add(counters)

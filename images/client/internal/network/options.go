@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/reach"
 )
 
 // Directions of the load, as the client sees them.
@@ -24,6 +25,7 @@ const (
 type Options struct {
 	Host          string // of the iperf3 server
 	Port          uint16
+	Refused       reach.Networks // where neither the server nor what answers ping may be
 	Protocol      string
 	Direction     string
 	Streams       int // of each direction

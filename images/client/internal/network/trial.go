@@ -26,8 +26,21 @@ const (
 // Target is an iperf3 server, and a host that answers ping.
 type Target struct{ Options *Options }
 
-// Prepare does nothing: iperf3 is asked again while it is not ready.
-func (t *Target) Prepare(context.Context) error { return nil }
+// Prepare resolves names where networks are refused, for iperf3 and ping would resolve them by themselves, each for itself.
+// It does not wait for the server: iperf3 is asked again while it is not ready.
+func (t *Target) Prepare(ctx context.Context) error {
+	if len(t.Options.Refused) == 0 {
+		return nil
+	}
+	for _, host := range []*string{&t.Options.Host, &t.Options.Ping.Host} {
+		address, err := t.Options.Refused.Resolve(ctx, *host)
+		if err != nil {
+			return err
+		}
+		*host = address
+	}
+	return nil
+}
 
 // Trial runs ping and iperf3 once.
 func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int, warmup bool) error {

@@ -29,6 +29,15 @@ func (p *Pool) Content(number uint64) []byte {
 	return p.bytes[start : start+p.size : start+p.size]
 }
 
+// Next is the first number from this on whose content is the first entry.
+func (p *Pool) Next(number uint64) uint64 {
+	entries := p.entries
+	if p.own != nil {
+		entries = uint64(len(p.own))
+	}
+	return (number + entries - 1) / entries * entries
+}
+
 func newPool(size int) *Pool {
 	entries := 1
 	if size > NumberBytes {

@@ -11,6 +11,8 @@ from .contract import FailureError
 from .envelope import KEY_BYTES, parse_compression
 from .options import Barrier, Load, Message, Options, Pacing, Target
 from .payload import CONTENTS
+from .reach import parse as parse_networks
+from .reach import resolve
 from .series import Series, Turn
 from .tls import VERSIONS, Context, client_context
 
@@ -75,7 +77,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--server-name", default="", help="name that the broker's certificate must bear (the URL's host)"
     )
-    parser.add_argument("--topic", help="messages of pair p of trial K go to TOPIC/tK/p", **again)
+    parser.add_argument(
+        "--refused-networks", type=parse_networks, default=(), help="that no broker's name may lead to, with commas"
+    )
+    parser.add_argument("--topic", help="messages of pair p of trial K go to TOPIC/tK/p, TOPIC/kept/p", **again)
     parser.add_argument(
         "--trials", default="1-1", help="in order: FIRST-LAST of each target in turn, or CASE:TRIAL,CASE:TRIAL,…"
     )
@@ -106,6 +111,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--patience-milliseconds", type=_at_least(1), default=10_000)
     parser.add_argument("--ready-milliseconds", type=_at_least(1), default=60_000)
     parser.add_argument("--tuning", default="Heavy", choices=TUNINGS, help="for the record: Python knows one")
+    parser.add_argument(
+        "--keep-connections", action="store_true", help="connect for a target's first trial, not for each anew"
+    )
     parser.add_argument("--agent", help="URL of the agent beside the broker", **again)
     parser.add_argument("--agent-token-file", type=Path, **again)
     parser.add_argument("--agent-pin-file", type=Path, help="the pin of its key, sha256//BASE64", **again)
@@ -190,6 +198,7 @@ def _options(flags: argparse.Namespace, case: int) -> Options:
         ready_seconds=flags.ready_milliseconds / 1000,
         agent=_agent(flags),
         tuning=flags.tuning,
+        keeps_connections=flags.keep_connections,
         barrier=_barrier(flags),
     )
 
@@ -217,7 +226,7 @@ def _target(flags: argparse.Namespace) -> Target:
     if flags.password_file is not None and flags.username_file is None:
         raise ValueError("--password-file is of no use without --username-file")
     return Target(
-        address.hostname,
+        resolve(address.hostname, flags.refused_networks),
         address.port or _PORTS[address.scheme],
         _tls(flags, address.hostname),
         _secret(flags.username_file),

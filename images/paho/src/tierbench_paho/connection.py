@@ -3,7 +3,7 @@
 import socket
 import ssl
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from threading import Event
 from time import perf_counter_ns
 from typing import Any, Final
@@ -51,9 +51,10 @@ class Connection:
         self.connect_nanoseconds = self.tls_nanoseconds = self.started = 0
         self.reconnects = self.breaks = 0
         self.cipher: str | None = None
-        self.wire = wire.Counters()
         self._target, self._client_id, self._topic, self._qos = target, client_id, topic, qos
         self._on_reconnect = on_reconnect
+        self._wire = self._before = wire.Counters()
+        self._broken_before = 0
         self._error: FailureError | None = None
         self._attempted = self._handshake = 0
         self._up = self._up_at_last = self._closing = False
@@ -102,7 +103,7 @@ class Connection:
         answered = Event()
         self._client.on_unsubscribe = lambda *_: answered.set()
         self._client.unsubscribe(self._client_id)
-        return answered.wait(patience_nanoseconds / 1e9) and not self.breaks
+        return answered.wait(patience_nanoseconds / 1e9) and self.breaks == self._broken_before
 
     def failed(self, patience_nanoseconds: int) -> FailureError | None:
         """Why this connection is of no more use: refused for good, or down for longer than the patience."""
@@ -115,6 +116,15 @@ class Connection:
         message = f"no connection to {self._target.host}:{self._target.port} for {seconds:g} s: {said.message}"
         return FailureError(said.reason, message)
 
+    def begin(self) -> None:
+        """A trial begins with this connection of an earlier one: what kept it alive meanwhile is no trial's."""
+        self._before += self.traffic()
+        self._broken_before = self.breaks
+
+    def settle(self) -> None:
+        """A trial has ended: what befalls this connection from now on is the next one's."""
+        self.reconnects = self.breaks = 0
+
     def disconnect(self) -> None:
         """Counts what went over the wire, and takes leave of the broker."""
         self._closing = True
@@ -125,14 +135,15 @@ class Connection:
         self._client.disconnect()
 
     def traffic(self) -> wire.Counters:
-        """What has gone over the wire so far."""
+        """What has gone over the wire so far in this trial."""
+        counted = self._wire - self._before
         connection = self._client.socket()
         if connection is self._counted or not isinstance(connection, socket.socket):
-            return self.wire
+            return counted
         try:
-            return self.wire + wire.read(connection)
+            return counted + wire.read(connection)
         except OSError:  # closed meanwhile: counted as it was closed
-            return self.wire
+            return self._wire - self._before
 
     def join(self) -> None:
         """Waits until the connection's thread has ended."""
@@ -174,7 +185,7 @@ class Connection:
             return
         self._counted = connection
         try:
-            self.wire += wire.read(connection)
+            self._wire += wire.read(connection)
         except OSError:  # closed meanwhile: counted as it was closed
             self._counted = None
 
@@ -206,9 +217,9 @@ class Connection:
             self.connect_nanoseconds = perf_counter_ns() - self._attempted - self._handshake
             self.tls_nanoseconds = self._handshake
         self._up = True
-        if self._topic is None:
+        if self._topic is None or session_present:
             self.ready.set()
-        elif not session_present:
+        else:
             client.subscribe(self._topic, self._qos)
 
     def _on_subscribe(
@@ -230,6 +241,7 @@ class Connection:
         if self._up and not self._closing:
             self.breaks += 1
             self._down_since = perf_counter_ns()
+            self.ready.clear()
         if self._error is None or self._up:
             self._error = FailureError("BrokerUnreachable", f"the connection broke off: {code}")
         self._up = False
@@ -245,9 +257,14 @@ def open_all(connections: Iterable[Connection], patience_nanoseconds: int) -> Fa
     known = tuple(connections)
     for connection in known:
         connection.open()
-    for connection in known:
+    return await_all(known, patience_nanoseconds)
+
+
+def await_all(connections: Sequence[Connection], patience_nanoseconds: int) -> FailureError | None:
+    """Waits until all connections have what they asked for, or one of them has failed."""
+    for connection in connections:
         while not connection.ready.wait(_READY_SECONDS):
-            failure = first_failure(known, patience_nanoseconds)
+            failure = first_failure(connections, patience_nanoseconds)
             if failure is not None:
                 return failure
     return None

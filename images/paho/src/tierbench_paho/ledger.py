@@ -18,20 +18,28 @@ class _Message:
 
 
 class Ledger:
-    """Times are nanoseconds of one clock. Messages are numbered from 0 in the order in which they are sent.
+    """Times are nanoseconds of one clock. Messages are numbered from `first` on in the order in which they are sent;
+    what comes of earlier ones is not counted.
 
     `number_bytes` of a number travel with the message. `alone`: nobody receives any, and each is under way until the
     broker acknowledges it, or without acknowledgements until it is written. Any thread may call any method.
     """
 
     def __init__(
-        self, number_bytes: int = NUMBER_BYTES, late_nanoseconds: int = 1_000_000, *, alone: bool = False
+        self,
+        number_bytes: int = NUMBER_BYTES,
+        late_nanoseconds: int = 1_000_000,
+        *,
+        alone: bool = False,
+        first: int = 0,
     ) -> None:
         self.alone = alone
         self.sent = self.received = self.received_bytes = self.duplicated = self.out_of_order = self.corrupt = 0
         self.acknowledged = self.acknowledged_bytes = self.acknowledged_lost = self.retried = self.late = 0
         self.last_sent = self.last_done = self.last_event = 0
         self.series = Series()
+        self._first = first
+        self._closed = False
         self._span = 256**number_bytes
         self._late_nanoseconds = late_nanoseconds
         self._latest = -1
@@ -40,6 +48,11 @@ class Ledger:
         self._unacknowledged: dict[int, _Message] = {}
         self._acknowledged_early: dict[int, int] = {}
         self._lock = Lock()
+
+    @property
+    def upcoming(self) -> int:
+        """The number of the next message."""
+        return self._first + self.sent
 
     @property
     def lost(self) -> int:
@@ -54,10 +67,10 @@ class Ledger:
     def depart(self, intended: int, now: int) -> "_Message":
         """The next message leaves."""
         with self._lock:
-            message = _Message(self.sent, intended, now)
+            message = _Message(self.upcoming, intended, now)
             if not self._under_way:
                 self.last_event = now
-            self._under_way[self.sent] = message
+            self._under_way[message.number] = message
             self.sent += 1
             self.last_sent = now
             self.late += now - intended > self._late_nanoseconds
@@ -76,6 +89,8 @@ class Ledger:
     def acknowledged_by_broker(self, identifier: int, now: int) -> bool:
         """The broker has taken over the message with an identifier. True: that was waited for until now."""
         with self._lock:
+            if self._closed:
+                return False
             message = self._unacknowledged.pop(identifier, None)
             if message is None:
                 self._acknowledged_early[identifier] = now
@@ -116,8 +131,10 @@ class Ledger:
     def arrive(self, low: int, now: int, size: int) -> bool:
         """A message of `size` bytes came back whose number ends with `low`. True: it was under way until now."""
         with self._lock:
-            newest = self.sent - 1
+            newest = self.upcoming - 1
             number = newest - (newest - low) % self._span
+            if self._closed or number < self._first:
+                return False
             message = self._under_way.pop(number, None)
             known = message is not None
             message = message or self._given_up.pop(number, None)
@@ -135,7 +152,7 @@ class Ledger:
     def arrive_corrupt(self) -> None:
         """A message came back with other bytes than were sent."""
         with self._lock:
-            self.corrupt += 1
+            self.corrupt += not self._closed
 
     def give_up(self, now: int) -> tuple[int, int]:
         """Nothing is waited for any longer; how many messages, and acknowledgements, that were. They may still come."""
@@ -150,7 +167,8 @@ class Ledger:
             return freed, unanswered
 
     def close(self) -> None:
-        """No more arrives: what was acknowledged and is lost is known."""
+        """No more counts: what was acknowledged and is lost is known."""
         with self._lock:
+            self._closed = True
             missing = (*self._under_way.values(), *self._given_up.values())
             self.acknowledged_lost = sum(message.acknowledged for message in missing)

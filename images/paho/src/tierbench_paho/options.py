@@ -95,4 +95,5 @@ class Options:
     ready_seconds: float
     agent: Agent | None
     tuning: str
+    keeps_connections: bool  # from trial to trial
     barrier: Barrier

@@ -20,7 +20,9 @@ from .schedule import phase
 class Pair(Protocol):
     """One pair, or the half of it that runs in this process."""
 
-    ledger: Ledger
+    @property
+    def ledger(self) -> Ledger:
+        """Of the trial under way."""
 
     @property
     def connections(self) -> tuple[Connection, ...]:
@@ -52,6 +54,9 @@ class Pair(Protocol):
     def over(self) -> bool:
         """Whether the load is over."""
 
+    def renew(self, first: int) -> None:
+        """Begins another trial with the same connections; its messages are numbered from `first` on."""
+
 
 @dataclass(frozen=True)
 class _Place:
@@ -71,26 +76,32 @@ class _Publishing:
     """A publisher whose messages come back: to a subscriber of its own, or as echoes to the same connection. Alone,
     none does."""
 
-    def __init__(self, options: Options, place: _Place, pool: Pool) -> None:
-        message = options.message
-        self._pool = pool
-        self.ledger = Ledger(pool.number_bytes, options.pacing.late_nanoseconds, alone=options.role == "Alone")
+    def __init__(self, options: Options, place: _Place, pool: Pool, first: int) -> None:
+        self._options, self._place, self._pool = options, place, pool
+        self.renew(first)
+        self.connections = self._connect()
+
+    def renew(self, first: int) -> None:
+        """All but the connections is a trial's own."""
+        options, message = self._options, self._options.message
+        late, alone = options.pacing.late_nanoseconds, options.role == "Alone"
+        self.ledger = Ledger(self._pool.number_bytes, late, alone=alone, first=first)
         self.codecs = (_codec(message), _codec(message))
         self._publisher = Publisher(
-            place.topic,
-            pool,
+            self._place.topic,
+            self._pool,
             self.codecs[0],
             self.ledger,
             options.pacing,
             options.load,
             options.patience_nanoseconds,
-            place.phase,
+            self._place.phase,
             message.qos,
         )
-        self.connections = self._connect(options, place)
         self._thread: Thread | None = None
 
-    def _connect(self, options: Options, place: _Place) -> tuple[Connection, ...]:
+    def _connect(self) -> tuple[Connection, ...]:
+        options, place = self._options, self._place
         target, qos, echoed = options.target, options.message.qos, options.role == "Publisher"
         outward = Connection(
             target,
@@ -98,8 +109,8 @@ class _Publishing:
             qos,
             topic=place.echo if echoed else None,
             on_message=self._receive if echoed else None,
-            on_published=self._publisher.published if qos or self.ledger.alone else None,
-            on_reconnect=self.ledger.sent_again,
+            on_published=self._published if qos or self.ledger.alone else None,
+            on_reconnect=self._sent_again,
         )
         if options.role != "Both":
             return (outward,)
@@ -136,6 +147,12 @@ class _Publishing:
         """Whether all was sent, and has come back or was given up."""
         return self._thread is not None and not self._thread.is_alive()
 
+    def _published(self, identifier: int) -> None:
+        self._publisher.published(identifier)
+
+    def _sent_again(self, broken: int) -> None:
+        self.ledger.sent_again(broken)
+
     def _receive(self, message: bytes) -> None:
         now = perf_counter_ns()
         try:
@@ -155,9 +172,8 @@ class _Echoing:
     sent_bytes = encoded_bytes = refused = unsent = 0
 
     def __init__(self, options: Options, place: _Place) -> None:
-        self._echo = place.echo
-        self.ledger = Ledger()
-        self.codecs = (_codec(options.message),)
+        self._message, self._echo = options.message, place.echo
+        self.renew(0)
         self.connections: tuple[Connection, ...] = (
             Connection(
                 options.target,
@@ -167,6 +183,11 @@ class _Echoing:
                 on_message=self._receive,
             ),
         )
+
+    def renew(self, first: int) -> None:
+        """All but the connection is a trial's own."""
+        self.ledger = Ledger()
+        self.codecs = (_codec(self._message),)
 
     def start(self, started: int, stop: Event) -> None:
         """Nothing: messages come by themselves."""
@@ -185,13 +206,14 @@ def _codec(message: Message) -> Codec:
     return Codec(message.compression, message.key)
 
 
-def make_pairs(options: Options, name: str, pool: Pool) -> Sequence[Pair]:
-    """The pairs of the trial with a name, or the halves of them that run in this process."""
-    run = secrets.token_hex(4)
+def make_pairs(options: Options, name: str, pool: Pool, first: int = 0) -> Sequence[Pair]:
+    """The pairs of the trial with a name, or the halves of them that run in this process; messages are numbered from
+    `first` on."""
+    run, trial = secrets.token_hex(4), "kept" if options.keeps_connections else f"t{name}"
     places = [
-        _Place(f"{options.topic}/t{name}/{pair}", f"{run}-{name}-{pair}", phase(options.message.seed, pair))
+        _Place(f"{options.topic}/{trial}/{pair}", f"{run}-{name}-{pair}", phase(options.message.seed, pair))
         for pair in options.pairs
     ]
     if options.role == "Echo":
         return [_Echoing(options, place) for place in places]
-    return [_Publishing(options, place, pool) for place in places]
+    return [_Publishing(options, place, pool, first) for place in places]

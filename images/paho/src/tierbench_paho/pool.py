@@ -47,6 +47,10 @@ class Pool:
         """A message that is no smaller than any."""
         return self.message(self._largest)
 
+    def next(self, number: int) -> int:
+        """The first number from this on whose message begins the pool anew."""
+        return -(-number // self._entries) * self._entries
+
     def message(self, number: int) -> bytes:
         """The one with a number."""
         low = (number % 256**self.number_bytes).to_bytes(self.number_bytes, "big")

@@ -70,7 +70,7 @@ class Publisher:
             due = None if schedule is None else schedule.due(number)
             if not self._await_turn(due, end, stop):
                 break
-            self._send(connection, number, due)
+            self._send(connection, due)
             number += 1
         if schedule is not None:
             self.unsent = max(self._due(schedule, end) - number, 0)
@@ -96,10 +96,10 @@ class Publisher:
         _sleep_until(due, stop)
         return self._take_credit(None if end is None else end + self._pacing.late_nanoseconds, stop)
 
-    def _send(self, connection: Connection, number: int, due: int | None) -> None:
+    def _send(self, connection: Connection, due: int | None) -> None:
         begun = perf_counter_ns()
         message = self._ledger.depart(begun if due is None else due, begun)
-        plain = self._pool.message(number)
+        plain = self._pool.message(message.number)
         encoded = self._codec.encode(plain)
         identifier = connection.publish(self._topic, encoded)
         self.sent_bytes += len(plain)

@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Protocol
 
 from .contract import FAILED, FailureError, Json, now
+from .kept import Kept
 from .options import Message, Options
 from .pool import Pool
 from .readiness import await_broker
@@ -57,14 +58,17 @@ def run(series: Series, report: Report) -> None:
     ready = []
     for options in series.targets:
         with _blaming(options):
-            ready.append(await_broker(options, pool))
-            warm(ready[-1], pool)
+            found = await_broker(options, pool)
+            warm(found, pool)
+            ready.append(Kept(found, pool))
     spent = [0.0] * len(ready)
     for turn in series.turns:
-        started, options = time.monotonic(), ready[turn.target]
-        with _blaming(options):
-            _take(options, report, turn, pool, spent[turn.target])
+        started, kept = time.monotonic(), ready[turn.target]
+        with _blaming(kept.options):
+            _take(kept, report, turn, spent[turn.target])
         spent[turn.target] += time.monotonic() - started
+    for kept in ready:
+        kept.close()
 
 
 def _pool(message: Message) -> Pool:
@@ -82,14 +86,15 @@ def _blaming(options: Options) -> Iterator[None]:
         raise
 
 
-def _take(options: Options, report: Report, turn: Turn, pool: Pool, spent: float) -> None:
+def _take(kept: Kept, report: Report, turn: Turn, spent: float) -> None:
     """Runs one trial. One that is cut off by the deadline is reported as such: it took longer than this."""
+    options = kept.options
     head = {"case": options.case} if options.case else {}
     head |= {"trial": turn.number, "warmup": turn.warmup}
     start_time, started, late = now(), time.monotonic(), None
     try:
         with _limited(options.deadline_seconds, spent):
-            trial = _observe(options, report, turn, pool)
+            trial = _observe(kept, report, turn)
     except _LateError:
         late = FailureError("TimedOut", f"the trials took longer than {options.deadline_seconds} s together")
         trial = {
@@ -103,9 +108,9 @@ def _take(options: Options, report: Report, turn: Turn, pool: Pool, spent: float
         raise late
 
 
-def _observe(options: Options, report: Report, turn: Turn, pool: Pool) -> Json:
-    report.started(options.case, turn.number, turn.warmup)
-    return run_trial(options, f"w{turn.number}" if turn.warmup else str(turn.number), pool)
+def _observe(kept: Kept, report: Report, turn: Turn) -> Json:
+    report.started(kept.options.case, turn.number, turn.warmup)
+    return run_trial(kept, f"w{turn.number}" if turn.warmup else str(turn.number))
 
 
 @contextmanager

@@ -19,7 +19,7 @@ def exchange(pairs: Sequence[Pair]) -> Json:
     cipher = next((connection.cipher for connection in connections if connection.cipher is not None), None)
     codecs = [codec for pair in pairs for codec in pair.codecs]
     alone = ledgers[0].alone
-    wire = sum((connection.wire for connection in connections), Counters())
+    wire = traffic(connections)
     causes = {
         "Disconnected": sum(connection.breaks for connection in connections),
         "Refused": sum(pair.refused for pair in pairs),
@@ -45,8 +45,6 @@ def exchange(pairs: Sequence[Pair]) -> Json:
         "wireReceivedPackets": wire.received_packets,
         "connections": len(connections),
         "tcpRetransmits": wire.retransmits,
-        "connectNanoseconds": round(fmean(connection.connect_nanoseconds for connection in connections)),
-        "tlsNanoseconds": round(fmean(connection.tls_nanoseconds for connection in connections)),
         "compressNanoseconds": sum(codec.compress_nanoseconds for codec in codecs),
         "encryptNanoseconds": sum(codec.encrypt_nanoseconds for codec in codecs),
         **({} if cipher is None else {"cipher": cipher}),
@@ -72,17 +70,17 @@ def _arrivals(ledgers: Sequence[Ledger], codecs: Sequence[Codec]) -> Json:
 
 
 def traffic(connections: Sequence[Connection]) -> Counters:
-    """What has gone over the wire so far."""
+    """What has gone over the wire so far in this trial."""
     return sum((connection.traffic() for connection in connections), Counters())
 
 
-def on_the_wire(setup: Counters, load: Counters) -> Json:
-    """What making the connections took, and what their load."""
+def connecting(connections: Sequence[Connection], wire: Counters) -> Json:
+    """What making the connections took."""
     return {
-        "setupBytes": setup.bytes,
-        "setupPackets": setup.packets,
-        "loadBytes": load.bytes,
-        "loadPackets": load.packets,
+        "setupBytes": wire.bytes,
+        "setupPackets": wire.packets,
+        "connectNanoseconds": round(fmean(connection.connect_nanoseconds for connection in connections)),
+        "tlsNanoseconds": round(fmean(connection.tls_nanoseconds for connection in connections)),
     }
 
 

@@ -1,5 +1,7 @@
 """One trial: connect, subscribe, meet the other parts, load, drain, meet again, disconnect; and what it was.
 
+Connections that are kept are made for the first trial, and disconnected after the last.
+
 What the load costs, here and at the broker, and how long it takes are of the same window: from when all parts are
 connected to when all have drained.
 """
@@ -7,28 +9,28 @@ connected to when all have drained.
 from collections.abc import Sequence
 from time import perf_counter_ns
 
-from .connection import close_all, first_failure, open_all
+from .connection import first_failure
 from .contract import COMPLETED, FAILED, FailureError, Json, now
+from .kept import Kept
 from .load import run_load
 from .options import Options
-from .pairs import Pair, make_pairs
-from .pool import Pool
-from .summary import discard_warm_up, distributions, exchange, on_the_wire, pair_shares, traffic
+from .pairs import Pair
+from .summary import connecting, discard_warm_up, distributions, exchange, pair_shares, traffic
 from .watch import Watch
 
 
-def run_trial(options: Options, name: str, pool: Pool) -> Json:
+def run_trial(kept: Kept, name: str) -> Json:
     """Runs the trial with a name (its number, or w1 … for warm-ups), and says what it was.
 
     Raises:
         FailureError: the other parts did not come, or the agent does not answer.
     """
-    start_time = now()
-    pairs, patience = make_pairs(options, name, pool), options.patience_nanoseconds
-    connections = tuple(connection for pair in pairs for connection in pair.connections)
-    opened = perf_counter_ns()
-    failure = open_all(connections, patience)
+    start_time, options = now(), kept.options
+    patience, opened = options.patience_nanoseconds, perf_counter_ns()
+    failure = kept.open(name)
+    pairs, connections = kept.pairs, kept.connections
     connected, setup = perf_counter_ns(), traffic(connections)
+    made = {} if kept.reused else connecting(connections, setup)
     _meet(options, f"t{name}")
     watch = Watch(options)
     _meet(options, f"t{name}-begin")
@@ -38,24 +40,25 @@ def run_trial(options: Options, name: str, pool: Pool) -> Json:
     _meet(options, f"t{name}-end")
     failure = failure or first_failure(connections, patience) or _nothing(pairs, options.message.qos)
     seen, exchanged = watch.end(), traffic(connections) - before
-    close_all(connections)
-    for pair in pairs:
-        pair.ledger.close()
+    kept.rest()
     load = _ended(pairs, started) - started
     steady = discard_warm_up(pairs)
-    return {
+    trial = {
         "outcome": COMPLETED if failure is None else FAILED,
         **({} if failure is None else {"failure": failure.to_json()}),
         "startTime": start_time,
         "durationNanoseconds": load,
         **seen,
         "exchange": exchange(pairs)
-        | on_the_wire(setup, exchanged)
+        | made
+        | {"loadBytes": exchanged.bytes, "loadPackets": exchanged.packets}
         | steady
         | {"sessionNanoseconds": connected - opened + load},
         "distributions": distributions(pairs, options.message.qos),
         **pair_shares(pairs, started),
     }
+    kept.leave(good=failure is None)
+    return trial
 
 
 def _meet(options: Options, place: str) -> None:

@@ -23,7 +23,8 @@ def warm(options: Options, pool: Pool) -> None:
 
     What goes wrong here the trials will tell.
     """
-    one = replace(options, role="Both", pacing=Pacing(1), load=Load(None, _ROUND_SECONDS))
+    load = Load(None, _ROUND_SECONDS)
+    one = replace(options, role="Both", pacing=Pacing(1), load=load, keeps_connections=False)
     best, vain = math.inf, 0
     for number in range(_ROUNDS):
         median = _median(one, f"warm{options.barrier.part}-{number}", pool)

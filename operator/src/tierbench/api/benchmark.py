@@ -6,6 +6,8 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
+from tierbench.api.asks import Asks, AsksInCel
+from tierbench.api.compute import FITTING, Resources
 from tierbench.api.model import ClassNames, Column, Conditions, Model, Resource, Rule, rules
 from tierbench.api.node_network import MAXIMUM_PAIRS, NodeNetwork
 from tierbench.api.run_policy import MAXIMUM_REFINED, ZONE_OF_SCHEDULE, RunPolicy
@@ -87,6 +89,12 @@ class Servers(Model):
         le=16,
         description="How many nodes of each class are measured. More nodes tell more about the class than more trials.",
     )
+    resources: Resources | None = Field(
+        default=None,
+        json_schema_extra=FITTING,
+        description="What each container of the service asks for, and may use at most. What tierbench runs beside it "
+        "has the same limits. Of a Kafka that Strimzi brings up, kafka.strimzi.resources says it.",
+    )
 
 
 @dataclass(frozen=True)
@@ -108,6 +116,9 @@ class Clients(Model):
     """Where the users of the service run."""
 
     node_classes: ClassNames = Field(description="The node classes that use the service, each in turn.")
+    resources: Resources | None = Field(
+        default=None, json_schema_extra=FITTING, description="What each client asks for, and may use at most."
+    )
 
     @property
     def seats(self) -> tuple[Seat, ...]:
@@ -271,6 +282,7 @@ class BenchmarkSpec(Model):
 
     servers: Servers = Field(description="Where the service under test runs.")
     clients: Clients = Field(description="Where its users run.")
+    access: Access
     colocation: Colocation = Field(
         default=Colocation.FORBIDDEN,
         description="Whether server and client share a node: Forbidden, Allowed (if no other is ready) or Required.",
@@ -286,6 +298,12 @@ class BenchmarkSpec(Model):
     )
 
     @property
+    def asks(self) -> Asks:
+        """What of it an administrator may refuse."""
+        classes = (*self.servers.node_classes, *self.clients.node_classes)
+        return Asks(access=self.access.value, node_classes=classes)
+
+    @property
     def trimmed(self) -> Trim | None:
         """What is left out of the statistics, where anything is."""
         return None
@@ -293,13 +311,21 @@ class BenchmarkSpec(Model):
     @property
     def conditions(self) -> dict[str, str]:
         """What holds in every case and bears on the numbers, by name; levels of factors apart."""
-        return {}
+        given = {"server": self.servers.resources, "client": self.clients.resources}
+        return {
+            name: amount
+            for side, resources in given.items()
+            if resources is not None
+            for name, amount in resources.conditions(side).items()
+        }
 
 
 class Benchmark(Resource):
-    """Any kind of benchmark, as the controller sees it. The names of its children begin with PREFIX."""
+    """Any kind of benchmark, as the controller sees it. The names of its children begin with PREFIX. ASKS says in CEL
+    what the `asks` of its spec do."""
 
     PREFIX: ClassVar[str]
+    ASKS: ClassVar[AsksInCel] = AsksInCel()
     RULES: ClassVar[tuple[Rule, ...]] = (_SHORT_NAME, _UNDOTTED_NAME)
 
     spec: BenchmarkSpec

@@ -1,23 +1,25 @@
 """BrokerBenchmark: on which class of node should a message broker run, and which broker?"""
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from pydantic import Field, JsonValue
 
+from tierbench.api.asks import Asks, AsksInCel
 from tierbench.api.benchmark import (
     BENCHMARK_COLUMNS,
     MAXIMUM_CASES,
     Access,
     Benchmark,
-    Clients,
     Servers,
     Tls,
     refinable,
 )
+from tierbench.api.broker_clients import BrokerClients
 from tierbench.api.broker_server import BROKER_RULES, Broker, KafkaFactors
 from tierbench.api.images import levels
-from tierbench.api.model import ClassName, Kind, Model, Rule, matching, rules
+from tierbench.api.model import Kind, Model, Rule, matching, rules
 from tierbench.api.payload import PAYLOAD_CASES, PAYLOAD_RULES, Payload
 from tierbench.api.preflight import NODES, ServiceSpec, bounded_pairs
 
@@ -35,13 +37,6 @@ class Encryption(StrEnum):
 
     NONE = "None"
     AES128GCM = "AES128GCM"
-
-
-class EngineType(StrEnum):
-    """The program that makes the load."""
-
-    NATIVE = "Native"
-    PAHO = "Paho"
 
 
 class ClosedLoop(Model):
@@ -104,55 +99,6 @@ class Load(Model):
         return f"{self.messages_per_publisher} messages"
 
 
-class NoSubscribers(Model):
-    """Nobody subscribes: what is measured is publishing alone."""
-
-
-class Subscribers(Model):
-    """Where subscribers run, if not in the publishers' pods: exactly one of the two."""
-
-    node_class: ClassName | None = Field(
-        default=None, description="A node class. Its subscribers send each message back."
-    )
-    none: NoSubscribers | None = Field(default=None, description="Nowhere: publishing alone is measured.")
-
-    def __str__(self) -> str:
-        """Where, in a word."""
-        return self.node_class or "None"
-
-
-_ONE_PLACE = Rule(
-    "has(self.nodeClass) != has(self.none)",
-    "give exactly one of nodeClass and none, for example {nodeClass: user} or {none: {}}",
-)
-
-
-class BrokerClients(Clients):
-    """Where publishers and subscribers run."""
-
-    pods: int = Field(
-        default=1,
-        ge=1,
-        le=16,
-        description="Over how many pods the pairs are spread, on as many nodes of the class as there are.",
-    )
-    subscribers: Subscribers | None = Field(
-        default=None,
-        json_schema_extra=rules(_ONE_PLACE),
-        description="A node class for the subscribers; without it each pair is in one pod. Apart, a round trip is "
-        "there and back: each message is sent back by its subscriber. With none: {} there are no subscribers.",
-    )
-    engine: EngineType = Field(
-        default=EngineType.NATIVE,
-        description="Native (one static program), or Paho (Python's client, for what a Python device sees).",
-    )
-
-    @property
-    def alone(self) -> bool:
-        """Whether nobody subscribes."""
-        return self.subscribers is not None and self.subscribers.none is not None
-
-
 _ONE_PACE = Rule(
     "[has(self.closedLoop), has(self.acknowledged), has(self.asFastAsPossible), has(self.intervalMilliseconds), "
     "has(self.messagesPerSecond)].filter(x, x).size() == 1",
@@ -180,6 +126,14 @@ _SERVERS_GIVEN = Rule(
 _EXTERNAL_TLS = Rule(
     "size(self.tls) == 1 || !self.brokers.exists(b, has(b.external))",
     "an external broker has one address: give one level of tls, and another benchmark for each other",
+)
+_LIMIT = "self.servers.resources.limits.memory"
+_HEAP_WITHIN = Rule(
+    f"!has(self.servers) || !has(self.servers.resources) || !has({_LIMIT}) || !isQuantity(string({_LIMIT}))"
+    " || self.brokers.all(b, !has(b.kafka) || b.kafka.provider != 'Standalone' || !has(b.kafka.heap)"
+    " || !isQuantity(string(b.kafka.heap))"
+    f" || quantity(string(b.kafka.heap)).compareTo(quantity(string({_LIMIT}))) < 0)",
+    "kafka.heap does not fit into servers.resources.limits.memory: Java needs about 200Mi beside its heap",
 )
 _SPREAD = Rule(
     "self.pairs.all(p, p >= self.clients.pods)",
@@ -232,6 +186,9 @@ _BOUNDED_MATRIX = Rule(
     f"take levels out, or make several benchmarks'.format([{_CASES}])",
 )
 
+_SECRETS = (
+    "object.spec.brokers.filter(b, has(b.external) && has(b.external.secretRef)).map(b, b.external.secretRef.name)"
+)
 _SET: dict[str, JsonValue] = {"x-kubernetes-list-type": "set"}
 _BY_NAME: dict[str, JsonValue] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 NO_SERVERS = Servers.model_construct(node_classes=())
@@ -339,10 +296,25 @@ class BrokerSpec(ServiceSpec):
     access: Access = Field(default=Access.CLUSTER_IP, description="The path from clients to the broker.")
 
     @property
+    def asks(self) -> Asks:
+        """Brokers that are there already, the accounts that they are sent, and where subscribers are."""
+        given, subscribers = super().asks, self.clients.subscribers
+        apart = () if subscribers is None or subscribers.node_class is None else (subscribers.node_class,)
+        external = [broker.external for broker in self.brokers if broker.external is not None]
+        secrets = tuple(each.secret_ref.name for each in external if each.secret_ref is not None)
+        return replace(
+            given,
+            node_classes=(*given.node_classes, *apart),
+            addresses=tuple(each.address for each in external),
+            plain_secrets=secrets if Tls.NONE in self.tls else (),
+        )
+
+    @property
     def conditions(self) -> dict[str, str]:
         """How messages are sent, awaited and given up, and from where."""
         subscribers = self.clients.subscribers
         return {
+            **super().conditions,
             **self.pacing.conditions,
             "load": str(self.load),
             "window": str(self.window),
@@ -350,6 +322,7 @@ class BrokerSpec(ServiceSpec):
             "access": self.access.value,
             "engine": self.clients.engine.value,
             "clientPods": str(self.clients.pods),
+            "connections": self.clients.connections.value,
             "subscribers": "WithPublishers" if subscribers is None else str(subscribers),
         }
 
@@ -371,6 +344,7 @@ class BrokerBenchmark(Benchmark):
     SPEC_RULES: ClassVar[tuple[Rule, ...]] = (
         _SERVERS_GIVEN,
         _EXTERNAL_TLS,
+        _HEAP_WITHIN,
         _SPREAD,
         _PAHO,
         _LEVELS_OF_ZSTD,
@@ -381,6 +355,16 @@ class BrokerBenchmark(Benchmark):
         bounded_pairs(_CLIENT_NODES),
         _BOUNDED_MATRIX,
         refinable("payload.sizes"),
+    )
+    ASKS: ClassVar[AsksInCel] = AsksInCel(
+        node_classes="(has(object.spec.servers) ? object.spec.servers.nodeClasses : [])"
+        " + object.spec.clients.nodeClasses"
+        " + (has(object.spec.clients.subscribers) && has(object.spec.clients.subscribers.nodeClass)"
+        " ? [object.spec.clients.subscribers.nodeClass] : [])",
+        addresses="object.spec.brokers.filter(b, has(b.external)).map(b, b.external.address)",
+        plain_secrets=f"'None' in object.spec.tls ? {_SECRETS} : []",
+        secrets=_SECRETS,
+        config_maps="object.spec.payload.messages.map(m, m.configMapRef.name)",
     )
 
     spec: BrokerSpec

@@ -205,7 +205,8 @@ class Exchange(Model):
     wire_sent_bytes: Count = Field(
         default=0,
         description="Bytes that the clients' connections sent, from the first SYN to the last acknowledgement before "
-        "the connection is closed: Ethernet, IP and TCP headers, TLS and retransmissions included.",
+        "the connection is closed, of kept ones from the trial's beginning to its end: Ethernet, IP and TCP headers, "
+        "TLS and retransmissions included.",
     )
     wire_received_bytes: Count = Field(default=0, description="Bytes that they received, likewise.")
     wire_sent_packets: Count = Field(
@@ -216,15 +217,16 @@ class Exchange(Model):
     wire_received_packets: Count = Field(default=0, description="Segments that they received, likewise.")
     connections: Count = Field(
         default=0,
-        description="Connections that publishers and subscribers began with; several that a client of Kafka makes "
-        "are one.",
+        description="Connections that publishers and subscribers began with, made for the trial or kept; several that "
+        "a client of Kafka makes are one.",
     )
-    setup_bytes: Count = Field(
-        default=0,
+    setup_bytes: Count | None = Field(
+        default=None,
         description="Bytes on the wire, both ways, of all connections together, from the first SYN until all were "
-        "ready for messages: TCP, TLS, the protocol's login, and subscriptions.",
+        "ready for messages: TCP, TLS, the protocol's login, and subscriptions. Absent, as all that connecting took, "
+        "in a trial whose connections were made for an earlier one.",
     )
-    setup_packets: Count = Field(default=0, description="Segments of them.")
+    setup_packets: Count | None = Field(default=None, description="Segments of them.")
     load_bytes: Count = Field(
         default=0,
         description="Bytes on the wire, both ways, of all connections together, from the start of the load to its "
@@ -232,12 +234,14 @@ class Exchange(Model):
     )
     load_packets: Count = Field(default=0, description="Segments of them.")
     tcp_retransmits: Count = Field(default=0, description="Segments that the clients' connections sent again.")
-    connect_nanoseconds: Nanoseconds = Field(
-        default=0, description="From the start of the TCP connection to the broker's consent, TLS left out: mean."
+    connect_nanoseconds: Nanoseconds | None = Field(
+        default=None, description="From the start of the TCP connection to the broker's consent, TLS left out: mean."
     )
-    tls_nanoseconds: Nanoseconds = Field(default=0, description="TLS handshake, mean of the connections.")
+    tls_nanoseconds: Nanoseconds | None = Field(default=None, description="TLS handshake, mean of the connections.")
     session_nanoseconds: Nanoseconds = Field(
-        default=0, description="From the first connection's start to the last message received."
+        default=0,
+        description="From the first connection's start to the last message received; of kept ones from when the trial "
+        "began.",
     )
     compress_nanoseconds: Nanoseconds = Field(default=0, description="Spent in compression, all messages.")
     encrypt_nanoseconds: Nanoseconds = Field(default=0, description="Spent in encryption, all messages.")

@@ -1,10 +1,12 @@
 """FileTransferBenchmark: from which class of node are files served fastest, and up to which size?"""
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final
 
 from pydantic import Field, JsonValue
 
+from tierbench.api.asks import Asks, AsksInCel
 from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, Servers, Tls, refinable
 from tierbench.api.images import ImageNames, levels
 from tierbench.api.model import Kind, Model, Rule, Size, StorageClassName, matching, rules
@@ -48,6 +50,8 @@ _GROWING_WAIT: Final = Rule(
 )
 
 HOST_STORAGE: Final = "/var/lib/tierbench"
+HOST_PATH_PATTERN: Final = r"^(/[A-Za-z0-9][A-Za-z0-9._-]*)+$"
+"""Neither the root nor anything with `.` or `..` in it."""
 
 
 class HostPath(Model):
@@ -55,13 +59,14 @@ class HostPath(Model):
 
     path: str = Field(
         max_length=255,
-        description=f"{HOST_STORAGE} or a path below it. It is made if it is not there, and files stay in it for the "
-        "next run, in a folder of their own.",
+        description="A folder that the chart's value policy.hostPaths names, or one below it: if that is not set, "
+        f"{HOST_STORAGE}. It is made if it is not there, and files stay in it for the next run, in a folder of their "
+        "own.",
         json_schema_extra=rules(
             matching(
-                rf"^{HOST_STORAGE}(/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
-                f"is not {HOST_STORAGE} or below it: write {HOST_STORAGE}/NAME, names of letters, digits, dots, "
-                "hyphens and underscores that begin with a letter or a digit",
+                HOST_PATH_PATTERN,
+                f"is not a path: write {HOST_STORAGE}/NAME, names of letters, digits, dots, hyphens and underscores "
+                "that begin with a letter or a digit",
             )
         ),
     )
@@ -158,12 +163,19 @@ class FileTransferSpec(ServiceSpec):
     )
 
     @property
+    def asks(self) -> Asks:
+        """The folder of the node, where there is one."""
+        path = self.storage.host_path
+        return replace(super().asks, host_paths=() if path is None else (path.path,))
+
+    @property
     def conditions(self) -> dict[str, str]:
         """The path, where files are kept, and what a client does when a transfer stalls."""
         retry, kept = self.retry, self.storage.persistent_volume_claim
         most = retry.wait_maximum_milliseconds
         path = "EmptyDir" if self.storage.host_path is None else "HostPath"
         return {
+            **super().conditions,
             "access": self.access.value,
             "storage": path if kept is None else kept.storage_class_name[:63],
             "readTimeoutMilliseconds": str(retry.read_timeout_milliseconds),
@@ -192,6 +204,9 @@ class FileTransferBenchmark(Benchmark):
         bounded_pairs("size(self.clients.nodeClasses)"),
         _BOUNDED_MATRIX,
         refinable("fileSizes"),
+    )
+    ASKS: ClassVar[AsksInCel] = AsksInCel(
+        host_paths="has(object.spec.storage.hostPath) ? [object.spec.storage.hostPath.path] : []"
     )
 
     spec: FileTransferSpec

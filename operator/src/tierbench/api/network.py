@@ -1,10 +1,12 @@
 """NetworkBenchmark: how fast does the network between two classes of node carry data, and how far apart are they?"""
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final
 
 from pydantic import Field, JsonValue
 
+from tierbench.api.asks import Asks, AsksInCel
 from tierbench.api.benchmark import (
     BENCHMARK_COLUMNS,
     MAXIMUM_CASES,
@@ -246,6 +248,12 @@ class NetworkSpec(BenchmarkSpec):
     access: Access = Field(default=Access.POD_IP, description="The path from client to server.")
 
     @property
+    def asks(self) -> Asks:
+        """The server that is there already."""
+        external = self.servers.external
+        return replace(super().asks, addresses=() if external is None else (external.address,))
+
+    @property
     def trimmed(self) -> Trim | None:
         """Nothing, unless it was asked for."""
         return self.trim if self.trim.lowest + self.trim.highest else None
@@ -254,6 +262,7 @@ class NetworkSpec(BenchmarkSpec):
     def conditions(self) -> dict[str, str]:
         """The path, the load, the echo requests before it, and how many clients measure where all do at once."""
         return {
+            **super().conditions,
             "access": self.access.value,
             "durationSeconds": str(self.duration_seconds),
             "udpKilobitsPerSecond": "None" if self.udp is None else str(self.udp.kilobits_per_second),
@@ -286,6 +295,11 @@ class NetworkBenchmark(Benchmark):
         _FITTING_TIME,
         _BOUNDED_MATRIX,
         _NOT_REFINED,
+    )
+    ASKS: ClassVar[AsksInCel] = AsksInCel(
+        node_classes="(has(object.spec.servers.nodeClasses) ? object.spec.servers.nodeClasses : [])"
+        " + object.spec.clients.nodeClasses",
+        addresses="has(object.spec.servers.external) ? [object.spec.servers.external.address] : []",
     )
 
     spec: NetworkSpec

@@ -20,6 +20,7 @@ class Scope(StrEnum):
     LEASES = "Leases"
     REMOVAL = "Removal"
     """The whole cluster, for the account that removes all benchmarks before their definitions go."""
+    METRICS = "Metrics"
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,13 @@ PERMISSIONS: Final = (
         Scope.NAMESPACED,
         "Gives servers a volume of a storage class.",
     ),
+    Permission(
+        "networking.k8s.io",
+        ("networkpolicies",),
+        ("create", "delete"),
+        Scope.NAMESPACED,
+        "Keeps strangers from a benchmark's pods.",
+    ),
     Permission(_CORE, ("events",), ("create",), Scope.NAMESPACED, "Tells what happened, and why."),
     Permission(
         "kafka.strimzi.io",
@@ -114,4 +122,6 @@ PERMISSIONS: Final = (
         Scope.LEASES,
         "Keeps nodes for one benchmark at a time, and benchmarks for one operator, across all releases.",
     ),
+    Permission("authentication.k8s.io", ("tokenreviews",), ("create",), Scope.METRICS, "Learns who scrapes."),
+    Permission("authorization.k8s.io", ("subjectaccessreviews",), ("create",), Scope.METRICS, "Asks whether they may."),
 )

@@ -70,7 +70,8 @@ class ServiceFacts(Model):
     settings: dict[str, Annotated[str, Field(max_length=63)]] = Field(
         default_factory=dict,
         json_schema_extra={"maxProperties": 32},
-        description="What was set on purpose, by the names that the service has for it.",
+        description="What was set on purpose, by the names that the service has for it, and the limits of its "
+        "container, a LimitRange's included.",
     )
 
 
@@ -273,6 +274,7 @@ class ResultStatus(Model):
     facts: tuple[Note, ...] = Field(default=(), max_length=16, description="What explains them, and spoils nothing.")
     engine: Engine | None = Field(default=None, description="The program that made the load.")
     display: Display = Field(default=Display(), description="The numbers as `kubectl get` shows them.")
+    stored_bytes: Count = Field(default=0, description="What this and its trace take, as JSON.")
 
     @field_serializer("trials")
     def _without_defaults(self, trials: tuple[ResultTrial, ...]) -> list[dict[str, Any]]:

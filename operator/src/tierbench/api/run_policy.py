@@ -16,6 +16,7 @@ _TIME_ZONE = matching(
     r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$",
     "is not the name of a time zone: write one of the IANA database, as in Europe/Berlin, or UTC",
 )
+MAXIMUM_HISTORY: Final = 50
 MAXIMUM_REFINED: Final = 128
 REFINABLE: Final = frozenset({"fileSize", "payloadSize"})
 """The factors of which a run may take levels in between."""
@@ -53,7 +54,9 @@ class RunPolicy(Model):
     time_zone: Annotated[str, Field(min_length=1, max_length=64, json_schema_extra=rules(_TIME_ZONE))] | None = Field(
         default=None, description="Of the schedule, as the IANA database names it; UTC if there is none."
     )
-    history: int = Field(default=5, ge=1, le=50, description="How many runs are kept, the newest included.")
+    history: int = Field(
+        default=5, ge=1, le=MAXIMUM_HISTORY, description="How many runs are kept, the newest included."
+    )
     baseline_run: int | None = Field(
         default=None,
         ge=1,

@@ -21,18 +21,25 @@ from tierbench.domain.decide import decide
 from tierbench.domain.leave import leave
 from tierbench.domain.observed import Observed, Refusal, Surroundings
 from tierbench.domain.providers.registry import APIS, apis
-from tierbench.domain.run import Run
 from tierbench.kube.apply import Executor
-from tierbench.kube.client import UNANSWERED, ApiError, ConflictError, NotFoundError, OccupiedError, ResourceType
+from tierbench.kube.client import (
+    REFUSED,
+    UNANSWERED,
+    ApiError,
+    ConflictError,
+    NotFoundError,
+    OccupiedError,
+    ResourceType,
+)
 from tierbench.kube.events import post
 from tierbench.kube.leases import NodeTakenError
 from tierbench.kube.logs import LogFollower
 from tierbench.kube.observe import look_around
+from tierbench.kube.refused import refused_pods
 from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.names import ROLE_CLIENT, Owner
 from tierbench.workloads.workload import Workload
 
-_REFUSED: Final = frozenset({403, 422})
 _NOT_TAKEN: Final = frozenset({400, 413, 422})
 _SOON_SECONDS: Final = 1.0
 _ERROR_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
@@ -129,6 +136,8 @@ class Loop:
         if observed.benchmark.metadata.deletion_timestamp is not None:
             return _SOON_SECONDS
         await self._name_foreign(observed)
+        for refusal in observed.refused_pods.values():
+            await self._say(reasons.REFUSED, refusal.message)
         executor = self._executor(observed, observed.benchmark.metadata.labels)
         decision = decide(observed, self._context.kube.now())
         await self._write(observed, decision)
@@ -150,10 +159,12 @@ class Loop:
         except ApiError as error:
             if isinstance(action, SaveResult) and error.status in _NOT_TAKEN:
                 self._refused_results[action.name] = error.message
-            refused = error.status in _REFUSED or isinstance(error, OccupiedError)
+            refused = error.status in REFUSED or isinstance(error, OccupiedError)
             if isinstance(action, (Create, CreateCredentials)) and refused:
                 since = self._context.kube.now() if self._refusal is None else self._refusal.since
                 self._refusal = Refusal(since, error.message)
+                if not isinstance(error, OccupiedError):
+                    await self._say(reasons.REFUSED, error.message)
             raise
 
     async def _observe(self) -> Observed:
@@ -167,6 +178,8 @@ class Loop:
             **vars(seen.surroundings),
             benchmark=benchmark,
             workload=workload,
+            quotas=context.settings.quotas,
+            policy=context.settings.policy,
             classes=dict(context.cluster.classes),
             results=seen.children.results,
             logs=await self._logs.read(pod for pod in seen.children.pods if pod.role == ROLE_CLIENT),
@@ -174,7 +187,9 @@ class Loop:
             foreign=seen.children.foreign,
             last_orphan=seen.children.last_orphan,
             refusal=self._refusal,
+            refused_pods=await refused_pods(context.kube, owner.namespace, seen.without_pod),
             refused_results=dict(self._refused_results),
+            isolated=context.settings.isolated,
         )
 
     async def _read(self) -> tuple[Benchmark, Workload]:
@@ -195,7 +210,7 @@ class Loop:
                 "that version, or delete the benchmark and create it again."
             )
             raise UnreadableError(message) from error
-        return benchmark, workload_of(owner, benchmark.spec, context.settings.images)
+        return benchmark, workload_of(owner, benchmark.spec, context.settings.images, context.settings.policy)
 
     async def _name_foreign(self, observed: Observed) -> None:
         """One event for what bears the benchmark's labels and is not its own."""
@@ -216,10 +231,10 @@ class Loop:
 
     def _enqueue(self, observed: Observed, decision: Decision) -> None:
         """Whoever leaves the queue, or the nodes, lets the others look again."""
-        context, run = self._context, decision.status.run
-        if decision.status.phase is Phase.QUEUED and run is not None:
-            nodes = Run(observed, run, self._context.kube.now()).needed_nodes
-            context.queue.wait(self._key, observed.benchmark.metadata.creation_timestamp or "", nodes)
+        context = self._context
+        if decision.status.phase is Phase.QUEUED:
+            since = observed.benchmark.metadata.creation_timestamp or ""
+            context.queue.wait(self._key, since, decision.waits_for)
         else:
             context.queue.leave(self._key)
         context.metrics.queue_length(len(context.queue))

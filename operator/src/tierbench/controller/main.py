@@ -5,6 +5,7 @@ import logging
 import signal
 import sys
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any, Final
 
 import kopf
@@ -20,8 +21,11 @@ from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import keep_node_classes
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.watching import watched
-from tierbench.kube.client import RESULTS, UNANSWERED, ResourceType
+from tierbench.kube.client import RESULTS, UNANSWERED, Kube, ResourceType
 from tierbench.kube.connect import connect
+from tierbench.kube.credentials import certificates
+from tierbench.kube.reviews import may_scrape
+from tierbench.metrics.authorization import Protection, ScrapeGuard, tls_context
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.server import serve
 from tierbench.workloads.names import LABEL_KIND
@@ -69,7 +73,8 @@ async def operate(settings: Settings) -> None:
     metrics = OperatorMetrics()
     async with connect(metrics.api_answered) as kube:
         context = Context(kube, settings, metrics=metrics)
-        async with serve(settings.http_port, context.results, context.metrics):
+        protection = _protection(kube) if settings.metrics_authorization else None
+        async with serve(settings.http_port, context.results, context.metrics, protection):
             await wait_until_alone(context, stop)
             await _load(context, stop)
             registry = kopf.OperatorRegistry()
@@ -92,6 +97,12 @@ async def operate(settings: Settings) -> None:
                 stay_alone(context),
             )
             await leave(context)
+
+
+def _protection(kube: Kube) -> Protection:
+    """Scrapers take any certificate, as those of other operators: a new one is made at every start."""
+    made = certificates("tierbench-operator")
+    return Protection(ScrapeGuard(partial(may_scrape, kube)), tls_context(made["tls.crt"], made["tls.key"]))
 
 
 async def until(main: Coroutine[Any, Any, None], *besides: Coroutine[Any, Any, None]) -> None:

@@ -3,13 +3,16 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from tierbench.api.policy import Policy
+from tierbench.api.quotas import Quotas
 from tierbench.controller.logs import LogFormat
 from tierbench.workloads.workload import Images
 
+_Values = TypeVar("_Values", bound=BaseModel)
 _ALTERNATIVES: Final = TypeAdapter(dict[str, dict[str, str]])
 
 
@@ -28,9 +31,17 @@ class Settings:
     lease_namespace: str
     """Where the Leases of nodes are, the same for all releases."""
     images: Images
-    """Images of clients and servers."""
+    """Images of clients and servers, and the priority of their pods."""
+    policy: Policy
+    """What benchmarks may ask for."""
+    quotas: Quotas
+    """What a benchmark may take."""
     http_port: int
     """Port of /metrics, /healthz and /readyz."""
+    metrics_authorization: bool
+    """Whether /metrics is for those alone whom the API server lets read it."""
+    isolated: bool
+    """Whether strangers are kept from the pods of benchmarks, by NetworkPolicies."""
     log_level: str
     """DEBUG, INFO, WARNING or ERROR."""
     log_format: LogFormat
@@ -66,8 +77,13 @@ class Settings:
                 pull_secrets=words("TIERBENCH_IMAGE_PULL_SECRETS"),
                 user=_user(environment.get("TIERBENCH_WORKLOADS_USER", "")),
                 alternatives=_alternatives(environment.get("TIERBENCH_IMAGE_ALTERNATIVES", "{}")),
+                priority_class=environment.get("TIERBENCH_PRIORITY_CLASS", ""),
             ),
+            policy=_policy(environment),
+            quotas=_values(Quotas, "limits", environment),
             http_port=int(port),
+            metrics_authorization=environment.get("TIERBENCH_METRICS_AUTHORIZATION") == "true",
+            isolated=environment.get("TIERBENCH_NETWORK_POLICIES") == "true",
             log_level=environment.get("TIERBENCH_LOG_LEVEL", "info").upper(),
             log_format=_log_format(environment.get("TIERBENCH_LOG_FORMAT", LogFormat.TEXT)),
         )
@@ -94,3 +110,19 @@ def _alternatives(text: str) -> dict[str, dict[str, str]]:
     except ValidationError as error:
         example = '{"nginx": {"1.19.6": "docker.io/library/nginx:1.19.6"}}'
         raise SettingsError(f"TIERBENCH_IMAGE_ALTERNATIVES is {text!r}: write images as in {example}") from error
+
+
+def _policy(environment: Mapping[str, str]) -> Policy:
+    policy, api_server = _values(Policy, "policy", environment), environment.get("KUBERNETES_SERVICE_HOST", "")
+    return policy.refusing(api_server) if api_server else policy
+
+
+def _values(model: type[_Values], name: str, environment: Mapping[str, str]) -> _Values:
+    """A part of the chart's values, in JSON as the chart has it."""
+    variable = f"TIERBENCH_{name.upper()}"
+    try:
+        return model.model_validate_json(environment.get(variable, "{}"))
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, (name, *first["loc"])))
+        raise SettingsError(f"{variable}, of the chart's values: {where}: {first['msg']}") from error

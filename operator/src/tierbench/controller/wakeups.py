@@ -1,4 +1,4 @@
-"""Wake-ups of the loops, and who waits for which nodes."""
+"""Wake-ups of the loops, and who waits for what."""
 
 import asyncio
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ class _Place:
 
 
 class Queue:
-    """Benchmarks of this operator that wait for nodes: the oldest goes first."""
+    """Benchmarks of this operator that wait for nodes, or their namespace's turn: the oldest goes first."""
 
     def __init__(self) -> None:
         self._waiting: dict[Key, tuple[_Place, frozenset[str]]] = {}
@@ -49,19 +49,19 @@ class Queue:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def wait(self, key: Key, since: str, nodes: Iterable[str]) -> None:
-        """`key`, created at `since`, waits for `nodes`."""
-        self._waiting[key] = (_Place(since, key), frozenset(nodes))
+    def wait(self, key: Key, since: str, wanted: Iterable[str]) -> None:
+        """`key`, created at `since`, waits for all that is `wanted`."""
+        self._waiting[key] = (_Place(since, key), frozenset(wanted))
 
     def leave(self, key: Key) -> None:
         """`key` waits no longer."""
         self._waiting.pop(key, None)
 
     def ahead(self, key: Key) -> tuple[str, ...]:
-        """Who has waited for longer for one of the nodes that `key` waits for, as namespace/name."""
+        """Who has waited for longer for any of what `key` waits for, as namespace/name."""
         mine = self._waiting.get(key)
         if mine is None:
             return ()
-        place, nodes = mine
-        older = sorted(other for other, wanted in self._waiting.values() if other < place and wanted & nodes)
+        place, wanted = mine
+        older = sorted(other for other, theirs in self._waiting.values() if other < place and theirs & wanted)
         return tuple(f"{other.key[1]}/{other.key[2]}" for other in older)

@@ -129,10 +129,12 @@ class Event:
 class Decision:
     """The status to write, then the actions to take, then the events to post, then how long to wait for a wake-up.
 
-    `wait_seconds` 0 means: look again at once, something has changed by the actions.
+    `wait_seconds` 0 means: look again at once, something has changed by the actions. `waits_for` is what it waits for
+    in the queue, which whoever waits for it for longer gets first.
     """
 
     status: BenchmarkStatus
     actions: tuple[Action, ...] = ()
     events: tuple[Event, ...] = ()
     wait_seconds: float = 30.0
+    waits_for: tuple[str, ...] = ()

@@ -7,13 +7,13 @@ from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, DeleteResult, Event
 from tierbench.domain.observed import Observed
-from tierbench.domain.phases.ended import finish, wait_for_next
+from tierbench.domain.phases.ended import finish, refuse_run, wait_for_next
 from tierbench.domain.phases.pending import choose_nodes
 from tierbench.domain.phases.queued import hold_nodes
 from tierbench.domain.phases.running.measure import measure
 from tierbench.domain.phases.running.preflight import preflight
 from tierbench.domain.phases.running.refine import refine
-from tierbench.domain.phases.running.refuse import refuse_impossible
+from tierbench.domain.phases.running.refuse import refuse_impossible, refuse_rest
 from tierbench.domain.phases.running.serve import serve
 from tierbench.domain.phases.suspended import suspend
 from tierbench.domain.run import Run, run_to_do
@@ -40,7 +40,8 @@ def decide(observed: Observed, now: datetime) -> Decision:
     run = Run(observed, status, now)
     if run.misfits:
         return _discard(run)
-    prepared = choose_nodes(run) or hold_nodes(run) or refuse_impossible(run) or preflight(run)
+    begun = refuse_run(run) or choose_nodes(run) or hold_nodes(run)
+    prepared = begun or refuse_impossible(run) or refuse_rest(run) or preflight(run)
     return prepared or _measure_next(run) or refine(run) or finish(run)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.node_class import NodeClass
+from tierbench.api.policy import Policy
+from tierbench.api.quotas import Quotas
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.provided import Provided
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView
@@ -58,12 +60,15 @@ class Observed(Surroundings):
     """One benchmark, everything that belongs to it, and everything that it depends on, at one moment.
 
     `foreign` objects bear its labels and are not its own; `last_orphan` is the newest run that a benchmark of the same
-    name has left results of. `refusal` is what the API server does not let be created, `refused_results` what it does
-    not let be written, by the result's name.
+    name has left results of. `refusal` is what the API server does not let be created, `refused_pods` what it does not
+    let the Job controller create, by the Job's name, and `refused_results` what it does not let be written, by the
+    result's. `isolated` says whether strangers are kept from its pods.
     """
 
     benchmark: Benchmark
     workload: Workload
+    quotas: Quotas = field(default_factory=Quotas)
+    policy: Policy = field(default_factory=Policy)
     classes: Mapping[str, NodeClass] = field(default_factory=dict)
     results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
     logs: Mapping[str, PodLog] = field(default_factory=dict)
@@ -71,7 +76,9 @@ class Observed(Surroundings):
     foreign: tuple[str, ...] = ()
     last_orphan: int = 0
     refusal: Refusal | None = None
+    refused_pods: Mapping[str, Refusal] = field(default_factory=dict)
     refused_results: Mapping[str, str] = field(default_factory=dict)
+    isolated: bool = False
 
 
 def out_of_reach(surroundings: Surroundings, pod: PodView) -> bool:

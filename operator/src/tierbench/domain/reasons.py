@@ -25,6 +25,9 @@ NO_SEPARATE_CLIENT_NODE: Final = "NoSeparateClientNode"
 NO_SHARED_NODE: Final = "NoSharedNode"
 NODE_NOT_READY: Final = "NodeNotReady"
 
+# What the administrator forbids
+REFUSED_BY_POLICY: Final = "RefusedByPolicy"
+
 # Images
 IMAGE_NOT_LISTED: Final = "ImageNotListed"
 
@@ -32,6 +35,13 @@ IMAGE_NOT_LISTED: Final = "ImageNotListed"
 NODES_BUSY: Final = "NodesBusy"
 NODES_HELD: Final = "NodesHeld"
 OLDER_BENCHMARK_WAITS: Final = "OlderBenchmarkWaits"
+
+# What an administrator lets be taken
+TOO_MANY_CASES: Final = "TooManyCases"
+TOO_MANY_AT_ONCE: Final = "TooManyAtOnce"
+TOO_MANY_BYTES: Final = "TooManyBytes"
+HELD_TOO_LONG: Final = "HeldTooLong"
+HISTORY_LIMITED: Final = "HistoryLimited"
 
 # Pods
 UNSCHEDULABLE: Final = "Unschedulable"

@@ -25,6 +25,7 @@ from tierbench.domain.observed import Observed
 from tierbench.domain.schedule import is_time
 from tierbench.domain.views import Problem
 from tierbench.results import record
+from tierbench.workloads.compute import left
 from tierbench.workloads.names import ROLE_SERVER
 from tierbench.workloads.plan import STANDALONE, Block, Case, Factor, Slot, Team, in_blocks, plan, refined
 from tierbench.workloads.workload import NodeSize, Role, ServerSite
@@ -164,6 +165,12 @@ class Run:
         return result is not None and result.status.phase is not ResultPhase.RUNNING
 
     @cached_property
+    def refused(self) -> Problem | None:
+        """That the administrator's policy forbids the benchmark, whatever it was when that was created."""
+        message = next(self.observed.policy.refusals(self.observed.owner.namespace, self.spec.asks), None)
+        return None if message is None else Problem(reasons.REFUSED_BY_POLICY, message)
+
+    @cached_property
     def unlisted_images(self) -> Mapping[Slot, Problem]:
         """The servers whose image is not to be had."""
         workload = self.observed.workload
@@ -172,6 +179,8 @@ class Run:
 
     def server_node(self, slot: Slot) -> str | Problem:
         """The node that hosts the server, or why there is none. An external one gets a client's node."""
+        if self.refused is not None:
+            return self.refused
         if slot in self.unlisted_images:
             return self.unlisted_images[slot]
         node_class = self.spec.clients.node_classes[0] if slot.external else slot.node_class
@@ -265,9 +274,10 @@ class Run:
             slot=slot,
             node=node,
             node_class=node_class.spec,
-            size=self._size(node),
+            size=self._size(slot, node),
             measured=self.needed_nodes,
             refined=self._refined_levels,
+            free_bytes=self.observed.quotas.free_bytes,
         )
 
     @property
@@ -286,10 +296,11 @@ class Run:
         current = (item for item in self.status.refinements if item.round == self.refinement)
         return tuple(dict.fromkeys(item.levels[self.refinable.name] for item in current))
 
-    def _size(self, node: str) -> NodeSize:
-        """What the node has; nothing is known of one that has left."""
+    def _size(self, slot: Slot, node: str) -> NodeSize:
+        """What a server has of the node; nothing is known of one that has left."""
         found = self.observed.nodes.get(node)
-        return NodeSize() if found is None else NodeSize(found.memory_bytes, found.storage_bytes)
+        size = NodeSize() if found is None else NodeSize(found.memory_bytes, found.storage_bytes)
+        return left(self.spec.servers.resources, size) if slot.provider == STANDALONE else size
 
     def result_spec(self, case: Case) -> ResultSpec:
         """Which case of which run this is, and on which nodes."""
@@ -309,7 +320,7 @@ class Run:
             client=facts(client_class, classes.get(client_class), nodes.get(client)),
             clients=self._sharing(case, clients),
             networks=self._networks(case, clients),
-            service=self._service(case.server, self._size(str(server))),
+            service=self._service(case.server, self._size(case.server, str(server))),
             alternation=self._alternation(case),
             trials=self.spec.repetitions,
             passes=self.passes,
@@ -332,8 +343,10 @@ class Run:
         known = (item for provided in self.observed.provided.values() for item in provided.of(*place))
         versions = {name: version for item in known for name, version in item.versions.items()}
         pods = (pod for pod in self.observed.pods if pod.role == ROLE_SERVER and (pod.run, pod.slot) == place)
-        found = next((pod.image_id for pod in pods), "") if facts.image else ""
-        return facts.model_copy(update={"image_id": found, "settings": {**facts.settings, **versions}})
+        pod = next(pods, None) if facts.image else None
+        limits = {} if pod is None else {f"limits.{name}": amount for name, amount in pod.limits.items()}
+        settings = {**facts.settings, **versions, **limits}
+        return facts.model_copy(update={"image_id": "" if pod is None else pod.image_id, "settings": settings})
 
     def _networks(self, case: Case, clients: tuple[str, ...] | Problem) -> tuple[NodeNetwork, ...]:
         """What the preflight found between the server's node and these."""

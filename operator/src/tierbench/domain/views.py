@@ -1,7 +1,7 @@
 """Nodes, pods, Jobs and Leases, reduced to what a decision needs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -68,7 +68,7 @@ class Termination:
 
 @dataclass(frozen=True)
 class PodView:
-    """A pod of a benchmark."""
+    """A pod of a benchmark; `limits` are those of its first container, whoever gave it them."""
 
     name: str
     uid: str
@@ -89,6 +89,7 @@ class PodView:
     deleting: bool
     problem: Problem | None
     terminated: Termination | None
+    limits: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -108,10 +109,11 @@ class JobView:
 
 @dataclass(frozen=True)
 class LeaseView:
-    """Who may use a node, and until when."""
+    """Who may use a node, since when and until when."""
 
     node: str
     holder: str
+    acquired: datetime
     expires: datetime
 
 
@@ -166,6 +168,7 @@ def pod_view(raw: Raw) -> PodView:
         deleting="deletionTimestamp" in metadata,
         problem=_problem(status) or (None if role == ROLE_CLIENT else _out_of_memory(containers)),
         terminated=_termination(status, mine, alone=role == ROLE_CLIENT),
+        limits=next((item.get("resources", {}).get("limits", {}) for item in raw["spec"].get("containers", ())), {}),
     )
 
 
@@ -281,5 +284,6 @@ def lease_view(raw: Raw) -> LeaseView:
     """A coordination.k8s.io/v1 Lease."""
     spec = raw.get("spec", {})
     renewed = parse_time(spec["renewTime"]) if spec.get("renewTime") else datetime.fromtimestamp(0, UTC)
+    acquired = parse_time(spec["acquireTime"]) if spec.get("acquireTime") else renewed
     expires = renewed + timedelta(seconds=spec.get("leaseDurationSeconds") or 0)
-    return LeaseView(raw["metadata"]["name"], spec.get("holderIdentity") or "", expires)
+    return LeaseView(raw["metadata"]["name"], spec.get("holderIdentity") or "", acquired, expires)

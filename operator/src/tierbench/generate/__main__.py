@@ -7,6 +7,7 @@ from difflib import unified_diff
 from pathlib import Path
 
 from tierbench.api.kinds import KINDS
+from tierbench.generate.admission import admission_template
 from tierbench.generate.chart import checked_template, crd_template, rules_template, user_roles_template
 from tierbench.generate.contract import contract_schema
 from tierbench.generate.crd import crd_yaml
@@ -34,6 +35,7 @@ def generated_files() -> dict[str, str]:
         f"{_REFERENCE}/values.md": values_reference(),
         f"{_CHART}/templates/_checked.tpl": checked_template(),
         f"{_CHART}/templates/_rules.tpl": rules_template(),
+        f"{_CHART}/templates/admission.yaml": admission_template(),
         f"{_CHART}/templates/user-roles.yaml": user_roles_template(),
         f"{_CHART}/values.yaml": values_yaml(),
         f"{_CHART}/values.schema.json": values_schema_json(),

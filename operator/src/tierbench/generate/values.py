@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from tierbench.api.images import IMAGE_NAME_PATTERN, LONGEST_IMAGE_NAME, OWN_IMAGE
+from tierbench.api.policy import Policy
+from tierbench.api.quotas import Quotas
 from tierbench.controller.logs import LogFormat
 from tierbench.generate.render import NOTICE, WIDTH, to_yaml
 from tierbench.generate.schema import Schema, inlined, plain
@@ -125,6 +127,11 @@ class Workloads(Values):
         "assigns one, and the group by which they read their credentials, as OpenShift does; then nothing can be "
         "measured with storage.hostPath.",
     )
+    priority_class_name: str = Field(
+        default="",
+        max_length=253,
+        description="PriorityClass of their pods, as that they are the first to go where a node is full.",
+    )
 
 
 class LogLevel(StrEnum):
@@ -221,9 +228,42 @@ class Dashboards(Values):
     )
 
 
+class NetworkPolicies(Values):
+    """NetworkPolicies, which take effect where the cluster's network plugin enforces them."""
+
+    operator: bool = Field(
+        default=True,
+        description="Whether the operator's pod takes connections on its HTTP port alone, and makes none but to DNS "
+        "and to apiServerPorts.",
+    )
+    scrapers: list[dict[str, Any]] = Field(
+        default=[],
+        description="Who may connect to the HTTP port, as peers of a NetworkPolicy, for example "
+        "[{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]; none means anybody. A node's "
+        "kubelet always may.",
+    )
+    api_server_ports: list[Annotated[int, Field(ge=1, le=65535)]] = Field(
+        default=[443, 6443, 8443, 16443],
+        min_length=1,
+        description="Ports of the API server, as its own machine has them: no policy can name its address.",
+    )
+    benchmarks: bool = Field(
+        default=True,
+        description="Whether each benchmark's pods talk to one another and to nobody else. What a spec asks for stays "
+        "open: its ports of the node with access: NodePort, the way to external servers. It binds no pod with access: "
+        "HostNetwork, nor Strimzi's.",
+    )
+
+
 class Metrics(Values):
     """How Prometheus finds /metrics, and what it and Grafana make of them."""
 
+    authorization: bool = Field(
+        default=False,
+        description="Whether /metrics is served over TLS, with a certificate that is made at the start, to those alone "
+        "who send a token of an account that may get /metrics. The chart makes a ClusterRole for them: bind it to your "
+        "Prometheus.",
+    )
     annotations: bool = Field(
         default=True,
         description="Whether the Service bears the prometheus.io/scrape, port and path annotations. With a "
@@ -232,6 +272,17 @@ class Metrics(Values):
     service_monitor: ServiceMonitor = ServiceMonitor()
     prometheus_rule: PrometheusRule = PrometheusRule()
     dashboards: Dashboards = Dashboards()
+
+
+class PolicyValues(Policy):
+    """What benchmarks may ask for."""
+
+    admission: bool = Field(
+        default=True,
+        description="Whether a ValidatingAdmissionPolicy refuses benchmarks as they are created. Only then is their "
+        "author asked to have the right to read the Secrets and ConfigMaps that they name; the operator holds every "
+        "run to all else in any case.",
+    )
 
 
 class ChartValues(Values):
@@ -284,6 +335,7 @@ class ChartValues(Values):
         description="iperf3 and ping, servers and clients. "
         "If its image is empty, ghcr.io/tierbench/network in the version of the chart.",
     )
+    limits: Quotas = Quotas()
     image_pull_secrets: list[Annotated[str, Field(min_length=1, max_length=253)]] = Field(
         default=[],
         max_length=16,
@@ -295,7 +347,9 @@ class ChartValues(Values):
     writers: Writers = Writers()
     crds: Crds = Crds()
     leases: Leases = Leases()
+    policy: PolicyValues = PolicyValues()
     metrics: Metrics = Metrics()
+    network_policies: NetworkPolicies = NetworkPolicies()
 
 
 def values_schema() -> Schema:

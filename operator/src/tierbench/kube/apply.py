@@ -27,6 +27,7 @@ from tierbench.domain.observed import Surroundings
 from tierbench.kube.client import (
     CONFIG_MAPS,
     JOBS,
+    NETWORK_POLICIES,
     PODS,
     RESULTS,
     SECRETS,
@@ -48,7 +49,7 @@ from tierbench.workloads.workload import Manifest
 
 _RESULT: Final = BenchmarkResult.KIND.kind
 # The operator may not read these: their names tell whose they are.
-_NEVER_LISTED: Final = frozenset({"ConfigMap", "Secret", "PersistentVolumeClaim"})
+_NEVER_LISTED: Final = frozenset({"ConfigMap", "Secret", "PersistentVolumeClaim", "NetworkPolicy"})
 _logger = logging.getLogger(__name__)
 
 
@@ -116,7 +117,7 @@ class Executor:
         await self._delete(PODS, "Pod", name)
         for service in (name, f"{name}-agent"):
             await self._delete(SERVICES, "Service", service)
-        for resource in (CONFIG_MAPS, SECRETS, VOLUME_CLAIMS):
+        for resource in (CONFIG_MAPS, SECRETS, VOLUME_CLAIMS, NETWORK_POLICIES):
             await self._kube.delete(resource, self._owner.namespace, self._owner.attached(name))
 
     async def _save_result(self, action: SaveResult) -> None:

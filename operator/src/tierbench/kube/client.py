@@ -65,6 +65,10 @@ UNANSWERED: Final = (ApiError, aiohttp.ClientError, TimeoutError, OSError)
 """What a request may end with."""
 
 
+REFUSED: Final = frozenset({403, 422})
+"""The status of a request that makes no sense, or that a quota or a policy forbids."""
+
+
 def why(error: Exception) -> str:
     """Why a request was not answered, in a few words."""
     if isinstance(error, ApiError):
@@ -107,6 +111,7 @@ SERVICES: Final = ResourceType("api/v1", "services")
 CONFIG_MAPS: Final = ResourceType("api/v1", "configmaps")
 SECRETS: Final = ResourceType("api/v1", "secrets")
 VOLUME_CLAIMS: Final = ResourceType("api/v1", "persistentvolumeclaims")
+NETWORK_POLICIES: Final = ResourceType("apis/networking.k8s.io/v1", "networkpolicies")
 EVENTS: Final = ResourceType("api/v1", "events")
 JOBS: Final = ResourceType("apis/batch/v1", "jobs")
 LEASES: Final = ResourceType("apis/coordination.k8s.io/v1", "leases")
@@ -118,7 +123,9 @@ ADVICES: Final = ResourceType(f"apis/{GROUP}/{VERSION}", "placementadvices")
 
 def type_of(api_version: str, kind: str) -> ResourceType:
     """Where objects of a kind are served. Whatever is made has a regular plural."""
-    return ResourceType(f"{'apis' if '/' in api_version else 'api'}/{api_version}", f"{kind.lower()}s")
+    singular = kind.lower()
+    plural = f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"
+    return ResourceType(f"{'apis' if '/' in api_version else 'api'}/{api_version}", plural)
 
 
 def selector(labels: Mapping[str, str]) -> str:
@@ -224,9 +231,11 @@ class Kube:
                     raise ApiError(status["code"], status.get("reason", ""), status.get("message", ""))
                 yield event
 
-    async def create(self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
-        """A new object. Raises ConflictError if it exists."""
-        query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"}
+    async def create(
+        self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any], *, dry_run: bool = False
+    ) -> dict[str, Any]:
+        """A new object, or what it would be. Raises ConflictError if it exists."""
+        query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **({"dryRun": "All"} if dry_run else {})}
         return await self.request("POST", kind.path(namespace), query=query, body=body)
 
     async def replace(self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any]) -> dict[str, Any]:

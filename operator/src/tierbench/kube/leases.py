@@ -12,10 +12,16 @@ class NodeTakenError(Exception):
     """Somebody else was faster."""
 
 
-def _body(node: str, namespace: str, holder: str, now: datetime, until: datetime) -> dict[str, object]:
-    renewed = format_micro_time(now)
+def _body(
+    node: str, namespace: str, holder: str, acquired: datetime, now: datetime, until: datetime
+) -> dict[str, object]:
     seconds = max(1, round((until - now).total_seconds()))
-    spec = {"holderIdentity": holder, "renewTime": renewed, "acquireTime": renewed, "leaseDurationSeconds": seconds}
+    spec = {
+        "holderIdentity": holder,
+        "acquireTime": format_micro_time(acquired),
+        "renewTime": format_micro_time(now),
+        "leaseDurationSeconds": seconds,
+    }
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -39,17 +45,18 @@ async def acquire(kube: Kube, namespace: str, holder: str, nodes: Iterable[str],
 async def _acquire_one(kube: Kube, namespace: str, holder: str, node: str, until: datetime) -> bool:
     """Whether it was taken anew."""
     now = kube.now()
-    body = _body(node, namespace, holder, now, until)
     try:
         found = await kube.get(LEASES, namespace, node)
     except NotFoundError:
-        await kube.create(LEASES, namespace, body)
+        await kube.create(LEASES, namespace, _body(node, namespace, holder, now, now, until))
         return True
     lease = lease_view(found)
     if lease.holder == holder and lease.expires >= until:
         return False
     if lease.holder not in {"", holder} and lease.expires > now:
         raise NodeTakenError(node)
+    acquired = lease.acquired if lease.holder == holder else now
+    body = _body(node, namespace, holder, acquired, now, until)
     metadata = {"name": node, "namespace": namespace, "resourceVersion": found["metadata"]["resourceVersion"]}
     await kube.replace(LEASES, namespace, {**body, "metadata": metadata})
     return lease.holder != holder

@@ -19,10 +19,12 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Seen:
-    """What is in the cluster of one benchmark: its children, and they with all that they depend on."""
+    """What is in the cluster of one benchmark: its children, and they with all that they depend on. `without_pod` are
+    its Jobs that should have one."""
 
     children: Children
     surroundings: Surroundings
+    without_pod: tuple[Raw, ...]
 
 
 async def look_around(
@@ -55,7 +57,13 @@ async def look_around(
         },
         uids=children.uids,
     )
-    return Seen(children, surroundings)
+    return Seen(children, surroundings, tuple(_without_pod(children, jobs, pods)))
+
+
+def _without_pod(children: Children, jobs: Iterable[Raw], pods: Iterable[Raw]) -> Iterable[Raw]:
+    under_way = {job.name for job in children.jobs if not job.finished and not job.deleting}
+    owners = {item["uid"] for pod in pods for item in pod["metadata"].get("ownerReferences", ())}
+    return (job for job in jobs if job["metadata"]["name"] in under_way and job["metadata"]["uid"] not in owners)
 
 
 def _leases(raws: Iterable[Raw]) -> Iterable[LeaseView]:

@@ -33,6 +33,7 @@ CONDITIONS: Final = (
     "access",
     "engine",
     "clientPods",
+    "connections",
     "subscribers",
 )
 
@@ -75,9 +76,9 @@ _MEANS: Final = {
         gauge(f"{_PREFIX}_wire_bytes_per_message", "Bytes on the wire of the load, both ways, a message, mean."),
         1,
     ),
-    "wirePacketsPerMessage": (
+    "wirePacketsPerMessagePartsPerMillion": (
         gauge(f"{_PREFIX}_wire_packets_per_message", "TCP segments of the load, both ways, a message, mean."),
-        1,
+        1e6,
     ),
     "setupBytes": (
         gauge(f"{_PREFIX}_setup_bytes", "Bytes on the wire until a connection is ready for messages, both ways, mean."),

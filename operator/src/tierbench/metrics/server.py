@@ -2,30 +2,40 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 
 from aiohttp import web
 from prometheus_client.exposition import choose_encoder
 
 from tierbench.domain.results import ResultStore
+from tierbench.metrics.authorization import Protection
 from tierbench.metrics.family import Samples, render
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import samples
 
 
-def application(store: ResultStore[Samples], metrics: OperatorMetrics) -> web.Application:
+def application(
+    store: ResultStore[Samples], metrics: OperatorMetrics, protection: Protection | None = None
+) -> web.Application:
     """The three paths."""
+    # One thread, as each keeps memory of its own.
+    off_the_loop = partial(asyncio.get_running_loop().run_in_executor, ThreadPoolExecutor(max_workers=1))
 
     async def scrape(request: web.Request) -> web.StreamResponse:
+        if protection is not None:
+            await protection.guard.admit(request)
         _refuse_until_filled(store)
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
         response = web.StreamResponse(headers={"Content-Type": content_type})
         await response.prepare(request)
-        for piece in render(samples(store)):
-            await response.write(piece.encode())
-            await asyncio.sleep(0)  # A write that does not block would not let the benchmarks go on.
+        # What an object says never changes, so that a thread can write down all that there is now.
+        pieces = (piece.encode() for piece in render(samples(store)))
+        while piece := await off_the_loop(next, pieces, b""):
+            await response.write(piece)
         # Last, because OpenMetrics ends with a mark that the encoder writes.
-        await response.write(encode(metrics.registry))
+        await response.write(await off_the_loop(encode, metrics.registry))
         return response
 
     async def health(_: web.Request) -> web.Response:
@@ -50,12 +60,15 @@ def _refuse_until_filled(store: ResultStore[Samples]) -> None:
 
 
 @asynccontextmanager
-async def serve(port: int, store: ResultStore[Samples], metrics: OperatorMetrics) -> AsyncIterator[None]:
+async def serve(
+    port: int, store: ResultStore[Samples], metrics: OperatorMetrics, protection: Protection | None = None
+) -> AsyncIterator[None]:
     """Serves while the context lasts."""
-    runner = web.AppRunner(application(store, metrics), access_log=None)
+    runner = web.AppRunner(application(store, metrics, protection), access_log=None)
+    context = None if protection is None else protection.context
     await runner.setup()
     try:
-        await web.TCPSite(runner, port=port).start()
+        await web.TCPSite(runner, port=port, ssl_context=context).start()
         yield
     finally:
         await runner.cleanup()

@@ -17,11 +17,11 @@ from tierbench.results import histogram
 from tierbench.results.pairs import join_pairs
 from tierbench.results.shares import lost_client, merge_networks, merge_traces
 
-_MEANS: Final = ("connect_nanoseconds", "tls_nanoseconds")
+_SETUP_MEANS: Final = ("connect_nanoseconds", "tls_nanoseconds")
+_SETUP_SUMS: Final = ("setup_bytes", "setup_packets")
 _COSTS: Final = (
     "reconnects", "errors", "wire_sent_bytes", "wire_received_bytes", "wire_sent_packets", "wire_received_packets",
-    "connections", "setup_bytes", "setup_packets", "load_bytes", "load_packets", "tcp_retransmits",
-    "decrypt_nanoseconds", "decompress_nanoseconds",
+    "connections", "load_bytes", "load_packets", "tcp_retransmits", "decrypt_nanoseconds", "decompress_nanoseconds",
 )  # fmt: skip
 _WHOLE: Final = ("error_causes", "session_nanoseconds", "steady", "cipher")
 
@@ -97,24 +97,34 @@ def _exchange(lines: Sequence[tuple[TrialLine, bool]]) -> Exchange | None:
     summed = {
         name: sum(getattr(one, name) or 0 for one in whole)
         for name in Exchange.model_fields
-        if name not in (*_MEANS, *_WHOLE) and any(getattr(one, name) is not None for one in whole)
+        if name not in (*_SETUP_MEANS, *_SETUP_SUMS, *_WHOLE) and any(getattr(one, name) is not None for one in whole)
     }
     for name in _COSTS:
         summed[name] += sum(getattr(one, name) for one in echoes)
-    pairs = max(sum(one.pairs for one in whole), 1)
-    means = {name: sum(getattr(one, name) * one.pairs for one in whole) // pairs for name in _MEANS}
     causes = {
         name: sum(getattr(one.error_causes, name) for one in (*whole, *echoes)) for name in ExchangeErrors.model_fields
     }
     steady = [one.steady for one in whole if one.steady is not None]
     return Exchange(
         **summed,
-        **means,
+        **_setup(whole, echoes),
         error_causes=ExchangeErrors(**causes),
         session_nanoseconds=max(one.session_nanoseconds for one in whole),
         steady=all(steady) if steady else None,
         cipher=next((one.cipher for one in whole if one.cipher is not None), None),
     )
+
+
+def _setup(whole: Sequence[Exchange], echoes: Sequence[Exchange]) -> dict[str, int]:
+    """What connecting took; absent where the connections of a part are an earlier trial's."""
+    pairs = max(sum(one.pairs for one in whole), 1)
+    means = {name: [(getattr(one, name), one.pairs) for one in whole] for name in _SETUP_MEANS}
+    sums = {name: [getattr(one, name) for one in (*whole, *echoes)] for name in _SETUP_SUMS}
+    return {
+        name: sum(value * weight for value, weight in values) // pairs
+        for name, values in means.items()
+        if all(value is not None for value, _ in values)
+    } | {name: sum(values) for name, values in sums.items() if None not in values}
 
 
 def merge_distributions(many: Iterable[Distributions]) -> Distributions:

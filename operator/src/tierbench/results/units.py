@@ -9,6 +9,7 @@ from typing import Final
 DASH: Final = "–"
 _DIGITS: Final = 3
 _WHOLE_DIGITS: Final = 2
+_SMALL: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ _LADDERS: Final = {
     "BytesPerMessage": (Unit(1, "B"),),
     "Bytes": BINARY_SIZES,
     "PerTrialPartsPerMillion": (Unit(1e6, "a trial"),),
+    "PerMessagePartsPerMillion": (Unit(1e6, ""),),
     "PartsPerMillion": (Unit(1e4, "%"),),
 }
 """The units that a quantity is shown in, ascending, by how its name ends."""
@@ -83,6 +85,8 @@ def in_three_digits(value: float, units: Sequence[Unit]) -> str:
 
 
 def _decimals(number: float) -> int:
+    if 0 < abs(number) < _SMALL:
+        return _DIGITS - 1 - floor(log10(abs(number)))
     whole = len(str(int(abs(number))))
     return 2 if whole <= _WHOLE_DIGITS else max(0, _WHOLE_DIGITS + 2 - whole)
 
@@ -134,7 +138,7 @@ _TITLES: Final = {
     "retriesPerTrialPartsPerMillion": "Retries",
     "wireBytes": "On the wire",
     "wireBytesPerMessage": "Bytes on the wire a message",
-    "wirePacketsPerMessage": "Packets a message",
+    "wirePacketsPerMessagePartsPerMillion": "Packets a message",
     "setupBytes": "On the wire to set up a connection",
     "setupPackets": "Packets to set up a connection",
     "pairFairnessPartsPerMillion": "Fairness between pairs (Jain's index)",

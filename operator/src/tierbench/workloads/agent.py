@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from tierbench.api.compute import Resources
 from tierbench.workloads.access import host_and_port, service
+from tierbench.workloads.compute import beside
 from tierbench.workloads.credentials import KEY, PIN, TOKEN, secret_volume
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
@@ -22,6 +24,7 @@ CLIENT_KEYS: Final = (TOKEN, PIN)
 """Of a server's Secret, what clients need to speak with its agent."""
 
 _CREDENTIALS: Final = "/agent"
+_REQUESTS: Final = {"cpu": "10m", "memory": "16Mi"}
 
 
 def agent_service(owner: Owner, site: ServerSite, labels: Mapping[str, str]) -> Manifest:
@@ -35,10 +38,14 @@ def agent_url(server: RunningServer) -> str:
 
 
 def agent_container(
-    images: Images, ports: Iterable[int], arguments: Sequence[str], mounts: Sequence[Manifest]
+    images: Images,
+    ports: Iterable[int],
+    arguments: Sequence[str],
+    resources: Resources | None,
+    mounts: Sequence[Manifest] = (),
 ) -> dict[str, Any]:
-    """The container; `ports` are the server's, `arguments` say what else it looks at. It has no limit of memory, as the
-    page cache that it fills is charged to it."""
+    """The container; `ports` and `resources` are the server's, `arguments` say what else it looks at. Of itself it has
+    no limit of memory, as the page cache that it fills is charged to it."""
     listen = ["--address", POD_IP, "--port", str(AGENT_PORT)]
     credentials = ["--token-file", f"{_CREDENTIALS}/{TOKEN}", "--key-file", f"{_CREDENTIALS}/{KEY}"]
     return {
@@ -52,7 +59,7 @@ def agent_container(
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
             "failureThreshold": 30,
         },
-        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
+        "resources": beside(resources, _REQUESTS),
         "securityContext": RESTRICTED,
         "volumeMounts": [*mounts, {"name": "agent", "mountPath": _CREDENTIALS, "readOnly": True}],
     }
@@ -63,7 +70,9 @@ def agent_volume(site: ServerSite) -> dict[str, Any]:
     return secret_volume("agent", site, (TOKEN, KEY))
 
 
-def agent_manifests(owner: Owner, images: Images, site: ServerSite) -> tuple[Manifest, ...]:
+def agent_manifests(
+    owner: Owner, images: Images, site: ServerSite, resources: Resources | None
+) -> tuple[Manifest, ...]:
     """The agent in a pod of its own, where the server is not in a pod of ours: clients meet at it, and it tells of the
     node."""
     labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
@@ -75,7 +84,7 @@ def agent_manifests(owner: Owner, images: Images, site: ServerSite) -> tuple[Man
             **pod_basics(images),
             **placement(site.node, site.node_class),
             "restartPolicy": "Always",
-            "containers": [agent_container(images, (), ["--directory="], ())],
+            "containers": [agent_container(images, (), ["--directory="], resources)],
             "volumes": [agent_volume(site)],
         },
     }

@@ -1,12 +1,13 @@
 """BrokerBenchmark as a workload."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from tierbench.api.benchmark import Tls
 from tierbench.api.broker import BrokerSpec
 from tierbench.api.broker_server import Protocol
+from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
 from tierbench.workloads.exchange import PAYLOAD_SIZE, broker_job, parts, payload_factors
@@ -39,6 +40,7 @@ class BrokerWorkload:
     owner: Owner
     spec: BrokerSpec
     images: Images
+    policy: Policy = field(default_factory=Policy)
 
     def slots(self) -> tuple[Slot, ...]:
         """Each of our brokers, of each image, on each node; each external one where it is."""
@@ -119,7 +121,7 @@ class BrokerWorkload:
     def _asked(self, slot: Slot) -> Asked:
         name = dict(slot.levels)[_BROKER]
         broker = next(broker for broker in self.spec.brokers if broker.name == name)
-        return Asked(self.owner, self.spec, broker, self.images, slot.image)
+        return Asked(self.owner, self.spec, broker, self.images, slot.image, self.policy)
 
 
 WORKLOAD: Final = BrokerWorkload

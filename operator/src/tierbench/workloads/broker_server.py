@@ -6,8 +6,10 @@ from typing import Final
 
 from tierbench.api.benchmark import Access
 from tierbench.api.broker import BrokerSpec
+from tierbench.api.quantity import format_size
 from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import agent_container, agent_service, agent_volume
+from tierbench.workloads.compute import SMALL, beside, measured
 from tierbench.workloads.credentials import CREDENTIALS_MOUNT, credentials_mounts, credentials_volumes
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
@@ -17,11 +19,16 @@ from tierbench.workloads.pods import (
     placement,
     pod_basics,
 )
-from tierbench.workloads.workload import Images, Manifest, ServerSite
+from tierbench.workloads.workload import Images, Manifest, NodeSize, ServerSite
 
 CONFIGURATION: Final = "/etc/tierbench"
 DATA: Final = "/data"
 START_SECONDS: Final = 600
+_MEBIBYTE: Final = 2**20
+_LEAST_STORAGE: Final = 1024 * _MEBIBYTE
+_MOST_STORAGE: Final = 16 * 1024 * _MEBIBYTE
+_NODE_SHARE: Final = 4
+_SCRATCH: Final = "64Mi"
 _MOUNTS: Final = (
     {"name": "config", "mountPath": CONFIGURATION, "readOnly": True},
     {"name": "data", "mountPath": DATA},
@@ -38,9 +45,8 @@ class BrokerServer:
     process: str
     ports: Mapping[str, int]
     files: Mapping[str, str]
-    requests: Mapping[str, str]
+    requests: Mapping[str, str] = field(default_factory=lambda: SMALL)
     before: tuple[Manifest, ...] = ()
-    data: Mapping[str, str] | None = None
     volumes: tuple[str, ...] = ()
     """Further paths that it writes to."""
     credentials: tuple[str, ...] = ()
@@ -60,6 +66,16 @@ class BrokerServer:
             *plain,
             *({"name": _volume(path), "mountPath": path} for path in self.volumes),
         )
+
+
+def storage_size(size: NodeSize) -> int:
+    """Bytes that a broker may keep."""
+    return share(size.storage_bytes, _LEAST_STORAGE, _MOST_STORAGE)
+
+
+def share(whole: int, least: int, most: int) -> int:
+    """A broker's part of what there is, in whole MiB."""
+    return min(most, max(least, whole // _NODE_SHARE)) // _MEBIBYTE * _MEBIBYTE
 
 
 def _volume(path: str) -> str:
@@ -83,6 +99,7 @@ def broker_manifests(
 
 
 def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite, broker: BrokerServer) -> Manifest:
+    resources = spec.servers.resources
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -94,17 +111,22 @@ def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite,
             # The agent tells what CPU the broker's process takes.
             "shareProcessNamespace": True,
             "restartPolicy": "Always",
-            "initContainers": [_restricted(broker, container) for container in broker.before],
+            "initContainers": [
+                {**_restricted(broker, container), "resources": beside(resources, broker.requests)}
+                for container in broker.before
+            ],
             "containers": [
-                _restricted(broker, _container(broker)),
-                agent_container(images, broker.ports.values(), ["--directory=", "--process", broker.process], ()),
+                {**_restricted(broker, _container(broker)), "resources": measured(resources, broker.requests)},
+                agent_container(
+                    images, broker.ports.values(), ["--directory=", "--process", broker.process], resources
+                ),
             ],
             "volumes": [
                 {"name": "config", "configMap": {"name": site.attached}},
                 *credentials_volumes(site, broker.credentials),
                 agent_volume(site),
-                {"name": "data", "emptyDir": dict(broker.data or {})},
-                *({"name": _volume(path), "emptyDir": {}} for path in broker.volumes),
+                {"name": "data", "emptyDir": {"sizeLimit": format_size(storage_size(site.size))}},
+                *({"name": _volume(path), "emptyDir": {"sizeLimit": _SCRATCH}} for path in broker.volumes),
             ],
         },
     }
@@ -131,5 +153,4 @@ def _container(broker: BrokerServer) -> Manifest:
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
             "failureThreshold": START_SECONDS,
         },
-        "resources": {"requests": dict(broker.requests)},
     }

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tierbench.api.compute import Resources
 from tierbench.workloads.agent import CLIENT_KEYS, agent_url
+from tierbench.workloads.compute import measured
 from tierbench.workloads.credentials import CREDENTIALS, CREDENTIALS_MOUNT
 from tierbench.workloads.names import (
     CLIENT,
@@ -28,6 +30,7 @@ def client_job(
     targets: Sequence[Target],
     image: str,
     arguments: Sequence[str],
+    resources: Resources | None,
     credentials: Sequence[Sequence[dict[str, Any]]],
     sysctls: Sequence[dict[str, str]] = (),
     directories: Sequence[Directory] = (),
@@ -47,7 +50,7 @@ def client_job(
         "name": CLIENT,
         "image": image,
         "args": list(arguments),
-        "resources": {"requests": {"cpu": "50m", "memory": "32Mi"}},
+        "resources": measured(resources),
         "securityContext": RESTRICTED,
         "volumeMounts": [CREDENTIALS_MOUNT, *(directory.mount for directory in directories)],
     }

@@ -55,4 +55,5 @@ def download_job(
     """The Job that downloads one file, trial after trial."""
     keys = CLIENT_KEYS if targets[0].case.levels["tls"] == Tls.NONE else (*CLIENT_KEYS, "ca.crt")
     credentials = [(secret_items(target.server.site.attached, *keys),) for target in targets]
-    return client_job(owner, images, site, targets, images.client, arguments(spec, site, targets), credentials)
+    command = arguments(spec, site, targets)
+    return client_job(owner, images, site, targets, images.client, command, spec.clients.resources, credentials)

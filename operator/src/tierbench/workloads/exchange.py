@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tierbench.api.benchmark import Tls
-from tierbench.api.broker import BrokerSpec, EngineType, Load, Pacing
+from tierbench.api.broker import BrokerSpec, Load, Pacing
+from tierbench.api.broker_clients import Connections, EngineType
 from tierbench.api.broker_server import Protocol
 from tierbench.api.payload import Payload
 from tierbench.api.quantity import parse_size
@@ -102,10 +103,13 @@ def arguments(asked: Asked, ways: Sequence[Way], site: ClientSite, targets: Sequ
         options |= {"ca-file": credential_files(targets, "ca.crt")}
     if way.server_name is not None:
         options |= {"server-name": way.server_name}
+    if way.refused:
+        options |= {"refused-networks": ",".join(way.refused)}
     return [
         "broker",
         *flags(options),
         *(["--as-fast-as-possible"] if spec.pacing.as_fast_as_possible is not None else []),
+        *(["--keep-connections"] if spec.clients.connections is Connections.KEPT else []),
     ]
 
 
@@ -156,9 +160,10 @@ def _load(load: Load) -> dict[str, int]:
 
 def broker_job(asked: Asked, ways: Sequence[Way], site: ClientSite, targets: Sequence[Target]) -> Manifest:
     """The Job of one part. `ways` are those to the targets."""
-    images = asked.images
-    image = images.paho if asked.spec.clients.engine is EngineType.PAHO else images.client
+    images, clients = asked.images, asked.spec.clients
+    image = images.paho if clients.engine is EngineType.PAHO else images.client
     command = arguments(asked, ways, site, targets)
     payload, secrets = asked.spec.payload, [way.secrets for way in ways]
     messages = [_own_messages(payload, targets[0].case)] if payload.messages else []
-    return client_job(asked.owner, images, site, targets, image, command, secrets, directories=messages)
+    given = (image, command, clients.resources, secrets)
+    return client_job(asked.owner, images, site, targets, *given, directories=messages)

@@ -1,11 +1,12 @@
 """FileTransferBenchmark as a workload."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tierbench.api.benchmark import Tls
 from tierbench.api.file_transfer import FileTransferSpec
+from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
 from tierbench.workloads.download import download_job
@@ -37,6 +38,7 @@ class FileTransfer:
     owner: Owner
     spec: FileTransferSpec
     images: Images
+    policy: Policy = field(default_factory=Policy)
 
     def slots(self) -> tuple[Slot, ...]:
         """One nginx of each image a node."""
@@ -70,7 +72,7 @@ class FileTransfer:
 
     def server(self, site: ServerSite) -> tuple[Manifest, ...]:
         """nginx with its files and the agent beside it."""
-        return server_manifests(self.owner, self.spec, self.images, site)
+        return server_manifests(self.owner, self.spec, self.images, self.policy, site)
 
     def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:
         """The download Job."""

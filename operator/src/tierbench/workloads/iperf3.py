@@ -7,6 +7,7 @@ from tierbench.api.benchmark import Access
 from tierbench.api.network import NetworkSpec, Protocol
 from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import agent_container, agent_service, agent_volume
+from tierbench.workloads.compute import measured
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
@@ -64,15 +65,15 @@ def _pod(metadata: Manifest, spec: NetworkSpec, images: Images, site: ServerSite
             "shareProcessNamespace": True,
             "restartPolicy": "Always",
             "containers": [
-                *(_iperf3(images, part) for part in range(len(ports))),
-                agent_container(images, ports.values(), _OBSERVED, [GATES.mount]),
+                *(_iperf3(spec, images, part) for part in range(len(ports))),
+                agent_container(images, ports.values(), _OBSERVED, spec.servers.resources, [GATES.mount]),
             ],
             "volumes": [agent_volume(site), GATES.volume, TMP.volume],
         },
     }
 
 
-def _iperf3(images: Images, part: int) -> dict[str, Any]:
+def _iperf3(spec: NetworkSpec, images: Images, part: int) -> dict[str, Any]:
     gate = f"{GATES.path}/{part}"
     server = ["iperf3", "--server", "--forceflush", "--bind", POD_IP, "--port", str(port(part))]
     return {
@@ -87,7 +88,7 @@ def _iperf3(images: Images, part: int) -> dict[str, Any]:
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
             "failureThreshold": 60,
         },
-        "resources": {"requests": {"cpu": "50m", "memory": "32Mi"}},
+        "resources": measured(spec.servers.resources),
         "securityContext": RESTRICTED,
         "volumeMounts": [TMP.mount, GATES.mount],
     }

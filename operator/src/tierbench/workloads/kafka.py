@@ -6,7 +6,7 @@ from tierbench.api.broker import BrokerSpec
 from tierbench.api.broker_server import Kafka, KafkaFactors
 from tierbench.api.quantity import format_size, parse_size
 from tierbench.workloads.access import SERVER_NAME
-from tierbench.workloads.broker_server import CONFIGURATION, DATA, BrokerServer
+from tierbench.workloads.broker_server import CONFIGURATION, DATA, BrokerServer, share, storage_size
 from tierbench.workloads.credentials import CERTIFICATE, CREDENTIALS
 from tierbench.workloads.plan import Factor
 from tierbench.workloads.workload import NodeSize, ServerSite
@@ -23,9 +23,6 @@ _CLUSTER_ID: Final = "dGllcmJlbmNoLWthZmthMQ"
 _MEBIBYTE: Final = 2**20
 _LEAST_HEAP: Final = 128 * _MEBIBYTE
 _MOST_HEAP: Final = 1024 * _MEBIBYTE
-_LEAST_STORAGE: Final = 1024 * _MEBIBYTE
-_MOST_STORAGE: Final = 16 * 1024 * _MEBIBYTE
-_NODE_SHARE: Final = 4
 _SEGMENT: Final = 64 * _MEBIBYTE
 _LARGEST_BATCH: Final = 17 * _MEBIBYTE
 _TMP: Final = "/tmp"  # noqa: S108 (a volume of the pod's own: native codecs are unpacked there)
@@ -109,12 +106,7 @@ def heap_size(kafka: Kafka, size: NodeSize) -> int:
     """Bytes of the Java heap."""
     if kafka.heap is not None:
         return parse_size(kafka.heap)
-    return _share(size.memory_bytes, _LEAST_HEAP, _MOST_HEAP)
-
-
-def storage_size(size: NodeSize) -> int:
-    """Bytes that the log may take."""
-    return _share(size.storage_bytes, _LEAST_STORAGE, _MOST_STORAGE)
+    return share(size.memory_bytes, _LEAST_HEAP, _MOST_HEAP)
 
 
 def _segment(spec: BrokerSpec, size: NodeSize) -> int:
@@ -131,11 +123,6 @@ def _segment(spec: BrokerSpec, size: NodeSize) -> int:
 
 def _retention(spec: BrokerSpec, size: NodeSize) -> int:
     return 2 * max(_segment(spec, size), spec.window * spec.payload.largest_bytes)
-
-
-def _share(whole: int, least: int, most: int) -> int:
-    """In whole MiB."""
-    return min(most, max(least, whole // _NODE_SHARE)) // _MEBIBYTE * _MEBIBYTE
 
 
 def _properties(kafka: Kafka, spec: BrokerSpec, size: NodeSize, tls: bool) -> str:
@@ -181,7 +168,6 @@ def kafka_server(kafka: Kafka, spec: BrokerSpec, image: str, site: ServerSite, t
         files={"server.properties": _properties(kafka, spec, site.size, tls), "log4j2.properties": _LOGGING},
         requests={"cpu": "50m", "memory": "128Mi"},
         before=(_format(site.attached, properties),),
-        data={"sizeLimit": format_size(storage_size(site.size))},
         volumes=(_TMP,),
         credentials=CERTIFICATE if tls else (),
     )

@@ -5,6 +5,7 @@ from typing import Any, Final, Protocol
 
 from tierbench.api.benchmark import BenchmarkSpec
 from tierbench.api.benchmark_kinds import kind_modules
+from tierbench.api.policy import Policy
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Images, Workload
 
@@ -12,12 +13,12 @@ from tierbench.workloads.workload import Images, Workload
 class WorkloadModule(Protocol):
     """What a kind's module in this package has."""
 
-    WORKLOAD: Callable[[Owner, Any, Images], Workload]
+    WORKLOAD: Callable[[Owner, Any, Images, Policy], Workload]
 
 
 _KINDS: Final[Mapping[str, WorkloadModule]] = kind_modules("tierbench.workloads")
 
 
-def workload_of(owner: Owner, spec: BenchmarkSpec, images: Images) -> Workload:
+def workload_of(owner: Owner, spec: BenchmarkSpec, images: Images, policy: Policy) -> Workload:
     """What a benchmark deploys."""
-    return _KINDS[owner.kind].WORKLOAD(owner, spec, images)
+    return _KINDS[owner.kind].WORKLOAD(owner, spec, images, policy)

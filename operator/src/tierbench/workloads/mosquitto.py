@@ -61,7 +61,6 @@ def mosquitto_server(mosquitto: Mosquitto, image: str, tls: bool) -> BrokerServe
         process="mosquitto",
         ports=PORTS,
         files={"mosquitto.conf": configuration(mosquitto, tls)},
-        requests={"cpu": "50m", "memory": "32Mi"},
         credentials=(PASSWORDS_KEY, *(CERTIFICATE if tls else ())),
         # From 2.1 on Mosquitto follows no symbolic link to its passwords.
         plain_credentials={PASSWORDS_KEY: PASSWORDS_FILE},

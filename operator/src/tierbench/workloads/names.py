@@ -53,8 +53,8 @@ class Owner:
         return f"{self.prefix}-r{run}-s{slot_index + 1}" + (f"-{setup}" if setup else "")
 
     def attached(self, server: str) -> str:
-        """The name of a server's Secret, ConfigMap and claim: those can be made and deleted, but not be seen, so their
-        name has to tell whose they are."""
+        """The name of a server's Secret, ConfigMap, claim and NetworkPolicy: those can be made and deleted, but not be
+        seen, so their name has to tell whose they are."""
         return f"{server}-{self.uid[:_UID_CHARACTERS]}"
 
     def result(self, run: int, case: Case) -> str:

@@ -1,10 +1,11 @@
 """NetworkBenchmark as a workload."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from tierbench.api.network import TOGETHER, NetworkSpec, Together
+from tierbench.api.policy import Policy
 from tierbench.api.result import ServiceFacts
 from tierbench.workloads.agent import agent_manifests
 from tierbench.workloads.iperf3 import PROCESS, iperf3_manifests
@@ -33,6 +34,7 @@ class NetworkWorkload:
     owner: Owner
     spec: NetworkSpec
     images: Images
+    policy: Policy = field(default_factory=Policy)
 
     def slots(self) -> tuple[Slot, ...]:
         """One server pod a node, and the external server."""
@@ -73,13 +75,13 @@ class NetworkWorkload:
         """iperf3, and the agent beside it; where it is there already an agent alone, for the life cycle knows a server
         by a pod."""
         if site.slot.external:
-            return agent_manifests(self.owner, self.images, site)
+            return agent_manifests(self.owner, self.images, site, self.spec.clients.resources)
         return iperf3_manifests(self.owner, self.spec, self.images, site)
 
     def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:
         """The Job that runs ping and iperf3."""
         parts = len(self.parts(targets[0].case))
-        return transmission_job(self.owner, self.spec, self.images, parts, site, targets)
+        return transmission_job(self.owner, self.spec, self.images, self.policy, parts, site, targets)
 
     def deadline_seconds(self, trials: int) -> int:
         """Trials, warm-up ones included, times the time that one may take."""

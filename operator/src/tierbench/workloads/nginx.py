@@ -1,15 +1,17 @@
 """The file server: nginx, the files prepared before it, the agent beside it."""
 
-import posixpath
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from tierbench.api.benchmark import Access, Tls
-from tierbench.api.file_transfer import HOST_STORAGE, FileTransferSpec, Storage
+from tierbench.api.file_transfer import FileTransferSpec
+from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import agent_container, agent_service, agent_volume
+from tierbench.workloads.compute import beside, measured
 from tierbench.workloads.credentials import CERTIFICATE, CREDENTIALS, credentials_mounts, credentials_volumes
+from tierbench.workloads.file_volume import DATA, FileVolume, claims, file_volume
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
 from tierbench.workloads.pods import (
     NO_SIDECARS,
@@ -23,8 +25,6 @@ from tierbench.workloads.workload import Images, Manifest, ServerSite
 NGINX: Final = "nginx"
 PORTS: Final = {Tls.NONE: 8080, Tls.TLS12: 8443, Tls.TLS13: 8444}
 PORT_NAMES: Final = {Tls.NONE: "http", Tls.TLS12: "https-tls12", Tls.TLS13: "https-tls13"}
-DATA: Final = "/data"
-FOLDER: Final = "_tierbench"  # as `prepare` makes it in the storage: nothing beside it is the server's
 
 _HEAD: Final = """\
 worker_processes auto;
@@ -94,12 +94,13 @@ def _listener(tls: Tls, names: Iterable[str], ipv6: bool) -> str:
     return "  server {\n" + "".join(f"    {line}\n" for line in lines) + "  }\n"
 
 
-def server_manifests(owner: Owner, spec: FileTransferSpec, images: Images, site: ServerSite) -> tuple[Manifest, ...]:
+def server_manifests(
+    owner: Owner, spec: FileTransferSpec, images: Images, policy: Policy, site: ServerSite
+) -> tuple[Manifest, ...]:
     """ConfigMap, Services, volume claim if asked for, and last the pod."""
     labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
     metadata, attached = owner.metadata(site.name, labels), owner.metadata(site.attached, labels)
-    claim, sizes = spec.storage.persistent_volume_claim, _sizes(spec, site)
-    claims = () if claim is None else (_claim(attached, claim.storage_class_name, sum(sizes)),)
+    sizes, files = _sizes(spec, site), _files(spec, policy, site)
     config_map = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -113,29 +114,16 @@ def server_manifests(owner: Owner, spec: FileTransferSpec, images: Images, site:
         config_map,
         *access_services(metadata, labels, spec.access, {PORT_NAMES[tls]: PORTS[tls] for tls in spec.tls}),
         agent_service(owner, site, labels),
-        *claims,
-        _pod(metadata, spec, images, site),
+        *claims(spec.storage, attached, sum(sizes)),
+        _pod(metadata, spec, images, files, site),
     )
-
-
-def _claim(metadata: Manifest, storage_class: str, needed: int) -> Manifest:
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": metadata,
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": storage_class,
-            "resources": {"requests": {"storage": str(needed + needed // 4 + 512 * 2**20)}},
-        },
-    }
 
 
 def _sizes(spec: FileTransferSpec, site: ServerSite) -> list[int]:
     return [parse_size(size) for size in site.refined or spec.file_sizes]
 
 
-def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: ServerSite) -> Manifest:
+def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, files: FileVolume, site: ServerSite) -> Manifest:
     host_network = spec.access is Access.HOST_NETWORK
     return {
         "apiVersion": "v1",
@@ -146,14 +134,14 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, site: Serve
             **placement(site.node, site.node_class),
             **({"hostNetwork": True} if host_network else {}),
             "restartPolicy": "Always",
-            "initContainers": [_prepare(spec, images, _sizes(spec, site))],
-            "containers": [_nginx(spec, images.of(NGINX, site.slot.image)), _agent_of(spec, images)],
+            "initContainers": [_prepare(spec, images, site, files)],
+            "containers": [_nginx(spec, images.of(NGINX, site.slot.image), files), _agent_of(spec, images, files)],
             "volumes": [
-                {"name": "data", **_volume(spec.storage, site.attached)},
+                files.volume,
                 {"name": "config", "configMap": {"name": site.attached}},
                 *credentials_volumes(site, _keys(spec)),
                 agent_volume(site),
-                {"name": "tmp", "emptyDir": {}},
+                {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
             ],
         },
     }
@@ -164,35 +152,23 @@ def _keys(spec: FileTransferSpec) -> tuple[str, ...]:
     return CERTIFICATE if any(tls is not Tls.NONE for tls in spec.tls) else ()
 
 
-def _volume(storage: Storage, claim_name: str) -> dict[str, Any]:
-    if storage.host_path is not None:
-        return {"hostPath": {"path": HOST_STORAGE, "type": "DirectoryOrCreate"}}
-    if storage.persistent_volume_claim is not None:
-        return {"persistentVolumeClaim": {"claimName": claim_name}}
-    return {"emptyDir": {}}
+def _files(spec: FileTransferSpec, policy: Policy, site: ServerSite) -> FileVolume:
+    return file_volume(spec.storage, policy, site.attached, sum(_sizes(spec, site)))
 
 
-def _mount(storage: Storage, folder: str = "") -> dict[str, Any]:
-    """The storage, or a folder in it. To a subPath the kubelet follows no link out of its volume, and the API server
-    refuses one with '..', as that of a path elsewhere has it: older versions took any."""
-    if storage.host_path is not None:
-        folder = posixpath.relpath(posixpath.join(storage.host_path.path, folder), HOST_STORAGE)
-    return {"name": "data", "mountPath": DATA, "subPath": folder}
-
-
-def _served(storage: Storage) -> dict[str, Any]:
-    return {**_mount(storage, FOLDER), "readOnly": True}
-
-
-def _prepare(spec: FileTransferSpec, images: Images, files: Sequence[int]) -> dict[str, Any]:
-    """Writes the files."""
+def _prepare(spec: FileTransferSpec, images: Images, site: ServerSite, files: FileVolume) -> dict[str, Any]:
+    """Writes the files. A claim is no part of the node's disk, of which as much stays free as was said."""
+    sizes = ",".join(map(str, _sizes(spec, site)))
     security, owner = (RESTRICTED, []) if spec.storage.host_path is None else _root(images.user)
+    of_node = spec.storage.persistent_volume_claim is None
+    free = [] if site.free_bytes is None or not of_node else ["--reserve-bytes", str(site.free_bytes)]
     return {
         "name": "prepare",
         "image": images.client,
-        "args": ["prepare", "--directory", DATA, "--sizes", ",".join(map(str, files)), *owner],
+        "args": ["prepare", "--directory", DATA, "--sizes", sizes, *owner, *free],
+        "resources": beside(spec.servers.resources),
         "securityContext": security,
-        "volumeMounts": [_mount(spec.storage)],
+        "volumeMounts": [files.mount()],
     }
 
 
@@ -204,7 +180,7 @@ def _root(user: int | None) -> tuple[dict[str, Any], list[str]]:
     return security, [] if user is None else ["--owner", f"{user}:{user}"]
 
 
-def _nginx(spec: FileTransferSpec, image: str) -> dict[str, Any]:
+def _nginx(spec: FileTransferSpec, image: str, files: FileVolume) -> dict[str, Any]:
     return {
         "name": NGINX,
         "image": image,
@@ -216,10 +192,10 @@ def _nginx(spec: FileTransferSpec, image: str) -> dict[str, Any]:
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
             "failureThreshold": 30,
         },
-        "resources": {"requests": {"cpu": "50m", "memory": "32Mi"}},
+        "resources": measured(spec.servers.resources),
         "securityContext": RESTRICTED,
         "volumeMounts": [
-            _served(spec.storage),
+            files.served,
             {"name": "config", "mountPath": "/etc/tierbench", "readOnly": True},
             *credentials_mounts(_keys(spec)),
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (the container's own)
@@ -227,6 +203,6 @@ def _nginx(spec: FileTransferSpec, image: str) -> dict[str, Any]:
     }
 
 
-def _agent_of(spec: FileTransferSpec, images: Images) -> dict[str, Any]:
+def _agent_of(spec: FileTransferSpec, images: Images, files: FileVolume) -> dict[str, Any]:
     ports = (PORTS[tls] for tls in spec.tls)
-    return agent_container(images, ports, ["--directory", DATA], [_served(spec.storage)])
+    return agent_container(images, ports, ["--directory", DATA], spec.servers.resources, [files.served])

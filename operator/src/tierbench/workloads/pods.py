@@ -91,9 +91,15 @@ def placement(node: str, node_class: NodeClassSpec) -> dict[str, Any]:
     }
 
 
+def priority(images: Images) -> dict[str, Any]:
+    """The PriorityClass of a pod, if it has one."""
+    return {"priorityClassName": images.priority_class} if images.priority_class else {}
+
+
 def pod_basics(images: Images) -> dict[str, Any]:
     """An unprivileged user, no service-account token, no environment of other services, a quick end."""
     return {
+        **priority(images),
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 2,

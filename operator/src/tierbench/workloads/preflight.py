@@ -29,7 +29,7 @@ def _network(spec: ServiceSpec, asked: Preflight, access: Access, direction: Dir
     seconds = asked.duration_seconds + ping.count * ping.interval_milliseconds // 1000 + _SLACK_SECONDS
     return NetworkSpec(
         servers=NetworkServers.model_construct(**dict(spec.servers)),
-        clients=NetworkClients(node_classes=spec.clients.node_classes),
+        clients=NetworkClients(node_classes=spec.clients.node_classes, resources=spec.clients.resources),
         directions=(direction,),
         duration_seconds=asked.duration_seconds,
         ping=ping,

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from tierbench.api.benchmark import Access
 from tierbench.api.network import NetworkSpec
+from tierbench.api.policy import Policy
 from tierbench.workloads.access import address
 from tierbench.workloads.agent import CLIENT_KEYS
 from tierbench.workloads.client_job import client_job, flags, series_options
@@ -19,7 +20,7 @@ CONGESTION_CONTROL: Final = "congestionControl"
 PING_SYSCTL: Final = {"name": "net.ipv4.ping_group_range", "value": "0 2147483647"}
 
 
-def arguments(spec: NetworkSpec, parts: int, site: ClientSite, targets: Sequence[Target]) -> list[str]:
+def arguments(spec: NetworkSpec, policy: Policy, parts: int, site: ClientSite, targets: Sequence[Target]) -> list[str]:
     """The command line of the engine of one of so many parts."""
     part, levels = site.part.index, targets[0].case.levels
     options: dict[str, Any] = {
@@ -39,6 +40,7 @@ def arguments(spec: NetworkSpec, parts: int, site: ClientSite, targets: Sequence
     }
     if targets[0].case.server.external:  # nobody is beside it
         options = {name: value for name, value in options.items() if not name.startswith("agent")}
+        options["refused-networks"] = ",".join(policy.refused_networks)
     if spec.udp is not None:
         options["kilobits-per-second"] = spec.udp.kilobits_per_second
     if CONGESTION_CONTROL in levels:
@@ -63,7 +65,13 @@ def _ping_host(access: Access, server: RunningServer) -> str:
 
 
 def transmission_job(
-    owner: Owner, spec: NetworkSpec, images: Images, parts: int, site: ClientSite, targets: Sequence[Target]
+    owner: Owner,
+    spec: NetworkSpec,
+    images: Images,
+    policy: Policy,
+    parts: int,
+    site: ClientSite,
+    targets: Sequence[Target],
 ) -> Manifest:
     """The Job of one of so many parts."""
     return client_job(
@@ -72,7 +80,8 @@ def transmission_job(
         site,
         targets,
         images.network,
-        arguments(spec, parts, site, targets),
+        arguments(spec, policy, parts, site, targets),
+        spec.clients.resources,
         [(secret_items(target.server.site.attached, *CLIENT_KEYS),) for target in targets],
         sysctls=(PING_SYSCTL,) if spec.ping.count else (),
         directories=(TMP,),

@@ -16,7 +16,8 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Images:
-    """Container images, and how they are run: the secrets that they are pulled with, the user whom they run as.
+    """Container images, and how they are run: the secrets that they are pulled with, the user whom they run as, the
+    PriorityClass of their pods.
 
     `alternatives` are further ones of a server that may be asked for, by its service and their names. Without `user`
     the platform assigns one.
@@ -31,6 +32,7 @@ class Images:
     pull_secrets: tuple[str, ...] = ()
     user: int | None = None
     alternatives: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    priority_class: str = ""
 
     def of(self, service: str, name: str) -> str:
         """The image of a service that has this name; empty where none has."""
@@ -50,7 +52,7 @@ class Images:
 
 @dataclass(frozen=True)
 class NodeSize:
-    """What a server's node has; 0 where it is not known."""
+    """What a server has of its node; 0 where it is not known."""
 
     memory_bytes: int = 0
     storage_bytes: int = 0
@@ -61,7 +63,8 @@ class ServerSite:
     """Where a server is deployed. `name` is that of its pod and its Service, `attached` of what only they mount.
 
     `measured` are all nodes that the run measures on, `api_version` is that of another operator that brings it up.
-    `refined` are the levels of a refinement that it is prepared for instead of the spec's.
+    `refined` are the levels of a refinement that it is prepared for instead of the spec's. So many bytes of the node's
+    disk stay free, if `free_bytes` says it.
     """
 
     name: str
@@ -75,6 +78,7 @@ class ServerSite:
     measured: tuple[str, ...] = ()
     api_version: str = ""
     refined: tuple[str, ...] = ()
+    free_bytes: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Complete, or Failed if nothing could be measured: a run ends, and the next is waited for."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -9,9 +10,10 @@ from tierbench.api.benchmark import Phase
 from tierbench.api.timestamps import format_time, parse_time
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteBenchmark, DeleteResult, Event
-from tierbench.domain.assessment import assess
+from tierbench.domain.assessment import assess, begun
 from tierbench.domain.conditions import Said
 from tierbench.domain.leave import leave
+from tierbench.domain.limits import too_many_cases
 from tierbench.domain.observed import Observed
 from tierbench.domain.run import Run
 from tierbench.domain.schedule import plan_next, seconds_to_next, warnings
@@ -47,8 +49,23 @@ def finish(run: Run) -> Decision:
     status = report(run, phase, *said, *held.said).model_copy(
         update={"remaining_seconds": None, "answer": _answer(run)}
     )
-    events = (Event(reason, message, warning=not complete or counts.failed > 0), *held.events)
-    return Decision(status, _prune(run), events)
+    events = (Event(reason, message, warning=not complete or counts.failed > 0), *held.events, *_history_events(run))
+    return Decision(status, _prune(run, _history(run)), events)
+
+
+def refuse_run(run: Run) -> Decision | None:
+    """Ends a run before it has begun, if it is one that must not be."""
+    problem = None if run.assignments else too_many_cases(run)
+    if problem is None:
+        return None
+    run = Run(run.observed, run.status.model_copy(update={"completion_time": format_time(run.now)}), run.now)
+    said = (
+        Said(reasons.SCHEDULED, False, problem.reason, problem.message),
+        Said(reasons.COMPLETE, False, problem.reason, problem.message),
+        Said(reasons.FAILED, True, problem.reason, problem.message),
+        *(replace(verdict, reason=problem.reason, message=problem.message) for verdict in begun(run)),
+    )
+    return Decision(report(run, Phase.FAILED, *said), events=(Event(problem.reason, problem.message, warning=True),))
 
 
 def _answer(run: Run) -> str:
@@ -56,9 +73,25 @@ def _answer(run: Run) -> str:
     return " ".join(text for found in runs(results) for text in answer(found))[:_MAXIMUM_ANSWER]
 
 
-def _prune(run: Run) -> tuple[Action, ...]:
+def _history(run: Run) -> int:
+    return min(run.spec.run_policy.history, run.observed.quotas.history)
+
+
+def _history_events(run: Run) -> tuple[Event, ...]:
+    """That results go which the benchmark would have kept."""
+    asked, most = run.spec.run_policy.history, _history(run)
+    if len(_prune(run, most)) == len(_prune(run, asked)):
+        return ()
+    message = (
+        f"spec.runPolicy.history asks for {asked} runs, and limits.history, a value of the chart, lets {most} be kept: "
+        "the results of older ones go. Export those of the next in time, or have it raised."
+    )
+    return (Event(reasons.HISTORY_LIMITED, message, warning=True),)
+
+
+def _prune(run: Run, history: int) -> tuple[Action, ...]:
     policy, results = run.spec.run_policy, run.observed.results
-    oldest_kept = run.status.number - policy.history + 1
+    oldest_kept = run.status.number - history + 1
     return tuple(
         DeleteResult(name)
         for name, result in sorted(results.items())

@@ -18,11 +18,13 @@ NOT_SUSPENDED = Said(reasons.SUSPENDED, False, reasons.NOT_SUSPENDED, "spec.runP
 
 
 def choose_nodes(run: Run) -> Decision | None:
-    """Chooses nodes for every class, once a run; waits a while for classes, nodes and images that are not there yet."""
+    """Chooses nodes for every class, once a run; waits a while for what is not there yet: classes, nodes, images, and
+    the administrator's leave."""
     if run.assignments:
         return None
     chosen = tuple(_assign(run, name) for name in run.node_classes)
-    lacking = [Problem(item.reason, item.message or "") for item in chosen if item.reason is not None]
+    lacking = [] if run.refused is None else [run.refused]
+    lacking += [Problem(item.reason, item.message or "") for item in chosen if item.reason is not None]
     lacking += dict.fromkeys(run.unlisted_images.values())
     waited = run.now - parse_time(run.status.start_time)
     if lacking and waited < timedelta(seconds=run.spec.timeouts.scheduling_seconds):

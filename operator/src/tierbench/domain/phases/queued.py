@@ -5,8 +5,9 @@ from typing import Final
 
 from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
-from tierbench.domain.actions import AcquireLeases, Decision, DeleteJob, Event
+from tierbench.domain.actions import AcquireLeases, Action, Decision, DeleteJob, Event, ReleaseLeases
 from tierbench.domain.conditions import Said
+from tierbench.domain.limits import crowd, seconds_left
 from tierbench.domain.phases.pending import NOT_SUSPENDED
 from tierbench.domain.run import Run
 from tierbench.domain.status import report
@@ -15,15 +16,22 @@ _MARGIN: Final = timedelta(seconds=60)
 
 
 def hold(run: Run, seconds: int) -> AcquireLeases:
-    """The Leases of all nodes of the run, for so long and a margin."""
-    return AcquireLeases(run.needed_nodes, run.now + timedelta(seconds=seconds) + _MARGIN)
+    """The Leases of all nodes of the run, for so long, or as long as it may, and a margin."""
+    return AcquireLeases(run.needed_nodes, run.now + timedelta(seconds=min(seconds, seconds_left(run))) + _MARGIN)
 
 
 def hold_nodes(run: Run) -> Decision | None:
     """Has every needed node for this benchmark alone, or waits in the queue and says for whom."""
     observed = run.observed
-    if not run.due or _holds_all(run):
+    if not run.due or not run.needed_nodes:
         return None
+    crowded, turn = crowd(run), f"namespace/{observed.owner.namespace}"
+    if _holds_all(run):
+        if crowded is None or observed.pods or observed.jobs:
+            return None
+        return _wait(run, crowded.reason, crowded.message, (turn,), ReleaseLeases(run.needed_nodes))
+    if crowded is not None:
+        return _wait(run, crowded.reason, crowded.message, (turn,))
     others = [
         lease
         for node in run.needed_nodes
@@ -37,18 +45,23 @@ def hold_nodes(run: Run) -> Decision | None:
         return Decision(report(run, Phase.RUNNING, said, NOT_SUSPENDED), (leases,), wait_seconds=0)
     if others:
         who = "; ".join(f"{lease.node} is in use by {_who(run, lease.holder)}" for lease in others)
-        said = Said(reasons.QUEUED, True, reasons.NODES_BUSY, f"{who}. Goes on by itself when they are free.")
-    else:
-        who = ", ".join(dict.fromkeys(_who(run, key) for key in observed.ahead))
-        message = f"Waits behind {who} for the same nodes. Goes on by itself after it."
-        said = Said(reasons.QUEUED, True, reasons.OLDER_BENCHMARK_WAITS, message)
+        message = f"{who}. Goes on by itself when they are free."
+        return _wait(run, reasons.NODES_BUSY, message, run.needed_nodes)
+    who = ", ".join(dict.fromkeys(_who(run, key) for key in observed.ahead))
+    message = f"Waits behind {who} for the same nodes. Goes on by itself after it."
+    return _wait(run, reasons.OLDER_BENCHMARK_WAITS, message, (turn, *run.needed_nodes))
+
+
+def _wait(run: Run, reason: str, message: str, waits_for: tuple[str, ...], *actions: Action) -> Decision:
+    observed = run.observed
     queued_before = any(
         item.type == reasons.QUEUED and item.status == "True" for item in observed.benchmark.status.conditions
     )
-    events = () if queued_before else (Event(reasons.QUEUED, said.message),)
+    events = () if queued_before else (Event(reasons.QUEUED, message),)
     # A client whose lease was lost (its operator was away for longer than it lasted) must not measure any further.
     stop = tuple(DeleteJob(job.name) for job in observed.jobs if not job.deleting)
-    return Decision(report(run, Phase.QUEUED, said, NOT_SUSPENDED), stop, events)
+    status = report(run, Phase.QUEUED, Said(reasons.QUEUED, True, reason, message), NOT_SUSPENDED)
+    return Decision(status, (*stop, *actions), events, waits_for=waits_for)
 
 
 def _holds_all(run: Run) -> bool:

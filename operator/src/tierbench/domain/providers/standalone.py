@@ -13,6 +13,7 @@ from tierbench.domain.run import Run
 from tierbench.domain.status import report
 from tierbench.domain.views import PodView, Problem
 from tierbench.workloads.names import ROLE_SERVER
+from tierbench.workloads.network_policy import network_policy
 from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload
 
@@ -54,7 +55,8 @@ def _start(
     """Services first: by them a server is known, and removed, of which an operator that was killed had made no more."""
     manifests = workload.server(site)
     services = tuple(item for item in manifests if item["kind"] == "Service")
-    rest = tuple(item for item in manifests if item["kind"] != "Service")
+    policies = (network_policy(run.observed.owner, site, manifests),) if run.observed.isolated else ()
+    rest = (*policies, *(item for item in manifests if item["kind"] != "Service"))
     actions = (*strays, Create(services), CreateCredentials(workload.credentials(site)), Create(rest))
     said = Said(reasons.SERVER_READY, False, reasons.STARTING, f"{site.name} starts on {site.node}.")
     event = Event(reasons.STARTING, f"Server for class {site.slot.node_class} on node {site.node}")

@@ -41,7 +41,9 @@ def of(trial: ResultTrial) -> dict[str, float | None]:
         "wireBytes": wire,
         "wireThroughputBytesPerSecond": _rate(wire, session),
         "wireBytesPerMessage": _mean(exchange.load_bytes, exchange.sent) if exchange.connections else None,
-        "wirePacketsPerMessage": _mean(exchange.load_packets, exchange.sent) if exchange.connections else None,
+        "wirePacketsPerMessagePartsPerMillion": _share(exchange.load_packets, exchange.sent)
+        if exchange.connections
+        else None,
         "setupBytes": _mean(exchange.setup_bytes, exchange.connections),
         "setupPackets": _mean(exchange.setup_packets, exchange.connections),
         "pairFairnessPartsPerMillion": trial.pair_fairness_parts_per_million,
@@ -77,8 +79,8 @@ def _rate(number: int | None, seconds: float) -> float | None:
     return number / seconds if number is not None and seconds else None
 
 
-def _mean(total: int, number: int) -> float | None:
-    return total / number if number else None
+def _mean(total: int | None, number: int) -> float | None:
+    return total / number if total is not None and number else None
 
 
 def _share(part: int, whole: int) -> float | None:

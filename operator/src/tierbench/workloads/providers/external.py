@@ -23,7 +23,7 @@ def credentials(asked: Asked, site: ServerSite) -> Credentials:
 
 def manifests(asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:
     """The agent alone, where clients meet."""
-    return agent_manifests(asked.owner, asked.images, site)
+    return agent_manifests(asked.owner, asked.images, site, asked.spec.clients.resources)
 
 
 def way(asked: Asked, server: RunningServer, tls: Tls) -> Way:
@@ -31,4 +31,5 @@ def way(asked: Asked, server: RunningServer, tls: Tls) -> Way:
     external = cast(External, asked.broker.external)
     ca = () if tls is Tls.NONE else ("ca.crt",)
     users = () if external.secret_ref is None else (secret_items(external.secret_ref.name, *ACCOUNT, *ca),)
-    return Way(external.address, (secret_items(server.site.attached, *AGENT), *users), account=bool(users))
+    secrets = (secret_items(server.site.attached, *AGENT), *users)
+    return Way(external.address, secrets, account=bool(users), refused=asked.policy.refused_networks)

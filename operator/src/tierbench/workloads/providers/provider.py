@@ -6,6 +6,7 @@ from typing import Final, Protocol
 from tierbench.api.benchmark import Tls
 from tierbench.api.broker import BrokerSpec
 from tierbench.api.broker_server import Broker, Kafka
+from tierbench.api.policy import Policy
 from tierbench.api.result import ServiceFacts
 from tierbench.workloads.agent import CLIENT_KEYS
 from tierbench.workloads.names import Owner
@@ -25,6 +26,7 @@ class Asked:
     broker: Broker
     images: Images
     image_name: str
+    policy: Policy
 
     @property
     def service(self) -> str:
@@ -50,12 +52,13 @@ class Asked:
 @dataclass(frozen=True)
 class Way:
     """How clients reach a broker at host:port, and where their credentials and its CA are. `server_name` is the one
-    that it is known by, if not by its address."""
+    that it is known by, if not by its address; `refused` are networks that its name must not lead to."""
 
     address: str
     secrets: tuple[Manifest, ...]
     account: bool = True
     server_name: str | None = None
+    refused: tuple[str, ...] = ()
 
 
 class Provider(Protocol):

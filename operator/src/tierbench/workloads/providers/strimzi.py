@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tierbench.api.benchmark import Access, Tls
-from tierbench.api.broker_server import Kafka
 from tierbench.api.quantity import format_size
 from tierbench.api.result import ServiceFacts
 from tierbench.api.strimzi import Strimzi
 from tierbench.workloads.agent import agent_manifests
+from tierbench.workloads.broker_server import storage_size
 from tierbench.workloads.credentials import secret_items
-from tierbench.workloads.kafka import heap_size, kafka_settings, storage_size
+from tierbench.workloads.kafka import heap_size, kafka_settings
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, Owner
-from tierbench.workloads.pods import NO_SIDECARS, placement
+from tierbench.workloads.pods import NO_SIDECARS, placement, priority
 from tierbench.workloads.providers.provider import ACCOUNT, AGENT, Asked, Way
 from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite, secret
 
@@ -114,13 +114,13 @@ def manifests(asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:
     owner = asked.owner
     names = strimzi_names(owner, site.name)
     bodies = {
-        "KafkaNodePool": (names.pool, _pool(asked.kafka, site)),
+        "KafkaNodePool": (names.pool, _pool(asked, site)),
         "Kafka": (names.kafka, _kafka(asked, site)),
         "KafkaUser": (names.kafka, _user(site)),
         "KafkaTopic": (names.kafka, {"partitions": 1, "replicas": 1}),
     }
     objects = (_object(owner, site, kind, names, *bodies[kind]) for kind in KINDS)
-    return (*objects, *agent_manifests(owner, asked.images, site))
+    return (*objects, *agent_manifests(owner, asked.images, site, asked.spec.servers.resources))
 
 
 def way(asked: Asked, server: RunningServer, tls: Tls) -> Way:
@@ -147,12 +147,14 @@ def _labels(site: ServerSite) -> dict[str, str]:
     return {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE, LABEL_SLOT: str(site.slot_index)}
 
 
-def _pool(kafka: Kafka, site: ServerSite) -> Manifest:
+def _pool(asked: Asked, site: ServerSite) -> Manifest:
+    kafka = asked.kafka
     heap = f"{heap_size(kafka, site.size) // _MEBIBYTE}m"
     options = kafka.strimzi or Strimzi()
     pod = {
         "metadata": {"annotations": NO_SIDECARS},
         "terminationGracePeriodSeconds": _GRACE_SECONDS,
+        **priority(asked.images),
         **placement(site.node, site.node_class),
     }
     return {
@@ -183,7 +185,7 @@ def _kafka(asked: Asked, site: ServerSite) -> Manifest:
             "config": config,
             **_PROBES,
         },
-        "entityOperator": _entity_operator(site.measured),
+        "entityOperator": _entity_operator(asked, site.measured),
     }
 
 
@@ -192,11 +194,12 @@ def _listener(access: Access, name: str) -> Manifest:
     return {"name": name, "port": _PORTS[name], **kind}
 
 
-def _entity_operator(measured: Iterable[str]) -> Manifest:
+def _entity_operator(asked: Asked, measured: Iterable[str]) -> Manifest:
     """Off all nodes that are measured. Its topics have no finalizers: nothing of ours may outlive it."""
     fields = [{"key": "metadata.name", "operator": "NotIn", "values": [node]} for node in measured]
     terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
-    pod = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    pod = {"affinity": affinity, **priority(asked.images)}
     no_finalizers = {"env": [{"name": "STRIMZI_USE_FINALIZERS", "value": "false"}]}
     return {
         "topicOperator": _SMALL,

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.contract import Engine, Outcome, TrialLine
 from tierbench.api.result import Note, ResultPhase, ResultSpec, ResultStatus
-from tierbench.api.trace import TraceSpec
+from tierbench.api.trace import TraceSpec, TraceStatus
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, Event, SaveResult, SaveTrace
 from tierbench.domain.conditions import Said
@@ -18,6 +19,7 @@ from tierbench.domain.status import case_words, report
 from tierbench.domain.views import Problem
 from tierbench.results import record
 from tierbench.results.output import check_seal
+from tierbench.results.sizes import sized
 from tierbench.results.traces import collect
 from tierbench.workloads.plan import Block, Case, Slot
 from tierbench.workloads.workload import RunningServer
@@ -46,17 +48,25 @@ class Measurement:
         """Without what has come since."""
         return replace(self, status=self.before or ResultStatus(), lines=())
 
+    @cached_property
+    def trace(self) -> TraceStatus:
+        """What TCP did over time."""
+        return collect(self.lines)
+
+    def write(self, status: ResultStatus) -> SaveResult:
+        """Writes a status of the result, and how much it takes."""
+        return SaveResult(self.name, self.spec, sized(status, self.trace))
+
     def save(self) -> tuple[Action, ...]:
         """Writes the trials that have come since."""
-        return () if self.status == self.before else (SaveResult(self.name, self.spec, self.status),)
+        return () if self.status == self.before else (self.write(self.status),)
 
     def save_trace(self) -> tuple[Action, ...]:
         """Writes what TCP did over time, where that was traced."""
-        traced = collect(self.lines)
-        if not traced.traces:
+        if not self.trace.traces:
             return ()
         spec = TraceSpec(benchmark=self.spec.benchmark, run=self.spec.run, case=self.spec.case)
-        return (*self.save(), SaveTrace(self.name, spec, traced))
+        return (*self.save(), SaveTrace(self.name, spec, self.trace))
 
 
 @dataclass(frozen=True)
@@ -129,7 +139,7 @@ def _end(
     """The Jobs go only once every result of the block is written."""
     actions: list[Action] = []
     for one, final, _ in ended:
-        actions += (*one.save_trace(), SaveResult(one.name, one.spec, final))
+        actions += (*one.save_trace(), one.write(final))
     names = {one.name for one, _, _ in ended}
     others = [one for one in at.due if one.name not in names]
     actions += [action for one in others for action in one.save()]

@@ -5,7 +5,9 @@ from datetime import timedelta
 from typing import Final
 
 from tierbench.domain import reasons
+from tierbench.domain.limits import too_long
 from tierbench.domain.phases.running.client import Client
+from tierbench.domain.phases.running.refuse import lasting
 from tierbench.domain.views import JobView, PodView, Problem
 from tierbench.results.output import SealState, check_seal
 from tierbench.workloads.workload import Role
@@ -13,6 +15,7 @@ from tierbench.workloads.workload import Role
 _LONGEST_TROUBLE: Final = 300
 _SOON_SECONDS: Final = 1.0
 _PATIENCE_SECONDS: Final = 30.0
+_POD_SECONDS: Final = 5.0  # nothing wakes the loop when a pod is refused
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,10 @@ def follow(client: Client) -> Over | Problem | float:
     over = _over(client)
     if over is not None:
         return _SOON_SECONDS if _others_measure(client) else over
-    stuck = next((found for pod in pods if (found := _pod_problem(client, pod)) is not None), None)
-    return _PATIENCE_SECONDS if stuck is None else stuck
+    problems = (_lack(client, job) if pod is None else _pod_problem(client, pod) for job, pod in client.newest)
+    stuck = next((found for found in problems if found is not None), None)
+    patience = _PATIENCE_SECONDS if len(pods) == len(client.newest) else _POD_SECONDS
+    return patience if stuck is None else stuck
 
 
 def _is_done(pod: PodView) -> bool:
@@ -83,6 +88,11 @@ def _others_measure(client: Client) -> bool:
     return any(output.begun > len(output.trials) for output in outputs)
 
 
+def _lack(client: Client, job: JobView) -> Problem | None:
+    """Why a part has no pod, and will have none."""
+    return lasting(client.run, client.run.observed.refused_pods.get(job.name))
+
+
 def _pod_problem(client: Client, pod: PodView) -> Problem | None:
     """What a part that has not ended will not recover from."""
     if pod.deleting:
@@ -99,7 +109,7 @@ def why_over(client: Client, over: Over) -> Problem:
     """Why a client ended with trials missing. A transient reason lets another try."""
     job, pod = over.job, over.pod
     if job.timed_out:
-        return _timed_out(client, 0)
+        return too_long(client.run) or _timed_out(client, 0)
     if pod is None or pod.terminated is None:
         return Problem(reasons.CLIENT_LOST, "The client pod was deleted.", transient=True)
     output = client.log(pod).output

@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from tierbench.advice.bisection import Middle, middles
 from tierbench.advice.matrix import runs
-from tierbench.api.benchmark import MAXIMUM_CASES, Phase, Refinement
+from tierbench.api.benchmark import Phase, Refinement
 from tierbench.api.run_policy import Refine
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, Event
@@ -44,6 +44,6 @@ def _fitting(run: Run, asked: Refine, found: Sequence[Middle]) -> Sequence[Middl
         return sum(slot.serves(levels) for slot in slots)
 
     already = sum(cases(one.levels) for one in run.status.refinements)
-    room = min(asked.maximum_cases - already, MAXIMUM_CASES - len(run.cases))
+    room = min(asked.maximum_cases - already, run.observed.quotas.cases - len(run.cases))
     totals = accumulate(cases(one.levels) for one in found)
     return [one for one, total in zip(found, totals, strict=True) if total <= room]

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Final
 
 from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteJob, DeleteServer, Event
 from tierbench.domain.conditions import Said
-from tierbench.domain.phases.running.refuse import refuse
+from tierbench.domain.phases.running.refuse import lasting, refuse
 from tierbench.domain.providers.provider import Provider
 from tierbench.domain.providers.registry import PROVIDERS, in_the_way, retire
 from tierbench.domain.run import Run
@@ -75,7 +74,7 @@ def bring_up(
 ) -> RunningServer | Problem | Decision:
     """The server of a workload on its site, with none but those `beside` it, if it is ready; or why it will not be, or
     what to do. The first of them clears the place for all."""
-    refused = _refused(run)
+    refused = lasting(run, run.observed.refusal)
     if refused is not None:
         return refused
     keep = beside or (site,)
@@ -87,15 +86,6 @@ def bring_up(
         status = report(run, Phase.RUNNING, said, current=current)
         return Decision(status, strays, wait_seconds=_LOOK_AGAIN_SECONDS)
     return provider.bring_up(run, workload, site, current, strays)
-
-
-def _refused(run: Run) -> Problem | None:
-    """What the API server has not let be created for too long, as a quota or a policy of the namespace forbids it."""
-    refusal, patience = run.observed.refusal, timedelta(seconds=run.spec.timeouts.scheduling_seconds)
-    if refusal is None or run.now - refusal.since <= patience:
-        return None
-    hint = "See the quotas and the pod-security labels of the namespace, or ask for other storage or access."
-    return Problem(reasons.REFUSED, f"{refusal.message}. {hint}")
 
 
 def _give_up(run: Run, slot: Slot, problem: Problem, site: ServerSite | None = None) -> Decision:

@@ -6,6 +6,7 @@ from typing import Final
 
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Create
+from tierbench.domain.limits import seconds_left, too_long
 from tierbench.domain.phases.queued import hold
 from tierbench.domain.phases.running.client import Client
 from tierbench.domain.views import Problem
@@ -25,12 +26,15 @@ def start(
     """What starts the next client, or makes one whole that is half made, on a node a part, for these trials. The nodes
     are held `spare_seconds` longer."""
     trials = Counter(turn.case for turn in turns)
+    over = too_long(client.run)
+    if over is not None:
+        return over
     targets = tuple(
         Target(case, servers[case.server], client.workload.deadline_seconds(trials[case.number]))
         for case in client.cases
         if case.number in trials
     )
-    seconds = _START_SECONDS + sum(target.deadline_seconds for target in targets)
+    seconds = min(_START_SECONDS + sum(target.deadline_seconds for target in targets), seconds_left(client.run))
     sites = _sites(client, nodes, turns, seconds)
     if isinstance(sites, Problem):
         return sites

@@ -1,0 +1,108 @@
+package broker
+
+import (
+	"context"
+	"time"
+
+	"tierbench.io/client/internal/pause"
+)
+
+const standPause = 10 * time.Millisecond
+
+// counted is a connection whose statistics are those of the trial under way.
+type counted struct {
+	Connection
+	before Statistics // of earlier trials
+}
+
+func (c *counted) Statistics() Statistics { return c.Connection.Statistics().since(c.before) }
+
+// open gives the pairs of a trial, those that were kept or else new ones, and whether they are new.
+func (t *Target) open(ctx context.Context, name string, started time.Time) (pairs []*pair, fresh bool, err error) {
+	if t.kept == nil {
+		pairs, err = connectAll(ctx, t.Options, name, t.first, started)
+		return pairs, true, err
+	}
+	return t.kept, false, each(t.kept, func(one *pair) error { return one.renew(ctx, t.first, started) })
+}
+
+// rest ends a trial's exchange, before its tallies are read.
+func (t *Target) rest(ctx context.Context, pairs []*pair) {
+	if !t.Options.Keeps {
+		closeAll(ctx, pairs)
+		return
+	}
+	for _, one := range pairs {
+		if one != nil {
+			one.rest()
+		}
+	}
+}
+
+// leave keeps the pairs of a good trial, if any are kept. The messages of the next one have numbers of their own.
+func (t *Target) leave(ctx context.Context, pairs []*pair, good bool) {
+	t.kept = nil
+	if !t.Options.Keeps {
+		closeAll(ctx, pairs)
+		return
+	}
+	for _, one := range pairs {
+		if one != nil {
+			t.first = max(t.first, t.Options.Content.Next(one.ledger.upcoming()))
+		}
+	}
+	if !good {
+		closeAll(ctx, pairs)
+		return
+	}
+	for _, one := range pairs {
+		one.settle()
+	}
+	t.kept = pairs
+}
+
+// Close ends what was kept.
+func (t *Target) Close(ctx context.Context) {
+	closeAll(ctx, t.kept)
+	t.kept = nil
+}
+
+// rest hears nothing until the next trial.
+func (p *pair) rest() {
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	p.shut = true
+}
+
+// settle ends a trial: what befalls its connections from now on is the next one's.
+func (p *pair) settle() {
+	for _, one := range p.connections {
+		one.before = one.Connection.Statistics()
+	}
+}
+
+// renew begins a trial with connections of an earlier one, once all of them stand.
+func (p *pair) renew(ctx context.Context, first uint64, start time.Time) error {
+	counts, err := newTally(p.options, first, start)
+	if err != nil {
+		return err
+	}
+	for _, one := range p.connections {
+		one.before.Wire = one.Connection.Statistics().Wire // what keeps it alive meanwhile is no trial's
+	}
+	p.gate.Lock()
+	p.tally, p.shut = counts, false
+	p.gate.Unlock()
+	for deadline := time.Now().Add(p.options.Patience); !p.stands(); {
+		if time.Now().After(deadline) {
+			return p.broken()
+		}
+		if err := pause.For(ctx, standPause); err != nil {
+			return context.Canceled
+		}
+	}
+	if p.publisher == nil {
+		return nil
+	}
+	return p.publisher.Prepare(ctx, p.topic, p.options.Role == Alone)
+}

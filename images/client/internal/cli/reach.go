@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"tierbench.io/client/internal/reach"
+)
+
+// reachFlags say where a server must not be.
+type reachFlags struct{ refused string }
+
+func (f *reachFlags) add(set *pflag.FlagSet) {
+	set.StringVar(&f.refused, "refused-networks", "", "networks that no server's name may lead to, as in 127.0.0.0/8,::1/128")
+}
+
+func (f *reachFlags) refusedNetworks() (reach.Networks, error) {
+	networks, err := reach.Parse(f.refused)
+	if err != nil {
+		return nil, fmt.Errorf("--refused-networks: %w: write networks, as in 127.0.0.0/8,::1/128", err)
+	}
+	return networks, nil
+}

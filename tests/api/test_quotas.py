@@ -1,0 +1,91 @@
+"""What a namespace's ResourceQuota and LimitRange make of our pods, by the API server's own admission."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.server import ApiServer, Json, RefusedError
+from tests.api.test_strimzi import connected
+from tests.unit.domain.world import World, broker_benchmark
+from tests.unit.workloads.test_compute import EACH_KIND, KAFKA, given
+from tests.unit.workloads.test_pods import templates
+from tierbench.kube.client import Kube
+from tierbench.kube.refused import refused_pods
+
+pytestmark = pytest.mark.apiserver
+COMPUTE = ("requests.cpu", "requests.memory")
+ALL = (*COMPUTE, "requests.ephemeral-storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage")
+
+
+@pytest.fixture
+def namespace(server: ApiServer, name: str) -> str:
+    """One in which pods can be made."""
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    server.request("POST", f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
+    return name
+
+
+def restrict(server: ApiServer, namespace: str, *counted: str, most: str = "64Ti") -> None:
+    """A quota that counts these. What it has is what a controller would say."""
+    hard = dict.fromkeys(counted, most)
+    path = f"/api/v1/namespaces/{namespace}/resourcequotas"
+    made = server.request("POST", path, {"metadata": {"name": "tenant"}, "spec": {"hard": hard}})
+    server.request("PUT", f"{path}/tenant/status", {**made, "status": {"hard": hard, "used": dict.fromkeys(hard, "0")}})
+
+
+def admit(server: ApiServer, namespace: str, found: list[dict[str, Any]]) -> None:
+    """Has the API server look at each pod."""
+    for number, pod in enumerate(found):
+        body = {"metadata": {"name": f"pod-{number}"}, "spec": pod["spec"]}
+        server.request("POST", f"/api/v1/namespaces/{namespace}/pods?dryRun=All", body)
+
+
+@EACH_KIND
+def test_a_quota_on_requests_lets_every_pod_in(
+    server: ApiServer, namespace: str, make: Any, spec: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restrict(server, namespace, *COMPUTE)
+    admit(server, namespace, templates(World(make(**spec)), monkeypatch))
+
+
+@EACH_KIND
+def test_a_quota_on_all_there_is_lets_in_what_says_what_it_needs(
+    server: ApiServer, namespace: str, make: Any, spec: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restrict(server, namespace, *ALL)
+    admit(server, namespace, templates(World(make(**{**spec, **given(spec)})), monkeypatch))
+    with pytest.raises(RefusedError, match=r"must specify limits\.cpu"):
+        admit(server, namespace, templates(World(make(**spec)), monkeypatch))
+
+
+@EACH_KIND
+def test_defaults_of_a_limit_range_do_as_well(
+    server: ApiServer, namespace: str, make: Any, spec: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    default = {"cpu": "2", "memory": "1Gi", "ephemeral-storage": "2Gi"}
+    ranges = {"limits": [{"type": "Container", "default": default}]}
+    server.request(
+        "POST", f"/api/v1/namespaces/{namespace}/limitranges", {"metadata": {"name": "tenant"}, "spec": ranges}
+    )
+    restrict(server, namespace, *ALL)
+    admit(server, namespace, templates(World(make(**spec)), monkeypatch))
+
+
+async def test_why_a_job_has_no_pod_is_asked_without_making_one(server: ApiServer, namespace: str) -> None:
+    world = World(broker_benchmark(brokers=KAFKA))
+    for _ in range(10):
+        if world.jobs:
+            break
+        if world.pass_().wait_seconds > 0:
+            world.step()
+    jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
+    manifest = next(iter(world.manifests.values()))
+    metadata = {"name": manifest["metadata"]["name"], "labels": manifest["metadata"]["labels"]}
+    job = server.request("POST", jobs, {**manifest, "metadata": metadata})
+    job["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    async with connected(server) as client:
+        assert await refused_pods(Kube(client), namespace, [job]) == {}
+        restrict(server, namespace, "pods", most="0")
+        (refusal,) = (await refused_pods(Kube(client), namespace, [job])).values()
+    assert "exceeded quota: tenant" in refusal.message
+    assert server.request("GET", f"/api/v1/namespaces/{namespace}/pods")["items"] == []

@@ -1,0 +1,76 @@
+"""/metrics for those alone whom a real API server lets read it."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from functools import partial
+
+import aiohttp
+import pytest
+
+from tests.api.server import ApiServer, Json
+from tests.ports import free_ports
+from tierbench.domain.results import ResultStore
+from tierbench.kube.connect import connect_by_kubeconfig
+from tierbench.kube.credentials import certificates
+from tierbench.kube.reviews import may_scrape
+from tierbench.metrics.authorization import Protection, ScrapeGuard, tls_context
+from tierbench.metrics.operator import OperatorMetrics
+from tierbench.metrics.results import result_samples
+from tierbench.metrics.server import serve
+
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def token_of(server: ApiServer, name: str, *, permitted: bool) -> str:
+    """A token of an account that may get /metrics, or not."""
+    server.request("POST", ACCOUNTS, {"metadata": {"name": name}})
+    if permitted:
+        rule: Json = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
+        server.request("POST", f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": [rule]})
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": "default"}
+        binding = {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
+        server.request("POST", f"{RBAC}/clusterrolebindings", binding)
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    token: str = server.request("POST", f"{ACCOUNTS}/{name}/token", body)["status"]["token"]
+    return token
+
+
+@pytest.fixture
+async def url(server: ApiServer) -> AsyncIterator[str]:
+    """The operator's server, behind that API server's judgement."""
+    (port,) = free_ports(1)
+    store = ResultStore(result_samples)
+    store.mark_filled()
+    made = certificates("tierbench-operator")
+    async with connect_by_kubeconfig(str(server.kubeconfig), None) as (kube, _):
+        guard = ScrapeGuard(partial(may_scrape, kube))
+        protection = Protection(guard, tls_context(made["tls.crt"], made["tls.key"]))
+        async with serve(port, store, OperatorMetrics(), protection):
+            yield f"https://127.0.0.1:{port}"
+
+
+async def get(url: str, token: str = "") -> tuple[int, str]:
+    """As a scraper that takes any certificate."""
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with aiohttp.ClientSession() as session, session.get(url, headers=headers, ssl=trusting) as answer:
+        return answer.status, await answer.text()
+
+
+async def test_who_may_get_metrics_is_let_in_and_nobody_else(server: ApiServer, url: str, name: str) -> None:
+    permitted = await asyncio.to_thread(token_of, server, f"{name}-scraper", permitted=True)
+    refused = await asyncio.to_thread(token_of, server, f"{name}-other", permitted=False)
+    status, text = await get(f"{url}/metrics", permitted)
+    assert status == 200
+    assert "tierbench_queue_length" in text
+    assert [(await get(f"{url}/metrics", token))[0] for token in ("", "no-token", refused)] == [401, 401, 403]
+    assert await get(f"{url}/healthz") == (200, "ok\n")
+
+
+async def test_it_is_served_over_tls_alone(url: str) -> None:
+    with pytest.raises(aiohttp.ClientError):
+        await get(f"{url.replace('https', 'http')}/metrics", "a-token")

@@ -1,0 +1,66 @@
+"""Who reaches the operator and /metrics of a release, and whom it reaches."""
+
+from tests.chart.helm import Helm, Json, of_kind
+from tests.chart.test_render import container, environment, expanded, table
+from tests.network_policies import Peer, permitted
+from tierbench.api.permissions import Scope
+
+HTTP = {"http": 8080}
+PROMETHEUS = Peer("10.0.0.2", "monitoring")
+STRANGER = Peer("10.0.0.3", "default")
+API_SERVER = Peer("192.0.2.1")
+RESOLVER = Peer("10.0.9.9", "kube-system", {"k8s-app": "kube-dns"})
+AUTHORIZED: Json = {"metrics": {"authorization": True, "serviceMonitor": {"enabled": True}}}
+
+
+def operator_of(objects: list[Json]) -> Peer:
+    (deployment,) = of_kind(objects, "Deployment")
+    return Peer("10.0.0.1", "bench", deployment["spec"]["template"]["metadata"]["labels"], HTTP)
+
+
+def test_strangers_reach_its_http_port_alone_and_it_dns_and_the_api_server(helm: Helm) -> None:
+    objects = helm.template({})
+    policies, operator = of_kind(objects, "NetworkPolicy"), operator_of(objects)
+    assert permitted(policies, STRANGER, operator, 8080)
+    assert not permitted(policies, STRANGER, operator, 9090)
+    for port in (443, 6443):
+        assert permitted(policies, operator, API_SERVER, port)
+    for protocol in ("UDP", "TCP"):
+        assert permitted(policies, operator, RESOLVER, 53, protocol)
+    assert not permitted(policies, operator, Peer("169.254.169.254"), 80)
+
+
+def test_scrapers_and_ports_of_the_api_server_can_be_named(helm: Helm) -> None:
+    monitoring = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    objects = helm.template({"networkPolicies": {"scrapers": [monitoring], "apiServerPorts": [7443]}})
+    policies, operator = of_kind(objects, "NetworkPolicy"), operator_of(objects)
+    assert permitted(policies, PROMETHEUS, operator, 8080)
+    assert not permitted(policies, STRANGER, operator, 8080)
+    assert permitted(policies, operator, API_SERVER, 7443)
+    assert not permitted(policies, operator, API_SERVER, 6443)
+
+
+def test_policies_can_be_switched_off(helm: Helm) -> None:
+    objects = helm.template({"networkPolicies": {"operator": False, "benchmarks": False}})
+    assert of_kind(objects, "NetworkPolicy") == []
+    assert environment(objects)["TIERBENCH_NETWORK_POLICIES"] == "false"
+
+
+def test_metrics_for_those_alone_who_may_read_them(helm: Helm) -> None:
+    """A token is sent encrypted. The operator may ask who sends it, and what its bearer may do; nothing else is new."""
+    plain, objects = helm.template({}), helm.template(AUTHORIZED)
+    assert environment(objects)["TIERBENCH_METRICS_AUTHORIZATION"] == "true"
+    probes = [container(objects)[probe]["httpGet"]["scheme"] for probe in ("livenessProbe", "readinessProbe")]
+    assert probes == ["HTTPS", "HTTPS"]
+    (monitor,) = of_kind(objects, "ServiceMonitor")
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert endpoint["scheme"] == "https"
+    assert endpoint["tlsConfig"] == {"insecureSkipVerify": True}
+    assert endpoint["bearerTokenFile"].endswith("/serviceaccount/token")
+    (service,) = of_kind(objects, "Service")
+    assert service["metadata"]["annotations"]["prometheus.io/scheme"] == "https"
+    before = {role["metadata"]["name"] for role in of_kind(plain, "ClusterRole")}
+    added = {role["metadata"]["name"]: role["rules"] for role in of_kind(objects, "ClusterRole")}
+    added = {name: rules for name, rules in added.items() if name not in before}
+    assert expanded(added.pop("bench:files-tierbench:metrics")) == table(Scope.METRICS)
+    assert added == {"bench:files-tierbench:metrics-reader": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]}

@@ -1,0 +1,188 @@
+"""What administrators refuse: the same rows are shown to the operator's check and to the admission policy."""
+
+from typing import Any, NamedTuple
+
+from tests.api.objects import changed, smallest
+from tierbench.api.benchmark import Benchmark
+from tierbench.api.broker import BrokerBenchmark
+from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.api.network import NetworkBenchmark
+from tierbench.api.policy import Policy
+
+Json = dict[str, Any]
+
+NAMESPACE = "policed"
+API_SERVER = "198.18.64.1"
+"""The address of the API server's Service in tests/api."""
+
+DEFAULT: Json = {}
+STRICT: Json = {
+    "access": ["PodIP"],
+    "nodeClasses": {NAMESPACE: ["user", "edge"], "*": []},
+    "hostPaths": ["/mnt/ssd", "/mnt/ssd/shared", "/srv"],
+    "refusedNetworks": ["10.9.0.0/16"],
+    "refusedNames": ["*.internal.example.com"],
+    "allowedNetworks": ["10.0.0.0/8", "2001:db8::/32"],
+    "allowedNames": ["broker.example.com", "*.internal.example.com", "*.test"],
+}
+LAX: Json = {
+    "access": ["HostNetwork", "ClusterIP", "PodIP"],
+    "nodeClasses": {"other": ["user"]},
+    "hostPaths": ["/etc"],
+    "refusedNetworks": [],
+    "refusedNames": [],
+    "plainSecrets": True,
+}
+BARRED: Json = {"nodeClasses": {"*": ["cloud"]}, "hostPaths": []}
+POLICIES = {"default": DEFAULT, "strict": STRICT, "lax": LAX, "barred": BARRED}
+
+
+class Row(NamedTuple):
+    """What is asked for under a policy, and what the answer begins with; empty where it is taken."""
+
+    policy: str
+    model: type[Benchmark]
+    changes: Json
+    refused: str = ""
+
+    @property
+    def body(self) -> Json:
+        """The benchmark, which asks for nothing else that a policy may refuse: classes are `user`."""
+        body = smallest(self.model, "asked")
+        changes = {"spec.access": "PodIP", "spec.servers.nodeClasses": ["user"], **self.changes}
+        for path, value in changes.items():
+            body = changed(body, path, value)
+        return body
+
+
+def _path(path: str) -> Json:
+    return {"spec.storage": {"hostPath": {"path": path}}}
+
+
+def _broker(address: str, *, tls: str = "None", secret: str | None = None) -> Json:
+    external = {"address": address, **({} if secret is None else {"secretRef": {"name": secret}})}
+    return {
+        "spec.brokers": [{"name": "own", "mosquitto": {}}, {"name": "site", "external": external}],
+        "spec.tls": [tls],
+    }
+
+
+def _outside(address: str) -> Json:
+    return {"spec.servers": {"external": {"address": address}}}
+
+
+_REFUSED_HERE = (
+    "127.0.0.1:1883",
+    "127.255.1.2:1883",
+    "169.254.169.254:80",
+    "0.0.0.0:1",
+    f"{API_SERVER}:443",
+    "[::1]:1883",
+    "[::]:1883",
+    "[fe80::1]:1883",
+    "[FEBF::1]:1883",
+    "[::ffff:a9fe:a9fe]:80",
+    "[::ffff:a00:1]:80",
+    "[1:2:3]:80",
+    "localhost:1883",
+    "LocalHost:1883",
+    "a.localhost:1883",
+    "kubernetes.default:443",
+    "kubernetes.default.svc:443",
+    "Kubernetes.default.svc.cluster.local:443",
+)
+_TAKEN_HERE = (
+    "broker.example.com:1883",
+    "notlocalhost:1883",
+    "128.0.0.1:1883",
+    "169.255.0.1:1883",
+    "198.18.64.2:443",
+    "[2001:db8::1]:1883",
+    "[fec0::1]:1883",
+)
+
+ROWS = [
+    *(Row("default", model, {}) for model in (FileTransferBenchmark, BrokerBenchmark, NetworkBenchmark)),
+    *(Row("default", FileTransferBenchmark, {"spec.access": access}) for access in ("ClusterIP", "NodePort")),
+    *(
+        Row("default", model, {"spec.access": "HostNetwork"}, "access: HostNetwork is refused here: write one of [Cl")
+        for model in (FileTransferBenchmark, BrokerBenchmark, NetworkBenchmark)
+    ),
+    Row("strict", NetworkBenchmark, {"spec.access": "ClusterIP"}, "access: ClusterIP is refused here: write one of [P"),
+    Row("lax", FileTransferBenchmark, {"spec.access": "HostNetwork"}),
+    # Folders
+    Row("default", FileTransferBenchmark, _path("/var/lib/tierbench")),
+    Row("default", FileTransferBenchmark, _path("/var/lib/tierbench/ssd/1")),
+    *(
+        Row("default", FileTransferBenchmark, _path(path), f"storage.hostPath.path: {path} is refused here")
+        for path in (
+            *("/etc", "/var/lib", "/var/lib/kubelet", "/var/lib/tierbench-cluster", "/var/lib/tierbench.old"),
+            *("/var/lib/tierbenchx/files", "/VAR/LIB/TIERBENCH"),
+        )
+    ),
+    Row("strict", FileTransferBenchmark, _path("/mnt/ssd/shared/1")),
+    Row("strict", FileTransferBenchmark, _path("/srv")),
+    Row("strict", FileTransferBenchmark, _path("/mnt"), "storage.hostPath.path: /mnt is refused"),
+    Row("strict", FileTransferBenchmark, _path("/var/lib/tierbench"), "storage.hostPath.path: /var/lib/tierbench is"),
+    Row("lax", FileTransferBenchmark, _path("/etc/tierbench")),
+    Row(
+        "barred",
+        FileTransferBenchmark,
+        {**_path("/var/lib/tierbench"), "spec.servers.nodeClasses": ["cloud"], "spec.clients.nodeClasses": ["cloud"]},
+        "storage.hostPath.path: /var/lib/tierbench is refused here: write one of [], ",
+    ),
+    # Node classes
+    Row("strict", FileTransferBenchmark, {"spec.clients.nodeClasses": ["user", "edge"]}),
+    Row(
+        "strict",
+        FileTransferBenchmark,
+        {"spec.clients.nodeClasses": ["user", "cloud"]},
+        f"the node class cloud is refused here in the namespace {NAMESPACE}: write one of [user, edge]",
+    ),
+    Row("strict", NetworkBenchmark, {"spec.servers.nodeClasses": ["cloud"]}, "the node class cloud is refused"),
+    Row("lax", NetworkBenchmark, {"spec.servers.nodeClasses": ["anything"]}),
+    Row("barred", BrokerBenchmark, {}, f"the node class user is refused here in the namespace {NAMESPACE}"),
+    Row(
+        "strict",
+        BrokerBenchmark,
+        {"spec.clients.subscribers": {"nodeClass": "cloud"}},
+        "the node class cloud is refused",
+    ),
+    Row("strict", BrokerBenchmark, {"spec.clients.subscribers": {"none": {}}, "spec.pacing": {"asFastAsPossible": {}}}),
+    # Addresses
+    *(Row("default", BrokerBenchmark, _broker(to), f"the external address {to} is refused") for to in _REFUSED_HERE),
+    *(Row("default", BrokerBenchmark, _broker(to)) for to in _TAKEN_HERE),
+    Row("default", NetworkBenchmark, _outside("iperf.example.com:5201")),
+    Row("default", NetworkBenchmark, _outside("127.0.0.1:5201"), "the external address 127.0.0.1:5201 is refused"),
+    Row("lax", NetworkBenchmark, _outside("127.0.0.1:5201")),
+    Row("lax", NetworkBenchmark, _outside("localhost:5201")),
+    Row("lax", NetworkBenchmark, _outside(f"{API_SERVER}:5201"), f"the external address {API_SERVER}:5201 is refused"),
+    Row("lax", NetworkBenchmark, _outside("[::ffff:7f00:1]:5201"), "the external address [::ffff:7f00:1]:5201 is ref"),
+    *(
+        Row("strict", NetworkBenchmark, _outside(to))
+        for to in ("10.1.2.3:5201", "[2001:db8::1]:5201", "Broker.example.com:5201", "a.b.test:5201")
+    ),
+    *(
+        Row("strict", NetworkBenchmark, _outside(to), f"the external address {to} is refused here: write one of [10.0")
+        for to in ("192.0.2.1:5201", "[2001:db9::1]:5201", "example.com:5201", "test:5201", "evilbroker.example.com:1")
+    ),
+    *(
+        Row("strict", NetworkBenchmark, _outside(to), f"the external address {to} is refused here, as are loopback")
+        for to in ("10.9.0.1:5201", "a.internal.example.com:5201")
+    ),
+    # Secrets
+    Row("default", BrokerBenchmark, _broker("broker.example.com:8883", tls="TLSv1.3", secret="account")),
+    Row("lax", BrokerBenchmark, _broker("broker.example.com:1883", secret="account")),
+    Row(
+        "default",
+        BrokerBenchmark,
+        _broker("broker.example.com:1883", secret="account"),
+        "the Secret account would be sent to an external broker without encryption",
+    ),
+]
+
+
+def own_answer(row: Row) -> str:
+    """What the operator's check says first; empty if it lets the benchmark run."""
+    policy = Policy.model_validate(POLICIES[row.policy]).refusing(API_SERVER)
+    return next(policy.refusals(NAMESPACE, row.model.model_validate(row.body).spec.asks), "")

@@ -1,0 +1,209 @@
+"""What an administrator lets a benchmark take: a reason that names the value, and nothing lost that was measured."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.unit.domain.test_decide import condition, every_trial_once, measured_trials, nothing_left
+from tests.unit.domain.world import START, World, benchmark, broker_benchmark
+from tierbench.api.benchmark import Phase
+from tierbench.api.contract import Outcome
+from tierbench.api.quotas import Quotas
+from tierbench.api.result import ResultPhase
+from tierbench.domain import reasons
+from tierbench.domain.run import Run
+from tierbench.domain.views import LeaseView
+
+
+def world(made: Any = None, **limits: Any) -> World:
+    return World(made or benchmark(), quotas=Quotas.model_validate(limits))
+
+
+def outcomes(world: World) -> dict[str, str]:
+    return {name: result.status.reason for name, result in sorted(world.results.items())}
+
+
+def test_a_run_of_too_many_cases_fails_before_anything_is_there() -> None:
+    one = world(cases=3)
+    one.run()
+    assert one.benchmark.status.phase is Phase.FAILED
+    assert condition(one, reasons.FAILED) == ("True", reasons.TOO_MANY_CASES)
+    assert not one.results
+    assert not one.leases
+    (event,) = one.events
+    assert (event.reason, "limits.cases" in event.message) == (reasons.TOO_MANY_CASES, True)
+    one.quotas = Quotas()
+    one.change_spec(rerun="again")
+    one.run()
+    assert condition(one, reasons.COMPLETE) == ("True", reasons.ALL_CASES_MEASURED)
+
+
+def test_a_run_under_way_is_not_ended_by_fewer_cases() -> None:
+    one = world()
+    for _ in range(20):
+        if one.pass_().wait_seconds > 0:
+            one.step()
+    one.quotas = Quotas(cases=1)
+    one.run()
+    assert measured_trials(one) == every_trial_once(one)
+
+
+def test_no_more_runs_are_kept_than_may_be_and_that_is_said() -> None:
+    one = world(history=1)
+    one.run()
+    assert reasons.HISTORY_LIMITED not in [event.reason for event in one.events]
+    one.change_spec(rerun="again")
+    one.run()
+    assert {result.spec.run for result in one.results.values()} == {2}
+    (event,) = [event for event in one.events if event.reason == reasons.HISTORY_LIMITED]
+    assert event.warning
+    assert "limits.history" in event.message
+
+
+def test_bytes_beyond_the_limit_fail_cases_and_lose_nothing() -> None:
+    one = world(resultBytes="1")
+    one.run()
+    assert list(outcomes(one).values()) == ["", "TooManyBytes", "", "TooManyBytes"]
+    first = one.results["ft-demo-r1-c001"].status
+    assert len(first.trials) == 3
+    assert first.stored_bytes > 1000
+    assert "limits.resultBytes" in one.results["ft-demo-r1-c002"].status.message
+    assert nothing_left(one)
+
+
+def test_runs_before_count_and_are_not_dropped() -> None:
+    one = world()
+    one.run()
+    one.quotas = Quotas(result_bytes="1k")
+    one.change_spec(rerun="again")
+    one.run()
+    assert [reason for name, reason in outcomes(one).items() if "-r2-" in name] == ["TooManyBytes"] * 4
+    assert [reason for name, reason in outcomes(one).items() if "-r1-" in name] == [""] * 4
+
+
+@pytest.mark.parametrize("seconds", [600, 650, 700])
+def test_a_run_that_holds_nodes_too_long_ends_with_what_it_has(seconds: int) -> None:
+    """However long its client may take: Job and Leases end with the time that is left."""
+
+    class Slow(World):
+        def step(self) -> None:
+            super().step()
+            self.now += timedelta(seconds=100)
+            for name, job in list(self.jobs.items()):
+                pod, limit = self.pods.get(name), self.manifests[name]["spec"]["activeDeadlineSeconds"]
+                if pod is not None and not job.finished and self.now - pod.created >= timedelta(seconds=limit):
+                    self.pass_()
+                    self.kill_pod(name)
+                    self.jobs[name] = replace(self.jobs[name], timed_out=True)
+
+    one = Slow(benchmark(), quotas=Quotas(lease_seconds=seconds))
+    one.run()
+    early = [result.status.missing for result in one.results.values() if result.status.missing is not None]
+    assert {*outcomes(one).values(), *(missing.reason for missing in early)} == {"", reasons.HELD_TOO_LONG}
+    assert all(manifest["spec"]["activeDeadlineSeconds"] <= seconds for manifest in one.manifests.values())
+    good = [trial for result in one.results.values() for trial in result.status.trials]
+    assert len(good) == len(set(one.printed))
+    assert all(trial.outcome is Outcome.COMPLETED for trial in good)
+    assert one.now - START < timedelta(seconds=seconds + 600)
+    assert nothing_left(one)
+
+
+def test_a_server_that_is_not_ready_holds_nodes_no_longer_either() -> None:
+    class Unready(World):
+        def step(self) -> None:
+            super().step()
+            self.now += timedelta(seconds=100)
+            self.pods = {name: replace(pod, ready=False) for name, pod in self.pods.items()}
+
+    one = Unready(benchmark(timeouts={"serverReadySeconds": 86400}), quotas=Quotas(lease_seconds=600))
+    one.run()
+    assert set(outcomes(one).values()) == {reasons.HELD_TOO_LONG}
+    assert one.now - START < timedelta(seconds=1000)
+
+
+def test_pass_by_pass_what_was_measured_before_is_kept() -> None:
+    brokers = [{"name": name, "mosquitto": {"persistence": name == "b"}} for name in "ab"]
+    one = World(broker_benchmark(brokers=brokers))
+    for _ in range(400):
+        if any(result.status.trials for result in one.results.values()) and not one.jobs:
+            break
+        if one.pass_().wait_seconds > 0:
+            one.step()
+    one.quotas = Quotas(result_bytes="1")
+    one.run()
+    phases = {result.status.phase: result.status for result in one.results.values()}
+    early = [one for one in phases.values() if one.missing is not None]
+    assert ResultPhase.MEASURED in phases
+    assert [each.missing.reason for each in early if each.missing] == [reasons.TOO_MANY_BYTES]
+
+
+def held(one: World, name: str, seconds: int, namespace: str = "default") -> None:
+    since = START + timedelta(seconds=seconds)
+    lease = LeaseView(f"node-of-{name}", f"{namespace}/{name}/uid-{name}", since, START + timedelta(hours=9))
+    one.leases[lease.node] = lease
+
+
+def test_a_namespace_has_so_many_benchmarks_at_once() -> None:
+    one = world(benchmarksAtOnce=2)
+    held(one, "a", -5)
+    held(one, "elsewhere", -5, "other")
+    held(one, "b", -5)
+    one.pass_()
+    waiting = one.pass_()
+    assert one.benchmark.status.phase is Phase.QUEUED
+    assert condition(one, reasons.QUEUED) == ("True", reasons.TOO_MANY_AT_ONCE)
+    assert waiting.waits_for == ("namespace/default",), "nobody else waits for it at the nodes"
+    assert "limits.benchmarksAtOnce" in one.events[-1].message
+    del one.leases["node-of-a"]
+    one.run()
+    assert measured_trials(one) == every_trial_once(one)
+
+
+@pytest.mark.parametrize(("seconds", "stays"), [(-5, False), (5, True)])
+def test_of_two_that_took_their_nodes_at_once_the_first_stays(seconds: int, stays: bool) -> None:
+    one = world(benchmarksAtOnce=1)
+    one.pass_()
+    one.pass_()
+    assert one.leases
+    held(one, "other", seconds)
+    one.pass_()
+    assert ("c1" in one.leases) == stays
+    assert (one.benchmark.status.phase is Phase.RUNNING) == stays
+    assert bool(one.pods) == stays
+
+
+def test_one_that_measures_is_not_sent_back() -> None:
+    one = world(benchmarksAtOnce=2)
+    held(one, "other", -5)
+    for _ in range(10):
+        if one.pass_().wait_seconds > 0:
+            one.step()
+    one.quotas = Quotas(benchmarks_at_once=1)
+    one.run()
+    assert measured_trials(one) == every_trial_once(one)
+
+
+def test_what_stays_free_is_said_to_the_preparation() -> None:
+    one = world(freeDisk="5Gi")
+    one.pass_()
+    observed = one.observe()
+    run = Run(observed, observed.benchmark.status.run, one.now)  # type: ignore[arg-type]
+    sites: list[Any] = [run.site(slot) for slot in observed.workload.slots()]
+    assert [site.free_bytes for site in sites] == [5 * 2**30] * 2
+
+
+def test_limits_that_a_namespace_gives_are_kept_with_the_result() -> None:
+    """Nobody asked for them, and they cap what is measured."""
+
+    class Limited(World):
+        def step(self) -> None:
+            super().step()
+            for name, pod in self.pods.items():
+                self.pods[name] = replace(pod, limits={"memory": "64Mi"})
+
+    one = Limited()
+    one.run()
+    kept = [result.spec.service.settings for result in one.results.values() if result.spec.service]
+    assert kept == [{"limits.memory": "64Mi"}] * 4

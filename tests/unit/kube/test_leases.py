@@ -1,0 +1,33 @@
+"""Since when a node is held: by one benchmark in one go, however often its Lease is renewed."""
+
+from datetime import datetime, timedelta
+
+from tests.unit.controller.api import Api
+from tierbench.domain.views import LeaseView, lease_view
+from tierbench.kube.client import LEASES
+from tierbench.kube.leases import acquire, release
+
+HOUR = timedelta(hours=1)
+
+
+def lease(api: Api) -> LeaseView:
+    return lease_view(api.objects[f"{LEASES.path('leases')}/c1"])
+
+
+async def held(api: Api, holder: str, until: datetime) -> datetime:
+    await acquire(api, "leases", holder, ["c1"], until)
+    return lease(api).acquired
+
+
+async def test_a_lease_says_since_when_it_is_held() -> None:
+    api = Api()
+    first = await held(api, "one", api.now() + HOUR)
+    api.ahead = HOUR / 2
+    assert await held(api, "one", api.now() + HOUR) == first
+    assert lease(api).expires > first + HOUR
+    api.ahead = 3 * HOUR
+    assert await held(api, "one", api.now() + HOUR) == first, "nobody else had it in between"
+    api.ahead = 5 * HOUR
+    assert await held(api, "other", api.now() + HOUR) > first + 4 * HOUR
+    await release(api, "leases", "other", ["c1"])
+    assert await held(api, "one", api.now() + HOUR) > first + 4 * HOUR

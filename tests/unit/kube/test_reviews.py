@@ -1,0 +1,15 @@
+"""What becomes of a review that the API server does not do: nobody is let in, and nobody is called a stranger."""
+
+from typing import Any, cast
+
+import pytest
+
+from tests.unit.kube.test_client import Server
+from tierbench.kube.client import Kube
+from tierbench.kube.reviews import may_scrape
+
+
+@pytest.mark.parametrize("status", [403, 503])
+async def test_a_review_that_is_not_done(status: int) -> None:
+    with pytest.raises(ConnectionError, match=str(status)):
+        await may_scrape(Kube(cast(Any, Server(status))), "a-token")

@@ -1,0 +1,130 @@
+"""Who reaches whom, while a benchmark's servers are up: its own pods one another, and strangers none of them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from tests.network_policies import Peer, permitted
+from tests.unit.domain.strimzi_world import strimzi_benchmark
+from tests.unit.domain.world import IMAGES, OWNER, World, benchmark, broker_benchmark, network_benchmark
+from tests.unit.workloads.test_file_transfer import CLASS
+from tierbench.api.benchmark import Benchmark
+from tierbench.api.policy import Policy
+from tierbench.domain.actions import Create
+from tierbench.workloads.kinds import workload_of
+from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_CLIENT
+from tierbench.workloads.network_policy import network_policy
+from tierbench.workloads.workload import Manifest, ServerSite
+
+KINDS = {
+    "files": (benchmark, 8080),
+    "brokers": (broker_benchmark, 1883),
+    "networks": (network_benchmark, 5201),
+}
+AGENT, DNS = 8090, 53
+EXTERNAL = {"brokers": [{"name": "theirs", "external": {"address": "broker.example.com:1883"}}], "servers": None}
+METADATA_SERVICE = Peer("169.254.169.254")
+OUTSIDE = Peer("203.0.113.7")
+RESOLVER = Peer("10.0.9.9", "kube-system", {"k8s-app": "kube-dns"})
+IN_CLUSTER = Peer("10.0.9.8", "kafka", {"app": "kafka"})
+
+
+class Isolated:
+    """A server of a benchmark and its policy, its client, and strangers."""
+
+    def __init__(self, given: Benchmark) -> None:
+        owner = replace(OWNER, kind=given.KIND.kind)
+        workload = workload_of(owner, given.spec, IMAGES, Policy())
+        site = ServerSite("demo-r1-s1", "demo-r1-s1-uid-1", 1, 0, workload.slots()[0], "j1", CLASS)
+        manifests = workload.server(replace(site, api_version="kafka.strimzi.io/v1"))
+        self.policy = network_policy(owner, site, manifests)
+        self.pod: Manifest = manifests[-1]
+        run = {**owner.selector, LABEL_RUN: "1"}
+        self.server = self._pod(self.pod["metadata"]["labels"])
+        self.client = self._pod({**run, LABEL_ROLE: ROLE_CLIENT}, "10.0.0.2")
+        self.strimzi = self._pod({**run, LABEL_ROLE: "strimzi"}, "10.0.0.3")
+        self.strangers = (
+            self._pod({**self.client.labels, "tierbench.io/benchmark": "another"}, "10.0.0.4"),
+            self._pod(dict(self.client.labels), "10.0.0.5", "another-namespace"),
+            self._pod({}, "10.0.0.6"),
+            OUTSIDE,
+        )
+
+    def _pod(self, labels: Mapping[str, str], address: str = "10.0.0.1", namespace: str = OWNER.namespace) -> Peer:
+        return Peer(address, namespace, labels)
+
+    def reaches(self, source: Peer, target: Peer, port: int | None, protocol: str = "TCP") -> bool:
+        return permitted([self.policy], source, target, port, protocol)
+
+
+def isolated(kind: str, access: str) -> Isolated:
+    return Isolated(KINDS[kind][0](access=access))
+
+
+@pytest.mark.parametrize("access", ["PodIP", "ClusterIP", "NodePort"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_strangers_reach_none_of_it_and_clients_all(kind: str, access: str) -> None:
+    here, port = isolated(kind, access), KINDS[kind][1]
+    for number in (port, AGENT, None):
+        assert here.reaches(here.client, here.server, number)
+    for stranger in here.strangers:
+        assert not here.reaches(stranger, here.server, AGENT)
+        assert not here.reaches(stranger, here.server, None)
+        assert not here.reaches(stranger, here.client, 22)
+        # The node may put its own address in place of the client's, so that whoever comes is a stranger.
+        assert here.reaches(stranger, here.server, port) == (access == "NodePort")
+
+
+def test_a_port_of_the_node_is_open_in_the_protocols_that_are_served() -> None:
+    here = isolated("networks", "NodePort")
+    assert here.reaches(OUTSIDE, here.server, 5201, "UDP")
+    assert not here.reaches(OUTSIDE, here.server, 5202, "UDP")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_clients_go_nowhere_else(kind: str) -> None:
+    here = isolated(kind, "ClusterIP")
+    for protocol in ("UDP", "TCP"):
+        assert here.reaches(here.client, RESOLVER, DNS, protocol)
+    for elsewhere in (METADATA_SERVICE, OUTSIDE, IN_CLUSTER, *here.strangers):
+        assert not here.reaches(here.client, elsewhere, 80)
+        assert not here.reaches(here.server, elsewhere, 80)
+
+
+@pytest.mark.parametrize("access", ["NodePort", "HostNetwork"])
+def test_clients_that_go_by_a_nodes_address_may_go_there(access: str) -> None:
+    here = isolated("files", access)
+    assert here.reaches(here.client, Peer("192.0.2.7"), 31234)
+
+
+def test_an_external_broker_is_reached_wherever_it_is_but_for_link_local_addresses() -> None:
+    here = Isolated(broker_benchmark(**EXTERNAL))
+    for broker in (OUTSIDE, IN_CLUSTER, Peer("2001:db8::7")):
+        assert here.reaches(here.client, broker, 1883)
+        assert here.reaches(here.client, broker, 19092)
+    for forbidden in (METADATA_SERVICE, Peer("fe80::1")):
+        assert not here.reaches(here.client, forbidden, 80)
+    assert here.reaches(here.client, here.server, AGENT)
+    assert not here.reaches(here.strangers[0], here.server, AGENT)
+
+
+def test_strimzis_pods_are_reached_and_left_to_strimzi() -> None:
+    here = Isolated(strimzi_benchmark())
+    assert here.reaches(here.client, here.strimzi, 9092)
+    assert here.reaches(here.strangers[0], here.strimzi, 9092)
+    assert not here.reaches(here.strangers[0], here.server, AGENT)
+
+
+def test_it_comes_before_its_pod_and_only_where_it_is_asked_for() -> None:
+    made = {flag: created(isolated=flag) for flag in (True, False)}
+    assert made[True].index("NetworkPolicy") < made[True].index("Pod")
+    assert "NetworkPolicy" not in made[False]
+
+
+def created(*, isolated: bool) -> list[str]:
+    """The kinds of what is created for the first server, in order."""
+    world = World(isolated=isolated)
+    while not world.pods:
+        actions = world.pass_().actions
+    return [item["kind"] for action in actions if isinstance(action, Create) for item in action.manifests]
