@@ -73,6 +73,17 @@ def test_bytes_beyond_the_limit_fail_cases_and_lose_nothing() -> None:
     assert nothing_left(one)
 
 
+def test_runs_that_go_at_the_end_do_not_count() -> None:
+    one = world()
+    one.run()
+    stored = sum(result.status.stored_bytes for result in one.results.values())
+    one.quotas = Quotas(result_bytes=str(stored))
+    one.change_spec(rerun="again", history=1)
+    one.run()
+    assert list(outcomes(one).values()) == [""] * 4
+    assert {result.spec.run for result in one.results.values()} == {2}
+
+
 def test_runs_before_count_and_are_not_dropped() -> None:
     one = world()
     one.run()

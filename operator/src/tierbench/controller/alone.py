@@ -10,7 +10,7 @@ from tierbench.controller.context import Context
 from tierbench.kube.claims import LASTS_SECONDS, Claim, make_good, withdraw
 from tierbench.kube.client import UNANSWERED
 
-_RENEW_SECONDS: Final = LASTS_SECONDS / 4
+_RENEW_SECONDS: Final = LASTS_SECONDS / 3
 _AGAIN_SECONDS: Final = (2.0, 4.0)
 _logger = logging.getLogger(__name__)
 

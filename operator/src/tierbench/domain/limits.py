@@ -42,8 +42,9 @@ def seconds_left(run: Run) -> int:
 
 
 def too_large(run: Run) -> Problem | None:
-    """That what was measured takes as much as it may."""
-    results, most = run.observed.results.values(), run.observed.quotas.most_bytes
+    """That what was measured, and will be kept, takes as much as it may."""
+    gone, most = outdated(run, history(run)), run.observed.quotas.most_bytes
+    results = [result for name, result in run.observed.results.items() if name not in gone]
     stored = sum(result.status.stored_bytes for result in results)
     if stored < most:
         return None
@@ -53,6 +54,18 @@ def too_large(run: Run) -> Problem | None:
         f"{format_size(most)}: lower spec.runPolicy.history, take fewer cases, or have it raised."
     )
     return Problem(reasons.TOO_MANY_BYTES, message)
+
+
+def history(run: Run) -> int:
+    """How many runs are kept."""
+    return min(run.spec.run_policy.history, run.observed.quotas.history)
+
+
+def outdated(run: Run, most: int) -> tuple[str, ...]:
+    """The results that go when the run has ended, if so many runs are kept, by name."""
+    oldest_kept, baseline = run.status.number - most + 1, run.spec.run_policy.baseline_run
+    results = sorted(run.observed.results.items())
+    return tuple(name for name, result in results if result.spec.run < oldest_kept and result.spec.run != baseline)
 
 
 def crowd(run: Run) -> Problem | None:

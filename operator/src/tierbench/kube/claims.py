@@ -9,7 +9,7 @@ from tierbench.api.timestamps import format_micro_time
 from tierbench.domain.views import lease_view
 from tierbench.kube.client import LEASES, Kube, NotFoundError
 
-LASTS_SECONDS: Final = 60
+LASTS_SECONDS: Final = 30
 _LABEL: Final = f"{GROUP}/operator"
 _NAMESPACES: Final = f"{GROUP}/watch-namespaces"
 

@@ -9,11 +9,11 @@ from tierbench.advice.matrix import runs
 from tierbench.api.benchmark import Phase
 from tierbench.api.timestamps import format_time, parse_time
 from tierbench.domain import reasons
-from tierbench.domain.actions import Action, Decision, DeleteBenchmark, DeleteResult, Event
+from tierbench.domain.actions import Decision, DeleteBenchmark, DeleteResult, Event
 from tierbench.domain.assessment import assess, begun
 from tierbench.domain.conditions import Said
 from tierbench.domain.leave import leave
-from tierbench.domain.limits import too_many_cases
+from tierbench.domain.limits import history, outdated, too_many_cases
 from tierbench.domain.observed import Observed
 from tierbench.domain.run import Run
 from tierbench.domain.schedule import plan_next, seconds_to_next, warnings
@@ -49,8 +49,8 @@ def finish(run: Run) -> Decision:
     status = report(run, phase, *said, *held.said).model_copy(
         update={"remaining_seconds": None, "answer": _answer(run)}
     )
-    events = (Event(reason, message, warning=not complete or counts.failed > 0), *held.events, *_history_events(run))
-    return Decision(status, _prune(run, _history(run)), events)
+    events = (Event(reason, message, warning=not complete or counts.failed > 0), *held.events, *_shortened(run))
+    return Decision(status, tuple(map(DeleteResult, outdated(run, history(run)))), events)
 
 
 def refuse_run(run: Run) -> Decision | None:
@@ -73,30 +73,16 @@ def _answer(run: Run) -> str:
     return " ".join(text for found in runs(results) for text in answer(found))[:_MAXIMUM_ANSWER]
 
 
-def _history(run: Run) -> int:
-    return min(run.spec.run_policy.history, run.observed.quotas.history)
-
-
-def _history_events(run: Run) -> tuple[Event, ...]:
+def _shortened(run: Run) -> tuple[Event, ...]:
     """That results go which the benchmark would have kept."""
-    asked, most = run.spec.run_policy.history, _history(run)
-    if len(_prune(run, most)) == len(_prune(run, asked)):
+    asked, most = run.spec.run_policy.history, history(run)
+    if outdated(run, asked) == outdated(run, most):
         return ()
     message = (
         f"spec.runPolicy.history asks for {asked} runs, and limits.history, a value of the chart, lets {most} be kept: "
         "the results of older ones go. Export those of the next in time, or have it raised."
     )
     return (Event(reasons.HISTORY_LIMITED, message, warning=True),)
-
-
-def _prune(run: Run, history: int) -> tuple[Action, ...]:
-    policy, results = run.spec.run_policy, run.observed.results
-    oldest_kept = run.status.number - history + 1
-    return tuple(
-        DeleteResult(name)
-        for name, result in sorted(results.items())
-        if result.spec.run < oldest_kept and result.spec.run != policy.baseline_run
-    )
 
 
 def wait_for_next(observed: Observed, now: datetime) -> Decision:
