@@ -8,6 +8,8 @@ import pytest
 from tests.api.objects import smallest
 from tests.e2e.benchmarks import Running, broker, file_transfer, network
 from tests.e2e.kubectl import Kubectl, KubectlError, wait_for
+from tests.e2e.operator_release import Release
+from tierbench.api.policy import Policy
 from tierbench.api.result import BenchmarkResult
 
 TENANT = "mallory"
@@ -55,8 +57,19 @@ def iperf3_at(address: str) -> Body:
     return network(servers={"external": {"address": address}}, ping={"count": 0})
 
 
+@pytest.fixture(scope="module")
+def defaults(release: Release) -> Iterator[None]:
+    """The policy as the chart has it, where other tests ask for more."""
+    policy = Policy()
+    release.install(
+        f"policy.access={{{','.join(policy.access)}}}", f"policy.plainSecrets={str(policy.plain_secrets).lower()}"
+    )
+    yield
+    release.install()
+
+
 @pytest.fixture
-def tenant(kubectl: Kubectl) -> Iterator[Kubectl]:
+def tenant(kubectl: Kubectl, defaults: None) -> Iterator[Kubectl]:
     """kubectl as the tenant, in a namespace where there is a Secret that is not theirs."""
     kubectl.apply(*map(role_binding, ROLES), secret("precious"))
     yield kubectl.as_user(TENANT)
