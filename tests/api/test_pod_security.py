@@ -7,7 +7,8 @@ import pytest
 from tests.api.server import ApiServer, RefusedError
 from tests.unit.domain.world import IMAGES, World, benchmark, broker_benchmark, network_benchmark
 from tests.unit.workloads.test_pods import templates
-from tierbench.api.benchmark import Benchmark
+from tierbench.api.benchmark import Access, Benchmark
+from tierbench.api.policy import Policy
 
 pytestmark = pytest.mark.apiserver
 
@@ -60,7 +61,7 @@ def test_what_reaches_into_the_node_is_refused(
 ) -> None:
     """The pod of the server; its clients ask for no more than others."""
     asked, says = REFUSED[name]
-    template, *_ = templates(World(benchmark=asked), monkeypatch)
+    template, *_ = templates(World(benchmark=asked, policy=Policy(access=tuple(Access))), monkeypatch)
     with pytest.raises(RefusedError, match="violates PodSecurity") as refused:
         server.request("POST", pods, {"metadata": {"generateName": "pod-"}, "spec": template["spec"]})
     assert says in str(refused.value)
