@@ -1,5 +1,6 @@
 """Faults on purpose: whatever is killed, nothing is counted twice, nothing measured is lost, nothing is left behind."""
 
+import json
 import os
 import signal
 import threading
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cluster import Cluster
-from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
+from tests.e2e.benchmarks import API_VERSION, Running, assert_every_trial_once, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl, KubectlError, wait_for
 from tests.e2e.operator_release import Release, pids
 from tests.patience import PATIENCE
@@ -154,9 +155,12 @@ def test_result_edited_while_it_grows_is_written_again(kubectl: Kubectl) -> None
     running = Running(kubectl)
     wait_for("a trial is recorded", lambda: running.results and running.results[0].get("status", {}).get("trials"))
     name = running.results[0]["metadata"]["name"]
-    patch = '{"status": {"trials": [], "counts": {"retries": 99}}}'
-    operator = "--as=system:serviceaccount:tierbench:tierbench"  # nobody else may
-    kubectl("patch", "benchmarkresult", name, "--subresource=status", "--type=merge", "-p", patch, operator)
+    head = {"name": name, "namespace": kubectl.namespace}
+    status = {"trials": [], "counts": {"retries": 99}}
+    body = {"apiVersion": API_VERSION, "kind": "BenchmarkResult", "metadata": head, "status": status}
+    as_operator = kubectl.as_user("system:serviceaccount:tierbench:tierbench")  # nobody else may
+    flags = ("--server-side", "--force-conflicts", "--subresource=status", "--field-manager=somebody")
+    as_operator("apply", *flags, "-f", "-", stdin=json.dumps(body))
     running.wait_for_phase("Complete")
     assert_every_trial_once(running, 5)
     assert running.results[0]["status"]["counts"]["retries"] == 0
