@@ -39,4 +39,4 @@ async def test_an_operator_waits_for_one_that_was_killed_says_so_and_says_what_i
         assert f"Another operator runs these benchmarks: {said}" in caplog.text
         lease = await asyncio.to_thread(server.request, "GET", f"{LEASES}/operator.bench.tierbench")
         assert lease["spec"]["holderIdentity"] == "bench/tierbench"
-        assert lease["metadata"]["annotations"] == {"tierbench.io/watch-namespaces": "default"}
+        assert lease["metadata"]["annotations"] == {"tierbench.io/watch-namespaces": "default", "tierbench.io/pod": ""}

@@ -329,6 +329,7 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
     assert Quotas.model_validate_json(found.pop("TIERBENCH_LIMITS")) == Quotas()
     assert Policy.model_validate_json(found.pop("TIERBENCH_POLICY")) == Policy()
     assert found == {
+        "POD_NAME": None,
         "POD_NAMESPACE": None,
         "TIERBENCH_RELEASE": "bench/files-tierbench",
         "TIERBENCH_WATCH_NAMESPACES": "team-a,team-b",

@@ -33,7 +33,7 @@ def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def context(api: Api, claim: Claim) -> Context:
     settings = replace(Settings.from_environment(ENVIRONMENT), release=claim.release, watch_namespaces=claim.namespaces)
-    return Context(api, settings)
+    return Context(api, replace(settings, pod=claim.pod))
 
 
 async def works(api: Api, claim: Claim) -> None:
@@ -60,6 +60,15 @@ async def test_the_second_waits_until_the_first_has_left(first: Claim, second: C
     await leave(context(api, first))
     await asyncio.wait_for(begun, 5)
     assert waiting.metrics.waits_for == ""
+
+
+async def test_a_pod_that_ends_late_leaves_the_claim_of_its_releases_next_one() -> None:
+    """As after `helm uninstall` and `helm install`: without its claim another release would have come in between."""
+    api = Api()
+    await works(api, replace(ALL, pod="old"))
+    await works(api, replace(ALL, pod="new"))
+    await leave(context(api, replace(ALL, pod="old")))
+    assert await make_good(api, "leases", TEAM_A) == ALL
 
 
 async def test_releases_with_namespaces_of_their_own_do_not_meet() -> None:

@@ -56,7 +56,8 @@ async def leave(context: Context) -> None:
 
 
 def _claim(context: Context) -> Claim:
-    return Claim(context.settings.release, context.settings.watch_namespaces)
+    settings = context.settings
+    return Claim(settings.release, settings.watch_namespaces, settings.pod)
 
 
 def _words(other: Claim) -> str:

@@ -26,6 +26,8 @@ class Settings:
 
     release: str
     """Namespace and name of the release, as namespace/name: what tells operators apart."""
+    pod: str
+    """The operator's own pod; empty outside of one."""
     watch_namespaces: tuple[str, ...]
     """Namespaces to look after; empty for all."""
     lease_namespace: str
@@ -65,6 +67,7 @@ class Settings:
             raise SettingsError(f"TIERBENCH_HTTP_PORT is {port!r}: write a port number, for example 8080")
         return cls(
             release=needed("TIERBENCH_RELEASE"),
+            pod=environment.get("POD_NAME", ""),
             watch_namespaces=words("TIERBENCH_WATCH_NAMESPACES"),
             lease_namespace=needed("TIERBENCH_LEASE_NAMESPACE"),
             images=Images(

@@ -1,7 +1,7 @@
 """Whose benchmarks an operator runs: one Lease a release, in the namespace that all releases share."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tierbench.api.model import GROUP
@@ -12,14 +12,17 @@ from tierbench.kube.client import LEASES, Kube, NotFoundError
 LASTS_SECONDS: Final = 30
 _LABEL: Final = f"{GROUP}/operator"
 _NAMESPACES: Final = f"{GROUP}/watch-namespaces"
+_POD: Final = f"{GROUP}/pod"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """The namespaces whose benchmarks a release runs; none for all. `release` is its namespace/name."""
+    """The namespaces whose benchmarks a release runs; none for all. `release` is its namespace/name, `pod` whose of its
+    pods says so."""
 
     release: str
     namespaces: tuple[str, ...]
+    pod: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"{self.release}, which runs the benchmarks of {', '.join(self.namespaces) or 'all namespaces'}"
@@ -55,8 +58,11 @@ async def make_good(kube: Kube, namespace: str, claim: Claim) -> Claim | None:
 
 
 async def withdraw(kube: Kube, namespace: str, claim: Claim) -> None:
-    """Lets others run these benchmarks."""
-    await kube.delete(LEASES, namespace, claim.lease)
+    """Lets others run these benchmarks, unless it is the release's next pod that claims them by now."""
+    mine = await _own(kube, namespace, claim)
+    if mine is not None and _annotations(mine).get(_POD, "") == claim.pod:
+        version = {"resourceVersion": mine["metadata"]["resourceVersion"]}
+        await kube.delete(LEASES, namespace, claim.lease, version)
 
 
 async def _own(kube: Kube, namespace: str, claim: Claim) -> dict[str, Any] | None:
@@ -75,7 +81,7 @@ async def _write(
         "name": claim.lease,
         "namespace": namespace,
         "labels": {_LABEL: "true"},
-        "annotations": {_NAMESPACES: ",".join(claim.namespaces)},
+        "annotations": {_NAMESPACES: ",".join(claim.namespaces), _POD: claim.pod},
     }
     if before is not None:
         metadata["resourceVersion"] = before["metadata"]["resourceVersion"]
@@ -90,9 +96,14 @@ async def _write(
 
 
 def _claim(raw: Mapping[str, Any]) -> Claim:
-    namespaces = raw["metadata"].get("annotations", {}).get(_NAMESPACES, "")
+    namespaces = _annotations(raw).get(_NAMESPACES, "")
     return Claim(lease_view(raw).holder, tuple(namespaces.split(",")) if namespaces else ())
 
 
 def _is_good(raw: Mapping[str, Any]) -> bool:
     return bool(raw["spec"].get("acquireTime"))
+
+
+def _annotations(raw: Mapping[str, Any]) -> Mapping[str, str]:
+    found: Mapping[str, str] = raw["metadata"].get("annotations", {})
+    return found
