@@ -9,7 +9,8 @@ VERSIONS := 1.34 1.36
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 PACKAGES := operator/src/tierbench images tests tools
-FAULTS := $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka_faults.py test_kafka.py test_strimzi.py)
+FAULTS := $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka_faults.py test_kafka.py test_strimzi.py \
+  test_attacks.py test_chart.py test_network_policies.py test_pod_security.py test_policy.py)
 CLUSTER_TESTS := $(VENV)/bin/pytest --durations=15
 PAPER ?= brokers compression tls devices files
 EXAMPLES_brokers := broker-comparison access-network
@@ -88,7 +89,7 @@ test-cluster: setup ## A real cluster (IMAGES=nginx=docker.io/library/nginx:1.31
 	python3 -m images.build
 	$(CLUSTER_TESTS) tests/cluster tests/e2e $(FAULTS:%=--ignore=%)
 
-test-faults: setup ## Faults, and Kafka, on a cluster of their own
+test-faults: setup ## Faults, attacks, releases, and Kafka, on a cluster of their own
 	python3 -m images.build
 	CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-faults $(CLUSTER_TESTS) $(FAULTS)
 	CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-faults python3 -m tests.cluster down
