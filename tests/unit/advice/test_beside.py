@@ -51,6 +51,16 @@ def test_a_published_case_is_a_column_of_its_own_at_its_level() -> None:
     assert value(found, "6Gi", "cloud") is None
 
 
+def test_a_run_of_one_case_needs_no_level_to_stand_beside() -> None:
+    """As an iperf3 of which a paper says neither direction nor size of a ping."""
+    (found,) = laid(
+        [measured("cloud", "1Mi", [(1.0, 0)] * 3, 1)], read(FILES, "FileTransferBenchmark,p,cloud,user,,None,7")
+    )
+    assert found is not None
+    assert found.table.rows == ("1Mi",)
+    assert value(found, "1Mi", "cloud, published") == 7e9
+
+
 @pytest.mark.parametrize(
     "row",
     [

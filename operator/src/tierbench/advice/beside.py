@@ -38,13 +38,15 @@ def beside(run: RunResults, table: Table, published: Sequence[BenchmarkResult]) 
     """What is published of the cases of a table; None if there is nothing.
 
     A published case is one of the table's if it has the level that is held, or fixed in the whole run, of every factor
-    that both name, and its client's class, if it names one. `run` and `published` are told apart by what is compared.
+    that both name, and its client's class, if it names one. Where there are several rows it must name its own. `run`
+    and `published` are told apart by what is compared.
     """
     fixed = {**run.fixed, **table.held}
     if len(run.clients) == 1:
         fixed[CLIENT] = run.clients[0]
     fixed.pop(table.factor, None)
-    found = [result for result in published if _belongs(_known(result), fixed, table.factor)]
+    row = "" if table.factor in run.fixed else table.factor
+    found = [result for result in published if _belongs(_known(result), fixed, row)]
     if not found:
         return None
     names = tuple(dict.fromkeys(result.spec.benchmark.name for result in found))
@@ -66,7 +68,7 @@ def _wider(table: Table, found: Sequence[BenchmarkResult], columns: Sequence[str
     rows = {same(level): level for level in table.rows}
     cells: dict[tuple[str, str], list[BenchmarkResult]] = {}
     for result, column in zip(found, columns, strict=True):
-        level = circumstances(result).get(table.factor, "")
+        level = circumstances(result).get(table.factor, table.rows[0])
         cells.setdefault((rows.setdefault(same(level), level), column), []).append(result)
     return replace(
         table,
@@ -81,8 +83,8 @@ def _known(result: BenchmarkResult) -> Mapping[str, str]:
     return {name: level for name, level in every.items() if level != UNKNOWN}
 
 
-def _belongs(known: Mapping[str, str], fixed: Mapping[str, str], factor: str) -> bool:
-    placed = not factor or factor in known
+def _belongs(known: Mapping[str, str], fixed: Mapping[str, str], row: str) -> bool:
+    placed = not row or row in known
     return placed and all(same(known[name]) == same(level) for name, level in fixed.items() if name in known)
 
 
