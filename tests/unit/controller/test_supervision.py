@@ -48,7 +48,7 @@ async def test_a_class_whose_status_is_refused_is_tried_again_without_waking_any
     context = Context(api, Settings.from_environment(ENVIRONMENT))
     context.cluster.classes = {"cloud": node_class("cloud")}
     context.cluster.nodes = {"c1": node("c1", "cloud")}
-    api.refuse["PATCH", "/nodeclasses/cloud/status"] = ApiError(422, "Invalid", "no")
+    api.refuse["PATCH", "/nodeclasses/cloud/status"] = ApiError(500, "InternalError", "no")
     rung, tried = [], []
     monkeypatch.setattr(context.wakeups, "ring_all", lambda: rung.append(1))
     request = api.request

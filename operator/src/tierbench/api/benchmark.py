@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tierbench.api.asks import Asks, AsksInCel
 from tierbench.api.compute import FITTING, Resources
-from tierbench.api.model import ClassNames, Column, Conditions, Model, Resource, Rule, rules
+from tierbench.api.model import ClassNames, Column, Conditions, Model, Resource, Rule, Stored, rules
 from tierbench.api.node_network import MAXIMUM_PAIRS, NodeNetwork
 from tierbench.api.run_policy import MAXIMUM_REFINED, ZONE_OF_SCHEDULE, RunPolicy
 from tierbench.api.trim import Trim
@@ -181,7 +181,7 @@ Repetitions = Annotated[
 Warmup = Annotated[int, Field(ge=0, le=5, description="Trials before them that are run, shown and never counted.")]
 
 
-class NodeAssignment(Model):
+class NodeAssignment(Stored):
     """A node chosen for a class at the start of a run, kept until its end."""
 
     node_class: str = Field(max_length=63, description="The node class.")
@@ -192,7 +192,7 @@ class NodeAssignment(Model):
     message: str | None = Field(default=None, max_length=1024, description="The same for a person.")
 
 
-class Refinement(Model):
+class Refinement(Stored):
     """A level that a run measures beside those of the spec, with every server."""
 
     round: int = Field(ge=1, description="Counts from 1: levels of one round are chosen, and served, together.")
@@ -202,7 +202,7 @@ class Refinement(Model):
     )
 
 
-class RunStatus(Model):
+class RunStatus(Stored):
     """The run under way, or the last one."""
 
     number: int = Field(ge=1, description="Counts from 1.")
@@ -244,7 +244,7 @@ class CaseCounts(Model):
     invalid: int = Field(default=0, description="Measured, and something may have spoiled the numbers.")
 
 
-class BenchmarkStatus(Model):
+class BenchmarkStatus(Stored):
     """What the operator knows and has done."""
 
     observed_generation: int = Field(

@@ -22,6 +22,12 @@ class Model(BaseModel):
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
+class Stored(Model):
+    """A part of a status. Fields that a newer version has written stay in it, and are written back."""
+
+    model_config = ConfigDict(extra="allow")
+
+
 @dataclass(frozen=True)
 class Rule:
     """A CEL rule: `rule` must hold, else the API server answers `message` (or what `message_expression` gives)."""

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from tierbench.api.contract import Count, Echoes, Nanoseconds, Reason
-from tierbench.api.model import Model
+from tierbench.api.model import Model, Stored
 
 MAXIMUM_PAIRS: Final = 64
 
@@ -25,7 +25,7 @@ class Way(Model):
     retransmits: Count = Field(default=0, description="Segments that the sender sent again.")
 
 
-class NodeNetwork(Model):
+class NodeNetwork(Stored):
     """The network between a server's and a client's node, each way by itself, and nothing else on the way."""
 
     server_node: str = Field(max_length=253, description="The server's node.")

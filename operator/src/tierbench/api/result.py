@@ -16,7 +16,7 @@ from tierbench.api.contract import (
     Reason,
     TrialFields,
 )
-from tierbench.api.model import Column, Kind, Model, Resource, Rule
+from tierbench.api.model import Column, Kind, Model, Resource, Rule, Stored
 from tierbench.api.node_network import NodeNetwork
 from tierbench.api.trim import Trim
 
@@ -224,7 +224,7 @@ class Display(Model):
     valid: str = Field(default="", max_length=128, description="Yes, or the first reason why not.")
 
 
-class ResultTrial(TrialFields):
+class ResultTrial(TrialFields, Stored):
     """A trial that is kept."""
 
     attempt: int = Field(default=1, ge=1, description="Which client of the case in its pass ran it.")
@@ -239,7 +239,7 @@ class ResultTrial(TrialFields):
     )
 
 
-class ResultStatus(Model):
+class ResultStatus(Stored):
     """What was measured. Once the phase is Measured or Failed, nothing of it can change."""
 
     phase: ResultPhase = Field(default=ResultPhase.RUNNING, description="Running, Measured or Failed.")

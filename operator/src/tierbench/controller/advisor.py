@@ -1,6 +1,7 @@
 """Answers every PlacementAdvice anew when something that it rests on has changed."""
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -13,8 +14,11 @@ from tierbench.api.model import API_VERSION
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import Context
+from tierbench.controller.refusals import UPGRADE, Refusals
+from tierbench.domain import reasons
+from tierbench.domain.actions import Event
 from tierbench.domain.advising import answer, news
-from tierbench.kube.client import ADVICES, RESULTS, UNANSWERED, NotFoundError
+from tierbench.kube.client import ADVICES, RESULTS, UNANSWERED, NotFoundError, is_never_taken
 from tierbench.kube.events import post
 from tierbench.workloads.names import LABEL_BENCHMARK, Owner
 
@@ -37,6 +41,8 @@ class Advisor:
         self._metrics = context.metrics
         self._advices: dict[Key, PlacementAdvice] = {}
         self._due: set[Key] = set()
+        self._refusals = Refusals()
+        self._in_doubt = context.definitions_in_doubt
         self._bell = asyncio.Event()
 
     def see(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
@@ -84,15 +90,32 @@ class Advisor:
         advice = self._advices.get(key)
         if advice is None:
             return
+        attempt = f"{'/'.join(key)} {advice.metadata.generation}"
+        self._refusals.see(self._kube.definitions)
+        if self._refusals.rests(attempt):
+            return
         try:
             await self._answer(key, advice)
         except NotFoundError:
             _logger.info("PlacementAdvice %s/%s is gone", *key)
         except UNANSWERED as error:
+            if is_never_taken(error):
+                self._in_doubt.set()
+                if self._refusals.add(attempt):
+                    await self._give_up(key, advice, error)
+                    return
             _logger.warning("PlacementAdvice %s/%s: %s; trying again", *key, error)
             asyncio.get_running_loop().call_later(_ERROR_SECONDS, self._ring, key)
         except Exception:
             _logger.exception("PlacementAdvice %s/%s has no answer until something that it rests on changes", *key)
+
+    async def _give_up(self, key: Key, advice: PlacementAdvice, error: Exception) -> None:
+        """Says that the answer is not taken, whatever it is: it is tried again when something has changed."""
+        message = f"The API server does not take the answer: {error}. {UPGRADE}"
+        _logger.warning("PlacementAdvice %s/%s: %s", *key, message)
+        with contextlib.suppress(*UNANSWERED):
+            owner = Owner(PlacementAdvice.KIND.kind, *key, advice.metadata.uid)
+            await post(self._kube, owner, Event(reasons.ANSWER_REFUSED, message, warning=True))
 
     async def _answer(self, key: Key, advice: PlacementAdvice) -> None:
         results = [result async for result in self._read(advice)]

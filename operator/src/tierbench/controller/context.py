@@ -26,3 +26,5 @@ class Context:
     queue: Queue = field(default_factory=Queue)
     running: set[Key] = field(default_factory=set)
     classes_changed: asyncio.Event = field(default_factory=asyncio.Event)
+    definitions_in_doubt: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a write was refused that only other definitions than those that are known would refuse."""

@@ -5,17 +5,27 @@ import contextlib
 import logging
 import time
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import kopf
 from pydantic import ValidationError
 
-from tierbench.api.benchmark import Benchmark, Phase
+from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase
 from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import API_VERSION
 from tierbench.controller.context import Context
+from tierbench.controller.refusals import REST_SECONDS, UPGRADE, Refusals
 from tierbench.domain import reasons
-from tierbench.domain.actions import Action, Create, CreateCredentials, Decision, Event, ReleaseLeases, SaveResult
+from tierbench.domain.actions import (
+    Action,
+    Create,
+    CreateCredentials,
+    Decision,
+    Event,
+    ReleaseLeases,
+    SaveResult,
+    SaveTrace,
+)
 from tierbench.domain.children import Family
 from tierbench.domain.decide import decide
 from tierbench.domain.leave import leave
@@ -30,6 +40,7 @@ from tierbench.kube.client import (
     NotFoundError,
     OccupiedError,
     ResourceType,
+    is_never_taken,
 )
 from tierbench.kube.events import post
 from tierbench.kube.leases import NodeTakenError
@@ -40,10 +51,13 @@ from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.names import ROLE_CLIENT, Owner
 from tierbench.workloads.workload import Workload
 
-_NOT_TAKEN: Final = frozenset({400, 413, 422})
+_STATUS: Final = "status"
 _SOON_SECONDS: Final = 1.0
 _ERROR_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
 _NAMED: Final = 5
+_OF_ANOTHER_VERSION: Final = (
+    "was written by another version of tierbench, or by hand, and is kept as it is: run that version."
+)
 _logger = logging.getLogger(__name__)
 
 
@@ -67,7 +81,7 @@ class Loop:
         self._logs = LogFollower(context.kube, owner.namespace, self._bell.set)
         self._family = Family(owner)
         self._refusal: Refusal | None = None
-        self._refused_results: dict[str, str] = {}
+        self._refusals = Refusals()
         self._told: set[str] = set()
 
     async def run(self, stop: kopf.DaemonStopped) -> None:
@@ -106,6 +120,8 @@ class Loop:
         expected = isinstance(error, (*UNANSWERED, UnreadableError))
         words = "%s/%s: %s; trying again"
         _logger.warning(words, self._owner.namespace, self._owner.name, error, exc_info=None if expected else error)
+        if isinstance(error, UnreadableError):
+            return REST_SECONDS  # a change of it rings
         return _ERROR_SECONDS[min(errors, len(_ERROR_SECONDS) - 1)]
 
     async def _tell(self, error: Exception) -> None:
@@ -138,6 +154,10 @@ class Loop:
         await self._name_foreign(observed)
         for refusal in observed.refused_pods.values():
             await self._say(reasons.REFUSED, refusal.message)
+        for name in observed.unreadable:
+            await self._say(reasons.UNREADABLE, f"BenchmarkResult {name} {_OF_ANOTHER_VERSION}")
+        if self._refusals.rests(_STATUS):
+            return REST_SECONDS
         executor = self._executor(observed, observed.benchmark.metadata.labels)
         decision = decide(observed, self._context.kube.now())
         await self._write(observed, decision)
@@ -156,9 +176,16 @@ class Loop:
         """One action. What the API server does not let be created is remembered: if that lasts, its cases fail."""
         try:
             await executor.carry_out(action)
+            if isinstance(action, SaveResult):
+                self._refusals.taken(action.name)
         except ApiError as error:
-            if isinstance(action, SaveResult) and error.status in _NOT_TAKEN:
-                self._refused_results[action.name] = error.message
+            if isinstance(action, (SaveResult, SaveTrace)) and is_never_taken(error):
+                self._context.definitions_in_doubt.set()
+                if isinstance(action, SaveResult):
+                    self._refusals.add_result(action.name, error)
+                elif self._refusals.add(f"trace {action.name}"):
+                    await self._say(reasons.TRACE_REFUSED, f"The API server takes no trace: {error.message}")
+                    return
             refused = error.status in REFUSED or isinstance(error, OccupiedError)
             if isinstance(action, (Create, CreateCredentials)) and refused:
                 since = self._context.kube.now() if self._refusal is None else self._refusal.since
@@ -170,6 +197,7 @@ class Loop:
     async def _observe(self) -> Observed:
         context, owner = self._context, self._owner
         benchmark, workload = await self._read()
+        self._refusals.see((context.kube.definitions, benchmark.metadata.generation))
         asked = apis(workload.slots())
         seen = await look_around(
             context.kube, owner, self._family, context.cluster, context.settings.lease_namespace, asked
@@ -188,7 +216,10 @@ class Loop:
             last_orphan=seen.children.last_orphan,
             refusal=self._refusal,
             refused_pods=await refused_pods(context.kube, owner.namespace, seen.without_pod),
-            refused_results=dict(self._refused_results),
+            refused_results=dict(self._refusals.results),
+            unwritable=self._refusals.unwritable,
+            unreadable=seen.children.unreadable,
+            definitions=context.kube.definitions,
             isolated=context.settings.isolated,
         )
 
@@ -205,10 +236,7 @@ class Loop:
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(map(str, first["loc"]))
-            message = (
-                f"{where}: {first['msg']}. Another version of tierbench, or somebody by hand, has written this: run "
-                "that version, or delete the benchmark and create it again."
-            )
+            message = f"{where}: {first['msg']}. It {_OF_ANOTHER_VERSION} Or delete the benchmark and create it again."
             raise UnreadableError(message) from error
         return benchmark, workload_of(owner, benchmark.spec, context.settings.images, context.settings.policy)
 
@@ -241,14 +269,26 @@ class Loop:
 
     async def _write(self, observed: Observed, decision: Decision) -> None:
         """Writes the status if anything but the time left has changed."""
-        before = observed.benchmark.status
-        if decision.status.model_copy(update={"remaining_seconds": before.remaining_seconds}) == before:
+        before, kube = observed.benchmark.status, self._context.kube
+        same = decision.status.model_copy(update={"remaining_seconds": before.remaining_seconds})
+        if same == before or self._body(observed, same) == self._body(observed, before):
             return
+        try:
+            await kube.apply_status(self._resource, self._owner.namespace, self._body(observed, decision.status))
+        except ApiError as error:
+            if is_never_taken(error):
+                self._context.definitions_in_doubt.set()
+                if self._refusals.add(_STATUS):
+                    await self._say(reasons.STATUS_REFUSED, f"{error.message}. {UPGRADE}")
+            raise
+        self._refusals.taken(_STATUS)
+
+    def _body(self, observed: Observed, status: BenchmarkStatus) -> dict[str, Any]:
+        """What is written of a status: what is served may not know all of it."""
         metadata = observed.benchmark.metadata
         head = {"name": metadata.name, "namespace": metadata.namespace, "resourceVersion": metadata.resource_version}
-        body = {"apiVersion": API_VERSION, "kind": self._owner.kind, "metadata": head}
-        status = decision.status.to_json()
-        await self._context.kube.apply_status(self._resource, metadata.namespace, {**body, "status": status})
+        body = {"apiVersion": API_VERSION, "kind": self._owner.kind, "metadata": head, "status": status.to_json()}
+        return self._context.kube.definitions.fitted(body)
 
     async def clean_up(self) -> None:
         """After deletion: removes what runs, waits until it is gone, gives the nodes back. The rest is owned."""

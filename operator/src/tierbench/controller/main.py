@@ -16,6 +16,7 @@ from tierbench.controller.advisor import Advisor
 from tierbench.controller.alone import leave, stay_alone, wait_until_alone
 from tierbench.controller.comparison import Comparison
 from tierbench.controller.context import Context
+from tierbench.controller.definitions import DefinitionsReader
 from tierbench.controller.handlers import register
 from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import keep_node_classes
@@ -76,6 +77,8 @@ async def operate(settings: Settings) -> None:
         protection = _protection(kube) if settings.metrics_authorization else None
         async with serve(settings.http_port, context.results, context.metrics, protection):
             await wait_until_alone(context, stop)
+            definitions = DefinitionsReader(context)
+            await definitions.read_or_leave()
             await _load(context, stop)
             registry = kopf.OperatorRegistry()
             advisor = Advisor(context)
@@ -94,6 +97,7 @@ async def operate(settings: Settings) -> None:
                 keep_node_classes(context),
                 advisor.run(),
                 comparison.run(),
+                definitions.run(advisor),
                 stay_alone(context),
             )
             await leave(context)

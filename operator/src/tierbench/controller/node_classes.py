@@ -6,7 +6,7 @@ import logging
 from typing import Final
 
 from tierbench.controller.context import Context
-from tierbench.kube.client import UNANSWERED
+from tierbench.kube.client import UNANSWERED, is_never_taken
 
 _REST_SECONDS: Final = 0.5
 _AGAIN_SECONDS: Final = 5.0
@@ -31,6 +31,8 @@ async def _write(context: Context) -> bool:
     try:
         await context.cluster.write_class_statuses(context.kube)
     except UNANSWERED as error:
+        if is_never_taken(error):
+            context.definitions_in_doubt.set()
         _logger.warning("Statuses of node classes: %s; trying again", error)
         return False
     return True

@@ -17,6 +17,7 @@ UNREADABLE: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionE
 """What reading an object that somebody else wrote may end with."""
 
 # Other operators' pods have the labels that a benchmark asks for, and owners of theirs.
+_RESULT: Final = BenchmarkResult.KIND.kind
 _MAKERS: Final = {api.role: api.makers for api in APIS}
 _logger = logging.getLogger(__name__)
 
@@ -26,7 +27,8 @@ class Children:
     """The children of one benchmark; `uids` are theirs by kind and name, `provided` by the group of their API.
 
     `foreign` names objects that bear its labels and are not its own, or cannot be understood. `last_orphan` is the
-    newest run that a benchmark of the same name has left results of.
+    newest run that a benchmark of the same name has left results of. `unreadable` are results of its own that this
+    version does not understand.
     """
 
     pods: tuple[PodView, ...] = ()
@@ -37,6 +39,7 @@ class Children:
     uids: Mapping[tuple[str, str], str] = field(default_factory=dict)
     foreign: tuple[str, ...] = ()
     last_orphan: int = 0
+    unreadable: frozenset[str] = frozenset()
 
 
 class Family:
@@ -54,7 +57,7 @@ class Family:
         self._jobs |= {sorting.uids["Job", job.name] for job in jobs}
         pods = sorting.take("Pod", listed, pod_view)
         services = sorting.take("Service", listed, dict)
-        results = sorting.take("BenchmarkResult", listed, BenchmarkResult.model_validate)
+        results = sorting.take(_RESULT, listed, BenchmarkResult.model_validate)
         provided = {
             api.group: tuple(item for kind in api.kinds for item in sorting.take(kind, listed, partial(api.view, kind)))
             for api in APIS
@@ -68,6 +71,7 @@ class Family:
             uids=sorting.uids,
             foreign=tuple(sorting.foreign),
             last_orphan=sorting.last_orphan,
+            unreadable=frozenset(sorting.unreadable),
         )
 
 
@@ -79,6 +83,7 @@ class _Sorting:
     uids: dict[tuple[str, str], str] = field(default_factory=dict)
     foreign: list[str] = field(default_factory=list)
     last_orphan: int = 0
+    unreadable: set[str] = field(default_factory=set)
 
     def take(self, kind: str, listed: Mapping[str, Iterable[Raw]], view: Callable[[Raw], View]) -> tuple[View, ...]:
         """The benchmark's own objects of a kind."""
@@ -92,7 +97,10 @@ class _Sorting:
                 found.append(view(raw))
             except UNREADABLE as error:
                 _logger.warning("%s %s/%s cannot be understood: %s", kind, self.owner.namespace, name, error)
-                self.foreign.append(f"{kind} {name}")
+                if kind == _RESULT:
+                    self.unreadable.add(name)
+                else:
+                    self.foreign.append(f"{kind} {name}")
         return tuple(found)
 
     def _is_own(self, kind: str, raw: Raw) -> bool:
@@ -106,7 +114,7 @@ class _Sorting:
             own = uid == self.owner.uid or (kind == "Pod" and uid in self.jobs)
         if not own and not self._is_of_predecessor(raw, by):
             self.foreign.append(f"{kind} {raw['metadata']['name']}")
-            if kind == "BenchmarkResult" and not by:
+            if kind == _RESULT and not by:
                 self.last_orphan = max(self.last_orphan, raw["spec"]["run"])
         return own
 

@@ -1,13 +1,15 @@
 """decide(): the whole behaviour of the operator towards one benchmark, as a pure function."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, DeleteResult, Event
+from tierbench.domain.conditions import conditions
 from tierbench.domain.observed import Observed
-from tierbench.domain.phases.ended import finish, refuse_run, wait_for_next
+from tierbench.domain.phases.ended import abandon, finish, refuse_run, wait_for_next
 from tierbench.domain.phases.pending import choose_nodes
 from tierbench.domain.phases.queued import hold_nodes
 from tierbench.domain.phases.running.measure import measure
@@ -32,6 +34,10 @@ def is_due(observed_generation: int, generation: int, phase: Phase, *, later: bo
 
 def decide(observed: Observed, now: datetime) -> Decision:
     """The next step of a benchmark. Called again after every change, and at the latest after `wait_seconds`."""
+    return _with_definitions(observed, _decide(observed, now), now)
+
+
+def _decide(observed: Observed, now: datetime) -> Decision:
     status = run_to_do(observed, now)
     if status is None:
         return wait_for_next(observed, now)
@@ -40,7 +46,7 @@ def decide(observed: Observed, now: datetime) -> Decision:
     run = Run(observed, status, now)
     if run.misfits:
         return _discard(run)
-    begun = refuse_run(run) or choose_nodes(run) or hold_nodes(run)
+    begun = abandon(run) or refuse_run(run) or choose_nodes(run) or hold_nodes(run)
     prepared = begun or refuse_impossible(run) or refuse_rest(run) or preflight(run)
     return prepared or _measure_next(run) or refine(run) or finish(run)
 
@@ -51,6 +57,17 @@ def _measure_next(run: Run) -> Decision | None:
     block = run.due_blocks[0]
     servers = serve(run, block)
     return servers if isinstance(servers, Decision) else measure(run, block, servers)
+
+
+def _with_definitions(observed: Observed, decision: Decision, now: datetime) -> Decision:
+    """Says beside all else whether what is served is of another version."""
+    before = any(item.type == reasons.DEFINITIONS_DIFFER for item in decision.status.conditions)
+    said = observed.definitions.said(before)
+    if not said:
+        return decision
+    benchmark = observed.benchmark.model_copy(update={"status": decision.status})
+    status = decision.status.model_copy(update={"conditions": conditions(benchmark, said, now)})
+    return replace(decision, status=status)
 
 
 def _discard(run: Run) -> Decision:

@@ -10,6 +10,7 @@ from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy
 from tierbench.api.quotas import Quotas
 from tierbench.api.result import BenchmarkResult
+from tierbench.domain.definitions import Definitions
 from tierbench.domain.provided import Provided
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView
 from tierbench.results.output import Output
@@ -62,7 +63,8 @@ class Observed(Surroundings):
     `foreign` objects bear its labels and are not its own; `last_orphan` is the newest run that a benchmark of the same
     name has left results of. `refusal` is what the API server does not let be created, `refused_pods` what it does not
     let the Job controller create, by the Job's name, and `refused_results` what it does not let be written, by the
-    result's. `isolated` says whether strangers are kept from its pods.
+    result's; of those that are `unwritable` it does not even take that. `unreadable` are results of its own that this
+    version does not understand. `isolated` says whether strangers are kept from its pods.
     """
 
     benchmark: Benchmark
@@ -78,6 +80,9 @@ class Observed(Surroundings):
     refusal: Refusal | None = None
     refused_pods: Mapping[str, Refusal] = field(default_factory=dict)
     refused_results: Mapping[str, str] = field(default_factory=dict)
+    unwritable: frozenset[str] = frozenset()
+    unreadable: frozenset[str] = frozenset()
+    definitions: Definitions = field(default_factory=Definitions)
     isolated: bool = False
 
 

@@ -14,6 +14,7 @@ RECURRING: Final = "Recurring"
 PASSED: Final = "Passed"
 REGRESSED: Final = "Regressed"
 NETWORK_MEASURED: Final = "NetworkMeasured"
+DEFINITIONS_DIFFER: Final = "DefinitionsDiffer"
 
 # Nodes
 NODES_CHOSEN: Final = "NodesChosen"
@@ -73,6 +74,14 @@ CLIENT_FAILED: Final = "ClientFailed"
 TIMED_OUT: Final = censoring.TIMED_OUT
 LOGS_UNREACHABLE: Final = "LogsUnreachable"
 RESULT_REFUSED: Final = "ResultRefused"
+
+# Versions
+DEFINITIONS_OLDER: Final = "DefinitionsOlder"
+DEFINITIONS_NEWER: Final = "DefinitionsNewer"
+DEFINITIONS_ALIKE: Final = "DefinitionsAlike"
+STATUS_REFUSED: Final = "StatusRefused"
+ANSWER_REFUSED: Final = "AnswerRefused"
+TRACE_REFUSED: Final = "TraceRefused"
 
 # Runs
 RUNNING: Final = "Running"

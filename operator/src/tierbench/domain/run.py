@@ -160,7 +160,9 @@ class Run:
         return tuple(name for name in names if name in self.observed.results)
 
     def ended(self, case: Case) -> bool:
-        """Whether the case was measured or has failed."""
+        """Whether the case was measured or has failed. One whose result cannot be understood is left as it is."""
+        if self.result_name(case) in self.observed.unreadable:
+            return True
         result = self.result(case)
         return result is not None and result.status.phase is not ResultPhase.RUNNING
 

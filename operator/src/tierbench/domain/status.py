@@ -20,6 +20,7 @@ def report(run: Run, phase: Phase, *said: Said, current: Sequence[Case] = ()) ->
     benchmark = run.observed.benchmark
     counts = _count(run)
     return BenchmarkStatus(
+        **(benchmark.status.model_extra or {}),
         observed_generation=benchmark.metadata.generation,
         phase=phase,
         progress=f"{counts.ended}/{counts.total}",

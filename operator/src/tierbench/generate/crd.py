@@ -14,6 +14,7 @@ _VALIDATIONS: Final = "x-kubernetes-validations"
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 _LIST_TYPE: Final = "x-kubernetes-list-type"
 _INT32_MAXIMUM: Final = 2**31 - 1
+_OPEN: Final = ("additionalProperties", True)  # models keep what is stored of newer versions; a definition names all
 _MUTABLE: Final = "runPolicy"
 
 
@@ -100,7 +101,7 @@ def _printer_column(column: Column) -> dict[str, Any]:
 
 def _structural(schema: Schema) -> Schema:
     """As apiextensions/v1 takes it: list types and integer formats spelled out, int-or-string without a type."""
-    schema = dict(schema)
+    schema = {keyword: value for keyword, value in schema.items() if (keyword, value) != _OPEN}
     if schema.get(_INT_OR_STRING):
         del schema["type"]
         schema["anyOf"] = [{"type": "integer"}, {"type": "string"}]

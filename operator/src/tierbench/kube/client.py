@@ -15,6 +15,7 @@ import aiohttp
 from kubernetes.aio.client import ApiClient
 
 from tierbench.api.model import GROUP, VERSION, Kind
+from tierbench.domain.definitions import Definitions
 from tierbench.kube.clock import Clock
 
 Answered = Callable[[str, int], None]
@@ -31,6 +32,7 @@ _JSON: Final = "application/json, */*"
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _NOT_FOUND, _CONFLICT = 404, 409
 _REFUSED_FROM = 400
+_UNKNOWN_FIELD = ("field not declared in schema", "strict decoding error: unknown field")  # of an apply, of others
 
 
 class ApiError(Exception):
@@ -61,12 +63,24 @@ class OccupiedError(ApiError):
         super().__init__(_CONFLICT, "Occupied", message)
 
 
+class UnknownFieldError(ApiError):
+    """The object has a field that its definition does not know, as of an older version: none of it is stored."""
+
+
 UNANSWERED: Final = (ApiError, aiohttp.ClientError, TimeoutError, OSError)
 """What a request may end with."""
 
 
 REFUSED: Final = frozenset({403, 422})
 """The status of a request that makes no sense, or that a quota or a policy forbids."""
+
+
+_NEVER_TAKEN: Final = frozenset({400, 413, 422})
+
+
+def is_never_taken(error: Exception) -> bool:
+    """Whether a request was refused for what it is: the same will be refused again, while definitions are the same."""
+    return isinstance(error, UnknownFieldError) or (isinstance(error, ApiError) and error.status in _NEVER_TAKEN)
 
 
 def why(error: Exception) -> str:
@@ -149,6 +163,8 @@ class Kube:
         self._answered = answered
         self._timeout = timeout
         self._clock = Clock()
+        self.definitions = Definitions()
+        """What is served of our kinds: no more than that is written."""
         # A TLS connection needs 300 KiB here: a hundred benchmarks that look at once must share a few.
         self._free = asyncio.Semaphore(_REQUESTS_AT_ONCE)
 
@@ -236,7 +252,7 @@ class Kube:
     ) -> dict[str, Any]:
         """A new object, or what it would be. Raises ConflictError if it exists."""
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **({"dryRun": "All"} if dry_run else {})}
-        return await self.request("POST", kind.path(namespace), query=query, body=body)
+        return await self.request("POST", kind.path(namespace), query=query, body=self.definitions.fitted(body))
 
     async def replace(self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
         """Another version of an object. Raises ConflictError if it has changed since."""
@@ -245,7 +261,7 @@ class Kube:
 
     async def apply_status(self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
         """Server-side apply of the status. With a resourceVersion, ConflictError if the object has changed since."""
-        path = kind.path(namespace, body["metadata"]["name"], "status")
+        path, body = kind.path(namespace, body["metadata"]["name"], "status"), self.definitions.fitted(body)
         query = {"fieldManager": FIELD_MANAGER, "force": "true", "fieldValidation": "Strict"}
         return await self.request("PATCH", path, query=query, body=body, content_type="application/apply-patch+yaml")
 
@@ -328,5 +344,7 @@ def _error(status: int, data: bytes) -> ApiError:
         reason, message = str(body.get("reason", "")), str(body.get("message", ""))
     except ValueError:
         reason, message = "", data.decode(errors="replace")[:512]
+    if any(words in message for words in _UNKNOWN_FIELD):
+        return UnknownFieldError(status, reason, message)
     kinds: dict[int, type[ApiError]] = {_NOT_FOUND: NotFoundError, _CONFLICT: ConflictError}
     return kinds.get(status, ApiError)(status, reason, message)

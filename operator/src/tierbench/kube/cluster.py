@@ -7,9 +7,10 @@ from typing import Any
 from tierbench.api.model import API_VERSION
 from tierbench.api.node_class import NodeClass, NodeClassStatus
 from tierbench.domain.children import UNREADABLE
+from tierbench.domain.definitions import Definitions
 from tierbench.domain.node_classes import resolve
 from tierbench.domain.views import NodeView, node_view
-from tierbench.kube.client import NODE_CLASSES, NODES, UNANSWERED, Kube, NotFoundError
+from tierbench.kube.client import NODE_CLASSES, NODES, UNANSWERED, Kube, NotFoundError, is_never_taken
 
 _logger = logging.getLogger(__name__)
 
@@ -20,6 +21,7 @@ class ClusterView:
     def __init__(self) -> None:
         self.nodes: dict[str, NodeView] = {}
         self.classes: dict[str, NodeClass] = {}
+        self._refused: dict[str, tuple[NodeClassStatus, Definitions]] = {}
 
     async def load(self, kube: Kube) -> None:
         """Reads all nodes and node classes."""
@@ -54,12 +56,15 @@ class ClusterView:
         return (before and before.spec) != (after and after.spec)
 
     async def write_class_statuses(self, kube: Kube) -> None:
-        """Writes the status of every class that is not what its nodes make it. Raises the first error at its end."""
+        """Writes the status of every class that is not what its nodes make it. Raises the first error at its end.
+
+        One that is not taken is not written again before it, or what is served, has changed.
+        """
         errors = []
         for item in list(self.classes.values()):
             try:
                 status = resolve(item, self.nodes.values())
-                if status == item.status:
+                if status == item.status or self._refused.get(item.metadata.name) == (status, kube.definitions):
                     continue
                 await kube.apply_status(NODE_CLASSES, None, _class_status(item.metadata.name, status))
             except NotFoundError:
@@ -67,6 +72,8 @@ class ClusterView:
             except UNREADABLE as error:
                 _logger.warning("NodeClass %s has a node that cannot be understood: %s", item.metadata.name, error)
             except UNANSWERED as error:
+                if is_never_taken(error):
+                    self._refused[item.metadata.name] = status, kube.definitions
                 errors.append(error)
         if errors:
             raise errors[0]

@@ -7,6 +7,8 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
 
+from tierbench.domain import reasons
+
 PATIENCE_SECONDS: Final = 180.0
 
 Worker = str | tuple[str, str, str]
@@ -39,6 +41,13 @@ class OperatorMetrics:
         self._heartbeat = Gauge(
             "tierbench_operator_heartbeat_timestamp_seconds", "When a pass last ended.", registry=self.registry
         )
+        self._definitions = Gauge(
+            "tierbench_definitions_differ",
+            "1 while the CustomResourceDefinitions are of another version than the operator, by which is older.",
+            ["reason"],
+            registry=self.registry,
+        )
+        self.definitions("")
         self._due: dict[Worker, float] = {}
         self.waits_for = ""
         """What keeps the operator from beginning, if anything does."""
@@ -59,6 +68,11 @@ class OperatorMetrics:
     def queue_length(self, length: int) -> None:
         """So many benchmarks wait."""
         self._queue.set(length)
+
+    def definitions(self, reason: str) -> None:
+        """How the definitions that are served differ from those that the operator knows; empty if they do not."""
+        for known in (reasons.DEFINITIONS_OLDER, reasons.DEFINITIONS_NEWER):
+            self._definitions.labels(known).set(known == reason)
 
     def expect(self, loop: Worker, within_seconds: float) -> None:
         """`loop` will begin its next pass within so long."""

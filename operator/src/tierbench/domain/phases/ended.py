@@ -18,6 +18,7 @@ from tierbench.domain.observed import Observed
 from tierbench.domain.run import Run
 from tierbench.domain.schedule import plan_next, seconds_to_next, warnings
 from tierbench.domain.status import report
+from tierbench.domain.views import Problem
 
 _MAXIMUM_ANSWER: Final = 1024
 
@@ -56,8 +57,26 @@ def finish(run: Run) -> Decision:
 def refuse_run(run: Run) -> Decision | None:
     """Ends a run before it has begun, if it is one that must not be."""
     problem = None if run.assignments else too_many_cases(run)
-    if problem is None:
+    return None if problem is None else _fail(run, problem)
+
+
+def abandon(run: Run) -> Decision | None:
+    """Ends a run of which a case can neither be kept as measured nor as failed: no case of it would fare better."""
+    refused = [name for name in run.observed.unwritable if name in map(run.result_name, run.cases)]
+    if not refused:
         return None
+    leaving = leave(run.observed, run.now)
+    if leaving is not None:
+        return Decision(report(run, Phase.RUNNING), leaving.actions, wait_seconds=leaving.wait_seconds)
+    message = (
+        f"The API server takes no result {min(refused)}: {run.observed.refused_results.get(min(refused), '')}. If the "
+        "CustomResourceDefinitions are of another version than the operator, upgrade both, then set "
+        "spec.runPolicy.rerun."
+    )
+    return _fail(run, Problem(reasons.RESULT_REFUSED, message))
+
+
+def _fail(run: Run, problem: Problem) -> Decision:
     run = Run(run.observed, run.status.model_copy(update={"completion_time": format_time(run.now)}), run.now)
     said = (
         Said(reasons.SCHEDULED, False, problem.reason, problem.message),

@@ -80,6 +80,12 @@ def _work() -> Panels:
             query(or_zero(errors, "reason", "none"), "{{reason}}"),
         ),
         over_time(
+            "Definitions of another version",
+            "Do operator and CustomResourceDefinitions fit? 1 while one of them is older, by which; 0 while they fit.",
+            "short",
+            query(f"max by (reason) (tierbench_definitions_differ{{{_MINE}}})", "{{reason}}"),
+        ),
+        over_time(
             "Requests to the API server",
             "How does the API server answer? Answers a second, by method and HTTP status; watches are not among "
             "them. 404 and 409 are part of normal work, 403 is a missing right, 429 and 5xx are an API server in "

@@ -1,0 +1,65 @@
+"""An upgrade from an earlier version and back, each in the middle of a run: what is measured is kept, and counts once."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import versions
+from tests.cluster import Cluster
+from tests.e2e.benchmarks import HARDWARE, Running, assert_every_trial_once, assert_nothing_left, file_transfer, node_class
+from tests.e2e.kubectl import Kubectl, wait_for
+from tests.e2e.operator_release import CHART, IMAGES, Release
+
+BUILT = ("operator", "client", "nginx")
+
+
+@pytest.fixture
+def earlier(release: Release, cluster: Cluster) -> Iterator[Release]:
+    """The same release of the earlier version; its definitions take the place of ours."""
+    cluster.load(versions.images(*BUILT))
+    release.uninstall()
+    chosen = [f"{image}.image=ghcr.io/tierbench/{image}:{versions.VERSION}" for image in BUILT]
+    flags = [flag for value in (*chosen, "operator.nodeSelector.hw=user") for flag in ("--set", value)]
+    helm(release, "install", release.name, str(versions.tree() / "charts" / "tierbench"), "--wait", *flags)
+    release.kubectl.apply(*(node_class(name, hw=hardware) for name, hardware in HARDWARE.items()))
+    yield release
+    release.install()
+
+
+def helm(release: Release, *arguments: str) -> str:
+    return release._helm(*arguments)
+
+
+def upgrade(release: Release) -> None:
+    """As docs/operating.md says, with the images that were built here."""
+    chosen = [f"{image}.image=ghcr.io/tierbench/{image}:dev" for image in IMAGES]
+    flags = [flag for value in ("allNamespaces=true", *chosen) for flag in ("--set", value)]
+    helm(release, "upgrade", release.name, str(CHART), "--reset-then-reuse-values", "--wait", *flags)
+
+
+def test_upgrade_and_rollback_in_mid_run(kubectl: Kubectl, earlier: Release) -> None:
+    kubectl.apply(file_transfer("before", fileSizes=["64Mi", "128Mi"], repetitions=5))
+    before = Running(kubectl, "before")
+    before.wait_for_trial(2)
+    upgrade(earlier)
+    print("upgraded", before.status, kubectl("get", "pods,jobs,results,leases"))
+    try:
+        print(before.wait_for_phase("Complete", "Failed", seconds=150))
+    finally:
+        print(kubectl("describe", "ftb", "before"))
+        print(kubectl("get", "results", "-o", "yaml")[:6000])
+        print(earlier.kubectl("logs", "deployment/tierbench", "--tail=60"))
+    kubectl.apply(file_transfer("after", fileSizes=["64Mi", "128Mi"], repetitions=5))
+    after = Running(kubectl, "after")
+    after.wait_for_trial(2)
+    helm(earlier, "rollback", earlier.name, "1", "--wait")
+    try:
+        print(after.wait_for_phase("Complete", "Failed", seconds=150))
+    finally:
+        print(kubectl("describe", "ftb", "after"))
+        print(kubectl("get", "results", "-o", "yaml")[:9000])
+        print(earlier.kubectl("logs", "deployment/tierbench", "--tail=60"))
+    upgrade(earlier)
+    print(kubectl("get", "results", "-o", "yaml")[:20000])

@@ -1,0 +1,42 @@
+"""The product as an earlier version was, from this repository's history: its tree, its definitions and its images."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+VERSION = "v0.1.0"
+COMMIT = "13eb689c039aef72e8a5243fda41d66863e7210a"
+"""Of VERSION, which has no tag: the last one before the changelog began."""
+
+_ROOT = Path(__file__).parents[1]
+_TREE = _ROOT / "build" / "versions" / VERSION
+
+
+def definitions() -> list[dict[str, Any]]:
+    """Its CustomResourceDefinitions."""
+    return [yaml.safe_load(path.read_text()) for path in sorted((tree() / "crds").glob("*.yaml"))]
+
+
+def images(*names: str) -> list[Path]:
+    """Archives of its images, with VERSION as their tag; built once."""
+    archives = [tree() / "build" / "images" / f"{name}.tar" for name in names]
+    if not all(archive.exists() for archive in archives):
+        subprocess.run(["python3", "-m", "images.build", *names, "--tag", VERSION], cwd=tree(), check=True)
+    return archives
+
+
+def tree() -> Path:
+    """Its files. In a clone without them the test is skipped."""
+    if not _TREE.exists():
+        known = subprocess.run(["git", "cat-file", "-e", COMMIT], cwd=_ROOT, capture_output=True, check=False)
+        if known.returncode:
+            pytest.skip(f"this clone has no {VERSION} ({COMMIT[:12]}): git fetch --unshallow")
+        partial = _TREE.with_suffix(".partial")
+        partial.mkdir(parents=True, exist_ok=True)
+        archive = subprocess.run(["git", "archive", COMMIT], cwd=_ROOT, capture_output=True, check=True).stdout
+        subprocess.run(["tar", "--extract", "--directory", partial], input=archive, check=True)
+        partial.rename(_TREE)
+    return _TREE
