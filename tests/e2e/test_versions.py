@@ -8,7 +8,14 @@ import pytest
 
 from tests import versions
 from tests.cluster import Cluster
-from tests.e2e.benchmarks import HARDWARE, Running, assert_every_trial_once, assert_nothing_left, file_transfer, node_class
+from tests.e2e.benchmarks import (
+    HARDWARE,
+    Running,
+    assert_every_trial_once,
+    assert_nothing_left,
+    file_transfer,
+    node_class,
+)
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import CHART, IMAGES, Release
 

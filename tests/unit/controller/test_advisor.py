@@ -14,8 +14,10 @@ from tests.unit.report.published import measured
 from tierbench.controller import advisor as module
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
+from tierbench.controller.refusals import TRIES
 from tierbench.controller.settings import Settings
 from tierbench.domain.advising import answer
+from tierbench.domain.definitions import Definitions
 from tierbench.domain.results import ResultStore
 from tierbench.kube.client import ApiError, Kube, NotFoundError
 from tierbench.metrics.results import result_samples
@@ -33,6 +35,8 @@ class Server(Kube):
         self.events: list[str] = []
         self.queries: list[str] = []
         self.refusals: list[ApiError] = []
+        self.never_taken: ApiError | None = None
+        self.tries = 0
         self.written = asyncio.Event()
         self.read = asyncio.Event()
         self.refused = asyncio.Event()
@@ -56,6 +60,9 @@ class Server(Kube):
             return {"items": list(self.results.values()), "metadata": {}}
         assert body is not None
         if method == "PATCH":
+            self.tries += 1
+            if self.never_taken is not None:
+                raise self.never_taken
             assert path.endswith("/namespaces/default/placementadvices/photos/status"), content_type
             self.statuses.append(body["status"])
             self.written.set()
@@ -231,3 +238,33 @@ def test_only_news_make_advices_due() -> None:
     assert not store.see_benchmark(ran(1, ended=False), deleted=False)
     assert store.see_benchmark(ran(1, ended=True), deleted=False)
     assert not store.see_benchmark(ran(2, ended=False), deleted=False)
+
+
+async def test_an_answer_that_is_never_taken_is_tried_a_few_times_and_told_of_once() -> None:
+    """Older definitions refused it every five seconds, for ever."""
+    server = Server()
+    server.never_taken = ApiError(422, "Invalid", "status.ranking[0].nodeClass: Required value")
+    async with advising(server) as advisor:
+        advisor.see(asked(), deleted=False)
+        async with asyncio.timeout(10):
+            while "photos: AnswerRefused" not in server.events:  # noqa: ASYNC110 (nothing else tells)
+                await asyncio.sleep(0)
+        advisor.look_again()
+        await asyncio.sleep(0)
+        assert server.tries == TRIES
+        server.never_taken = None
+        server.definitions = Definitions(further=("PlacementAdvice status.a",))
+        advisor.look_again()
+        await server.next_status()
+    assert server.events.count("photos: AnswerRefused") == 1
+
+
+async def test_an_answer_of_another_version_is_given_anew() -> None:
+    """An advice that v0.1.0 had answered could not be understood, and was never answered again."""
+    server = Server()
+    server.add("cloud", FAST, 1)
+    server.add("jetson", SLOW, 2)
+    earlier = {"observedGeneration": 1, "ranking": [{"nodeClass": "jetson", "verdict": "Tied"}]}
+    async with advising(server) as advisor:
+        advisor.see({**asked(), "status": earlier}, deleted=False)
+        assert (await server.next_status())["best"] == "cloud"

@@ -1,6 +1,7 @@
 """A loop over one benchmark among objects that are not its own, and an API server that says no."""
 
 import asyncio
+import copy
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -15,9 +16,12 @@ from tierbench.api.timestamps import format_time
 from tierbench.controller import loop as module
 from tierbench.controller.context import Context
 from tierbench.controller.loop import Loop
+from tierbench.controller.refusals import TRIES
 from tierbench.controller.settings import Settings
 from tierbench.domain.actions import DeleteJob, DeleteServer
-from tierbench.kube.client import ApiError, ConflictError, NotFoundError, ResourceType
+from tierbench.domain.definitions import Definitions, compare
+from tierbench.generate.crd import object_schema
+from tierbench.kube.client import ApiError, ConflictError, NotFoundError, ResourceType, UnknownFieldError
 from tierbench.workloads.names import (
     LABEL_ATTEMPT,
     LABEL_CASE,
@@ -129,6 +133,11 @@ def client_has_ended(api: Api, printed: str | None) -> None:
         },
     )
     api.logs[f"{name}-x"] = log.encode()
+
+
+def status(api: Api) -> Raw:
+    found: Raw = api.objects[f"{BENCHMARKS}/demo"].get("status", {})
+    return found
 
 
 def results(api: Api) -> list[Raw]:
@@ -258,6 +267,71 @@ async def test_a_result_that_the_api_server_does_not_take_fails_its_case(api: Ap
     api.refuse.clear()
     await run(one, lambda: results(api)[0].get("status", {}).get("phase") == "Failed")
     assert results(api)[0]["status"]["reason"] == "ResultRefused"
+
+
+async def test_a_result_that_is_not_even_taken_as_failed_ends_its_run(api: Api) -> None:
+    """Definitions that ask for more than this version writes: it was written for ever."""
+    one = loop(api)
+    await measured(api, one)
+    api.refuse["PATCH", "ft-demo-r1-c001/status"] = ApiError(422, "Invalid", "status.further: Required value")
+    await run(one, lambda: not api.names("jobs"))
+    for path in [path for path in api.objects if path.startswith(PODS)]:
+        del api.objects[path]
+    await run(one, lambda: status(api).get("phase") == "Failed")
+    failed = next(item for item in status(api)["conditions"] if item["type"] == "Failed")
+    assert (failed["reason"], "status.further: Required value" in failed["message"]) == ("ResultRefused", True)
+    assert not api.names("leases")
+
+
+async def test_a_field_that_is_not_known_yet_costs_no_measurement(api: Api) -> None:
+    """Definitions are read anew meanwhile."""
+    one = loop(api)
+    await measured(api, one)
+    api.refuse["PATCH", "ft-demo-r1-c001/status"] = UnknownFieldError(500, "", "status.a: field not declared in schema")
+    for _ in range(TRIES - 1):
+        await one.run(Stop(1))  # type: ignore[arg-type]
+    assert one._context.definitions_in_doubt.is_set()
+    api.refuse.clear()
+    await run(one, lambda: results(api)[0]["status"].get("phase") == "Measured")
+
+
+async def test_a_status_that_is_never_taken_is_left_alone_until_definitions_change(api: Api) -> None:
+    tried, request = [], api.request
+
+    async def count(method: str, path: str, **more: Any) -> Raw:
+        tried.extend([path] if method == "PATCH" else [])
+        return await request(method, path, **more)
+
+    api.refuse["PATCH", "/demo/status"] = ApiError(422, "Invalid", "status.phase: Unsupported value")
+    api.request = count  # type: ignore[method-assign]
+    one = loop(api)
+    for _ in range(TRIES + 3):
+        await one.run(Stop(1))  # type: ignore[arg-type]
+    assert len(tried) == TRIES
+    assert len(told(api, "StatusRefused")) == 1
+    api.refuse.clear()
+    api.definitions = Definitions(further=("FileTransferBenchmark status.a",))
+    await run(one, lambda: bool(status(api)))
+
+
+async def test_what_would_be_left_out_is_no_reason_to_write(api: Api) -> None:
+    """A status that older definitions store without a field is not the same as before, and was written at each pass."""
+    tried, request = [], api.request
+
+    async def count(method: str, path: str, **more: Any) -> Raw:
+        tried.extend([path] if method == "PATCH" else [])
+        return await request(method, path, **more)
+
+    own = object_schema(FileTransferBenchmark)
+    older = copy.deepcopy(own)
+    del older["properties"]["status"]["properties"]["progress"]
+    api.definitions = compare({OWNER.kind: own}, {OWNER.kind: older})
+    one = loop(api)
+    await run(one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+    api.request = count  # type: ignore[method-assign]
+    for _ in range(3):
+        await one.run(Stop(1))  # type: ignore[arg-type]
+    assert (tried, "progress" in status(api)) == ([], False)
 
 
 async def test_ages_are_by_the_clock_of_the_api_server(api: Api) -> None:

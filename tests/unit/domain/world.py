@@ -31,6 +31,7 @@ from tierbench.domain.actions import (
     SaveResult,
 )
 from tierbench.domain.decide import decide, is_due
+from tierbench.domain.definitions import Definitions
 from tierbench.domain.observed import Observed, PodLog, Refusal
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, Termination
 from tierbench.results.output import parse_output
@@ -216,6 +217,9 @@ class World:
     forbidden: str = ""
     """What the API server says to every pod of a Job."""
     isolated: bool = False
+    definitions: Definitions = field(default_factory=Definitions)
+    unreadable: set[str] = field(default_factory=set)
+    unwritable: set[str] = field(default_factory=set)
 
     @property
     def owner(self) -> Owner:
@@ -245,6 +249,9 @@ class World:
             refusal=self.refusal,
             refused_pods={name: Refusal(START, self.forbidden) for name in self.jobs if self.forbidden},
             isolated=self.isolated,
+            definitions=self.definitions,
+            unreadable=frozenset(self.unreadable),
+            unwritable=frozenset(self.unwritable),
         )
 
     @property

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.controller.api import Api
+from tierbench.domain.definitions import Definitions
 from tierbench.kube.client import NODE_CLASSES, NODES, ApiError
 from tierbench.kube.cluster import ClusterView
 
@@ -63,3 +64,18 @@ async def test_a_node_that_says_too_much_costs_no_status(api: Api) -> None:
     assert len(cluster.nodes["odd-1"].architecture) == 32
     assert "status" not in api.objects[NODE_CLASSES.path(None, "a")]
     assert api.objects[NODE_CLASSES.path(None, "b")]["status"]["nodes"] == 1
+
+
+async def test_a_class_whose_status_is_never_taken_is_not_written_again_until_something_has_changed(api: Api) -> None:
+    cluster = ClusterView()
+    await cluster.load(api)
+    api.refuse["PATCH", "/a/status"] = ApiError(422, "Invalid", "no")
+    with pytest.raises(ApiError):
+        await cluster.write_class_statuses(api)
+    await cluster.write_class_statuses(api)
+    api.definitions = Definitions(further=("NodeClass status.a",))
+    with pytest.raises(ApiError):
+        await cluster.write_class_statuses(api)
+    cluster.see_node(node("c") | {"metadata": {"name": "c", "labels": {"hw": "a"}}}, deleted=False)
+    with pytest.raises(ApiError):
+        await cluster.write_class_statuses(api)

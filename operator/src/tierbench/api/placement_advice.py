@@ -1,9 +1,10 @@
 """PlacementAdvice: on which class of node, and with which settings, should a service run, by the results there are?"""
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, ValidationError, field_validator
 
 from tierbench.api.broker import Delivery
 from tierbench.api.contract import Count, Reason
@@ -375,3 +376,12 @@ class PlacementAdvice(Resource):
 
     spec: PlacementAdviceSpec
     status: PlacementAdviceStatus = PlacementAdviceStatus()
+
+    @field_validator("status", mode="wrap")
+    @classmethod
+    def _of_this_version(cls, status: object, read: Callable[[object], PlacementAdviceStatus]) -> PlacementAdviceStatus:
+        """An answer of another version is none: it is given anew from the results."""
+        try:
+            return read(status)
+        except ValidationError:
+            return PlacementAdviceStatus()

@@ -1,0 +1,146 @@
+"""What is written where the definitions that are served are of another version."""
+
+from typing import Any
+
+from tests.unit.domain.world import World, benchmark
+from tierbench.api.benchmark import BenchmarkStatus, Phase
+from tierbench.api.kinds import KINDS
+from tierbench.api.result import BenchmarkResult
+from tierbench.domain.definitions import Definitions, compare
+from tierbench.generate.crd import object_schema
+
+TEXT = {"type": "string"}
+
+
+def schema(**status: Any) -> dict[str, Any]:
+    return {"properties": {"metadata": {}, "spec": {"properties": {}}, "status": {"properties": status}}}
+
+
+def of(**status: Any) -> dict[str, Any]:
+    return {"Thing": schema(**status)}
+
+
+def test_definitions_as_they_are_known_differ_in_nothing_and_cost_no_field() -> None:
+    own = {model.KIND.kind: object_schema(model) for model in KINDS}
+    assert compare(own, own).reason == ""
+    status = BenchmarkStatus.model_validate({"run": {"number": 1, "startTime": "2026-01-01T00:00:00Z"}}).to_json()
+    body = {"kind": "FileTransferBenchmark", "metadata": {"name": "a"}, "status": status}
+    assert compare(own, own).fitted(body) == body
+
+
+def test_what_each_side_does_not_know_is_named() -> None:
+    trials = {"type": "array", "items": {"properties": {"number": {}, "heat": {"properties": {"peak": {}}}}}}
+    fewer = {"type": "array", "items": {"properties": {"number": {}}}}
+    phase, other = {"enum": ["Running", "Ended"]}, {"enum": ["Running", "Over"]}
+    found = compare(of(trials=trials, phase=phase), of(trials=fewer, phase=other, extra={}))
+    assert found.lacking == ("Thing status.trials[].heat", "Thing status.phase: Ended")
+    assert found.further == ("Thing status.phase: Over", "Thing status.extra")
+    assert found.reason == "DefinitionsOlder"
+    assert "Thing status.trials[].heat" in found.message
+    assert compare(of(phase=phase), of(phase=phase, extra={})).reason == "DefinitionsNewer"
+
+
+def test_nothing_is_written_but_what_is_known() -> None:
+    count = {"type": "integer"}
+    known = {
+        "trials": {"items": {"properties": {"number": count}}},
+        "counts": {"additionalProperties": {"properties": {"sum": count}}},
+        "any": {"x-kubernetes-preserve-unknown-fields": True},
+        "empty": {"properties": {}},
+    }
+    found = compare(of(**known), of(**known))
+    status = {
+        "trials": [{"number": 1, "heat": 2}, {"number": 2}],
+        "counts": {"a": {"sum": 1, "mean": 2}},
+        "any": {"thing": [{"goes": 1}]},
+        "empty": {"b": 1},
+        "further": 1,
+    }
+    body = {"apiVersion": "v1", "kind": "Thing", "metadata": {"labels": {"a": "b"}}, "status": status}
+    assert found.fitted(body) == {
+        **body,
+        "status": {
+            "trials": [{"number": 1}, {"number": 2}],
+            "counts": {"a": {"sum": 1}},
+            "any": {"thing": [{"goes": 1}]},
+            "empty": {},
+        },
+    }
+    assert found.fitted({**body, "kind": "Pod"}) == {**body, "kind": "Pod"}
+
+
+def world() -> World:
+    return World(benchmark(servers={"nodeClasses": ["cloud"]}, fileSizes=["1Mi", "2Mi"], repetitions=1))
+
+
+def said(of: World) -> list[tuple[str, str]]:
+    conditions = of.benchmark.status.conditions
+    return [(item.status, item.reason) for item in conditions if item.type == "DefinitionsDiffer"]
+
+
+def test_the_condition_comes_and_goes() -> None:
+    one = world()
+    one.definitions = Definitions(lacking=("Thing status.a",))
+    one.pass_()
+    assert said(one) == [("True", "DefinitionsOlder")]
+    one.definitions = Definitions()
+    one.pass_()
+    assert said(one) == [("False", "DefinitionsAlike")]
+
+
+def test_nothing_is_said_of_definitions_that_fit() -> None:
+    one = world()
+    one.run()
+    assert said(one) == []
+
+
+def test_a_result_that_cannot_be_understood_is_left_as_it_is_and_the_run_goes_on() -> None:
+    """Its case was measured again, and the result, which is sealed, written for ever."""
+    one = world()
+    one.unreadable = {"ft-demo-r1-c001"}
+    one.run()
+    assert one.benchmark.status.phase is Phase.COMPLETE
+    assert set(one.results) == {"ft-demo-r1-c002"}
+
+
+def test_a_run_of_which_no_result_is_taken_gives_its_nodes_back_and_fails() -> None:
+    one = world()
+    while not one.jobs:
+        one.pass_()
+        one.step()
+    one.unwritable = {"ft-demo-r1-c001"}
+    one.run()
+    failed = next(item for item in one.benchmark.status.conditions if item.type == "Failed")
+    assert (one.benchmark.status.phase, failed.reason) == (Phase.FAILED, "ResultRefused")
+    assert not one.leases and not one.pods and not one.jobs
+    one.change_spec(rerun="again")
+    one.run()
+    assert one.benchmark.status.phase is Phase.COMPLETE
+
+
+def test_what_a_newer_version_has_stored_stays_in_a_status() -> None:
+    one = world()
+    stored = {"run": {"number": 2, "startTime": "2026-01-01T00:00:00Z", "further": {"a": 1}}, "further": "kept"}
+    one.benchmark = one.benchmark.model_copy(update={"status": BenchmarkStatus.model_validate(stored)})
+    one.run()
+    status = one.benchmark.status.to_json()
+    assert (status["phase"], status["further"], status["run"]["further"]) == ("Complete", "kept", {"a": 1})
+    one.change_spec(rerun="again")
+    one.run()
+    status = one.benchmark.status.to_json()
+    assert (status["run"]["number"], status["further"], "further" in status["run"]) == (3, "kept", False)
+
+
+def test_what_a_newer_version_has_stored_stays_in_a_result() -> None:
+    one = world()
+    while not any(result.status.trials for result in one.results.values()):
+        one.pass_()
+        one.step()
+    (name,) = one.results
+    raw = one.results[name].to_json()
+    raw["status"]["further"] = "kept"
+    raw["status"]["trials"][0]["further"] = "kept"
+    one.results[name] = BenchmarkResult.model_validate(raw)
+    one.run()
+    status = one.results[name].status.to_json()
+    assert (status["phase"], status["further"], status["trials"][0]["further"]) == ("Measured", "kept", "kept")
