@@ -328,6 +328,9 @@ async def test_what_would_be_left_out_is_no_reason_to_write(api: Api) -> None:
     api.definitions = compare({OWNER.kind: own}, {OWNER.kind: older})
     one = loop(api)
     await run(one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+    server_is_ready(api)
+    await run(one, lambda: "ft-demo-r1-c001-a1" in api.names("jobs"))
+    await one.run(Stop(1))  # type: ignore[arg-type]
     api.request = count  # type: ignore[method-assign]
     for _ in range(3):
         await one.run(Stop(1))  # type: ignore[arg-type]
