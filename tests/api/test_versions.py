@@ -25,7 +25,8 @@ from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.controller import definitions
 from tierbench.controller.refusals import TRIES
-from tierbench.generate.crd import custom_resource_definition
+from tierbench.domain.definitions import compare
+from tierbench.generate.crd import custom_resource_definition, object_schema
 from tierbench.kube.client import FIELD_MANAGER
 
 pytestmark = pytest.mark.apiserver
@@ -89,6 +90,21 @@ def replace_definitions(server: ApiServer, crds: Iterable[Json]) -> None:
         path = f"{CRDS}/{crd['metadata']['name']}"
         version = server.request("GET", path)["metadata"]["resourceVersion"]
         server.request("PUT", path, changed(crd, "metadata.resourceVersion", version))
+
+
+def served(crd: Json) -> Json:
+    """What the one version of a definition is."""
+    (version,) = crd["spec"]["versions"]
+    found: Json = version
+    return found
+
+
+def is_there(server: ApiServer, path: str) -> bool:
+    try:
+        server.request("GET", path)
+    except RefusedError:
+        return False
+    return True
 
 
 def store(server: ApiServer, name: str, status: Json) -> None:
@@ -170,6 +186,46 @@ async def operating(server: ApiServer, folder: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(definitions, "_AGAIN_SECONDS", 1.0)
     async with forgetful(server) as (_, url), operator(url, folder, monkeypatch) as port:
         yield Seen(server, port)
+
+
+def test_what_v0_1_0_knew_is_still_known_but_for_this() -> None:
+    """What was stored by it, or is sent by its clients, is not lost in silence."""
+    earlier = {crd["spec"]["names"]["kind"]: served(crd)["schema"]["openAPIV3Schema"] for crd in versions.definitions()}
+    own = {model.KIND.kind: object_schema(model) for model in KINDS}
+    assert compare(own, earlier).further == (
+        "NetworkBenchmark spec.clients.simultaneous",
+        "PlacementAdvice status.ranking[].nodeClass",
+        "PlacementAdvice status.ranking[].verdict: Tied",
+        "PlacementAdvice status.crossovers[].estimate",
+        "PlacementAdvice status.crossovers[].estimateLow",
+        "PlacementAdvice status.crossovers[].estimateHigh",
+    )
+
+
+def test_the_next_version_needs_no_webhook_where_schemas_are_equal(bare: ApiServer) -> None:
+    """The way of ADR 0059: served beside, then stored, then alone; a sealed result passes unchanged."""
+    define(bare, ours())
+    definition, stored = crd_path(BenchmarkResult), item(BenchmarkResult, "measured")
+    status = {"phase": "Measured", "counts": {"completed": 10}, "storedBytes": 7}
+    body = bare.request("POST", collection(BenchmarkResult), smallest(BenchmarkResult, "measured"))
+    bare.request("PUT", f"{stored}/status", {**body, "status": status})
+    crd = bare.request("GET", definition)
+    crd["spec"]["versions"].insert(0, {**served(crd), "name": "v1beta1"})
+    crd["spec"]["versions"][1] |= {"storage": False, "deprecated": True}
+    bare.request("PUT", definition, crd)
+    later = stored.replace("v1alpha1", "v1beta1")
+    wait(lambda: is_there(bare, later), "v1beta1", 10)
+    found = bare.request("GET", later)
+    bare.request("PUT", later, found)
+    assert (found["apiVersion"], found["status"]) == ("tierbench.io/v1beta1", status)
+    crd = bare.request("GET", definition)
+    assert crd["status"]["storedVersions"] == ["v1alpha1", "v1beta1"]
+    bare.request("PUT", f"{definition}/status", {**crd, "status": {**crd["status"], "storedVersions": ["v1beta1"]}})
+    crd = bare.request("GET", definition)
+    del crd["spec"]["versions"][1]
+    bare.request("PUT", definition, crd)
+    wait(lambda: not is_there(bare, stored), "no v1alpha1", 10)
+    assert bare.request("GET", later)["status"] == status
 
 
 async def test_older_definitions_are_worked_with_and_newer_ones_taken_up(

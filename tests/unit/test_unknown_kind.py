@@ -72,3 +72,19 @@ def test_a_benchmark_does_not_take_it_for_its_own() -> None:
     children = Family(Owner("FileTransferBenchmark", "ns", "demo", "u")).sort({"BenchmarkResult": [body]})
     assert not children.results
     assert children.unreadable == {"lb-newer-r1-c001"}
+
+
+def test_objects_of_another_version_or_of_somebody_else_are_left_out(
+    tmp_path: Path, capsys: Capture, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A NodeClass of a cloud's own was taken for one of ours, and ended the command."""
+    alone = write(tmp_path / "known.json", published())
+    later = {**raw(published()[0]), "apiVersion": "tierbench.io/v2", "spec": {}}
+    foreign = {"apiVersion": "eks.amazonaws.com/v1", "kind": "NodeClass", "metadata": {"name": "default"}, "spec": {}}
+    both = write(tmp_path / "both.json", published(), later, foreign)
+    codes = [main(["results", "--from", alone])]
+    expected = capsys.readouterr().out
+    codes.append(main(["results", "--from", both]))
+    assert capsys.readouterr().out == expected.replace("known.json", "both.json")
+    assert codes == [0, 0]
+    assert "BenchmarkResult is of tierbench.io/v2; use the tierbench version that made it" in caplog.text

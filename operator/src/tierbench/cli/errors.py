@@ -17,4 +17,4 @@ class UserError(Exception):
 
 
 class UnknownKindError(UserError):
-    """An object is of a kind of benchmark that another version has: the rest can be used without it."""
+    """An object is of another version of the API, or of its kind of benchmark: the rest can be used without it."""

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from tierbench.advice.matrix import RunResults, newest, runs
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.benchmark_kinds import BENCHMARKS
-from tierbench.api.model import GROUP, Resource
+from tierbench.api.model import API_VERSION, GROUP, Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import UNKNOWN_KIND, BenchmarkResult
@@ -86,7 +86,10 @@ def parse_items(items: Iterable[Raw], origin: str) -> Objects:
         if not isinstance(item, Mapping):
             raise UserError(f"{origin}: item {number} is not an object: give what `kubectl get results -o json` prints")
         kind, place = item.get("kind"), f"{origin}: item {number}"
+        if not _is_ours(item):
+            continue
         try:
+            _check_version(item, place)
             if kind == BenchmarkResult.KIND.kind:
                 results.append(parse_object(BenchmarkResult, item, place))
             elif kind in BENCHMARKS:
@@ -103,6 +106,16 @@ def parse_items(items: Iterable[Raw], origin: str) -> Objects:
     if unknown:
         _logger.warning("%d left out: %s", len(unknown), unknown[0])
     return Objects(tuple(results), specs, tuple(advices), tuple(classes), tuple(traces))
+
+
+def _is_ours(item: Raw) -> bool:
+    return str(item.get("apiVersion", API_VERSION)).startswith(f"{GROUP}/")
+
+
+def _check_version(item: Raw, place: str) -> None:
+    version = item.get("apiVersion", API_VERSION)
+    if version != API_VERSION:
+        raise UnknownKindError(f"{place}: {item.get('kind')} is of {version}; use the tierbench version that made it")
 
 
 def parse_object(model: type[Parsed], item: Raw, origin: str = "the cluster") -> Parsed:
