@@ -1,13 +1,16 @@
 """What is written where the definitions that are served are of another version."""
 
+from dataclasses import replace
 from typing import Any
 
 from tests.unit.domain.world import World, benchmark
 from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.kinds import KINDS
 from tierbench.api.result import BenchmarkResult
+from tierbench.domain.actions import DeleteServer
 from tierbench.domain.definitions import Definitions, compare
 from tierbench.generate.crd import object_schema
+from tierbench.workloads.names import ROLE_SERVER
 
 TEXT = {"type": "string"}
 
@@ -144,3 +147,18 @@ def test_what_a_newer_version_has_stored_stays_in_a_result() -> None:
     one.run()
     status = one.results[name].status.to_json()
     assert (status["phase"], status["further"], status["trials"][0]["further"]) == ("Measured", "kept", "kept")
+
+
+def test_a_server_of_an_earlier_version_serves_its_client_to_the_end_and_is_then_set_up_anew() -> None:
+    """A client waited for a key that the server of v0.1.0 did not have, for as long as nodes may be held."""
+    one = world()
+    while not one.printed:
+        one.pass_()
+        one.step()
+    (server,) = (pod for pod in one.pods.values() if pod.role == ROLE_SERVER)
+    one.pods[server.name] = replace(server, layout="")
+    assert not any(isinstance(action, DeleteServer) for action in one.pass_().actions)
+    one.run()
+    assert one.benchmark.status.phase is Phase.COMPLETE
+    assert [turn for _, turn in one.printed] == ["1:1", "2:1"]
+    assert sum(event.reason == "Starting" for event in one.events) == 2

@@ -15,6 +15,7 @@ from tierbench.workloads.names import (
     CLIENT,
     LABEL_ATTEMPT,
     LABEL_CASE,
+    LABEL_LAYOUT,
     LABEL_PART,
     LABEL_PASS,
     LABEL_ROLE,
@@ -68,7 +69,8 @@ class Termination:
 
 @dataclass(frozen=True)
 class PodView:
-    """A pod of a benchmark; `limits` are those of its first container, whoever gave it them."""
+    """A pod of a benchmark; `limits` are those of its first container, whoever gave it them. Of servers, `layout` tells
+    which clients can use them."""
 
     name: str
     uid: str
@@ -90,6 +92,7 @@ class PodView:
     problem: Problem | None
     terminated: Termination | None
     limits: Mapping[str, str] = field(default_factory=dict)
+    layout: str = ""
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,7 @@ def pod_view(raw: Raw) -> PodView:
         problem=_problem(status) or (None if role == ROLE_CLIENT else _out_of_memory(containers)),
         terminated=_termination(status, mine, alone=role == ROLE_CLIENT),
         limits=next((item.get("resources", {}).get("limits", {}) for item in raw["spec"].get("containers", ())), {}),
+        layout=labels.get(LABEL_LAYOUT, ""),
     )
 
 

@@ -7,7 +7,7 @@ from tierbench.api.compute import Resources
 from tierbench.workloads.access import host_and_port, service
 from tierbench.workloads.compute import beside
 from tierbench.workloads.credentials import KEY, PIN, TOKEN, secret_volume
-from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
+from tierbench.workloads.names import Owner, server_labels
 from tierbench.workloads.pods import (
     NO_SIDECARS,
     POD_IP,
@@ -75,7 +75,7 @@ def agent_manifests(
 ) -> tuple[Manifest, ...]:
     """The agent in a pod of its own, where the server is not in a pod of ours: clients meet at it, and it tells of the
     node."""
-    labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
+    labels = server_labels(site.run, site.slot_index)
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -11,7 +11,7 @@ from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import agent_container, agent_service, agent_volume
 from tierbench.workloads.compute import SMALL, beside, measured
 from tierbench.workloads.credentials import CREDENTIALS_MOUNT, credentials_mounts, credentials_volumes
-from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
+from tierbench.workloads.names import Owner, server_labels
 from tierbench.workloads.pods import (
     NO_SIDECARS,
     RESTRICTED,
@@ -86,7 +86,7 @@ def broker_manifests(
     owner: Owner, spec: BrokerSpec, images: Images, site: ServerSite, broker: BrokerServer
 ) -> tuple[Manifest, ...]:
     """ConfigMap, Services, and last the pod."""
-    labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
+    labels = server_labels(site.run, site.slot_index)
     metadata = owner.metadata(site.name, labels)
     attached = owner.metadata(site.attached, labels)
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": attached, "data": dict(broker.files)}

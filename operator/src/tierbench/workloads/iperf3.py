@@ -8,7 +8,7 @@ from tierbench.api.network import NetworkSpec, Protocol
 from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import agent_container, agent_service, agent_volume
 from tierbench.workloads.compute import measured
-from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
+from tierbench.workloads.names import Owner, server_labels
 from tierbench.workloads.pods import (
     NO_SIDECARS,
     POD_IP,
@@ -43,7 +43,7 @@ def port(part: int) -> int:
 def iperf3_manifests(owner: Owner, spec: NetworkSpec, images: Images, site: ServerSite) -> tuple[Manifest, ...]:
     """Services, and last the pod."""
     ports = {port_name(part): port(part) for part in range(spec.clients.most_at_once)}
-    labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
+    labels = server_labels(site.run, site.slot_index)
     metadata = owner.metadata(site.name, labels)
     return (
         *access_services(metadata, labels, spec.access, ports, tuple(Protocol)),

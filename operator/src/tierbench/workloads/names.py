@@ -15,6 +15,9 @@ LABEL_BENCHMARK: Final = f"{GROUP}/benchmark"
 LABEL_RUN: Final = f"{GROUP}/run"
 LABEL_ROLE: Final = f"{GROUP}/role"
 LABEL_SLOT: Final = f"{GROUP}/slot"
+LABEL_LAYOUT: Final = f"{GROUP}/layout"
+LAYOUT: Final = "2"
+"""Of servers: raised when clients of an earlier version could not use them, or clients of this one theirs."""
 LABEL_CASE: Final = f"{GROUP}/case"
 LABEL_PASS: Final = f"{GROUP}/pass"
 LABEL_ATTEMPT: Final = f"{GROUP}/attempt"
@@ -74,6 +77,11 @@ class Owner:
             "labels": {**labels, "app.kubernetes.io/managed-by": MANAGED_BY, **self.selector},
             "ownerReferences": [reference(self.kind, self.name, self.uid)],
         }
+
+
+def server_labels(run: int, slot: int) -> dict[str, str]:
+    """Of what makes up a server of ours."""
+    return {LABEL_RUN: str(run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(slot), LABEL_LAYOUT: LAYOUT}
 
 
 def reference(kind: str, name: str, uid: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tierbench.workloads.agent import agent_container, agent_service, agent_volu
 from tierbench.workloads.compute import beside, measured
 from tierbench.workloads.credentials import CERTIFICATE, CREDENTIALS, credentials_mounts, credentials_volumes
 from tierbench.workloads.file_volume import DATA, FileVolume, claims, file_volume
-from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, ROLE_SERVER, Owner
+from tierbench.workloads.names import Owner, server_labels
 from tierbench.workloads.pods import (
     NO_SIDECARS,
     RESTRICTED,
@@ -98,7 +98,7 @@ def server_manifests(
     owner: Owner, spec: FileTransferSpec, images: Images, policy: Policy, site: ServerSite
 ) -> tuple[Manifest, ...]:
     """ConfigMap, Services, volume claim if asked for, and last the pod."""
-    labels = {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(site.slot_index)}
+    labels = server_labels(site.run, site.slot_index)
     metadata, attached = owner.metadata(site.name, labels), owner.metadata(site.attached, labels)
     sizes, files = _sizes(spec, site), _files(spec, policy, site)
     config_map = {

@@ -12,7 +12,7 @@ from tierbench.domain.observed import Surroundings
 from tierbench.domain.run import Run
 from tierbench.domain.status import report
 from tierbench.domain.views import PodView, Problem
-from tierbench.workloads.names import ROLE_SERVER
+from tierbench.workloads.names import LAYOUT, ROLE_SERVER
 from tierbench.workloads.network_policy import network_policy
 from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload
@@ -38,6 +38,8 @@ def bring_up(
     pod = next((pod for pod in run.observed.pods if pod.role == ROLE_SERVER and pod.name == site.name), None)
     if pod is None or strays or not complete:
         return _start(run, workload, site, current, strays)
+    if pod.layout != LAYOUT and not _is_measured(run):
+        return _replace(run, pod, current)
     problem = _problem(run, pod, site)
     if problem is not None:
         return problem
@@ -47,6 +49,18 @@ def bring_up(
         said = Said(reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} starts on {site.node}.")
         return Decision(report(run, Phase.RUNNING, said, current=current), wait_seconds=_patience(run, pod))
     return RunningServer(site, pod.pod_ip, pod.host_ip, services.get(site.name, {}), agent)
+
+
+def _is_measured(run: Run) -> bool:
+    """Whether a client that was started with a server of an earlier version is still at it."""
+    return any(not job.finished and not job.deleting for job in run.observed.jobs)
+
+
+def _replace(run: Run, pod: PodView, current: Sequence[Case]) -> Decision:
+    """Removes a server of another version, before a client that could not use it is started."""
+    said = Said(reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} is of another version, and is set up anew.")
+    status = report(run, Phase.RUNNING, said, current=current)
+    return Decision(status, () if pod.deleting else (DeleteServer(pod.name),), wait_seconds=_patience(run, pod))
 
 
 def _start(
