@@ -9,6 +9,8 @@ from tests.cluster import Cluster
 from tests.e2e.benchmarks import (
     HARDWARE,
     Running,
+    assert_every_trial_once,
+    assert_nothing_left,
     file_transfer,
     node_class,
 )
