@@ -173,6 +173,9 @@ class Seen:
 
         return await asyncio.to_thread(read)
 
+    async def fits(self) -> bool:
+        return 'tierbench_definitions_differ{reason="DefinitionsOlder"} 0.0' in await self.metrics()
+
     async def refused(self) -> int:
         """Writes that were not taken."""
         found = re.findall(
@@ -244,7 +247,7 @@ async def test_older_definitions_are_worked_with_and_newer_ones_taken_up(
         assert await seen.told("AnswerRefused") == 1
         await asyncio.to_thread(replace_definitions, bare, ours())
         await eventually(lambda: seen.answered("advice"))
-        assert 'tierbench_definitions_differ{reason="DefinitionsOlder"} 0.0' in await seen.metrics()
+        await eventually(seen.fits)
         await seen.rerun()
         await eventually(lambda: seen.has_ended(2))
         assert await seen.condition() == ("False", "DefinitionsAlike")

@@ -10,11 +10,10 @@ from tests.e2e.benchmarks import (
     HARDWARE,
     Running,
     assert_every_trial_once,
-    assert_nothing_left,
     file_transfer,
     node_class,
 )
-from tests.e2e.kubectl import Kubectl
+from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import CHART, IMAGES, Release
 
 BUILT = ("operator", "client", "nginx")
@@ -51,14 +50,13 @@ def test_upgrade_and_rollback_in_mid_run(kubectl: Kubectl, earlier: Release) -> 
     upgrade(earlier)
     before.wait_for_phase("Complete", seconds=150)
     assert_every_trial_once(before, 5)
-    assert_nothing_left(before)
+    wait_for("what runs is gone", lambda: all("configmaps" in left or "secrets" in left for left in before.leftovers()))
     kubectl.apply(file_transfer("after", fileSizes=["64Mi", "128Mi"], repetitions=5))
     after = Running(kubectl, "after")
     after.wait_for_trial(2)
     helm(earlier, "rollback", earlier.name, "1", "--wait")
-    after.wait_for_phase("Complete", "Failed", seconds=60)
-    ended = after.status
-    upgrade(earlier)
-    print(ended)
-    print(kubectl("describe", "ftb", "after"), kubectl("get", "results"))
+    assert_every_trial_once(before, 5)
+    upgrade(earlier)  # the earlier one may wait for what it does not know
+    after.wait_for_phase("Complete", seconds=90)
+    assert_every_trial_once(after, 5)
     assert_every_trial_once(before, 5)

@@ -55,7 +55,8 @@ class DefinitionsReader:
                 changed = await self.read_or_leave()
             if changed:
                 looks = 0
-                context.classes_changed.set()  # and with it every loop
+                context.classes_changed.set()
+                context.wakeups.ring_all()
                 advisor.look_again()
             await asyncio.sleep(_SOON_SECONDS / 2)
 
