@@ -81,7 +81,7 @@ def _work() -> Panels:
         ),
         over_time(
             "Definitions of another version",
-            "How do operator and CustomResourceDefinitions fit? 1 while one of them is older, by which; 0 while they do.",
+            "Do they fit the operator? It is 1 while one of both is older, by which, and 0 while they do.",
             "short",
             query(f"max by (reason) (tierbench_definitions_differ{{{_MINE}}})", "{{reason}}"),
         ),
