@@ -160,7 +160,7 @@ class Loop:
         executor = self._executor(observed, observed.benchmark.metadata.labels)
         decision = decide(observed, self._context.kube.now())
         self._reads_earlier = decision.reads_earlier
-        await self._write(observed, decision)
+        written = await self._write(observed, decision)
         self._enqueue(observed, decision)
         for action in decision.actions:
             await self._carry_out(executor, action)
@@ -168,7 +168,7 @@ class Loop:
         for event in decision.events:
             await executor.post(event)
         self._context.metrics.passed(time.monotonic() - started)
-        return decision.wait_seconds
+        return 0.0 if written else decision.wait_seconds
 
     async def _leave(self, raw: Raw) -> float | None:
         """A step after deletion: removes what runs, waits until it is gone, gives the nodes back. The rest is owned."""
@@ -315,14 +315,15 @@ class Loop:
         context.wakeups.ask(self._key, None if phase is Phase.PENDING else chosen)
         context.metrics.queue_length(len(context.queue))
 
-    async def _write(self, observed: Observed, decision: Decision) -> None:
-        """Writes the status if anything but the time left has changed."""
+    async def _write(self, observed: Observed, decision: Decision) -> bool:
+        """Writes the status if anything but the time left has changed; whether it has."""
         before = observed.benchmark.status
         if decision.status.model_copy(update={"remaining_seconds": before.remaining_seconds}) == before:
-            return
+            return False
         metadata = observed.benchmark.metadata
         head = {"name": metadata.name, "namespace": metadata.namespace, "resourceVersion": metadata.resource_version}
         body = {"apiVersion": API_VERSION, "kind": self._owner.kind, "metadata": head}
         status = decision.status.to_json()
         answer = await self._context.kube.apply_status(self._resource, metadata.namespace, {**body, "status": status})
         self._context.objects.written(self._resource, answer)
+        return True
