@@ -186,6 +186,7 @@ class Loop:
             ahead=context.queue.ahead(self._key),
             foreign=seen.children.foreign,
             last_orphan=seen.children.last_orphan,
+            stored_bytes=context.results.ledger.total,
             refusal=self._refusal,
             refused_pods=await refused_pods(context.kube, owner.namespace, seen.without_pod),
             refused_results=dict(self._refused_results),

@@ -20,6 +20,7 @@ from tierbench.controller.handlers import register
 from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import keep_node_classes
 from tierbench.controller.settings import Settings, SettingsError
+from tierbench.controller.storage import keep_storage
 from tierbench.controller.watching import watched
 from tierbench.kube.client import RESULTS, UNANSWERED, Kube, ResourceType
 from tierbench.kube.connect import connect
@@ -93,6 +94,7 @@ async def operate(settings: Settings) -> None:
                 ),
                 keep_node_classes(context),
                 advisor.run(),
+                keep_storage(context),
                 comparison.run(),
                 stay_alone(context),
             )

@@ -9,9 +9,7 @@ from typing import Any, Final, Generic, TypeVar
 from tierbench.api.benchmark import BenchmarkStatus
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain import reasons
-
-BenchmarkKey = tuple[str, str, str]
-"""Kind, namespace and name of a benchmark."""
+from tierbench.domain.ledger import BenchmarkKey, Ledger
 
 Name = tuple[str, str]
 """Namespace and name."""
@@ -49,6 +47,7 @@ class ResultStore(Generic[Kept]):
         self._benchmarks: dict[BenchmarkKey, BenchmarkStatus] = {}
         self._results: dict[BenchmarkKey, dict[str, _Ended[Kept]]] = {}
         self._of: dict[Name, BenchmarkKey] = {}
+        self.ledger = Ledger()
         self.filled = False
 
     def mark_filled(self) -> None:
@@ -57,6 +56,7 @@ class ResultStore(Generic[Kept]):
 
     def see_benchmark(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
         """Takes in a benchmark of any kind; whether a run of it has ended that had not."""
+        self.ledger.see_benchmark(raw, deleted=deleted)
         metadata = raw["metadata"]
         key = (raw["kind"], metadata["namespace"], metadata["name"])
         before = self.newest_ended_run(key)
@@ -80,6 +80,7 @@ class ResultStore(Generic[Kept]):
 
         One that is still growing, or cannot be understood, says nothing.
         """
+        self.ledger.see(raw, deleted=deleted)
         name = (raw["metadata"]["namespace"], raw["metadata"]["name"])
         before, ended = self._forget(name), None if deleted else self._read(raw)
         if ended is not None:

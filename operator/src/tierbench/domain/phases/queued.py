@@ -7,7 +7,7 @@ from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
 from tierbench.domain.actions import AcquireLeases, Action, Decision, DeleteJob, Event, ReleaseLeases
 from tierbench.domain.conditions import Said
-from tierbench.domain.limits import crowd, seconds_left
+from tierbench.domain.limits import crowd, seconds_left, storage_full
 from tierbench.domain.phases.pending import NOT_SUSPENDED
 from tierbench.domain.run import Run
 from tierbench.domain.status import report
@@ -32,6 +32,9 @@ def hold_nodes(run: Run) -> Decision | None:
         return _wait(run, crowded.reason, crowded.message, (turn,), ReleaseLeases(run.needed_nodes))
     if crowded is not None:
         return _wait(run, crowded.reason, crowded.message, (turn,))
+    full = storage_full(run)
+    if full is not None:
+        return _wait(run, full.reason, full.message, ())
     others = [
         lease
         for node in run.needed_nodes
