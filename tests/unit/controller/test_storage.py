@@ -189,7 +189,10 @@ async def test_what_could_not_be_deleted_is_deleted_later() -> None:
         await api.until(lambda: api.deleted)
         await api.look()
         api.refuse.clear()
-        await api.until(lambda: len(api.deleted) == 2)
+        await api.until(lambda: api.status["evictions"] == [])
+    assert sorted(path.rpartition("/")[2] for path in api.deleted) == ["r1", "r2"]
+    assert api.asked.count("PATCH status") == len(["announced", "begun", "gone"])
+    assert [reason for reason, _ in api.events] == [reasons.EVICTION_PENDING, reasons.EVICTED]
 
 
 async def test_waiting_runs_are_woken_when_there_is_room() -> None:

@@ -86,6 +86,12 @@ class Store:
             self.gone.append(run)
         self.ledger.see({"metadata": {"name": result, "namespace": "a"}}, deleted=True)
 
+    def remove(self, name: str, run: int) -> None:
+        """Somebody deletes the results of a run."""
+        for case in (1, 2):
+            metadata = {"name": f"{name}-r{run}-c{case}", "namespace": "a"}
+            self.ledger.see({"metadata": metadata}, deleted=True)
+
     @property
     def sealed(self) -> dict[tuple[str, int], int]:
         """What the runs that have ended still take."""
@@ -135,6 +141,17 @@ def test_what_is_over_the_limit_waits_for_its_notice() -> None:
     assert one.said["a"] == []
 
 
+def test_no_more_goes_than_is_needed_though_more_was_announced() -> None:
+    one = store("a", "a", "a", "a", "a", "b", "b")
+    one.look()
+    assert len(one.warned) == 4
+    for run in (1, 2):
+        one.remove("b", run)
+    one.now += HOUR
+    one.look()
+    assert one.gone == [("a", 1), ("a", 2)]
+
+
 def test_what_answers_rest_on_goes_last() -> None:
     one = store("old", "a", "a", "a", "a")
     one.look()
@@ -149,8 +166,7 @@ def test_a_notice_is_withdrawn_when_there_is_room_and_given_anew() -> None:
     one.look()
     given, first = one.said["a"], one.warned["a", 1]
     assert given
-    for case in (1, 2):
-        one.ledger.see({"metadata": {"name": f"b-r1-c{case}", "namespace": "a"}}, deleted=True)
+    one.remove("b", 1)
     (change,) = one.look()
     assert one.said["a"] == []
     assert condition(change, one.ledger.total, QUOTAS).status is False
