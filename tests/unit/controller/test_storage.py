@@ -191,7 +191,7 @@ async def test_what_could_not_be_deleted_is_deleted_later() -> None:
         api.refuse.clear()
         await api.until(lambda: api.status["evictions"] == [])
     assert sorted(path.rpartition("/")[2] for path in api.deleted) == ["r1", "r2"]
-    assert api.asked.count("PATCH status") == len(["announced", "begun", "gone"])
+    assert api.asked.count("PATCH status") == len(["announced", "begun", "one gone", "both gone"])
     assert [reason for reason, _ in api.events] == [reasons.EVICTION_PENDING, reasons.EVICTED]
 
 
