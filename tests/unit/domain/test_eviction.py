@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -63,10 +64,10 @@ class Store:
         for change in changes:
             name = change.benchmark[2]
             self.told += [event.message for event in events(change, self.ledger.total, self.quotas, self.now)]
-            steps.append(lambda change=change: self.write(change))  # type: ignore[misc]
+            steps.append(partial(self.write, change))
             for run in change.going:
                 assert run.key[1] < self.newest[name] or not self.under_way[name], "the run under way"
-                steps += [lambda result=result, key=run.key: self.delete(result, key) for result in run.results]  # type: ignore[misc]
+                steps += [partial(self.delete, result, run.key) for result in self.ledger.results_of(run.key)]
         for step in steps[:writes]:
             step()
         return changes

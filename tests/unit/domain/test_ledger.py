@@ -46,7 +46,7 @@ def test_only_runs_that_have_ended_are_sealed_and_what_an_answer_rests_on_is_nee
     assert {run.key[1]: run.needed for run in ledger.sealed_runs()} == {1: True, 2: False, 3: True}
     ledger.see_benchmark(raw_benchmark("b", 4), deleted=False)
     assert {run.key[1]: run.needed for run in ledger.sealed_runs()} == {1: False, 2: False, 3: False, 4: True}
-    assert next(run for run in ledger.sealed_runs() if run.key[1] == 2).results == {"r2": "uid-of-r2"}
+    assert ledger.results_of(((KIND, "a", "b"), 2)) == {"r2": "uid-of-r2"}
     ledger.see_benchmark(raw_benchmark("b", 4), deleted=True)
     assert not list(ledger.sealed_runs())
 

@@ -52,7 +52,7 @@ async def _carry_out(context: Context, change: Change) -> None:
             await _say(context, change)
     for run in change.going:
         with context.metrics.working(_TASK):
-            for result, uid in sorted(run.results.items()):
+            for result, uid in context.results.ledger.results_of(run.key).items():
                 await context.kube.delete(RESULTS, namespace, result, {"uid": uid})
         _logger.info("Run %d of %s %s/%s has gone for want of room", run.key[1], kind, namespace, name)
 

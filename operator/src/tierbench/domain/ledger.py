@@ -31,7 +31,7 @@ class KnownBenchmark:
 
 @dataclass(frozen=True)
 class SealedRun:
-    """A run that has ended: its results by name with their UIDs, and when the last of them was created.
+    """A run that has ended: what its results and traces take, and when the last of them was created.
 
     `needed` says that its benchmark's answer rests on it: it is the newest, or the one that others are compared with.
     """
@@ -40,7 +40,6 @@ class SealedRun:
     needed: bool
     size: int
     last: str
-    results: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -48,6 +47,7 @@ class _Run:
     """Results by name: their UIDs, and what each takes with its trace."""
 
     key: RunKey
+    size: int = 0
     last: str = ""
     results: dict[str, tuple[str, int]] = field(default_factory=dict)
 
@@ -78,6 +78,7 @@ class Ledger:
         self._of[name] = run = self._runs.setdefault(key, _Run(key))
         run.results[name[1]] = (metadata.get("uid", ""), size)
         run.last = max(run.last, metadata.get("creationTimestamp") or "")
+        run.size += size
         self._total += size
 
     def _forget(self, name: tuple[str, str]) -> None:
@@ -85,6 +86,7 @@ class Ledger:
         if run is None:
             return
         _, size = run.results.pop(name[1])
+        run.size -= size
         self._total -= size
         if not run.results:
             del self._runs[run.key]
@@ -109,13 +111,12 @@ class Ledger:
         for (key, number), run in self._runs.items():
             benchmark = self.benchmarks.get(key)
             if benchmark is not None and number <= benchmark.ended:
-                yield SealedRun(
-                    key=run.key,
-                    needed=number in {benchmark.ended, benchmark.baseline},
-                    size=sum(size for _, size in run.results.values()),
-                    last=run.last,
-                    results={name: uid for name, (uid, _) in run.results.items()},
-                )
+                yield SealedRun(run.key, number in {benchmark.ended, benchmark.baseline}, run.size, run.last)
+
+    def results_of(self, key: RunKey) -> dict[str, str]:
+        """The UIDs of a run's results, by name."""
+        run = self._runs.get(key)
+        return {} if run is None else {name: uid for name, (uid, _) in sorted(run.results.items())}
 
 
 def _ended(status: BenchmarkStatus) -> int:
