@@ -104,7 +104,7 @@ def test_no_room_for_more_results(kubectl: Kubectl, release: Release) -> None:
     wait_for("no other results", lambda: kubectl("get", "results", "-A", "-o", "name").count("\n") == 2)
     alone = sum(len(json.dumps(result["status"])) for result in running.results)
     size = wait_for("the size of these two", lambda: alone < (stored := _stored(release)) < 3 * alone and stored)
-    release.install(f"limits.storedBytes={size * 9 // 10}", "limits.evictionNoticeSeconds=30")
+    release.install(f"limits.storedBytes={size * 9 // 10_000}k", "limits.evictionNoticeSeconds=30")
     try:
         wait_for("it is announced", lambda: running.condition("EvictionPending").get("status") == "True")
         assert [eviction["run"] for eviction in running.status["evictions"]] == [1]
