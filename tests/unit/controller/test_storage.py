@@ -55,6 +55,7 @@ class Watched(Api):
         self.context = Context(self, settings, metrics=self.looks)
         for path, raw in self.objects.items():
             self._show(path, raw, deleted=False)
+        self.context.results.mark_filled()
         return self.context
 
     def _show(self, path: str, raw: Mapping[str, Any], *, deleted: bool) -> None:
@@ -162,6 +163,20 @@ async def test_the_notice_outlives_the_operator() -> None:
         await api.until(lambda: api.deleted)
     assert api.events[0][0] == reasons.EVICTION_PENDING
     assert [reason for reason, _ in api.events].count(reasons.EVICTION_PENDING) == 1
+
+
+async def test_notices_stand_while_what_there_is_is_still_being_read() -> None:
+    api = filled(5)
+    async with keeping(api):
+        await api.until(lambda: api.status.get("evictions"))
+    given = api.status["evictions"]
+    results = {path: raw for path, raw in api.objects.items() if path.startswith(RESULTS.path("a"))}
+    for path in results:
+        del api.objects[path]
+    api.start().results.filled = False
+    async with keeping(api):
+        await api.look()
+    assert api.status["evictions"] == given
 
 
 @pytest.mark.parametrize("refused", [("POST", "/events"), ("PATCH", "/files/status"), ("GET", "/files")])

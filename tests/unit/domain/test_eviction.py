@@ -205,6 +205,18 @@ def test_words_say_what_when_and_how_it_is_kept() -> None:
     assert condition(change, one.ledger.total, QUOTAS).status is True
 
 
+def test_a_condition_names_the_time_of_the_first_that_may_go() -> None:
+    one = store("a", "a", "a", "a")
+    one.look()
+    first = format_time(one.now + HOUR)
+    one.now += HOUR / 2
+    one.run("a")
+    one.run("a")
+    (change,) = plan(one.ledger, QUOTAS, one.now)
+    assert [eviction.run for eviction in change.evictions] == [1, 2, 3]
+    assert f"runs 1, 2, 3 of this benchmark may be deleted from {first} on" in condition(change, 0, QUOTAS).message
+
+
 STEPS = st.one_of(
     st.tuples(st.just("run"), st.sampled_from(NAMES), st.integers(0, 3000), st.booleans()),
     st.tuples(st.just("wait"), st.integers(0, 5000)),

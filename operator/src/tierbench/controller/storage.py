@@ -28,7 +28,8 @@ async def keep_storage(context: Context) -> None:
         if was_full and stored < limit:
             context.wakeups.ring_all()
         was_full = stored >= limit
-        await _evict(context)
+        if context.results.filled:  # else what is there would pass for gone, and its notices for void
+            await _evict(context)
         await asyncio.sleep(_LOOK_SECONDS)
 
 

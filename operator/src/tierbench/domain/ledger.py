@@ -23,7 +23,6 @@ _logger = logging.getLogger(__name__)
 class KnownBenchmark:
     """What tells which runs of a benchmark may go. `ended` is the newest that has ended, 0 if none has."""
 
-    uid: str
     ended: int
     baseline: int | None
     evictions: tuple[Eviction, ...]
@@ -104,7 +103,7 @@ class Ledger:
             _logger.debug("No run of %s %s/%s may go, as its status cannot be understood: %s", *key, error)
             return
         baseline = raw.get("spec", {}).get("runPolicy", {}).get("baselineRun")
-        self.benchmarks[key] = KnownBenchmark(metadata.get("uid", ""), _ended(status), baseline, status.evictions)
+        self.benchmarks[key] = KnownBenchmark(_ended(status), baseline, status.evictions)
 
     def sealed_runs(self) -> Iterator[SealedRun]:
         """All runs that their benchmarks have ended."""

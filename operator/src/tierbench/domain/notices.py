@@ -32,8 +32,8 @@ def condition(change: Change, total: int, quotas: Quotas) -> Said:
     if not pending:
         message = f"{_taken(total, quotas)}. No run of this benchmark is about to go."
         return Said(reasons.EVICTION_PENDING, False, reasons.STORAGE_FREE, message)
-    last = max(eviction.notice_time for eviction in pending)
-    words = _announcement(change.benchmark, [eviction.run for eviction in pending], last, quotas)
+    first = min(eviction.notice_time for eviction in pending)
+    words = _announcement(change.benchmark, [eviction.run for eviction in pending], first, quotas)
     return Said(reasons.EVICTION_PENDING, True, reasons.STORAGE_NEARLY_FULL, f"{_taken(total, quotas)}. {words}")
 
 
