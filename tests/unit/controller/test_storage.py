@@ -20,7 +20,8 @@ from tierbench.domain import reasons
 from tierbench.kube.client import RESULTS, ApiError, ResourceType
 from tierbench.metrics.operator import OperatorMetrics
 
-BENCHMARKS = ResourceType.of(FileTransferBenchmark.KIND).path("a")
+BENCHMARK = ResourceType.of(FileTransferBenchmark.KIND)
+BENCHMARKS = BENCHMARK.path("a")
 LIMITS = '{"storedBytes": "4k", "evictionNoticeSeconds": 60}'
 SPEC = {"servers": {"nodeClasses": ["cloud"]}, "clients": {"nodeClasses": ["user"]}, "fileSizes": ["1Mi"]}
 
@@ -55,14 +56,14 @@ class Watched(Api):
         self.context = Context(self, settings, metrics=self.looks)
         for path, raw in self.objects.items():
             self._show(path, raw, deleted=False)
-        self.context.results.mark_filled()
         return self.context
 
     def _show(self, path: str, raw: Mapping[str, Any], *, deleted: bool) -> None:
         if path.startswith(RESULTS.path("a")):
-            self.context.results.see(raw, deleted=deleted)
+            self.context.ledger.see(raw, deleted=deleted)
         else:
-            self.context.results.see_benchmark({**raw, "kind": KIND}, deleted=deleted)
+            self.context.objects[BENCHMARK].see(raw, deleted=deleted)
+            self.context.ledger.see_benchmark({**raw, "kind": KIND}, deleted=deleted)
 
     def put(self, collection: str, raw: Raw) -> Raw:
         stored = super().put(collection, raw)
@@ -165,21 +166,7 @@ async def test_the_notice_outlives_the_operator() -> None:
     assert [reason for reason, _ in api.events].count(reasons.EVICTION_PENDING) == 1
 
 
-async def test_notices_stand_while_what_there_is_is_still_being_read() -> None:
-    api = filled(5)
-    async with keeping(api):
-        await api.until(lambda: api.status.get("evictions"))
-    given = api.status["evictions"]
-    results = {path: raw for path, raw in api.objects.items() if path.startswith(RESULTS.path("a"))}
-    for path in results:
-        del api.objects[path]
-    api.start().results.filled = False
-    async with keeping(api):
-        await api.look()
-    assert api.status["evictions"] == given
-
-
-@pytest.mark.parametrize("refused", [("POST", "/events"), ("PATCH", "/files/status"), ("GET", "/files")])
+@pytest.mark.parametrize("refused", [("POST", "/events"), ("PATCH", "/files/status")])
 async def test_nothing_goes_whose_announcement_was_refused(refused: tuple[str, str]) -> None:
     api = filled(5)
     api.refuse[refused] = ApiError(500, "InternalError", "etcd is away")
@@ -212,7 +199,9 @@ async def test_what_could_not_be_deleted_is_deleted_later() -> None:
 
 async def test_waiting_runs_are_woken_when_there_is_room() -> None:
     api = filled(5)
-    bell = api.context.wakeups.bell((KIND, "a", "other"))
+    other = (KIND, "a", "other")
+    bell = api.context.wakeups.bell(other)
+    api.context.queue.wait(other, "", ["node"])
     async with keeping(api):
         await api.until(lambda: api.status.get("evictions"))
         assert not bell.is_set()

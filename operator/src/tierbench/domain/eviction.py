@@ -8,7 +8,8 @@ from typing import Final
 from tierbench.api.benchmark import Eviction
 from tierbench.api.quotas import Quotas
 from tierbench.api.timestamps import format_time, parse_time
-from tierbench.domain.ledger import BenchmarkKey, Ledger, RunKey, SealedRun
+from tierbench.domain.ledger import Ledger, RunKey, SealedRun
+from tierbench.domain.results import BenchmarkKey
 
 MARK_PERCENT: Final = 80
 

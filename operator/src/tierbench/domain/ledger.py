@@ -9,9 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tierbench.api.benchmark import BenchmarkStatus, Eviction
-
-BenchmarkKey = tuple[str, str, str]
-"""Kind, namespace and name of a benchmark."""
+from tierbench.domain.results import BenchmarkKey
 
 RunKey = tuple[BenchmarkKey, int]
 """A benchmark, and the number of a run."""
@@ -23,6 +21,7 @@ _logger = logging.getLogger(__name__)
 class KnownBenchmark:
     """What tells which runs of a benchmark may go. `ended` is the newest that has ended, 0 if none has."""
 
+    version: int
     ended: int
     baseline: int | None
     evictions: tuple[Eviction, ...]
@@ -68,7 +67,7 @@ class Ledger:
     def see(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
         """Takes in a result, growing or sealed."""
         metadata = raw["metadata"]
-        name = (metadata["namespace"], metadata["name"])
+        name = (metadata.get("namespace", ""), metadata["name"])
         self._forget(name)
         if deleted:
             return
@@ -94,6 +93,9 @@ class Ledger:
         """Takes in a benchmark of any kind. One whose status cannot be understood has no runs that may go."""
         metadata = raw["metadata"]
         key = (raw["kind"], metadata["namespace"], metadata["name"])
+        version, known = int(metadata.get("resourceVersion") or 0), self.benchmarks.get(key)
+        if known is not None and not deleted and version < known.version:
+            return  # a watch tells of what was before an own write
         self.benchmarks.pop(key, None)
         if deleted:
             return
@@ -103,7 +105,7 @@ class Ledger:
             _logger.debug("No run of %s %s/%s may go, as its status cannot be understood: %s", *key, error)
             return
         baseline = raw.get("spec", {}).get("runPolicy", {}).get("baselineRun")
-        self.benchmarks[key] = KnownBenchmark(_ended(status), baseline, status.evictions)
+        self.benchmarks[key] = KnownBenchmark(version, _ended(status), baseline, status.evictions)
 
     def sealed_runs(self) -> Iterator[SealedRun]:
         """All runs that their benchmarks have ended."""

@@ -10,7 +10,7 @@ from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.conditions import Said
 from tierbench.domain.eviction import Change
-from tierbench.domain.ledger import BenchmarkKey
+from tierbench.domain.results import BenchmarkKey
 
 
 def events(change: Change, total: int, quotas: Quotas, now: datetime) -> Iterator[Event]:
