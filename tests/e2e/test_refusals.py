@@ -121,8 +121,8 @@ def test_no_room_for_more_results(kubectl: Kubectl, release: Release) -> None:
     assert (kept["spec"]["run"], kept["status"]["phase"]) == (1, "Measured")
     assert 3 in {result["spec"]["run"] for result in running.results}
     assert kept["metadata"]["name"] not in {result["metadata"]["name"] for result in running.results}
-    warnings = sorted(kubectl.list("events"), key=lambda event: event["metadata"]["creationTimestamp"])
-    reasons = [event["reason"] for event in warnings if event["reason"] in {"EvictionPending", "Evicted"}]
+    events = kubectl("get", "events", "--sort-by=.metadata.creationTimestamp", "-o", "jsonpath={.items[*].reason}")
+    reasons = [reason for reason in events.split() if reason in {"EvictionPending", "Evicted"}]
     assert reasons[:2] == ["EvictionPending", "Evicted"]
 
 
