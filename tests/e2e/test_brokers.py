@@ -2,8 +2,6 @@
 
 import base64
 import json
-import subprocess
-import sys
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +10,7 @@ import pytest
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import API_VERSION, Running, assert_nothing_left, broker
 from tests.e2e.capture import capturing
-from tests.e2e.kubectl import Kubectl, wait_for
+from tests.e2e.kubectl import Kubectl, tierbench, wait_for
 from tests.e2e.operator_release import pids
 
 FRAME_BYTES = 1514
@@ -190,10 +188,8 @@ def test_connections_are_kept_and_a_setting_is_chosen(kubectl: Kubectl) -> None:
 
 def advise(kubectl: Kubectl, *question: str) -> dict[str, Any]:
     """The status of an advice, as `kubectl tierbench advise` answers from the results in the namespace."""
-    program = "import sys; from tierbench.cli.main import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", program, "advise", "--namespace", kubectl.namespace, "--output=json", *question]
-    done = subprocess.run(command, env=kubectl.environment, capture_output=True, text=True, check=False)
-    status: dict[str, Any] = json.loads(done.stdout)["status"]
+    answer = tierbench(kubectl, "advise", "--namespace", kubectl.namespace, "--output=json", *question)
+    status: dict[str, Any] = json.loads(answer)["status"]
     return status
 
 

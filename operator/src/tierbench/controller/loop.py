@@ -246,6 +246,7 @@ class Loop:
             ahead=context.queue.ahead(self._key),
             foreign=here.children.foreign,
             last_orphan=here.children.last_orphan,
+            stored_bytes=context.ledger.total,
             refusal=self._refusal,
             refused_pods=await refused_pods(context.kube, owner.namespace, here.without_pod),
             refused_results=dict(self._refused_results),
