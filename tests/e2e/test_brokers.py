@@ -176,11 +176,13 @@ def test_connections_are_kept_and_a_setting_is_chosen(kubectl: Kubectl) -> None:
 
     told = advise(kubectl, "--choose=tls", "--level=payloadSize=1Ki")
 
-    def answered() -> dict[str, Any] | None:
-        status: dict[str, Any] = kubectl.get("placementadvice", "tls")["status"]
-        return status if status["ranking"] == told["ranking"] else None
+    status: dict[str, Any] = {}
 
-    status = wait_for("the operator says the same of all results", answered, 30)
+    def answered() -> bool:
+        status.update(kubectl.get("placementadvice", "tls")["status"])
+        return bool(status["ranking"] == told["ranking"])
+
+    wait_for(f"the operator says the same of all results as {told['ranking']}", answered, 60)
     assert {one["name"] for one in status["ranking"]} == {"TLS None", "TLSv1.3"}
     assert {one["nodes"] for one in status["ranking"]} == {2}
     assert "nodeClass" in {effect["factor"] for effect in status["effects"]}
