@@ -83,7 +83,7 @@ class Loop:
         self._reads_earlier = False
 
     async def run(self) -> None:
-        """Passes until nothing is due or the benchmark is gone. Errors are waited out, and cost nobody else anything."""
+        """Passes until nothing is due or the benchmark is gone. Errors are waited out, and cost nobody else a thing."""
         errors = 0
         try:
             while True:
