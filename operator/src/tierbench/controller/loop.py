@@ -97,7 +97,7 @@ class Loop:
         self._reads_earlier = False
 
     async def run(self) -> None:
-        """Passes until nothing is due or the benchmark is gone. Errors are waited out, at nobody else's cost."""
+        """Passes until nothing is due or the benchmark is gone. Errors are waited out, and cost nobody else a thing."""
         errors = 0
         try:
             while True:
@@ -180,7 +180,7 @@ class Loop:
         executor = self._executor(observed, observed.benchmark.metadata.labels)
         decision = decide(observed, self._context.kube.now())
         self._reads_earlier = decision.reads_earlier
-        await self._write(observed, decision)
+        written = await self._write(observed, decision)
         self._enqueue(observed, decision)
         for action in decision.actions:
             await self._carry_out(executor, action)
@@ -188,7 +188,7 @@ class Loop:
         for event in decision.events:
             await executor.post(event)
         self._context.metrics.passed(time.monotonic() - started)
-        return decision.wait_seconds
+        return 0.0 if written else decision.wait_seconds
 
     async def _leave(self, raw: Raw) -> float | None:
         """A step after deletion: removes what runs, waits until it is gone, gives the nodes back. The rest is owned."""
@@ -274,6 +274,7 @@ class Loop:
             ahead=context.queue.ahead(self._key),
             foreign=here.children.foreign,
             last_orphan=here.children.last_orphan,
+            stored_bytes=context.ledger.total,
             refusal=self._refusal,
             refused_pods=await refused_pods(context.kube, owner.namespace, here.without_pod),
             refused_results=dict(self._refusals.results),
@@ -343,12 +344,12 @@ class Loop:
         context.wakeups.ask(self._key, None if phase is Phase.PENDING else chosen)
         context.metrics.queue_length(len(context.queue))
 
-    async def _write(self, observed: Observed, decision: Decision) -> None:
-        """Writes the status if anything but the time left has changed."""
+    async def _write(self, observed: Observed, decision: Decision) -> bool:
+        """Writes the status if anything but the time left has changed; whether it has."""
         before, kube = observed.benchmark.status, self._context.kube
         same = decision.status.model_copy(update={"remaining_seconds": before.remaining_seconds})
         if same == before or self._body(observed, same) == self._body(observed, before):
-            return
+            return False
         try:
             answer = await kube.apply_status(
                 self._resource, self._owner.namespace, self._body(observed, decision.status)
@@ -361,6 +362,7 @@ class Loop:
             raise
         self._refusals.taken(_STATUS)
         self._context.objects.written(self._resource, answer)
+        return True
 
     def _body(self, observed: Observed, status: BenchmarkStatus) -> dict[str, Any]:
         """What is written of a status: what is served may not know all of it."""
