@@ -25,6 +25,7 @@ class Api(Kube):
         self.deleted: list[str] = []
         self.ahead = timedelta(0)
         self._uids = itertools.count(1)
+        self._versions = itertools.count(1000)
 
     def now(self) -> datetime:
         """Its own time, `ahead` of the operator's."""
@@ -33,7 +34,8 @@ class Api(Kube):
     def put(self, collection: str, raw: Raw) -> Raw:
         """Stores an object as somebody else created it."""
         uid = f"uid-of-{next(self._uids)}"
-        known = {"uid": uid, "creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "1"}
+        version = str(next(self._versions))
+        known = {"uid": uid, "creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": version}
         metadata = {**known, **raw["metadata"]}
         stored = {**raw, "metadata": metadata}
         self.objects[f"{collection}/{metadata['name']}"] = stored
@@ -67,7 +69,7 @@ class Api(Kube):
             case "POST":
                 return self._create(path, dict(body or {}))
             case "PUT":
-                return self.put(path.rpartition("/")[0], dict(body or {}))
+                return self._replace(path, dict(body or {}))
             case "PATCH":
                 return self._apply_status(path.removesuffix("/status"), dict(body or {}))
             case "DELETE":
@@ -89,21 +91,31 @@ class Api(Kube):
             raise ConflictError(_CONFLICT, "AlreadyExists", f"{body['metadata']['name']} exists already")
         return self.put(path, body)
 
-    def _apply_status(self, path: str, body: Raw) -> Raw:
+    def _replace(self, path: str, body: Raw) -> Raw:
+        found = self._found(path, body["metadata"])
+        kept = {key: found["metadata"][key] for key in ("uid", "creationTimestamp")}
+        metadata = {**body["metadata"], **kept, "resourceVersion": str(next(self._versions))}
+        self.objects[path] = {**body, "metadata": metadata}
+        return self.objects[path]
+
+    def _found(self, path: str, wanted: Mapping[str, str]) -> Raw:
+        """What is there, of the UID and the version that are wanted, if any are."""
         found = self.objects.get(path)
         if found is None:
             raise NotFoundError(_NOT_FOUND, "NotFound", f"{path} not found")
-        if body["metadata"].get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
-            raise ConflictError(_CONFLICT, "Conflict", "uid mismatch")
-        found["status"] = body["status"]
+        for key in ("uid", "resourceVersion"):
+            if wanted.get(key, found["metadata"][key]) != found["metadata"][key]:
+                raise ConflictError(_CONFLICT, "Conflict", f"{key} mismatch")
         return found
 
+    def _apply_status(self, path: str, body: Raw) -> Raw:
+        found = self._found(path, body["metadata"])
+        metadata = {**found["metadata"], "resourceVersion": str(next(self._versions))}
+        self.objects[path] = {**found, "metadata": metadata, "status": body["status"]}
+        return self.objects[path]
+
     def _delete(self, path: str, preconditions: Mapping[str, str]) -> Raw:
-        found = self.objects.get(path)
-        if found is None:
-            raise NotFoundError(_NOT_FOUND, "NotFound", f"{path} not found")
-        if preconditions.get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
-            raise ConflictError(_CONFLICT, "Conflict", "uid mismatch")
+        self._found(path, preconditions)
         self.deleted.append(path)
         return self.objects.pop(path)
 

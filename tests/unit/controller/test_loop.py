@@ -232,8 +232,8 @@ async def test_what_was_made_anew_under_the_name_is_not_deleted(api: Api) -> Non
     del api.objects[f"{PODS}/ft-demo-r1-s1"]
     api.put(PODS, {"metadata": {"name": "ft-demo-r1-s1"}, "spec": {}, "status": {}})
     with pytest.raises(ConflictError):
-        await one._executor(seen, {}).carry_out(DeleteServer("ft-demo-r1-s1"))
-    await one._executor(seen, {}).carry_out(DeleteJob("precious"))
+        await one._executor(seen, {}, {}).carry_out(DeleteServer("ft-demo-r1-s1"))
+    await one._executor(seen, {}, {}).carry_out(DeleteJob("precious"))
     assert "ft-demo-r1-s1" in api.names("pods")
     assert api.deleted == []
 

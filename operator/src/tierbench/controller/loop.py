@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import API_VERSION
+from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import Context
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Create, CreateCredentials, Decision, Event, ReleaseLeases, SaveResult
@@ -138,7 +139,7 @@ class Loop:
         await self._name_foreign(observed)
         for refusal in observed.refused_pods.values():
             await self._say(reasons.REFUSED, refusal.message)
-        executor = self._executor(observed, observed.benchmark.metadata.labels)
+        executor = self._executor(observed, observed.benchmark.metadata.labels, observed.results)
         decision = decide(observed, self._context.kube.now())
         await self._write(observed, decision)
         self._enqueue(observed, decision)
@@ -225,9 +226,11 @@ class Loop:
         await self._say(reasons.FOREIGN_OBJECT, message)
         self._told.update(fresh)
 
-    def _executor(self, here: Surroundings, labels: Mapping[str, str]) -> Executor:
+    def _executor(
+        self, here: Surroundings, labels: Mapping[str, str], results: Mapping[str, BenchmarkResult]
+    ) -> Executor:
         context = self._context
-        return Executor(context.kube, self._resource, here, labels, context.settings.lease_namespace)
+        return Executor(context.kube, self._resource, here, labels, context.settings.lease_namespace, results)
 
     def _enqueue(self, observed: Observed, decision: Decision) -> None:
         """Whoever leaves the queue, or the nodes, lets the others look again."""
@@ -270,7 +273,7 @@ class Loop:
                 context.kube, self._owner, self._family, context.cluster, context.settings.lease_namespace, APIS
             )
             leaving = leave(seen.surroundings, self._context.kube.now())
-            executor = self._executor(seen.surroundings, {})
+            executor = self._executor(seen.surroundings, {}, {})
             for action in () if leaving is None else leaving.actions:
                 await executor.carry_out(action)
         except Exception as error:

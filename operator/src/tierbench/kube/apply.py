@@ -54,10 +54,17 @@ _logger = logging.getLogger(__name__)
 
 
 class Executor:
-    """Carries out the actions of one benchmark, on what is its own by UID. Its labels go to its results."""
+    """Carries out the actions of one benchmark, on what is its own by UID. Its labels go to its results, which are
+    written as they were seen: `results` that have changed since are another operator's work."""
 
     def __init__(
-        self, kube: Kube, resource: ResourceType, here: Surroundings, labels: Mapping[str, str], lease_namespace: str
+        self,
+        kube: Kube,
+        resource: ResourceType,
+        here: Surroundings,
+        labels: Mapping[str, str],
+        lease_namespace: str,
+        results: Mapping[str, BenchmarkResult],
     ) -> None:
         self._kube = kube
         self._resource = resource
@@ -66,6 +73,7 @@ class Executor:
         self._uids = dict(here.uids)
         self._labels = labels
         self._lease_namespace = lease_namespace
+        self._versions = {name: result.metadata.resource_version for name, result in results.items()}
 
     async def carry_out(self, action: Action) -> None:  # noqa: PLR0912 (one branch an action)
         """One action. Raises NodeTakenError, ConflictError or ApiError; then the rest must wait for the next pass."""
@@ -131,9 +139,13 @@ class Executor:
             except ConflictError:
                 raise OccupiedError(_RESULT, name) from None
             uid = self._uids[_RESULT, name] = created["metadata"]["uid"]
+            self._versions[name] = created["metadata"]["resourceVersion"]
         head = {"name": name, "namespace": namespace, "uid": uid}
+        if version := self._versions.get(name):
+            head["resourceVersion"] = version
         status = {"apiVersion": API_VERSION, "kind": _RESULT, "metadata": head, "status": action.status.to_json()}
-        await self._kube.apply_status(RESULTS, namespace, status)
+        written = await self._kube.apply_status(RESULTS, namespace, status)
+        self._versions[name] = written["metadata"]["resourceVersion"]
 
     async def _save_trace(self, action: SaveTrace) -> None:
         """A trace belongs to the result of its name, and goes with it."""

@@ -16,12 +16,13 @@ from kubernetes.aio.client import ApiClient
 
 from tierbench.api.model import GROUP, VERSION, Kind
 from tierbench.kube.clock import Clock
+from tierbench.kube.fence import DeposedError
 
 Answered = Callable[[str, int], None]
 
 FIELD_MANAGER: Final = "tierbench"
 _REQUESTS_AT_ONCE: Final = 16
-_TIMEOUT: Final = aiohttp.ClientTimeout(total=20)
+TIMEOUT: Final = aiohttp.ClientTimeout(total=20)
 # A stream may be silent for as long as a trial, or for ever, if the node has gone: it is read anew now and then.
 _FOLLOW_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=300)
 _WATCH_SECONDS: Final = 30
@@ -31,6 +32,7 @@ _JSON: Final = "application/json, */*"
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _NOT_FOUND, _CONFLICT = 404, 409
 _REFUSED_FROM = 400
+_READS: Final = frozenset({"GET"})
 
 
 class ApiError(Exception):
@@ -61,7 +63,7 @@ class OccupiedError(ApiError):
         super().__init__(_CONFLICT, "Occupied", message)
 
 
-UNANSWERED: Final = (ApiError, aiohttp.ClientError, TimeoutError, OSError)
+UNANSWERED: Final = (ApiError, aiohttp.ClientError, TimeoutError, OSError, DeposedError)
 """What a request may end with."""
 
 
@@ -136,17 +138,20 @@ def selector(labels: Mapping[str, str]) -> str:
 class Kube:
     """A connection to one API server. Errors of transport are those of aiohttp; refusals are ApiError.
 
-    `answered` is told of each answer: the method of the request, and the HTTP status.
+    `answered` is told of each answer: the method of the request, and the HTTP status. `may_write` raises DeposedError
+    while nothing must be written.
     """
 
     def __init__(
         self,
         client: ApiClient,
         answered: Answered = lambda method, status: None,
-        timeout: aiohttp.ClientTimeout = _TIMEOUT,
+        timeout: aiohttp.ClientTimeout = TIMEOUT,
+        may_write: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = client
         self._answered = answered
+        self._may_write = may_write
         self._timeout = timeout
         self._clock = Clock()
         # A TLS connection needs 300 KiB here: a hundred benchmarks that look at once must share a few.
@@ -315,6 +320,8 @@ class Kube:
             body=body,
             auth_settings=["BearerToken"],
         )
+        if method not in _READS:
+            self._may_write()
         answer = await self._client.call_api(*request, _request_timeout=timeout)
         response: aiohttp.ClientResponse = answer.response
         self._answered(method, response.status)

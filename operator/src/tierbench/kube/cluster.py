@@ -22,10 +22,13 @@ class ClusterView:
         self.classes: dict[str, NodeClass] = {}
 
     async def load(self, kube: Kube) -> None:
-        """Reads all nodes and node classes."""
-        for raw in await kube.list(NODES):
+        """Reads all nodes and node classes; what was known before and has gone is forgotten."""
+        nodes, classes = await kube.list(NODES), await kube.list(NODE_CLASSES)
+        self.nodes.clear()
+        self.classes.clear()
+        for raw in nodes:
             self.see_node(raw, deleted=False)
-        for raw in await kube.list(NODE_CLASSES):
+        for raw in classes:
             self.see_class(raw, deleted=False)
 
     def see_node(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
