@@ -41,7 +41,12 @@ async def operator(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> A
     monkeypatch.setattr(comparison, "SETTLE_SECONDS", 0.5)
     (port,) = free_ports(1)
     settings = replace(Settings.from_environment(ENVIRONMENT), http_port=port, watch_namespaces=("default",))
-    running = asyncio.create_task(operate(settings))
+    loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        loop.call_soon_threadsafe(running.cancel)
+
+    running = asyncio.create_task(operate(settings, end))
     try:
         await eventually(lambda: answers(port, "readyz"))
         yield port

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import AsyncGenerator, Mapping
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from kubernetes.aio.client import ApiClient
@@ -13,11 +14,17 @@ Raw = dict[str, Any]
 _NOT_FOUND, _CONFLICT = 404, 409
 
 
+@cache
+def _client() -> ApiClient:
+    """One for all, as each would read all certificates of this machine, and none is asked."""
+    return ApiClient()
+
+
 class Api(Kube):
     """Objects by their paths. `refuse` says what is answered instead, by method and the end of a path."""
 
     def __init__(self) -> None:
-        super().__init__(ApiClient())
+        super().__init__(_client())
         self.objects: dict[str, Raw] = {}
         self.logs: dict[str, bytes | ApiError] = {}
         self.refuse: dict[tuple[str, str], ApiError] = {}

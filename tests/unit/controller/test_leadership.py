@@ -11,7 +11,7 @@ from tests.unit.controller.api import Api
 from tierbench.controller import leadership
 from tierbench.controller.leadership import Leadership
 from tierbench.kube.claims import LASTS_SECONDS, LEADS_SECONDS, Candidate, Claim, Rival
-from tierbench.kube.client import JOBS, ApiError
+from tierbench.kube.client import JOBS, ApiError, Kube
 from tierbench.kube.fence import DeposedError, Fence
 from tierbench.metrics.operator import OperatorMetrics
 
@@ -44,9 +44,11 @@ class Pod:
         self.candidate = Candidate(self.api, "leases", self.claim, self.fence, self.clock)
         self.metrics = OperatorMetrics()
         loop = asyncio.get_running_loop()
-        self.leadership = Leadership(
-            self.candidate, self.metrics, lambda: loop.call_soon_threadsafe(self.ended.set) and None
-        )
+
+        def end() -> None:
+            loop.call_soon_threadsafe(self.ended.set)
+
+        self.leadership = Leadership(self.candidate, self.metrics, end)
 
     def clock(self) -> float:
         return self.now
@@ -180,6 +182,9 @@ async def test_writes_end_before_the_lease_does_and_count_from_before_it_was_ask
     pod.now += 0.1
     with pytest.raises(DeposedError):
         pod.fence.check()
+    api.refuse.clear()
+    with pytest.raises(DeposedError):
+        await pod.candidate.renew()
     assert LEADS_SECONDS < LASTS_SECONDS
 
 
@@ -261,8 +266,6 @@ async def test_whoever_does_not_lead_writes_nothing() -> None:
         async def call_api(self, method: str, **_: object) -> None:
             self.asked.append(method)
             raise TimeoutError
-
-    from tierbench.kube.client import Kube  # noqa: PLC0415
 
     client, fence = Client(), Fence()
     kube = Kube(client, may_write=fence.check)  # type: ignore[arg-type]

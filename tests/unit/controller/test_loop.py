@@ -16,7 +16,8 @@ from tierbench.controller import loop as module
 from tierbench.controller.context import Context
 from tierbench.controller.loop import Loop
 from tierbench.controller.settings import Settings
-from tierbench.domain.actions import DeleteJob, DeleteServer
+from tierbench.domain.actions import DeleteJob, DeleteServer, SaveResult
+from tierbench.domain.decide import decide
 from tierbench.kube.client import ApiError, ConflictError, NotFoundError, ResourceType
 from tierbench.workloads.names import (
     LABEL_ATTEMPT,
@@ -236,6 +237,21 @@ async def test_what_was_made_anew_under_the_name_is_not_deleted(api: Api) -> Non
     await one._executor(seen, {}, {}).carry_out(DeleteJob("precious"))
     assert "ft-demo-r1-s1" in api.names("pods")
     assert api.deleted == []
+
+
+async def test_a_result_that_another_operator_has_written_since_is_not_overwritten(api: Api) -> None:
+    """By a leader that was deposed after its look: what the next one has counted meanwhile would be gone."""
+    one = loop(api)
+    await measured(api, one)
+    before = await one._observe()
+    save = next(action for action in decide(before, api.now()).actions if isinstance(action, SaveResult))
+    await one._executor(before, {}, before.results).carry_out(save)
+    seen = await one._observe()
+    await one._executor(seen, {}, seen.results).carry_out(save)
+    written = api.objects[f"{RESULTS}/ft-demo-r1-c001"]
+    with pytest.raises(ConflictError):
+        await one._executor(seen, {}, seen.results).carry_out(save)
+    assert results(api) == [written]
 
 
 async def test_a_status_of_another_version_is_said_and_does_not_hang_the_deletion(api: Api) -> None:
