@@ -8,7 +8,20 @@ from typing import Any
 
 from kubernetes.aio.client import ApiClient
 
-from tierbench.kube.client import ApiError, ConflictError, Kube, NotFoundError
+from tierbench.api.benchmark_kinds import BENCHMARKS
+from tierbench.controller.context import Context
+from tierbench.kube.client import (
+    JOBS,
+    LEASES,
+    PODS,
+    RESULTS,
+    SERVICES,
+    ApiError,
+    ConflictError,
+    Kube,
+    NotFoundError,
+    ResourceType,
+)
 
 Raw = dict[str, Any]
 _NOT_FOUND, _CONFLICT = 404, 409
@@ -32,7 +45,7 @@ class Api(Kube):
         self.deleted: list[str] = []
         self.ahead = timedelta(0)
         self._uids = itertools.count(1)
-        self._versions = itertools.count(1000)
+        self._versions = itertools.count(1)
 
     def now(self) -> datetime:
         """Its own time, `ahead` of the operator's."""
@@ -41,12 +54,42 @@ class Api(Kube):
     def put(self, collection: str, raw: Raw) -> Raw:
         """Stores an object as somebody else created it."""
         uid = f"uid-of-{next(self._uids)}"
-        version = str(next(self._versions))
-        known = {"uid": uid, "creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": version}
-        metadata = {**known, **raw["metadata"]}
+        metadata = {
+            "uid": uid,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            **raw["metadata"],
+            **self._placed(collection),
+        }
         stored = {**raw, "metadata": metadata}
         self.objects[f"{collection}/{metadata['name']}"] = stored
         return stored
+
+    def tell(self, context: Context) -> None:
+        """Has the operator see what there is, as watches would."""
+        for resource in (
+            PODS,
+            JOBS,
+            SERVICES,
+            LEASES,
+            RESULTS,
+            *(ResourceType.of(one.KIND) for one in BENCHMARKS.values()),
+        ):
+            for name in context.objects[resource].names():
+                context.objects[resource].forget(name)
+            for path, raw in self.objects.items():
+                api, _, rest = path.strip("/").partition("/namespaces/")
+                if (api, rest.split("/")[1:2]) == (resource.api, [resource.plural]):
+                    context.objects[resource].see(raw)
+                    if resource == RESULTS:
+                        context.results.see(raw, deleted=False)
+        for namespace, known in context.results.known():
+            if RESULTS.path(namespace, known) not in self.objects:
+                context.results.see({"metadata": {"namespace": namespace, "name": known}}, deleted=True)
+
+    def _placed(self, collection: str) -> dict[str, str]:
+        _, _, namespace = collection.rpartition("/namespaces/")
+        placed = {"namespace": namespace.split("/")[0]} if namespace else {}
+        return {**placed, "resourceVersion": str(next(self._versions))}
 
     def names(self, plural: str) -> list[str]:
         """Of all objects of a type."""
@@ -78,7 +121,7 @@ class Api(Kube):
             case "PUT":
                 return self._replace(path, dict(body or {}))
             case "PATCH":
-                return self._apply_status(path.removesuffix("/status"), dict(body or {}))
+                return self._patch(path.removesuffix("/status"), dict(body or {}))
             case "DELETE":
                 return self._delete(path, (body or {}).get("preconditions", {}))
         raise NotFoundError(_NOT_FOUND, "NotFound", f"{path} not found")
@@ -100,10 +143,7 @@ class Api(Kube):
 
     def _replace(self, path: str, body: Raw) -> Raw:
         found = self._found(path, body["metadata"])
-        kept = {key: found["metadata"][key] for key in ("uid", "creationTimestamp")}
-        metadata = {**body["metadata"], **kept, "resourceVersion": str(next(self._versions))}
-        self.objects[path] = {**body, "metadata": metadata}
-        return self.objects[path]
+        return self.put(path.rpartition("/")[0], {**body, "metadata": {**found["metadata"], **body["metadata"]}})
 
     def _found(self, path: str, wanted: Mapping[str, str]) -> Raw:
         """What is there, of the UID and the version that are wanted, if any are."""
@@ -115,11 +155,11 @@ class Api(Kube):
                 raise ConflictError(_CONFLICT, "Conflict", f"{key} mismatch")
         return found
 
-    def _apply_status(self, path: str, body: Raw) -> Raw:
+    def _patch(self, path: str, body: Raw) -> Raw:
         found = self._found(path, body["metadata"])
-        metadata = {**found["metadata"], "resourceVersion": str(next(self._versions))}
-        self.objects[path] = {**found, "metadata": metadata, "status": body["status"]}
-        return self.objects[path]
+        metadata = {**found["metadata"], **body["metadata"], "resourceVersion": str(next(self._versions))}
+        self.objects[path] = found = {**found, **body, "metadata": metadata}
+        return found
 
     def _delete(self, path: str, preconditions: Mapping[str, str]) -> Raw:
         self._found(path, preconditions)

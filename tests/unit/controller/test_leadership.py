@@ -2,8 +2,9 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
@@ -97,7 +98,7 @@ async def test_the_second_release_waits_until_the_first_has_left(
     assert f"{LEASES}/{second.lease}" not in api.objects
     assert not two.leads
     await one.leadership.leave()
-    assert await asyncio.wait_for(two.leadership.won(asyncio.Event()), 5)
+    assert await asyncio.wait_for(two.leadership.won.wait(), 5)
     assert two.metrics.waits_for == ""
     assert not one.leads
 
@@ -113,7 +114,7 @@ async def test_the_second_pod_stands_by_and_leads_at_once_when_the_first_has_lef
         await asyncio.sleep(0)
     assert (two.metrics.leader, two.metrics.is_leader, two.metrics.waits_for) == ("all-1", False, "")
     await one.leadership.leave()
-    assert await asyncio.wait_for(two.leadership.won(asyncio.Event()), 5)
+    assert await asyncio.wait_for(two.leadership.won.wait(), 5)
     assert (two.metrics.is_leader, two.leads, one.leads) == (True, True, False)
 
 
@@ -221,7 +222,7 @@ async def test_a_leader_whose_lease_another_has_ends_its_process(running: list[a
     api = Api()
     pod = Pod(api, ALL)
     running.append(asyncio.create_task(pod.leadership.run()))
-    assert await pod.leadership.won(asyncio.Event())
+    assert await pod.leadership.won.wait()
     lease = api.objects[f"{LEASES}/{ALL.lease}"]
     api.put(LEASES, {**lease, "spec": {**lease["spec"], "holderIdentity": "all-2"}} | {"metadata": {"name": ALL.lease}})
     await asyncio.wait_for(pod.ended.wait(), 5)
@@ -233,7 +234,7 @@ async def test_a_leader_whose_lease_runs_out_ends_its_process_though_its_loop_ha
     ended = threading.Event()
     hanging = Leadership(pod.candidate, pod.metrics, ended.set)
     leading = asyncio.create_task(hanging.run())
-    assert await hanging.won(asyncio.Event())
+    assert await hanging.won.wait()
     pod.now += LEADS_SECONDS
     assert ended.wait(5)
     leading.cancel()
@@ -247,13 +248,7 @@ async def test_an_api_server_that_does_not_answer_is_waited_for(running: list[as
     await said(pod.metrics)
     assert "403 Forbidden: not yet" in pod.metrics.waits_for
     api.refuse.clear()
-    assert await asyncio.wait_for(pod.leadership.won(asyncio.Event()), 5)
-
-
-async def test_an_operator_that_is_told_to_stop_waits_no_longer() -> None:
-    stop = asyncio.Event()
-    stop.set()
-    assert not await asyncio.wait_for(Pod(Api(), ALL).leadership.won(stop), 5)
+    assert await asyncio.wait_for(pod.leadership.won.wait(), 5)
 
 
 async def test_whoever_does_not_lead_writes_nothing() -> None:
@@ -270,7 +265,7 @@ async def test_whoever_does_not_lead_writes_nothing() -> None:
     client, fence = Client(), Fence()
     kube = Kube(client, may_write=fence.check)  # type: ignore[arg-type]
     body = {"metadata": {"name": "j"}}
-    writes = (
+    writes: tuple[Callable[[], Awaitable[Any]], ...] = (
         lambda: kube.create(JOBS, "ns", body),
         lambda: kube.replace(JOBS, "ns", body),
         lambda: kube.apply_status(JOBS, "ns", body),

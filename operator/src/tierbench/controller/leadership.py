@@ -37,15 +37,8 @@ class Leadership:
         self._candidate = candidate
         self._metrics = metrics
         self._end = end
-        self._won = asyncio.Event()
-
-    async def won(self, stop: asyncio.Event) -> bool:
-        """Waits until this pod leads, or is told to stop; whether it leads."""
-        tasks = {asyncio.ensure_future(event.wait()) for event in (self._won, stop)}
-        _, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in pending:
-            task.cancel()
-        return self._won.is_set() and not stop.is_set()
+        self.won = asyncio.Event()
+        """Set once this pod leads."""
 
     async def run(self) -> None:
         """Stands by until nobody else leads, then leads, for ever."""
@@ -56,7 +49,7 @@ class Leadership:
             await asyncio.sleep(wait)
         _logger.info("This operator leads")
         with _watched(self._candidate.fence, self._depose):
-            self._won.set()
+            self.won.set()
             while True:
                 wait = await self._renew()
                 await asyncio.sleep(wait)
