@@ -83,7 +83,7 @@ class Loop:
         self._reads_earlier = False
 
     async def run(self) -> None:
-        """Passes until nothing is due or the benchmark is gone. Errors are waited out, and cost nobody else anything."""
+        """Passes until nothing is due or the benchmark is gone. Errors are waited out, and cost nobody else a thing."""
         errors = 0
         try:
             while True:
@@ -160,7 +160,7 @@ class Loop:
         executor = self._executor(observed, observed.benchmark.metadata.labels, observed.results)
         decision = decide(observed, self._context.kube.now())
         self._reads_earlier = decision.reads_earlier
-        await self._write(observed, decision)
+        written = await self._write(observed, decision)
         self._enqueue(observed, decision)
         for action in decision.actions:
             await self._carry_out(executor, action)
@@ -168,7 +168,7 @@ class Loop:
         for event in decision.events:
             await executor.post(event)
         self._context.metrics.passed(time.monotonic() - started)
-        return decision.wait_seconds
+        return 0.0 if written else decision.wait_seconds
 
     async def _leave(self, raw: Raw) -> float | None:
         """A step after deletion: removes what runs, waits until it is gone, gives the nodes back. The rest is owned."""
@@ -246,6 +246,7 @@ class Loop:
             ahead=context.queue.ahead(self._key),
             foreign=here.children.foreign,
             last_orphan=here.children.last_orphan,
+            stored_bytes=context.ledger.total,
             refusal=self._refusal,
             refused_pods=await refused_pods(context.kube, owner.namespace, here.without_pod),
             refused_results=dict(self._refused_results),
@@ -319,14 +320,15 @@ class Loop:
         context.wakeups.ask(self._key, None if phase is Phase.PENDING else chosen)
         context.metrics.queue_length(len(context.queue))
 
-    async def _write(self, observed: Observed, decision: Decision) -> None:
-        """Writes the status if anything but the time left has changed."""
+    async def _write(self, observed: Observed, decision: Decision) -> bool:
+        """Writes the status if anything but the time left has changed; whether it has."""
         before = observed.benchmark.status
         if decision.status.model_copy(update={"remaining_seconds": before.remaining_seconds}) == before:
-            return
+            return False
         metadata = observed.benchmark.metadata
         head = {"name": metadata.name, "namespace": metadata.namespace, "resourceVersion": metadata.resource_version}
         body = {"apiVersion": API_VERSION, "kind": self._owner.kind, "metadata": head}
         status = decision.status.to_json()
         answer = await self._context.kube.apply_status(self._resource, metadata.namespace, {**body, "status": status})
         self._context.objects.written(self._resource, answer)
+        return True

@@ -17,6 +17,7 @@ from tierbench.controller.leadership import Leadership, end_process
 from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import keep_node_classes
 from tierbench.controller.settings import Settings, SettingsError
+from tierbench.controller.storage import keep_storage
 from tierbench.controller.watching import Watched, everything, follow
 from tierbench.kube.claims import Candidate, Claim
 from tierbench.kube.client import Kube
@@ -64,7 +65,7 @@ async def _run(context: Context, leadership: Leadership) -> None:
             await _begin_to_follow(context, watched, group)
         context.results.mark_filled()
         await leadership.won.wait()
-        for task in (benchmarks.run(), advisor.run(), keep_node_classes(context)):
+        for task in (benchmarks.run(), advisor.run(), keep_node_classes(context), keep_storage(context)):
             group.create_task(_for_ever(task))
 
 
