@@ -10,7 +10,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 PACKAGES := operator/src/tierbench images tests tools
 FAULTS := $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka_faults.py test_kafka.py test_strimzi.py \
-  test_attacks.py test_chart.py test_network_policies.py test_pod_security.py test_policy.py)
+  test_attacks.py test_chart.py test_election.py test_network_policies.py test_pod_security.py test_policy.py)
 CLUSTER_TESTS := $(VENV)/bin/pytest --durations=15
 PAPER ?= brokers compression tls devices files
 EXAMPLES_brokers := broker-comparison access-network
