@@ -1,0 +1,98 @@
+"""What the operator asks of the API server, by the API server's own account: its audit log.
+
+The operator's metric tells neither a list that begins a watch anew from another, nor the renewal of its own Lease.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from tests.cluster import Cluster
+
+_OWN_LEASE: Final = "operator."
+_CLAIMS: Final = "tierbench.io/operator"
+_STREAMS: Final = "ResponseStarted"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request. `what` is the path of a collection and its selector: of a list that a watch goes on from, both have
+    the same."""
+
+    verb: str
+    resource: str
+    name: str
+    what: tuple[str, str, str]
+    at: float
+
+    @property
+    def of_own_lease(self) -> bool:
+        """Whether it is about who runs the benchmarks."""
+        return self.resource == "leases" and (self.name.startswith(_OWN_LEASE) or _CLAIMS in self.what[1])
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.resource}"
+
+
+class Audit:
+    """The log of one account's requests."""
+
+    def __init__(self, cluster: Cluster, account: str) -> None:
+        self._cluster = cluster
+        self._account = account
+        self._read = 0
+
+    @property
+    def _log(self) -> Path:
+        return self._cluster.folder / "audit.log"
+
+    def start(self) -> None:
+        """Has the API server write it; it is started anew for that."""
+        rules = [{"level": "Metadata", "users": [self._account]}, {"level": "None"}]
+        head = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"]}
+        self._cluster.control_plane.audit_policy.write_text(json.dumps({**head, "rules": rules}))
+        self._cluster.stop("apiserver")
+        self._cluster.start("apiserver")
+        self._cluster.wait_for_api()
+
+    def news(self) -> list[Request]:
+        """All requests since the last call."""
+        with self._log.open("rb") as file:
+            file.seek(self._read)
+            *lines, _ = file.read().split(b"\n")
+        self._read += sum(len(line) + 1 for line in lines)
+        return list(_requests(json.loads(line) for line in lines))
+
+
+def _requests(events: Iterable[dict[str, Any]]) -> Iterator[Request]:
+    """Each once: a stream has an event when it begins, and others when they end."""
+    for event in events:
+        target = event.get("objectRef", {})
+        resource = "/".join(filter(None, (target.get("resource"), target.get("subresource"))))
+        streams = event["verb"] == "watch" or resource == "pods/log"
+        if streams != (event["stage"] == _STREAMS) and event["stage"] != "Panic":
+            continue
+        url = urlsplit(event["requestURI"])
+        query = parse_qs(url.query)
+        what = (url.path, *("".join(query.get(key, ())) for key in ("labelSelector", "fieldSelector")))
+        at = event["requestReceivedTimestamp"]
+        yield Request(event["verb"], resource, target.get("name", ""), what, at)
+
+
+def counted(requests: Iterable[Request], watched: Iterable[Request]) -> Counter[str]:
+    """How many there were besides watches, relists and what the operator's own Lease takes, by verb and resource.
+
+    A relist is a list of just what is watched, too.
+    """
+    collections = {request.what for request in watched if request.verb == "watch"}
+    return Counter(
+        str(request)
+        for request in requests
+        if request.verb != "watch"
+        and not request.of_own_lease
+        and not (request.verb == "list" and request.what in collections)
+    )
