@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from tests.cluster import Cluster
-
 _OWN_LEASE: Final = "operator."
 _CLAIMS: Final = "tierbench.io/operator"
 _STREAMS: Final = "ResponseStarted"
@@ -27,7 +25,6 @@ class Request:
     resource: str
     name: str
     what: tuple[str, str, str]
-    at: float
 
     @property
     def of_own_lease(self) -> bool:
@@ -39,48 +36,33 @@ class Request:
 
 
 class Audit:
-    """The log of one account's requests."""
+    """Reads the log of the API server, from one call to the next."""
 
-    def __init__(self, cluster: Cluster, account: str) -> None:
-        self._cluster = cluster
-        self._account = account
+    def __init__(self, log: Path) -> None:
+        self._log = log
         self._read = 0
 
-    @property
-    def _log(self) -> Path:
-        return self._cluster.folder / "audit.log"
-
-    def start(self) -> None:
-        """Has the API server write it; it is started anew for that."""
-        rules = [{"level": "Metadata", "users": [self._account]}, {"level": "None"}]
-        head = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"]}
-        self._cluster.control_plane.audit_policy.write_text(json.dumps({**head, "rules": rules}))
-        self._cluster.stop("apiserver")
-        self._cluster.start("apiserver")
-        self._cluster.wait_for_api()
-
     def news(self) -> list[Request]:
-        """All requests since the last call."""
+        """All requests that have been added since."""
         with self._log.open("rb") as file:
             file.seek(self._read)
             *lines, _ = file.read().split(b"\n")
         self._read += sum(len(line) + 1 for line in lines)
-        return list(_requests(json.loads(line) for line in lines))
+        return list(requests_of(json.loads(line) for line in lines))
 
 
-def _requests(events: Iterable[dict[str, Any]]) -> Iterator[Request]:
+def requests_of(events: Iterable[dict[str, Any]]) -> Iterator[Request]:
     """Each once: a stream has an event when it begins, and others when they end."""
     for event in events:
         target = event.get("objectRef", {})
         resource = "/".join(filter(None, (target.get("resource"), target.get("subresource"))))
         streams = event["verb"] == "watch" or resource == "pods/log"
-        if streams != (event["stage"] == _STREAMS) and event["stage"] != "Panic":
+        if streams != (event["stage"] == _STREAMS):
             continue
         url = urlsplit(event["requestURI"])
         query = parse_qs(url.query)
-        what = (url.path, *("".join(query.get(key, ())) for key in ("labelSelector", "fieldSelector")))
-        at = event["requestReceivedTimestamp"]
-        yield Request(event["verb"], resource, target.get("name", ""), what, at)
+        labels, fields = ("".join(query.get(key, ())) for key in ("labelSelector", "fieldSelector"))
+        yield Request(event["verb"], resource, target.get("name", ""), (url.path, labels, fields))
 
 
 def counted(requests: Iterable[Request], watched: Iterable[Request]) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""Stands in for the kubelets of simulated nodes where kwok has nothing to say: what a client prints, and how it ends."""
+"""Stands in for the kubelets of simulated nodes where kwok says nothing: what a client prints, and how it ends."""
 
 import asyncio
 import time
@@ -16,7 +16,6 @@ from tierbench.kube.client import PODS, ApiError, Kube, NotFoundError
 from tierbench.kube.credentials import certificates
 from tierbench.metrics.authorization import tls_context
 from tierbench.workloads.names import CLIENT, LABEL_BENCHMARK, LABEL_CASE, LABEL_ROLE, ROLE_CLIENT
-from tierbench.workloads.plan import Turn
 
 PORT: Final = 10250
 SIMULATED: Final = "sim-"
