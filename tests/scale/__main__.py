@@ -31,7 +31,8 @@ async def _measure(names: Sequence[str], memory: str) -> list[Row]:
         for name in names:
             began = time.monotonic()
             try:
-                rows += await SCENARIOS[name](where)
+                async for row in SCENARIOS[name](where):
+                    rows.append(row)
             except Exception:
                 traceback.print_exc()
                 rows.append(Row(f"{name}: measured to its end", "", None, 0))

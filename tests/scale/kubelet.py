@@ -1,6 +1,7 @@
 """Stands in for the kubelets of simulated nodes where kwok says nothing: what a client prints, and how it ends."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -158,7 +159,8 @@ class Kubelet:
         follow = request.query.get("follow") == "true"
         self.following += follow
         try:
-            await _send(log, response, follow=follow)
+            with contextlib.suppress(ConnectionResetError):  # whoever followed has gone
+                await _send(log, response, follow=follow)
         finally:
             self.following -= follow
         return response

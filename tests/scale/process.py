@@ -6,6 +6,9 @@ from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _RESET_PEAK = "5"
+_CGROUPS = Path("/sys/fs/cgroup")
+_PEAKS = {"memory": ("memory", "memory.max_usage_in_bytes"), "": ("", "memory.peak")}
+"""By the controllers of a hierarchy: its folder, and the file. That of version 2 has none."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +24,13 @@ class Process:
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     @property
-    def peak_mebibytes(self) -> float:
-        """The most memory that it has held, since it began or the last `forget_peak`."""
-        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
-        (kibibytes,) = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
-        return int(kibibytes) / 1024
+    def peak_mebibytes(self) -> float | None:
+        """The most memory that it has held, since it began or the last `forget_peak`; None if it is gone."""
+        try:
+            lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        except OSError:
+            return None
+        return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:")), None)
 
     def forget_peak(self) -> None:
         """Begins to look for another peak."""
@@ -36,10 +41,7 @@ class Process:
         """The same of its container's memory cgroup, page cache included; None where the kernel does not tell."""
         for line in Path(f"/proc/{self.pid}/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
-            for folder, file in (
-                ("memory", "memory.max_usage_in_bytes") if controllers == "memory" else ("", "memory.peak"),
-            ):
-                found = Path("/sys/fs/cgroup", folder, path.lstrip("/"), file)
-                if controllers in {"memory", ""} and found.exists():
-                    return int(found.read_text()) / 2**20
+            if controllers in _PEAKS:
+                found = _CGROUPS / _PEAKS[controllers][0] / path.lstrip("/") / _PEAKS[controllers][1]
+                return int(found.read_text()) / 2**20 if found.exists() else None
         return None

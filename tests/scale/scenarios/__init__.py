@@ -1,13 +1,13 @@
 """What is measured, a file a scenario."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
 from tests.scale.rows import Row
 from tests.scale.scenarios import flapping, idle, queue, results, under_way
 from tests.scale.site import Site
 
-Scenario = Callable[[Site], Awaitable[list[Row]]]
+Scenario = Callable[[Site], AsyncIterator[Row]]
 
 SCENARIOS: Final[Mapping[str, Scenario]] = {
     "idle": idle.measure,

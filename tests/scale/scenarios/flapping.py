@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from typing import Final
 
 from tests.scale.audit import counted
@@ -19,7 +20,7 @@ SECONDS: Final = 60
 _SETTLE_SECONDS: Final = 20
 
 
-async def measure(site: Site) -> list[Row]:
+async def measure(site: Site) -> AsyncIterator[Row]:
     """A tenth of all nodes are NotReady for five seconds in each ten."""
     classes = {f"class-{number}": NODES for number in range(CLASSES)}
     flapping = [name for one in classes for name in names(one, FLAPPING)]
@@ -35,7 +36,5 @@ async def measure(site: Site) -> list[Row]:
             print(f"flapping: {dict(counted(asked, [*before, *asked]).most_common())}", flush=True)
             task.cancel()
     what = f"{CLASSES * NODES} nodes, {len(flapping)} flapping"
-    return [
-        Row(f"{what}: CPU", "% of a core", 100 * used / seconds, 5),
-        Row(f"{what}: memory", "MiB", process.peak_mebibytes),
-    ]
+    yield Row(f"{what}: CPU", "% of a core", 100 * used / seconds, 5)
+    yield Row(f"{what}: memory", "MiB", process.peak_mebibytes)

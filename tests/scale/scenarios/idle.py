@@ -1,6 +1,7 @@
 """An operator that has nothing to do asks for nothing."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Final
 
 from tests.scale.audit import counted
@@ -13,7 +14,7 @@ SECONDS: Final = 120
 _SETTLE_SECONDS: Final = 30
 
 
-async def measure(site: Site) -> list[Row]:
+async def measure(site: Site) -> AsyncIterator[Row]:
     """Benchmarks that are Complete, and two minutes."""
     async with site.namespace():
         await site.stop()
@@ -30,4 +31,4 @@ async def measure(site: Site) -> list[Row]:
         print(
             f"idle: {found or 'nothing'} of {len(asked)} requests; by the operator's own metric {told:.0f}", flush=True
         )
-    return [Row(f"idle with {BENCHMARKS} complete, {SECONDS} s: requests", "requests", found.total(), 0)]
+        yield Row(f"idle with {BENCHMARKS} complete, {SECONDS} s: requests", "requests", found.total(), 0)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from statistics import median
 from typing import Final
 
@@ -24,7 +25,7 @@ _SETTLE_SECONDS: Final = 30
 _GONE_SECONDS: Final = 300
 
 
-async def measure(site: Site) -> list[Row]:
+async def measure(site: Site) -> AsyncIterator[Row]:
     """While trials come now and then, while cases end one after the other, and while all go."""
     async with site.namespace(), site.nodes({"server": 1, "user": 1}):
         process = await site.restart()
@@ -32,11 +33,13 @@ async def measure(site: Site) -> list[Row]:
         await _create(site)
         await waited_for(lambda: _queued(site), "all are queued", 300)
         await asyncio.sleep(_SETTLE_SECONDS)
-        rows = await _quiet(site)
-        rows.append(Row(f"{QUEUED} benchmarks queued: memory", "MiB", process.peak_mebibytes))
+        async for row in _quiet(site):
+            yield row
+        yield Row(f"{QUEUED} benchmarks queued: memory", "MiB", process.peak_mebibytes)
         site.kubelet.pace = BUSY_PACE
-        rows += await _gaps(site)
-        return [*rows, await _delete(site)]
+        async for row in _gaps(site):
+            yield row
+        yield await _delete(site)
 
 
 async def _create(site: Site) -> None:
@@ -57,7 +60,7 @@ async def _queued(site: Site) -> bool:
     return await site.metric("tierbench_queue_length") == QUEUED
 
 
-async def _quiet(site: Site) -> list[Row]:
+async def _quiet(site: Site) -> AsyncIterator[Row]:
     """A trial of the one that measures ends every ten seconds."""
     process, before, began = await site.process(), site.audit.news(), time.monotonic()
     used = process.cpu_seconds
@@ -66,13 +69,11 @@ async def _quiet(site: Site) -> list[Row]:
     asked = site.audit.news()
     found = counted(asked, [*before, *asked])
     print(f"queue: {dict(found.most_common())}", flush=True)
-    return [
-        Row(f"{QUEUED} benchmarks queued: requests", "1/s", found.total() / seconds, 1),
-        Row(f"{QUEUED} benchmarks queued: CPU", "% of a core", 100 * used / seconds, 2),
-    ]
+    yield Row(f"{QUEUED} benchmarks queued: requests", "1/s", found.total() / seconds, 1)
+    yield Row(f"{QUEUED} benchmarks queued: CPU", "% of a core", 100 * used / seconds, 2)
 
 
-async def _gaps(site: Site) -> list[Row]:
+async def _gaps(site: Site) -> AsyncIterator[Row]:
     """From the end of a client to the pod of the next case's."""
     seen = site.kubelet.seen
 
@@ -82,7 +83,8 @@ async def _gaps(site: Site) -> list[Row]:
     await waited_for(enough, f"{CASES // 2} cases have ended", 180)
     gaps = _between(seen)
     name = f"case end to next client pod, {QUEUED} queued"
-    return [Row(f"{name}: median", "s", median(gaps), 0.5), Row(f"{name}: most", "s", max(gaps))]
+    yield Row(f"{name}: median", "s", median(gaps), 0.5)
+    yield Row(f"{name}: most", "s", max(gaps))
 
 
 def _between(seen: Seen) -> list[float]:
@@ -94,9 +96,16 @@ def _between(seen: Seen) -> list[float]:
 
 
 async def _delete(site: Site) -> Row:
+    """kubectl's own waiting is left out: it looks at one after the other."""
+
+    async def gone() -> bool:
+        found = await site.kube.request("GET", FILE_TRANSFERS.path(NAMESPACE), query={"limit": "1"})
+        return not found["items"]
+
     began = time.monotonic()
+    await asyncio.to_thread(site.kubectl, "delete", "filetransferbenchmarks", "--all", "--wait=false", timeout=300)
     try:
-        await asyncio.to_thread(site.kubectl, "delete", "filetransferbenchmarks", "--all", timeout=_GONE_SECONDS)
+        await waited_for(gone, "all are gone", _GONE_SECONDS)
         seconds: float | None = time.monotonic() - began
     except TimeoutError:
         seconds = None

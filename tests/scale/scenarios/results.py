@@ -1,7 +1,7 @@
 """Many results: the operator's next start, and an advice over all of them."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from itertools import product
 from random import Random
@@ -27,7 +27,7 @@ NUMBER: Final = BENCHMARKS * len(CLASSES) * len(SIZES)
 _ADVICE_SECONDS: Final = 180
 
 
-async def measure(site: Site) -> list[Row]:
+async def measure(site: Site) -> AsyncIterator[Row]:
     """Written as the operator writes them, while none runs."""
     async with site.namespace():
         await site.stop()
@@ -35,7 +35,10 @@ async def measure(site: Site) -> list[Row]:
         await _write(site)
         print(f"results: {NUMBER} written in {time.monotonic() - began:.0f} s", flush=True)
         await site.begin()
-        return [*await _start(site), *await _advice(site)]
+        async for row in _start(site):
+            yield row
+        async for row in _advice(site):
+            yield row
 
 
 async def _write(site: Site) -> None:
@@ -86,20 +89,19 @@ def _cases(random: Random) -> Iterator[tuple[Object, Object]]:
         yield spec.to_json(), stored.to_json()
 
 
-async def _start(site: Site) -> list[Row]:
+async def _start(site: Site) -> AsyncIterator[Row]:
     seconds, name = await site.seconds_to_ready(), f"{NUMBER} results"
     if seconds is None:
         print(f"results: the operator was started anew {site.restarts()} times", flush=True)
-        return [Row(f"{name}: memory, start to ready", "MiB", None, 200), Row(f"{name}: start to ready", "s", None, 20)]
-    process = await site.process()
-    return [
-        Row(f"{name}: memory, start to ready", "MiB", process.peak_mebibytes, 200),
-        Row(f"{name}: memory cgroup, start to ready", "MiB", process.group_peak_mebibytes),
-        Row(f"{name}: start to ready", "s", seconds, 20),
-    ]
+    process = None if seconds is None else await site.process()
+    yield Row(f"{name}: memory, start to ready", "MiB", None if process is None else process.peak_mebibytes, 200)
+    yield Row(
+        f"{name}: memory cgroup, start to ready", "MiB", None if process is None else process.group_peak_mebibytes
+    )
+    yield Row(f"{name}: start to ready", "s", seconds, 20)
 
 
-async def _advice(site: Site) -> list[Row]:
+async def _advice(site: Site) -> AsyncIterator[Row]:
     """From its creation until it has an answer."""
     name, process = f"advice over {NUMBER} results", await site.process()
     process.forget_peak()
@@ -115,4 +117,5 @@ async def _advice(site: Site) -> list[Row]:
     except TimeoutError:
         seconds = None
     peak = None if seconds is None or site.restarts() else process.peak_mebibytes
-    return [Row(name, "s", seconds, 5), Row(f"{name}: memory", "MiB", peak, 220)]
+    yield Row(name, "s", seconds, 5)
+    yield Row(f"{name}: memory", "MiB", peak, 220)

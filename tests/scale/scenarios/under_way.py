@@ -3,6 +3,7 @@
 import asyncio
 import math
 import time
+from collections.abc import AsyncIterator
 from statistics import median
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ Trial = tuple[str, str, int, int]
 """Namespace, benchmark, case and number."""
 
 
-async def measure(site: Site) -> list[Row]:
+async def measure(site: Site) -> AsyncIterator[Row]:
     """A stall is a trial that was taken in late, or never, or a loop that the operator's own health check misses."""
     numbers = range(BENCHMARKS)
     classes = {f"{role}-{number:02d}": 1 for role in ("server", "user") for number in numbers}
@@ -34,14 +35,10 @@ async def measure(site: Site) -> list[Row]:
         process = await site.restart()
         site.kubelet.pace = PACE
         await all_of(site.kube.create(BROKERS, NAMESPACE, _benchmark(number)) for number in numbers)
-        late = await _stalls(site)
-        memory = process.peak_mebibytes
+        what = f"{BENCHMARKS} benchmarks under way, {BENCHMARKS * PODS} client pods"
+        yield Row(f"{what}: stalls", "stalls", await _stalls(site), 0)
+        yield Row(f"{what}: memory", "MiB", process.peak_mebibytes, 250)
         await asyncio.to_thread(site.kubectl, "delete", "brokerbenchmarks", "--all", timeout=300)
-    what = f"{BENCHMARKS} benchmarks under way, {BENCHMARKS * PODS} client pods"
-    return [
-        Row(f"{what}: stalls", "stalls", late, 0),
-        Row(f"{what}: memory", "MiB", memory, 250),
-    ]
 
 
 def _benchmark(number: int) -> dict[str, Any]:
