@@ -55,10 +55,13 @@ class Seen:
 
 
 class Kubelet:
-    """Plays every client on simulated nodes: a trial takes `pace` seconds, and parts of one client keep step."""
+    """Plays every client on simulated nodes: a trial takes `pace` seconds, and parts of one client keep step. None
+    begins unless `go` is set."""
 
     def __init__(self, kube: Kube) -> None:
         self.pace = 1.0
+        self.go = asyncio.Event()
+        self.go.set()
         self.seen = Seen()
         self.following = 0
         self._kube = kube
@@ -104,6 +107,7 @@ class Kubelet:
         together = (namespace, benchmark, script.barrier)
         barrier = self._barriers.setdefault(together, asyncio.Barrier(script.parts))
         for turn in script.turns:
+            await self.go.wait()
             await barrier.wait()
             log.print(script.begin(turn, datetime.now(UTC)))
             await asyncio.sleep(self.pace)

@@ -21,7 +21,7 @@ PACE: Final = 5.0
 SECONDS: Final = 90
 LATE_SECONDS: Final = 5.0
 _FOLLOWED_SECONDS: Final = 180
-_REPETITIONS: Final = 200
+_REPETITIONS: Final = 30
 
 Trial = tuple[str, str, int, int]
 """Namespace, benchmark, case and number."""
@@ -34,6 +34,7 @@ async def measure(site: Site) -> AsyncIterator[Row]:
     async with site.namespace(), site.nodes(classes):
         process = await site.restart()
         site.kubelet.pace = PACE
+        site.kubelet.go.clear()
         await all_of(site.kube.create(BROKERS, NAMESPACE, _benchmark(number)) for number in numbers)
         what = f"{BENCHMARKS} benchmarks under way, {BENCHMARKS * PODS} client pods"
         yield Row(f"{what}: stalls", "stalls", await _stalls(site), 0)
@@ -54,7 +55,7 @@ def _benchmark(number: int) -> dict[str, Any]:
 
 
 async def _stalls(site: Site) -> int:
-    """Of all trials that end while all clients are followed, or should be."""
+    """Of all trials; they begin when all clients are followed, or should be."""
     taken: dict[Trial, float] = {}
     watching = asyncio.create_task(_watch(site, taken))
 
@@ -66,6 +67,7 @@ async def _stalls(site: Site) -> int:
         print(f"under way: all clients are followed after {seconds:.0f} s", flush=True)
     except TimeoutError:
         print(f"under way: no more than {site.kubelet.following} clients are followed", flush=True)
+    site.kubelet.go.set()
     began = time.monotonic()
     await asyncio.sleep(SECONDS)
     until = time.monotonic()
