@@ -14,7 +14,6 @@ from kubernetes.config import kube_config
 
 from tests.ports import free_ports
 from tests.unit.controller.test_controller import ENVIRONMENT
-from tierbench.controller import comparison
 from tierbench.controller.main import operate
 from tierbench.controller.settings import Settings
 
@@ -36,9 +35,8 @@ async def operator(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> A
             }
         )
     )
-    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))  # read by kopf, and by the other when it was imported
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))  # where it is read; else when it was imported
     monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(kubeconfig))
-    monkeypatch.setattr(comparison, "SETTLE_SECONDS", 0.5)
     (port,) = free_ports(1)
     settings = replace(Settings.from_environment(ENVIRONMENT), http_port=port, watch_namespaces=("default",))
     running = asyncio.create_task(operate(settings))

@@ -20,6 +20,7 @@ from tierbench.domain.observed import Surroundings
 from tierbench.domain.provided import Provided
 from tierbench.domain.providers.strimzi.provider import API
 from tierbench.kube.apply import Executor
+from tierbench.kube.cache import Objects
 from tierbench.kube.client import ApiError, Kube, ResourceType, type_of
 from tierbench.kube.provided import list_provided
 from tierbench.workloads.broker import BrokerWorkload
@@ -123,7 +124,7 @@ async def see(kube: Kube, owner: Owner) -> Provided:
 async def executor_of(kube: Kube, owner: Owner) -> Executor:
     _, listed = await list_provided(kube, owner, API)
     here = Surroundings(owner=owner, uids=Family(owner).sort(listed).uids)
-    return Executor(kube, ResourceType.of(strimzi_benchmark().KIND), here, {}, "default")
+    return Executor(kube, Objects(), ResourceType.of(strimzi_benchmark().KIND), here, {}, "default")
 
 
 async def create(kube: Kube, owner: Owner, made: list[Manifest]) -> None:

@@ -17,7 +17,7 @@
 # Runs benchmarks; patches their finalizer, deletes them when runPolicy.ttlSeconds is over.
 - apiGroups: [tierbench.io]
   resources: [filetransferbenchmarks, brokerbenchmarks, networkbenchmarks]
-  verbs: [get, list, watch, patch, delete]
+  verbs: [list, watch, patch, delete]
 # Says how they stand.
 - apiGroups: [tierbench.io]
   resources: [filetransferbenchmarks/status, brokerbenchmarks/status, networkbenchmarks/status]
@@ -53,7 +53,7 @@
 # Gives servers an address.
 - apiGroups: ['']
   resources: [services]
-  verbs: [list, create, delete]
+  verbs: [list, watch, create, delete]
 # Gives servers their configuration.
 - apiGroups: ['']
   resources: [configmaps]
@@ -91,7 +91,7 @@
 # Keeps nodes for one benchmark at a time, and benchmarks for one operator, across all releases.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  verbs: [get, list, create, update, delete]
+  verbs: [get, list, watch, create, update, delete]
 {{- end }}
 {{- define "tierbench.rules.removal" -}}
 # Removes them before their definitions go.

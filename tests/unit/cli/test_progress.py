@@ -10,9 +10,10 @@ from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.errors import UserError
 from tierbench.cli.progress import Progress, changes, closing_line, heard, time_left
-from tierbench.kube.news import Changed, Listed, Trouble
+from tierbench.kube.client import RESULTS, ResourceType
+from tierbench.kube.news import Changed, Listed, Trouble, name_of
 
-FTB = "FileTransferBenchmark"
+FTB = ResourceType.of(FileTransferBenchmark.KIND)
 
 
 def progress(phase: str, ended: int = 0, **status: Any) -> Progress:
@@ -20,7 +21,11 @@ def progress(phase: str, ended: int = 0, **status: Any) -> Progress:
 
 
 def changed(item: dict[str, Any], *, deleted: bool = False) -> Changed:
-    return Changed(item.get("kind", "BenchmarkResult"), item, deleted)
+    return Changed(RESULTS if "trials" in item["spec"] else FTB, item, deleted)
+
+
+def listed(resource: ResourceType, *items: dict[str, Any]) -> Listed:
+    return Listed(resource, frozenset(map(name_of, items)), "7")
 
 
 def result(run: int = 1) -> dict[str, Any]:
@@ -46,10 +51,10 @@ def test_a_rerun_that_is_due_keeps_a_complete_benchmark_going() -> None:
 def test_deletion_ends_it() -> None:
     before = progress("Running")
     assert heard(before, changed(benchmark("Running"), deleted=True)).exit_code == 2
-    assert heard(before, Listed(FTB, ())).exit_code == 2
+    assert heard(before, listed(FTB)).exit_code == 2
     anew = benchmark("Running")
     anew["metadata"]["uid"] = "u2"
-    after = heard(before, Listed(FTB, (anew,)))
+    after = heard(heard(before, changed(anew)), listed(FTB, anew))
     assert after.exit_code == 2
     assert "was deleted" in closing_line(after)
 
@@ -69,7 +74,7 @@ def test_a_result_is_told_once_and_only_when_it_has_ended() -> None:
     assert list(changes(before, begun)) == []
     ended = heard(begun, changed(result()))
     assert list(changes(begun, ended)) == ["measured: 1M on cloud: 600 ms, 1.71 MB/s, 1 retries"]
-    assert list(changes(ended, heard(ended, Listed("BenchmarkResult", (result(),))))) == []
+    assert list(changes(ended, heard(ended, listed(RESULTS, result())))) == []
 
 
 def test_results_of_other_runs_are_left_out() -> None:
@@ -105,7 +110,7 @@ def test_trouble_is_told_once_and_its_end_too() -> None:
     lost = heard(before, Trouble(UserError("Connection refused")))
     assert list(changes(before, lost)) == ["no news: Connection refused; trying again"]
     assert list(changes(lost, heard(lost, Trouble(UserError("Connection refused"))))) == []
-    assert list(changes(lost, heard(lost, Listed(FTB, (benchmark("Running"),))))) == ["the API server answers again"]
+    assert list(changes(lost, heard(lost, listed(FTB, benchmark("Running"))))) == ["the API server answers again"]
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(-3, "0 s"), (40, "40 s"), (130, "2 min 10 s"), (3900, "1 h 5 min")])

@@ -7,7 +7,20 @@ from typing import Any
 
 from kubernetes.aio.client import ApiClient
 
-from tierbench.kube.client import ApiError, ConflictError, Kube, NotFoundError
+from tierbench.api.benchmark_kinds import BENCHMARKS
+from tierbench.controller.context import Context
+from tierbench.kube.client import (
+    JOBS,
+    LEASES,
+    PODS,
+    RESULTS,
+    SERVICES,
+    ApiError,
+    ConflictError,
+    Kube,
+    NotFoundError,
+    ResourceType,
+)
 
 Raw = dict[str, Any]
 _NOT_FOUND, _CONFLICT = 404, 409
@@ -25,6 +38,7 @@ class Api(Kube):
         self.deleted: list[str] = []
         self.ahead = timedelta(0)
         self._uids = itertools.count(1)
+        self._versions = itertools.count(1)
 
     def now(self) -> datetime:
         """Its own time, `ahead` of the operator's."""
@@ -33,11 +47,42 @@ class Api(Kube):
     def put(self, collection: str, raw: Raw) -> Raw:
         """Stores an object as somebody else created it."""
         uid = f"uid-of-{next(self._uids)}"
-        known = {"uid": uid, "creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "1"}
-        metadata = {**known, **raw["metadata"]}
+        metadata = {
+            "uid": uid,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            **raw["metadata"],
+            **self._placed(collection),
+        }
         stored = {**raw, "metadata": metadata}
         self.objects[f"{collection}/{metadata['name']}"] = stored
         return stored
+
+    def tell(self, context: Context) -> None:
+        """Has the operator see what there is, as watches would."""
+        for resource in (
+            PODS,
+            JOBS,
+            SERVICES,
+            LEASES,
+            RESULTS,
+            *(ResourceType.of(one.KIND) for one in BENCHMARKS.values()),
+        ):
+            for name in context.objects[resource].names():
+                context.objects[resource].forget(name)
+            for path, raw in self.objects.items():
+                api, _, rest = path.strip("/").partition("/namespaces/")
+                if (api, rest.split("/")[1:2]) == (resource.api, [resource.plural]):
+                    context.objects[resource].see(raw)
+                    if resource == RESULTS:
+                        context.results.see(raw, deleted=False)
+        for namespace, known in context.results.known():
+            if RESULTS.path(namespace, known) not in self.objects:
+                context.results.see({"metadata": {"namespace": namespace, "name": known}}, deleted=True)
+
+    def _placed(self, collection: str) -> dict[str, str]:
+        _, _, namespace = collection.rpartition("/namespaces/")
+        placed = {"namespace": namespace.split("/")[0]} if namespace else {}
+        return {**placed, "resourceVersion": str(next(self._versions))}
 
     def names(self, plural: str) -> list[str]:
         """Of all objects of a type."""
@@ -69,7 +114,7 @@ class Api(Kube):
             case "PUT":
                 return self.put(path.rpartition("/")[0], dict(body or {}))
             case "PATCH":
-                return self._apply_status(path.removesuffix("/status"), dict(body or {}))
+                return self._patch(path.removesuffix("/status"), dict(body or {}))
             case "DELETE":
                 return self._delete(path, (body or {}).get("preconditions", {}))
         raise NotFoundError(_NOT_FOUND, "NotFound", f"{path} not found")
@@ -89,20 +134,24 @@ class Api(Kube):
             raise ConflictError(_CONFLICT, "AlreadyExists", f"{body['metadata']['name']} exists already")
         return self.put(path, body)
 
-    def _apply_status(self, path: str, body: Raw) -> Raw:
+    def _patch(self, path: str, body: Raw) -> Raw:
         found = self.objects.get(path)
         if found is None:
             raise NotFoundError(_NOT_FOUND, "NotFound", f"{path} not found")
         if body["metadata"].get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
             raise ConflictError(_CONFLICT, "Conflict", "uid mismatch")
-        found["status"] = body["status"]
+        version = body["metadata"].get("resourceVersion", found["metadata"]["resourceVersion"])
+        if version != found["metadata"]["resourceVersion"]:
+            raise ConflictError(_CONFLICT, "Conflict", "the object has been modified")
+        metadata = {**found["metadata"], **body["metadata"], "resourceVersion": str(next(self._versions))}
+        self.objects[path] = found = {**found, **body, "metadata": metadata}
         return found
 
     def _delete(self, path: str, preconditions: Mapping[str, str]) -> Raw:
         found = self.objects.get(path)
         if found is None:
             raise NotFoundError(_NOT_FOUND, "NotFound", f"{path} not found")
-        if preconditions.get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
+        if any(found["metadata"][key] != value for key, value in preconditions.items()):
             raise ConflictError(_CONFLICT, "Conflict", "uid mismatch")
         self.deleted.append(path)
         return self.objects.pop(path)

@@ -1,6 +1,5 @@
 """A loop over one benchmark among objects that are not its own, and an API server that says no."""
 
-import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -41,35 +40,24 @@ RESULTS = BENCHMARKS.replace(RESOURCE.plural, "benchmarkresults")
 Raw = dict[str, Any]
 
 
-class Stop:
-    """kopf's flag, raised after some looks."""
-
-    def __init__(self, looks: int) -> None:
-        self.looks = looks
-
-    def __bool__(self) -> bool:
-        self.looks -= 1
-        return self.looks < 0
-
-    async def wait(self) -> None:
-        await asyncio.Event().wait()
+class LookedError(Exception):
+    """A pass has ended, and the loop would wait."""
 
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def at_once(*_: object) -> None:
-        await asyncio.sleep(0)
+    async def look_up(*_: object) -> None:
+        raise LookedError
 
-    monkeypatch.setattr(Loop, "_sleep", at_once)
+    monkeypatch.setattr(Loop, "_sleep", look_up)
     monkeypatch.setattr(module, "_SOON_SECONDS", 0.01)
-    monkeypatch.setattr(module, "_ERROR_SECONDS", (0.01,))
 
 
 @pytest.fixture
 def api() -> Api:
     api = Api()
     stored = benchmark(servers={"nodeClasses": ["cloud"]}, fileSizes=["1Mi"], repetitions=1).to_json()
-    stored["metadata"] |= {"labels": {"team": "edge", "argocd.argoproj.io/instance": "app"}, "resourceVersion": "1"}
+    stored["metadata"] |= {"labels": {"team": "edge", "argocd.argoproj.io/instance": "app"}}
     api.put(BENCHMARKS, stored)
     return api
 
@@ -81,13 +69,40 @@ def loop(api: Api) -> Loop:
     return Loop(context, RESOURCE, OWNER)
 
 
-async def run(loop: Loop, until: Callable[[], bool], looks: int = 60) -> None:
+async def look(api: Api, loop: Loop) -> bool:
+    """One pass; whether the loop goes on."""
+    api.tell(loop._context)
+    try:
+        await loop.run()
+    except LookedError:
+        return True
+    return False
+
+
+async def run(api: Api, loop: Loop, until: Callable[[], bool], looks: int = 60) -> None:
     """Passes until something holds."""
     for _ in range(looks):
         if until():
             return
-        await loop.run(Stop(1))  # type: ignore[arg-type]
+        await look(api, loop)
     raise AssertionError("in vain")
+
+
+def delete(api: Api) -> None:
+    """As `kubectl delete` does with an object that has a finalizer."""
+    api.objects[f"{BENCHMARKS}/demo"]["metadata"] |= {
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+        "finalizers": ["tierbench.io/cleanup"],
+    }
+
+
+async def leave(api: Api) -> None:
+    """Passes until the benchmark is let go."""
+    delete(api)
+    one = loop(api)
+    while await look(api, one):
+        pass
+    assert api.objects[f"{BENCHMARKS}/demo"]["metadata"]["finalizers"] == []
 
 
 def labels(role: str | None, **more: str) -> dict[str, str]:
@@ -137,16 +152,16 @@ def results(api: Api) -> list[Raw]:
 
 async def measured(api: Api, one: Loop, printed: str | None = None) -> None:
     """The server is ready, and its client has ended."""
-    await run(one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+    await run(api, one, lambda: "ft-demo-r1-s1" in api.names("pods"))
     server_is_ready(api)
-    await run(one, lambda: "ft-demo-r1-c001-a1" in api.names("jobs"))
+    await run(api, one, lambda: "ft-demo-r1-c001-a1" in api.names("jobs"))
     client_has_ended(api, printed)
 
 
 async def test_a_benchmark_is_measured_and_its_labels_go_to_its_results(api: Api) -> None:
     one = loop(api)
     await measured(api, one)
-    await run(one, lambda: bool(results(api)) and results(api)[0]["status"]["phase"] == "Measured")
+    await run(api, one, lambda: bool(results(api)) and results(api)[0]["status"]["phase"] == "Measured")
     (result,) = results(api)
     assert result["status"]["counts"]["completed"] == 1
     assert result["metadata"]["labels"]["team"] == "edge"
@@ -162,7 +177,7 @@ async def test_a_forged_pod_changes_nothing_and_is_named_once(api: Api, role: st
     api.logs["forged"] = trial_line(1).encode()
     one = loop(api)
     await measured(api, one, trial_line(1, nanoseconds=7))
-    await run(one, lambda: bool(results(api)) and results(api)[0]["status"]["phase"] == "Measured")
+    await run(api, one, lambda: bool(results(api)) and results(api)[0]["status"]["phase"] == "Measured")
     assert results(api)[0]["status"]["trials"][0]["durationNanoseconds"] == 7
     (named,) = told(api, "ForeignObject")
     assert "Pod forged" in named
@@ -174,24 +189,24 @@ async def test_a_forged_service_makes_the_operator_delete_nothing(api: Api) -> N
     for collection in (PODS, SERVICES, PODS.replace("pods", "secrets"), PODS.replace("pods", "configmaps")):
         api.put(collection, {"metadata": {"name": "precious"}, "spec": {}, "status": {}})
     api.put(PODS, foreign("forged", "server"))
-    await loop(api).clean_up()
+    await leave(api)
     assert api.deleted == []
 
 
 async def test_what_another_has_made_under_a_needed_name_is_said(api: Api) -> None:
     api.put(PODS, {"metadata": {"name": "ft-demo-r1-s1"}, "spec": {}, "status": {}})
-    await run(loop(api), lambda: bool(told(api, "ForeignObject")))
+    await run(api, loop(api), lambda: bool(told(api, "ForeignObject")))
     assert "Pod ft-demo-r1-s1 exists already" in told(api, "ForeignObject")[0]
 
 
 async def test_a_benchmark_made_anew_does_not_adopt_orphaned_results(api: Api) -> None:
     orphan = {
         "metadata": {"name": "ft-demo-r3-c001", "labels": OWNER.selector},
-        "spec": {"run": 3, "case": 1},
+        "spec": {"run": 3, "case": 1, "benchmark": {"kind": OWNER.kind, "name": OWNER.name}},
         "status": {"phase": "Measured"},
     }
     api.put(RESULTS, orphan)
-    await run(loop(api), lambda: "ft-demo-r4-s1" in api.names("pods"))
+    await run(api, loop(api), lambda: "ft-demo-r4-s1" in api.names("pods"))
     assert api.objects[f"{RESULTS}/ft-demo-r3-c001"]["status"] == {"phase": "Measured"}
 
 
@@ -208,7 +223,7 @@ async def test_a_result_of_another_case_under_the_cases_name_is_replaced(api: Ap
     }
     metadata = {"name": "ft-demo-r1-c001", "labels": OWNER.selector, "ownerReferences": [reference]}
     api.put(RESULTS, {"metadata": metadata, "spec": spec, "status": {"phase": "Measured"}})
-    await run(loop(api), lambda: "ft-demo-r1-s1" in api.names("pods"))
+    await run(api, loop(api), lambda: "ft-demo-r1-s1" in api.names("pods"))
     assert f"{RESULTS}/ft-demo-r1-c001" in api.deleted
     assert told(api, "ForeignObject")
 
@@ -216,19 +231,19 @@ async def test_a_result_of_another_case_under_the_cases_name_is_replaced(api: Ap
 async def test_a_404_of_something_else_is_not_the_end(api: Api) -> None:
     """The namespace of the Leases is missing: the loop ended for ever, and the benchmark stayed Running."""
     api.refuse["POST", "/leases"] = NotFoundError(404, "NotFound", 'namespaces "leases" not found')
-    one, stop = loop(api), Stop(5)
-    await one.run(stop)  # type: ignore[arg-type]
-    assert stop.looks < 0, "it ended by itself"
+    one = loop(api)
+    assert all([await look(api, one) for _ in range(5)]), "it ended by itself"
     assert not api.names("pods")
     api.refuse.clear()
-    await run(one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+    await run(api, one, lambda: "ft-demo-r1-s1" in api.names("pods"))
 
 
 async def test_what_was_made_anew_under_the_name_is_not_deleted(api: Api) -> None:
     """Between the look and the delete, somebody else's object may have come to bear the name."""
     one = loop(api)
-    await run(one, lambda: "ft-demo-r1-s1" in api.names("pods"))
-    seen = await one._observe()
+    await run(api, one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+    api.tell(one._context)
+    seen = await one._observe(one._raw())
     del api.objects[f"{PODS}/ft-demo-r1-s1"]
     api.put(PODS, {"metadata": {"name": "ft-demo-r1-s1"}, "spec": {}, "status": {}})
     with pytest.raises(ConflictError):
@@ -241,11 +256,11 @@ async def test_what_was_made_anew_under_the_name_is_not_deleted(api: Api) -> Non
 async def test_a_status_of_another_version_is_said_and_does_not_hang_the_deletion(api: Api) -> None:
     api.objects[f"{BENCHMARKS}/demo"]["status"] = {"phase": "Dreaming"}
     one = loop(api)
-    await run(one, lambda: bool(told(api, "Unreadable")))
-    await run(one, lambda: True)
+    await run(api, one, lambda: bool(told(api, "Unreadable")))
+    await run(api, one, lambda: True)
     assert len(told(api, "Unreadable")) == 1
     assert "status.phase" in told(api, "Unreadable")[0]
-    await asyncio.wait_for(loop(api).clean_up(), 5)
+    await leave(api)
 
 
 async def test_a_result_that_the_api_server_does_not_take_fails_its_case(api: Api) -> None:
@@ -253,10 +268,10 @@ async def test_a_result_that_the_api_server_does_not_take_fails_its_case(api: Ap
     await measured(api, one)
     api.refuse["PATCH", "ft-demo-r1-c001/status"] = ApiError(422, "Invalid", "startTime: must be a date")
     for _ in range(3):
-        await run(one, lambda: True)
-        await one.run(Stop(1))  # type: ignore[arg-type]
+        await run(api, one, lambda: True)
+        await look(api, one)
     api.refuse.clear()
-    await run(one, lambda: results(api)[0].get("status", {}).get("phase") == "Failed")
+    await run(api, one, lambda: results(api)[0].get("status", {}).get("phase") == "Failed")
     assert results(api)[0]["status"]["reason"] == "ResultRefused"
 
 
@@ -264,28 +279,32 @@ async def test_ages_are_by_the_clock_of_the_api_server(api: Api) -> None:
     """With a clock that was a minute ahead, an error that passes by itself was final."""
     api.ahead = timedelta(hours=-1)
     one = loop(api)
-    await run(one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+    await run(api, one, lambda: "ft-demo-r1-s1" in api.names("pods"))
     pod = api.objects[f"{PODS}/ft-demo-r1-s1"]
     pod["metadata"]["creationTimestamp"] = format_time(api.now())
     waiting = {"name": "nginx", "state": {"waiting": {"reason": "ErrImagePull"}}}
     pod["status"] = {"phase": "Pending", "containerStatuses": [waiting]}
     with pytest.raises(AssertionError, match="in vain"):
-        await run(one, lambda: bool(results(api)), 5)
+        await run(api, one, lambda: bool(results(api)), 5)
     api.ahead = timedelta(0)
-    await run(one, lambda: bool(results(api)) and results(api)[0]["status"]["reason"] == "ImagePullFailed")
+    await run(api, one, lambda: bool(results(api)) and results(api)[0]["status"]["reason"] == "ImagePullFailed")
 
 
-async def test_a_log_that_cannot_be_reached_is_named_and_not_measured_again(api: Api) -> None:
+async def test_a_log_that_cannot_be_reached_is_named_and_not_measured_again(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = loop(api)
     await measured(api, one)
     api.logs["ft-demo-r1-c001-a1-x"] = ApiError(500, "InternalError", "dial tcp 10.0.0.9:10250: i/o timeout")
 
-    class AMinuteALook(Stop):
-        def __bool__(self) -> bool:
-            api.ahead += timedelta(minutes=1)
-            return super().__bool__()
+    async def a_minute_passes(one: Loop, _: float) -> None:
+        api.ahead += timedelta(minutes=1)
+        api.tell(one._context)
+        if results(api) and results(api)[0]["status"]["phase"] != "Running":
+            raise LookedError
 
-    await one.run(AMinuteALook(30))  # type: ignore[arg-type]
+    monkeypatch.setattr(Loop, "_sleep", a_minute_passes)
+    await look(api, one)
     status = results(api)[0]["status"]
     assert (status["reason"], "u1" in status["message"]) == ("LogsUnreachable", True)
     assert not [name for name in api.names("jobs") if name.endswith("a2")]
@@ -293,25 +312,25 @@ async def test_a_log_that_cannot_be_reached_is_named_and_not_measured_again(api:
 
 async def test_a_server_that_is_refused_is_told_of_at_once(api: Api) -> None:
     api.refuse["POST", "/pods"] = ApiError(403, "Forbidden", "exceeded quota: tenant")
-    await run(loop(api), lambda: bool(told(api, "RefusedByApiServer")), 5)
+    await run(api, loop(api), lambda: bool(told(api, "RefusedByApiServer")), 5)
     assert told(api, "RefusedByApiServer") == ["exceeded quota: tenant"]
 
 
 async def test_a_client_whose_pod_is_refused_is_told_of(api: Api) -> None:
     """Its Job is taken. What a quota says to the pod is told to the Job controller alone."""
     one = loop(api)
-    await run(one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+    await run(api, one, lambda: "ft-demo-r1-s1" in api.names("pods"))
     server_is_ready(api)
-    await run(one, lambda: "ft-demo-r1-c001-a1" in api.names("jobs"))
+    await run(api, one, lambda: "ft-demo-r1-c001-a1" in api.names("jobs"))
     job = api.objects[f"{JOBS}/ft-demo-r1-c001-a1"]
     job["metadata"]["creationTimestamp"] = format_time(api.now())
     api.refuse["POST", "/pods"] = ApiError(403, "Forbidden", "exceeded quota: tenant")
     with pytest.raises(AssertionError, match="in vain"):
-        await run(one, lambda: bool(told(api, "RefusedByApiServer")), 5)
+        await run(api, one, lambda: bool(told(api, "RefusedByApiServer")), 5)
     api.ahead = timedelta(seconds=20)
-    await run(one, lambda: bool(told(api, "RefusedByApiServer")))
+    await run(api, one, lambda: bool(told(api, "RefusedByApiServer")))
     assert told(api, "RefusedByApiServer") == ["exceeded quota: tenant"]
     assert results(api)[0]["status"]["phase"] == "Running", "a quota may have room in a moment"
     api.ahead = timedelta(seconds=70)
-    await run(one, lambda: results(api)[0]["status"]["phase"] == "Failed")
+    await run(api, one, lambda: results(api)[0]["status"]["phase"] == "Failed")
     assert results(api)[0]["status"]["reason"] == "RefusedByApiServer"

@@ -14,7 +14,7 @@ from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.decide import decide
-from tierbench.domain.observed import Refusal
+from tierbench.domain.observed import Ahead, Refusal
 from tierbench.domain.views import LeaseView, Problem, Termination
 from tierbench.results.censoring import censored
 from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
@@ -213,11 +213,21 @@ def test_waits_in_the_queue_and_says_for_whom_unless_that_is_another_tenants_to_
 def test_whoever_waits_behind_others_learns_the_names_of_its_own_namespace() -> None:
     world = World()
     world.pass_()
-    seen = replace(world.observe(), ahead=("default/older", "other/secret-plan", "third/secret-plan"))
-    decision = decide(seen, world.now)
-    said = next(item.message for item in decision.status.conditions if item.type == reasons.QUEUED)
-    assert said.startswith("Waits behind default/older, a benchmark of another namespace for the same nodes.")
-    assert [event.message for event in decision.events] == [said]
+    for who, named in (("default/older", "default/older"), ("other/secret", "a benchmark of another namespace")):
+        decision = decide(replace(world.observe(), ahead=Ahead(who, frozenset({"c1"}))), world.now)
+        said = next(item.message for item in decision.status.conditions if item.type == reasons.QUEUED)
+        assert said == f"Waits behind {named} for the same nodes. Goes on by itself after it."
+        assert [event.message for event in decision.events] == [said]
+
+
+def test_whoever_waits_for_a_turn_too_keeps_waiting_for_it() -> None:
+    """Whoever does not must not hold up others of the namespace that want other nodes."""
+    world, turn = World(), "namespace/default"
+    world.pass_()
+    for shared, waits in (({"c1"}, False), ({"c1", turn}, True)):
+        decision = decide(replace(world.observe(), ahead=Ahead("default/older", frozenset(shared))), world.now)
+        assert (turn in decision.waits_for) is waits
+        assert {"c1", "u1"} <= {*decision.waits_for}
 
 
 def test_a_server_that_cannot_start_fails_its_cases_and_no_others() -> None:

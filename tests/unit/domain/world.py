@@ -32,6 +32,7 @@ from tierbench.domain.actions import (
 )
 from tierbench.domain.decide import decide, is_due
 from tierbench.domain.observed import Observed, PodLog, Refusal
+from tierbench.domain.results import Head
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, Termination
 from tierbench.results.output import parse_output
 from tierbench.workloads.kinds import workload_of
@@ -183,6 +184,12 @@ def _one_by_one(action: Action) -> list[Action]:
     return [Create((manifest,)) for manifest in action.manifests] if isinstance(action, Create) else [action]
 
 
+def _head(result: BenchmarkResult) -> Head:
+    name, status = result.metadata.name, result.status
+    controller = (OWNER.uid, OWNER.kind, OWNER.name)
+    return Head(name, f"uid-{name}", 1, result.spec.run, status.stored_bytes, controller, status.phase != "Running")
+
+
 @dataclass
 class World:
     """Everything that there is. `pass_` is one pass of an operator that remembers nothing."""
@@ -216,6 +223,7 @@ class World:
     forbidden: str = ""
     """What the API server says to every pod of a Job."""
     isolated: bool = False
+    reads_earlier: bool = False
 
     @property
     def owner(self) -> Owner:
@@ -224,6 +232,8 @@ class World:
 
     def observe(self) -> Observed:
         """What a pass sees now."""
+        run = self.benchmark.status.run
+        number = 0 if run is None else run.number
         return Observed(
             benchmark=self.benchmark,
             owner=self.owner,
@@ -235,7 +245,11 @@ class World:
             pods=tuple(self.pods.values()),
             jobs=tuple(self.jobs.values()),
             services=dict(self.services),
-            results=dict(self.results),
+            results={name: one for name, one in self.results.items() if one.spec.run == number},
+            earlier={name: one for name, one in self.results.items() if one.spec.run != number}
+            if self.reads_earlier
+            else None,
+            kept=tuple(map(_head, self.results.values())),
             logs={
                 pod.uid: PodLog(parse_output(self.logs.get(pod.uid, "")), complete=pod.terminated is not None)
                 for pod in self.pods.values()
@@ -258,6 +272,7 @@ class World:
     def pass_(self, *, killed_after: int | None = None) -> Decision:
         """One pass; `killed_after` N writes, the operator is killed."""
         decision = decide(self.observe(), self.now)
+        self.reads_earlier = decision.reads_earlier
         writes: list[Callable[[], None]] = [partial(self._set_status, decision)]
         writes += [partial(self._carry_out, one) for action in decision.actions for one in _one_by_one(action)]
         for write in writes[:killed_after]:

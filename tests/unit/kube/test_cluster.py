@@ -30,22 +30,28 @@ def api() -> Api:
     return api
 
 
+def seen(api: Api) -> ClusterView:
+    cluster = ClusterView()
+    for path, raw in api.objects.items():
+        see = cluster.see_node if path.startswith(f"{NODES.path(None)}/") else cluster.see_class
+        see(raw, deleted=False)
+    return cluster
+
+
 async def test_an_odd_node_or_class_costs_itself_alone(api: Api) -> None:
     """A Node of 1e3 or 1Pi bytes, or a status of another version, kept the operator from starting."""
     api.put(NODES.path(None), node("odd", "plenty"))
     api.put(NODES.path(None), node("large", "1Pi"))
     api.put(NODES.path(None), node("small", "1e3"))
     api.put(NODE_CLASSES.path(None), {**node_class("odd"), "status": {"nodes": "many"}})
-    cluster = ClusterView()
-    await cluster.load(api)
+    cluster = seen(api)
     assert sorted(cluster.nodes) == ["a", "b", "large", "small"]
     assert (cluster.nodes["large"].memory_bytes, cluster.nodes["small"].memory_bytes) == (2**50, 1000)
     assert sorted(cluster.classes) == ["a", "b"]
 
 
 async def test_a_class_whose_status_is_refused_starves_no_other(api: Api) -> None:
-    cluster = ClusterView()
-    await cluster.load(api)
+    cluster = seen(api)
     api.refuse["PATCH", "/a/status"] = ApiError(422, "Invalid", "no")
     with pytest.raises(ApiError):
         await cluster.write_class_statuses(api)
@@ -57,8 +63,7 @@ async def test_a_node_that_says_too_much_costs_no_status(api: Api) -> None:
     for name in ("a", "odd-1", "odd-2", "odd-3", "odd-4"):
         raw = node("a") | {"status": {"nodeInfo": {"architecture": name * 100}}}
         api.put(NODES.path(None), raw | {"metadata": {"name": name, "labels": {"hw": "a"}}})
-    cluster = ClusterView()
-    await cluster.load(api)
+    cluster = seen(api)
     await cluster.write_class_statuses(api)
     assert len(cluster.nodes["odd-1"].architecture) == 32
     assert "status" not in api.objects[NODE_CLASSES.path(None, "a")]

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from tests.unit.controller.api import Api
 from tierbench.domain.views import LeaseView, lease_view
+from tierbench.kube.cache import Objects
 from tierbench.kube.client import LEASES
 from tierbench.kube.leases import acquire, release
 
@@ -15,7 +16,7 @@ def lease(api: Api) -> LeaseView:
 
 
 async def held(api: Api, holder: str, until: datetime) -> datetime:
-    await acquire(api, "leases", holder, ["c1"], until)
+    await acquire(api, Objects(), "leases", holder, ["c1"], until)
     return lease(api).acquired
 
 
@@ -29,5 +30,5 @@ async def test_a_lease_says_since_when_it_is_held() -> None:
     assert await held(api, "one", api.now() + HOUR) == first, "nobody else had it in between"
     api.ahead = 5 * HOUR
     assert await held(api, "other", api.now() + HOUR) > first + 4 * HOUR
-    await release(api, "leases", "other", ["c1"])
+    await release(api, Objects(), "leases", "other", ["c1"])
     assert await held(api, "one", api.now() + HOUR) > first + 4 * HOUR

@@ -61,7 +61,7 @@ PERMISSIONS: Final = (
     Permission(
         GROUP,
         _BENCHMARKS,
-        ("get", *_FOLLOW, "patch", "delete"),
+        (*_FOLLOW, "patch", "delete"),
         Scope.NAMESPACED,
         "Runs benchmarks; patches their finalizer, deletes them when runPolicy.ttlSeconds is over.",
     ),
@@ -81,7 +81,7 @@ PERMISSIONS: Final = (
         _CORE, ("pods",), (*_FOLLOW, "create", "delete"), Scope.NAMESPACED, "Deploys servers, sees how clients end."
     ),
     Permission(_CORE, ("pods/log",), ("get",), Scope.NAMESPACED, "Reads what clients measured."),
-    Permission(_CORE, ("services",), ("list", "create", "delete"), Scope.NAMESPACED, "Gives servers an address."),
+    Permission(_CORE, ("services",), (*_FOLLOW, "create", "delete"), Scope.NAMESPACED, "Gives servers an address."),
     Permission(_CORE, ("configmaps",), ("create", "delete"), Scope.NAMESPACED, "Gives servers their configuration."),
     Permission(_CORE, ("secrets",), ("create", "delete"), Scope.NAMESPACED, "Makes credentials; never reads a Secret."),
     Permission(
@@ -118,7 +118,7 @@ PERMISSIONS: Final = (
     Permission(
         "coordination.k8s.io",
         ("leases",),
-        ("get", "list", "create", "update", "delete"),
+        ("get", *_FOLLOW, "create", "update", "delete"),
         Scope.LEASES,
         "Keeps nodes for one benchmark at a time, and benchmarks for one operator, across all releases.",
     ),

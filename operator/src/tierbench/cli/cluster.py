@@ -135,7 +135,7 @@ class Cluster:
         )
 
     async def _watch(self, kind: Kind, query: Mapping[str, str]) -> AsyncGenerator[News]:
-        async for news in watch(self.kube, kind, self.namespace, query):
+        async for news in watch(self.kube, ResourceType.of(kind), self.namespace, query):
             yield Trouble(self._problem(news.error)) if isinstance(news, Trouble) else news
 
     @contextmanager

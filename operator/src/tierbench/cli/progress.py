@@ -9,6 +9,7 @@ from tierbench.api.model import Condition
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.cli.errors import ExitCode
 from tierbench.cli.objects import parse_object
+from tierbench.kube.client import RESULTS
 from tierbench.kube.news import Changed, Listed, News, Raw, Trouble
 
 _WAITING: Final = {
@@ -85,12 +86,13 @@ def heard(progress: Progress, news: News) -> Progress:
     match news:
         case Trouble(error):
             return replace(progress, trouble=str(error))
-        case Listed("BenchmarkResult", items):
-            return replace(progress, trouble="", results=dict(map(_result, items)))
-        case Listed(_, items):
-            known = replace(progress, trouble="")
-            return _with_benchmark(known, items[0]) if items else replace(known, deleted=True)
-        case Changed("BenchmarkResult", item, deleted):
+        case Listed(resource, names, _) if resource == RESULTS:
+            there = {name for _, name in names}
+            known = {name: result for name, result in progress.results.items() if name in there}
+            return replace(progress, trouble="", results=known)
+        case Listed(_, names, _):
+            return replace(progress, trouble="", deleted=progress.deleted or not names)
+        case Changed(resource, item, deleted) if resource == RESULTS:
             name, result = _result(item)
             others = {key: value for key, value in progress.results.items() if key != name}
             return replace(progress, results=others if deleted else others | {name: result})

@@ -1,1 +1,1 @@
-"""The only part that knows kopf: handlers, and the loop behind each benchmark."""
+"""The operator: what is watched, and the loop behind each benchmark."""

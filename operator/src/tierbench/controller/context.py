@@ -4,8 +4,9 @@ import asyncio
 from dataclasses import dataclass, field
 
 from tierbench.controller.settings import Settings
-from tierbench.controller.wakeups import Key, Queue, Wakeups
+from tierbench.controller.wakeups import Queue, Wakeups
 from tierbench.domain.results import ResultStore
+from tierbench.kube.cache import Objects
 from tierbench.kube.client import Kube
 from tierbench.kube.cluster import ClusterView
 from tierbench.metrics.family import Samples
@@ -21,8 +22,8 @@ class Context:
     settings: Settings
     metrics: OperatorMetrics = field(default_factory=OperatorMetrics)
     results: ResultStore[Samples] = field(default_factory=lambda: ResultStore(result_samples))
+    objects: Objects = field(default_factory=Objects)
     cluster: ClusterView = field(default_factory=ClusterView)
     wakeups: Wakeups = field(default_factory=Wakeups)
     queue: Queue = field(default_factory=Queue)
-    running: set[Key] = field(default_factory=set)
     classes_changed: asyncio.Event = field(default_factory=asyncio.Event)

@@ -50,9 +50,8 @@ _FORMATTERS: Final = {LogFormat.TEXT: TextFormatter, LogFormat.JSON: JsonFormatt
 
 
 def log_to_stderr(level: str, log_format: LogFormat) -> None:
-    """Everything of the process, libraries and warnings included; of kopf what matters."""
+    """Everything of the process, libraries and warnings included."""
     handler = logging.StreamHandler()
     handler.setFormatter(_FORMATTERS[log_format]())
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.captureWarnings(True)
-    logging.getLogger("kopf").setLevel(max(logging.WARNING, logging.getLogger().level))

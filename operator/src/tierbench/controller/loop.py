@@ -4,26 +4,30 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-import kopf
 from pydantic import ValidationError
 
 from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import API_VERSION
+from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import Context
+from tierbench.controller.due import FINALIZER, is_due, is_leaving
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Create, CreateCredentials, Decision, Event, ReleaseLeases, SaveResult
-from tierbench.domain.children import Family
+from tierbench.domain.children import UNREADABLE, Family
 from tierbench.domain.decide import decide
 from tierbench.domain.leave import leave
 from tierbench.domain.observed import Observed, Refusal, Surroundings
+from tierbench.domain.provided import ProviderApi
 from tierbench.domain.providers.registry import APIS, apis
+from tierbench.domain.views import Raw
 from tierbench.kube.apply import Executor
 from tierbench.kube.client import (
     REFUSED,
+    RESULTS,
     UNANSWERED,
     ApiError,
     ConflictError,
@@ -34,7 +38,7 @@ from tierbench.kube.client import (
 from tierbench.kube.events import post
 from tierbench.kube.leases import NodeTakenError
 from tierbench.kube.logs import LogFollower
-from tierbench.kube.observe import look_around
+from tierbench.kube.observe import Here, look_around
 from tierbench.kube.refused import refused_pods
 from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.names import ROLE_CLIENT, Owner
@@ -47,6 +51,12 @@ _NAMED: Final = 5
 _logger = logging.getLogger(__name__)
 
 
+def _understood(raws: Iterable[Raw]) -> Iterator[tuple[str, BenchmarkResult]]:
+    for raw in raws:
+        with contextlib.suppress(*UNREADABLE):
+            yield raw["metadata"]["name"], BenchmarkResult.model_validate(raw)
+
+
 class GoneError(Exception):
     """The benchmark was deleted, or another bears its name."""
 
@@ -56,7 +66,8 @@ class UnreadableError(Exception):
 
 
 class Loop:
-    """Level-triggered: each pass reads everything anew. What it remembers are logs, and what it need not say again."""
+    """Level-triggered: each pass looks at everything, in what watches and own writes have told. What it remembers are
+    logs, and what it need not say again."""
 
     def __init__(self, context: Context, resource: ResourceType, owner: Owner) -> None:
         self._context = context
@@ -69,13 +80,13 @@ class Loop:
         self._refusal: Refusal | None = None
         self._refused_results: dict[str, str] = {}
         self._told: set[str] = set()
+        self._reads_earlier = False
 
-    async def run(self, stop: kopf.DaemonStopped) -> None:
-        """Passes until the benchmark is gone or `stop` is set; errors are waited out, and cost nobody else anything."""
+    async def run(self) -> None:
+        """Passes until nothing is due or the benchmark is gone. Errors are waited out, and cost nobody else anything."""
         errors = 0
-        self._context.running.add(self._key)
         try:
-            while not stop:
+            while True:
                 self._bell.clear()
                 try:
                     wait = await self._pass()
@@ -87,12 +98,14 @@ class Loop:
                     wait = self._after(error, errors)
                     errors += 1
                     await self._tell(error)
+                if wait is None:
+                    return
                 self._context.metrics.expect(self._key, wait)
-                await self._sleep(wait, stop)
+                await self._sleep(wait)
         finally:
             self._logs.close()
-            self._context.running.discard(self._key)
-            self._context.queue.leave(self._key)
+            self._context.objects.results.leave(self._key)
+            self._context.wakeups.ring(*self._context.queue.leave(self._key))
             self._context.wakeups.forget(self._key)
             self._context.metrics.forget(self._key)
 
@@ -122,40 +135,75 @@ class Loop:
             await post(self._context.kube, self._owner, Event(reason, message, warning=True))
             self._told.add(message)
 
-    async def _sleep(self, seconds: float, stop: kopf.DaemonStopped) -> None:
-        if seconds <= 0:
-            return
-        tasks = {asyncio.ensure_future(self._bell.wait()), asyncio.ensure_future(stop.wait())}
-        _, pending = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        for task in pending:
-            task.cancel()
+    async def _sleep(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._bell.wait(), seconds)
 
-    async def _pass(self) -> float:
+    async def _pass(self) -> float | None:
+        """One look, and what follows from it; how long to wait then, None if there is nothing more to do."""
+        raw = self._raw()
+        if not is_due(raw):
+            await self._let_go(raw)
+            return None
+        if FINALIZER not in raw["metadata"].get("finalizers", ()):
+            if is_leaving(raw):
+                raise GoneError
+            await self._set_finalizers(raw, [*raw["metadata"].get("finalizers", ()), FINALIZER])
+        return await (self._leave(raw) if is_leaving(raw) else self._go_on(raw))
+
+    async def _go_on(self, raw: Raw) -> float:
         started = time.monotonic()
-        observed = await self._observe()
-        if observed.benchmark.metadata.deletion_timestamp is not None:
-            return _SOON_SECONDS
+        observed = await self._observe(raw)
         await self._name_foreign(observed)
         for refusal in observed.refused_pods.values():
             await self._say(reasons.REFUSED, refusal.message)
         executor = self._executor(observed, observed.benchmark.metadata.labels)
         decision = decide(observed, self._context.kube.now())
-        await self._write(observed, decision)
+        self._reads_earlier = decision.reads_earlier
+        written = await self._write(observed, decision)
         self._enqueue(observed, decision)
         for action in decision.actions:
             await self._carry_out(executor, action)
         self._refusal = None
-        if any(isinstance(action, ReleaseLeases) for action in decision.actions):
-            self._context.wakeups.ring_all()
         for event in decision.events:
             await executor.post(event)
         self._context.metrics.passed(time.monotonic() - started)
-        return decision.wait_seconds
+        return 0.0 if written else decision.wait_seconds
+
+    async def _leave(self, raw: Raw) -> float | None:
+        """A step after deletion: removes what runs, waits until it is gone, gives the nodes back. The rest is owned."""
+        here = await self._look_around(APIS)
+        leaving = leave(here.surroundings, self._context.kube.now())
+        if leaving is None:
+            await self._let_go(raw)
+            return None
+        executor = self._executor(here.surroundings, {})
+        for action in leaving.actions:
+            await executor.carry_out(action)
+        return min(leaving.wait_seconds, _SOON_SECONDS)
+
+    async def _let_go(self, raw: Raw) -> None:
+        """Nothing of the benchmark needs the operator any more: it may be deleted while there is none."""
+        finalizers = raw["metadata"].get("finalizers", ())
+        if FINALIZER in finalizers:
+            await self._set_finalizers(raw, [one for one in finalizers if one != FINALIZER])
+
+    async def _set_finalizers(self, raw: Raw, finalizers: Sequence[str]) -> None:
+        """Raises ConflictError if the benchmark has changed since."""
+        context, owner = self._context, self._owner
+        metadata = {"resourceVersion": raw["metadata"]["resourceVersion"], "finalizers": finalizers}
+        try:
+            answer = await context.kube.merge(self._resource, owner.namespace, owner.name, {"metadata": metadata})
+        except NotFoundError:
+            raise GoneError from None
+        context.objects.written(self._resource, answer)
 
     async def _carry_out(self, executor: Executor, action: Action) -> None:
         """One action. What the API server does not let be created is remembered: if that lasts, its cases fail."""
         try:
             await executor.carry_out(action)
+            if isinstance(action, ReleaseLeases):
+                self._context.wakeups.ring(*self._context.queue.first())
         except ApiError as error:
             if isinstance(action, SaveResult) and error.status in _NOT_TAKEN:
                 self._refused_results[action.name] = error.message
@@ -167,39 +215,64 @@ class Loop:
                     await self._say(reasons.REFUSED, error.message)
             raise
 
-    async def _observe(self) -> Observed:
-        context, owner = self._context, self._owner
-        benchmark, workload = await self._read()
-        asked = apis(workload.slots())
-        seen = await look_around(
-            context.kube, owner, self._family, context.cluster, context.settings.lease_namespace, asked
+    async def _look_around(self, apis: Sequence[ProviderApi]) -> Here:
+        context = self._context
+        return await look_around(
+            context.kube,
+            context.objects,
+            self._owner,
+            self._family,
+            context.cluster,
+            context.results.heads(self._key),
+            apis,
         )
+
+    async def _observe(self, raw: Raw) -> Observed:
+        context, owner = self._context, self._owner
+        benchmark, workload = self._read(raw)
+        earlier = await self._read_results(benchmark)
+        here = await self._look_around(apis(workload.slots()))
         return Observed(
-            **vars(seen.surroundings),
+            **vars(here.surroundings),
             benchmark=benchmark,
             workload=workload,
             quotas=context.settings.quotas,
             policy=context.settings.policy,
             classes=dict(context.cluster.classes),
-            results=seen.children.results,
-            logs=await self._logs.read(pod for pod in seen.children.pods if pod.role == ROLE_CLIENT),
+            results=here.children.results,
+            earlier=earlier,
+            kept=here.children.kept,
+            logs=await self._logs.read(pod for pod in here.children.pods if pod.role == ROLE_CLIENT),
             ahead=context.queue.ahead(self._key),
-            foreign=seen.children.foreign,
-            last_orphan=seen.children.last_orphan,
+            foreign=here.children.foreign,
+            last_orphan=here.children.last_orphan,
             refusal=self._refusal,
-            refused_pods=await refused_pods(context.kube, owner.namespace, seen.without_pod),
+            refused_pods=await refused_pods(context.kube, owner.namespace, here.without_pod),
             refused_results=dict(self._refused_results),
             isolated=context.settings.isolated,
         )
 
-    async def _read(self) -> tuple[Benchmark, Workload]:
-        context, owner = self._context, self._owner
-        try:
-            raw = await context.kube.get(self._resource, owner.namespace, owner.name)
-        except NotFoundError:
-            raise GoneError from None
-        if raw["metadata"]["uid"] != owner.uid:
+    async def _read_results(self, benchmark: Benchmark) -> dict[str, BenchmarkResult] | None:
+        """Sees to it that the results of the run under way are known in full; those of earlier runs, if asked for."""
+        context, run = self._context, benchmark.status.run
+        number = 0 if run is None else run.number
+        lacking = context.objects.results.follow(self._key, number, context.results.heads(self._key))
+        if not (lacking or self._reads_earlier):
+            return None
+        raws = await context.kube.list(RESULTS, self._owner.namespace, self._owner.selector)
+        for raw in raws:
+            context.objects.results.see(raw)
+        earlier = [raw for raw in raws if raw["spec"]["run"] != number] if self._reads_earlier else []
+        return dict(_understood(earlier)) if self._reads_earlier else None
+
+    def _raw(self) -> Raw:
+        raw = self._context.objects[self._resource].get((self._owner.namespace, self._owner.name))
+        if raw is None or raw["metadata"]["uid"] != self._owner.uid:
             raise GoneError
+        return raw
+
+    def _read(self, raw: Raw) -> tuple[Benchmark, Workload]:
+        context, owner = self._context, self._owner
         try:
             benchmark = BENCHMARKS[owner.kind].model_validate(raw)
         except ValidationError as error:
@@ -227,53 +300,30 @@ class Loop:
 
     def _executor(self, here: Surroundings, labels: Mapping[str, str]) -> Executor:
         context = self._context
-        return Executor(context.kube, self._resource, here, labels, context.settings.lease_namespace)
+        return Executor(context.kube, context.objects, self._resource, here, labels, context.settings.lease_namespace)
 
     def _enqueue(self, observed: Observed, decision: Decision) -> None:
-        """Whoever leaves the queue, or the nodes, lets the others look again."""
-        context = self._context
-        if decision.status.phase is Phase.QUEUED:
+        """Whoever comes into the queue, or leaves it, lets those behind it look again."""
+        context, phase = self._context, decision.status.phase
+        if phase is Phase.QUEUED:
             since = observed.benchmark.metadata.creation_timestamp or ""
-            context.queue.wait(self._key, since, decision.waits_for)
+            context.wakeups.ring(*context.queue.wait(self._key, since, decision.waits_for))
         else:
-            context.queue.leave(self._key)
+            context.wakeups.ring(*context.queue.leave(self._key))
+        run = decision.status.run
+        chosen = frozenset(node for one in run.assignments for node in one.nodes) if run is not None else frozenset()
+        context.wakeups.ask(self._key, None if phase is Phase.PENDING else chosen)
         context.metrics.queue_length(len(context.queue))
 
-    async def _write(self, observed: Observed, decision: Decision) -> None:
-        """Writes the status if anything but the time left has changed."""
+    async def _write(self, observed: Observed, decision: Decision) -> bool:
+        """Writes the status if anything but the time left has changed; whether it has."""
         before = observed.benchmark.status
         if decision.status.model_copy(update={"remaining_seconds": before.remaining_seconds}) == before:
-            return
+            return False
         metadata = observed.benchmark.metadata
         head = {"name": metadata.name, "namespace": metadata.namespace, "resourceVersion": metadata.resource_version}
         body = {"apiVersion": API_VERSION, "kind": self._owner.kind, "metadata": head}
         status = decision.status.to_json()
-        await self._context.kube.apply_status(self._resource, metadata.namespace, {**body, "status": status})
-
-    async def clean_up(self) -> None:
-        """After deletion: removes what runs, waits until it is gone, gives the nodes back. The rest is owned."""
-        while not await self._is_clean():
-            self._bell.clear()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._bell.wait(), _SOON_SECONDS / 4)
-        self._context.wakeups.ring_all()
-
-    async def _is_clean(self) -> bool:
-        """One step of cleaning up; whether it was the last."""
-        if self._key in self._context.running:
-            self._bell.set()
-            await asyncio.sleep(_SOON_SECONDS / 10)
-            return False
-        context = self._context
-        try:
-            seen = await look_around(
-                context.kube, self._owner, self._family, context.cluster, context.settings.lease_namespace, APIS
-            )
-            leaving = leave(seen.surroundings, self._context.kube.now())
-            executor = self._executor(seen.surroundings, {})
-            for action in () if leaving is None else leaving.actions:
-                await executor.carry_out(action)
-        except Exception as error:
-            await asyncio.sleep(self._after(error, 0))
-            return False
-        return leaving is None
+        answer = await self._context.kube.apply_status(self._resource, metadata.namespace, {**body, "status": status})
+        self._context.objects.written(self._resource, answer)
+        return True

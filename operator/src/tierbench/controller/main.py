@@ -6,62 +6,25 @@ import signal
 import sys
 from collections.abc import Coroutine
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
-import kopf
-
-from tierbench.api.benchmark_kinds import BENCHMARKS
-from tierbench.api.model import GROUP
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.alone import leave, stay_alone, wait_until_alone
-from tierbench.controller.comparison import Comparison
+from tierbench.controller.benchmarks import Benchmarks
 from tierbench.controller.context import Context
-from tierbench.controller.handlers import register
 from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import keep_node_classes
 from tierbench.controller.settings import Settings, SettingsError
-from tierbench.controller.watching import watched
-from tierbench.kube.client import RESULTS, UNANSWERED, Kube, ResourceType
+from tierbench.controller.watching import Watched, everything, follow
+from tierbench.kube.client import Kube
 from tierbench.kube.connect import connect
 from tierbench.kube.credentials import certificates
 from tierbench.kube.reviews import may_scrape
 from tierbench.metrics.authorization import Protection, ScrapeGuard, tls_context
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.server import serve
-from tierbench.workloads.names import LABEL_KIND
 
-_RETRY_SECONDS: Final = 5
 _logger = logging.getLogger(__name__)
-
-
-class NoDiffBase(kopf.DiffBaseStorage):
-    """No handler looks at differences, so kopf need not keep the last configuration in an annotation."""
-
-    def fetch(self, *, body: kopf.Body) -> None:
-        """Nothing is kept."""
-
-    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
-        """Keeps nothing."""
-
-
-def kopf_settings() -> kopf.OperatorSettings:
-    """kopf keeps nothing in the objects but its finalizer, posts no events, and watches only what is ours."""
-    settings = kopf.OperatorSettings()
-    settings.peering.standalone = True
-    settings.scanning.disabled = True
-    settings.posting.enabled = False
-    settings.persistence.finalizer = f"{GROUP}/cleanup"
-    settings.persistence.diffbase_storage = NoDiffBase()
-    settings.watching.label_selectors["pods"] = LABEL_KIND
-    settings.watching.label_selectors["batch", "jobs"] = LABEL_KIND
-    settings.background.cancellation_polling = 2
-    settings.background.instant_exit_timeout = 0.5
-    # After an outage of the API server a stream may hang without an end: none lasts for longer than this.
-    settings.watching.server_timeout = 45
-    settings.watching.client_timeout = 60
-    settings.watching.connect_timeout = 5
-    settings.networking.error_backoffs = [1, 1, 2, 3, 5, 5, 5, 5, 5]
-    return settings
 
 
 async def operate(settings: Settings) -> None:
@@ -75,27 +38,7 @@ async def operate(settings: Settings) -> None:
         context = Context(kube, settings, metrics=metrics)
         protection = _protection(kube) if settings.metrics_authorization else None
         async with serve(settings.http_port, context.results, context.metrics, protection):
-            await wait_until_alone(context, stop)
-            await _load(context, stop)
-            registry = kopf.OperatorRegistry()
-            advisor = Advisor(context)
-            types = tuple(watched(context, advisor))
-            comparison = Comparison(kube, metrics, settings.watch_namespaces, types)
-            register(registry, context, types, comparison)
-            await until(
-                kopf.operator(
-                    registry=registry,
-                    settings=kopf_settings(),
-                    standalone=True,
-                    clusterwide=not settings.watch_namespaces,
-                    namespaces=settings.watch_namespaces,
-                    stop_flag=stop,
-                ),
-                keep_node_classes(context),
-                advisor.run(),
-                comparison.run(),
-                stay_alone(context),
-            )
+            await until(stop.wait(), _run(context, stop))
             await leave(context)
 
 
@@ -105,7 +48,28 @@ def _protection(kube: Kube) -> Protection:
     return Protection(ScrapeGuard(partial(may_scrape, kube)), tls_context(made["tls.crt"], made["tls.key"]))
 
 
-async def until(main: Coroutine[Any, Any, None], *besides: Coroutine[Any, Any, None]) -> None:
+async def _run(context: Context, stop: asyncio.Event) -> None:
+    """Sees everything first, so that whoever waits for another operator to end begins at once."""
+    advisor, benchmarks = Advisor(context), Benchmarks(context)
+    async with asyncio.TaskGroup() as group:
+        for watched in everything(context, advisor, benchmarks):
+            await _begin_to_follow(context, watched, group)
+        context.results.mark_filled()
+        await wait_until_alone(context, stop)
+        for task in (benchmarks.run(), advisor.run(), keep_node_classes(context), stay_alone(context)):
+            group.create_task(_for_ever(task))
+
+
+async def _begin_to_follow(context: Context, watched: Watched, group: asyncio.TaskGroup) -> None:
+    """Watches one type, and waits until all that there is of it was told of: a node not seen yet must not pass for one
+    that is gone, and two lists at once would need the memory of both."""
+    for namespace in watched.namespaces:
+        listed = asyncio.Event()
+        group.create_task(_for_ever(follow(context.kube, watched, namespace, listed)))
+        await listed.wait()
+
+
+async def until(main: Coroutine[Any, Any, Any], *besides: Coroutine[Any, Any, None]) -> None:
     """Runs `main` to its end, with tasks beside it that have none: what one of them ends with ends the process."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_for_ever(task)) for task in besides]
@@ -117,30 +81,6 @@ async def until(main: Coroutine[Any, Any, None], *besides: Coroutine[Any, Any, N
 async def _for_ever(task: Coroutine[Any, Any, None]) -> None:
     await task
     raise RuntimeError(f"{task} has ended")
-
-
-async def _load(context: Context, stop: asyncio.Event) -> None:
-    """Fills the shared views before any benchmark is looked at: a node not seen yet must not pass for one gone."""
-    while not stop.is_set():
-        try:
-            await context.cluster.load(context.kube)
-            for namespace in context.settings.watch_namespaces or (None,):
-                await _load_results(context, namespace)
-        except UNANSWERED as error:
-            _logger.warning("What there is cannot be read yet: %s", error)
-            await asyncio.sleep(_RETRY_SECONDS)
-        else:
-            context.results.mark_filled()
-            context.classes_changed.set()
-            return
-
-
-async def _load_results(context: Context, namespace: str | None) -> None:
-    for model in BENCHMARKS.values():
-        async for raw in context.kube.each(ResourceType.of(model.KIND), namespace):
-            context.results.see_benchmark({**raw, "kind": model.KIND.kind}, deleted=False)
-    async for raw in context.kube.each(RESULTS, namespace):
-        context.results.see(raw, deleted=False)
 
 
 def main() -> None:

@@ -8,20 +8,18 @@ from typing import Final
 from tierbench.controller.context import Context
 from tierbench.kube.client import UNANSWERED
 
-_REST_SECONDS: Final = 0.5
+_REST_SECONDS: Final = 5.0
 _AGAIN_SECONDS: Final = 5.0
 _logger = logging.getLogger(__name__)
 
 
 async def keep_node_classes(context: Context) -> None:
-    """Writes them whenever nodes or classes have changed, for ever; those that were refused are tried again."""
+    """Writes them when nodes or classes have changed, at most every five seconds; tries again what was refused."""
     changed, again = context.classes_changed, False
     while True:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(changed.wait(), _AGAIN_SECONDS if again else None)
-        if changed.is_set():
-            changed.clear()
-            context.wakeups.ring_all()
+        changed.clear()
         with context.metrics.working("statuses of node classes"):
             again = not await _write(context)
         await asyncio.sleep(_REST_SECONDS)

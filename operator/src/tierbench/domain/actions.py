@@ -130,7 +130,8 @@ class Decision:
     """The status to write, then the actions to take, then the events to post, then how long to wait for a wake-up.
 
     `wait_seconds` 0 means: look again at once, something has changed by the actions. `waits_for` is what it waits for
-    in the queue, which whoever waits for it for longer gets first.
+    in the queue, which whoever waits for it for longer gets first. `reads_earlier`: the next look needs the results of
+    earlier runs.
     """
 
     status: BenchmarkStatus
@@ -138,3 +139,4 @@ class Decision:
     events: tuple[Event, ...] = ()
     wait_seconds: float = 30.0
     waits_for: tuple[str, ...] = ()
+    reads_earlier: bool = False

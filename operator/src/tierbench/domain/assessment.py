@@ -55,7 +55,8 @@ def begun(run: Run) -> tuple[Said, ...]:
 
 
 def _results(run: Run, number: int) -> tuple[BenchmarkResult, ...]:
-    return tuple(result for _, result in sorted(run.observed.results.items()) if result.spec.run == number)
+    known = {**(run.observed.earlier or {}), **run.observed.results}
+    return tuple(result for _, result in sorted(known.items()) if result.spec.run == number)
 
 
 def _passed(run: Run) -> Said | None:
@@ -87,7 +88,7 @@ def _breaches(run: Run, results: Sequence[BenchmarkResult]) -> Iterator[tuple[st
 
 def _regressed(run: Run) -> Said:
     policy, number = run.spec.run_policy, run.status.number
-    kept = sorted({result.spec.run for result in run.observed.results.values()} - {number})
+    kept = sorted({result.run for result in run.observed.kept} - {number})
     before = [each for each in kept if each < number]
     baseline = policy.baseline_run if policy.baseline_run != number else None
     if baseline is not None and baseline not in kept:

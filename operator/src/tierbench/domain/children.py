@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.provided import ProvidedObject
 from tierbench.domain.providers.registry import APIS
+from tierbench.domain.results import Head
 from tierbench.domain.views import JobView, PodView, Raw, job_view, pod_view
 from tierbench.workloads.names import LABEL_ROLE, Owner
 
@@ -18,6 +19,7 @@ UNREADABLE: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionE
 
 # Other operators' pods have the labels that a benchmark asks for, and owners of theirs.
 _MAKERS: Final = {api.role: api.makers for api in APIS}
+_RESULT: Final = BenchmarkResult.KIND.kind
 _logger = logging.getLogger(__name__)
 
 
@@ -25,14 +27,16 @@ _logger = logging.getLogger(__name__)
 class Children:
     """The children of one benchmark; `uids` are theirs by kind and name, `provided` by the group of their API.
 
-    `foreign` names objects that bear its labels and are not its own, or cannot be understood. `last_orphan` is the
-    newest run that a benchmark of the same name has left results of.
+    `results` are those that were given in full, `kept` the heads of all. `foreign` names objects that bear its labels
+    and are not its own, or cannot be understood. `last_orphan` is the newest run that a benchmark of the same name has
+    left results of.
     """
 
     pods: tuple[PodView, ...] = ()
     jobs: tuple[JobView, ...] = ()
     services: Mapping[str, Raw] = field(default_factory=dict)
     results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
+    kept: tuple[Head, ...] = ()
     provided: Mapping[str, tuple[ProvidedObject, ...]] = field(default_factory=dict)
     uids: Mapping[tuple[str, str], str] = field(default_factory=dict)
     foreign: tuple[str, ...] = ()
@@ -46,15 +50,19 @@ class Family:
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
         self._jobs: set[str] = set()
+        self._results: dict[str, tuple[Raw, BenchmarkResult]] = {}
 
-    def sort(self, listed: Mapping[str, Iterable[Raw]]) -> Children:
-        """The children among objects that bear the benchmark's labels, given by kind."""
+    def sort(self, listed: Mapping[str, Iterable[Raw]], heads: Iterable[Head] = ()) -> Children:
+        """The children among objects that bear the benchmark's labels, given by kind, and among the `heads` of all
+        results that say they are the benchmark's."""
         sorting = _Sorting(self._owner, self._jobs)
         jobs = sorting.take("Job", listed, job_view)
         self._jobs |= {sorting.uids["Job", job.name] for job in jobs}
         pods = sorting.take("Pod", listed, pod_view)
         services = sorting.take("Service", listed, dict)
-        results = sorting.take("BenchmarkResult", listed, BenchmarkResult.model_validate)
+        results = sorting.take(_RESULT, listed, self._result)
+        self._results = {result.metadata.uid: self._results[result.metadata.uid] for result in results}
+        kept = sorting.take_heads(heads)
         provided = {
             api.group: tuple(item for kind in api.kinds for item in sorting.take(kind, listed, partial(api.view, kind)))
             for api in APIS
@@ -64,11 +72,20 @@ class Family:
             jobs=jobs,
             services={raw["metadata"]["name"]: raw for raw in services},
             results={result.metadata.name: result for result in results},
+            kept=kept,
             provided=provided,
             uids=sorting.uids,
             foreign=tuple(sorting.foreign),
             last_orphan=sorting.last_orphan,
         )
+
+    def _result(self, raw: Raw) -> BenchmarkResult:
+        """Read once: the same object says the same."""
+        uid = raw["metadata"]["uid"]
+        known = self._results.get(uid)
+        if known is None or known[0] is not raw:
+            known = self._results[uid] = (raw, BenchmarkResult.model_validate(raw))
+        return known[1]
 
 
 @dataclass
@@ -95,6 +112,20 @@ class _Sorting:
                 self.foreign.append(f"{kind} {name}")
         return tuple(found)
 
+    def take_heads(self, heads: Iterable[Head]) -> tuple[Head, ...]:
+        """Those of the benchmark's own results."""
+        own = []
+        for head in heads:
+            uid, *of = head.controller
+            if uid == self.owner.uid:
+                own.append(head)
+                self.uids[_RESULT, head.name] = head.uid
+            elif uid not in self.predecessors and tuple(of) != (self.owner.kind, self.owner.name):
+                self.foreign.append(f"{_RESULT} {head.name}")
+                if not uid:
+                    self.last_orphan = max(self.last_orphan, head.run)
+        return tuple(own)
+
     def _is_own(self, kind: str, raw: Raw) -> bool:
         owners = raw["metadata"].get("ownerReferences", ())
         by: Raw = next((item for item in owners if item.get("controller")), {})
@@ -104,10 +135,8 @@ class _Sorting:
             own = any(item["kind"] in makers for item in owners)
         else:
             own = uid == self.owner.uid or (kind == "Pod" and uid in self.jobs)
-        if not own and not self._is_of_predecessor(raw, by):
+        if not own and kind != _RESULT and not self._is_of_predecessor(raw, by):
             self.foreign.append(f"{kind} {raw['metadata']['name']}")
-            if kind == "BenchmarkResult" and not by:
-                self.last_orphan = max(self.last_orphan, raw["spec"]["run"])
         return own
 
     def _is_of_predecessor(self, raw: Raw, by: Raw) -> bool:

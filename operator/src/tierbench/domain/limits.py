@@ -44,11 +44,11 @@ def seconds_left(run: Run) -> int:
 def too_large(run: Run) -> Problem | None:
     """That what was measured, and will be kept, takes as much as it may."""
     gone, most = outdated(run, history(run)), run.observed.quotas.most_bytes
-    results = [result for name, result in run.observed.results.items() if name not in gone]
-    stored = sum(result.status.stored_bytes for result in results)
+    results = [result for result in run.observed.kept if result.name not in gone]
+    stored = sum(result.stored_bytes for result in results)
     if stored < most:
         return None
-    runs = len({result.spec.run for result in results})
+    runs = len({result.run for result in results})
     message = (
         f"The results and traces of {runs} runs take {stored} bytes, and limits.resultBytes, {_OF_CHART}, is "
         f"{format_size(most)}: lower spec.runPolicy.history, take fewer cases, or have it raised."
@@ -64,8 +64,8 @@ def history(run: Run) -> int:
 def outdated(run: Run, most: int) -> tuple[str, ...]:
     """The results that go when the run has ended, if so many runs are kept, by name."""
     oldest_kept, baseline = run.status.number - most + 1, run.spec.run_policy.baseline_run
-    results = sorted(run.observed.results.items())
-    return tuple(name for name, result in results if result.spec.run < oldest_kept and result.spec.run != baseline)
+    kept = run.observed.kept
+    return tuple(result.name for result in kept if result.run < oldest_kept and result.run != baseline)
 
 
 def crowd(run: Run) -> Problem | None:

@@ -11,6 +11,7 @@ from tierbench.api.policy import Policy
 from tierbench.api.quotas import Quotas
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.provided import Provided
+from tierbench.domain.results import Head
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView
 from tierbench.results.output import Output
 from tierbench.workloads.names import Owner
@@ -23,6 +24,14 @@ class Refusal:
 
     since: datetime
     message: str
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Who is next before a benchmark in the queue, as namespace/name, and what those before it want, too."""
+
+    who: str
+    shared: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -59,10 +68,12 @@ class Surroundings:
 class Observed(Surroundings):
     """One benchmark, everything that belongs to it, and everything that it depends on, at one moment.
 
-    `foreign` objects bear its labels and are not its own; `last_orphan` is the newest run that a benchmark of the same
-    name has left results of. `refusal` is what the API server does not let be created, `refused_pods` what it does not
-    let the Job controller create, by the Job's name, and `refused_results` what it does not let be written, by the
-    result's. `isolated` says whether strangers are kept from its pods.
+    `results` are of the run under way, or of the last one; `earlier` those of other runs, read only where a decision
+    has asked for them; `kept` are the heads of all. `foreign` objects bear its labels and are not its own;
+    `last_orphan` is the newest run that a benchmark of the same name has left results of. `refusal` is what the API
+    server does not let be created, `refused_pods` what it does not let the Job controller create, by the Job's name,
+    and `refused_results` what it does not let be written, by the result's. `isolated` says whether strangers are kept
+    from its pods.
     """
 
     benchmark: Benchmark
@@ -71,8 +82,10 @@ class Observed(Surroundings):
     policy: Policy = field(default_factory=Policy)
     classes: Mapping[str, NodeClass] = field(default_factory=dict)
     results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
+    earlier: Mapping[str, BenchmarkResult] | None = None
+    kept: tuple[Head, ...] = ()
     logs: Mapping[str, PodLog] = field(default_factory=dict)
-    ahead: tuple[str, ...] = ()
+    ahead: Ahead | None = None
     foreign: tuple[str, ...] = ()
     last_orphan: int = 0
     refusal: Refusal | None = None

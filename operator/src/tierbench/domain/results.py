@@ -21,14 +21,31 @@ _VERDICTS: Final = frozenset({reasons.PASSED, reasons.REGRESSED})
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class _Ended(Generic[Kept]):
-    """An ended result. `measured` is when, in seconds since 1970; None if it failed."""
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What is known of every result. `controller` is UID, kind and name of whose it is; `ended` once it is sealed."""
 
+    name: str
     uid: str
+    version: int
     run: int
+    stored_bytes: int
+    controller: tuple[str, str, str]
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended(Generic[Kept]):
+    """Of an ended result what is kept. `measured` is when, in seconds since 1970; None if it failed."""
+
     measured: float | None
     kept: Kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry(Generic[Kept]):
+    head: Head
+    ended: _Ended[Kept] | None
 
 
 @dataclass(frozen=True)
@@ -47,7 +64,7 @@ class ResultStore(Generic[Kept]):
     def __init__(self, keep: Callable[[BenchmarkResult], Kept]) -> None:
         self._keep = keep
         self._benchmarks: dict[BenchmarkKey, BenchmarkStatus] = {}
-        self._results: dict[BenchmarkKey, dict[str, _Ended[Kept]]] = {}
+        self._results: dict[BenchmarkKey, dict[str, _Entry[Kept]]] = {}
         self._of: dict[Name, BenchmarkKey] = {}
         self.filled = False
 
@@ -78,29 +95,39 @@ class ResultStore(Generic[Kept]):
     def see(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
         """Takes in a result, and tells whether one more has ended, or is gone.
 
-        One that is still growing, or cannot be understood, says nothing.
+        One that is still growing says nothing yet; one that cannot be understood is not even known.
         """
-        name = (raw["metadata"]["namespace"], raw["metadata"]["name"])
-        before, ended = self._forget(name), None if deleted else self._read(raw)
-        if ended is not None:
-            reference = raw["spec"]["benchmark"]
-            self._of[name] = key = (reference["kind"], name[0], reference["name"])
-            self._results.setdefault(key, {})[name[1]] = ended
-        return (before and before.uid) != (ended and ended.uid)
+        name = (raw["metadata"].get("namespace", ""), raw["metadata"]["name"])
+        known = self._head(name)
+        if known is not None and not deleted and _is_of(known, raw):
+            return False
+        self._forget(name)
+        entry = None if deleted else self._read(raw)
+        if entry is not None:
+            self._of[name] = key = _benchmark_of(raw)
+            self._results.setdefault(key, {})[name[1]] = entry
+        return _ended_uid(known) != _ended_uid(None if entry is None else entry.head)
 
-    def _forget(self, name: Name) -> _Ended[Kept] | None:
+    def _head(self, name: Name) -> Head | None:
+        key = self._of.get(name)
+        return None if key is None else self._results[key][name[1]].head
+
+    def _forget(self, name: Name) -> None:
         key = self._of.pop(name, None)
         if key is None:
-            return None
+            return
         results = self._results[key]
-        ended = results.pop(name[1])
+        del results[name[1]]
         if not results:
             del self._results[key]
-        return ended
 
     def known(self) -> tuple[Name, ...]:
-        """Of all results that have ended."""
+        """Of all results."""
         return tuple(self._of)
+
+    def heads(self, key: BenchmarkKey) -> tuple[Head, ...]:
+        """Of all results that say they are of the benchmark, in the order of names."""
+        return tuple(entry.head for _, entry in sorted(self._results.get(key, {}).items(), key=lambda item: item[0]))
 
     def known_benchmarks(self, kind: str) -> tuple[Name, ...]:
         """Of all benchmarks of a kind."""
@@ -110,21 +137,58 @@ class ResultStore(Generic[Kept]):
         """Of every benchmark, in the order of their keys."""
         for key, status in sorted(self._benchmarks.items(), key=lambda item: item[0]):
             run = self.newest_ended_run(key)
-            ended = [result for _, result in sorted(self._results.get(key, {}).items(), key=lambda item: item[0])]
-            measured = [result.measured for result in ended if result.run <= run and result.measured is not None]
-            newest = tuple(result.kept for result in ended if result.run == run)
+            entries = [entry for _, entry in sorted(self._results.get(key, {}).items(), key=lambda item: item[0])]
+            ended = [(entry.head.run, entry.ended) for entry in entries if entry.ended is not None]
+            measured = [one.measured for number, one in ended if number <= run and one.measured is not None]
+            newest = tuple(one.kept for number, one in ended if number == run)
             yield NewestRun(key, status, max(measured, default=None), newest)
 
-    def _read(self, raw: Mapping[str, Any]) -> _Ended[Kept] | None:
+    def _read(self, raw: Mapping[str, Any]) -> _Entry[Kept] | None:
+        head = None
         try:
+            _benchmark_of(raw)
+            head = _head(raw)
+            if not head.ended:
+                return _Entry(head, None)
             result = BenchmarkResult.model_validate(raw)
-            if result.status.phase is ResultPhase.RUNNING:
-                return None
-            return _Ended(result.metadata.uid, result.spec.run, _measured(result), self._keep(result))
-        except (KeyError, ValueError) as error:
-            name = f"{raw['metadata']['namespace']}/{raw['metadata']['name']}"
+            return _Entry(head, _Ended(_measured(result), self._keep(result)))
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            name = f"{raw['metadata'].get('namespace')}/{raw['metadata']['name']}"
             _logger.warning("BenchmarkResult %s cannot be understood and is left out of the metrics: %s", name, error)
-            return None
+            return None if head is None else _Entry(head, None)
+
+
+def _benchmark_of(raw: Mapping[str, Any]) -> BenchmarkKey:
+    reference = raw["spec"]["benchmark"]
+    return reference["kind"], raw["metadata"]["namespace"], reference["name"]
+
+
+def _head(raw: Mapping[str, Any]) -> Head:
+    metadata, status = raw["metadata"], raw.get("status", {})
+    controller: Mapping[str, Any] = next((item for item in metadata.get("ownerReferences", ()) if item.get("controller")), {})
+    phase = status.get("phase", ResultPhase.RUNNING)
+    return Head(
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+        version=_version(raw),
+        run=int(raw["spec"]["run"]),
+        stored_bytes=int(status.get("storedBytes", 0)),
+        controller=(controller.get("uid", ""), controller.get("kind", ""), controller.get("name", "")),
+        ended=phase != ResultPhase.RUNNING,
+    )
+
+
+def _ended_uid(head: Head | None) -> str | None:
+    return head.uid if head is not None and head.ended else None
+
+
+def _version(raw: Mapping[str, Any]) -> int:
+    return int(raw["metadata"].get("resourceVersion", 0))
+
+
+def _is_of(head: Head, raw: Mapping[str, Any]) -> bool:
+    """Whether that is all known of it already."""
+    return (head.uid, head.version) == (raw["metadata"].get("uid", ""), _version(raw)) and head.version > 0
 
 
 def _status(raw: Mapping[str, Any]) -> BenchmarkStatus:

@@ -24,6 +24,7 @@ from tierbench.domain.actions import (
     SaveTrace,
 )
 from tierbench.domain.observed import Surroundings
+from tierbench.kube.cache import Objects
 from tierbench.kube.client import (
     CONFIG_MAPS,
     JOBS,
@@ -57,9 +58,16 @@ class Executor:
     """Carries out the actions of one benchmark, on what is its own by UID. Its labels go to its results."""
 
     def __init__(
-        self, kube: Kube, resource: ResourceType, here: Surroundings, labels: Mapping[str, str], lease_namespace: str
+        self,
+        kube: Kube,
+        objects: Objects,
+        resource: ResourceType,
+        here: Surroundings,
+        labels: Mapping[str, str],
+        lease_namespace: str,
     ) -> None:
         self._kube = kube
+        self._objects = objects
         self._resource = resource
         self._owner = here.owner
         self._holder = here.holder
@@ -72,9 +80,9 @@ class Executor:
         kube, namespace = self._kube, self._owner.namespace
         match action:
             case AcquireLeases(nodes, until):
-                await acquire(kube, self._lease_namespace, self._holder, nodes, until)
+                await acquire(kube, self._objects, self._lease_namespace, self._holder, nodes, until)
             case ReleaseLeases(nodes):
-                await release(kube, self._lease_namespace, self._holder, nodes)
+                await release(kube, self._objects, self._lease_namespace, self._holder, nodes)
             case Create(manifests):
                 for manifest in manifests:
                     await self._create(manifest)
@@ -100,8 +108,9 @@ class Executor:
 
     async def _create(self, manifest: Manifest) -> None:
         kind, name = manifest["kind"], manifest["metadata"]["name"]
+        resource = type_of(manifest["apiVersion"], kind)
         try:
-            await self._kube.create(type_of(manifest["apiVersion"], kind), self._owner.namespace, manifest)
+            self._objects.written(resource, await self._kube.create(resource, self._owner.namespace, manifest))
         except ConflictError:
             if kind not in _NEVER_LISTED and (kind, name) not in self._uids:
                 raise OccupiedError(kind, name) from None
@@ -111,7 +120,8 @@ class Executor:
         """Deletes an object of the benchmark's own; others are left alone."""
         uid = self._uids.get((kind, name))
         if uid is not None:
-            await self._kube.delete(resource, self._owner.namespace, name, {"uid": uid})
+            left = await self._kube.delete(resource, self._owner.namespace, name, {"uid": uid})
+            self._objects.written(resource, left, (self._owner.namespace, name))
 
     async def _delete_server(self, name: str) -> None:
         await self._delete(PODS, "Pod", name)
@@ -130,10 +140,11 @@ class Executor:
                 created = await self._kube.create(RESULTS, namespace, body)
             except ConflictError:
                 raise OccupiedError(_RESULT, name) from None
+            self._objects.written(RESULTS, created)
             uid = self._uids[_RESULT, name] = created["metadata"]["uid"]
         head = {"name": name, "namespace": namespace, "uid": uid}
         status = {"apiVersion": API_VERSION, "kind": _RESULT, "metadata": head, "status": action.status.to_json()}
-        await self._kube.apply_status(RESULTS, namespace, status)
+        self._objects.written(RESULTS, await self._kube.apply_status(RESULTS, namespace, status))
 
     async def _save_trace(self, action: SaveTrace) -> None:
         """A trace belongs to the result of its name, and goes with it."""

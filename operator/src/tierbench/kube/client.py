@@ -222,9 +222,11 @@ class Kube:
         self, kind: ResourceType, namespace: str | None, query: Mapping[str, str]
     ) -> AsyncGenerator[dict[str, Any]]:
         """What happens to objects since the resourceVersion that is in `query`, until the API server ends it."""
-        asked = {**query, "watch": "true", "timeoutSeconds": str(_WATCH_SECONDS)}
-        async with self._stream(kind.path(namespace), asked, _WATCH_TIMEOUT) as content:
-            async for line in content:
+        bookmarks = {"allowWatchBookmarks": "true", "timeoutSeconds": str(_WATCH_SECONDS)}
+        async with self._stream(
+            kind.path(namespace), {**query, "watch": "true", **bookmarks}, _WATCH_TIMEOUT
+        ) as content:
+            async for line in _lines(content):
                 event: dict[str, Any] = json.loads(line)
                 if event["type"] == "ERROR":
                     status = event["object"]
@@ -251,16 +253,18 @@ class Kube:
 
     async def delete(
         self, kind: ResourceType, namespace: str | None, name: str, preconditions: Mapping[str, str] | None = None
-    ) -> None:
+    ) -> dict[str, Any] | None:
         """Deletes an object, unless it is gone already. What it owns goes with it, in the background.
 
-        ConflictError if its uid or resourceVersion is not as `preconditions` say.
+        The object while it still goes, None once it is gone. ConflictError if its uid or resourceVersion is not as
+        `preconditions` say.
         """
         body = {"propagationPolicy": "Background", **({"preconditions": preconditions} if preconditions else {})}
         try:
-            await self.request("DELETE", kind.path(namespace, name), body=body)
+            left = await self.request("DELETE", kind.path(namespace, name), body=body)
         except NotFoundError:
-            return
+            return None
+        return left if "deletionTimestamp" in left["metadata"] else None
 
     async def drop_finalizers(self, kind: ResourceType, namespace: str, name: str, uid: str) -> None:
         """Takes all finalizers off an object, unless it is gone already. ConflictError if it has another UID."""
@@ -269,10 +273,10 @@ class Kube:
         except NotFoundError:
             return
 
-    async def merge(self, kind: ResourceType, namespace: str, name: str, change: Mapping[str, Any]) -> None:
-        """Changes an object by a merge patch."""
+    async def merge(self, kind: ResourceType, namespace: str, name: str, change: Mapping[str, Any]) -> dict[str, Any]:
+        """Changes an object by a merge patch. With a resourceVersion, ConflictError if it has changed since."""
         path, patch = kind.path(namespace, name), "application/merge-patch+json"
-        await self.request("PATCH", path, query={"fieldManager": FIELD_MANAGER}, body=change, content_type=patch)
+        return await self.request("PATCH", path, query={"fieldManager": FIELD_MANAGER}, body=change, content_type=patch)
 
     async def log(self, namespace: str, pod: str, container: str, *, follow: bool) -> AsyncGenerator[bytes]:
         """What a container has printed, from the first line, in pieces; followed, until it or the connection ends."""
@@ -320,6 +324,17 @@ class Kube:
         self._answered(method, response.status)
         self._clock.hear(response.headers.get("Date"))
         return response
+
+
+async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Lines of any length: aiohttp's own end with an error where one is longer than its buffer."""
+    begun = bytearray()
+    async for piece in content.iter_any():
+        *ended, rest = piece.split(b"\n")
+        for part in ended:
+            yield bytes(begun + part)
+            begun.clear()
+        begun += rest
 
 
 def _error(status: int, data: bytes) -> ApiError:

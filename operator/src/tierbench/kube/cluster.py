@@ -9,24 +9,17 @@ from tierbench.api.node_class import NodeClass, NodeClassStatus
 from tierbench.domain.children import UNREADABLE
 from tierbench.domain.node_classes import resolve
 from tierbench.domain.views import NodeView, node_view
-from tierbench.kube.client import NODE_CLASSES, NODES, UNANSWERED, Kube, NotFoundError
+from tierbench.kube.client import NODE_CLASSES, UNANSWERED, Kube, NotFoundError
 
 _logger = logging.getLogger(__name__)
 
 
 class ClusterView:
-    """Nodes and node classes by name. Filled once by `load`, then fed by watch events."""
+    """Nodes and node classes by name, as watches show them."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, NodeView] = {}
         self.classes: dict[str, NodeClass] = {}
-
-    async def load(self, kube: Kube) -> None:
-        """Reads all nodes and node classes."""
-        for raw in await kube.list(NODES):
-            self.see_node(raw, deleted=False)
-        for raw in await kube.list(NODE_CLASSES):
-            self.see_class(raw, deleted=False)
 
     def see_node(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
         """Takes in a node; whether anything that matters has changed. One that cannot be understood is none."""

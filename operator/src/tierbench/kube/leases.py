@@ -5,6 +5,7 @@ from datetime import datetime
 
 from tierbench.api.timestamps import format_micro_time
 from tierbench.domain.views import lease_view
+from tierbench.kube.cache import Objects
 from tierbench.kube.client import LEASES, ConflictError, Kube, NotFoundError
 
 
@@ -30,25 +31,28 @@ def _body(
     }
 
 
-async def acquire(kube: Kube, namespace: str, holder: str, nodes: Iterable[str], until: datetime) -> None:
+async def acquire(
+    kube: Kube, objects: Objects, namespace: str, holder: str, nodes: Iterable[str], until: datetime
+) -> None:
     """Takes or renews the Leases of all nodes. Raises NodeTakenError, with none taken anew, if one is not to be had."""
     taken: list[str] = []
     for node in sorted(nodes):
         try:
-            if await _acquire_one(kube, namespace, holder, node, until):
+            if await _acquire_one(kube, objects, namespace, holder, node, until):
                 taken.append(node)
         except (ConflictError, NodeTakenError) as error:
-            await release(kube, namespace, holder, taken)
+            await release(kube, objects, namespace, holder, taken)
             raise NodeTakenError(f"node {node} was taken by another benchmark") from error
 
 
-async def _acquire_one(kube: Kube, namespace: str, holder: str, node: str, until: datetime) -> bool:
+async def _acquire_one(kube: Kube, objects: Objects, namespace: str, holder: str, node: str, until: datetime) -> bool:
     """Whether it was taken anew."""
     now = kube.now()
     try:
         found = await kube.get(LEASES, namespace, node)
     except NotFoundError:
-        await kube.create(LEASES, namespace, _body(node, namespace, holder, now, now, until))
+        created = await kube.create(LEASES, namespace, _body(node, namespace, holder, now, now, until))
+        objects.written(LEASES, created)
         return True
     lease = lease_view(found)
     if lease.holder == holder and lease.expires >= until:
@@ -58,11 +62,11 @@ async def _acquire_one(kube: Kube, namespace: str, holder: str, node: str, until
     acquired = lease.acquired if lease.holder == holder else now
     body = _body(node, namespace, holder, acquired, now, until)
     metadata = {"name": node, "namespace": namespace, "resourceVersion": found["metadata"]["resourceVersion"]}
-    await kube.replace(LEASES, namespace, {**body, "metadata": metadata})
+    objects.written(LEASES, await kube.replace(LEASES, namespace, {**body, "metadata": metadata}))
     return lease.holder != holder
 
 
-async def release(kube: Kube, namespace: str, holder: str, nodes: Iterable[str]) -> None:
+async def release(kube: Kube, objects: Objects, namespace: str, holder: str, nodes: Iterable[str]) -> None:
     """Deletes the Leases of these nodes that `holder` has."""
     for node in nodes:
         try:
@@ -70,5 +74,6 @@ async def release(kube: Kube, namespace: str, holder: str, nodes: Iterable[str])
             if lease_view(found).holder == holder:
                 version = found["metadata"]["resourceVersion"]
                 await kube.delete(LEASES, namespace, node, {"resourceVersion": version})
+                objects[LEASES].forget((namespace, node))
         except (NotFoundError, ConflictError):
             continue

@@ -4,24 +4,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tierbench.kube.client import ResourceType
+
 Raw = Mapping[str, Any]
 
-
-@dataclass(frozen=True)
-class Listed:
-    """All objects of a kind that there are now."""
-
-    kind: str
-    items: tuple[Raw, ...]
+Name = tuple[str, str]
+"""Namespace, empty for what has none, and name."""
 
 
 @dataclass(frozen=True)
 class Changed:
-    """One object is new, changed or gone."""
+    """One object is there, new, changed or gone."""
 
-    kind: str
+    resource: ResourceType
     item: Raw
     deleted: bool
+
+
+@dataclass(frozen=True)
+class Listed:
+    """All objects that there were at this resourceVersion have been told of: those with these names, and no other."""
+
+    resource: ResourceType
+    names: frozenset[Name]
+    version: str
 
 
 @dataclass(frozen=True)
@@ -31,4 +37,10 @@ class Trouble:
     error: Exception
 
 
-News = Listed | Changed | Trouble
+News = Changed | Listed | Trouble
+
+
+def name_of(raw: Raw) -> Name:
+    """The object's."""
+    metadata = raw["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]

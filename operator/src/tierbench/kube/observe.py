@@ -1,4 +1,4 @@
-"""Reads everything that one pass over a benchmark decides from."""
+"""Everything that one pass over a benchmark decides from, as watches and own writes have told."""
 
 import asyncio
 import logging
@@ -8,17 +8,19 @@ from dataclasses import dataclass, replace
 from tierbench.domain.children import UNREADABLE, Children, Family
 from tierbench.domain.observed import Surroundings
 from tierbench.domain.provided import ProviderApi
+from tierbench.domain.results import Head
 from tierbench.domain.views import LeaseView, Raw, lease_view
+from tierbench.kube.cache import Objects
 from tierbench.kube.client import JOBS, LEASES, PODS, RESULTS, SERVICES, Kube
 from tierbench.kube.cluster import ClusterView
 from tierbench.kube.provided import list_provided
-from tierbench.workloads.names import LABEL_ROLE, ROLE_SERVER, Owner
+from tierbench.workloads.names import Owner
 
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Seen:
+class Here:
     """What is in the cluster of one benchmark: its children, and they with all that they depend on. `without_pod` are
     its Jobs that should have one."""
 
@@ -28,26 +30,31 @@ class Seen:
 
 
 async def look_around(
-    kube: Kube, owner: Owner, family: Family, cluster: ClusterView, lease_namespace: str, apis: Sequence[ProviderApi]
-) -> Seen:
-    """Children and Leases as the API server has them now, those of other operators' `apis` among them."""
-    namespace, labels = owner.namespace, owner.selector
-    pods, jobs, services, results, leases, provided = await asyncio.gather(
-        kube.list(PODS, namespace, labels),
-        kube.list(JOBS, namespace, labels),
-        kube.list(SERVICES, namespace, {**labels, LABEL_ROLE: ROLE_SERVER}),
-        kube.list(RESULTS, namespace, labels),
-        kube.list(LEASES, lease_namespace),
-        asyncio.gather(*(list_provided(kube, owner, api) for api in apis)),
-    )
-    listed = {"Pod": pods, "Job": jobs, "Service": services, "BenchmarkResult": results}
-    for _, objects in provided:
-        listed |= objects
-    children = family.sort(listed)
+    kube: Kube,
+    objects: Objects,
+    owner: Owner,
+    family: Family,
+    cluster: ClusterView,
+    heads: Iterable[Head],
+    apis: Sequence[ProviderApi],
+) -> Here:
+    """Children and Leases as they were last seen; of other operators' `apis`, which nobody watches, as they are now."""
+    key = (owner.kind, owner.namespace, owner.name)
+    provided = await asyncio.gather(*(list_provided(kube, owner, api) for api in apis))
+    pods, jobs = objects[PODS].of(key), objects[JOBS].of(key)
+    listed: dict[str, Sequence[Raw]] = {
+        "Pod": pods,
+        "Job": jobs,
+        "Service": objects[SERVICES].of(key),
+        "BenchmarkResult": objects[RESULTS].of(key),
+    }
+    for _, found in provided:
+        listed |= found
+    children = family.sort(listed, heads)
     surroundings = Surroundings(
         owner=owner,
         nodes=dict(cluster.nodes),
-        leases={lease.node: lease for lease in _leases(leases)},
+        leases={lease.node: lease for lease in _leases(objects[LEASES].all())},
         pods=children.pods,
         jobs=children.jobs,
         services=children.services,
@@ -57,7 +64,7 @@ async def look_around(
         },
         uids=children.uids,
     )
-    return Seen(children, surroundings, tuple(_without_pod(children, jobs, pods)))
+    return Here(children, surroundings, tuple(_without_pod(children, jobs, pods)))
 
 
 def _without_pod(children: Children, jobs: Iterable[Raw], pods: Iterable[Raw]) -> Iterable[Raw]:

@@ -3,40 +3,42 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import Any, Final
+from typing import Final
 
-from tierbench.api.model import Kind
-from tierbench.kube.client import UNANSWERED, Kube, ResourceType
-from tierbench.kube.news import Changed, Listed, News, Trouble
+from tierbench.kube.client import UNANSWERED, ApiError, Kube, ResourceType
+from tierbench.kube.news import Changed, Listed, Name, News, Trouble, name_of
 
 _PAUSE_SECONDS: Final = 1.0
+_EXPIRED: Final = 410
 
 
-async def watch(kube: Kube, kind: Kind, namespace: str | None, query: Mapping[str, str]) -> AsyncGenerator[News]:
-    """For ever. Every fault is told as Trouble, and what was missed meanwhile comes with the next list.
+async def watch(
+    kube: Kube, resource: ResourceType, namespace: str | None, query: Mapping[str, str]
+) -> AsyncGenerator[News]:
+    """For ever. Every fault is told as Trouble; then, as at first, each object that there is, and their names.
 
-    `query` has the selectors.
+    Of a list no more than a page is in memory. `query` has the selectors.
     """
     version = ""
     while True:
         try:
             if not version:
-                items, version = await _list(kube, kind, namespace, query)
-                yield Listed(kind.kind, items)
+                names = set[Name]()
+                async for page in kube.pages(resource, namespace, query):
+                    version = str(page["metadata"]["resourceVersion"])
+                    for item in page["items"] or ():
+                        names.add(name_of(item))
+                        yield Changed(resource, item, deleted=False)
+                yield Listed(resource, frozenset(names), version)
             since = {**query, "resourceVersion": version}
-            async with aclosing(kube.watch(ResourceType.of(kind), namespace, since)) as events:
+            async with aclosing(kube.watch(resource, namespace, since)) as events:
                 async for event in events:
                     version = event["object"]["metadata"]["resourceVersion"]
-                    yield Changed(kind.kind, event["object"], deleted=event["type"] == "DELETED")
+                    if event["type"] != "BOOKMARK":
+                        yield Changed(resource, event["object"], deleted=event["type"] == "DELETED")
         except UNANSWERED as error:
+            # What has happened since may be told later, unless the API server has forgotten it.
             version = ""
-            yield Trouble(error)
-            await asyncio.sleep(_PAUSE_SECONDS)
-
-
-async def _list(
-    kube: Kube, kind: Kind, namespace: str | None, query: Mapping[str, str]
-) -> tuple[tuple[dict[str, Any], ...], str]:
-    """All objects, and the resourceVersion that they are of."""
-    pages = [page async for page in kube.pages(ResourceType.of(kind), namespace, query)]
-    return tuple(item for page in pages for item in page["items"]), str(pages[-1]["metadata"]["resourceVersion"])
+            if not (isinstance(error, ApiError) and error.status == _EXPIRED):
+                yield Trouble(error)
+                await asyncio.sleep(_PAUSE_SECONDS)

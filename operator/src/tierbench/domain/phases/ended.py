@@ -27,6 +27,8 @@ def finish(run: Run) -> Decision:
     leaving = leave(run.observed, run.now)
     if leaving is not None:
         return Decision(report(run, Phase.RUNNING), leaving.actions, wait_seconds=leaving.wait_seconds)
+    if run.observed.earlier is None and any(result.run != run.status.number for result in run.observed.kept):
+        return Decision(report(run, Phase.RUNNING), wait_seconds=0, reads_earlier=True)
     run = Run(run.observed, run.status.model_copy(update={"completion_time": format_time(run.now)}), run.now)
     draft = report(run, Phase.COMPLETE)
     counts = draft.cases

@@ -13,6 +13,9 @@ from tierbench.domain.run import Run
 from tierbench.domain.status import report
 
 _MARGIN: Final = timedelta(seconds=60)
+# Whoever is first looks for Leases that have run out; whoever is behind is woken by those before.
+_FIRST_SECONDS: Final = 30.0
+_BEHIND_SECONDS: Final = 600.0
 
 
 def hold(run: Run, seconds: int) -> AcquireLeases:
@@ -32,6 +35,10 @@ def hold_nodes(run: Run) -> Decision | None:
         return _wait(run, crowded.reason, crowded.message, (turn,), ReleaseLeases(run.needed_nodes))
     if crowded is not None:
         return _wait(run, crowded.reason, crowded.message, (turn,))
+    if observed.ahead is not None:
+        message = f"Waits behind {_who(run, observed.ahead.who)} for the same nodes. Goes on by itself after it."
+        still = (turn,) if turn in observed.ahead.shared else ()
+        return _wait(run, reasons.OLDER_BENCHMARK_WAITS, message, (*still, *run.needed_nodes), seconds=_BEHIND_SECONDS)
     others = [
         lease
         for node in run.needed_nodes
@@ -39,20 +46,18 @@ def hold_nodes(run: Run) -> Decision | None:
         and lease.holder not in {"", observed.holder}
         and lease.expires > run.now
     ]
-    if not others and not observed.ahead:
+    if not others:
         leases = hold(run, run.spec.timeouts.server_ready_seconds)
         said = Said(reasons.QUEUED, False, reasons.NODES_HELD, f"Has {', '.join(run.needed_nodes)} for itself.")
         return Decision(report(run, Phase.RUNNING, said, NOT_SUSPENDED), (leases,), wait_seconds=0)
-    if others:
-        who = "; ".join(f"{lease.node} is in use by {_who(run, lease.holder)}" for lease in others)
-        message = f"{who}. Goes on by itself when they are free."
-        return _wait(run, reasons.NODES_BUSY, message, run.needed_nodes)
-    who = ", ".join(dict.fromkeys(_who(run, key) for key in observed.ahead))
-    message = f"Waits behind {who} for the same nodes. Goes on by itself after it."
-    return _wait(run, reasons.OLDER_BENCHMARK_WAITS, message, (turn, *run.needed_nodes))
+    who = "; ".join(f"{lease.node} is in use by {_who(run, lease.holder)}" for lease in others)
+    message = f"{who}. Goes on by itself when they are free."
+    return _wait(run, reasons.NODES_BUSY, message, run.needed_nodes)
 
 
-def _wait(run: Run, reason: str, message: str, waits_for: tuple[str, ...], *actions: Action) -> Decision:
+def _wait(
+    run: Run, reason: str, message: str, waits_for: tuple[str, ...], *actions: Action, seconds: float = _FIRST_SECONDS
+) -> Decision:
     observed = run.observed
     queued_before = any(
         item.type == reasons.QUEUED and item.status == "True" for item in observed.benchmark.status.conditions
@@ -61,7 +66,7 @@ def _wait(run: Run, reason: str, message: str, waits_for: tuple[str, ...], *acti
     # A client whose lease was lost (its operator was away for longer than it lasted) must not measure any further.
     stop = tuple(DeleteJob(job.name) for job in observed.jobs if not job.deleting)
     status = report(run, Phase.QUEUED, Said(reasons.QUEUED, True, reason, message), NOT_SUSPENDED)
-    return Decision(status, (*stop, *actions), events, waits_for=waits_for)
+    return Decision(status, (*stop, *actions), events, wait_seconds=seconds, waits_for=waits_for)
 
 
 def _holds_all(run: Run) -> bool:
