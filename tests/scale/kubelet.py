@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,8 +13,10 @@ from aiohttp import web
 
 from tests.scale.recorded import Script
 from tierbench.api.timestamps import format_time
-from tierbench.kube.client import PODS, ApiError, Kube, NotFoundError
+from tierbench.kube.client import PODS, Kube, NotFoundError
 from tierbench.kube.credentials import certificates
+from tierbench.kube.news import Changed
+from tierbench.kube.watch import watch
 from tierbench.metrics.authorization import tls_context
 from tierbench.workloads.names import CLIENT, LABEL_BENCHMARK, LABEL_CASE, LABEL_ROLE, ROLE_CLIENT
 
@@ -23,7 +25,7 @@ SIMULATED: Final = "sim-"
 """What the names of simulated nodes begin with."""
 
 _QUERY: Final = {"labelSelector": f"{LABEL_ROLE}={ROLE_CLIENT}"}
-Pod = dict[str, Any]
+Pod = Mapping[str, Any]
 Name = tuple[str, str]
 """Namespace and name."""
 
@@ -71,22 +73,9 @@ class Kubelet:
 
     async def run(self) -> None:
         """Watches pods for ever."""
-        while True:
-            pages = [page async for page in self._kube.pages(PODS, None, _QUERY)]
-            for pod in (item for page in pages for item in page["items"]):
-                self._see(pod, deleted=False)
-            since = {**_QUERY, "resourceVersion": pages[-1]["metadata"]["resourceVersion"]}
-            async for event in self._watch(since):
-                self._see(event["object"], deleted=event["type"] == "DELETED")
-
-    async def _watch(self, since: dict[str, str]) -> AsyncIterator[dict[str, Any]]:
-        while True:
-            try:
-                async for event in self._kube.watch(PODS, None, since):
-                    since["resourceVersion"] = event["object"]["metadata"]["resourceVersion"]
-                    yield event
-            except ApiError:  # too old: all are listed anew
-                return
+        async for news in watch(self._kube, PODS, None, _QUERY):
+            if isinstance(news, Changed):
+                self._see(news.item, deleted=news.deleted)
 
     def _see(self, pod: Pod, *, deleted: bool) -> None:
         name = (pod["metadata"]["namespace"], pod["metadata"]["name"])

@@ -14,6 +14,8 @@ from tests.scale.fixtures import BROKERS, waited_for
 from tests.scale.rows import Row
 from tests.scale.site import NAMESPACE, Site
 from tierbench.kube.client import RESULTS
+from tierbench.kube.news import Changed
+from tierbench.kube.watch import watch
 
 BENCHMARKS: Final = 60
 PODS: Final = 5
@@ -95,11 +97,8 @@ def _stuck(site: Site) -> str:
 
 async def _watch(site: Site, taken: dict[Trial, float]) -> None:
     """When each trial was first seen in a result."""
-    version = (await site.kube.request("GET", RESULTS.path(NAMESPACE)))["metadata"]["resourceVersion"]
-    while True:
-        async for event in site.kube.watch(RESULTS, NAMESPACE, {"resourceVersion": version}):
-            found = event["object"]
-            version, spec = found["metadata"]["resourceVersion"], found["spec"]
-            for trial in found.get("status", {}).get("trials", ()):
-                key = (NAMESPACE, spec["benchmark"]["name"], spec["case"], trial["trial"])
-                taken.setdefault(key, time.monotonic())
+    async for news in watch(site.kube, RESULTS, NAMESPACE, {}):
+        if isinstance(news, Changed):
+            spec, status = news.item["spec"], news.item.get("status", {})
+            for trial in status.get("trials", ()):
+                taken.setdefault((NAMESPACE, spec["benchmark"]["name"], spec["case"], trial["trial"]), time.monotonic())
