@@ -138,8 +138,8 @@ async def site(memory: str = "") -> AsyncIterator[Site]:
         await asyncio.to_thread(_start_kwok, cluster)
         async with connected(cluster.kubeconfig) as kube, connected(cluster.kubeconfig, _ACCOUNT) as operator:
             kubelet, audit = Kubelet(kube), Audit(cluster.control_plane.audit_log)
-            async with kubelet.serving(cluster.addresses.host):
-                playing = asyncio.create_task(kubelet.run())
+            async with kubelet.serving(cluster.addresses.host), asyncio.TaskGroup() as group:
+                playing = group.create_task(kubelet.run())
                 yield Site(cluster, release, Kubectl(environment, NAMESPACE), kube, operator, kubelet, audit)
                 playing.cancel()
     finally:
