@@ -19,12 +19,13 @@ _STREAMS: Final = "ResponseStarted"
 @dataclass(frozen=True)
 class Request:
     """One request. `what` is the path of a collection and its selector: of a list that a watch goes on from, both have
-    the same."""
+    the same. `following` are the pages of a list after its first."""
 
     verb: str
     resource: str
     name: str
     what: tuple[str, str, str]
+    following: bool
 
     @property
     def of_own_lease(self) -> bool:
@@ -62,19 +63,22 @@ def requests_of(events: Iterable[dict[str, Any]]) -> Iterator[Request]:
         url = urlsplit(event["requestURI"])
         query = parse_qs(url.query)
         labels, fields = ("".join(query.get(key, ())) for key in ("labelSelector", "fieldSelector"))
-        yield Request(event["verb"], resource, target.get("name", ""), (url.path, labels, fields))
+        yield Request(event["verb"], resource, target.get("name", ""), (url.path, labels, fields), "continue" in query)
 
 
-def counted(requests: Iterable[Request], watched: Iterable[Request]) -> Counter[str]:
+def counted(requests: Iterable[Request]) -> Counter[str]:
     """How many there were besides watches, relists and what the operator's own Lease takes, by verb and resource.
 
-    A relist is a list of just what is watched, too.
+    A relist is a list of just what a watch then goes on from: as many as watches have begun, and no more.
     """
-    collections = {request.what for request in watched if request.verb == "watch"}
-    return Counter(
-        str(request)
-        for request in requests
-        if request.verb != "watch"
-        and not request.of_own_lease
-        and not (request.verb == "list" and request.what in collections)
-    )
+    known = list(requests)
+    begun = Counter(request.what for request in known if request.verb == "watch")
+    found: Counter[str] = Counter()
+    for request in known:
+        if request.verb == "watch" or request.of_own_lease or (request.following and request.what in begun):
+            continue
+        if request.verb == "list" and begun.get(request.what):
+            begun[request.what] -= 1
+            continue
+        found[str(request)] += 1
+    return found
