@@ -14,13 +14,16 @@ from kubernetes.config import kube_config
 
 from tests.ports import free_ports
 from tests.unit.controller.test_controller import ENVIRONMENT
+from tierbench.api.quotas import Quotas
 from tierbench.controller.main import operate
 from tierbench.controller.settings import Settings
 
 
 @asynccontextmanager
-async def operator(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
-    """The operator's port, once it is ready."""
+async def operator(
+    url: str, folder: Path, monkeypatch: pytest.MonkeyPatch, namespace: str = "default", quotas: Quotas | None = None
+) -> AsyncIterator[int]:
+    """The operator's port, once it is ready. It runs the benchmarks of one namespace."""
     context = {"name": "test", "context": {"cluster": "test", "user": "nobody"}}
     kubeconfig = folder / "kubeconfig"
     kubeconfig.write_text(
@@ -38,7 +41,12 @@ async def operator(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> A
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig))  # where it is read; else when it was imported
     monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(kubeconfig))
     (port,) = free_ports(1)
-    settings = replace(Settings.from_environment(ENVIRONMENT), http_port=port, watch_namespaces=("default",))
+    settings = replace(
+        Settings.from_environment(ENVIRONMENT),
+        http_port=port,
+        watch_namespaces=(namespace,),
+        quotas=quotas or Quotas(),
+    )
     running = asyncio.create_task(operate(settings))
     try:
         await eventually(lambda: answers(port, "readyz"))

@@ -1,6 +1,7 @@
 """kubectl as the tests use it: objects in and out, and waiting for conditions."""
 
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -108,6 +109,13 @@ def _told() -> Iterator[None]:
         yield
     except (ApiException, ResourceNotFoundError, HTTPError) as error:
         raise KubectlError(str(error)) from error
+
+
+def tierbench(kubectl: Kubectl, *arguments: str) -> str:
+    """What `kubectl tierbench` prints."""
+    program = "import sys; from tierbench.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, env=kubectl.environment, capture_output=True, text=True, check=False).stdout
 
 
 T = TypeVar("T")

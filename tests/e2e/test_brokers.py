@@ -2,8 +2,6 @@
 
 import base64
 import json
-import subprocess
-import sys
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +10,7 @@ import pytest
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import API_VERSION, Running, assert_nothing_left, broker
 from tests.e2e.capture import capturing
-from tests.e2e.kubectl import Kubectl, wait_for
+from tests.e2e.kubectl import Kubectl, tierbench, wait_for
 from tests.e2e.operator_release import pids
 
 FRAME_BYTES = 1514
@@ -178,11 +176,13 @@ def test_connections_are_kept_and_a_setting_is_chosen(kubectl: Kubectl) -> None:
 
     told = advise(kubectl, "--choose=tls", "--level=payloadSize=1Ki")
 
-    def answered() -> dict[str, Any] | None:
-        status: dict[str, Any] = kubectl.get("placementadvice", "tls")["status"]
-        return status if status["ranking"] == told["ranking"] else None
+    status: dict[str, Any] = {}
 
-    status = wait_for("the operator says the same of all results", answered, 30)
+    def answered() -> bool:
+        status.update(kubectl.get("placementadvice", "tls")["status"])
+        return bool(status["ranking"] == told["ranking"])
+
+    wait_for(f"the operator says the same of all results as {told['ranking']}", answered, 60)
     assert {one["name"] for one in status["ranking"]} == {"TLS None", "TLSv1.3"}
     assert {one["nodes"] for one in status["ranking"]} == {2}
     assert "nodeClass" in {effect["factor"] for effect in status["effects"]}
@@ -190,10 +190,8 @@ def test_connections_are_kept_and_a_setting_is_chosen(kubectl: Kubectl) -> None:
 
 def advise(kubectl: Kubectl, *question: str) -> dict[str, Any]:
     """The status of an advice, as `kubectl tierbench advise` answers from the results in the namespace."""
-    program = "import sys; from tierbench.cli.main import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", program, "advise", "--namespace", kubectl.namespace, "--output=json", *question]
-    done = subprocess.run(command, env=kubectl.environment, capture_output=True, text=True, check=False)
-    status: dict[str, Any] = json.loads(done.stdout)["status"]
+    answer = tierbench(kubectl, "advise", "--namespace", kubectl.namespace, "--output=json", *question)
+    status: dict[str, Any] = json.loads(answer)["status"]
     return status
 
 

@@ -1,7 +1,10 @@
 """What cannot be measured is refused with a reason and a way out, and does not hold up the rest."""
 
+import json
+import re
+
 from tests.e2e.benchmarks import SHORT_PREFLIGHT, Running, assert_nothing_left, file_transfer
-from tests.e2e.kubectl import Kubectl, wait_for
+from tests.e2e.kubectl import Kubectl, tierbench, wait_for
 from tests.e2e.operator_release import Release
 
 _PLACES = {"servers": "cloud", "clients": "user"}
@@ -80,6 +83,47 @@ def test_a_quota_that_has_no_room_for_the_client(kubectl: Kubectl) -> None:
     reason, message = _only_failure(running)
     assert reason == "RefusedByApiServer"
     assert "exceeded quota" in message
+
+
+def _measure_again(kubectl: Kubectl, name: str) -> None:
+    kubectl("patch", "ftb", "files", "--type=merge", "-p", json.dumps({"spec": {"runPolicy": {"rerun": name}}}))
+
+
+def _stored(release: Release) -> int:
+    found = re.search(r"^tierbench_stored_bytes (\S+)$", release.metrics(), re.MULTILINE)
+    return 0 if found is None else int(float(found[1]))
+
+
+def test_no_room_for_more_results(kubectl: Kubectl, release: Release) -> None:
+    """The oldest run is announced, can be exported, and goes; what waited for room is measured."""
+    kubectl.apply(file_transfer(repetitions=1))
+    running = Running(kubectl)
+    running.wait_for_phase("Complete")
+    _measure_again(kubectl, "second")
+    running.wait_for_phase("Complete")
+    wait_for("no other results", lambda: kubectl("get", "results", "-A", "-o", "name").count("\n") == 2)
+    alone = sum(len(json.dumps(result["status"])) for result in running.results)
+    size = wait_for("the size of these two", lambda: alone < (stored := _stored(release)) < 3 * alone and stored)
+    release.install(f"limits.storedBytes={size * 9 // 10_000}k", "limits.evictionNoticeSeconds=30")
+    try:
+        wait_for("it is announced", lambda: running.condition("EvictionPending").get("status") == "True")
+        assert [eviction["run"] for eviction in running.status["evictions"]] == [1]
+        _measure_again(kubectl, "third")
+        running.wait_for_phase("Queued")
+        assert running.condition("Queued")["reason"] == "StorageFull"
+        message = running.condition("EvictionPending")["message"]
+        command = re.search(r"kubectl tierbench (export filetransferbenchmark/files .*) --output", message)
+        assert command is not None, message
+        (kept,) = json.loads(tierbench(kubectl, *command[1].split()))["items"]
+        running.wait_for_phase("Complete")
+    finally:
+        release.install()
+    assert (kept["spec"]["run"], kept["status"]["phase"]) == (1, "Measured")
+    assert 3 in {result["spec"]["run"] for result in running.results}
+    assert kept["metadata"]["name"] not in {result["metadata"]["name"] for result in running.results}
+    events = kubectl("get", "events", "--sort-by=.metadata.creationTimestamp", "-o", "jsonpath={.items[*].reason}")
+    reasons = [reason for reason in events.split() if reason in {"EvictionPending", "Evicted"}]
+    assert reasons[:2] == ["EvictionPending", "Evicted"]
 
 
 def test_a_namespace_whose_quota_counts_limits(kubectl: Kubectl) -> None:

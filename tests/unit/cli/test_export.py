@@ -56,6 +56,22 @@ def test_objects_can_be_read_again(both: str, tmp_path: Path, capsys: Capture) -
     assert "22.11 ± 0.05 s" in capsys.readouterr().out
 
 
+def test_traces_go_with_their_results_as_objects(tmp_path: Path, capsys: Capture) -> None:
+    result = broker_result()
+    head = {"apiVersion": "tierbench.io/v1alpha1"}
+    spec = {"benchmark": {"kind": "BrokerBenchmark", "name": "demo"}, "run": 1, "case": 1}
+    traces = [
+        {**head, "kind": "BenchmarkTrace", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+        for name in (result.metadata.name, "bb-other-r1-c001")
+    ]
+    items = [{**head, "kind": "BenchmarkResult", **result.to_json()}, *traces]
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({"kind": "List", "items": items}))
+    assert main(["export", "--from", str(path), "--format", "json"]) == 0
+    written = [(item["kind"], item["metadata"]["name"]) for item in json.loads(capsys.readouterr().out)["items"]]
+    assert written == [("BenchmarkResult", result.metadata.name), ("BenchmarkTrace", result.metadata.name)]
+
+
 def test_the_papers_tool_knows_brokers_alone(both: str, capsys: Capture) -> None:
     assert main(["export", "--from", both, "--format", "perftool"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2

@@ -8,11 +8,12 @@ import pytest
 
 from tests.unit.domain.test_decide import condition, every_trial_once, measured_trials, nothing_left
 from tests.unit.domain.world import START, World, benchmark, broker_benchmark
-from tierbench.api.benchmark import Phase
+from tierbench.api.benchmark import Eviction, Phase
 from tierbench.api.contract import Outcome
 from tierbench.api.quotas import Quotas
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
+from tierbench.domain.observed import Observed
 from tierbench.domain.run import Run
 from tierbench.domain.views import LeaseView
 
@@ -218,3 +219,48 @@ def test_limits_that_a_namespace_gives_are_kept_with_the_result() -> None:
     one.run()
     kept = [result.spec.service.settings for result in one.results.values() if result.spec.service]
     assert kept == [{"limits.memory": "64Mi"}] * 4
+
+
+class Full(World):
+    """What all benchmarks have stored is as much as may be."""
+
+    stored = 10
+
+    def observe(self) -> Observed:
+        return replace(super().observe(), stored_bytes=self.stored)
+
+
+def test_no_run_begins_while_the_store_is_full() -> None:
+    one = Full(quotas=Quotas(stored_bytes="10"))
+    for _ in range(5):
+        if one.pass_().wait_seconds > 0:
+            one.step()
+    assert condition(one, reasons.QUEUED) == ("True", reasons.STORAGE_FULL)
+    assert not one.leases
+    one.stored = 9
+    one.run()
+    assert measured_trials(one) == every_trial_once(one)
+
+
+def test_a_run_under_way_ends_with_what_it_has_when_the_store_is_full() -> None:
+    one = Full(quotas=Quotas(stored_bytes="10"))
+    one.stored = 9
+    while not any(result.status.trials for result in one.results.values()):
+        if one.pass_().wait_seconds > 0:
+            one.step()
+    one.stored = 10
+    one.run()
+    assert list(outcomes(one).values()) == ["", reasons.STORAGE_FULL, "", reasons.STORAGE_FULL]
+    assert "limits.storedBytes" in one.results["ft-demo-r1-c002"].status.message
+    assert nothing_left(one)
+
+
+def test_what_is_announced_outlives_further_runs() -> None:
+    one = world()
+    one.run()
+    status = one.benchmark.status
+    evictions = (Eviction(run=1, notice_time="2026-01-01T00:00:00Z"),)
+    one.benchmark = one.benchmark.model_copy(update={"status": status.model_copy(update={"evictions": evictions})})
+    one.change_spec(rerun="again")
+    one.run()
+    assert one.benchmark.status.evictions == evictions

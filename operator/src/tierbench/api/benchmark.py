@@ -244,6 +244,14 @@ class CaseCounts(Model):
     invalid: int = Field(default=0, description="Measured, and something may have spoiled the numbers.")
 
 
+class Eviction(Model):
+    """A run that goes for want of room."""
+
+    run: int = Field(ge=1, description="The run.")
+    notice_time: str = Field(json_schema_extra={"format": "date-time"}, description="When that was announced.")
+    begun: bool = Field(default=False, description="Whether its results are being deleted.")
+
+
 class BenchmarkStatus(Model):
     """What the operator knows and has done."""
 
@@ -258,6 +266,9 @@ class BenchmarkStatus(Model):
     run: RunStatus | None = Field(default=None, description="The run under way, or the last one.")
     next_run_time: str | None = Field(
         default=None, json_schema_extra={"format": "date-time"}, description="When the schedule starts the next run."
+    )
+    evictions: tuple[Eviction, ...] = Field(
+        default=(), max_length=64, description="Runs that go once limits.storedBytes, a value of the chart, is reached."
     )
     answer: str = Field(default="", max_length=1024, description="What the newest complete run says, in a sentence.")
     conditions: Conditions = ()

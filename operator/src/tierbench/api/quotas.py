@@ -43,6 +43,17 @@ class Quotas(Model):
         description="How much the results and traces of a benchmark may take in etcd, those of all runs together. "
         "Cases beyond it fail; what was measured is kept.",
     )
+    stored_bytes: Annotated[str, Field(max_length=18, pattern=QUANTITY_PATTERN)] = Field(
+        default="512Mi",
+        description="How much the results and traces of all benchmarks of this release may take in etcd. From 80 % of "
+        "it on a warning announces that the oldest runs which have ended will go. At the limit they do, and no run "
+        "begins before there is room.",
+    )
+    eviction_notice_seconds: int = Field(
+        default=24 * 3600,
+        ge=10,
+        description="How long before a run goes for limits.storedBytes it is announced at the least.",
+    )
     free_disk: Annotated[str, Field(max_length=18, pattern=f"^({QUANTITY_PATTERN.strip('^$')})?$")] = Field(
         default="",
         description="How much of a node's disk stays free when files are prepared there; if empty, the lesser of 5 % "
@@ -51,8 +62,13 @@ class Quotas(Model):
 
     @property
     def most_bytes(self) -> int:
-        """Of results and traces."""
+        """Of the results and traces of a benchmark."""
         return parse_size(self.result_bytes)
+
+    @property
+    def most_stored_bytes(self) -> int:
+        """Of the results and traces of all benchmarks."""
+        return parse_size(self.stored_bytes)
 
     @property
     def free_bytes(self) -> int | None:

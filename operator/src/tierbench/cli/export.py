@@ -7,20 +7,26 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from tierbench.api.model import API_VERSION
+from tierbench.api.model import API_VERSION, Resource
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.arguments import Subparsers, choose_results, command
-from tierbench.cli.choice import chosen_runs
+from tierbench.cli.choice import chosen_runs, chosen_with_traces
 from tierbench.cli.errors import ExitCode, UserError
 from tierbench.cli.output import write
+from tierbench.report.timeline import Traces
 from tierbench.results import perftool, table
 
 Results = Sequence[BenchmarkResult]
+OBJECTS: Final = "json"
 
 
-def _as_objects(results: Results) -> str:
-    head = {"apiVersion": API_VERSION, "kind": BenchmarkResult.KIND.kind}
-    items = [{**head, **result.to_json()} for result in results]
+def _as_objects(results: Results, traces: Traces) -> str:
+    """Results, each followed by the trace of its case."""
+    objects: list[Resource] = []
+    for result in results:
+        trace = traces.get((result.metadata.namespace or "default", result.metadata.name))
+        objects += [result] if trace is None else [result, trace]
+    items = [{"apiVersion": API_VERSION, "kind": one.KIND.kind, **one.to_json()} for one in objects]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=2) + "\n"
 
 
@@ -35,7 +41,6 @@ def _as_parquet(results: Results) -> bytes:
 FORMATS: Final[Mapping[str, Callable[[Results], str | bytes]]] = {
     "csv": table.to_csv,
     "parquet": _as_parquet,
-    "json": _as_objects,
     "perftool": perftool.to_json,
     "perftool-tsv": perftool.to_tsv,
 }
@@ -47,7 +52,10 @@ def register(commands: Subparsers) -> None:
     parser = command(commands, "export", run, text)
     choose_results(parser)
     parser.add_argument(
-        "--format", choices=FORMATS, default="csv", help="csv, parquet, json, perftool (brokers), perftool-tsv"
+        "--format",
+        choices=(*FORMATS, OBJECTS),
+        default="csv",
+        help="csv, parquet, json, perftool (brokers), perftool-tsv",
     )
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("-"), metavar="FILE", help="where to write it; standard output"
@@ -60,9 +68,18 @@ def run(options: argparse.Namespace) -> ExitCode:
     Raises:
         UserError: there is nothing to write, it cannot be written, or a library is missing.
     """
-    runs, _ = chosen_runs(options)
-    content = FORMATS[options.format]([result for each in runs for result in each.results])
+    content = _objects(options) if options.format == OBJECTS else _table(options)
     if not content:
         raise UserError(f"none of these results is a broker's: {options.format} is for brokers, take --format csv")
     write(content, options.output)
     return ExitCode.ANSWER
+
+
+def _objects(options: argparse.Namespace) -> str:
+    runs, _, traces = chosen_with_traces(options)
+    return _as_objects([result for each in runs for result in each.results], traces)
+
+
+def _table(options: argparse.Namespace) -> str | bytes:
+    runs, _ = chosen_runs(options)
+    return FORMATS[options.format]([result for each in runs for result in each.results])

@@ -20,8 +20,10 @@ from tierbench.workloads.names import LABEL_BENCHMARK, Owner
 
 _ERROR_SECONDS: Final = 5.0
 _REST_SECONDS: Final = 0.5
+_MOST_REST_SECONDS: Final = 10.0
 _REST_SHARE: Final = 10
-"""Times as long as the answers took: with ever so many results, the operator has time for its runs."""
+"""Times as long as the answers took, within bounds: with ever so many results, the operator has time for its runs, and
+an API server that was slow for once holds up no answer."""
 
 Key = tuple[str, str]
 _logger = logging.getLogger(__name__)
@@ -78,7 +80,8 @@ class Advisor:
                 self._due.discard(key)
                 with self._metrics.working("advisor"):
                     await self._answer_or_retry(key)
-            await asyncio.sleep(max(_REST_SECONDS, _REST_SHARE * (time.monotonic() - started)))
+            took = time.monotonic() - started
+            await asyncio.sleep(min(max(_REST_SECONDS, _REST_SHARE * took), _MOST_REST_SECONDS))
 
     async def _answer_or_retry(self, key: Key) -> None:
         advice = self._advices.get(key)

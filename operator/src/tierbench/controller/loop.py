@@ -83,7 +83,7 @@ class Loop:
         self._reads_earlier = False
 
     async def run(self) -> None:
-        """Passes until nothing is due or the benchmark is gone. Errors are waited out, and cost nobody else anything."""
+        """Passes until nothing is due or the benchmark is gone. Errors are waited out, and cost nobody else a thing."""
         errors = 0
         try:
             while True:
@@ -246,6 +246,7 @@ class Loop:
             ahead=context.queue.ahead(self._key),
             foreign=here.children.foreign,
             last_orphan=here.children.last_orphan,
+            stored_bytes=context.ledger.total,
             refusal=self._refusal,
             refused_pods=await refused_pods(context.kube, owner.namespace, here.without_pod),
             refused_results=dict(self._refused_results),

@@ -15,6 +15,7 @@ from tierbench.controller.context import Context
 from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import keep_node_classes
 from tierbench.controller.settings import Settings, SettingsError
+from tierbench.controller.storage import keep_storage
 from tierbench.controller.watching import Watched, everything, follow
 from tierbench.kube.client import Kube
 from tierbench.kube.connect import connect
@@ -56,7 +57,8 @@ async def _run(context: Context, stop: asyncio.Event) -> None:
             await _begin_to_follow(context, watched, group)
         context.results.mark_filled()
         await wait_until_alone(context, stop)
-        for task in (benchmarks.run(), advisor.run(), keep_node_classes(context), stay_alone(context)):
+        tasks = (keep_node_classes(context), keep_storage(context), stay_alone(context))
+        for task in (benchmarks.run(), advisor.run(), *tasks):
             group.create_task(_for_ever(task))
 
 

@@ -108,6 +108,7 @@ def everything(context: Context, advisor: Advisor, benchmarks: Benchmarks) -> It
         objects.results.see(raw, deleted=deleted)
         if context.results.see(raw, deleted=deleted):
             advisor.look_again(raw["metadata"]["namespace"])
+        context.ledger.see(raw, deleted=deleted)
 
     def children(resource: ResourceType, labels: str = LABEL_KIND) -> Watched:
         cache = objects[resource]
@@ -141,6 +142,7 @@ def _benchmarks(
         namespace, name = raw["metadata"]["namespace"], raw["metadata"]["name"]
         if context.results.see_benchmark({**raw, "kind": kind.kind}, deleted=deleted):
             advisor.look_again(namespace)
+        context.ledger.see_benchmark({**raw, "kind": kind.kind}, deleted=deleted)
         if news:
             benchmarks.look_at((kind.kind, namespace, name))
 

@@ -56,6 +56,19 @@ def too_large(run: Run) -> Problem | None:
     return Problem(reasons.TOO_MANY_BYTES, message)
 
 
+def storage_full(run: Run) -> Problem | None:
+    """That the results and traces of all benchmarks take as much as they may."""
+    stored, quotas = run.observed.stored_bytes, run.observed.quotas
+    if stored < quotas.most_stored_bytes:
+        return None
+    message = (
+        f"The results and traces of all benchmarks take {stored} bytes, and limits.storedBytes, {_OF_CHART}, is "
+        f"{quotas.stored_bytes}. There is room once the oldest runs have gone, which are announced before "
+        f"({reasons.EVICTION_PENDING}), or sooner if you delete benchmarks or have it raised."
+    )
+    return Problem(reasons.STORAGE_FULL, message)
+
+
 def history(run: Run) -> int:
     """How many runs are kept."""
     return min(run.spec.run_policy.history, run.observed.quotas.history)

@@ -70,10 +70,10 @@ class Observed(Surroundings):
 
     `results` are of the run under way, or of the last one; `earlier` those of other runs, read only where a decision
     has asked for them; `kept` are the heads of all. `foreign` objects bear its labels and are not its own;
-    `last_orphan` is the newest run that a benchmark of the same name has left results of. `refusal` is what the API
-    server does not let be created, `refused_pods` what it does not let the Job controller create, by the Job's name,
-    and `refused_results` what it does not let be written, by the result's. `isolated` says whether strangers are kept
-    from its pods.
+    `last_orphan` is the newest run that a benchmark of the same name has left results of; `stored_bytes` is what
+    the results and traces of all benchmarks take. `refusal` is what the API server does not let be created,
+    `refused_pods` what it does not let the Job controller create, by the Job's name, and `refused_results` what it does
+    not let be written, by the result's. `isolated` says whether strangers are kept from its pods.
     """
 
     benchmark: Benchmark
@@ -88,6 +88,7 @@ class Observed(Surroundings):
     ahead: Ahead | None = None
     foreign: tuple[str, ...] = ()
     last_orphan: int = 0
+    stored_bytes: int = 0
     refusal: Refusal | None = None
     refused_pods: Mapping[str, Refusal] = field(default_factory=dict)
     refused_results: Mapping[str, str] = field(default_factory=dict)

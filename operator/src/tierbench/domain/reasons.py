@@ -14,6 +14,7 @@ RECURRING: Final = "Recurring"
 PASSED: Final = "Passed"
 REGRESSED: Final = "Regressed"
 NETWORK_MEASURED: Final = "NetworkMeasured"
+EVICTION_PENDING: Final = "EvictionPending"
 
 # Nodes
 NODES_CHOSEN: Final = "NodesChosen"
@@ -42,6 +43,10 @@ TOO_MANY_AT_ONCE: Final = "TooManyAtOnce"
 TOO_MANY_BYTES: Final = "TooManyBytes"
 HELD_TOO_LONG: Final = "HeldTooLong"
 HISTORY_LIMITED: Final = "HistoryLimited"
+STORAGE_FULL: Final = "StorageFull"
+STORAGE_NEARLY_FULL: Final = "StorageNearlyFull"
+STORAGE_FREE: Final = "StorageFree"
+EVICTED: Final = "Evicted"
 
 # Pods
 UNSCHEDULABLE: Final = "Unschedulable"

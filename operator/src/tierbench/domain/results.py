@@ -165,7 +165,9 @@ def _benchmark_of(raw: Mapping[str, Any]) -> BenchmarkKey:
 
 def _head(raw: Mapping[str, Any]) -> Head:
     metadata, status = raw["metadata"], raw.get("status", {})
-    controller: Mapping[str, Any] = next((item for item in metadata.get("ownerReferences", ()) if item.get("controller")), {})
+    controller: Mapping[str, Any] = next(
+        (item for item in metadata.get("ownerReferences", ()) if item.get("controller")), {}
+    )
     phase = status.get("phase", ResultPhase.RUNNING)
     return Head(
         name=metadata["name"],

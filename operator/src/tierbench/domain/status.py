@@ -27,6 +27,7 @@ def report(run: Run, phase: Phase, *said: Said, current: Sequence[Case] = ()) ->
         cases=counts,
         current=_current(run, current) if current else None,
         run=run.status,
+        evictions=benchmark.status.evictions,
         answer=benchmark.status.answer,
         conditions=conditions(benchmark, said, run.now),
     )

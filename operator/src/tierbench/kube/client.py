@@ -26,7 +26,7 @@ _TIMEOUT: Final = aiohttp.ClientTimeout(total=20)
 _FOLLOW_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=300)
 _WATCH_SECONDS: Final = 30
 _WATCH_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=_WATCH_SECONDS + 15)
-_PAGE: Final = 250
+_PAGE: Final = 100
 _JSON: Final = "application/json, */*"
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _NOT_FOUND, _CONFLICT = 404, 409

@@ -12,7 +12,8 @@ from yaml import YAMLError
 
 from tierbench.kube.client import Answered, Kube
 
-_CONNECTIONS: Final = 256
+# Requests share a few connections, by the semaphore of Kube; each log that is followed, and each watch, has its own.
+_NO_LIMIT: Final = 0
 # Whoever waits at a terminal is soon told that nobody is there, and may have a slow line.
 _PATIENCE: Final = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=60)
 # It bears no types. Not that of kubernetes.aio, which shows no plugin's questions, and renews no token that expires.
@@ -35,7 +36,7 @@ async def connect(answered: Answered) -> AsyncIterator[Kube]:
         _load_incluster_config(client_configuration=configuration)
     except ConfigException:
         _load_kube_config(client_configuration=configuration)
-    configuration.connection_pool_maxsize = _CONNECTIONS
+    configuration.connection_pool_maxsize = _NO_LIMIT
     async with ApiClient(configuration) as client:
         yield Kube(client, answered)
 

@@ -36,6 +36,12 @@ class OperatorMetrics:
             registry=self.registry,
         )
         self._queue = Gauge("tierbench_queue_length", "Benchmarks that wait for nodes.", registry=self.registry)
+        self._stored = Gauge(
+            "tierbench_stored_bytes", "What results and traces of all benchmarks take in etcd.", registry=self.registry
+        )
+        self._stored_limit = Gauge(
+            "tierbench_stored_bytes_limit", "What they may take: limits.storedBytes.", registry=self.registry
+        )
         self._heartbeat = Gauge(
             "tierbench_operator_heartbeat_timestamp_seconds", "When a pass last ended.", registry=self.registry
         )
@@ -59,6 +65,11 @@ class OperatorMetrics:
     def queue_length(self, length: int) -> None:
         """So many benchmarks wait."""
         self._queue.set(length)
+
+    def stored(self, size: int, limit: int) -> None:
+        """Results and traces take so many bytes, of so many that they may take."""
+        self._stored.set(size)
+        self._stored_limit.set(limit)
 
     def expect(self, loop: Worker, within_seconds: float) -> None:
         """`loop` will begin its next pass within so long."""

@@ -7,7 +7,7 @@ from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
 from tierbench.domain.actions import AcquireLeases, Action, Decision, DeleteJob, Event, ReleaseLeases
 from tierbench.domain.conditions import Said
-from tierbench.domain.limits import crowd, seconds_left
+from tierbench.domain.limits import crowd, seconds_left, storage_full
 from tierbench.domain.phases.pending import NOT_SUSPENDED
 from tierbench.domain.run import Run
 from tierbench.domain.status import report
@@ -39,6 +39,9 @@ def hold_nodes(run: Run) -> Decision | None:
         message = f"Waits behind {_who(run, observed.ahead.who)} for the same nodes. Goes on by itself after it."
         still = (turn,) if turn in observed.ahead.shared else ()
         return _wait(run, reasons.OLDER_BENCHMARK_WAITS, message, (*still, *run.needed_nodes), seconds=_BEHIND_SECONDS)
+    full = storage_full(run)
+    if full is not None:
+        return _wait(run, full.reason, full.message, run.needed_nodes)
     others = [
         lease
         for node in run.needed_nodes

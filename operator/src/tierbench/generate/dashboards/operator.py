@@ -46,6 +46,14 @@ def _work() -> Panels:
         number(
             "Queue", "What waits? Benchmarks that need nodes on which another one measures.", "short", _QUEUE, _INSTANCE
         ),
+        over_time(
+            "Stored",
+            "Is there room? What results and traces take in etcd, and what they may: above 80 % of it old runs are "
+            "announced, at the limit they go.",
+            "bytes",
+            query(f"tierbench_stored_bytes{{{_MINE}}}", _INSTANCE),
+            query(f"tierbench_stored_bytes_limit{{{_MINE}}}", f"{_INSTANCE}, limit"),
+        ),
         bars(
             "Benchmarks",
             "How do benchmarks stand? By phase.",

@@ -8,7 +8,7 @@ from tierbench.api.contract import Outcome
 from tierbench.api.result import Note, ResultStatus
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, Event, SaveResult
-from tierbench.domain.limits import too_large, too_long
+from tierbench.domain.limits import storage_full, too_large, too_long
 from tierbench.domain.observed import Refusal
 from tierbench.domain.run import Run
 from tierbench.domain.status import case_words, report
@@ -38,7 +38,7 @@ def refuse_impossible(run: Run) -> Decision | None:
 def refuse_rest(run: Run) -> Decision | None:
     """Ends every case that is left once the run has taken what it may, unless a client still measures: that one is
     ended by its own deadline."""
-    problem = too_long(run) or too_large(run)
+    problem = too_long(run) or too_large(run) or storage_full(run)
     if problem is None or not run.due or not all(job.deleting for job in run.observed.jobs):
         return None
     actions = tuple(end_early(run, case, problem) for case in run.due)

@@ -1,0 +1,257 @@
+"""Runs go oldest first, announced in time, and only for want of room."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.domain.test_ledger import raw_benchmark, raw_result
+from tierbench.api.quotas import Quotas
+from tierbench.api.timestamps import format_time
+from tierbench.domain import reasons
+from tierbench.domain.eviction import Change, mark, plan
+from tierbench.domain.ledger import Ledger
+from tierbench.domain.notices import condition, events
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+QUOTAS = Quotas(stored_bytes="11k", eviction_notice_seconds=3600)
+NAMES = ("a", "b", "c")
+SMALL = 300
+"""What a result of these tests takes at the least, its envelope included."""
+
+
+@dataclass
+class Store:
+    """Benchmarks and results as an API server would hold them; every run has two results."""
+
+    quotas: Quotas = QUOTAS
+    now: datetime = START
+    ledger: Ledger = field(default_factory=Ledger)
+    runs: dict[tuple[str, int], int] = field(default_factory=dict)
+    """When each was created, in the order of all."""
+    under_way: dict[str, bool] = field(default_factory=dict)
+    newest: dict[str, int] = field(default_factory=dict)
+    said: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+    warned: dict[tuple[str, int], datetime] = field(default_factory=dict)
+    gone: list[tuple[str, int]] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+
+    def run(self, name: str, size: int = SMALL, *, ends: bool = True) -> None:
+        """A run of a benchmark, that ends or goes on; one under way ends first."""
+        number = self.newest[name] = self.newest.get(name, 0) + 1
+        self.runs[name, number] = len(self.runs)
+        self.now += timedelta(seconds=1)
+        for case in (1, 2):
+            raw = raw_result(f"{name}-r{number}-c{case}", name, number, size)
+            raw["metadata"]["creationTimestamp"] = format_time(self.now)
+            self.ledger.see(raw, deleted=False)
+        self.under_way[name] = not ends
+        self.show(name)
+
+    def show(self, name: str) -> None:
+        """What a watch tells of a benchmark."""
+        raw = raw_benchmark(name, self.newest[name], ended=not self.under_way[name], evictions=self.said.get(name, []))
+        self.ledger.see_benchmark(raw, deleted=False)
+
+    def look(self, writes: int = 1000) -> tuple[Change, ...]:
+        """The operator looks once, and is killed after so many writes."""
+        changes = plan(self.ledger, self.quotas, self.now)
+        steps: list[Callable[[], None]] = []
+        for change in changes:
+            name = change.benchmark[2]
+            self.told += [event.message for event in events(change, self.ledger.total, self.quotas, self.now)]
+            steps.append(partial(self.write, change))
+            for run in change.going:
+                assert run.key[1] < self.newest[name] or not self.under_way[name], "the run under way"
+                steps += [partial(self.delete, result, run.key) for result in self.ledger.results_of(run.key)]
+        for step in steps[:writes]:
+            step()
+        return changes
+
+    def write(self, change: Change) -> None:
+        name = change.benchmark[2]
+        for run in change.announced:
+            self.warned[name, run.key[1]] = self.now
+        self.said[name] = [eviction.to_json() for eviction in change.evictions]
+        self.show(name)
+
+    def delete(self, result: str, key: tuple[tuple[str, str, str], int]) -> None:
+        run = (key[0][2], key[1])
+        waited = self.now - self.warned[run]
+        assert waited >= timedelta(seconds=self.quotas.eviction_notice_seconds), f"{run} had {waited} of notice"
+        if run not in self.gone:
+            self.gone.append(run)
+        self.ledger.see({"metadata": {"name": result, "namespace": "a"}}, deleted=True)
+
+    def remove(self, name: str, run: int) -> None:
+        """Somebody deletes the results of a run."""
+        for case in (1, 2):
+            metadata = {"name": f"{name}-r{run}-c{case}", "namespace": "a"}
+            self.ledger.see({"metadata": metadata}, deleted=True)
+
+    @property
+    def sealed(self) -> dict[tuple[str, int], int]:
+        """What the runs that have ended still take."""
+        return {(run.key[0][2], run.key[1]): run.size for run in self.ledger.sealed_runs()}
+
+
+def store(*names: str, size: int = 1000) -> Store:
+    made = Store()
+    for name in names:
+        made.run(name, size)
+    return made
+
+
+def test_nothing_is_announced_while_there_is_room() -> None:
+    one = store("a", "a", "a")
+    assert 6000 < one.ledger.total <= mark(QUOTAS)
+    assert one.look() == ()
+
+
+def test_at_the_mark_the_oldest_are_announced_and_at_the_limit_they_go_in_time() -> None:
+    one = store("a", "a", "a", "b")
+    assert mark(QUOTAS) < one.ledger.total < QUOTAS.most_stored_bytes
+    (change,) = one.look()
+    assert [run.key[1] for run in change.announced] == [1]
+    assert one.look() == ()
+    one.now += 2 * HOUR
+    assert one.look() == ()
+    one.run("b")
+    one.run("b")
+    assert one.ledger.total >= QUOTAS.most_stored_bytes
+    one.look()
+    assert one.gone == [("a", 1)]
+    assert all(run not in one.gone for run in one.sealed)
+
+
+def test_what_is_over_the_limit_waits_for_its_notice() -> None:
+    one = store("a", "a", "a", "a", "a")
+    one.look()
+    one.now += HOUR - timedelta(seconds=1)
+    one.look()
+    assert one.gone == []
+    one.now += timedelta(seconds=1)
+    one.look()
+    assert one.gone == [("a", 1), ("a", 2)]
+    assert one.ledger.total <= mark(QUOTAS)
+    one.look()
+    assert one.said["a"] == []
+
+
+def test_no_more_goes_than_is_needed_though_more_was_announced() -> None:
+    one = store("a", "a", "a", "a", "a", "b", "b")
+    one.look()
+    assert len(one.warned) == 4
+    for run in (1, 2):
+        one.remove("b", run)
+    one.now += HOUR
+    one.look()
+    assert one.gone == [("a", 1), ("a", 2)]
+
+
+def test_what_answers_rest_on_goes_last() -> None:
+    one = store("old", "a", "a", "a", "a")
+    one.look()
+    one.now += HOUR
+    one.look()
+    assert one.gone == [("a", 1), ("a", 2)]
+    assert ("old", 1) in one.sealed
+
+
+def test_a_notice_is_withdrawn_when_there_is_room_and_given_anew() -> None:
+    one = store("a", "a", "b", "b")
+    one.look()
+    given, first = one.said["a"], one.warned["a", 1]
+    assert given
+    one.remove("b", 1)
+    (change,) = one.look()
+    assert one.said["a"] == []
+    assert condition(change, one.ledger.total, QUOTAS).status is False
+    one.now += HOUR
+    one.run("b", 2000)
+    one.look()
+    assert one.warned["a", 1] > first
+    assert one.gone == []
+
+
+def test_whole_runs_go_though_the_operator_is_killed_between_two_results() -> None:
+    one = store("a", "a", "a", "a", "a")
+    one.look()
+    one.now += HOUR
+    one.look(writes=2)
+    assert one.gone == [("a", 1)]
+    one.quotas = Quotas(stored_bytes="10M", eviction_notice_seconds=3600)
+    one.look()
+    assert ("a", 1) not in one.sealed
+    assert set(one.gone) == {("a", 1), ("a", 2)}
+
+
+def test_words_say_what_when_and_how_it_is_kept() -> None:
+    one = store("a", "a", "a", "a", "a")
+    (change,) = plan(one.ledger, QUOTAS, one.now)
+    (event,) = events(change, one.ledger.total, QUOTAS, one.now)
+    assert (event.reason, event.warning) == (reasons.EVICTION_PENDING, True)
+    for words in (
+        f"take {one.ledger.total} bytes, and limits.storedBytes, a value of the chart, is 11k",
+        f"runs 1, 2 of this benchmark may be deleted from {format_time(one.now + HOUR)} on",
+        "kubectl tierbench export filetransferbenchmark/a --namespace a --run 1 --format json --output a-run-1.json",
+    ):
+        assert words in event.message
+    assert len(event.message) < 1024
+    assert condition(change, one.ledger.total, QUOTAS).status is True
+
+
+def test_a_condition_names_the_time_of_the_first_that_may_go() -> None:
+    one = store("a", "a", "a", "a")
+    one.look()
+    first = format_time(one.now + HOUR)
+    one.now += HOUR / 2
+    one.run("a")
+    one.run("a")
+    (change,) = plan(one.ledger, QUOTAS, one.now)
+    assert [eviction.run for eviction in change.evictions] == [1, 2]
+    assert f"runs 1, 2 of this benchmark may be deleted from {first} on" in condition(change, 0, QUOTAS).message
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("run"), st.sampled_from(NAMES), st.integers(0, 3000), st.booleans()),
+    st.tuples(st.just("wait"), st.integers(0, 5000)),
+    st.tuples(st.just("look"), st.integers(0, 6)),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(STEPS, max_size=30))
+def test_whatever_happens(steps: list[tuple[object, ...]]) -> None:
+    """Never the run under way, never without notice (both are asserted in Store), and in the end there is room."""
+    one = Store()
+    for step in steps:
+        match step:
+            case ("run", str(name), int(size), bool(ends)):
+                one.run(name, size, ends=ends)
+            case ("wait", int(seconds)):
+                one.now += timedelta(seconds=seconds)
+            case ("look", int(writes)):
+                one.look(writes)
+    for _ in range(3):
+        one.look()
+        one.now += HOUR
+    assert one.ledger.total < QUOTAS.most_stored_bytes or not one.sealed
+
+
+@given(st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 3000)), max_size=20))
+def test_the_oldest_go_first(runs: list[tuple[str, int]]) -> None:
+    one = Store()
+    for name, size in runs:
+        one.run(name, size)
+    one.look()
+    one.now += HOUR
+    order = sorted(one.sealed, key=lambda run: (run[1] == one.newest[run[0]], one.runs[run]))
+    one.look()
+    assert set(one.gone) == set(order[: len(one.gone)])
+    kept = [run for run in order if run not in one.gone]
+    assert not one.gone or one.ledger.total <= mark(QUOTAS) or not kept
