@@ -27,7 +27,7 @@ _GONE_SECONDS: Final = 300
 
 async def measure(site: Site) -> AsyncIterator[Row]:
     """While trials come now and then, while cases end one after the other, and while all go."""
-    async with site.namespace(), site.nodes({"server": 1, "user": 1}):
+    async with site.nodes({"server": 1, "user": 1}), site.namespace():
         process = await site.restart()
         site.kubelet.pace = QUIET_PACE
         await _create(site)

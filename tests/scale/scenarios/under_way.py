@@ -33,7 +33,7 @@ async def measure(site: Site) -> AsyncIterator[Row]:
     """A stall is a trial that was taken in late, or never, or a loop that the operator's own health check misses."""
     numbers = range(BENCHMARKS)
     classes = {f"{role}-{number:02d}": 1 for role in ("server", "user") for number in numbers}
-    async with site.namespace(), site.nodes(classes):
+    async with site.nodes(classes), site.namespace():
         process = await site.restart()
         site.kubelet.pace = PACE
         site.kubelet.go.clear()
