@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.controller.api import Api
-from tierbench.kube.client import NODE_CLASSES, NODES, ApiError
+from tierbench.kube.client import NODE_CLASSES, NODES, ApiError, ConflictError
 from tierbench.kube.cluster import ClusterView
 
 
@@ -68,3 +68,15 @@ async def test_a_node_that_says_too_much_costs_no_status(api: Api) -> None:
     assert len(cluster.nodes["odd-1"].architecture) == 32
     assert "status" not in api.objects[NODE_CLASSES.path(None, "a")]
     assert api.objects[NODE_CLASSES.path(None, "b")]["status"]["nodes"] == 1
+
+
+async def test_a_status_that_another_operator_has_written_since_is_not_overwritten(api: Api) -> None:
+    cluster = seen(api)
+    path = NODE_CLASSES.path(None, "a")
+    api.put(NODE_CLASSES.path(None), {**api.objects[path], "status": {"nodes": 7}})
+    with pytest.raises(ConflictError):
+        await cluster.write_class_statuses(api)
+    assert api.objects[path]["status"] == {"nodes": 7}
+    cluster.see_class(api.objects[path], deleted=False)
+    await cluster.write_class_statuses(api)
+    assert api.objects[path]["status"]["nodes"] == 1
