@@ -283,6 +283,7 @@ async def test_an_operator_that_waits_is_alive_and_says_for_what() -> None:
 async def test_whoever_stands_by_is_ready_and_says_nothing_that_its_leader_says() -> None:
     """Else Prometheus would have each result twice."""
     metrics, store = OperatorMetrics(), filled()
+    assert await scrape(store, "/readyz", metrics=metrics) == (503, "It is not known yet who leads.\n")
     metrics.leader = "tierbench-7d9f-x2x4z"
     assert await scrape(store, "/readyz", metrics=metrics) == (200, "stands by for tierbench-7d9f-x2x4z\n")
     _, text = await scrape(store, metrics=metrics)

@@ -49,6 +49,8 @@ def application(
         if metrics.waits_for:
             raise web.HTTPServiceUnavailable(text=f"{metrics.waits_for}\n")
         _refuse_until_filled(store)
+        if not metrics.is_leader and not metrics.leader:
+            raise web.HTTPServiceUnavailable(text="It is not known yet who leads.\n")
         return web.Response(text="ok\n" if metrics.is_leader else f"stands by for {metrics.leader}\n")
 
     app = web.Application()
