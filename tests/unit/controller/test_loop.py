@@ -352,3 +352,17 @@ async def test_a_client_whose_pod_is_refused_is_told_of(api: Api) -> None:
     api.ahead = timedelta(seconds=70)
     await run(api, one, lambda: results(api)[0]["status"]["phase"] == "Failed")
     assert results(api)[0]["status"]["reason"] == "RefusedByApiServer"
+
+
+async def test_a_status_that_was_written_is_looked_at_again_at_once(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No watch tells of one's own writes: the end of a run was followed by nothing for half a minute."""
+    waits: list[float] = []
+
+    async def note(_: Loop, seconds: float) -> None:
+        waits.append(seconds)
+        raise LookedError
+
+    monkeypatch.setattr(Loop, "_sleep", note)
+    one = loop(api)
+    await run(api, one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+    assert set(waits) == {0}, "there is neither a rest nor a conflict with itself"

@@ -149,6 +149,7 @@ class Loop:
             if is_leaving(raw):
                 raise GoneError
             await self._set_finalizers(raw, [*raw["metadata"].get("finalizers", ()), FINALIZER])
+            raw = self._raw()
         return await (self._leave(raw) if is_leaving(raw) else self._go_on(raw))
 
     async def _go_on(self, raw: Raw) -> float:
