@@ -366,3 +366,19 @@ async def test_a_status_that_was_written_is_looked_at_again_at_once(api: Api, mo
     one = loop(api)
     await run(api, one, lambda: "ft-demo-r1-s1" in api.names("pods"))
     assert set(waits) == {0}, "there is neither a rest nor a conflict with itself"
+
+
+async def test_a_server_whose_deletion_is_broken_off_is_deleted_to_its_end(api: Api) -> None:
+    """Its Services were gone, which are what tells that there is more of it: what nobody lists stayed for ever."""
+    one = loop(api)
+    await measured(api, one)
+    unlisted = ("configmaps", "secrets", "networkpolicies")
+    assert any(api.names(plural) for plural in unlisted)
+    for plural in unlisted:
+        for name in api.names(plural):
+            api.refuse["DELETE", f"/{plural}/{name}"] = ApiError(503, "ServiceUnavailable", "away")
+    await run(api, one, lambda: not [name for name in api.names("pods") if name.endswith("-s1")])
+    del api.objects[f"{PODS}/ft-demo-r1-c001-a1-x"]  # its Job is gone
+    api.refuse.clear()
+    await run(api, one, lambda: api.objects[f"{BENCHMARKS}/demo"]["status"]["phase"] == "Complete")
+    assert [name for plural in (*unlisted, "services") for name in api.names(plural)] == []

@@ -127,11 +127,12 @@ class Executor:
             self._objects.written(resource, left, (self._owner.namespace, name))
 
     async def _delete_server(self, name: str) -> None:
+        """Its Services last: they tell the next operator, if this one is killed, that there is more of the server."""
         await self._delete(PODS, "Pod", name)
-        for service in (name, f"{name}-agent"):
-            await self._delete(SERVICES, "Service", service)
         for resource in (CONFIG_MAPS, SECRETS, VOLUME_CLAIMS, NETWORK_POLICIES):
             await self._kube.delete(resource, self._owner.namespace, self._owner.attached(name))
+        for service in (name, f"{name}-agent"):
+            await self._delete(SERVICES, "Service", service)
 
     async def _save_result(self, action: SaveResult) -> None:
         namespace, name = self._owner.namespace, action.name
