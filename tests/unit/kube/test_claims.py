@@ -196,3 +196,15 @@ def test_somebody_leads_often_and_each_release_now_and_then() -> None:
     led = [run(Random(seed)).led for seed in range(100)]
     assert sum(map(bool, led)) > 80
     assert {release for found in led for release in found} == {"a/one", "b/two"}
+
+
+async def test_what_other_releases_have_left_behind_runs_out_side_by_side() -> None:
+    """A release that is uninstalled may lose its rights before it gives its Lease away."""
+    api, now = Api(), [100.0]
+    for number in range(3):
+        left = Candidate(api, "leases", Claim(f"gone/release-{number}", (f"team-{number}",), "pod"), Fence())
+        assert await left.stand() is None
+    candidate = Candidate(api, "leases", Claim("a/one", (), "one-1"), Fence(lambda: now[0]), lambda: now[0])
+    assert await candidate.stand() is not None
+    now[0] += LASTS_SECONDS
+    assert await candidate.stand() is None

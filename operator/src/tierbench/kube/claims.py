@@ -73,11 +73,12 @@ class Candidate:
         if found is not None and _claim(found).pod != self.claim.pod and self._lasts(found):
             return Rival(_claim(found), _is_good(found))
         self._version = _version(await self._write("" if found is None else _version(found), good=False))
-        for raw in await self._kube.list(LEASES, self._namespace, {_LABEL: "true"}):
-            other = _claim(raw)
-            if other.release != self.claim.release and other.overlaps(self.claim) and self._lasts(raw):
-                await self.withdraw()
-                return Rival(other, _is_good(raw))
+        others = await self._kube.list(LEASES, self._namespace, {_LABEL: "true"})
+        # Each is looked at, so that those that releases have left behind run out side by side.
+        rivals = [Rival(_claim(raw), _is_good(raw)) for raw in others if self._rivals(_claim(raw)) and self._lasts(raw)]
+        if rivals:
+            await self.withdraw()
+            return rivals[0]
         await self._lead(asked)
         return None
 
@@ -106,6 +107,9 @@ class Candidate:
         """What is written counts from when it was asked for, and not at all if the answer comes when that is over."""
         self._version = _version(await self._write(self._version, good=True))
         self.fence.open(asked + LEADS_SECONDS)
+
+    def _rivals(self, other: Claim) -> bool:
+        return other.release != self.claim.release and other.overlaps(self.claim)
 
     def _lasts(self, raw: Mapping[str, Any]) -> bool:
         name, version, now = raw["metadata"]["name"], _version(raw), self._clock()
