@@ -382,3 +382,12 @@ async def test_a_server_whose_deletion_is_broken_off_is_deleted_to_its_end(api: 
     api.refuse.clear()
     await run(api, one, lambda: api.objects[f"{BENCHMARKS}/demo"]["status"]["phase"] == "Complete")
     assert [name for plural in (*unlisted, "services") for name in api.names(plural)] == []
+
+
+async def test_a_benchmark_that_is_gone_before_its_watch_tells_has_no_other_loop(api: Api) -> None:
+    """It was due as long as it was known, and each loop that ended began the next."""
+    one = loop(api)
+    api.tell(one._context)
+    del api.objects[f"{BENCHMARKS}/demo"]
+    await one.run()
+    assert one._context.objects[RESOURCE].names() == ()

@@ -196,6 +196,7 @@ class Loop:
         try:
             answer = await context.kube.merge(self._resource, owner.namespace, owner.name, {"metadata": metadata})
         except NotFoundError:
+            context.objects.written(self._resource, None, (owner.namespace, owner.name))
             raise GoneError from None
         context.objects.written(self._resource, answer)
 
