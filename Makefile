@@ -10,7 +10,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 PACKAGES := operator/src/tierbench images tests tools
 FAULTS := $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka_faults.py test_kafka.py test_strimzi.py \
-  test_attacks.py test_chart.py test_versions.py test_network_policies.py test_pod_security.py test_policy.py)
+  test_attacks.py test_chart.py test_election.py test_versions.py test_network_policies.py test_pod_security.py test_policy.py)
 CLUSTER_TESTS := $(VENV)/bin/pytest --durations=15
 PAPER ?= brokers compression tls devices files
 EXAMPLES_brokers := broker-comparison access-network
@@ -22,7 +22,7 @@ SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
 .PHONY: help check setup generate verify lint test test-here test-unit test-client test-api test-chart test-cluster test-faults \
         test-strimzi test-versions test-debian test-vm test-arm images cluster \
-        cluster-down binaries demo-images demo demo-papers bench calibrate clean
+        cluster-down binaries demo-images demo demo-papers bench scale calibrate clean
 
 help: ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -145,6 +145,9 @@ demo-paper-%:
 
 bench: cluster images ## Compare with known peers; writes build/bench/results.json
 	$(PYTHON) -m tests.bench
+
+scale: setup ## How much the operator carries (SCENARIO=queue: one): 25 minutes; writes build/scale/results.json
+	$(PYTHON) -m tests.scale $(SCENARIO)
 
 calibrate: setup ## How often advice is right, by simulation: minutes; writes build/calibrate/results.json
 	$(VENV)/bin/python -m tests.calibrate

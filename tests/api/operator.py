@@ -47,7 +47,12 @@ async def operator(
         watch_namespaces=(namespace,),
         quotas=quotas or Quotas(),
     )
-    running = asyncio.create_task(operate(settings))
+    loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        loop.call_soon_threadsafe(running.cancel)
+
+    running = asyncio.create_task(operate(settings, end))
     try:
         await eventually(lambda: answers(port, "readyz"))
         yield port

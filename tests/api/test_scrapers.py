@@ -48,7 +48,9 @@ async def url(server: ApiServer) -> AsyncIterator[str]:
     async with connect_by_kubeconfig(str(server.kubeconfig), None) as (kube, _):
         guard = ScrapeGuard(partial(may_scrape, kube))
         protection = Protection(guard, tls_context(made["tls.crt"], made["tls.key"]))
-        async with serve(port, store, OperatorMetrics(), protection):
+        metrics = OperatorMetrics()
+        metrics.leads(True)
+        async with serve(port, store, metrics, protection):
             yield f"https://127.0.0.1:{port}"
 
 

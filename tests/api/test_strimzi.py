@@ -124,7 +124,7 @@ async def see(kube: Kube, owner: Owner) -> Provided:
 async def executor_of(kube: Kube, owner: Owner) -> Executor:
     _, listed = await list_provided(kube, owner, API)
     here = Surroundings(owner=owner, uids=Family(owner).sort(listed).uids)
-    return Executor(kube, Objects(), ResourceType.of(strimzi_benchmark().KIND), here, {}, "default")
+    return Executor(kube, Objects(), ResourceType.of(strimzi_benchmark().KIND), here, {}, "default", {})
 
 
 async def create(kube: Kube, owner: Owner, made: list[Manifest]) -> None:

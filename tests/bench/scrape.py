@@ -61,7 +61,9 @@ def _serve(port: int, ready: Connection) -> None:
     store.mark_filled()
 
     async def forever() -> None:
-        async with serve(port, store, OperatorMetrics()):
+        metrics = OperatorMetrics()
+        metrics.leads(True)
+        async with serve(port, store, metrics):
             ready.send("ready")
             await asyncio.Event().wait()
 

@@ -85,3 +85,27 @@ def test_one_works_and_another_waits_until_it_has_ended(
             first.process.terminate()
             assert first.process.wait(30) == 0
             wait(lambda: second.readiness() == "ok\n", "the second operator goes on", 60)
+
+
+def test_one_leads_another_of_its_release_stands_by_and_goes_on_when_the_first_was_killed(
+    cluster_helm: Helm, shared_server: ApiServer, tmp_path: Path
+) -> None:
+    cluster_helm.install("one", "team-a", {"watchNamespaces": ["team-a"]})
+    with (
+        operator(shared_server, tmp_path, POD_NAME="one-1") as first,
+        operator(shared_server, tmp_path, POD_NAME="one-2") as second,
+    ):
+        both = (first, second)
+
+        def said() -> list[str]:
+            return sorted(one.readiness() for one in both)
+
+        wait(
+            lambda: said() in (["ok\n", f"stands by for one-{number}\n"] for number in (1, 2)),
+            "one leads, one stands by",
+            60,
+        )
+        leader = next(one for one in both if one.readiness() == "ok\n")
+        (standby,) = (one for one in both if one is not leader)
+        leader.process.kill()
+        wait(lambda: standby.readiness() == "ok\n", "the other goes on", 60)

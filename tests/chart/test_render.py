@@ -100,6 +100,7 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"policy": {"refusedNetworks": ["127.0.0.1"]}}, "does not match pattern"),
     ({"policy": {"allowedNames": ["*"]}}, "does not match pattern"),
     ({"policy": {"nodeClasses": {"Team": []}}}, "does not match pattern"),
+    ({"operator": {"replicas": 0}}, "minimum: got 0, want 1"),
     ({"operator": {"user": 0}}, "minimum: got 0, want 1"),
     ({"workloads": {"user": "nobody"}}, "got string, want integer"),
     (
@@ -246,6 +247,25 @@ def test_one_operator_at_a_time(helm: Helm, values: Json) -> None:
     (deployment,) = of_kind(helm.template(values), "Deployment")
     assert deployment["spec"]["replicas"] == 1
     assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+    assert of_kind(helm.template(values), "PodDisruptionBudget") == []
+
+
+def test_two_operators_are_spread_replaced_one_by_one_and_never_drained_at_once(helm: Helm) -> None:
+    objects = helm.template({**CLUSTER_WIDE, "operator": {"replicas": 2, "disruptionBudget": True}})
+    (deployment,), (budget,) = of_kind(objects, "Deployment"), of_kind(objects, "PodDisruptionBudget")
+    labels = deployment["spec"]["selector"]["matchLabels"]
+    (spread,) = deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]
+    assert deployment["spec"]["replicas"] == 2
+    assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 1, "maxSurge": 0}
+    assert (spread["topologyKey"], spread["whenUnsatisfiable"]) == ("kubernetes.io/hostname", "ScheduleAnyway")
+    assert spread["labelSelector"] == {"matchLabels": labels}
+    assert budget["spec"] == {"maxUnavailable": 1, "selector": {"matchLabels": labels}}
+
+
+def test_a_spread_of_ones_own_takes_the_place_of_ours(helm: Helm) -> None:
+    values = {"replicas": 2, "topologySpreadConstraints": FULL["operator"]["topologySpreadConstraints"]}
+    (deployment,) = of_kind(helm.template({**CLUSTER_WIDE, "operator": values}), "Deployment")
+    assert deployment["spec"]["template"]["spec"]["topologySpreadConstraints"] == values["topologySpreadConstraints"]
 
 
 def test_cluster_wide_rights_are_those_of_the_table(helm: Helm) -> None:

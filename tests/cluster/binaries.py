@@ -1,7 +1,8 @@
 """Kubernetes and its tools, built from Go modules once and kept by the hash of what they are built from.
 
 kube/ has the modules of each minor version, such as 1.34.mod. The tools that they name are built with it:
-etcd and Helm, and where Debian's is too old for it, containerd. kube-router/ has those of kube-router.
+etcd and Helm, and where Debian's is too old for it, containerd. kube-router/ and kwok/ have those of programs that
+stand beside a cluster of any version.
 """
 
 import fcntl
@@ -20,7 +21,6 @@ COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "ku
 
 _GO = Path(__file__).parents[2] / "tools" / "go"
 _SOURCE = Path(__file__).parent / "kube"
-_KUBE_ROUTER = Path(__file__).parent / "kube-router"
 _VERSION = "k8s.io/component-base/version"
 _MINOR = (  # what the programs are told of the minor version
     f"{_VERSION}.gitMinor",
@@ -77,13 +77,12 @@ def build(minor: str, architecture: Architecture | None = None) -> Path:
     return _once(folder, f"Kubernetes {version(minor)} for {target.name}", make)
 
 
-def kube_router() -> Path:
-    """The program kube-router for this machine, built when it is not in the cache."""
+def tool(name: str) -> Path:
+    """The program of this name, kube-router or kwok, for this machine, built when it is not in the cache."""
+    source = Path(__file__).parent / name
     options = ["-trimpath", *_COMPILER, "-ldflags=-s -w"]
-    modules = [_KUBE_ROUTER / "go.mod", _KUBE_ROUTER / "go.sum"]
-    folder = cache() / f"kube-router-{host().name}-{_recipe(options, modules)}"
-    made = _once(folder, "kube-router", lambda: _build(_KUBE_ROUTER, options, ("tool",), folder, host()))
-    return made / "kube-router"
+    folder = cache() / f"{name}-{host().name}-{_recipe(options, [source / 'go.mod', source / 'go.sum'])}"
+    return _once(folder, name, lambda: _build(source, options, ("tool",), folder, host())) / name
 
 
 def _recipe(options: object, files: Sequence[Path]) -> str:

@@ -117,8 +117,11 @@ class Cluster:
                 return one
         raise ClusterError(f"no node '{name}'; there are {', '.join(one.profile.name for one in self.nodes)}")
 
-    def up(self, nodes: Path = profiles.DEFAULT) -> bool:
-        """Bring the cluster up, or what of it is down. Returns False when everything was up already."""
+    def up(self, nodes: Path = profiles.DEFAULT, audited: str = "") -> bool:
+        """Bring the cluster up, or what of it is down. Returns False when everything was up already.
+
+        In a new one the API server keeps an account of the requests of the user `audited`.
+        """
         wanted = profiles.load(nodes)
         preflight.check(wanted)
         preflight.raise_limits()
@@ -136,7 +139,7 @@ class Cluster:
                     return False
             else:
                 self._remove()
-                self._create(nodes)
+                self._create(nodes, audited)
             self._start_everything(pause)
         return True
 
@@ -247,7 +250,7 @@ class Cluster:
             raise ClusterError(f"no component '{component}'; there are {', '.join(known)} …")
         return self.node(name), daemon
 
-    def _create(self, nodes: Path) -> None:
+    def _create(self, nodes: Path, audited: str) -> None:
         self.folder.mkdir(parents=True)
         self.folder.chmod(0o700)
         shutil.copyfile(nodes, self.folder / "nodes.toml")
@@ -258,6 +261,8 @@ class Cluster:
             self._control_plane_machine.boot()
             network.connect_host(self._control_plane_machine, addresses)
         self.control_plane.prepare([one.profile.name for one in self.nodes])
+        if audited:
+            self.control_plane.audit(audited)
         (self.folder / "created").touch()
 
     def _start_everything(self, pause: Path) -> None:

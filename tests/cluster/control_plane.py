@@ -1,6 +1,7 @@
 """etcd, API server, controller manager, scheduler and DNS on the control plane's machine."""
 
 import base64
+import json
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,15 @@ class ControlPlane:
     def kubeconfig(self, user: str) -> Path:
         return self.folder / f"{user}.kubeconfig"
 
+    @property
+    def audit_log(self) -> Path:
+        """What `audit` has the API server keep: an event a line."""
+        return self.folder / "audit.log"
+
+    @property
+    def _audit_policy(self) -> Path:
+        return self.folder / "audit.json"
+
     def prepare(self, nodes: list[str]) -> None:
         """Make the certificates, and an account (a token and a kubeconfig) for each component and node."""
         certificates.make(self.folder / "pki", self.addresses.control_plane, FIRST_SERVICE)
@@ -57,6 +67,12 @@ class ControlPlane:
             f"    kubeconfig {self.kubeconfig('coredns')}\n    ttl 5\n  }}\n}}\n"
         )
 
+    def audit(self, user: str) -> None:
+        """Have the API server, from its next start, keep an account of this user's requests."""
+        rules = [{"level": "Metadata", "users": [user]}, {"level": "None"}]
+        policy = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": rules}
+        self._audit_policy.write_text(json.dumps(policy))
+
     def start(self, daemon: str) -> None:
         """Start one of DAEMONS unless it runs."""
         self.machine.start(daemon, *self._command(daemon))
@@ -71,6 +87,7 @@ class ControlPlane:
             ]
             return [f"{self.binaries}/etcd", f"--data-dir={self.folder}/etcd", "--unsafe-no-fsync", *addresses]
         if daemon == "apiserver":
+            audit = [f"--audit-policy-file={self._audit_policy}", f"--audit-log-path={self.audit_log}"]
             return [
                 f"{self.binaries}/kube-apiserver",
                 f"--etcd-servers={_ETCD}",
@@ -89,6 +106,7 @@ class ControlPlane:
                 "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
                 f"--service-account-key-file={pki}/sa.pub",
                 f"--service-account-signing-key-file={pki}/sa.key",
+                *(audit if self._audit_policy.exists() else ()),
             ]
         if daemon == "controller-manager":
             return [

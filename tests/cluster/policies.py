@@ -26,7 +26,7 @@ def switch(on: bool, nodes: Sequence[NodeMachine]) -> None:
             for chain in _CHAINS:
                 node.machine.run("iptables", "--flush", chain)
         if on:
-            _start(node, binaries.kube_router())
+            _start(node, binaries.tool(_DAEMON))
     if on:
         for node in nodes:
             what = f"kube-router of {node.profile.name} (see {node.machine.log(_DAEMON)})"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cluster import Cluster
+from tests.e2e.benchmarks import LEASES
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.patience import PATIENCE
 
@@ -87,10 +88,22 @@ class Release:
 
         return wait_for("the operator runs", running, 60)[0]
 
-    def kill(self, cluster: Cluster) -> None:
+    @property
+    def leader(self) -> str:
+        """Which of its pods leads; none while nobody does."""
+        leases = self.kubectl.inside(LEASES).list("leases", "tierbench.io/operator=true")
+        name = f"operator.{self.kubectl.namespace}.{self.name}"
+        held = [lease["spec"] for lease in leases if lease["metadata"]["name"] == name]
+        return next((str(spec["holderIdentity"]) for spec in held if spec.get("acquireTime")), "")
+
+    def pids(self, cluster: Cluster, pod: str) -> list[int]:
+        """The operator's processes in one of its pods."""
+        return pids(cluster, self.kubectl.namespace, pod, "tierbench-operator")
+
+    def kill(self, cluster: Cluster, pod: str | None = None) -> None:
         """SIGKILL to the operator's process. Its pod goes too, or the kubelet would wait longer after each kill."""
-        pod = self.pod
-        for pid in pids(cluster, self.kubectl.namespace, pod, "tierbench-operator"):
+        pod = pod or self.pod
+        for pid in self.pids(cluster, pod):
             os.kill(pid, signal.SIGKILL)
         self.kubectl("delete", "pod", pod, "--grace-period=0", "--force")
 

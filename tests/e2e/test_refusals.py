@@ -6,6 +6,7 @@ import re
 from tests.e2e.benchmarks import SHORT_PREFLIGHT, Running, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl, tierbench, wait_for
 from tests.e2e.operator_release import Release
+from tierbench.domain.ledger import size_of
 
 _PLACES = {"servers": "cloud", "clients": "user"}
 
@@ -102,9 +103,13 @@ def test_no_room_for_more_results(kubectl: Kubectl, release: Release) -> None:
     _measure_again(kubectl, "second")
     running.wait_for_phase("Complete")
     wait_for("no other results", lambda: kubectl("get", "results", "-A", "-o", "name").count("\n") == 2)
-    alone = sum(len(json.dumps(result["status"])) for result in running.results)
-    size = wait_for("the size of these two", lambda: alone < (stored := _stored(release)) < 3 * alone and stored)
-    release.install(f"limits.storedBytes={size * 9 // 10_000}k", "limits.evictionNoticeSeconds=30")
+    results = json.loads(kubectl("get", "results", "-o", "json", "--show-managed-fields"))["items"]
+    first, second = (size_of(result) for result in sorted(results, key=lambda result: int(result["spec"]["run"])))
+    wait_for("the size of these two", lambda: first + second == _stored(release))
+    # Too little for both, and room for the second below the mark; a trace makes a slow run the larger one.
+    least, most = second / 0.8, first + second
+    assert least < most, f"run 1 takes {first} bytes, run 2 {second}"
+    release.install(f"limits.storedBytes={(least + most) / 2000:.0f}k", "limits.evictionNoticeSeconds=30")
     try:
         wait_for("it is announced", lambda: running.condition("EvictionPending").get("status") == "True")
         assert [eviction["run"] for eviction in running.status["evictions"]] == [1]

@@ -34,11 +34,13 @@ def test_it_ends_when_there_is_no_gain(
 
 
 def test_all_pairs_take_part(broker: Mosquitto, tmp_path: Path) -> None:
-    topics: set[str] = set()
+    """Not in each round: a machine with other work can take the whole of a short one from all but the first."""
+    pairs: set[str] = set()
 
     def note(_client: Client, _data: object, message: MQTTMessage) -> None:
-        topics.add(message.topic)
+        if message.topic.startswith("tierbench/test/twarm0-"):
+            pairs.add(message.topic.rpartition("/")[2])
 
-    with listening(broker, note, "twarm0-0"):
+    with listening(broker, note, "+"):
         assert Engine(tmp_path, *flags(broker, pairs=3)).said().code == 0
-    assert topics == {f"tierbench/test/twarm0-0/{pair}" for pair in range(3)}
+    assert pairs == {"0", "1", "2"}

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import AsyncGenerator, Mapping
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from kubernetes.aio.client import ApiClient
@@ -26,11 +27,17 @@ Raw = dict[str, Any]
 _NOT_FOUND, _CONFLICT = 404, 409
 
 
+@cache
+def _client() -> ApiClient:
+    """One for all, as each would read all certificates of this machine, and none is asked."""
+    return ApiClient()
+
+
 class Api(Kube):
     """Objects by their paths. `refuse` says what is answered instead, by method and the end of a path."""
 
     def __init__(self) -> None:
-        super().__init__(ApiClient())
+        super().__init__(_client())
         self.objects: dict[str, Raw] = {}
         self.logs: dict[str, bytes | ApiError] = {}
         self.refuse: dict[tuple[str, str], ApiError] = {}
@@ -112,7 +119,7 @@ class Api(Kube):
             case "POST":
                 return self._create(path, dict(body or {}))
             case "PUT":
-                return self.put(path.rpartition("/")[0], dict(body or {}))
+                return self._replace(path, dict(body or {}))
             case "PATCH":
                 return self._patch(path.removesuffix("/status"), dict(body or {}))
             case "DELETE":
@@ -134,25 +141,28 @@ class Api(Kube):
             raise ConflictError(_CONFLICT, "AlreadyExists", f"{body['metadata']['name']} exists already")
         return self.put(path, body)
 
-    def _patch(self, path: str, body: Raw) -> Raw:
+    def _replace(self, path: str, body: Raw) -> Raw:
+        found = self._found(path, body["metadata"])
+        return self.put(path.rpartition("/")[0], {**body, "metadata": {**found["metadata"], **body["metadata"]}})
+
+    def _found(self, path: str, wanted: Mapping[str, str]) -> Raw:
+        """What is there, of the UID and the version that are wanted, if any are."""
         found = self.objects.get(path)
         if found is None:
             raise NotFoundError(_NOT_FOUND, "NotFound", f"{path} not found")
-        if body["metadata"].get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
-            raise ConflictError(_CONFLICT, "Conflict", "uid mismatch")
-        version = body["metadata"].get("resourceVersion", found["metadata"]["resourceVersion"])
-        if version != found["metadata"]["resourceVersion"]:
-            raise ConflictError(_CONFLICT, "Conflict", "the object has been modified")
+        for key in ("uid", "resourceVersion"):
+            if wanted.get(key, found["metadata"][key]) != found["metadata"][key]:
+                raise ConflictError(_CONFLICT, "Conflict", f"{key} mismatch")
+        return found
+
+    def _patch(self, path: str, body: Raw) -> Raw:
+        found = self._found(path, body["metadata"])
         metadata = {**found["metadata"], **body["metadata"], "resourceVersion": str(next(self._versions))}
         self.objects[path] = found = {**found, **body, "metadata": metadata}
         return found
 
     def _delete(self, path: str, preconditions: Mapping[str, str]) -> Raw:
-        found = self.objects.get(path)
-        if found is None:
-            raise NotFoundError(_NOT_FOUND, "NotFound", f"{path} not found")
-        if any(found["metadata"][key] != value for key, value in preconditions.items()):
-            raise ConflictError(_CONFLICT, "Conflict", "uid mismatch")
+        self._found(path, preconditions)
         self.deleted.append(path)
         return self.objects.pop(path)
 

@@ -19,7 +19,7 @@ from tierbench.controller.settings import Settings
 from tierbench.domain.advising import answer
 from tierbench.domain.definitions import Definitions
 from tierbench.domain.results import ResultStore
-from tierbench.kube.client import ApiError, Kube, NotFoundError
+from tierbench.kube.client import ApiError, ConflictError, Kube, NotFoundError
 from tierbench.metrics.results import result_samples
 
 FAST, SLOW = (1.0, 1.01, 0.99, 1.0), (2.0, 2.02, 1.98, 2.0)
@@ -34,6 +34,7 @@ class Server(Kube):
         self.statuses: list[dict[str, Any]] = []
         self.events: list[str] = []
         self.queries: list[str] = []
+        self.version = ""
         self.refusals: list[ApiError] = []
         self.never_taken: ApiError | None = None
         self.tries = 0
@@ -64,11 +65,13 @@ class Server(Kube):
             if self.never_taken is not None:
                 raise self.never_taken
             assert path.endswith("/namespaces/default/placementadvices/photos/status"), content_type
+            if self.version not in {"", body["metadata"]["resourceVersion"]}:
+                raise ConflictError(409, "Conflict", "the object has been modified")
             self.statuses.append(body["status"])
             self.written.set()
         else:
             self.events.append(f"{body['involvedObject']['name']}: {body['reason']}")
-        return {}
+        return {"metadata": {"resourceVersion": "2"}}
 
     def add(self, node_class: str, times: tuple[float, ...], case: int, run: int = 1) -> dict[str, Any]:
         result = measured(node_class, "1M", [(time, 0) for time in times], case, run, name="files")
@@ -84,7 +87,7 @@ class Server(Kube):
 
 def asked(generation: int = 1, **spec: Any) -> dict[str, Any]:
     metadata = {"name": "photos", "namespace": "default", "uid": "u", "generation": generation}
-    return {"metadata": metadata, "spec": {"clientClass": "user", **spec}}
+    return {"metadata": {**metadata, "resourceVersion": str(generation)}, "spec": {"clientClass": "user", **spec}}
 
 
 def ran(number: int, ended: bool) -> dict[str, Any]:
@@ -126,6 +129,22 @@ async def test_an_advice_is_answered_when_seen_and_follows_results() -> None:
     assert (both["best"], both["runnerUp"]) == ("cloud", "jetson")
     assert server.events == ["photos: BestChanged"]
     assert len(server.statuses) == 2
+
+
+async def test_an_answer_that_another_operator_has_given_since_is_not_overwritten() -> None:
+    """By a leader that was deposed while it thought: nobody would give the newer answer again."""
+    server = Server()
+    server.add("cloud", (1.0, 1.1, 1.05), 1)
+    async with advising(server) as advisor:
+        server.version = "2"
+        advisor.see(asked(), deleted=False)
+        await asyncio.wait_for(server.read.wait(), 10)
+        await asyncio.sleep(0)
+        assert server.statuses == []
+        newer = asked()
+        newer["metadata"]["resourceVersion"] = "2"
+        advisor.see(newer, deleted=False)
+        await server.next_status()
 
 
 async def test_what_has_not_changed_is_not_written() -> None:

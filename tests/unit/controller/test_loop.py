@@ -17,7 +17,8 @@ from tierbench.controller.context import Context
 from tierbench.controller.loop import Loop
 from tierbench.controller.refusals import TRIES
 from tierbench.controller.settings import Settings
-from tierbench.domain.actions import DeleteJob, DeleteServer
+from tierbench.domain.actions import DeleteJob, DeleteServer, SaveResult
+from tierbench.domain.decide import decide
 from tierbench.domain.definitions import Definitions, compare
 from tierbench.generate.crd import object_schema
 from tierbench.kube.client import ApiError, ConflictError, NotFoundError, ResourceType, UnknownFieldError
@@ -256,10 +257,27 @@ async def test_what_was_made_anew_under_the_name_is_not_deleted(api: Api) -> Non
     del api.objects[f"{PODS}/ft-demo-r1-s1"]
     api.put(PODS, {"metadata": {"name": "ft-demo-r1-s1"}, "spec": {}, "status": {}})
     with pytest.raises(ConflictError):
-        await one._executor(seen, {}).carry_out(DeleteServer("ft-demo-r1-s1"))
-    await one._executor(seen, {}).carry_out(DeleteJob("precious"))
+        await one._executor(seen, {}, {}).carry_out(DeleteServer("ft-demo-r1-s1"))
+    await one._executor(seen, {}, {}).carry_out(DeleteJob("precious"))
     assert "ft-demo-r1-s1" in api.names("pods")
     assert api.deleted == []
+
+
+async def test_a_result_that_another_operator_has_written_since_is_not_overwritten(api: Api) -> None:
+    """By a leader that was deposed after its look: what the next one has counted meanwhile would be gone."""
+    one = loop(api)
+    await measured(api, one)
+    api.tell(one._context)
+    before = await one._observe(one._raw())
+    save = next(action for action in decide(before, api.now()).actions if isinstance(action, SaveResult))
+    await one._executor(before, {}, before.results).carry_out(save)
+    api.tell(one._context)
+    seen = await one._observe(one._raw())
+    await one._executor(seen, {}, seen.results).carry_out(save)
+    written = api.objects[f"{RESULTS}/ft-demo-r1-c001"]
+    with pytest.raises(ConflictError):
+        await one._executor(seen, {}, seen.results).carry_out(save)
+    assert results(api) == [written]
 
 
 async def test_a_status_of_another_version_is_said_and_does_not_hang_the_deletion(api: Api) -> None:
@@ -411,3 +429,42 @@ async def test_a_client_whose_pod_is_refused_is_told_of(api: Api) -> None:
     api.ahead = timedelta(seconds=70)
     await run(api, one, lambda: results(api)[0]["status"]["phase"] == "Failed")
     assert results(api)[0]["status"]["reason"] == "RefusedByApiServer"
+
+
+async def test_a_status_that_was_written_is_looked_at_again_at_once(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No watch tells of one's own writes: the end of a run was followed by nothing for half a minute."""
+    waits: list[float] = []
+
+    async def note(_: Loop, seconds: float) -> None:
+        waits.append(seconds)
+        raise LookedError
+
+    monkeypatch.setattr(Loop, "_sleep", note)
+    one = loop(api)
+    await run(api, one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+    assert set(waits) == {0}, "there is neither a rest nor a conflict with itself"
+
+
+async def test_a_server_whose_deletion_is_broken_off_is_deleted_to_its_end(api: Api) -> None:
+    """Its Services were gone, which are what tells that there is more of it: what nobody lists stayed for ever."""
+    one = loop(api)
+    await measured(api, one)
+    unlisted = ("configmaps", "secrets", "networkpolicies")
+    assert any(api.names(plural) for plural in unlisted)
+    for plural in unlisted:
+        for name in api.names(plural):
+            api.refuse["DELETE", f"/{plural}/{name}"] = ApiError(503, "ServiceUnavailable", "away")
+    await run(api, one, lambda: not [name for name in api.names("pods") if name.endswith("-s1")])
+    del api.objects[f"{PODS}/ft-demo-r1-c001-a1-x"]  # its Job is gone
+    api.refuse.clear()
+    await run(api, one, lambda: api.objects[f"{BENCHMARKS}/demo"]["status"]["phase"] == "Complete")
+    assert [name for plural in (*unlisted, "services") for name in api.names(plural)] == []
+
+
+async def test_a_benchmark_that_is_gone_before_its_watch_tells_has_no_other_loop(api: Api) -> None:
+    """It was due as long as it was known, and each loop that ended began the next."""
+    one = loop(api)
+    api.tell(one._context)
+    del api.objects[f"{BENCHMARKS}/demo"]
+    await one.run()
+    assert one._context.objects[RESOURCE].names() == ()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.domain.killing import run_killed
+from tests.unit.domain.killing import run_deposed, run_killed
 from tests.unit.domain.world import START, World, benchmark, broker_benchmark, node, seal
 from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.result import ResultPhase
@@ -67,6 +67,17 @@ def test_settled_benchmark_is_not_looked_at() -> None:
 def test_killed_at_any_write_everything_is_counted_once(data: st.DataObject) -> None:
     world = World()
     run_killed(world, data)
+    assert measured_trials(world) == every_trial_once(world)
+    assert len(world.printed) == len(set(world.printed)) == 12, "a trial was run twice"
+    assert nothing_left(world)
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_leaders_deposed_at_any_write_whose_last_comes_late_count_everything_once(data: st.DataObject) -> None:
+    world = World()
+    run_deposed(world, data, most_passes=8)
+    assert world.benchmark.status.phase is Phase.COMPLETE
     assert measured_trials(world) == every_trial_once(world)
     assert len(world.printed) == len(set(world.printed)) == 12, "a trial was run twice"
     assert nothing_left(world)

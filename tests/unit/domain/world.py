@@ -181,7 +181,7 @@ def seal(log: str, failure: dict[str, Any] | None = None, version: str = "1") ->
     return json.dumps(body)
 
 
-def _one_by_one(action: Action) -> list[Action]:
+def one_by_one(action: Action) -> list[Action]:
     """The writes of an action: an operator may be killed between any two."""
     return [Create((manifest,)) for manifest in action.manifests] if isinstance(action, Create) else [action]
 
@@ -283,7 +283,7 @@ class World:
         decision = decide(self.observe(), self.now)
         self.reads_earlier = decision.reads_earlier
         writes: list[Callable[[], None]] = [partial(self._set_status, decision)]
-        writes += [partial(self._carry_out, one) for action in decision.actions for one in _one_by_one(action)]
+        writes += [partial(self._carry_out, one) for action in decision.actions for one in one_by_one(action)]
         for write in writes[:killed_after]:
             write()
         if killed_after is None or killed_after > len(writes):

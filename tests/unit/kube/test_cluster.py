@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.controller.api import Api
 from tierbench.domain.definitions import Definitions
-from tierbench.kube.client import NODE_CLASSES, NODES, ApiError
+from tierbench.kube.client import NODE_CLASSES, NODES, ApiError, ConflictError
 from tierbench.kube.cluster import ClusterView
 
 
@@ -83,3 +83,15 @@ async def test_a_class_whose_status_is_never_taken_is_not_written_again_until_so
     cluster.see_node(node("c") | {"metadata": {"name": "c", "labels": {"hw": "a"}}}, deleted=False)
     with pytest.raises(ApiError):
         await cluster.write_class_statuses(api)
+
+
+async def test_a_status_that_another_operator_has_written_since_is_not_overwritten(api: Api) -> None:
+    cluster = seen(api)
+    path = NODE_CLASSES.path(None, "a")
+    api.put(NODE_CLASSES.path(None), {**api.objects[path], "status": {"nodes": 7}})
+    with pytest.raises(ConflictError):
+        await cluster.write_class_statuses(api)
+    assert api.objects[path]["status"] == {"nodes": 7}
+    cluster.see_class(api.objects[path], deleted=False)
+    await cluster.write_class_statuses(api)
+    assert api.objects[path]["status"]["nodes"] == 1

@@ -1,16 +1,21 @@
 """What a kubeconfig says is what is asked with."""
 
 import json
+import socket
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import AddrInfoType
+from kubernetes.config import kube_config
 
 from tests.unit.cli.api_server import Handler, Store, api_server
 from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.kube import connect as connect_module
 from tierbench.kube.client import ResourceType
-from tierbench.kube.connect import KubeconfigError, connect_by_kubeconfig
+from tierbench.kube.connect import KubeconfigError, abortive_socket, connect_by_kubeconfig
 
 COUNTS = """#!/bin/sh
 echo >> "$0.calls"
@@ -78,3 +83,20 @@ async def test_one_that_cannot_be_used_says_why(
     with pytest.raises(KubeconfigError, match=reason):
         async with connect_by_kubeconfig(str(server[1].with_name(path)), context):
             pass
+
+
+async def test_what_an_operator_sent_dies_with_it(server: tuple[Store, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel would deliver it when a network that was cut is back, however long the process is gone."""
+    made: list[tuple[int, int]] = []
+
+    def listen(address: AddrInfoType) -> socket.socket:
+        found = abortive_socket(address)
+        on, seconds = struct.unpack("ii", found.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8))
+        made.append((on, seconds))
+        return found
+
+    monkeypatch.setattr(connect_module, "abortive_socket", listen)
+    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(server[1]))
+    async with connect_module.connect(lambda method, status: None) as kube:
+        await kube.list(ResourceType.of(FileTransferBenchmark.KIND), "default")
+    assert set(made) == {(1, 0)}

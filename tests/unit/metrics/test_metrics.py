@@ -54,10 +54,16 @@ def raw_result(run: int = 1, *, name: str = "demo", seconds: float = 1.0, **leve
     }
 
 
+def leader() -> OperatorMetrics:
+    metrics = OperatorMetrics()
+    metrics.leads(True)
+    return metrics
+
+
 async def scrape(
     store: ResultStore[Any], path: str = "/metrics", accept: str = "text/plain", metrics: OperatorMetrics | None = None
 ) -> tuple[int, str]:
-    async with TestClient(TestServer(application(store, metrics or OperatorMetrics()))) as client:
+    async with TestClient(TestServer(application(store, metrics or leader()))) as client:
         response = await client.get(path, headers={"Accept": accept})
         return response.status, await response.text()
 
@@ -272,6 +278,26 @@ async def test_an_operator_that_waits_is_alive_and_says_for_what() -> None:
     found = await scrape(ResultStore(result_samples), "/readyz", metrics=metrics)
     assert found == (503, "Another operator runs these benchmarks.\n")
     assert (await scrape(ResultStore(result_samples), "/healthz", metrics=metrics))[0] == 200
+
+
+async def test_whoever_stands_by_is_ready_and_says_nothing_that_its_leader_says() -> None:
+    """Else Prometheus would have each result twice."""
+    metrics, store = OperatorMetrics(), filled()
+    assert await scrape(store, "/readyz", metrics=metrics) == (503, "It is not known yet who leads.\n")
+    metrics.leader = "tierbench-7d9f-x2x4z"
+    assert await scrape(store, "/readyz", metrics=metrics) == (200, "stands by for tierbench-7d9f-x2x4z\n")
+    _, text = await scrape(store, metrics=metrics)
+    assert "tierbench_leader 0.0" in text
+    assert "process_cpu_seconds_total" in text
+    assert "tierbench_result_measured" not in text
+    metrics.leads(True)
+    _, text = await scrape(store, metrics=metrics)
+    assert "tierbench_leader 1.0" in text
+    assert "tierbench_result_measured" in text
+
+
+async def test_whoever_has_not_read_what_there_is_does_not_stand_by() -> None:
+    assert (await scrape(ResultStore(result_samples), "/readyz", metrics=OperatorMetrics()))[0] == 503
 
 
 def test_a_loop_that_is_long_overdue_is_stuck() -> None:

@@ -127,10 +127,13 @@ class Advisor:
         if status == advice.status:
             return
         metadata, kind = advice.metadata, PlacementAdvice.KIND.kind
-        head = {"name": metadata.name, "namespace": metadata.namespace}
+        head = {"name": metadata.name, "namespace": metadata.namespace, "resourceVersion": metadata.resource_version}
         body = {"apiVersion": API_VERSION, "kind": kind, "metadata": head, "status": status.to_json()}
-        await self._kube.apply_status(ADVICES, metadata.namespace, body)
-        self._advices[key] = advice.model_copy(update={"status": status})
+        written = await self._kube.apply_status(ADVICES, metadata.namespace, body)
+        version = {"resource_version": written["metadata"]["resourceVersion"]}
+        self._advices[key] = advice.model_copy(
+            update={"status": status, "metadata": metadata.model_copy(update=version)}
+        )
         owner = Owner(kind, *key, metadata.uid)
         for event in news(advice.status, status):
             await post(self._kube, owner, event)

@@ -165,6 +165,7 @@ class Loop:
             if is_leaving(raw):
                 raise GoneError
             await self._set_finalizers(raw, [*raw["metadata"].get("finalizers", ()), FINALIZER])
+            raw = self._raw()
         return await (self._leave(raw) if is_leaving(raw) else self._go_on(raw))
 
     async def _go_on(self, raw: Raw) -> float:
@@ -177,7 +178,7 @@ class Loop:
             await self._say(reasons.UNREADABLE, f"BenchmarkResult {name} {_OF_ANOTHER_VERSION}")
         if self._refusals.rests(_STATUS):
             return REST_SECONDS
-        executor = self._executor(observed, observed.benchmark.metadata.labels)
+        executor = self._executor(observed, observed.benchmark.metadata.labels, observed.results)
         decision = decide(observed, self._context.kube.now())
         self._reads_earlier = decision.reads_earlier
         written = await self._write(observed, decision)
@@ -197,7 +198,7 @@ class Loop:
         if leaving is None:
             await self._let_go(raw)
             return None
-        executor = self._executor(here.surroundings, {})
+        executor = self._executor(here.surroundings, {}, {})
         for action in leaving.actions:
             await executor.carry_out(action)
         return min(leaving.wait_seconds, _SOON_SECONDS)
@@ -215,6 +216,7 @@ class Loop:
         try:
             answer = await context.kube.merge(self._resource, owner.namespace, owner.name, {"metadata": metadata})
         except NotFoundError:
+            context.objects.written(self._resource, None, (owner.namespace, owner.name))
             raise GoneError from None
         context.objects.written(self._resource, answer)
 
@@ -327,9 +329,13 @@ class Loop:
         await self._say(reasons.FOREIGN_OBJECT, message)
         self._told.update(fresh)
 
-    def _executor(self, here: Surroundings, labels: Mapping[str, str]) -> Executor:
+    def _executor(
+        self, here: Surroundings, labels: Mapping[str, str], results: Mapping[str, BenchmarkResult]
+    ) -> Executor:
         context = self._context
-        return Executor(context.kube, context.objects, self._resource, here, labels, context.settings.lease_namespace)
+        return Executor(
+            context.kube, context.objects, self._resource, here, labels, context.settings.lease_namespace, results
+        )
 
     def _enqueue(self, observed: Observed, decision: Decision) -> None:
         """Whoever comes into the queue, or leaves it, lets those behind it look again."""

@@ -4,44 +4,52 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any
+from typing import Any, Final
+
+import aiohttp
 
 from tierbench.controller.advisor import Advisor
-from tierbench.controller.alone import leave, stay_alone, wait_until_alone
 from tierbench.controller.benchmarks import Benchmarks
 from tierbench.controller.context import Context
 from tierbench.controller.definitions import DefinitionsReader
+from tierbench.controller.leadership import Leadership, end_process
 from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import keep_node_classes
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.storage import keep_storage
 from tierbench.controller.watching import Watched, everything, follow
+from tierbench.kube.claims import Candidate, Claim
 from tierbench.kube.client import Kube
 from tierbench.kube.connect import connect
 from tierbench.kube.credentials import certificates
+from tierbench.kube.fence import Fence
 from tierbench.kube.reviews import may_scrape
 from tierbench.metrics.authorization import Protection, ScrapeGuard, tls_context
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.server import serve
 
+_HURRY: Final = aiohttp.ClientTimeout(total=3)
 _logger = logging.getLogger(__name__)
 
 
-async def operate(settings: Settings) -> None:
-    """Runs the operator until SIGTERM or SIGINT."""
+async def operate(settings: Settings, end: Callable[[], None] = end_process) -> None:
+    """Runs the operator until SIGTERM or SIGINT. `end` ends it when it leads no more."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    metrics = OperatorMetrics()
-    async with connect(metrics.api_answered) as kube:
+    metrics, fence = OperatorMetrics(), Fence()
+    claim = Claim(settings.release, settings.watch_namespaces, settings.pod)
+    # The Lease is not renewed behind other requests, nor in connections that they take.
+    async with connect(metrics.api_answered, fence.check) as kube, connect(metrics.api_answered, timeout=_HURRY) as own:
         context = Context(kube, settings, metrics=metrics)
-        protection = _protection(kube) if settings.metrics_authorization else None
+        leadership = Leadership(Candidate(own, settings.lease_namespace, claim, fence), metrics, end)
+        protection = _protection(own) if settings.metrics_authorization else None
         async with serve(settings.http_port, context.results, context.metrics, protection):
-            await until(stop.wait(), _run(context, stop))
-            await leave(context)
+            await until(stop.wait(), leadership.run(), _run(context, leadership))
+            await leadership.leave()
 
 
 def _protection(kube: Kube) -> Protection:
@@ -50,16 +58,16 @@ def _protection(kube: Kube) -> Protection:
     return Protection(ScrapeGuard(partial(may_scrape, kube)), tls_context(made["tls.crt"], made["tls.key"]))
 
 
-async def _run(context: Context, stop: asyncio.Event) -> None:
-    """Sees everything first, so that whoever waits for another operator to end begins at once."""
+async def _run(context: Context, leadership: Leadership) -> None:
+    """Sees everything first, so that whoever stands by goes on at once."""
     advisor, benchmarks, definitions = Advisor(context), Benchmarks(context), DefinitionsReader(context)
     await definitions.read_or_leave()
     async with asyncio.TaskGroup() as group:
         for watched in everything(context, advisor, benchmarks):
             await _begin_to_follow(context, watched, group)
         context.results.mark_filled()
-        await wait_until_alone(context, stop)
-        tasks = (keep_node_classes(context), keep_storage(context), definitions.run(advisor), stay_alone(context))
+        await leadership.won.wait()
+        tasks = (keep_node_classes(context), keep_storage(context), definitions.run(advisor))
         for task in (benchmarks.run(), advisor.run(), *tasks):
             group.create_task(_for_ever(task))
 

@@ -3,6 +3,8 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from secrets import token_hex
+from socket import gethostname
 from typing import Final, Self, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -27,7 +29,7 @@ class Settings:
     release: str
     """Namespace and name of the release, as namespace/name: what tells operators apart."""
     pod: str
-    """The operator's own pod; empty outside of one."""
+    """What tells the pods of a release apart: the name of this one; outside of any, something unique."""
     watch_namespaces: tuple[str, ...]
     """Namespaces to look after; empty for all."""
     lease_namespace: str
@@ -67,7 +69,7 @@ class Settings:
             raise SettingsError(f"TIERBENCH_HTTP_PORT is {port!r}: write a port number, for example 8080")
         return cls(
             release=needed("TIERBENCH_RELEASE"),
-            pod=environment.get("POD_NAME", ""),
+            pod=environment.get("POD_NAME") or f"{gethostname()}-{token_hex(4)}",
             watch_namespaces=words("TIERBENCH_WATCH_NAMESPACES"),
             lease_namespace=needed("TIERBENCH_LEASE_NAMESPACE"),
             images=Images(

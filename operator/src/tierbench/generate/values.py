@@ -90,6 +90,17 @@ class Operator(Values):
         description="Its image; if empty, ghcr.io/tierbench/operator in the version of the chart.",
     )
     image_pull_policy: PullPolicy = PullPolicy.UNSAID
+    replicas: int = Field(
+        default=1,
+        ge=1,
+        le=3,
+        description="How many there are. One leads; others stand by on other nodes, where there are any, and one of "
+        "them goes on within 15 s when the leader is gone.",
+    )
+    disruption_budget: bool = Field(
+        default=False,
+        description="Whether a PodDisruptionBudget has drains of nodes take one of them at a time.",
+    )
     service_account: ServiceAccount = ServiceAccount()
     user: UserId | None = Field(
         default=65531,
@@ -108,7 +119,8 @@ class Operator(Values):
     )
     affinity: dict[str, Any] = Field(default={}, description="Affinity of its pod.")
     topology_spread_constraints: list[dict[str, Any]] = Field(
-        default=[], description="How its pod is spread with others."
+        default=[],
+        description="How its pods are spread; if empty and there are several, over nodes where that can be.",
     )
     priority_class_name: str = Field(default="", max_length=253, description="PriorityClass of its pod.")
     labels: dict[str, str] = Field(default={}, description="Further labels of its pod.")

@@ -55,7 +55,8 @@ _logger = logging.getLogger(__name__)
 
 
 class Executor:
-    """Carries out the actions of one benchmark, on what is its own by UID. Its labels go to its results."""
+    """Carries out the actions of one benchmark, on what is its own by UID. Its labels go to its results, which are
+    written as they were seen: `results` that have changed since are another operator's work."""
 
     def __init__(
         self,
@@ -65,6 +66,7 @@ class Executor:
         here: Surroundings,
         labels: Mapping[str, str],
         lease_namespace: str,
+        results: Mapping[str, BenchmarkResult],
     ) -> None:
         self._kube = kube
         self._objects = objects
@@ -74,6 +76,7 @@ class Executor:
         self._uids = dict(here.uids)
         self._labels = labels
         self._lease_namespace = lease_namespace
+        self._versions = {name: result.metadata.resource_version for name, result in results.items()}
 
     async def carry_out(self, action: Action) -> None:  # noqa: PLR0912 (one branch an action)
         """One action. Raises NodeTakenError, ConflictError or ApiError; then the rest must wait for the next pass."""
@@ -124,11 +127,12 @@ class Executor:
             self._objects.written(resource, left, (self._owner.namespace, name))
 
     async def _delete_server(self, name: str) -> None:
+        """Its Services last: they tell the next operator, if this one is killed, that there is more of the server."""
         await self._delete(PODS, "Pod", name)
-        for service in (name, f"{name}-agent"):
-            await self._delete(SERVICES, "Service", service)
         for resource in (CONFIG_MAPS, SECRETS, VOLUME_CLAIMS, NETWORK_POLICIES):
             await self._kube.delete(resource, self._owner.namespace, self._owner.attached(name))
+        for service in (name, f"{name}-agent"):
+            await self._delete(SERVICES, "Service", service)
 
     async def _save_result(self, action: SaveResult) -> None:
         namespace, name = self._owner.namespace, action.name
@@ -142,9 +146,14 @@ class Executor:
                 raise OccupiedError(_RESULT, name) from None
             self._objects.written(RESULTS, created)
             uid = self._uids[_RESULT, name] = created["metadata"]["uid"]
+            self._versions[name] = created["metadata"]["resourceVersion"]
         head = {"name": name, "namespace": namespace, "uid": uid}
+        if version := self._versions.get(name):
+            head["resourceVersion"] = version
         status = {"apiVersion": API_VERSION, "kind": _RESULT, "metadata": head, "status": action.status.to_json()}
-        self._objects.written(RESULTS, await self._kube.apply_status(RESULTS, namespace, status))
+        written = await self._kube.apply_status(RESULTS, namespace, status)
+        self._objects.written(RESULTS, written)
+        self._versions[name] = written["metadata"]["resourceVersion"]
 
     async def _save_trace(self, action: SaveTrace) -> None:
         """A trace belongs to the result of its name, and goes with it."""

@@ -17,21 +17,23 @@ from kubernetes.aio.client import ApiClient
 from tierbench.api.model import GROUP, VERSION, Kind
 from tierbench.domain.definitions import Definitions
 from tierbench.kube.clock import Clock
+from tierbench.kube.fence import DeposedError
 
 Answered = Callable[[str, int], None]
 
 FIELD_MANAGER: Final = "tierbench"
 _REQUESTS_AT_ONCE: Final = 16
-_TIMEOUT: Final = aiohttp.ClientTimeout(total=20)
+TIMEOUT: Final = aiohttp.ClientTimeout(total=20)
 # A stream may be silent for as long as a trial, or for ever, if the node has gone: it is read anew now and then.
 _FOLLOW_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=300)
 _WATCH_SECONDS: Final = 30
 _WATCH_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=_WATCH_SECONDS + 15)
-_PAGE: Final = 250
+_PAGE: Final = 100
 _JSON: Final = "application/json, */*"
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _NOT_FOUND, _CONFLICT = 404, 409
 _REFUSED_FROM = 400
+_READS: Final = frozenset({"GET"})
 _UNKNOWN_FIELD = ("field not declared in schema", "strict decoding error: unknown field")  # of an apply, of others
 
 
@@ -67,7 +69,7 @@ class UnknownFieldError(ApiError):
     """The object has a field that its definition does not know, as of an older version: none of it is stored."""
 
 
-UNANSWERED: Final = (ApiError, aiohttp.ClientError, TimeoutError, OSError)
+UNANSWERED: Final = (ApiError, aiohttp.ClientError, TimeoutError, OSError, DeposedError)
 """What a request may end with."""
 
 
@@ -150,17 +152,20 @@ def selector(labels: Mapping[str, str]) -> str:
 class Kube:
     """A connection to one API server. Errors of transport are those of aiohttp; refusals are ApiError.
 
-    `answered` is told of each answer: the method of the request, and the HTTP status.
+    `answered` is told of each answer: the method of the request, and the HTTP status. `may_write` raises DeposedError
+    while nothing must be written.
     """
 
     def __init__(
         self,
         client: ApiClient,
         answered: Answered = lambda method, status: None,
-        timeout: aiohttp.ClientTimeout = _TIMEOUT,
+        timeout: aiohttp.ClientTimeout = TIMEOUT,
+        may_write: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = client
         self._answered = answered
+        self._may_write = may_write
         self._timeout = timeout
         self._clock = Clock()
         self.definitions = Definitions()
@@ -335,6 +340,8 @@ class Kube:
             body=body,
             auth_settings=["BearerToken"],
         )
+        if method not in _READS:
+            self._may_write()
         answer = await self._client.call_api(*request, _request_timeout=timeout)
         response: aiohttp.ClientResponse = answer.response
         self._answered(method, response.status)

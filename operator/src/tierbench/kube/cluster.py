@@ -59,7 +59,8 @@ class ClusterView:
                 status = resolve(item, self.nodes.values())
                 if status == item.status or self._refused.get(item.metadata.name) == (status, kube.definitions):
                     continue
-                await kube.apply_status(NODE_CLASSES, None, _class_status(item.metadata.name, status))
+                written = await kube.apply_status(NODE_CLASSES, None, _class_status(item, status))
+                self.see_class(written, deleted=False)
             except NotFoundError:
                 continue
             except UNREADABLE as error:
@@ -72,6 +73,8 @@ class ClusterView:
             raise errors[0]
 
 
-def _class_status(name: str, status: NodeClassStatus) -> dict[str, Any]:
-    body: dict[str, Any] = {"apiVersion": API_VERSION, "kind": NodeClass.KIND.kind, "metadata": {"name": name}}
-    return {**body, "status": status.to_json()}
+def _class_status(item: NodeClass, status: NodeClassStatus) -> dict[str, Any]:
+    head = {"name": item.metadata.name}
+    if item.metadata.resource_version is not None:
+        head["resourceVersion"] = item.metadata.resource_version
+    return {"apiVersion": API_VERSION, "kind": NodeClass.KIND.kind, "metadata": head, "status": status.to_json()}

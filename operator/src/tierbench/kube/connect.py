@@ -1,18 +1,23 @@
 """Connections to an API server: that of the operator, and that of somebody who has a kubeconfig."""
 
+import socket
+import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import aiohttp
+from aiohttp import AddrInfoType
 from kubernetes import config
 from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.client.rest import RESTClientObject
 from kubernetes.config import ConfigException
 from yaml import YAMLError
 
-from tierbench.kube.client import Answered, Kube
+from tierbench.kube.client import TIMEOUT, Answered, Kube
 
-_CONNECTIONS: Final = 256
+# Requests share a few connections, by the semaphore of Kube; each log that is followed, and each watch, has its own.
+_NO_LIMIT: Final = 0
 # Whoever waits at a terminal is soon told that nobody is there, and may have a slow line.
 _PATIENCE: Final = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=60)
 # It bears no types. Not that of kubernetes.aio, which shows no plugin's questions, and renews no token that expires.
@@ -27,17 +32,37 @@ class KubeconfigError(Exception):
     """There is no kubeconfig, or it cannot be used."""
 
 
+class _Abortive(RESTClientObject):
+    """What was written and has not arrived dies with the process: a cut network must not deliver it when it is back."""
+
+    def _create_connector(self) -> aiohttp.TCPConnector:
+        return aiohttp.TCPConnector(limit=self.maxsize, ssl=self.ssl_context, socket_factory=abortive_socket)
+
+
+def abortive_socket(address: AddrInfoType) -> socket.socket:
+    """A socket that the kernel resets when it is closed, with all that waits in it."""
+    family, kind, protocol, *_ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    return made
+
+
 @asynccontextmanager
-async def connect(answered: Answered) -> AsyncIterator[Kube]:
+async def connect(
+    answered: Answered,
+    may_write: Callable[[], None] = lambda: None,
+    timeout: aiohttp.ClientTimeout = TIMEOUT,  # noqa: ASYNC109 (aiohttp's own)
+) -> AsyncIterator[Kube]:
     """The cluster that this pod runs in, else the one that the kubeconfig points at."""
     configuration = Configuration()
     try:
         _load_incluster_config(client_configuration=configuration)
     except ConfigException:
         _load_kube_config(client_configuration=configuration)
-    configuration.connection_pool_maxsize = _CONNECTIONS
+    configuration.connection_pool_maxsize = _NO_LIMIT
     async with ApiClient(configuration) as client:
-        yield Kube(client, answered)
+        client.rest_client = _Abortive(configuration)
+        yield Kube(client, answered, timeout, may_write)
 
 
 @asynccontextmanager

@@ -54,9 +54,20 @@ class OperatorMetrics:
             registry=self.registry,
         )
         self.definitions("")
+        self._leader = Gauge(
+            "tierbench_leader", "1 if this operator leads its release, 0 if it stands by.", registry=self.registry
+        )
         self._due: dict[Worker, float] = {}
+        self.is_leader = False
+        self.leader = ""
+        """The pod for which this one stands by, if it does."""
         self.waits_for = ""
         """What keeps the operator from beginning, if anything does."""
+
+    def leads(self, so: bool) -> None:
+        """Whether this operator leads its release."""
+        self.is_leader = so
+        self._leader.set(int(so))
 
     def passed(self, seconds: float) -> None:
         """A pass has ended after so long."""

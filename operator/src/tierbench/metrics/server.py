@@ -26,12 +26,14 @@ def application(
     async def scrape(request: web.Request) -> web.StreamResponse:
         if protection is not None:
             await protection.guard.admit(request)
-        _refuse_until_filled(store)
+        if metrics.is_leader:
+            _refuse_until_filled(store)
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
         response = web.StreamResponse(headers={"Content-Type": content_type})
         await response.prepare(request)
-        # What an object says never changes, so that a thread can write down all that there is now.
-        pieces = (piece.encode() for piece in render(samples(store)))
+        # What an object says never changes, so that a thread can write down all that there is now. Whoever stands by
+        # says nothing of what its leader says.
+        pieces = (piece.encode() for piece in render(samples(store) if metrics.is_leader else ()))
         while piece := await off_the_loop(next, pieces, b""):
             await response.write(piece)
         # Last, because OpenMetrics ends with a mark that the encoder writes.
@@ -47,7 +49,9 @@ def application(
         if metrics.waits_for:
             raise web.HTTPServiceUnavailable(text=f"{metrics.waits_for}\n")
         _refuse_until_filled(store)
-        return web.Response(text="ok\n")
+        if not metrics.is_leader and not metrics.leader:
+            raise web.HTTPServiceUnavailable(text="It is not known yet who leads.\n")
+        return web.Response(text="ok\n" if metrics.is_leader else f"stands by for {metrics.leader}\n")
 
     app = web.Application()
     app.add_routes([web.get("/metrics", scrape), web.get("/healthz", health), web.get("/readyz", ready)])

@@ -54,6 +54,13 @@ def _work() -> Panels:
             query(f"tierbench_stored_bytes{{{_MINE}}}", _INSTANCE),
             query(f"tierbench_stored_bytes_limit{{{_MINE}}}", f"{_INSTANCE}, limit"),
         ),
+        number(
+            "Leader",
+            "Which operator is at work? The pod that leads its release has 1, one that stands by 0.",
+            "short",
+            f"tierbench_leader{{{_MINE}}}",
+            _INSTANCE,
+        ),
         bars(
             "Benchmarks",
             "How do benchmarks stand? By phase.",

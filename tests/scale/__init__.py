@@ -1,0 +1,1 @@
+"""How much the operator carries, measured on a cluster most of whose nodes are simulated: `make scale`."""

@@ -1,0 +1,39 @@
+"""Requests to the cluster's API server, many at once, as its administrator or in somebody else's name."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from kubernetes import config
+from kubernetes.aio.client import ApiClient, Configuration
+
+from tierbench.kube.client import Kube
+
+_load_kube_config: Callable[..., None] = config.load_kube_config
+_AT_ONCE: Final = 32
+
+
+@asynccontextmanager
+async def connected(kubeconfig: Path, user: str = "") -> AsyncIterator[Kube]:
+    """A connection, in the name of `user`."""
+    configuration = Configuration()
+    _load_kube_config(str(kubeconfig), client_configuration=configuration)
+    async with ApiClient(configuration) as client:
+        if user:
+            client.set_default_header("Impersonate-User", user)
+        yield Kube(client)
+
+
+async def all_of(work: Iterable[Awaitable[Any]]) -> None:
+    """Awaits all of it, some at a time. The first error ends it."""
+    todo = iter(work)
+
+    async def worker() -> None:
+        for one in todo:
+            await one
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(_AT_ONCE):
+            group.create_task(worker())

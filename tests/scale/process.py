@@ -1,0 +1,47 @@
+"""The operator's process, by the kernel's account of it."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_RESET_PEAK = "5"
+_CGROUPS = Path("/sys/fs/cgroup")
+_PEAKS = {"memory": ("memory", "memory.max_usage_in_bytes"), "": ("", "memory.peak")}
+"""By the controllers of a hierarchy: its folder, and the file. That of version 2 has none."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """By its pid on this machine."""
+
+    pid: int
+
+    @property
+    def cpu_seconds(self) -> float:
+        """User and system time so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    @property
+    def peak_mebibytes(self) -> float | None:
+        """The most memory that it has held, since it began or the last `forget_peak`; None if it is gone."""
+        try:
+            lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        except OSError:
+            return None
+        return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:")), None)
+
+    def forget_peak(self) -> None:
+        """Begins to look for another peak."""
+        Path(f"/proc/{self.pid}/clear_refs").write_text(_RESET_PEAK)
+
+    @property
+    def group_peak_mebibytes(self) -> float | None:
+        """The same of its container's memory cgroup, page cache included; None where the kernel does not tell."""
+        for line in Path(f"/proc/{self.pid}/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers in _PEAKS:
+                found = _CGROUPS / _PEAKS[controllers][0] / path.lstrip("/") / _PEAKS[controllers][1]
+                return int(found.read_text()) / 2**20 if found.exists() else None
+        return None

@@ -1,0 +1,91 @@
+"""Real runs, as `record` has kept them, and what simulated clients print of them.
+
+A client's pod prints the trials that its arguments name: of each the line that a real client printed, with the numbers
+of its own case and trial, and the time. Its seal is that of these lines.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tierbench.api.timestamps import format_time
+from tierbench.workloads.plan import Turn
+
+FOLDER = Path(__file__).parent / "recorded"
+_OF_ENGINES = {"download": "files", "broker": "brokers"}
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Client:
+    """What one pod of a client printed, and what it left."""
+
+    trials: tuple[Object, ...]
+    started: Object
+    seal: Object
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A run: its benchmark and results as they were in the end, and its client, pod by pod."""
+
+    benchmark: Object
+    results: tuple[Object, ...]
+    clients: tuple[Client, ...]
+
+
+@cache
+def recorded(name: str) -> Recorded:
+    """The run of this name."""
+    found = json.loads((FOLDER / f"{name}.json").read_text())
+    return Recorded(found["benchmark"], tuple(found["results"]), tuple(map(_client, found["clients"])))
+
+
+def _client(found: Object) -> Client:
+    lines = [json.loads(line) for line in found["log"]]
+    trials = tuple(line for line in lines if line["record"] == "Trial")
+    started = next(line for line in lines if line["record"] == "TrialStarted")
+    return Client(trials, started, json.loads(found["termination"]))
+
+
+class Script:
+    """What one pod prints, line by line, and the seal that it leaves."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        engine, *flags = arguments
+        options = dict(flag.removeprefix("--").split("=", 1) for flag in flags if "=" in flag)
+        clients = recorded(_OF_ENGINES[engine]).clients
+        self.parts = int(options.get("parts", 1))
+        self.barrier = options.get("barrier", "")
+        self._client = clients[int(options.get("part", 0)) % len(clients)]
+        self.turns = tuple(Turn(*map(int, turn.split(":"))) for turn in options["trials"].split(","))
+        self._printed = 0
+        self._digest = hashlib.sha256()
+
+    def begin(self, turn: Turn, now: datetime) -> bytes:
+        """The line that a trial begins with."""
+        return _line({**self._client.started, "case": turn.case, "trial": turn.trial, "time": format_time(now)})
+
+    def end(self, turn: Turn, now: datetime) -> bytes:
+        """The line that it ends with."""
+        trials = self._client.trials
+        trial = trials[(turn.trial - 1) % len(trials)]
+        line = _line({**trial, "case": turn.case, "trial": turn.trial, "startTime": format_time(now)})
+        self._printed += 1
+        self._digest.update(line)
+        return line
+
+    @property
+    def seal(self) -> str:
+        """The termination message, of all that was printed."""
+        return json.dumps({**self._client.seal, "trials": self._printed, "sha256": self._digest.hexdigest()})
+
+
+def _line(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body, separators=(",", ":")).encode() + b"\n"

@@ -1,0 +1,73 @@
+"""What watches tell reaches those whom it concerns, and what nobody told of is not kept."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import pytest
+
+from tests.unit.controller.api import Api
+from tests.unit.controller.test_controller import ENVIRONMENT
+from tests.unit.domain.world import benchmark
+from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.controller import benchmarks as module
+from tierbench.controller import watching
+from tierbench.controller.benchmarks import Benchmarks
+from tierbench.controller.context import Context
+from tierbench.controller.settings import Settings
+from tierbench.controller.watching import Watched, follow
+from tierbench.kube.client import PODS, ResourceType
+from tierbench.kube.news import Changed, Listed, News
+
+RESOURCE = ResourceType.of(FileTransferBenchmark.KIND)
+Raw = dict[str, Any]
+
+
+def item(name: str, namespace: str = "a") -> Raw:
+    return {"metadata": {"name": name, "namespace": namespace, "resourceVersion": "5"}}
+
+
+async def test_a_list_says_what_is_gone_and_an_odd_object_costs_itself_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {("a", "gone"), ("a", "there"), ("b", "of another namespace")}
+    forgotten: list[Raw] = []
+
+    def see(raw: Mapping[str, Any], *, deleted: bool) -> None:
+        if raw["metadata"]["name"] == "odd":
+            raise ZeroDivisionError
+        if deleted:
+            forgotten.append(dict(raw["metadata"]))
+
+    async def feed(*_: object) -> AsyncIterator[News]:
+        yield Changed(PODS, item("odd"), deleted=False)
+        yield Changed(PODS, item("there"), deleted=False)
+        yield Listed(PODS, frozenset({("a", "odd"), ("a", "there")}), "7")
+
+    monkeypatch.setattr(watching, "watch", feed)
+    listed = asyncio.Event()
+    await follow(Api(), Watched(PODS, see, lambda: known, ("a",)), "a", listed)
+    assert listed.is_set()
+    assert forgotten == [{"namespace": "a", "name": "gone", "resourceVersion": "7"}]
+
+
+async def test_a_benchmark_that_is_due_again_when_its_loop_ends_has_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its spec may change in the instant in which the loop finds nothing to do."""
+    context = Context(Api(), Settings.from_environment(ENVIRONMENT))
+    raw = benchmark().to_json()
+    raw["metadata"] |= {"resourceVersion": "1"}
+    context.objects[RESOURCE].see(raw)
+    begun: list[str] = []
+
+    class Short:
+        def __init__(self, *_: object) -> None:
+            begun.append("loop")
+
+        async def run(self) -> None:
+            if len(begun) == 2:
+                await asyncio.Event().wait()
+
+    monkeypatch.setattr(module, "Loop", Short)
+    running = asyncio.create_task(Benchmarks(context).run())
+    async with asyncio.timeout(5):
+        while len(begun) < 2:  # noqa: ASYNC110 (a task that is to be looked at, not to tell)
+            await asyncio.sleep(0)
+    running.cancel()

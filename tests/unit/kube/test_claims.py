@@ -1,0 +1,210 @@
+"""Never two lead at once, whatever is late, lost, stopped, killed or restarted."""
+
+import types
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations
+from random import Random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.controller.api import Api, Raw
+from tierbench.kube.claims import LASTS_SECONDS, Candidate, Claim
+from tierbench.kube.client import UNANSWERED, ConflictError
+from tierbench.kube.fence import DeposedError, Fence
+
+CLAIMS = (Claim("a/one", (), "one-1"), Claim("a/one", (), "one-2"), Claim("b/two", ("team",), "two-1"))
+
+
+@dataclass(eq=False)
+class Message:
+    """A request under way: it may land late, or after nobody waits for its answer any more."""
+
+    land: Callable[[], Coroutine[Any, Any, Raw]]
+    landed: bool = False
+    answer: Raw = field(default_factory=dict)
+    error: Exception | None = None
+
+    def arrive(self) -> None:
+        """The API server does what is asked."""
+        self.landed = True
+        try:
+            self.land().send(None)
+        except StopIteration as done:
+            self.answer = done.value
+        except ConflictError as error:
+            self.error = error
+        except Exception as error:
+            self.error = error
+
+
+@types.coroutine
+def answer_to(message: Message) -> Generator[Message, None, Raw]:
+    """Waits for as long as whoever drives the process lets it."""
+    yield message
+    if message.error is not None:
+        raise message.error
+    return message.answer
+
+
+class Line(Api):
+    """A process' connection to an API server that all share."""
+
+    def __init__(self, server: Api) -> None:
+        super().__init__()
+        self.server = server
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        content_type: str = "",
+        accept: str = "",
+    ) -> Raw:
+        """Sends, and waits for the answer."""
+        return await answer_to(Message(partial(self.server.request, method, path, query=query, body=body)))
+
+
+class Process:
+    """An operator's election, driven by hand; its clock began at another time than others'."""
+
+    def __init__(self, world: "World", claim: Claim, begun: float) -> None:
+        self.world = world
+        self.claim = claim
+        self.fence = Fence(self.clock)
+        self.begun = begun
+        self.candidate = Candidate(Line(world.server), "leases", claim, self.fence, self.clock)
+        self.running = self._run()
+        self.waits_for: Message | None = None
+        self.over = self.stopped = False
+        self.resume()
+
+    def clock(self) -> float:
+        return self.world.now - self.begun
+
+    @property
+    def leads(self) -> bool:
+        return not self.over and self.fence.left > 0
+
+    async def _run(self) -> None:
+        """As Leadership does, without its waits: whoever drives it waits."""
+        leads = False
+        while True:
+            try:
+                if leads:
+                    await self.candidate.renew()
+                else:
+                    leads = await self.candidate.stand() is None
+            except DeposedError:
+                if leads:
+                    return
+            except UNANSWERED:
+                pass
+            await pause()
+
+    def resume(self, error: Exception | None = None) -> None:
+        """Goes on until it has sent something, or rests."""
+        try:
+            sent = self.running.send(None) if error is None else self.running.throw(error)
+        except StopIteration:
+            self.over = True
+            return
+        self.waits_for = sent
+        if sent is not None:
+            self.world.under_way.append(sent)
+
+
+@types.coroutine
+def pause() -> Generator[None, None, None]:
+    yield None
+
+
+@dataclass
+class World:
+    """Processes, what they have sent, and the time."""
+
+    server: Api = field(default_factory=Api)
+    now: float = 0.0
+    under_way: list[Message] = field(default_factory=list)
+    processes: list[Process] = field(default_factory=list)
+    led: set[str] = field(default_factory=set)
+
+    def step(self, random: Random, weights: Sequence[float]) -> None:
+        """Something happens: a message arrives, a process goes on, gives up, is killed or stopped, time passes."""
+        process = random.choice(self.processes)
+        if process.over:
+            self._replace(process, random)
+            return
+        match random.choices(range(len(weights)), weights)[0]:
+            case 0 if self.under_way:
+                self.under_way.pop(random.randrange(len(self.under_way))).arrive()
+            case 1 if not process.stopped and (process.waits_for is None or process.waits_for.landed):
+                process.resume()
+            case 2 if not process.stopped and process.waits_for is not None:
+                process.resume(TimeoutError())
+            case 3:
+                self._replace(process, random)
+            case 4:
+                self.now += random.choice([0.1, 0.5, 1, 2])
+            case 5:
+                self.now += LASTS_SECONDS - 0.5
+            case 6:
+                process.stopped = not process.stopped
+
+    def _replace(self, process: Process, random: Random) -> None:
+        """It is killed: its container is restarted, or another pod takes its place."""
+        claim = (
+            process.claim
+            if random.random() < 0.5
+            else Claim(process.claim.release, process.claim.namespaces, f"new-{random.random()}")
+        )
+        self.processes[self.processes.index(process)] = Process(self, claim, self.now - random.uniform(0, 1000))
+
+    def check(self) -> None:
+        leaders = [process for process in self.processes if process.leads]
+        self.led |= {process.claim.release for process in leaders}
+        for one, other in combinations(leaders, 2):
+            assert not one.claim.overlaps(other.claim), (one.claim, other.claim)
+
+
+def run(random: Random, steps: int = 300) -> World:
+    """Other things are likely each time: a slow network, a busy machine, one that crashes."""
+    world = World()
+    world.processes = [Process(world, claim, random.uniform(-1000, 0)) for claim in CLAIMS]
+    chances = ((10, 20), (10, 20), (0, 0.5), (0, 0.3), (0.5, 2), (0, 0.5), (0, 0.5))
+    weights = [random.choice(chance) for chance in chances]
+    for _ in range(steps):
+        world.step(random, weights)
+        world.check()
+    return world
+
+
+@settings(max_examples=500)
+@given(st.integers())
+def test_never_two_lead_at_once(seed: int) -> None:
+    run(Random(seed))
+
+
+def test_somebody_leads_often_and_each_release_now_and_then() -> None:
+    """Without that, the test above would show nothing."""
+    led = [run(Random(seed)).led for seed in range(100)]
+    assert sum(map(bool, led)) > 80
+    assert {release for found in led for release in found} == {"a/one", "b/two"}
+
+
+async def test_what_other_releases_have_left_behind_runs_out_side_by_side() -> None:
+    """A release that is uninstalled may lose its rights before it gives its Lease away."""
+    api, now = Api(), [100.0]
+    for number in range(3):
+        left = Candidate(api, "leases", Claim(f"gone/release-{number}", (f"team-{number}",), "pod"), Fence())
+        assert await left.stand() is None
+    candidate = Candidate(api, "leases", Claim("a/one", (), "one-1"), Fence(lambda: now[0]), lambda: now[0])
+    assert await candidate.stand() is not None
+    now[0] += LASTS_SECONDS
+    assert await candidate.stand() is None
