@@ -25,7 +25,7 @@ def ask(results: Sequence[BenchmarkResult], classes: Sequence[NodeClass] = (), *
     """The answer from the results, which is the same from what the operator keeps of them."""
     asked = PlacementAdviceSpec.model_validate({"clientClass": "user", **spec})
     status = advise(asked, results, NOW, classes)
-    assert advise(asked, [essence(asked, result) for result in results], NOW, classes) == status
+    assert advise(asked, [essence(asked, result.to_json()) for result in results], NOW, classes) == status
     return status
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from tierbench.advice.alternatives import Choice, Settings
 from tierbench.advice.caveats import MISLEADING, caveats, next_measurements
@@ -18,7 +18,6 @@ from tierbench.advice.selection import Selection, select
 from tierbench.advice.verdicts import Inquiry
 from tierbench.advice.words import Standing, joined, retries, said_of_all, standings
 from tierbench.advice.workload import items, same, sort_results
-from tierbench.api.contract import Distributions
 from tierbench.api.model import Condition, Model
 from tierbench.api.node_class import NodeClass, SelectorOperator
 from tierbench.api.placement_advice import (
@@ -37,7 +36,7 @@ from tierbench.api.placement_advice import (
     RequiredNodes,
     Verdict,
 )
-from tierbench.api.result import BenchmarkResult, Display, Note
+from tierbench.api.result import BenchmarkResult, Note
 from tierbench.api.timestamps import format_time
 from tierbench.results.conditions import circumstances
 from tierbench.results.quantities import rate_quantity, time_quantity
@@ -50,8 +49,7 @@ _LEAST_LOSS: Final = 0.0001
 _LONGEST: Final = 1024
 _LONGEST_MESSAGE: Final = 4096
 _MOST_CROSSOVERS: Final = 32
-_NO_DISTRIBUTIONS: Final = Distributions()
-_NO_DISPLAY: Final = Display()
+_UNUSED: Final = frozenset({"display", "pairShares"})
 _HOSTNAME: Final = "kubernetes.io/hostname"
 
 Shared = TypeVar("Shared", bound=Model)
@@ -110,31 +108,53 @@ def advise(
     )
 
 
-def essence(spec: PlacementAdviceSpec, result: BenchmarkResult) -> BenchmarkResult:
-    """The result with no more than the answer needs, so that ten thousand of them fit into a small operator."""
+def essence(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> BenchmarkResult:
+    """A stored result with no more than the answer needs, so that ten thousand of them fit into a small operator.
+
+    What is not needed is not looked at either: that would take longer than the answer.
+
+    Raises:
+        ValidationError: what is needed cannot be understood.
+    """
+    result = BenchmarkResult.model_validate({**raw, "status": _needed(spec, raw)})
     quantities = _read(spec, result.spec.benchmark.kind, result.status.statistics)
     asked, status = result.spec, with_quantities(result, quantities).status
-    kept = {name: status.statistics[name] for name in quantities if name in status.statistics}
     places = {
         "benchmark": _shared(asked.benchmark),
         "server": _shared(asked.server),
         "client": _shared(asked.client),
         "service": None,
     }
-    every = spec.constraints.maximum_p99_milliseconds is not None
+    every = _needs_every_trial(spec)
     numbers = {
         "trials": tuple(
             trial.model_copy(update={"server": None}) for trial in status.trials if every or trial.failure is not None
         ),
-        "distributions": status.distributions if every else _NO_DISTRIBUTIONS,
-        "pair_shares": None,
-        "display": _NO_DISPLAY,
-        "statistics": kept,
+        "statistics": {name: status.statistics[name] for name in quantities if name in status.statistics},
         "engine": None if status.engine is None else _shared(status.engine),
     }
     return result.model_copy(
         update={"spec": asked.model_copy(update=places), "status": status.model_copy(update=numbers)}
     )
+
+
+def _needed(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a status, as it is stored, what the answer comes from."""
+    status = {name: part for name, part in raw.get("status", {}).items() if name not in _UNUSED}
+    if _needs_every_trial(spec):
+        return status
+    status.pop("distributions", None)
+    there = status.get("statistics", {})
+    quantities = _read(spec, raw["spec"]["benchmark"]["kind"], there)
+    if any(name not in there for name in quantities):
+        return status
+    status["statistics"] = {name: there[name] for name in quantities}
+    status["trials"] = [trial for trial in status.get("trials", ()) if "failure" in trial]
+    return status
+
+
+def _needs_every_trial(spec: PlacementAdviceSpec) -> bool:
+    return spec.constraints.maximum_p99_milliseconds is not None
 
 
 @lru_cache(maxsize=4096)

@@ -4,23 +4,26 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 from tierbench.advice.advise import essence
 from tierbench.api.model import API_VERSION
-from tierbench.api.placement_advice import PlacementAdvice
+from tierbench.api.node_class import NodeClass
+from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceSpec, PlacementAdviceStatus
 from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import Context
 from tierbench.controller.refusals import UPGRADE, Refusals
 from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.advising import answer, news
-from tierbench.kube.client import ADVICES, RESULTS, UNANSWERED, NotFoundError, is_never_taken
+from tierbench.domain.results import unpack
+from tierbench.kube.client import ADVICES, UNANSWERED, NotFoundError, is_never_taken
 from tierbench.kube.events import post
-from tierbench.workloads.names import LABEL_BENCHMARK, Owner
+from tierbench.workloads.names import Owner
 
 _ERROR_SECONDS: Final = 5.0
 _REST_SECONDS: Final = 0.5
@@ -34,7 +37,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Advisor:
-    """Knows all advices by namespace and name, and which are due. Results are read anew for each answer."""
+    """Knows all advices by namespace and name, and which are due. What results say is unpacked anew for each answer."""
 
     def __init__(self, context: Context) -> None:
         self._kube = context.kube
@@ -121,9 +124,9 @@ class Advisor:
             await post(self._kube, owner, Event(reasons.ANSWER_REFUSED, message, warning=True))
 
     async def _answer(self, key: Key, advice: PlacementAdvice) -> None:
-        results = [result async for result in self._read(advice)]
+        packed = self._results.packed(advice.metadata.namespace or "", advice.spec.benchmarks.names)
         classes = tuple(self._cluster.classes.values())
-        status = await asyncio.to_thread(answer, advice, results, classes, self._kube.now())
+        status = await asyncio.to_thread(_answer_from, packed, advice, classes, self._kube.now())
         if status == advice.status:
             return
         metadata, kind = advice.metadata, PlacementAdvice.KIND.kind
@@ -138,22 +141,18 @@ class Advisor:
         for event in news(advice.status, status):
             await post(self._kube, owner, event)
 
-    async def _read(self, advice: PlacementAdvice) -> AsyncIterator[BenchmarkResult]:
-        """What it needs of the results that it may mean."""
-        for name in advice.spec.benchmarks.names or (None,):
-            labels = None if name is None else {LABEL_BENCHMARK: name}
-            async for raw in self._kube.each(RESULTS, advice.metadata.namespace, labels):
-                try:
-                    result = BenchmarkResult.model_validate(raw)
-                except ValidationError as error:
-                    _logger.warning("Result %s is left out of advices: %s", raw["metadata"]["name"], error)
-                    continue
-                if not self._yields(result):
-                    yield essence(advice.spec, result)
-                await asyncio.sleep(0)
 
-    def _yields(self, result: BenchmarkResult) -> bool:
-        """Whether its run is under way while an older one can speak for the benchmark."""
-        benchmark = result.spec.benchmark
-        ended = self._results.newest_ended_run((benchmark.kind, result.metadata.namespace or "", benchmark.name))
-        return 0 < ended < result.spec.run
+def _answer_from(
+    packed: Sequence[bytes], advice: PlacementAdvice, classes: Sequence[NodeClass], now: datetime
+) -> PlacementAdviceStatus:
+    return answer(advice, _understood(packed, advice.spec), classes, now)
+
+
+def _understood(packed: Sequence[bytes], spec: PlacementAdviceSpec) -> Iterator[BenchmarkResult]:
+    """What the answer needs of each result."""
+    for each in packed:
+        raw = unpack(each)
+        try:
+            yield essence(spec, raw)
+        except ValidationError as error:
+            _logger.warning("Result %s is left out of advices: %s", raw["metadata"]["name"], error)
