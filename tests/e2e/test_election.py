@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -74,10 +74,21 @@ def wait_for_restart(release: Release, pod: str) -> None:
     assert "This operator leads no more, and ends" in release.kubectl("logs", pod, "--previous")
 
 
-def test_leader_killed(running: Running, release: Release, cluster: Cluster) -> None:
-    leader = release.leader
-    release.kill(cluster, leader)
-    wait_for_another(release, leader)
+def test_leader_killed_at_each_step(kubectl: Kubectl, release: Release, cluster: Cluster) -> None:
+    """When a run has begun, its server is made, its client measures, and its first case has ended."""
+    kubectl.apply(file_transfer(**CASES))
+    running = Running(kubectl)
+    steps: tuple[Callable[[], object], ...] = (
+        lambda: wait_for("a run", lambda: running.status.get("run")),
+        lambda: running.wait_for_pod("server", running=False),
+        running.wait_for_trial,
+        lambda: wait_for("the end of a case", lambda: "completionTime" in running.results[0]["status"]),
+    )
+    for step in steps:
+        step()
+        leader = release.leader
+        release.kill(cluster, leader)
+        wait_for_another(release, leader)
     assert_all_well(running)
 
 
