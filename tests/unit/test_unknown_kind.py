@@ -37,7 +37,7 @@ async def test_it_is_left_out_of_advices(caplog: pytest.LogCaptureFixture) -> No
     server = Server()
     server.add("cloud", FAST, 1)
     slow = server.add("jetson", SLOW, 2)
-    server.results["newer"] = newer(slow)
+    server.store.see(newer(slow), deleted=False)
     async with advising(server) as advisor:
         advisor.see(asked(), deleted=False)
         assert (await server.next_status())["best"] == "cloud"

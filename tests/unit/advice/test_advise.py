@@ -8,8 +8,9 @@ import pytest
 
 from tests.unit.report.published import LEVELS, measured, published
 from tests.unit.report.test_page import of_kind
-from tierbench.advice.advise import advise, essence
+from tierbench.advice.advise import advise
 from tierbench.advice.constraints import limits
+from tierbench.advice.essence import essence
 from tierbench.api.limits import Limits
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import Confidence, PlacementAdviceSpec, PlacementAdviceStatus

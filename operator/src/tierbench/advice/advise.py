@@ -2,8 +2,7 @@
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from tierbench.advice.alternatives import Choice, Settings
 from tierbench.advice.caveats import MISLEADING, caveats, next_measurements
@@ -18,7 +17,7 @@ from tierbench.advice.selection import Selection, select
 from tierbench.advice.verdicts import Inquiry
 from tierbench.advice.words import Standing, joined, retries, said_of_all, standings
 from tierbench.advice.workload import items, same, sort_results
-from tierbench.api.model import Condition, Model
+from tierbench.api.model import Condition
 from tierbench.api.node_class import NodeClass, SelectorOperator
 from tierbench.api.placement_advice import (
     MOST_ALTERNATIVES,
@@ -49,10 +48,8 @@ _LEAST_LOSS: Final = 0.0001
 _LONGEST: Final = 1024
 _LONGEST_MESSAGE: Final = 4096
 _MOST_CROSSOVERS: Final = 32
-_UNUSED: Final = frozenset({"display", "pairShares"})
 _HOSTNAME: Final = "kubernetes.io/hostname"
 
-Shared = TypeVar("Shared", bound=Model)
 Tables = Sequence[tuple[Table, Sequence[Standing]]]
 
 
@@ -75,7 +72,7 @@ def advise(
     there = {name for result in selection.results for name in result.status.statistics}
     quantity = quantity_of(_objective(spec), kind, there)
     wanted = items(spec.workload)
-    read = _read(spec, kind, there)
+    read = quantities_read(spec, kind, there)
     selection = selection.changed(lambda results: tuple(with_quantities(result, read) for result in results))
     choice = Choice(spec.choose, selection.results, frozenset(name for item in wanted for name in item.levels))
     if not 0 < len(choice.alternatives) <= MOST_ALTERNATIVES:
@@ -108,62 +105,7 @@ def advise(
     )
 
 
-def essence(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> BenchmarkResult:
-    """A stored result with no more than the answer needs, so that ten thousand of them fit into a small operator.
-
-    What is not needed is not looked at either: that would take longer than the answer.
-
-    Raises:
-        ValidationError: what is needed cannot be understood.
-    """
-    result = BenchmarkResult.model_validate({**raw, "status": _needed(spec, raw)})
-    quantities = _read(spec, result.spec.benchmark.kind, result.status.statistics)
-    asked, status = result.spec, with_quantities(result, quantities).status
-    places = {
-        "benchmark": _shared(asked.benchmark),
-        "server": _shared(asked.server),
-        "client": _shared(asked.client),
-        "service": None,
-    }
-    every = _needs_every_trial(spec)
-    numbers = {
-        "trials": tuple(
-            trial.model_copy(update={"server": None}) for trial in status.trials if every or trial.failure is not None
-        ),
-        "statistics": {name: status.statistics[name] for name in quantities if name in status.statistics},
-        "engine": None if status.engine is None else _shared(status.engine),
-    }
-    return result.model_copy(
-        update={"spec": asked.model_copy(update=places), "status": status.model_copy(update=numbers)}
-    )
-
-
-def _needed(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a status, as it is stored, what the answer comes from."""
-    status = {name: part for name, part in raw.get("status", {}).items() if name not in _UNUSED}
-    if _needs_every_trial(spec):
-        return status
-    status.pop("distributions", None)
-    there = status.get("statistics", {})
-    quantities = _read(spec, raw["spec"]["benchmark"]["kind"], there)
-    if any(name not in there for name in quantities):
-        return status
-    status["statistics"] = {name: there[name] for name in quantities}
-    status["trials"] = [trial for trial in status.get("trials", ()) if "failure" in trial]
-    return status
-
-
-def _needs_every_trial(spec: PlacementAdviceSpec) -> bool:
-    return spec.constraints.maximum_p99_milliseconds is not None
-
-
-@lru_cache(maxsize=4096)
-def _shared(one: Shared) -> Shared:
-    """One object for all that are equal."""
-    return one
-
-
-def _read(spec: PlacementAdviceSpec, kind: str, there: Container[str]) -> tuple[str, ...]:
+def quantities_read(spec: PlacementAdviceSpec, kind: str, there: Container[str]) -> tuple[str, ...]:
     """The quantities that the answer rests on, of those that are `there`."""
     limited = (limit.quantity for limit in limits(spec.constraints, kind, there))
     return (quantity_of(_objective(spec), kind, there), *limited)

@@ -10,9 +10,8 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from tierbench.advice.advise import essence
+from tierbench.advice.essence import essence
 from tierbench.api.model import API_VERSION
-from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceSpec, PlacementAdviceStatus
 from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import Context
@@ -20,7 +19,6 @@ from tierbench.controller.refusals import UPGRADE, Refusals
 from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.advising import answer, news
-from tierbench.domain.results import unpack
 from tierbench.kube.client import ADVICES, UNANSWERED, NotFoundError, is_never_taken
 from tierbench.kube.events import post
 from tierbench.workloads.names import Owner
@@ -125,8 +123,7 @@ class Advisor:
 
     async def _answer(self, key: Key, advice: PlacementAdvice) -> None:
         packed = self._results.packed(advice.metadata.namespace or "", advice.spec.benchmarks.names)
-        classes = tuple(self._cluster.classes.values())
-        status = await asyncio.to_thread(_answer_from, packed, advice, classes, self._kube.now())
+        status = await asyncio.to_thread(self._answer_from, packed, advice, self._kube.now())
         if status == advice.status:
             return
         metadata, kind = advice.metadata, PlacementAdvice.KIND.kind
@@ -141,18 +138,15 @@ class Advisor:
         for event in news(advice.status, status):
             await post(self._kube, owner, event)
 
+    def _answer_from(self, packed: Sequence[bytes], advice: PlacementAdvice, now: datetime) -> PlacementAdviceStatus:
+        classes = tuple(self._cluster.classes.values())
+        return answer(advice, self._understood(packed, advice.spec), classes, now)
 
-def _answer_from(
-    packed: Sequence[bytes], advice: PlacementAdvice, classes: Sequence[NodeClass], now: datetime
-) -> PlacementAdviceStatus:
-    return answer(advice, _understood(packed, advice.spec), classes, now)
-
-
-def _understood(packed: Sequence[bytes], spec: PlacementAdviceSpec) -> Iterator[BenchmarkResult]:
-    """What the answer needs of each result."""
-    for each in packed:
-        raw = unpack(each)
-        try:
-            yield essence(spec, raw)
-        except ValidationError as error:
-            _logger.warning("Result %s is left out of advices: %s", raw["metadata"]["name"], error)
+    def _understood(self, packed: Sequence[bytes], spec: PlacementAdviceSpec) -> Iterator[BenchmarkResult]:
+        """What the answer needs of each result."""
+        for each in packed:
+            raw = self._results.unpack(each)
+            try:
+                yield essence(spec, raw)
+            except ValidationError as error:
+                _logger.warning("Result %s is left out of advices: %s", raw["metadata"]["name"], error)

@@ -1,8 +1,6 @@
 """Results and benchmarks as watches show them, kept small."""
 
-import json
 import logging
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +9,7 @@ from typing import Any, Final, Generic, TypeVar
 from tierbench.api.benchmark import BenchmarkStatus
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain import reasons
+from tierbench.domain.packing import Packer
 
 BenchmarkKey = tuple[str, str, str]
 """Kind, namespace and name of a benchmark."""
@@ -19,7 +18,6 @@ Name = tuple[str, str]
 """Namespace and name."""
 
 Kept = TypeVar("Kept")
-_QUICK: Final = 1
 _VERDICTS: Final = frozenset({reasons.PASSED, reasons.REGRESSED})
 _logger = logging.getLogger(__name__)
 
@@ -70,6 +68,8 @@ class ResultStore(Generic[Kept]):
         self._benchmarks: dict[BenchmarkKey, BenchmarkStatus] = {}
         self._results: dict[BenchmarkKey, dict[str, _Entry[Kept]]] = {}
         self._of: dict[Name, BenchmarkKey] = {}
+        self._packer = Packer()
+        self.unpack = self._packer.unpack
         self.filled = False
 
     def mark_filled(self) -> None:
@@ -111,6 +111,9 @@ class ResultStore(Generic[Kept]):
             self._of[name] = key = _benchmark_of(raw)
             self._results.setdefault(key, {})[name[1]] = entry
         return _ended_uid(known) != _ended_uid(None if entry is None else entry.head)
+
+    def _pack(self, raw: Mapping[str, Any]) -> bytes:
+        return self._packer.pack(_slim(raw))
 
     def _head(self, name: Name) -> Head | None:
         key = self._of.get(name)
@@ -164,25 +167,17 @@ class ResultStore(Generic[Kept]):
             _benchmark_of(raw)
             head = _head(raw)
             if not head.ended:
-                return _Entry(head, _pack(raw), None)
+                return _Entry(head, self._pack(raw), None)
             result = BenchmarkResult.model_validate(raw)
-            return _Entry(head, _pack(raw), _Ended(_measured(result), self._keep(result)))
+            return _Entry(head, self._pack(raw), _Ended(_measured(result), self._keep(result)))
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             name = f"{raw['metadata'].get('namespace')}/{raw['metadata']['name']}"
             _logger.warning("BenchmarkResult %s cannot be understood and is left out of the metrics: %s", name, error)
-            return None if head is None else _Entry(head, _pack(raw), None)
+            return None if head is None else _Entry(head, self._pack(raw), None)
 
 
-def _pack(raw: Mapping[str, Any]) -> bytes:
-    """A result in a fifth of the space that its JSON takes, and a fiftieth of what it takes as objects."""
-    slim = {**raw, "metadata": {name: part for name, part in raw["metadata"].items() if name != "managedFields"}}
-    return zlib.compress(json.dumps(slim, separators=(",", ":")).encode(), _QUICK)
-
-
-def unpack(packed: bytes) -> dict[str, Any]:
-    """A result as it was seen."""
-    raw: dict[str, Any] = json.loads(zlib.decompress(packed))
-    return raw
+def _slim(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**raw, "metadata": {name: part for name, part in raw["metadata"].items() if name != "managedFields"}}
 
 
 def _benchmark_of(raw: Mapping[str, Any]) -> BenchmarkKey:

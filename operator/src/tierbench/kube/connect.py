@@ -2,6 +2,7 @@
 
 import socket
 import struct
+from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -18,6 +19,8 @@ from tierbench.kube.client import TIMEOUT, Answered, Kube
 
 # Requests share a few connections, by the semaphore of Kube; each log that is followed, and each watch, has its own.
 _NO_LIMIT: Final = 0
+# What each connection decrypts into, and clears when it is made: 256 KiB by default, 75 MiB for 300 logs.
+SSLProtocol.max_size = 16 * 1024
 # Whoever waits at a terminal is soon told that nobody is there, and may have a slow line.
 _PATIENCE: Final = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=60)
 # It bears no types. Not that of kubernetes.aio, which shows no plugin's questions, and renews no token that expires.

@@ -29,7 +29,8 @@ _MAXIMUM_MESSAGE: Final = 1024
 
 @dataclass(frozen=True)
 class Measurement:
-    """A case that has not ended, and all that its clients have said of it so far. `share` are the pass's trials."""
+    """A case that has not ended, and all that its clients have said of it so far. `share` are the pass's trials,
+    `traced` those of which TCP was followed over time."""
 
     name: str
     case: Case
@@ -37,7 +38,7 @@ class Measurement:
     share: range
     before: ResultStatus | None
     status: ResultStatus
-    lines: tuple[TrialLine, ...] = ()
+    traced: tuple[TrialLine, ...] = ()
 
     @property
     def missing(self) -> tuple[int, ...]:
@@ -46,12 +47,12 @@ class Measurement:
 
     def as_written(self) -> "Measurement":
         """Without what has come since."""
-        return replace(self, status=self.before or ResultStatus(), lines=())
+        return replace(self, status=self.before or ResultStatus(), traced=())
 
     @cached_property
     def trace(self) -> TraceStatus:
         """What TCP did over time."""
-        return collect(self.lines)
+        return collect(self.traced)
 
     def write(self, status: ResultStatus) -> SaveResult:
         """Writes a status of the result, and how much it takes."""

@@ -85,7 +85,7 @@ def _others_measure(client: Client) -> bool:
         return False
     pods = (pod for _, pod in client.newest if pod is not None and pod.terminated is None and not pod.deleting)
     outputs = (client.log(pod).output for pod in pods)
-    return any(output.begun > len(output.trials) for output in outputs)
+    return any(output.begun > len(output.printed) for output in outputs)
 
 
 def _lack(client: Client, job: JobView) -> Problem | None:

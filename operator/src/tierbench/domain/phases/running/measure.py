@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultStatus
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteJob, Event
@@ -53,13 +52,13 @@ def _measurement(client: Client, block: Block, case: Case) -> Measurement:
     """The case with every trial that its clients have printed; none is counted twice."""
     run, result = client.run, client.run.result(case)
     spec = run.result_spec(case) if result is None else result.spec
-    status = ResultStatus() if result is None else result.status
-    lines: list[TrialLine] = []
-    for attempt, trials in fold(client, case):
-        lines += trials
-        status = record(spec, status, trials, attempt)
     before = None if result is None else result.status
-    return Measurement(run.result_name(case), case, spec, block.trials, before, status, tuple(lines))
+    status = before or ResultStatus()
+    recorded = {(trial.warmup, trial.trial) for trial in status.trials}
+    for attempt, trials in fold(client, case, lambda trial: (trial.warmup, trial.trial) not in recorded):
+        status = record(spec, status, trials, attempt)
+    traced = tuple(line for _, trials in fold(client, case, lambda trial: trial.traced) for line in trials)
+    return Measurement(run.result_name(case), case, spec, block.trials, before, status, traced)
 
 
 def _turns(at: Underway) -> tuple[Turn, ...]:
