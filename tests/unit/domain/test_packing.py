@@ -22,7 +22,7 @@ def test_it_reads_back(objects: list[dict[str, Any]]) -> None:
 
 
 def test_results_take_a_tenth_of_their_json() -> None:
-    packer, (result, *_) = Packer(), recorded("brokers").results
+    packer, (result, *_) = Packer(), recorded("files").results
     packer.pack(result)
     again = {**result, "metadata": {**result["metadata"], "name": "another"}}
     assert 10 * len(packer.pack(again)) < len(str(result))
