@@ -68,7 +68,7 @@ test: ## Everything that must pass, two at a time: faults mostly wait, the other
 	$(MAKE) setup verify lint
 	python3 -m tests.cluster binaries
 	python3 -m images.build
-	$(MAKE) --jobs=2 --output-sync=target test-faults test-client test-unit test-cluster test-api test-chart
+	$(MAKE) --jobs=2 --keep-going --output-sync=target test-faults test-client test-unit test-cluster test-api test-chart
 
 test-here: verify lint test-unit test-client test-api test-chart ## Everything that needs no cluster
 

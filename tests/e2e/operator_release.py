@@ -38,7 +38,7 @@ class Release:
 
     def install(self, *values: str) -> None:
         """Installs or upgrades, and waits until the operator is ready."""
-        self._helm(
+        self.helm(
             "upgrade",
             "--install",
             self.name,
@@ -53,15 +53,15 @@ class Release:
 
     def template(self, *values: str) -> str:
         """What a tool applies that only has Helm render."""
-        return self._helm("template", self.name, str(CHART), "--no-hooks", *self._flags(values))
+        return self.helm("template", self.name, str(CHART), "--no-hooks", *self._flags(values))
 
     def test(self) -> None:
         """Runs the chart's own test."""
-        self._helm("test", self.name)
+        self.helm("test", self.name)
 
     def uninstall(self) -> None:
         """Removes it."""
-        self._helm("uninstall", self.name, "--wait")
+        self.helm("uninstall", self.name, "--wait")
 
     def _flags(self, values: tuple[str, ...]) -> list[str]:
         chosen = [f"{image}.image=ghcr.io/tierbench/{image}:dev" for image in IMAGES]
@@ -71,7 +71,8 @@ class Release:
         settings = (*PERMITTED, *(chosen if self.built_here else ()), *asked, *where, *values)
         return [flag for value in settings for flag in ("--set", value)]
 
-    def _helm(self, *arguments: str) -> str:
+    def helm(self, *arguments: str) -> str:
+        """What Helm prints, in the release's namespace."""
         command = ["helm", "--namespace", self.kubectl.namespace, *arguments]
         done = subprocess.run(command, env=self.kubectl.environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr

@@ -26,21 +26,17 @@ def earlier(release: Release, cluster: Cluster) -> Iterator[Release]:
     release.uninstall()
     chosen = [f"{image}.image=ghcr.io/tierbench/{image}:{versions.VERSION}" for image in BUILT]
     flags = [flag for value in (*chosen, "operator.nodeSelector.hw=user") for flag in ("--set", value)]
-    helm(release, "install", release.name, str(versions.tree() / "charts" / "tierbench"), "--wait", *flags)
+    release.helm("install", release.name, str(versions.tree() / "charts" / "tierbench"), "--wait", *flags)
     release.kubectl.apply(*(node_class(name, hw=hardware) for name, hardware in HARDWARE.items()))
     yield release
     release.install()
-
-
-def helm(release: Release, *arguments: str) -> str:
-    return release._helm(*arguments)
 
 
 def upgrade(release: Release) -> None:
     """As docs/operating.md says, with the images that were built here."""
     chosen = [f"{image}.image=ghcr.io/tierbench/{image}:dev" for image in IMAGES]
     flags = [flag for value in ("allNamespaces=true", *chosen) for flag in ("--set", value)]
-    helm(release, "upgrade", release.name, str(CHART), "--reset-then-reuse-values", "--wait", *flags)
+    release.helm("upgrade", release.name, str(CHART), "--reset-then-reuse-values", "--wait", *flags)
 
 
 def test_upgrade_and_rollback_in_mid_run(kubectl: Kubectl, earlier: Release) -> None:
@@ -54,7 +50,7 @@ def test_upgrade_and_rollback_in_mid_run(kubectl: Kubectl, earlier: Release) -> 
     kubectl.apply(file_transfer("after", fileSizes=["64Mi", "128Mi"], repetitions=5))
     after = Running(kubectl, "after")
     after.wait_for_trial(2)
-    helm(earlier, "rollback", earlier.name, "1", "--wait")
+    earlier.helm("rollback", earlier.name, "1", "--wait")
     assert_every_trial_once(before, 5)
     upgrade(earlier)  # the earlier one may wait for what it does not know
     after.wait_for_phase("Complete", seconds=90)
