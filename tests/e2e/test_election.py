@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -99,32 +100,34 @@ def test_leader_ended(release: Release) -> None:
     wait_for_another(release, leader)
 
 
-def test_leader_stopped_and_continued(running: Running, release: Release, cluster: Cluster) -> None:
-    leader = release.leader
-    stopped = release.pids(cluster, leader)
+def test_leader_stopped_and_continued_and_another_cut_off(running: Running, release: Release, cluster: Cluster) -> None:
+    """What they had sent does not arrive later."""
+    first = release.leader
+    stopped = release.pids(cluster, first)
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
     try:
-        after = wait_for_another(release, leader)
+        second = wait_for_another(release, first)
     finally:
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
-    wait_for_restart(release, leader)
-    assert release.leader == after
+    wait_for_restart(release, first)
+    assert release.leader == second
+    with cut_off(cluster, release, second):
+        third = wait_for_another(release, second)
+    wait_for_restart(release, second)
+    assert release.leader == third
     assert_all_well(running)
 
 
-def test_leader_cut_off(running: Running, release: Release, cluster: Cluster) -> None:
-    """Nothing leaves its pod any more: it ends by itself, and what it had sent does not arrive later."""
-    leader = release.leader
-    processes = cluster.pod_processes(release.kubectl.namespace, leader)
+@contextmanager
+def cut_off(cluster: Cluster, release: Release, pod: str) -> Iterator[None]:
+    """Nothing leaves the pod."""
+    processes = cluster.pod_processes(release.kubectl.namespace, pod)
     pause = next(process.pid for process in processes if process.name == "pause")  # outlives the operator
     network = ["nsenter", "--net", f"--target={pause}", "iptables"]
     subprocess.run([*network, "--insert", "OUTPUT", "--jump", "DROP"], check=True)
     try:
-        after = wait_for_another(release, leader)
+        yield
     finally:
         subprocess.run([*network, "--delete", "OUTPUT", "--jump", "DROP"], check=True)
-    wait_for_restart(release, leader)
-    assert release.leader == after
-    assert_all_well(running)

@@ -16,6 +16,7 @@ from tests.e2e.benchmarks import (
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import CHART, IMAGES, Release
 
+TRIALS = 5
 BUILT = ("operator", "client", "nginx")
 
 
@@ -40,19 +41,29 @@ def upgrade(release: Release) -> None:
 
 
 def test_upgrade_and_rollback_in_mid_run(kubectl: Kubectl, earlier: Release) -> None:
-    kubectl.apply(file_transfer("before", fileSizes=["64Mi", "128Mi"], repetitions=5))
-    before = Running(kubectl, "before")
-    before.wait_for_trial(2)
+    before, after = begin(kubectl, "before"), Running(kubectl, "after")
     upgrade(earlier)
-    before.wait_for_phase("Complete", seconds=150)
-    assert_every_trial_once(before, 5)
-    wait_for("what runs is gone", lambda: all("configmaps" in left or "secrets" in left for left in before.leftovers()))
-    kubectl.apply(file_transfer("after", fileSizes=["64Mi", "128Mi"], repetitions=5))
-    after = Running(kubectl, "after")
-    after.wait_for_trial(2)
+    before.wait_for_phase("Complete")
+    assert_every_trial_once(before, TRIALS)
+    assert_nothing_left_but_what_ends_with_it(before)
+    begin(kubectl, after.name)
     earlier.helm("rollback", earlier.name, "1", "--wait")
-    assert_every_trial_once(before, 5)
-    upgrade(earlier)  # the earlier one may wait for what it does not know
-    after.wait_for_phase("Complete", seconds=90)
-    assert_every_trial_once(after, 5)
-    assert_every_trial_once(before, 5)
+    assert_every_trial_once(before, TRIALS)
+    upgrade(earlier)  # the earlier version may wait for ever for what it does not know
+    after.wait_for_phase("Complete")
+    assert_every_trial_once(after, TRIALS)
+    assert_every_trial_once(before, TRIALS)
+
+
+def begin(kubectl: Kubectl, name: str) -> Running:
+    """A benchmark of which a trial is measured."""
+    kubectl.apply(file_transfer(name, fileSizes=["64Mi", "128Mi"], repetitions=TRIALS))
+    running = Running(kubectl, name)
+    running.wait_for_trial(2)
+    return running
+
+
+def assert_nothing_left_but_what_ends_with_it(running: Running) -> None:
+    """What the earlier version made, and this one does not know of, goes with the benchmark."""
+    kept = ("configmaps/", "secrets/")
+    wait_for("what runs is gone", lambda: all(left.startswith(kept) for left in running.leftovers()))

@@ -162,3 +162,18 @@ def test_a_server_of_an_earlier_version_serves_its_client_to_the_end_and_is_then
     assert one.benchmark.status.phase is Phase.COMPLETE
     assert [turn for _, turn in one.printed] == ["1:1", "2:1"]
     assert sum(event.reason == "Starting" for event in one.events) == 2
+
+
+def test_a_client_that_another_version_started_for_a_server_of_its_own_is_replaced() -> None:
+    """After a rollback to v0.1.0 and an upgrade: it waited for a Secret that our server does not have."""
+    one = world()
+    one.pass_()
+    while not one.jobs:
+        one.step()
+        one.pass_()
+    (job,) = one.jobs.values()
+    one.jobs[job.name] = replace(job, layout="")
+    one.run()
+    assert one.benchmark.status.phase is Phase.COMPLETE
+    assert [turn for _, turn in one.printed] == ["1:1", "2:1"]
+    assert any("another version of tierbench" in event.message for event in one.events)

@@ -40,6 +40,7 @@ from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.names import (
     LABEL_ATTEMPT,
     LABEL_CASE,
+    LABEL_LAYOUT,
     LABEL_PART,
     LABEL_PASS,
     LABEL_RUN,
@@ -451,5 +452,7 @@ class World:
             case "Job" if name not in self.jobs:
                 keys = (LABEL_RUN, LABEL_CASE, LABEL_PASS, LABEL_ATTEMPT, LABEL_PART)
                 run, case, pass_number, attempt, part = (int(labels[key]) for key in keys)
-                self.jobs[name] = JobView(name, run, case, pass_number, attempt, part, False, False, False)
+                self.jobs[name] = JobView(
+                    name, run, case, pass_number, attempt, part, False, False, False, labels.get(LABEL_LAYOUT, LAYOUT)
+                )
                 self.manifests[name] = manifest

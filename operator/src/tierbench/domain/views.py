@@ -97,7 +97,7 @@ class PodView:
 
 @dataclass(frozen=True)
 class JobView:
-    """A client Job of a benchmark."""
+    """A client Job of a benchmark; `layout` tells versions apart that cannot use each other's servers."""
 
     name: str
     run: int
@@ -108,6 +108,7 @@ class JobView:
     deleting: bool
     finished: bool
     timed_out: bool
+    layout: str = ""
 
 
 @dataclass(frozen=True)
@@ -281,6 +282,7 @@ def job_view(raw: Raw) -> JobView:
         deleting="deletionTimestamp" in raw["metadata"],
         finished="Complete" in true or "Failed" in true,
         timed_out=true.get("Failed", {}).get("reason") == "DeadlineExceeded",
+        layout=labels.get(LABEL_LAYOUT, ""),
     )
 
 

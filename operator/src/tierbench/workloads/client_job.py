@@ -11,10 +11,12 @@ from tierbench.workloads.names import (
     CLIENT,
     LABEL_ATTEMPT,
     LABEL_CASE,
+    LABEL_LAYOUT,
     LABEL_PART,
     LABEL_PASS,
     LABEL_ROLE,
     LABEL_RUN,
+    LAYOUT,
     ROLE_CLIENT,
     Owner,
 )
@@ -44,6 +46,7 @@ def client_job(
         LABEL_PASS: str(site.pass_number),
         LABEL_ATTEMPT: str(site.attempt),
         LABEL_PART: str(site.part.index),
+        LABEL_LAYOUT: LAYOUT,
     }
     metadata = owner.metadata(site.name, labels)
     container = {

@@ -7,7 +7,7 @@ from tierbench.domain.actions import Action, DeleteJob
 from tierbench.domain.observed import PodLog
 from tierbench.domain.run import Run
 from tierbench.domain.views import JobView, PodView
-from tierbench.workloads.names import ROLE_CLIENT
+from tierbench.workloads.names import LAYOUT, ROLE_CLIENT, ROLE_SERVER
 from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import Part, Workload
 
@@ -73,6 +73,13 @@ class Client:
             not job.finished and not job.deleting and (pod is None or self._waits(pod)) for job, pod in self.newest
         )
         return waits and 0 < len(self.newest) < len(self.parts)
+
+    @property
+    def waits_in_vain(self) -> bool:
+        """Whether it waits for what a server of another version would have: that version was here in between."""
+        ours = any(pod.role == ROLE_SERVER and pod.layout == LAYOUT for pod in self.run.observed.pods)
+        waiting = all(pod is None or self._waits(pod) for _, pod in self.newest)
+        return ours and waiting and any(job.layout != LAYOUT and not job.finished for job, _ in self.newest)
 
     def _waits(self, pod: PodView) -> bool:
         output = self.log(pod).output

@@ -68,6 +68,8 @@ def _log_problem(client: Client, pod: PodView) -> Problem | None:
 
 
 def _over(client: Client) -> Over | None:
+    if client.waits_in_vain:
+        return Over(client.newest[0][0], None)
     for job, pod in client.newest:
         if job.finished and pod is None:
             return Over(job, pod)
@@ -110,6 +112,9 @@ def why_over(client: Client, over: Over) -> Problem:
     job, pod = over.job, over.pod
     if job.timed_out:
         return too_long(client.run) or _timed_out(client, 0)
+    if client.waits_in_vain:
+        message = "The client was started by another version of tierbench, and cannot use the server that is there."
+        return Problem(reasons.CLIENT_LOST, message, transient=True)
     if pod is None or pod.terminated is None:
         return Problem(reasons.CLIENT_LOST, "The client pod was deleted.", transient=True)
     output = client.log(pod).output
