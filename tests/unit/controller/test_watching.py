@@ -12,10 +12,11 @@ from tests.unit.domain.world import benchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.controller import benchmarks as module
 from tierbench.controller import watching
+from tierbench.controller.advisor import Advisor
 from tierbench.controller.benchmarks import Benchmarks
 from tierbench.controller.context import Context
 from tierbench.controller.settings import Settings
-from tierbench.controller.watching import Watched, follow
+from tierbench.controller.watching import Watched, everything, follow
 from tierbench.kube.client import PODS, ResourceType
 from tierbench.kube.news import Changed, Listed, News
 
@@ -47,6 +48,22 @@ async def test_a_list_says_what_is_gone_and_an_odd_object_costs_itself_alone(mon
     await follow(Api(), Watched(PODS, see, lambda: known, ("a",)), "a", listed)
     assert listed.is_set()
     assert forgotten == [{"namespace": "a", "name": "gone", "resourceVersion": "7"}]
+
+
+async def test_a_benchmark_that_an_own_write_found_gone_is_told_of_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its watch may never tell: it was in no cache then, and /metrics told of it for ever."""
+    context = Context(Api(), Settings.from_environment(ENVIRONMENT))
+    types = everything(context, Advisor(context), Benchmarks(context))
+    watched = next(each for each in types if each.resource == RESOURCE)
+    watched.see(item("gone"), deleted=False)
+    context.objects.written(RESOURCE, None, ("a", "gone"))
+
+    async def feed(*_: object) -> AsyncIterator[News]:
+        yield Listed(RESOURCE, frozenset(), "7")
+
+    monkeypatch.setattr(watching, "watch", feed)
+    await follow(context.kube, watched, None, asyncio.Event())
+    assert not list(context.results.newest_runs())
 
 
 async def test_a_benchmark_that_is_due_again_when_its_loop_ends_has_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,7 +146,11 @@ def _benchmarks(
         if news:
             benchmarks.look_at((kind.kind, namespace, name))
 
-    return Watched(ResourceType.of(kind), see, cache.names, namespaces)
+    def known() -> Iterable[Name]:
+        """An own write that found a benchmark gone has taken it out of the cache alone."""
+        return {*cache.names(), *context.results.known_benchmarks(kind.kind)}
+
+    return Watched(ResourceType.of(kind), see, known, namespaces)
 
 
 def _holder(lease: Raw) -> str | None:
