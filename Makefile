@@ -146,7 +146,7 @@ demo-paper-%:
 bench: cluster images ## Compare with known peers; writes build/bench/results.json
 	$(PYTHON) -m tests.bench
 
-scale: setup ## How much the operator carries (SCENARIO=queue: one): 25 minutes; writes build/scale/results.json
+scale: setup ## How much the operator carries (SCENARIO=queue: one): 20 minutes; writes build/scale/results.json
 	$(PYTHON) -m tests.scale $(SCENARIO)
 
 calibrate: setup ## How often advice is right, by simulation: minutes; writes build/calibrate/results.json
