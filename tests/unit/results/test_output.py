@@ -149,3 +149,10 @@ def test_what_comes_after_too_much_is_not_read() -> None:
 def test_a_trial_that_is_printed_again_and_again_is_kept_once() -> None:
     output = parse_output(trial_line(1) * 1000)
     assert (len(output.trials), output.lines) == (1, 1000)
+
+
+@pytest.mark.parametrize("odd", ['"\\ud800"', "NaN", "1e999", "[" * 200 + "]" * 200])
+def test_what_could_be_read_once_can_be_read_again(odd: str) -> None:
+    """A line is unpacked in each pass, and one that then was an error stopped its benchmark."""
+    output = parse_output(trial_line(1).replace('"trial": 1', f'"further": {odd}, "trial": 1'))
+    assert [trial.trial for trial in output.trials] == [1]

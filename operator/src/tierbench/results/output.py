@@ -30,9 +30,14 @@ class PrintedTrial:
     packed: bytes
 
     @property
+    def key(self) -> tuple[bool, int]:
+        """Which of its case it is, whichever part printed it."""
+        return self.warmup, self.trial
+
+    @property
     def line(self) -> TrialLine:
         """The whole of it."""
-        return TrialLine.model_validate_json(zlib.decompress(self.packed))
+        return TrialLine.model_validate(_json(zlib.decompress(self.packed)))
 
 
 @dataclass(frozen=True)

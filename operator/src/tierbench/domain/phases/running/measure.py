@@ -55,10 +55,11 @@ def _measurement(client: Client, block: Block, case: Case) -> Measurement:
     before = None if result is None else result.status
     status = before or ResultStatus()
     recorded = {(trial.warmup, trial.trial) for trial in status.trials}
-    for attempt, trials in fold(client, case, lambda trial: (trial.warmup, trial.trial) not in recorded):
+    for attempt, trials in fold(client, case, lambda trial: trial.key not in recorded):
         status = record(spec, status, trials, attempt)
-    traced = tuple(line for _, trials in fold(client, case, lambda trial: trial.traced) for line in trials)
-    return Measurement(run.result_name(case), case, spec, block.trials, before, status, traced)
+    traced = {trial.key for pod in client.pods for trial in client.log(pod).output.printed if trial.traced}
+    lines = tuple(line for _, trials in fold(client, case, lambda trial: trial.key in traced) for line in trials)
+    return Measurement(run.result_name(case), case, spec, block.trials, before, status, lines)
 
 
 def _turns(at: Underway) -> tuple[Turn, ...]:
