@@ -5,10 +5,12 @@ from dataclasses import replace
 
 from tests.unit.domain.test_parts import until_clients_print
 from tests.unit.domain.world import MEASURED, World, network_benchmark, node, trial_line
+from tests.unit.results.network import trace
 from tierbench.api.benchmark import Phase
 from tierbench.api.contract import Outcome
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
+from tierbench.domain.actions import SaveTrace
 from tierbench.domain.views import PodView, Termination
 from tierbench.workloads.names import ROLE_CLIENT
 
@@ -118,3 +120,22 @@ def test_a_client_that_has_no_node_fails_by_itself() -> None:
         (ResultPhase.FAILED, reasons.TOO_FEW_NODES),
         (ResultPhase.FAILED, reasons.TOO_FEW_NODES),
     ]
+
+
+def test_a_trace_of_one_client_alone_is_kept() -> None:
+    """The others' TCP could not be followed: their lines were thought to be missing, and the trace with them."""
+    clients = {"nodeClasses": ["cloud"], "nodesPerClass": 2, "together": ["AllAtOnce"]}
+    world = World(network_benchmark(servers={"nodeClasses": ["cloud"]}, clients=clients, directions=["Upload"]))
+    world.nodes |= {name: node(name, "cloud") for name in ("c2", "c3")}
+    traces = 0
+    while world.due:
+        decision = world.pass_()
+        traces += sum(isinstance(action, SaveTrace) for action in decision.actions)
+        if decision.wait_seconds > 0:
+            world.step()
+            first = min((pod for pod in world.pods.values() if pod.role == ROLE_CLIENT), key=str, default=None)
+            lines = "" if first is None else world.logs.get(first.uid, "")
+            if first is not None and lines:
+                traced = [json.loads(line) | {"traces": [trace()]} for line in lines.splitlines()]
+                world.logs[first.uid] = "".join(json.dumps(line) + "\n" for line in traced)
+    assert traces
