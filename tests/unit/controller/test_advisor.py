@@ -11,6 +11,7 @@ from kubernetes.aio.client import ApiClient
 from tests.unit.controller.test_controller import ENVIRONMENT
 from tests.unit.report.published import measured
 from tierbench.controller import advisor as module
+from tierbench.controller import refusals
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
 from tierbench.controller.refusals import TRIES
@@ -283,6 +284,21 @@ async def test_an_answer_that_is_never_taken_is_tried_a_few_times_and_told_of_on
         advisor.look_again()
         await server.next_status()
     assert server.events.count("photos: AnswerRefused") == 1
+
+
+async def test_an_answer_that_was_not_taken_is_given_once_the_rest_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the event says: a policy of somebody's may have refused it, and nothing tells when that goes."""
+    for one in (module, refusals):
+        monkeypatch.setattr(one, "REST_SECONDS", 0.1)
+    server = Server()
+    server.never_taken = ApiError(422, "Invalid", "no")
+    async with advising(server) as advisor:
+        advisor.see(asked(), deleted=False)
+        async with asyncio.timeout(10):
+            while "photos: AnswerRefused" not in server.events:  # noqa: ASYNC110 (nothing else tells)
+                await asyncio.sleep(0)
+        server.never_taken = None
+        await server.next_status()
 
 
 async def test_an_answer_of_another_version_is_given_anew() -> None:

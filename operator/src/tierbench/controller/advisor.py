@@ -15,7 +15,7 @@ from tierbench.api.model import API_VERSION
 from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceSpec, PlacementAdviceStatus
 from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import Context
-from tierbench.controller.refusals import UPGRADE, Refusals
+from tierbench.controller.refusals import REST_SECONDS, UPGRADE, Refusals
 from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.advising import answer, news
@@ -114,7 +114,8 @@ class Advisor:
             _logger.exception("PlacementAdvice %s/%s has no answer until something that it rests on changes", *key)
 
     async def _give_up(self, key: Key, advice: PlacementAdvice, error: Exception) -> None:
-        """Says that the answer is not taken, whatever it is: it is tried again when something has changed."""
+        """Says that the answer is not taken, whatever it is: it is tried again when something has changed, or later."""
+        asyncio.get_running_loop().call_later(REST_SECONDS, self._ring, key)
         message = f"The API server does not take the answer: {error}. {UPGRADE}"
         _logger.warning("PlacementAdvice %s/%s: %s", *key, message)
         with contextlib.suppress(*UNANSWERED):
