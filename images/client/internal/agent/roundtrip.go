@@ -3,8 +3,7 @@ package agent
 import (
 	"time"
 
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
+	"tierbench.io/client/internal/sockdiag"
 )
 
 const firstPause = time.Millisecond // a small file has been sent long before a whole interval is over
@@ -20,6 +19,7 @@ type roundTrips struct {
 // sampleRoundTrips looks at the smoothed round-trip time of every established connection to these local ports, at first
 // after a millisecond and then less and less often, down to once in an interval.
 func sampleRoundTrips(ports map[uint16]bool, interval time.Duration) *roundTrips {
+	watch := sockdiag.NewWatch(func(local, _ uint16) bool { return ports[local] })
 	sampler := &roundTrips{stop: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(sampler.done)
@@ -28,25 +28,17 @@ func sampleRoundTrips(ports map[uint16]bool, interval time.Duration) *roundTrips
 			case <-sampler.stop:
 				return
 			case <-time.After(pause):
-				sampler.look(ports, pause)
+				sampler.look(watch, pause)
 			}
 		}
 	}()
 	return sampler
 }
 
-func (r *roundTrips) look(ports map[uint16]bool, since time.Duration) {
-	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		sockets, err := netlink.SocketDiagTCPInfo(family)
-		if err != nil {
-			continue // a kernel without inet_diag tells no round trips
-		}
-		for _, socket := range sockets {
-			information, connection := socket.TCPInfo, socket.InetDiagMsg
-			if information == nil || connection == nil || connection.State != netlink.TCP_ESTABLISHED || !ports[connection.ID.SourcePort] {
-				continue
-			}
-			r.add(time.Duration(information.Rtt)*time.Microsecond, since)
+func (r *roundTrips) look(watch *sockdiag.Watch, since time.Duration) {
+	for _, one := range watch.Look() {
+		if one.Established {
+			r.add(time.Duration(one.Info.Rtt)*time.Microsecond, since)
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/sockdiag"
 )
 
 const (
@@ -43,7 +43,7 @@ type connection struct {
 
 type sample struct {
 	at   time.Duration
-	info netlink.TCPInfo
+	info unix.TCPInfo
 }
 
 // add keeps the sample. In the first in which some of the load has arrived, it began as long ago as the kernel counted the
@@ -63,18 +63,19 @@ func (c *connection) add(next sample) {
 // Recorder samples while a trial runs.
 type Recorder struct {
 	ports      Ports
+	watch      *sockdiag.Watch
 	interval   time.Duration
 	begun      time.Time
 	events     map[string]int64
-	seen       map[[2]uint32]*connection
+	seen       map[[8]byte]*connection
 	stop, done chan struct{}
 }
 
 // Start samples every interval until End.
 func Start(ports Ports, interval time.Duration) *Recorder {
 	recorder := &Recorder{
-		ports: ports, interval: interval, begun: time.Now(), events: readEvents(), seen: map[[2]uint32]*connection{},
-		stop: make(chan struct{}), done: make(chan struct{}),
+		ports: ports, watch: sockdiag.NewWatch(ports.choose), interval: interval, begun: time.Now(), events: readEvents(),
+		seen: map[[8]byte]*connection{}, stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go recorder.run()
 	return recorder
@@ -99,27 +100,17 @@ func (r *Recorder) run() {
 
 // look takes a sample of every connection; true if one has as many as may be kept.
 func (r *Recorder) look(at time.Duration) (full bool) {
-	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		sockets, err := netlink.SocketDiagTCPInfo(family)
-		if err != nil {
-			continue // a kernel without inet_diag tells nothing
-		}
-		for _, socket := range sockets {
-			information, known := socket.TCPInfo, socket.InetDiagMsg
-			if information == nil || known == nil || !r.ports.choose(known.ID.SourcePort, known.ID.DestinationPort) {
-				continue
+	for _, found := range r.watch.Look() {
+		one := r.seen[found.Cookie()]
+		if one == nil {
+			one = &connection{port: found.Local}
+			if r.ports.Remote[found.Remote] {
+				one.port = found.Remote
 			}
-			one := r.seen[known.ID.Cookie]
-			if one == nil {
-				one = &connection{port: known.ID.SourcePort}
-				if r.ports.Remote[known.ID.DestinationPort] {
-					one.port = known.ID.DestinationPort
-				}
-				r.seen[known.ID.Cookie] = one
-			}
-			one.add(sample{at, *information})
-			full = full || len(one.samples) == mostSamples
+			r.seen[found.Cookie()] = one
 		}
+		one.add(sample{at, found.Info})
+		full = full || len(one.samples) == mostSamples
 	}
 	return full
 }

@@ -121,7 +121,7 @@ func TestALoadBeginsLongAfterItsConnection(t *testing.T) {
 
 func TestWhenALoadBeganIsToldToTheMicrosecondIfItCanBe(t *testing.T) {
 	at := func(millisecond, busy time.Duration, acked uint64, unacked uint32) sample {
-		info := netlink.TCPInfo{Busy_time: uint64(busy.Microseconds()), Bytes_acked: acked, Unacked: unacked}
+		info := unix.TCPInfo{Busy_time: uint64(busy.Microseconds()), Bytes_acked: acked, Unacked: unacked}
 		return sample{millisecond * time.Millisecond, info}
 	}
 	ms := time.Millisecond

@@ -1,0 +1,53 @@
+package sockdiag
+
+import "time"
+
+const (
+	early = time.Second // connections mostly begin when a watch does
+	pause = time.Second // until the watch looks for others again
+)
+
+// Watch follows some connections. It looks for them often at first, and then once a second: what is known is asked for by
+// itself, as a look through all connections of the machine costs many times as much.
+type Watch struct {
+	wanted func(local, remote uint16) bool // by their ports
+	begun  time.Time
+	looked time.Time // for others than those that are known
+	known  []Connection
+}
+
+// NewWatch follows the connections whose ports are wanted.
+func NewWatch(wanted func(local, remote uint16) bool) *Watch {
+	return &Watch{wanted: wanted, begun: time.Now()}
+}
+
+// Look tells of the connections as they are now.
+func (w *Watch) Look() []Connection {
+	now := time.Now()
+	if now.Sub(w.begun) > early && now.Sub(w.looked) < pause {
+		if w.known = w.follow(); len(w.known) > 0 {
+			return w.known
+		}
+	}
+	w.known, w.looked = w.find(), now
+	return w.known
+}
+
+// follow asks for each that is known; without those that have ended.
+func (w *Watch) follow() []Connection {
+	var found []Connection
+	for index := range w.known {
+		found = append(found, w.known[index].again()...)
+	}
+	return found
+}
+
+func (w *Watch) find() []Connection {
+	var found []Connection
+	for _, one := range all() {
+		if w.wanted(one.Local, one.Remote) {
+			found = append(found, one)
+		}
+	}
+	return found
+}

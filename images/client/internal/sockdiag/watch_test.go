@@ -1,0 +1,146 @@
+package sockdiag
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// listen answers with whatever it is sent.
+func listen(t *testing.T, address string) net.Listener {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Skipf("no address %s here: %v", address, err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(conn, conn); conn.Close() }()
+		}
+	}()
+	return listener
+}
+
+func connect(t *testing.T, listener net.Listener) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func exchange(t *testing.T, conn net.Conn, bytes int) {
+	t.Helper()
+	if _, err := conn.Write(make([]byte, bytes)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, make([]byte, bytes)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// old is a watch that has followed the connections to a server for a while, and has just looked for others.
+func old(server net.Listener) *Watch {
+	port := uint16(server.Addr().(*net.TCPAddr).Port)
+	watch := NewWatch(func(_, remote uint16) bool { return remote == port })
+	watch.Look()
+	watch.begun = watch.begun.Add(-early - time.Second)
+	return watch
+}
+
+func TestWhatIsKnownIsFollowedByItself(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
+		t.Run(address, func(t *testing.T) {
+			server := listen(t, address)
+			conn := connect(t, server)
+			exchange(t, conn, 10)
+			watch := old(server)
+			cookie := watch.known[0].Cookie()
+			exchange(t, conn, 1000)
+			watch.wanted = func(uint16, uint16) bool { t.Error("it looked for others"); return false }
+			found := watch.Look()
+			if len(found) != 1 || !found[0].Established || found[0].Cookie() != cookie || found[0].Info.Bytes_received != 1010 {
+				t.Errorf("%+v", found)
+			}
+		})
+	}
+}
+
+func TestOthersAreFoundAfterAPause(t *testing.T) {
+	server := listen(t, "127.0.0.1:0")
+	connect(t, server)
+	watch := old(server)
+	connect(t, server)
+	if found := watch.Look(); len(found) != 1 {
+		t.Errorf("%d before the pause", len(found))
+	}
+	watch.looked = watch.looked.Add(-pause)
+	if found := watch.Look(); len(found) != 2 {
+		t.Errorf("%d after it", len(found))
+	}
+}
+
+func TestTheNextConnectionIsFoundAtOnceWhereAllHaveEnded(t *testing.T) {
+	server := listen(t, "127.0.0.1:0")
+	first := connect(t, server)
+	watch := old(server)
+	first.(*net.TCPConn).SetLinger(0)
+	first.Close()
+	connect(t, server)
+	if found := watch.Look(); len(found) != 1 {
+		t.Errorf("%d connections", len(found))
+	}
+}
+
+func TestInItsFirstSecondAWatchLooksForOthers(t *testing.T) {
+	server := listen(t, "127.0.0.1:0")
+	port := uint16(server.Addr().(*net.TCPAddr).Port)
+	watch := NewWatch(func(_, remote uint16) bool { return remote == port })
+	for number := 1; number <= 3; number++ {
+		connect(t, server)
+		if found := watch.Look(); len(found) != number {
+			t.Errorf("%d of %d", len(found), number)
+		}
+	}
+}
+
+func TestAListenerIsNoConnection(t *testing.T) {
+	server := listen(t, "127.0.0.1:0")
+	port := uint16(server.Addr().(*net.TCPAddr).Port)
+	if found := NewWatch(func(local, _ uint16) bool { return local == port }).Look(); len(found) != 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+func BenchmarkAll(b *testing.B) {
+	for b.Loop() {
+		all()
+	}
+}
+
+func BenchmarkAgain(b *testing.B) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer listener.Close()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	port := uint16(listener.Addr().(*net.TCPAddr).Port)
+	watch := NewWatch(func(_, remote uint16) bool { return remote == port })
+	watch.Look()
+	for b.Loop() {
+		watch.follow()
+	}
+}
