@@ -1,5 +1,6 @@
 """An advice over many results, against the limit that the project has set itself."""
 
+import gc
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import product
@@ -66,6 +67,7 @@ def comparisons() -> list[Comparison]:
     """A mean over a workload, throughput over all levels, and what takes longest: a median, read from every trial."""
     measured = list(results())
     assert len(measured) == RESULTS
+    gc.freeze()  # as `kubectl tierbench advise` does
     workload = {"fileSizes": [{"size": "5Mi", "weight": 3}, {"size": "20Mi"}]}
     median_time = {"type": "Percentile", "percentile": "P50"}
     questions = {
