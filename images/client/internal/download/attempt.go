@@ -108,7 +108,7 @@ func (f *file) fetch(conn net.Conn, took *phases) error {
 	if err := f.accept(response); err != nil {
 		return err
 	}
-	w.data()
+	w.data(0, 0)
 	if err := f.body(conn, reader, w); err != nil {
 		return whileReading(err)
 	}

@@ -5,50 +5,13 @@ import (
 	"hash"
 	"io"
 	"net"
-	"os"
 	"syscall"
-	"time"
 )
 
 const (
 	discardBytes = 1 << 20  // asked of the kernel at once when the content is dropped
 	readBytes    = 64 << 10 // read at once when it is looked at: more would not stay in the caches of a processor
 )
-
-// watch sees when no data comes for `timeout`. To set the connection's deadline at each read would be costly: it is
-// moved only when it fires.
-type watch struct {
-	conn    net.Conn
-	timeout time.Duration
-	last    time.Time // when data came
-	longest time.Duration
-}
-
-func newWatch(conn net.Conn, timeout time.Duration) (*watch, error) {
-	now := time.Now()
-	return &watch{conn: conn, timeout: timeout, last: now}, conn.SetReadDeadline(now.Add(timeout))
-}
-
-// data says that some came.
-func (w *watch) data() {
-	now := time.Now()
-	w.longest = max(w.longest, now.Sub(w.last))
-	w.last = now
-}
-
-// longestGap is the longest time without data, the time since the last included.
-func (w *watch) longestGap() time.Duration { return max(w.longest, time.Since(w.last)) }
-
-// early reports whether a deadline fired before the timeout had passed, and if so moves it to where it belongs.
-func (w *watch) early(err error) bool {
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		return false
-	}
-	if time.Since(w.last) >= w.timeout {
-		return false
-	}
-	return w.conn.SetReadDeadline(w.last.Add(w.timeout)) == nil
-}
 
 // gathered reads ahead from a connection, so that one look into the kernel brings as many TLS records as have come.
 type gathered struct {
@@ -100,7 +63,7 @@ func drop(conn *net.TCPConn, left int64, w *watch, count func(int64)) error {
 		}
 		left -= int64(number)
 		count(int64(number))
-		w.data()
+		w.data(int64(number), left)
 	}
 	return nil
 }
@@ -116,7 +79,7 @@ func read(conn net.Conn, left int64, digest hash.Hash, w *watch, count func(int6
 			}
 			left -= int64(number)
 			count(int64(number))
-			w.data()
+			w.data(int64(number), left)
 		}
 		switch {
 		case err == nil, left == 0, w.early(err):

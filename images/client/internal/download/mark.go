@@ -1,0 +1,73 @@
+package download
+
+import (
+	"math/bits"
+	"syscall"
+	"time"
+)
+
+const (
+	mostMark     = 256 << 10
+	leastMark    = 16 << 10 // whoever is slower is told of whatever comes
+	markTime     = 250 * time.Microsecond
+	markPatience = 5 * time.Millisecond
+	rateTime     = time.Millisecond
+)
+
+// mark is the low-water mark of a socket: the kernel wakes its reader once so many bytes have come, not for each segment,
+// which costs more than to read them; on loopback at the expense of the server. A mark is what comes in a quarter of a
+// millisecond, by the rate of the last millisecond, and is given up when it is not reached in five.
+type mark struct {
+	socket syscall.RawConn // nil: without marks
+	value  int64
+	since  time.Time // when the millisecond began
+	bytes  int64     // that came in it
+}
+
+// waits says whether bytes that have come may be held back.
+func (m *mark) waits() bool { return m.value > 1 }
+
+// came counts bytes, and says whether there is a mark now that was none before. Of the last bytes of a file none are held
+// back: as many as a mark might never come.
+func (m *mark) came(now time.Time, number, left int64) (began bool) {
+	m.bytes += number
+	if left < 2*mostMark {
+		if m.waits() {
+			m.set(1)
+		}
+		return false
+	}
+	took := now.Sub(m.since)
+	if took < rateTime {
+		return false
+	}
+	next := markOf(m.bytes, took)
+	m.since, m.bytes = now, 0
+	if next == m.value {
+		return false
+	}
+	began = !m.waits()
+	m.set(next)
+	return began && m.waits()
+}
+
+// markOf a rate is a power of two, or 1 for none.
+func markOf(bytes int64, took time.Duration) int64 {
+	wanted := float64(bytes) * markTime.Seconds() / took.Seconds()
+	if wanted < leastMark {
+		return 1
+	}
+	return min(mostMark, int64(1)<<(bits.Len64(uint64(wanted))-1))
+}
+
+// set leaves the mark as it was where the kernel does not take one.
+func (m *mark) set(value int64) {
+	if m.socket == nil {
+		return
+	}
+	_ = m.socket.Control(func(descriptor uintptr) {
+		if syscall.SetsockoptInt(int(descriptor), syscall.SOL_SOCKET, syscall.SO_RCVLOWAT, int(value)) == nil {
+			m.value = value
+		}
+	})
+}

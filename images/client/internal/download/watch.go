@@ -1,0 +1,73 @@
+package download
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"os"
+	"time"
+)
+
+// watch sees when no data comes for `timeout`. To set the connection's deadline at each read would be costly: it is
+// moved only when it fires.
+type watch struct {
+	conn    net.Conn
+	timeout time.Duration
+	mark    mark
+	last    time.Time // when data came
+	longest time.Duration
+}
+
+func newWatch(conn net.Conn, timeout time.Duration) (*watch, error) {
+	now := time.Now()
+	made := &watch{conn: conn, timeout: timeout, last: now, mark: mark{since: now, value: 1}}
+	socket := conn
+	if secured, is := conn.(*tls.Conn); is {
+		socket = secured.NetConn().(*gathered).Conn
+	}
+	if tcp, is := socket.(*net.TCPConn); is {
+		made.mark.socket, _ = tcp.SyscallConn()
+	}
+	return made, conn.SetReadDeadline(now.Add(timeout))
+}
+
+// data says that some came, and how much of the file is left.
+func (w *watch) data(number, left int64) {
+	now := time.Now()
+	w.longest = max(w.longest, now.Sub(w.last))
+	w.last = now
+	if w.mark.came(now, number, left) {
+		_ = w.conn.SetReadDeadline(now.Add(w.patience())) // or a read tells of the connection's end
+	}
+}
+
+// patience is how long a read waits before the watch looks at what it waits for.
+func (w *watch) patience() time.Duration {
+	if w.mark.waits() {
+		return min(markPatience, w.timeout)
+	}
+	return w.timeout
+}
+
+// longestGap is the longest time without data, the time since the last included.
+func (w *watch) longestGap() time.Duration { return max(w.longest, time.Since(w.last)) }
+
+// early reports whether a deadline fired before the timeout had passed, and if so moves it to where it belongs. What came
+// and is less than the mark is read before anything is said of it.
+func (w *watch) early(err error) bool {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	next := w.last.Add(w.patience())
+	if now := time.Now(); !now.Before(next) {
+		if !w.mark.waits() {
+			return false
+		}
+		w.mark.set(1)
+		next = w.last.Add(w.timeout)
+		if least := now.Add(markPatience); next.Before(least) {
+			next = least
+		}
+	}
+	return w.conn.SetReadDeadline(next) == nil
+}
