@@ -38,6 +38,11 @@ class Comparison:
     low: float | None = None
     high: float | None = None
 
+    @property
+    def kept(self) -> bool:
+        """Whether the ratio lies within its limits."""
+        return (self.low is None or self.ratio >= self.low) and (self.high is None or self.ratio <= self.high)
+
 
 def run(command: Command) -> Usage:
     """Runs a process to its end, by the kernel's own account of it."""
@@ -80,13 +85,20 @@ def limit(name: str, unit: str, ours: float, bound: float) -> Comparison:
 
 
 def report(comparisons: list[Comparison]) -> None:
-    """Prints a table, and writes build/bench/results.json."""
+    """Prints a table, and writes build/bench/results.json.
+
+    Raises:
+        SystemExit: a ratio is not within its limits.
+    """
     OUT.mkdir(parents=True, exist_ok=True)
     (OUT / "results.json").write_text(json.dumps([asdict(item) for item in comparisons], indent=2) + "\n")
     print(f"{'':44} {'ours':>10} {'peer':>10} {'ratio':>7}")
     for item in comparisons:
         what = f"{item.name} [{item.unit}]"
         print(f"{what:44} {item.ours:10.3f} {item.peer:10.3f} {item.ratio:7.2f}  {item.peer_name}{_asked(item)}")
+    beyond = [item.name for item in comparisons if not item.kept]
+    if beyond:
+        raise SystemExit(f"bench: beyond their limits: {', '.join(beyond)}")
 
 
 def _asked(item: Comparison) -> str:
