@@ -1,0 +1,154 @@
+package download
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+// fast sends until the reader's socket has a mark, and then what `end` sends; it gives the reader's side, and how much was sent.
+func fast(t *testing.T, marked <-chan struct{}, end func(net.Conn)) (*net.TCPConn, <-chan int64) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	total := make(chan int64, 1)
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(); server.Close() })
+	go func() {
+		chunk, sent := make([]byte, 64<<10), int64(0)
+		for {
+			select {
+			case <-marked:
+				total <- sent
+				end(server)
+				return
+			default:
+				number, err := server.Write(chunk)
+				if sent += int64(number); err != nil {
+					return
+				}
+			}
+		}
+	}()
+	return conn.(*net.TCPConn), total
+}
+
+// marking tells once when the watch's socket has a mark.
+func marking(w *watch) (marked chan struct{}, look func()) {
+	marked = make(chan struct{})
+	told := false
+	return marked, func() {
+		if w.mark.waits() && !told {
+			told = true
+			close(marked)
+		}
+	}
+}
+
+const endless = 1 << 40
+
+var ways = map[string]func(*net.TCPConn, int64, *watch, func(int64)) error{
+	"dropped": drop,
+	"copied": func(conn *net.TCPConn, left int64, w *watch, count func(int64)) error {
+		return read(conn, left, nil, w, count)
+	},
+}
+
+func TestWhatIsLessThanAMarkIsReadSoon(t *testing.T) {
+	for name, take := range ways {
+		t.Run(name, func(t *testing.T) {
+			const little = 1000
+			w := &watch{}
+			marked, look := marking(w)
+			conn, total := fast(t, marked, func(server net.Conn) { _, _ = server.Write(make([]byte, little)) })
+			made, err := newWatch(conn, 10*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			*w = *made
+			var received, wanted int64 = 0, endless
+			_ = take(conn, endless, w, func(number int64) {
+				received += number
+				look()
+				select {
+				case sent := <-total:
+					wanted = sent + little
+				default:
+				}
+				if received == wanted {
+					conn.Close()
+				}
+			})
+			if received != wanted {
+				t.Fatalf("%d of %d bytes", received, wanted)
+			}
+			if longest := w.longestGap(); longest > 5*time.Second {
+				t.Errorf("the rest was held back for %v", longest)
+			}
+		})
+	}
+}
+
+func TestAStallBehindAMarkIsSeen(t *testing.T) {
+	for name, take := range ways {
+		t.Run(name, func(t *testing.T) {
+			const timeout = 300 * time.Millisecond
+			w := &watch{}
+			marked, look := marking(w)
+			conn, total := fast(t, marked, func(server net.Conn) { _, _ = server.Write(make([]byte, 1000)) })
+			made, err := newWatch(conn, timeout)
+			if err != nil {
+				t.Fatal(err)
+			}
+			*w = *made
+			var received int64
+			err = take(conn, endless, w, func(number int64) { received += number; look() })
+			if err == nil || w.longestGap() < timeout {
+				t.Errorf("%v after %v", err, w.longestGap())
+			}
+			if sent := <-total + 1000; received != sent {
+				t.Errorf("%d of %d bytes were read before that", received, sent)
+			}
+		})
+	}
+}
+
+// TestTheEndOfAFileIsNotHeldBack has a server that leaves the connection open.
+func TestTheEndOfAFileIsNotHeldBack(t *testing.T) {
+	for name, take := range ways {
+		t.Run(name, func(t *testing.T) {
+			const file = 64 << 20
+			marked := make(chan struct{})
+			conn, _ := fast(t, marked, func(net.Conn) {})
+			w, err := newWatch(conn, 10*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer close(marked)
+			if err := take(conn, file, w, func(int64) {}); err != nil {
+				t.Error(err)
+			}
+			if w.mark.waits() {
+				t.Errorf("the mark is still %d", w.mark.value)
+			}
+		})
+	}
+}
+
+func TestAMarkIsAQuarterOfAMillisecond(t *testing.T) {
+	for megabits, wanted := range map[int64]int64{100: 1, 500: 1, 1000: 16 << 10, 2500: 64 << 10, 10_000: 256 << 10, 40_000: 256 << 10} {
+		if got := markOf(megabits*1e6/8, time.Second); got != wanted {
+			t.Errorf("%d Mbit/s: %d, not %d", megabits, got, wanted)
+		}
+	}
+}
