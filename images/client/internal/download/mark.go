@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"syscall"
 	"time"
+
+	"tierbench.io/client/internal/lowwater"
 )
 
 const (
@@ -60,14 +62,8 @@ func markOf(bytes int64, took time.Duration) int64 {
 	return min(mostMark, int64(1)<<(bits.Len64(uint64(wanted))-1))
 }
 
-// set leaves the mark as it was where the kernel does not take one.
 func (m *mark) set(value int64) {
-	if m.socket == nil {
-		return
+	if m.socket != nil {
+		m.value = lowwater.Set(m.socket, value)
 	}
-	_ = m.socket.Control(func(descriptor uintptr) {
-		if syscall.SetsockoptInt(int(descriptor), syscall.SOL_SOCKET, syscall.SO_RCVLOWAT, int(value)) == nil {
-			m.value = value
-		}
-	})
 }
