@@ -24,7 +24,10 @@ listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
 log.dirs={folder}/data
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=1
+file.delete.delay.ms=1000
 """
+MEMORY = Path("/dev/shm")
+"""Where logs are written: a disk that is busy with those of the run before would tell in the next."""
 
 
 @contextmanager
@@ -35,7 +38,7 @@ def broker() -> Iterator[str]:
     jars = ROOT / "build" / "kafka"
     subprocess.run([ROOT / "tools" / "kafka", jars], check=True)
     java = ["java", "-Xms512m", "-Xmx512m", "-cp", f"{jars}/*"]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         port, controller = free_ports(2)
         configuration = Path(folder) / "server.properties"
         configuration.write_text(CONFIGURATION.format(port=port, controller=controller, folder=folder))

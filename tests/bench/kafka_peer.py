@@ -27,8 +27,8 @@ class Exchange:
     def __init__(self, address: str, messages: int, window: int, rate: int) -> None:
         self.messages, self.window, self.rate = messages, window, rate
         self.topic = f"peer-{os.getpid()}"
-        administrator = AdminClient({"bootstrap.servers": address})
-        administrator.create_topics([NewTopic(self.topic, 1, 1)])[self.topic].result()
+        self.administrator = AdminClient({"bootstrap.servers": address})
+        self.administrator.create_topics([NewTopic(self.topic, 1, 1)])[self.topic].result()
         linger = {"linger.ms": 0} if rate else {}
         self.producer = Producer({"bootstrap.servers": address, "acks": "all", **linger})
         self.consumer = Consumer({"bootstrap.servers": address, "group.id": self.topic, "enable.auto.commit": False})
@@ -47,9 +47,11 @@ class Exchange:
         self._produce()
         consuming.join()
         seconds = (time.monotonic_ns() - began) / 1e9
+        cpu = _cpu_seconds() - cpu
+        self.administrator.delete_topics([self.topic])[self.topic].result()
         return {
             "messagesPerSecond": self.messages / seconds,
-            "cpuNanosecondsPerMessage": (_cpu_seconds() - cpu) * 1e9 / self.messages,
+            "cpuNanosecondsPerMessage": cpu * 1e9 / self.messages,
             "roundTripP50Nanoseconds": statistics.median(self.round_trips),
             "roundTripP99Nanoseconds": statistics.quantiles(self.round_trips, n=100)[-1],
         }
