@@ -2,6 +2,7 @@
 
 import json
 import socket
+import ssl
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,3 +101,19 @@ async def test_what_an_operator_sent_dies_with_it(server: tuple[Store, Path], mo
     async with connect_module.connect(lambda method, status: None) as kube:
         await kube.list(ResourceType.of(FileTransferBenchmark.KIND), "default")
     assert set(made) == {(1, 0)}
+
+
+async def test_certificates_that_kubectl_takes_are_taken(
+    server: tuple[Store, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python is stricter by default from 3.13 on: of an authority without key usage it takes nothing."""
+    make = ssl.create_default_context
+
+    def strict(*arguments: Any, **named: Any) -> ssl.SSLContext:
+        context = make(*arguments, **named)
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        return context
+
+    monkeypatch.setattr(ssl, "create_default_context", strict)
+    async with connect_by_kubeconfig(str(server[1]), None) as (kube, _):
+        assert not kube._client.rest_client.ssl_context.verify_flags & ssl.VERIFY_X509_STRICT

@@ -50,6 +50,13 @@ def abortive_socket(address: AddrInfoType) -> socket.socket:
     return made
 
 
+def _configuration() -> Configuration:
+    """Whatever certificate kubectl takes is good enough: from Python 3.13 on many a cluster's is not, by default."""
+    configuration = Configuration()
+    configuration.disable_strict_ssl_verification = True
+    return configuration
+
+
 @asynccontextmanager
 async def connect(
     answered: Answered,
@@ -57,7 +64,7 @@ async def connect(
     timeout: aiohttp.ClientTimeout = TIMEOUT,  # noqa: ASYNC109 (aiohttp's own)
 ) -> AsyncIterator[Kube]:
     """The cluster that this pod runs in, else the one that the kubeconfig points at."""
-    configuration = Configuration()
+    configuration = _configuration()
     try:
         _load_incluster_config(client_configuration=configuration)
     except ConfigException:
@@ -71,7 +78,7 @@ async def connect(
 @asynccontextmanager
 async def connect_by_kubeconfig(path: str | None, context: str | None) -> AsyncIterator[tuple[Kube, str]]:
     """The cluster that a kubeconfig names, and the namespace. Raises KubeconfigError."""
-    configuration = Configuration()
+    configuration = _configuration()
     try:
         _load_kube_config(path, context, client_configuration=configuration)
         contexts, active = _contexts(path)
