@@ -4,8 +4,6 @@ import (
 	"math/bits"
 	"syscall"
 	"time"
-
-	"tierbench.io/client/internal/lowwater"
 )
 
 const (
@@ -14,6 +12,7 @@ const (
 	markTime     = 250 * time.Microsecond
 	markPatience = 5 * time.Millisecond
 	rateTime     = time.Millisecond
+	partOfBuffer = 4 // a mark that the receive buffer cannot hold is never reached
 )
 
 // mark is the low-water mark of a socket: the kernel wakes its reader once so many bytes have come, not for each segment,
@@ -62,8 +61,19 @@ func markOf(bytes int64, took time.Duration) int64 {
 	return min(mostMark, int64(1)<<(bits.Len64(uint64(wanted))-1))
 }
 
+// set asks for no more than the receive buffer can hold, and leaves the mark as it was where the kernel does not take one.
 func (m *mark) set(value int64) {
-	if m.socket != nil {
-		m.value = lowwater.Set(m.socket, value)
+	if m.socket == nil {
+		return
 	}
+	_ = m.socket.Control(func(descriptor uintptr) {
+		room, err := syscall.GetsockoptInt(int(descriptor), syscall.SOL_SOCKET, syscall.SO_RCVBUF)
+		if err != nil {
+			return
+		}
+		value = max(1, min(value, int64(room)/partOfBuffer))
+		if syscall.SetsockoptInt(int(descriptor), syscall.SOL_SOCKET, syscall.SO_RCVLOWAT, int(value)) == nil {
+			m.value = value
+		}
+	})
 }

@@ -4,6 +4,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // fast sends until the reader's socket has a mark, and then what `end` sends; it gives the reader's side, and how much was sent.
@@ -150,5 +152,46 @@ func TestAMarkIsAQuarterOfAMillisecond(t *testing.T) {
 		if got := markOf(megabits*1e6/8, time.Second); got != wanted {
 			t.Errorf("%d Mbit/s: %d, not %d", megabits, got, wanted)
 		}
+	}
+}
+
+func TestAMarkIsOneThatTheSocketCanHold(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	raw, err := conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	option := func(name int) (value int64) {
+		_ = raw.Control(func(descriptor uintptr) {
+			number, err := unix.GetsockoptInt(int(descriptor), unix.SOL_SOCKET, name)
+			if value = int64(number); err != nil {
+				t.Fatal(err)
+			}
+		})
+		return value
+	}
+	one := &mark{socket: raw, value: 1}
+	room := option(unix.SO_RCVBUF)
+	for _, asked := range []int64{4 << 10, 1 << 30, 1} {
+		wanted := min(asked, room/4)
+		if one.set(asked); one.value != wanted || option(unix.SO_RCVLOWAT) != wanted {
+			t.Errorf("%d asked: %d said, %d set, not %d", asked, one.value, option(unix.SO_RCVLOWAT), wanted)
+		}
+	}
+	if again := option(unix.SO_RCVBUF); again != room {
+		t.Errorf("the buffer has become %d from %d", again, room)
+	}
+	conn.Close()
+	if one.set(4 << 10); one.value != 1 {
+		t.Errorf("%d of a closed socket", one.value)
 	}
 }

@@ -4,12 +4,10 @@ import (
 	"encoding/binary"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tierbench.io/client/internal/link"
-	"tierbench.io/client/internal/lowwater"
 )
 
 const (
@@ -19,35 +17,14 @@ const (
 	sizeBytes       = 4 // before a request
 	keyBytes        = 2
 	batchRecords    = 57 // where a batch says how many records it holds
-	largeAnswer     = 128 << 10
-	mostMark        = 512 << 10
 )
 
 // conn tells its owner what it sends, and its counters when it ends.
 type conn struct {
 	*link.Link
-	raw    syscall.RawConn // nil if it is told of whatever comes
-	mark   int64
 	owner  *connection
 	once   sync.Once
 	stands atomic.Bool // messages have gone by it
-}
-
-// Read takes what is asked for. Of a large answer, which is of use only when it is whole, the kernel wakes the reader for many
-// bytes at a time: to wake it for each segment is the broker's work where both are on one machine.
-func (c *conn) Read(into []byte) (int, error) {
-	if mark := c.markFor(len(into)); mark != c.mark {
-		c.mark = lowwater.Set(c.raw, mark)
-	}
-	return c.Link.Read(into)
-}
-
-// markFor what is missing leaves out what TLS may have read ahead.
-func (c *conn) markFor(missing int) int64 {
-	if c.raw == nil || missing < largeAnswer {
-		return 1
-	}
-	return min(mostMark, int64(missing/2))
 }
 
 func (c *conn) Write(request []byte) (int, error) {

@@ -117,13 +117,7 @@ func (c *connection) dial(ctx context.Context, _, advertised string) (net.Conn, 
 		c.fail(err)
 		return nil, err
 	}
-	made := &conn{Link: over, owner: c, mark: 1}
-	if !c.driver.Quick {
-		if made.raw, err = over.TCP.SyscallConn(); err != nil {
-			over.Close()
-			return nil, err
-		}
-	}
+	made := &conn{Link: over, owner: c}
 	c.opened(made)
 	return made, nil
 }

@@ -45,32 +45,17 @@ func (c *connection) asked() {
 	}
 }
 
-// poll takes messages until the client is closed, and asks for the next while those that came are given on.
+// poll gives messages on until the client is closed. A record without a value only prepares.
 func (c *connection) poll(arrived func([]byte, time.Time)) {
-	came := make(chan arrivals)
-	defer close(came)
-	go giveOn(came, arrived)
 	for {
 		fetches := c.client.PollFetches(context.Background())
 		if fetches.IsClientClosed() {
 			return
 		}
-		came <- arrivals{fetches, time.Now()}
-	}
-}
-
-// arrivals are messages, and when they came.
-type arrivals struct {
-	fetches kgo.Fetches
-	at      time.Time
-}
-
-// giveOn leaves out records without a value, which only prepare.
-func giveOn(came <-chan arrivals, arrived func([]byte, time.Time)) {
-	for some := range came {
-		some.fetches.EachRecord(func(record *kgo.Record) {
+		at := time.Now()
+		fetches.EachRecord(func(record *kgo.Record) {
 			if len(record.Value) > 0 {
-				arrived(record.Value, some.at)
+				arrived(record.Value, at)
 			}
 		})
 	}
