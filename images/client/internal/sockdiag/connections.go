@@ -32,8 +32,8 @@ type Connection struct {
 // Cookie is the number that the kernel gives a connection, and gives no other.
 func (c *Connection) Cookie() [8]byte { return [8]byte(c.key[keyBytes-8:]) }
 
-// all connections that carry data or still may: the kernel looks through the table of the whole machine, for milliseconds. None
-// where it has no sock_diag.
+// all connections that carry data or still may: the kernel looks through the table of the whole machine, for half a
+// millisecond or more. None where it has no sock_diag.
 func all() []Connection {
 	var found []Connection
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
@@ -42,7 +42,7 @@ func all() []Connection {
 	return found
 }
 
-// again is the same connection now: for microseconds. Nothing if it has ended.
+// again is the same connection now, or nothing if it has ended.
 func (c *Connection) again() []Connection { return ask(c.family, c.key, 0) }
 
 func ask(family uint8, key [keyBytes]byte, flags int) []Connection {
