@@ -84,6 +84,7 @@ def _install(root: Path, architecture: Architecture, apt: Path) -> None:
         "--skip=check/qemu",  # emulation.ensure has made sure
         f"--aptopt={apt}",
         "--dpkgopt=force-unsafe-io",
+        "--hook-dir=/usr/share/mmdebstrap/hooks/maybe-merged-usr",  # else usrmerge comes, and all of Perl with it
         *paths,
         '--customize-hook=rm -f "$1/etc/apt/apt.conf.d/99mmdebstrap"',
         RELEASE,

@@ -3,3 +3,8 @@
 import os
 
 PATIENCE = float(os.environ.get("PATIENCE", "1"))
+
+
+def pause(looked: float, least: float) -> float:
+    """Seconds until the next look, at least so many: where one takes long, looking must not take what is waited for."""
+    return max(least, min(5 * looked, 5))

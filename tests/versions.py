@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 VERSION = "v0.1.0"
-COMMIT = "13eb689c039aef72e8a5243fda41d66863e7210a"
-"""Of VERSION, which has no tag: the last one before the changelog began."""
+COMMIT = "11fd495837ad92fd7c538f6cf00a34b947a55c25"
+"""Its: not every clone has the tag."""
 
 _ROOT = Path(__file__).parents[1]
 _TREE = _ROOT / "build" / "versions" / VERSION

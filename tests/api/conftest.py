@@ -13,7 +13,8 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def is_established(crd: Json) -> bool:
-    conditions = {condition["type"]: condition["status"] for condition in crd.get("status", {}).get("conditions", ())}
+    """What is not yet looked at has `conditions: null`."""
+    conditions = {condition["type"]: condition["status"] for condition in crd.get("status", {}).get("conditions") or ()}
     return conditions.get("Established") == "True"
 
 

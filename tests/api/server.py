@@ -14,6 +14,8 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
+from kubernetes.aio.client import ApiClient, Configuration
+
 from tests.cluster import binaries, certificates
 from tests.cluster.processes import wait
 from tests.ports import free_ports
@@ -78,6 +80,13 @@ class ApiServer:
     def tls(self) -> ssl.SSLContext:
         """How it is trusted."""
         return ssl.create_default_context(cafile=self.folder / "pki" / "ca.crt")
+
+
+def connected(server: ApiServer) -> ApiClient:
+    """The operator's way to it."""
+    configuration = Configuration(host=server.url, api_key={"BearerToken": f"Bearer {server.token}"})
+    configuration.ssl_ca_cert = str(server.folder / "pki" / "ca.crt")
+    return ApiClient(configuration)
 
 
 def _status(answer: bytes) -> Json:

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.server import ApiServer, Json, RefusedError
-from tests.api.test_strimzi import connected
+from tests.api.server import ApiServer, Json, RefusedError, connected
 from tests.unit.domain.world import World, broker_benchmark
 from tests.unit.workloads.test_compute import EACH_KIND, KAFKA, given
 from tests.unit.workloads.test_pods import templates

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.api.objects import changed, collection, crd_path, create, item, smallest
-from tests.api.server import ApiServer, Json, RefusedError
+from tests.api.server import ApiServer, Json, RefusedError, connected
 from tierbench.api.benchmark import BenchmarkStatus, CaseCounts, CurrentCase, NodeAssignment, Phase, RunStatus
 from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.contract import (
@@ -47,6 +47,7 @@ from tierbench.api.result import (
     Statistic,
 )
 from tierbench.api.trace import BenchmarkTrace, TraceStatus, TrialTrace
+from tierbench.kube.client import Kube, ResourceType
 
 pytestmark = pytest.mark.apiserver
 
@@ -144,6 +145,7 @@ STATUSES: dict[type[Resource], Any] = {
         observed_generation=1,
         best="jetson",
         runner_up="cloud",
+        settings={"tls": "None"},
         margin="12 %",
         confidence=Confidence.LOW,
         answer="jetson is best",
@@ -282,6 +284,21 @@ def test_status_of_the_model_is_taken_and_shown_whole(server: ApiServer, name: s
     assert {column: cells[column] for column in CELLS[model]} == CELLS[model]
     wide = {column.name for column in model.KIND.columns if column.priority}
     assert {column["name"] for column in table["columnDefinitions"] if column["priority"]} == wide
+
+
+@pytest.mark.parametrize("model", KINDS)
+async def test_status_can_say_less_than_before(server: ApiServer, name: str, model: type[Resource]) -> None:
+    """Server-side apply makes null, which no schema takes, of an object whose fields are all taken back."""
+    create(server, model, smallest(model, name))
+    whole = STATUSES[model]
+    if model is BenchmarkResult:  # what has ended does not change
+        whole = whole.model_copy(update={"phase": ResultPhase.RUNNING})
+    kept = {"conditions": whole.conditions} if hasattr(whole, "conditions") else {}
+    async with connected(server) as client:
+        for status in (whole, type(whole)(**kept), whole):
+            body, namespace = with_status(model, name, status.to_json()), "default" if model.KIND.namespaced else None
+            written = await Kube(client).apply_status(ResourceType.of(model.KIND), namespace, body)
+            assert type(status).model_validate(written["status"]) == status
 
 
 def test_status_out_of_bounds_is_refused(server: ApiServer, name: str) -> None:

@@ -5,10 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from kubernetes.aio.client import ApiClient, Configuration
 
 from tests.api.conftest import CRDS
-from tests.api.server import ApiServer, Json, RefusedError, api_server
+from tests.api.server import ApiServer, Json, RefusedError, api_server, connected
 from tests.cluster.processes import wait
 from tests.strimzi.crds import BETWEEN, NEW, OLD, Generation, crds
 from tests.unit.domain.strimzi_world import strimzi_benchmark
@@ -83,12 +82,6 @@ def served(server: ApiServer, version: str) -> set[str]:
 async def kube(strimzi: ApiServer) -> AsyncIterator[Kube]:
     async with connected(strimzi) as client:
         yield Kube(client)
-
-
-def connected(server: ApiServer) -> ApiClient:
-    configuration = Configuration(host=server.url, api_key={"BearerToken": f"Bearer {server.token}"})
-    configuration.ssl_ca_cert = str(server.folder / "pki" / "ca.crt")
-    return ApiClient(configuration)
 
 
 @pytest.fixture

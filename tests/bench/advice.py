@@ -1,6 +1,5 @@
 """An advice over many results, against the limit that the project has set itself."""
 
-import gc
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import product
@@ -9,7 +8,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from tests.bench.measure import RUNS, Comparison, limit
+from tests.bench.measure import RUNS, Comparison, collecting_seldom, limit
 from tierbench.advice.advise import advise
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult
@@ -63,11 +62,11 @@ def _result(case: int, server: str, node: str, levels: dict[str, str], times: li
     return result.model_copy(update={"status": result.status.model_copy(update={"statistics": statistics})})
 
 
+@collecting_seldom()
 def comparisons() -> list[Comparison]:
     """A mean over a workload, throughput over all levels, and what takes longest: a median, read from every trial."""
     measured = list(results())
     assert len(measured) == RESULTS
-    gc.freeze()  # as `kubectl tierbench advise` does
     workload = {"fileSizes": [{"size": "5Mi", "weight": 3}, {"size": "20Mi"}]}
     median_time = {"type": "Percentile", "percentile": "P50"}
     questions = {

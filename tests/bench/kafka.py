@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.bench.kafka_broker import broker
 from tests.bench.measure import Command, Comparison, Usage, compare, in_turn
-from tests.bench.mqtt import Run, light, of_usage
+from tests.bench.mqtt import RUNS, Run, light, of_usage
 
 PEER = "confluent-kafka"
 SIZE, WINDOW = 1024, 4096
@@ -19,7 +19,7 @@ LEAST_RATE = 1.2
 def comparisons(client: Path) -> list[Comparison]:
     """Rate and CPU as fast as possible, and the round trip at a modest rate without a linger."""
     with broker() as address:
-        fast = in_turn(_ours(client, address, MESSAGES, 0), _theirs(address, MESSAGES, 0))
+        fast = in_turn(_ours(client, address, MESSAGES, 0), _theirs(address, MESSAGES, 0), RUNS)
         modest = RATE * RATE_SECONDS
         steady = in_turn(_ours(client, address, modest, RATE), _theirs(address, modest, RATE))
     name = "Kafka acks=all, 1 KiB"

@@ -1,17 +1,22 @@
 """Whole processes, measured in turn, and what is said of them together."""
 
+import gc
 import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
+from tierbench.cli.main import GARBAGE_THRESHOLD
+
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / "build" / "bench"
 RUNS = 7
+_FIRST, *_OTHERS = sorted(os.sched_getaffinity(0))
 
 Command = Sequence[str | Path]
 
@@ -42,6 +47,18 @@ class Comparison:
     def kept(self) -> bool:
         """Whether the ratio lies within its limits."""
         return (self.low is None or self.ratio >= self.low) and (self.high is None or self.ratio <= self.high)
+
+
+def as_server(command: Command) -> Command:
+    """On the first processor, which clients leave to it, as if it had a node of its own. Under a heavy load it would
+    otherwise be measured which of the clients has the kernel move the server about more.
+    """
+    return ["taskset", "--cpu-list", str(_FIRST), *command]
+
+
+def as_client(command: Command) -> Command:
+    """On all other processors."""
+    return ["taskset", "--cpu-list", ",".join(map(str, _OTHERS or [_FIRST])), *command]
 
 
 def run(command: Command) -> Usage:
@@ -82,6 +99,15 @@ def compare_tails(
 def limit(name: str, unit: str, ours: float, bound: float) -> Comparison:
     """A quantity against its limit."""
     return Comparison(name, unit, ours, bound, "limit", ours / bound, high=1.0)
+
+
+@contextmanager
+def collecting_seldom() -> Iterator[None]:
+    """While it lasts garbage is looked for as seldom as in `kubectl tierbench`."""
+    before = gc.get_threshold()
+    gc.set_threshold(GARBAGE_THRESHOLD)
+    yield
+    gc.set_threshold(*before)
 
 
 def report(comparisons: list[Comparison]) -> None:

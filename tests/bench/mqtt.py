@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tests.bench.measure import ROOT, Command, Comparison, Usage, compare, compare_tails, in_turn
+from tests.bench.measure import ROOT, Command, Comparison, Usage, as_client, compare, compare_tails, in_turn
 from tests.bench.mqtt_broker import broker
 from tierbench.api.contract import Histogram
 from tierbench.results.histogram import quantile
@@ -37,9 +37,12 @@ class Run:
 
 def comparisons(client: Path) -> list[Comparison]:
     """Rate and CPU as fast as possible, and the round trip at a modest rate."""
-    with tempfile.TemporaryDirectory() as folder, broker() as port:
+    with tempfile.TemporaryDirectory() as folder:
         peer = _build(Path(folder))
-        return [row for qos in range(len(DELIVERIES)) for row in _of_delivery(client, peer, port, qos)]
+        with broker(apart=True) as port:
+            heavy = [row for qos in range(len(DELIVERIES)) for row in _heavy(client, peer, port, qos)]
+        with broker(apart=False) as port:
+            return [*heavy, *(row for qos in range(len(DELIVERIES)) for row in _light(client, peer, port, qos))]
 
 
 def _build(folder: Path) -> Path:
@@ -51,19 +54,22 @@ def _build(folder: Path) -> Path:
     return peer
 
 
-def _of_delivery(client: Path, peer: Path, port: int, qos: int) -> list[Comparison]:
-    fast = in_turn(_ours(client, port, qos, MESSAGES, 0), _theirs(peer, port, qos, MESSAGES, 0), RUNS)
-    steady = in_turn(
-        _ours(client, port, qos, RATE * RATE_SECONDS, RATE), _theirs(peer, port, qos, RATE * RATE_SECONDS, RATE)
-    )
-    name = f"MQTT QoS {qos}, 1 KiB"
-    return [
-        replace(
-            _compare(f"{name}, rate", "messages/s", fast, lambda run: run.messages_per_second), low=LEAST_RATES[qos]
-        ),
-        replace(_compare(f"{name}, CPU", "us/message", fast, lambda run: run.cpu_microseconds), high=1.0),
-        *light(f"{name}, {RATE}/s", PEER, steady),
-    ]
+def _heavy(client: Path, peer: Path, port: int, qos: int) -> list[Comparison]:
+    ours, theirs = _ours(client, port, qos, MESSAGES, 0), _theirs(peer, port, qos, MESSAGES, 0)
+    fast = in_turn(as_client(ours), as_client(theirs), RUNS)
+    rate = _compare(f"{_name(qos)}, rate", "messages/s", fast, lambda run: run.messages_per_second)
+    cpu = _compare(f"{_name(qos)}, CPU", "us/message", fast, lambda run: run.cpu_microseconds)
+    return [replace(rate, low=LEAST_RATES[qos]), replace(cpu, high=1.0)]
+
+
+def _light(client: Path, peer: Path, port: int, qos: int) -> list[Comparison]:
+    messages = RATE * RATE_SECONDS
+    steady = in_turn(_ours(client, port, qos, messages, RATE), _theirs(peer, port, qos, messages, RATE))
+    return light(f"{_name(qos)}, {RATE}/s", PEER, steady)
+
+
+def _name(qos: int) -> str:
+    return f"MQTT QoS {qos}, 1 KiB"
 
 
 def light(name: str, peer_name: str, pairs: list[tuple[Usage, Usage]]) -> list[Comparison]:

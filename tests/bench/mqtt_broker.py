@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.bench.measure import Command, as_server
 from tests.bench.server import await_port
 from tests.ports import free_ports
 
@@ -27,15 +28,16 @@ max_queued_messages 0
 
 
 @contextmanager
-def broker() -> Iterator[int]:
-    """The port on 127.0.0.1 where it answers."""
+def broker(*, apart: bool) -> Iterator[int]:
+    """The port on 127.0.0.1 where it answers; `apart` from its clients it has a processor of its own."""
     if shutil.which("mosquitto") is None:
         raise SystemExit("bench: mosquitto is missing: apt-get install mosquitto")
     (port,) = free_ports(1)
     with tempfile.TemporaryDirectory() as folder:
         configuration = Path(folder) / "mosquitto.conf"
         configuration.write_text(CONFIGURATION.format(user="user root" if os.geteuid() == 0 else "", port=port))
-        process = subprocess.Popen(["mosquitto", "-c", configuration])
+        command: Command = ["mosquitto", "-c", configuration]
+        process = subprocess.Popen(as_server(command) if apart else command)
         try:
             await_port("Mosquitto", process, port, START_SECONDS)
             yield port

@@ -5,7 +5,7 @@ from random import Random
 from statistics import median
 from time import perf_counter
 
-from tests.bench.measure import RUNS, Comparison, limit
+from tests.bench.measure import RUNS, Comparison, collecting_seldom, limit
 from tests.unit.report.brokers import CLASSES, SIZES, measured
 from tierbench.advice.matrix import newest, runs
 from tierbench.api.result import BenchmarkResult
@@ -33,6 +33,7 @@ def results() -> list[BenchmarkResult]:
     return found
 
 
+@collecting_seldom()
 def comparisons() -> list[Comparison]:
     """How long it takes, and how large it is."""
     known = results()

@@ -173,9 +173,7 @@ class Cluster:
     def load(self, archives: list[Path]) -> list[str]:
         """Load OCI archives into every node; says what it did, a line an archive and node that lacked it."""
         with ThreadPoolExecutor() as pool:
-            lines = pool.map(
-                lambda one: [line for archive in archives for line in images.load(one, archive)], self.nodes
-            )
+            lines = pool.map(lambda one: images.load(one, archives), self.nodes)
         return [line for some in lines for line in some]
 
     def status(self) -> list[tuple[str, bool]]:
@@ -271,7 +269,7 @@ class Cluster:
             plane.start(daemon)
         with ThreadPoolExecutor(len(nodes)) as pool:
             list(pool.map(self._boot_node, nodes))
-            list(pool.map(lambda one: images.load(one, pause), nodes))
+            list(pool.map(lambda one: images.load(one, [pause]), nodes))
             self.wait_for_api()  # others end when they find none for long, and slow down its start and its answers
             self.kubectl("apply", "--validate=false", "-f", str(Path(__file__).parent / "manifests"))
             volumes.apply(self)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from images.architectures import Architecture, host
@@ -47,28 +48,30 @@ def contents(archive: Path) -> dict[str, str]:
     return {name: digest for name, digest in named.items() if name}
 
 
-def load(node: NodeMachine, archive: Path) -> list[str]:
-    """Load the archive, of the node's architecture, unless the node has it; returns a line for each image it lacked.
+def load(node: NodeMachine, archives: Iterable[Path]) -> list[str]:
+    """Load the archives, of the node's architecture, unless the node has them; returns a line for each image it lacked.
 
-    It is unpacked by the first pod that needs it: most nodes never run most images.
+    They are unpacked by the first pod that needs them: most nodes never run most images.
 
     An image that is not built for the node's architecture is not loaded: a line says so.
     """
-    architecture = node.profile.architecture
-    archive = for_architecture(archive, architecture)
-    if not archive.exists() and architecture != host():
-        return [f"{node.profile.name}: no {archive}: make images ARCH={architecture.name}"]
     have = {tuple(line.split()[:3:2]) for line in output(*node.ctr("images", "list")).splitlines()[1:]}
-    missing = {name: digest for name, digest in contents(archive).items() if (name, digest) not in have}
-    if missing:
-        with archive.open("rb") as file:
-            done = subprocess.run(
-                node.ctr("images", "import", "--no-unpack", "-"),
-                stdin=file,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-        if done.returncode != 0:
-            raise ClusterError(f"{archive} into {node.profile.name}: {done.stderr.strip()}")
-    return [f"{node.profile.name}: {name}" for name in missing]
+    architecture, lines = node.profile.architecture, []
+    for archive in (for_architecture(archive, architecture) for archive in archives):
+        if not archive.exists() and architecture != host():
+            lines.append(f"{node.profile.name}: no {archive}: make images ARCH={architecture.name}")
+            continue
+        missing = [name for name, digest in contents(archive).items() if (name, digest) not in have]
+        if missing:
+            _import(node, archive)
+        lines += [f"{node.profile.name}: {name}" for name in missing]
+    return lines
+
+
+def _import(node: NodeMachine, archive: Path) -> None:
+    with archive.open("rb") as file:
+        done = subprocess.run(
+            node.ctr("images", "import", "--no-unpack", "-"), stdin=file, capture_output=True, text=True, check=False
+        )
+    if done.returncode != 0:
+        raise ClusterError(f"{archive} into {node.profile.name}: {done.stderr.strip()}")

@@ -59,6 +59,7 @@ def kubelet(profile: Node, addresses: Addresses, cgroup: str) -> str:
         "evictionHard": dict.fromkeys(_EVICTION_SIGNALS, "0%"),
         "imageGCHighThresholdPercent": 100,
         "nodeStatusUpdateFrequency": "5s",
+        "nodeStatusReportFrequency": "5m",  # of a status that has not changed; else as often as it is updated
         "nodeLeaseDurationSeconds": 20,
     }
     return json.dumps(configuration, indent=1)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cluster.errors import ClusterError
+from tests.patience import pause
 
 
 def run(*command: str, stdin: str | None = None) -> None:
@@ -38,7 +39,7 @@ def wait(condition: Callable[[], bool], what: str, seconds: float) -> None:
         now = time.monotonic()
         if now > deadline:
             raise ClusterError(f"waited {seconds:.0f} s in vain: {what}")
-        time.sleep(max(0.05, min(5 * (now - began), 5)))  # on a slow machine looking must not take what is waited for
+        time.sleep(pause(now - began, 0.05))
 
 
 @dataclass(frozen=True)

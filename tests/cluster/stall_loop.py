@@ -24,6 +24,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     cgroups = Cgroups(cluster)
     due = bytes_read(disk) + int(every)
+    print(f"the first stall comes when {due} bytes are read", flush=True)
     while not ended.wait(LOOK):
         if bytes_read(disk) >= due:
             cgroups.throttle(node, disk, STANDING)

@@ -2,11 +2,13 @@
 
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from tests.cluster.errors import ClusterError
 from tests.cluster.machine import Machine
 from tests.cluster.node import NodeMachine
+from tests.cluster.processes import wait
 
 _LOOP = "tests.cluster.stall_loop"
 
@@ -24,4 +26,12 @@ def switch(on: bool, control_plane: Machine, nodes: list[NodeMachine]) -> None:
         if on:
             numbers = (str(value) for value in (profile.disk_read or 0, stall.every, stall.length))
             loop = [sys.executable, "-m", _LOOP, control_plane.cluster, profile.name, node.disk, *numbers]
+            log = control_plane.log(daemon)
+            log.unlink(missing_ok=True)
             control_plane.start(daemon, "env", f"PYTHONPATH={Path(__file__).parents[2]}", *loop)
+            wait(partial(_speaks, log), f"first words in {log}", 60)
+
+
+def _speaks(log: Path) -> bool:
+    """Whether the loop counts by now, or has said why it cannot."""
+    return log.stat().st_size > 0

@@ -18,7 +18,7 @@ from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ResourceNotFoundError
 from urllib3.exceptions import HTTPError
 
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, pause
 
 POLL_SECONDS = 0.25
 ANSWER_SECONDS = 30 * PATIENCE
@@ -126,7 +126,7 @@ def wait_for(what: str, probe: Callable[[], T | None], seconds: float = 60) -> T
     seconds *= PATIENCE
     end = time.monotonic() + seconds
     last: object = None
-    while time.monotonic() < end:
+    while (began := time.monotonic()) < end:
         try:
             found = probe()
         except KubectlError as error:
@@ -135,5 +135,5 @@ def wait_for(what: str, probe: Callable[[], T | None], seconds: float = 60) -> T
             if found:
                 return found
             last = found
-        time.sleep(POLL_SECONDS)
+        time.sleep(pause(time.monotonic() - began, POLL_SECONDS))
     raise AssertionError(f"{what}: not within {seconds} s; last seen: {last}")

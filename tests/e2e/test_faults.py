@@ -42,13 +42,14 @@ def test_operator_killed_again_and_again(kubectl: Kubectl, release: Release, clu
     assert_nothing_left(running)
 
 
-def test_client_pod_killed(kubectl: Kubectl) -> None:
-    kubectl.apply(file_transfer(fileSizes=["256Mi"], repetitions=4))
-    running = Running(kubectl)
-    pod = running.wait_for_pod("client")
-    running.wait_for_trial(2)
-    kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force")
-    running.wait_for_phase("Complete")
+def test_client_pod_killed(kubectl: Kubectl, cluster: Cluster) -> None:
+    with cluster.link("cloud-1", f"{round(1000 / PATIENCE)}mbit"):  # trials outlast the killing of a pod
+        kubectl.apply(file_transfer(fileSizes=["128Mi"], repetitions=4))
+        running = Running(kubectl)
+        pod = running.wait_for_pod("client")
+        running.wait_for_trial(2)
+        kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force")
+        running.wait_for_phase("Complete")
     assert_every_trial_once(running, 4)
     result = running.results[0]["status"]
     assert result["counts"]["interruptions"] == 1
@@ -57,13 +58,14 @@ def test_client_pod_killed(kubectl: Kubectl) -> None:
     assert_nothing_left(running)
 
 
-def test_server_pod_killed_in_mid_transfer(kubectl: Kubectl) -> None:
-    kubectl.apply(file_transfer(fileSizes=["512Mi"], repetitions=2, access="ClusterIP"))
-    running = Running(kubectl)
-    running.wait_for_trial()
-    pod = running.wait_for_pod("server")
-    kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force")
-    running.wait_for_phase("Complete", seconds=180)
+def test_server_pod_killed_in_mid_transfer(kubectl: Kubectl, cluster: Cluster) -> None:
+    with cluster.link("cloud-1", f"{round(1000 / PATIENCE)}mbit"):  # a trial outlasts the killing of a pod
+        kubectl.apply(file_transfer(fileSizes=["512Mi"], repetitions=2, access="ClusterIP"))
+        running = Running(kubectl)
+        running.wait_for_trial()
+        pod = running.wait_for_pod("server")
+        kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force")
+        running.wait_for_phase("Complete", seconds=180)
     assert_every_trial_once(running, 2)
     assert running.results[0]["status"]["counts"]["retries"] >= 1
     assert_nothing_left(running)

@@ -15,13 +15,14 @@ from tests.cluster.vm.ssh import Ssh
 BOOT_SECONDS = 1800  # processors may be emulated, and others at work
 LINES = 20  # of the console that an error shows
 
-# In a program's slice of time an emulated processor does little: with the kernel's own slices it mostly changes between
-# programs. The files are those of Linux 6.1, the last one of 6.12.
+# In a program's slice of time an emulated processor does little: with the kernel's own slices, and where programs that
+# wake end those of others, it mostly changes between programs. Files are those of Linux 6.1, the last slice of 6.12.
 _LONGER_SLICES = """cd /sys/kernel/debug/sched
-for slice in latency=60 min_granularity=30 wakeup_granularity=50 base_slice=30; do
+for slice in latency=60 min_granularity=30 base_slice=30; do
   file=${slice%=*}_ns
   if [ -e $file ]; then echo ${slice#*=}000000 >$file; fi
 done
+echo NO_WAKEUP_PREEMPTION >features
 """
 
 

@@ -20,7 +20,8 @@ def machine(architecture: str = "amd64", tap: Tap | None = None, drives: tuple[D
 
 
 def test_board_and_processor_are_of_the_architecture() -> None:
-    assert machine().startswith(f"qemu-system-x86_64 -machine q35 -accel {EMULATION} -cpu max,avx=off,avx2=off -smp 3")
+    processor = "max,avx=off,avx2=off,erms=off,fsrm=off,la57=off,smap=off"
+    assert machine().startswith(f"qemu-system-x86_64 -machine q35 -accel {EMULATION} -cpu {processor} -smp 3")
     assert " -m 1024M " in machine()
     assert machine("arm64").startswith(f"qemu-system-aarch64 -machine virt -accel {EMULATION} -cpu cortex-a72")
     assert "console=ttyAMA0 root=/dev/vda rw" in machine("arm64")

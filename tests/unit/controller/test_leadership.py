@@ -264,7 +264,7 @@ async def test_whoever_does_not_lead_writes_nothing() -> None:
 
     client, fence = Client(), Fence()
     kube = Kube(client, may_write=fence.check)  # type: ignore[arg-type]
-    body = {"metadata": {"name": "j"}}
+    body = {"metadata": {"name": "j"}, "status": {}}
     writes: tuple[Callable[[], Awaitable[Any]], ...] = (
         lambda: kube.create(JOBS, "ns", body),
         lambda: kube.replace(JOBS, "ns", body),

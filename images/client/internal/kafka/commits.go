@@ -122,6 +122,7 @@ func (c *commits) renew() error {
 	if err != nil {
 		return err
 	}
+	c.of.producerEnded()
 	c.close()
 	c.client = made
 	return nil

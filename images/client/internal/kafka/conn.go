@@ -22,9 +22,10 @@ const (
 // conn tells its owner what it sends, and its counters when it ends.
 type conn struct {
 	*link.Link
-	owner  *connection
-	once   sync.Once
-	stands atomic.Bool // messages have gone by it
+	owner    *connection
+	once     sync.Once
+	stands   atomic.Bool // messages have gone by it
+	produces atomic.Bool
 }
 
 func (c *conn) Write(request []byte) (int, error) {
@@ -35,6 +36,7 @@ func (c *conn) Write(request []byte) (int, error) {
 	switch binary.BigEndian.Uint16(request[sizeBytes:]) {
 	case produceKey:
 		c.owner.written.Add(records(request))
+		c.produces.Store(true)
 	case fetchKey:
 		c.owner.asked()
 	default:

@@ -97,6 +97,26 @@ func (c *connection) ended(one *conn) {
 	}
 }
 
+// producerEnded closes what a producer sent by that never sends again. Nobody reads from that any more, and would see that it
+// broke off: the kernel knows.
+func (c *connection) producerEnded() {
+	var sent []*conn
+	c.mutex.Lock()
+	for one := range c.open {
+		if !one.produces.Load() {
+			continue
+		}
+		sent = append(sent, one)
+		if wire.Established(one.TCP) && one.stands.Swap(false) {
+			c.standing--
+		}
+	}
+	c.mutex.Unlock()
+	for _, one := range sent {
+		_ = one.Close()
+	}
+}
+
 // OnBrokerConnect hears of every connection, once the broker has agreed to it or refused.
 func (c *connection) OnBrokerConnect(_ kgo.BrokerMetadata, took time.Duration, over net.Conn, err error) {
 	c.mutex.Lock()

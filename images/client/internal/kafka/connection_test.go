@@ -2,11 +2,15 @@ package kafka
 
 import (
 	"context"
+	"net"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tierbench.io/client/internal/broker"
+	"tierbench.io/client/internal/contract"
 )
 
 func TestAConnectionStandsWhileNothingWaitsForIt(t *testing.T) {
@@ -28,4 +32,52 @@ func TestAConnectionStandsWhileNothingWaitsForIt(t *testing.T) {
 	if made.Stands() {
 		t.Error("a consumer without a connection is said to stand")
 	}
+}
+
+// A broker may die while its answer to a commit is awaited, over another connection than messages go by.
+func TestAProducerThatIsMadeAnewCountsAsLostOnlyWhatBrokeOff(t *testing.T) {
+	for name, lost := range map[string]int64{"standing": 0, "broken off": 1} {
+		t.Run(name, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			made := newConnection(&Driver{Address: listener.Addr().String(), ServerName: "broker", Patience: time.Minute}, broker.Events{})
+			old, other := producing(t, made, listener)
+			defer other.Close()
+			if lost > 0 {
+				other.Close()
+				if _, err := old.Read(make([]byte, 1)); err == nil {
+					t.Fatal("the other end is closed, and something came from it")
+				}
+			}
+			made.producerEnded()
+			_, other = producing(t, made, listener)
+			defer other.Close()
+			counts := made.Statistics()
+			if counts.Reconnects != lost || counts.Errors[contract.Disconnected] != lost || made.standing != 1 || len(made.open) != 1 {
+				t.Errorf("%+v, %d stand, %d are open", counts, made.standing, len(made.open))
+			}
+		})
+	}
+}
+
+// producing is a connection by which a message has gone, and its other end.
+func producing(t *testing.T, of *connection, listener net.Listener) (*conn, net.Conn) {
+	t.Helper()
+	made, err := of.dial(t.Context(), "tcp", "broker:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := kmsg.NewPtrProduceRequest()
+	request.SetVersion(flexibleProduce)
+	if _, err := made.Write(kmsg.NewRequestFormatter().AppendRequest(nil, request, 1)); err != nil {
+		t.Fatal(err)
+	}
+	return made.(*conn), other
 }

@@ -1,26 +1,36 @@
 package mqtt
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"sync"
 
-	paho "github.com/eclipse/paho.mqtt.golang"
 	"github.com/eclipse/paho.mqtt.golang/packets"
 )
 
-// store keeps what the broker has not answered, in the order in which it was sent. It knows of answers what Paho's tokens
-// do not: they complete on a new connection too, when a message is only sent again.
+// store keeps what the broker has not answered, in the order in which it was sent: what Paho's own stores do, with less for
+// each message, and one thing more. It knows of answers what Paho's tokens do not: they complete on a new connection too,
+// when a message is only sent again.
 type store struct {
-	*paho.OrderedMemoryStore
 	acknowledged func(number uint64)
 
 	mutex   sync.Mutex
-	sending uint64            // number of the message that is handed over
-	numbers map[string]uint64 // of messages without an answer
+	sending uint64 // number of the message that is handed over
+	places  uint64
+	packets map[string]kept
 	resent  int64
 }
 
+// kept is a packet without an answer. One that took a message's place has the number of that.
+type kept struct {
+	place, number uint64
+	message       bool
+	packet        packets.ControlPacket
+}
+
 func newStore(acknowledged func(number uint64)) *store {
-	return &store{OrderedMemoryStore: paho.NewOrderedMemoryStore(), acknowledged: acknowledged, numbers: map[string]uint64{}}
+	return &store{acknowledged: acknowledged, packets: map[string]kept{}}
 }
 
 // expect gives the number of the message that is put next.
@@ -30,36 +40,60 @@ func (s *store) expect(number uint64) {
 	s.sending = number
 }
 
-// Put keeps a packet until it is answered.
+// Open has nothing to do in memory, nor has Close.
+func (s *store) Open()  {}
+func (s *store) Close() {}
+
+// Reset forgets everything.
+func (s *store) Reset() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	clear(s.packets)
+}
+
+// Put keeps a packet until it is answered. A message that has arrived is not kept: Paho has no use for it on a new connection.
 func (s *store) Put(key string, packet packets.ControlPacket) {
-	if isSent(key, packet) {
-		s.mutex.Lock()
-		s.numbers[key] = s.sending
-		s.mutex.Unlock()
+	_, message := packet.(*packets.PublishPacket)
+	if message && key[0] == 'i' {
+		return
 	}
-	s.OrderedMemoryStore.Put(key, packet)
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	before := s.packets[key]
+	s.places++
+	one := kept{place: s.places, number: before.number, message: before.message, packet: packet}
+	if message {
+		one.number, one.message = s.sending, true
+	}
+	s.packets[key] = one
 }
 
 // Get gives a packet to be sent again.
 func (s *store) Get(key string) packets.ControlPacket {
-	packet := s.OrderedMemoryStore.Get(key)
-	if isSent(key, packet) {
-		s.mutex.Lock()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	one := s.packets[key]
+	if _, message := one.packet.(*packets.PublishPacket); message {
 		s.resent++
-		s.mutex.Unlock()
 	}
-	return packet
+	return one.packet
+}
+
+// All gives the keys in the order in which packets were put.
+func (s *store) All() []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return slices.SortedFunc(maps.Keys(s.packets), func(a, b string) int { return cmp.Compare(s.packets[a].place, s.packets[b].place) })
 }
 
 // Del forgets a packet that was answered: PUBACK, or PUBCOMP after the PUBREL that took its place.
 func (s *store) Del(key string) {
-	s.OrderedMemoryStore.Del(key)
 	s.mutex.Lock()
-	number, known := s.numbers[key]
-	delete(s.numbers, key)
+	one := s.packets[key]
+	delete(s.packets, key)
 	s.mutex.Unlock()
-	if known && s.acknowledged != nil {
-		s.acknowledged(number)
+	if one.message && s.acknowledged != nil {
+		s.acknowledged(one.number)
 	}
 }
 
@@ -67,9 +101,4 @@ func (s *store) countResent() int64 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.resent
-}
-
-func isSent(key string, packet packets.ControlPacket) bool {
-	_, is := packet.(*packets.PublishPacket)
-	return is && key[0] == 'o'
 }

@@ -3,7 +3,6 @@ package wire
 
 import (
 	"net"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -49,15 +48,17 @@ func (c Counters) Since(earlier Counters) Counters {
 
 // Read asks the kernel.
 func Read(conn *net.TCPConn) (Counters, error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return Counters{}, err
-	}
-	info, err := info(raw)
+	info, err := info(conn)
 	if err != nil {
 		return Counters{}, err
 	}
 	return count(info, conn.RemoteAddr()), nil
+}
+
+// Established says whether neither side has ended a connection, as far as the kernel has heard.
+func Established(conn *net.TCPConn) bool {
+	info, err := info(conn)
+	return err == nil && info.State == unix.BPF_TCP_ESTABLISHED
 }
 
 func count(info *unix.TCPInfo, remote net.Addr) Counters {
@@ -82,10 +83,14 @@ func sent(info *unix.TCPInfo) int64 {
 	return min(acknowledged+int64(info.Unacked+info.Total_retrans)*whole, max(acknowledged, int64(info.Data_segs_out)*whole))
 }
 
-func info(raw syscall.RawConn) (*unix.TCPInfo, error) {
+func info(conn *net.TCPConn) (*unix.TCPInfo, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
 	var info *unix.TCPInfo
 	var failed error
-	err := raw.Control(func(descriptor uintptr) {
+	err = raw.Control(func(descriptor uintptr) {
 		info, failed = unix.GetsockoptTCPInfo(int(descriptor), unix.SOL_TCP, unix.TCP_INFO)
 	})
 	if err != nil {

@@ -1,7 +1,6 @@
 """`kubectl tierbench advise`: where or with which settings to run, from which level on another is ahead, how surely."""
 
 import argparse
-import gc
 import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -61,7 +60,6 @@ def run(options: argparse.Namespace) -> ExitCode:
         UserError: there is no such advice, or nothing to answer from.
     """
     objects, asked = _asked(options)
-    gc.freeze()  # ten thousand results stay as they are: to look through them for garbage takes as long as the answer
     now = datetime.now(UTC)
     answered = [
         advice.model_copy(update={"status": advise(advice.spec, _in_namespace(objects, advice), now, objects.classes)})

@@ -1,6 +1,7 @@
 """The command line: parses arguments, runs a command, turns every problem into one line and an exit code."""
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ from tierbench.cli.errors import ExitCode, UserError
 
 COMMANDS: Final = (watch, rerun, results, advise, compare, report, export)
 PROGRAM: Final = "kubectl tierbench"
+GARBAGE_THRESHOLD: Final = 1_000_000
+"""New objects between two looks for garbage: thousands of results are all needed, and each look goes through them."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -35,6 +38,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and gives its exit code."""
     options = parser().parse_args(arguments)
+    gc.set_threshold(GARBAGE_THRESHOLD)
     try:
         code: ExitCode = options.run(options)
         sys.stdout.flush()

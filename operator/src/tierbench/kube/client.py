@@ -267,8 +267,12 @@ class Kube:
         return await self.request("PUT", path, query={"fieldManager": FIELD_MANAGER}, body=body)
 
     async def apply_status(self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Server-side apply of the status. With a resourceVersion, ConflictError if the object has changed since."""
+        """Server-side apply of the status. With a resourceVersion, ConflictError if the object has changed since.
+
+        Empty objects are left out of it: where something was in them, apply would make null of them.
+        """
         path, body = kind.path(namespace, body["metadata"]["name"], "status"), self.definitions.fitted(body)
+        body["status"] = _without_empty(body["status"])
         query = {"fieldManager": FIELD_MANAGER, "force": "true", "fieldValidation": "Strict"}
         return await self.request("PATCH", path, query=query, body=body, content_type="application/apply-patch+yaml")
 
@@ -358,6 +362,11 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
             yield bytes(begun + part)
             begun.clear()
         begun += rest
+
+
+def _without_empty(part: Mapping[str, Any]) -> dict[str, Any]:
+    filled = {name: _without_empty(value) if isinstance(value, Mapping) else value for name, value in part.items()}
+    return {name: value for name, value in filled.items() if value != {}}
 
 
 def _error(status: int, data: bytes) -> ApiError:

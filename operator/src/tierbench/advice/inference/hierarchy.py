@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import atan, exp, inf, log, pi, sqrt
-from statistics import fmean
 from typing import Any, Final, NamedTuple
 
-from tierbench.advice.inference.layer import Layer, Solution
+from tierbench.advice.inference.layer import Layer, Level, Solution
 from tierbench.advice.inference.mixture import Mixture, Part, gathered, single
 from tierbench.advice.inference.noise import Noise
 
@@ -75,11 +74,10 @@ class ClassModel:
         self._places = {level: place for place, level in enumerate(trials)}
         self._noise = [noise[level] for level in trials]
         self._levels = [
-            [(numbers[name], one.log, noise[level].variance / one.count) for name, one in of.items()]
+            Level([(numbers[name], one.log, noise[level].variance / one.count) for name, one in of.items()], self.nodes)
             for level, of in trials.items()
         ]
-        self._means = [fmean(y for _, y, _ in readings) for readings in self._levels]
-        self._errors = [[error for _, _, error in readings] for readings in self._levels]
+        self._means = [level.mean for level in self._levels]
         self._solved: dict[float, list[tuple[_Spread, Solution]]] = {}
 
     def of_class(self, weights: Weights) -> Mixture:
@@ -97,7 +95,7 @@ class ClassModel:
         wanted = self._wanted(weights)
         centre, shares = _sum(wanted, self._means)
         noise = [
-            share**2 * sum(self._errors[place]) / len(self._errors[place]) ** 2
+            share**2 * sum(self._levels[place].errors) / len(self._levels[place].errors) ** 2
             for (place, _), share in zip(wanted, shares, strict=True)
         ]
         return single(centre, sum(noise), self._unsure(wanted, noise))

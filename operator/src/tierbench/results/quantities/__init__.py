@@ -60,17 +60,15 @@ def quantities(trials: Sequence[ResultTrial]) -> dict[str, list[float]]:
 
 def values_of(kind: str, trials: Iterable[ResultTrial], quantity: str) -> list[float]:
     """The values of one quantity, a value a trial that has it; `kind` is the trials'."""
-    return [value for trial in trials if (value := _of(_KINDS[kind], trial).get(quantity)) is not None]
+    of = _KINDS[kind].of
+    every = [(trial.given if isinstance(trial, GivenTrial) else of(trial)).get(quantity) for trial in trials]
+    return [value for value in every if value is not None]
 
 
 def _of_any(trial: ResultTrial) -> Iterable[tuple[str, float | None]]:
     if isinstance(trial, GivenTrial):
         return trial.given.items()
     return chain.from_iterable(kind.of(trial).items() for kind in _KINDS.values())
-
-
-def _of(kind: QuantitiesModule, trial: ResultTrial) -> Mapping[str, float | None]:
-    return trial.given if isinstance(trial, GivenTrial) else kind.of(trial)
 
 
 @lru_cache(maxsize=len(_KINDS))

@@ -1,0 +1,22 @@
+"""The cluster's certificates are such as the strictest clients take: Python's, from 3.13 on."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import certificates
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pki")
+    certificates.make(folder, "198.18.0.1", "198.18.64.1")
+    return folder
+
+
+@pytest.mark.parametrize(("name", "purpose"), [("apiserver", "sslserver"), ("kubelet-client", "sslclient")])
+def test_certificates_keep_to_the_standard(made: Path, name: str, purpose: str) -> None:
+    strict = ["openssl", "verify", "-x509_strict", "-purpose", purpose, "-CAfile", str(made / "ca.crt")]
+    done = subprocess.run([*strict, str(made / f"{name}.crt")], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
