@@ -1,14 +1,14 @@
-"""An advice over many results, against the limit that the project has set itself."""
+"""An advice over many results, against reading them."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from itertools import product
 from random import Random
-from statistics import median
-from time import perf_counter
 from typing import Any
 
-from tests.bench.measure import RUNS, Comparison, collecting_seldom, limit
+from tests.bench.measure import Comparison
+from tests.bench.reading import against_reading
 from tierbench.advice.advise import advise
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult
@@ -16,7 +16,7 @@ from tierbench.results.quantities import quantities
 from tierbench.results.statistics import describe
 
 RESULTS = 10_000
-SECONDS = 2
+MOST = 1.5
 CLASSES = ("cloud", "jetson-nano", "raspberry-pi-4", "raspberry-pi-5")
 NODES = 5
 SIZES = tuple(f"{number}Mi" for number in range(1, 26))
@@ -62,7 +62,6 @@ def _result(case: int, server: str, node: str, levels: dict[str, str], times: li
     return result.model_copy(update={"status": result.status.model_copy(update={"statistics": statistics})})
 
 
-@collecting_seldom()
 def comparisons() -> list[Comparison]:
     """A mean over a workload, throughput over all levels, and what takes longest: a median, read from every trial."""
     measured = list(results())
@@ -75,15 +74,10 @@ def comparisons() -> list[Comparison]:
         "median": PlacementAdviceSpec.model_validate({"clientClass": "user", "objective": median_time}),
     }
     return [
-        limit(f"advice over {RESULTS} results, {name}", "s", _seconds(spec, measured), SECONDS)
+        against_reading(f"advice over {RESULTS} results, {name}", measured, partial(_ranking, spec, measured), MOST)
         for name, spec in questions.items()
     ]
 
 
-def _seconds(spec: PlacementAdviceSpec, measured: list[BenchmarkResult]) -> float:
-    times = []
-    for _ in range(RUNS):
-        started = perf_counter()
-        assert advise(spec, measured, datetime.now(UTC)).ranking
-        times.append(perf_counter() - started)
-    return median(times)
+def _ranking(spec: PlacementAdviceSpec, measured: list[BenchmarkResult]) -> object:
+    return advise(spec, measured, datetime.now(UTC)).ranking

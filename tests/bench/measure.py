@@ -1,17 +1,13 @@
 """Whole processes, measured in turn, and what is said of them together."""
 
-import gc
 import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
-
-from tierbench.cli.main import GARBAGE_THRESHOLD
 
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / "build" / "bench"
@@ -99,15 +95,6 @@ def compare_tails(
 def limit(name: str, unit: str, ours: float, bound: float) -> Comparison:
     """A quantity against its limit."""
     return Comparison(name, unit, ours, bound, "limit", ours / bound, high=1.0)
-
-
-@contextmanager
-def collecting_seldom() -> Iterator[None]:
-    """While it lasts garbage is looked for as seldom as in `kubectl tierbench`."""
-    before = gc.get_threshold()
-    gc.set_threshold(GARBAGE_THRESHOLD)
-    yield
-    gc.set_threshold(*before)
 
 
 def report(comparisons: list[Comparison]) -> None:

@@ -1,17 +1,16 @@
-"""The report of many results of brokers, against the limits that the project has set itself."""
+"""The report of many results of brokers: its time against reading them, its size against the project's own limit."""
 
 from itertools import product
 from random import Random
-from statistics import median
-from time import perf_counter
 
-from tests.bench.measure import RUNS, Comparison, collecting_seldom, limit
+from tests.bench.measure import Comparison, limit
+from tests.bench.reading import against_reading
 from tests.unit.report.brokers import CLASSES, SIZES, measured
 from tierbench.advice.matrix import newest, runs
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.page import render
 
-SECONDS = 10
+MOST = 10
 MEGABYTES = 10
 MESSAGES = 1000
 LEVELS = {
@@ -33,17 +32,12 @@ def results() -> list[BenchmarkResult]:
     return found
 
 
-@collecting_seldom()
 def comparisons() -> list[Comparison]:
     """How long it takes, and how large it is."""
     known = results()
-    times = []
-    for _ in range(RUNS):
-        started = perf_counter()
-        page = render(newest(runs(known)), {})
-        times.append(perf_counter() - started)
+    page = render(newest(runs(known)), {})
     name = f"report of {len(known)} results"
     return [
-        limit(f"{name}, time", "s", median(times), SECONDS),
+        against_reading(f"{name}, time", known, lambda: render(newest(runs(known)), {}), MOST),
         limit(f"{name}, size", "MB", len(page.encode()) / 1e6, MEGABYTES),
     ]

@@ -86,16 +86,18 @@ def _panels(run: RunResults, axis: str) -> tuple[Panel, ...]:
         there = {_level(result, axis) for result in results}
         levels = tuple(level for level in run.factors.get(axis, ("",)) if level in there)
         fixed = [_held(name, level, names) for name, level in zip(rest, held, strict=True) if level]
-        found.append(Panel(axis, levels, tuple(_lines(run, axis, (tone, dash), results)), by, ", ".join(fixed)))
+        lines = tuple(_lines(results, axis, (tone, dash), varying, names))
+        found.append(Panel(axis, levels, lines, by, ", ".join(fixed)))
     return tuple(found)
 
 
-def _lines(run: RunResults, axis: str, told: tuple[str, str], results: Sequence[BenchmarkResult]) -> Iterator[Line]:
-    names = client_names(run)
+def _lines(
+    results: Sequence[BenchmarkResult], axis: str, told: tuple[str, str], varying: Levels, names: Mapping[str, str]
+) -> Iterator[Line]:
     cells: dict[tuple[str, str, str], list[BenchmarkResult]] = {}
     for result in results:
         cells.setdefault((_level(result, told[0]), _level(result, told[1]), _level(result, axis)), []).append(result)
-    tones, dashes = (_all_levels(run, name) for name in told)
+    tones, dashes = (varying.get(name, ("",)) for name in told)
     for (tone, first), (dash, second) in product(enumerate(tones), enumerate(dashes)):
         mine = {
             level: Cell(tuple(found)) for (one, other, level), found in cells.items() if (one, other) == (first, second)
@@ -118,10 +120,6 @@ def _varying(run: RunResults) -> Levels:
     clients = tuple(dict.fromkeys(_level(result, CLIENT) for result in run.results))
     every = {**run.factors, CLIENT: clients, SERVER: run.classes}
     return {name: levels for name, levels in every.items() if len(levels) > 1}
-
-
-def _all_levels(run: RunResults, name: str) -> tuple[str, ...]:
-    return _varying(run).get(name, ("",))
 
 
 def _level(result: BenchmarkResult, name: str) -> str:
