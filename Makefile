@@ -76,7 +76,7 @@ test-unit: setup ## Pure tests, in seconds
 	$(VENV)/bin/pytest tests/unit tests/contract
 
 test-client: setup ## The client programs
-	cd images/client && $(CURDIR)/tools/go test ./...
+	cd images/client && $(CURDIR)/tools/go test -timeout=30m ./...
 	$(VENV)/bin/pytest tests/paho
 
 test-api: setup ## CRDs and CEL rules in a real API server
