@@ -10,6 +10,7 @@ import os
 import signal
 from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 from tests.cluster.processes import Process, wait
@@ -47,6 +48,11 @@ def refusal() -> str:
     finally:
         probe.remove()
     return ""
+
+
+def of_clusters(names: str) -> list[str]:
+    """All groups of clusters whose names match a pattern, wherever they lie; others may come and go meanwhile."""
+    return [folder for folder, _, _ in os.walk(MOUNT) if fnmatch(folder, f"*/tierbench/{names}")]
 
 
 @dataclass(frozen=True)

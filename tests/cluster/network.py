@@ -103,15 +103,15 @@ def discipline(link: Link) -> list[str]:
 
 def disconnect_host(addresses: Addresses, cluster: str) -> None:
     """Take the host's interface and routes away, if they are this cluster's; the rest goes with the machines."""
-    if _owner(addresses.interface) == cluster:
+    if owner(addresses.interface) == cluster:
         try:
             run("ip", "link", "delete", addresses.interface)
         except ClusterError:  # the kernel clears it away itself, with the machine at its other end
-            if _owner(addresses.interface) == cluster:
+            if owner(addresses.interface) == cluster:
                 raise
 
 
-def _owner(interface: str) -> str | None:
+def owner(interface: str) -> str | None:
     """The cluster of the host's interface, or None where there is no such interface."""
     try:
         return Path(f"/sys/class/net/{interface}/ifalias").read_text().strip()

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import Cluster, ClusterError
+from tests.cluster import Cluster, ClusterError, cgroups
+from tests.cluster.network import owner
 from tests.cluster.processes import output, processes, wait
 from tests.patience import PATIENCE
 
@@ -30,13 +31,9 @@ def second(cluster: Cluster) -> Iterator[Cluster]:
 
 def traces(cluster: Cluster) -> list[str]:
     """Everything of the cluster that can be seen on this machine."""
-    found = [str(path) for path in (cluster.folder, *Path("/sys/fs/cgroup").glob(f"**/tierbench/{cluster.name}"))]
-    found = [path for path in found if Path(path).exists()]
-    found += [
-        path.parent.name
-        for path in Path("/sys/class/net").glob("*/ifalias")
-        if path.read_text().strip() == cluster.name
-    ]
+    found = [str(cluster.folder)] if cluster.folder.exists() else []
+    found += cgroups.of_clusters(cluster.name)
+    found += [link.name for link in Path("/sys/class/net").iterdir() if owner(link.name) == cluster.name]
     found += [line for line in output("losetup", "--list", "--noheadings").splitlines() if f"/{cluster.name}/" in line]
     found += [line for line in Path("/proc/self/mounts").read_text().splitlines() if f"/{cluster.name}/" in line]
     return found + [process.name for process in processes() if f"/{cluster.name}/" in " ".join(process.command)]

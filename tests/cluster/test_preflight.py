@@ -24,7 +24,7 @@ def test_this_machine_will_do() -> None:
     done = check("")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert sorted(STATE.parent.iterdir()) == before
-    assert not list(cgroups.MOUNT.glob("**/tierbench/probe-*"))
+    assert not cgroups.of_clusters("probe-*")
 
 
 def test_a_container_without_rights_is_told_all_of_them(tmp_path: Path) -> None:

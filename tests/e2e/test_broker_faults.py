@@ -16,7 +16,7 @@ from tests.e2e.operator_release import pids
 
 LONG: dict[str, Any] = {
     "pacing": {"messagesPerSecond": 100},
-    "load": {"durationSeconds": 8},
+    "load": {"durationSeconds": 12},
     "patienceMilliseconds": 5000,
     "repetitions": 1,
 }

@@ -95,7 +95,7 @@ def test_further_runs_are_numbered_planned_and_held_to_what_was_asked(kubectl: K
 
 
 def test_suspend_and_resume_in_mid_run(kubectl: Kubectl) -> None:
-    kubectl.apply(file_transfer(fileSizes=["1Mi", "64Mi"], repetitions=5))
+    kubectl.apply(file_transfer(fileSizes=["1Mi", "256Mi"], repetitions=5))
     running = Running(kubectl)
     running.wait_for_pod("client")
     kubectl("patch", "ftb", "files", "--type=merge", "-p", '{"spec": {"runPolicy": {"suspend": true}}}')

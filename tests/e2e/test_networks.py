@@ -122,7 +122,7 @@ def test_udp_that_is_blocked_fails_its_cases_and_no_other(kubectl: Kubectl, clus
 
 def test_ping_that_is_not_permitted_says_the_way_out(kubectl: Kubectl, cluster: Cluster) -> None:
     """The client's network namespace stops permitting it after the first trial's echo requests."""
-    kubectl.apply(network(directions=["Upload"], durationSeconds=4))
+    kubectl.apply(network(directions=["Upload"], durationSeconds=8))
     running = Running(kubectl, "networks", "networkbenchmark")
     pod = running.wait_for_pod("client")["metadata"]["name"]
     running.wait_for_trial()
@@ -175,7 +175,7 @@ def test_each_client_alone_has_its_link_and_all_at_once_share_the_servers(kubect
 
 
 def test_a_client_that_dies_leaves_the_others_figures(kubectl: Kubectl, cluster: Cluster) -> None:
-    kubectl.apply(network(**at_once(durationSeconds=4)))
+    kubectl.apply(network(**at_once(durationSeconds=8)))
     running = Running(kubectl, "networks", "networkbenchmark")
     running.wait_for_trial()
     (pod,) = kubectl.list("pods", "tierbench.io/role=client,tierbench.io/part=1")
