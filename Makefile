@@ -8,7 +8,7 @@ DEBIAN ?= 12
 VERSIONS := 1.34 1.36
 VENV := .venv
 PYTHON := $(VENV)/bin/python
-PACKAGES := operator/src/tierbench images tests tools
+PACKAGES := operator/src/tierbench benchmarks images tests tools
 FAULTS := $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka_faults.py test_kafka.py test_strimzi.py \
   test_attacks.py test_chart.py test_election.py test_versions.py test_network_policies.py test_pod_security.py test_policy.py)
 CLUSTER_TESTS := $(VENV)/bin/pytest --durations=15
@@ -96,13 +96,13 @@ test-faults: setup ## Faults, attacks, releases, and Kafka, on a cluster of thei
 
 test-vm: setup ## A node in a virtual machine (a quarter of an hour where processors are emulated)
 	tools/setup vm
-	PATIENCE=$${PATIENCE:-6} $(CLUSTER_TESTS) tests/vm/test_life.py
+	SLOWNESS=$${SLOWNESS:-6} $(CLUSTER_TESTS) tests/vm/test_life.py
 
 test-arm: setup ## Benchmarks on an arm64 node beside ordinary ones (an hour where processors are emulated)
 	tools/setup vm
 	python3 -m images.build
 	python3 -m images.build --arch arm64 client mosquitto network nginx paho pause
-	PATIENCE=$${PATIENCE:-6} $(CLUSTER_TESTS) tests/vm/test_arm.py
+	SLOWNESS=$${SLOWNESS:-6} $(CLUSTER_TESTS) tests/vm/test_arm.py
 
 test-strimzi: setup ## Kafka by Strimzi alone; CLUSTER=current: by the Strimzi that watches there
 	@if [ $(CLUSTER) = built-in ]; then $(MAKE) cluster images; fi
@@ -145,13 +145,13 @@ demo-paper-%:
 
 bench: setup ## Compare with known peers, on a machine without other work; writes build/bench/results.json, fails beyond limits
 	python3 -m images.build
-	$(PYTHON) -m tests.bench
+	$(PYTHON) -m benchmarks.peers
 
 scale: setup ## How much the operator carries (SCENARIO=queue: one): 20 minutes; writes build/scale/results.json
-	$(PYTHON) -m tests.scale $(SCENARIO)
+	$(PYTHON) -m benchmarks.scale $(SCENARIO)
 
 calibrate: setup ## How often advice is right, by simulation: minutes; writes build/calibrate/results.json
-	$(VENV)/bin/python -m tests.calibrate
+	$(VENV)/bin/python -m benchmarks.calibrate
 
 clean: ## Remove what was built here (caches stay)
 	rm -rf build $(VENV)

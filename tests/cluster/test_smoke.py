@@ -10,7 +10,7 @@ from tests.cluster.conftest import Probe
 from tests.cluster.processes import wait
 from tests.cluster.profiles import Link, Stall
 from tests.cluster.stall_loop import STANDING
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, SLOWNESS
 
 MIB = 1 << 20
 PROFILES = {node.name: node for node in profiles.load(profiles.DEFAULT)}
@@ -80,7 +80,7 @@ def test_disk_rate_is_the_declared_one(probes: Probes) -> None:
     seconds = min(probes["jetson-1"].seconds(read) for _ in range(3))
     declared = PROFILES["jetson-1"].disk_read
     assert declared
-    assert 0.7 * declared / PATIENCE < 160 * MIB / seconds < 1.2 * declared
+    assert 0.7 * declared / SLOWNESS < 160 * MIB / seconds < 1.2 * declared
 
 
 def test_link_rate_is_the_declared_one(probes: Probes) -> None:
@@ -89,7 +89,7 @@ def test_link_rate_is_the_declared_one(probes: Probes) -> None:
     download = DOWNLOAD.format(host=probes["cloud-1"].address, port=8080, file="smoke-link")
     seconds = min(probes["user-1"].seconds(f"({download}) > /dev/null") for _ in range(2))
     assert PROFILES["cloud-1"].link == Link("800mbit")
-    assert 0.6 / PATIENCE < 200 * MIB * 8 / seconds / 800e6 < 1.1
+    assert 0.6 / SLOWNESS < 200 * MIB * 8 / seconds / 800e6 < 1.1
 
 
 def test_standing_disk_holds_reads_but_not_the_page_cache(cluster: Cluster, probes: Probes) -> None:
@@ -109,7 +109,7 @@ def test_standing_disk_holds_reads_but_not_the_page_cache(cluster: Cluster, prob
             try:
                 read = pool.submit(probe.seconds, "cat /data/smoke-dropped > /dev/null")
                 wait(reading, "start of the read", 10 * PATIENCE)
-                answer = probe(f"timeout --signal=KILL {PATIENCE} bash -c '{cached}' && echo read || echo held")
+                answer = probe(f"timeout --signal=KILL {SLOWNESS} bash -c '{cached}' && echo read || echo held")
                 assert not concurrent.futures.wait([read], timeout=1.5).done
             finally:
                 cluster.cgroups.throttle("jetson-1", node.disk, node.profile.disk_read)
@@ -122,7 +122,7 @@ def test_standing_disk_holds_reads_but_not_the_page_cache(cluster: Cluster, prob
 
 def test_disk_stalls_after_so_many_bytes_until_told_to_end(cluster: Cluster, probes: Probes) -> None:
     probe, node, control_plane = probes["jetson-1"], cluster.node("jetson-1"), cluster.control_plane.machine
-    length = 3 * PATIENCE
+    length = 3 * SLOWNESS
     worn = replace(node, profile=replace(node.profile, stall=Stall(every=64 * MIB, length=length)))
     make_file(probe, "smoke-stalled", 96)
     read = "cat /data/smoke-stalled > /dev/null"

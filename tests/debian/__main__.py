@@ -18,7 +18,7 @@ from tests.cluster.vm.virtual_machine import Drive
 ROOT = Path(__file__).parents[2]
 RELEASES = {"12": "bookworm", "13": "trixie"}
 PROJECT = "/root/tierbench"
-PATIENCE = 6  # times as long as on a common machine: processors may be emulated
+SLOWNESS = 6  # times as long as on a common machine: processors may be emulated
 MEMORY = 8 << 30  # bytes, as the README asks for
 SIZE = 20 << 30  # bytes of its disk
 
@@ -93,7 +93,7 @@ def _commands(steps: Sequence[str]) -> dict[str, str]:
     """What is called, by its name: all tests at once, after the rest, as each session of pytest sets a cluster up."""
     commands = {step: COMMANDS[step] for step in steps if step in COMMANDS}
     tests = {step: TESTS[step] for step in steps if step in TESTS}
-    session = f"PATIENCE={PATIENCE} .venv/bin/pytest --durations=15 {' '.join(tests.values())}"
+    session = f"SLOWNESS={SLOWNESS} .venv/bin/pytest --durations=15 {' '.join(tests.values())}"
     return commands | ({", ".join(tests): session} if tests else {})
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.e2e.kubectl import Kubectl, wait_for
-from tests.patience import PATIENCE
+from tests.patience import SLOWNESS
 
 CHILDREN = ("pods", "jobs", "services", "configmaps", "secrets", "persistentvolumeclaims", "networkpolicies")
 API_VERSION = "tierbench.io/v1alpha1"
@@ -28,7 +28,7 @@ def file_transfer(name: str = "files", **spec: Any) -> dict[str, Any]:
         "fileSizes": ["1Mi"],
         "storage": {"hostPath": {"path": "/var/lib/tierbench"}},
         "repetitions": 3,
-        "timeouts": {"schedulingSeconds": round(20 * PATIENCE)},
+        "timeouts": {"schedulingSeconds": round(300 * SLOWNESS)},
         **spec,
     }
     return {"apiVersion": API_VERSION, "kind": "FileTransferBenchmark", "metadata": {"name": name}, "spec": body}
@@ -42,7 +42,7 @@ def broker(name: str = "brokers", **spec: Any) -> dict[str, Any]:
         "clients": {"nodeClasses": ["user"]},
         "load": {"messagesPerPublisher": 50},
         "repetitions": 2,
-        "timeouts": {"schedulingSeconds": round(20 * PATIENCE)},
+        "timeouts": {"schedulingSeconds": round(300 * SLOWNESS)},
         **spec,
     }
     given = {key: value for key, value in body.items() if value is not None}
@@ -58,7 +58,7 @@ def network(name: str = "networks", **spec: Any) -> dict[str, Any]:
         "durationSeconds": 1,
         "ping": {"count": 5, "intervalMilliseconds": 10},
         "repetitions": 2,
-        "timeouts": {"schedulingSeconds": round(20 * PATIENCE)},
+        "timeouts": {"schedulingSeconds": round(300 * SLOWNESS)},
         **spec,
     }
     return {"apiVersion": API_VERSION, "kind": "NetworkBenchmark", "metadata": {"name": name}, "spec": body}

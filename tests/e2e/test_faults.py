@@ -13,9 +13,9 @@ from tests.cluster import Cluster
 from tests.e2e.benchmarks import API_VERSION, Running, assert_every_trial_once, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl, KubectlError, wait_for
 from tests.e2e.operator_release import Release, pids
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, SLOWNESS
 
-SLOW = f"{round(1000 / max(4, PATIENCE))}mbit"  # trials outlast what is done to them, however long that takes
+SLOW = f"{round(1000 / max(4, SLOWNESS))}mbit"  # trials outlast what is done to them, however long that takes
 TWO_CASES: dict[str, Any] = {"fileSizes": ["1Mi", "64Mi"], "repetitions": 4}
 
 
@@ -76,7 +76,7 @@ def test_server_pod_killed_in_mid_transfer(kubectl: Kubectl, cluster: Cluster) -
 
 def test_server_node_without_power(kubectl: Kubectl, cluster: Cluster) -> None:
     """Its cases fail with the reason, the other class is measured, and the run ends before the node is back."""
-    timeouts = {"schedulingSeconds": round(15 * PATIENCE), "nodeNotReadySeconds": 10}
+    timeouts = {"schedulingSeconds": round(15 * SLOWNESS), "nodeNotReadySeconds": 10}
     kubectl.apply(
         file_transfer(servers={"nodeClasses": ["jetson-nano", "cloud"]}, fileSizes=["256Mi"], timeouts=timeouts)
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.calibrate.simulate import Point, run
+from benchmarks.calibrate.simulate import Point, run
 from tests.unit.advice.test_advise import answered, ask, reasons
 from tests.unit.report.published import measured
 from tierbench.advice.alternatives import Choice, compared, label

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from tests.calibrate.__main__ import least, most
-from tests.calibrate.simulate import Point, contests, draw, run
+from benchmarks.calibrate.__main__ import least, most
+from benchmarks.calibrate.simulate import Point, contests, draw, run
 from tierbench.advice.inference.mixture import single
 from tierbench.advice.inference.verdict import Outcome, judge
 

@@ -1,0 +1,1 @@
+"""Programs that measure tierbench itself: against known peers, at scale, and by simulation."""

@@ -1,0 +1,83 @@
+"""An advice over many results, against reading them."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from itertools import product
+from random import Random
+from typing import Any
+
+from benchmarks.peers.measure import Comparison
+from benchmarks.peers.reading import against_reading
+from tierbench.advice.advise import advise
+from tierbench.api.placement_advice import PlacementAdviceSpec
+from tierbench.api.result import BenchmarkResult
+from tierbench.results.quantities import quantities
+from tierbench.results.statistics import describe
+
+RESULTS = 10_000
+MOST = 1.5
+CLASSES = ("cloud", "jetson-nano", "raspberry-pi-4", "raspberry-pi-5")
+NODES = 5
+SIZES = tuple(f"{number}Mi" for number in range(1, 26))
+STATES = ("Natural", "Warm", "Cold", "Other", "Last")
+TLS = ("None", "TLSv1.2", "TLSv1.3", "Other")
+TRIALS = 10
+
+
+def results() -> Iterator[BenchmarkResult]:
+    """As many cases as a benchmark of four classes with five nodes each would have: times grow with the size."""
+    random = Random(1)
+    places = product(enumerate(CLASSES), range(NODES), SIZES, STATES, TLS)
+    for case, ((speed, server), node, size, state, tls) in enumerate(places, start=1):
+        base = int(size[:-2]) * 10**7 * (1 + speed / 20)
+        levels = {"fileSize": size, "cacheState": state, "tls": tls, "concurrency": "1"}
+        yield _result(case, server, f"{server}-{node}", levels, [base * random.gauss(1, 0.03) for _ in range(TRIALS)])
+
+
+def _result(case: int, server: str, node: str, levels: dict[str, str], times: list[float]) -> BenchmarkResult:
+    trials: list[dict[str, Any]] = [
+        {
+            "trial": number,
+            "outcome": "Completed",
+            "startTime": "2026-11-20T22:00:00Z",
+            "durationNanoseconds": round(time),
+            "transfer": {"bytes": 2**20, "downloads": 1},
+        }
+        for number, time in enumerate(times, start=1)
+    ]
+    spec = {
+        "benchmark": {"kind": "FileTransferBenchmark", "name": "files"},
+        "run": 1,
+        "case": case,
+        "levels": levels,
+        "server": {"nodeClass": server, "node": node},
+        "client": {"nodeClass": "user", "node": "user-1"},
+        "trials": TRIALS,
+    }
+    status = {"phase": "Measured", "trials": trials, "counts": {"completed": TRIALS}}
+    body = {"metadata": {"name": f"r{case}", "namespace": "default"}, "spec": spec, "status": status}
+    result = BenchmarkResult.model_validate(body)
+    statistics = {name: describe(values) for name, values in quantities(result.status.trials).items()}
+    return result.model_copy(update={"status": result.status.model_copy(update={"statistics": statistics})})
+
+
+def comparisons() -> list[Comparison]:
+    """A mean over a workload, throughput over all levels, and what takes longest: a median, read from every trial."""
+    measured = list(results())
+    assert len(measured) == RESULTS
+    workload = {"fileSizes": [{"size": "5Mi", "weight": 3}, {"size": "20Mi"}]}
+    median_time = {"type": "Percentile", "percentile": "P50"}
+    questions = {
+        "mean time": PlacementAdviceSpec.model_validate({"clientClass": "user", "workload": workload}),
+        "throughput": PlacementAdviceSpec.model_validate({"clientClass": "user"}),
+        "median": PlacementAdviceSpec.model_validate({"clientClass": "user", "objective": median_time}),
+    }
+    return [
+        against_reading(f"advice over {RESULTS} results, {name}", measured, partial(_ranking, spec, measured), MOST)
+        for name, spec in questions.items()
+    ]
+
+
+def _ranking(spec: PlacementAdviceSpec, measured: list[BenchmarkResult]) -> object:
+    return advise(spec, measured, datetime.now(UTC)).ranking

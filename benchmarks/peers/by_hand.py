@@ -1,0 +1,68 @@
+"""The pods and Jobs of a benchmark as started by hand: each as soon as the one before has done its work."""
+
+import time
+
+import yaml
+
+from benchmarks.peers.watch import ready, succeeded, watching
+from tests.e2e.benchmarks import node_class
+from tests.e2e.kubectl import Kubectl
+from tierbench.api.file_transfer import FileTransferSpec
+from tierbench.api.node_class import NodeClassSpec
+from tierbench.generate.values import ChartValues
+from tierbench.kube.credentials import fill
+from tierbench.workloads.file_transfer import FileTransfer
+from tierbench.workloads.names import Owner
+from tierbench.workloads.plan import Turn, plan
+from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, ServerSite, Target
+
+_TAG = "ghcr.io/tierbench/{}:dev".format
+_IMAGES = Images(
+    client=_TAG("client"),
+    nginx=_TAG("nginx"),
+    mosquitto=_TAG("mosquitto"),
+    kafka=_TAG("kafka"),
+    paho=_TAG("paho"),
+    network=_TAG("network"),
+    user=ChartValues().workloads.user,
+)
+_SECONDS = 60
+
+
+def run_by_hand(kubectl: Kubectl, spec: FileTransferSpec, nodes: dict[str, str]) -> float:
+    """Seconds from the first object created to the end of the last client; `nodes` by class, one each."""
+    workload = FileTransfer(Owner("FileTransferBenchmark", kubectl.namespace, "by-hand", ""), spec, _IMAGES)
+    cases = plan(spec, workload.slots(), workload.factors)
+    classes = {name: NodeClassSpec.model_validate(node_class(name, hw=name)["spec"]) for name in nodes}
+    slot = cases[0].server
+    site = ServerSite("by-hand", "by-hand", 1, 0, slot, nodes[slot.node_class], classes[slot.node_class])
+    with watching(kubectl) as watch:
+        started = time.monotonic()
+        _create(kubectl, fill(workload.credentials(site)), *workload.server(site))
+        watch.first(lambda pod: pod["metadata"]["name"] == site.name and ready(pod), _SECONDS)
+        server = _running(kubectl, site)
+        for case in cases:
+            name = f"by-hand-{case.number}"
+            part = workload.parts(case)[0]
+            node, node_class_spec = nodes[part.node_class], classes[part.node_class]
+            turns = [Turn(case.number, trial) for trial in range(1, spec.repetitions + 1)]
+            client = ClientSite(name, 1, case.number, 1, part, node, node_class_spec, turns, 600)
+            _create(kubectl, workload.client(client, [Target(case, server, 600)]))
+
+            def done(pod: Manifest, name: str = name) -> bool:
+                return pod["metadata"]["labels"].get("job-name") == name and succeeded(pod)
+
+            ended = watch.first(done, _SECONDS)
+        return ended - started
+
+
+def _create(kubectl: Kubectl, *manifests: Manifest) -> None:
+    for manifest in manifests:
+        manifest["metadata"].pop("ownerReferences", None)
+    kubectl("create", "-f", "-", stdin=yaml.safe_dump_all(manifests))
+
+
+def _running(kubectl: Kubectl, site: ServerSite) -> RunningServer:
+    pod = kubectl.get("pod", site.name)["status"]
+    service, agent = kubectl.get("service", site.name), kubectl.get("service", f"{site.name}-agent")
+    return RunningServer(site, pod["podIP"], pod["hostIP"], service, agent)

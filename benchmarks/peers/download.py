@@ -1,0 +1,49 @@
+"""Downloads of 1 GiB from a local nginx, against curl."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.peers.measure import Command, Comparison, Usage, compare, in_turn
+from benchmarks.peers.nginx import serving
+
+GIB = 2**30
+RUNS = 21
+"""Each takes less than a second, and single ones differ much."""
+
+
+def comparisons(client: Path) -> list[Comparison]:
+    """Rate and CPU: plain, dropped in the kernel and copied as beside TLS, and TLS 1.3."""
+    with serving(client, GIB) as server:
+        return [
+            *_against_curl("HTTP", client, server.plain, "--tls=None", server.certificate, 1.6),
+            *_against_curl("HTTP copied", client, server.plain, "--tls=None --copy", server.certificate, 1.0, 1.0),
+            *_against_curl("TLS 1.3", client, server.secure, "--tls=TLSv1.3", server.certificate, 0.95),
+        ]
+
+
+def _against_curl(
+    name: str,
+    client: Path,
+    url: str,
+    flags: str,
+    certificate: Path,
+    least_rate: float,
+    most_cpu: float | None = None,
+) -> list[Comparison]:
+    fetch = f"download --url {url} --size {GIB} {flags} --output json --ca-file".split()
+    ours: Command = [client, *fetch, certificate]
+    peer: Command = [*f"curl --silent --show-error --fail --output /dev/null {url} --cacert".split(), certificate]
+    pairs = in_turn(ours, peer, RUNS)
+    for usage, _ in pairs:
+        _check(usage)
+    rate = compare(f"{name}, 1 GiB, rate", "GiB/s", "curl", pairs, lambda usage: 1 / usage.wall)
+    cpu = compare(f"{name}, 1 GiB, CPU", "s/GiB", "curl", pairs, lambda usage: usage.cpu)
+    return [replace(rate, low=least_rate), replace(cpu, high=most_cpu)]
+
+
+def _check(usage: Usage) -> None:
+    """Refuses a run of ours that did not get all at once: the client ends well after failed trials too."""
+    trial = json.loads(usage.printed.splitlines()[-1])
+    if trial["outcome"] != "Completed" or trial["transfer"]["bytes"] != GIB or trial["transfer"]["retries"]:
+        raise SystemExit(f"not a download to compare with: {usage.printed}")

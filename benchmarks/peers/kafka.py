@@ -1,0 +1,45 @@
+"""Records of 1 KiB through one local Kafka, produced and consumed in one process, against confluent-kafka."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.peers.kafka_broker import broker
+from benchmarks.peers.measure import Command, Comparison, Usage, compare, in_turn
+from benchmarks.peers.mqtt import RUNS, Run, light, of_usage
+
+PEER = "confluent-kafka"
+SIZE, WINDOW = 1024, 4096
+MESSAGES, RATE, RATE_SECONDS = 300_000, 500, 4
+LEAST_RATE = 1.2
+"""What is asked of the rate, by the peer's."""
+
+
+def comparisons(client: Path) -> list[Comparison]:
+    """Rate and CPU as fast as possible, and the round trip at a modest rate without a linger."""
+    with broker() as address:
+        fast = in_turn(_ours(client, address, MESSAGES, 0), _theirs(address, MESSAGES, 0), RUNS)
+    with broker() as address:  # the other is busy for a minute with removing what it had
+        modest = RATE * RATE_SECONDS
+        steady = in_turn(_ours(client, address, modest, RATE), _theirs(address, modest, RATE), RUNS)
+    name = "Kafka acks=all, 1 KiB"
+    return [
+        replace(_compare(f"{name}, rate", "records/s", fast, lambda run: run.messages_per_second), low=LEAST_RATE),
+        replace(_compare(f"{name}, CPU", "us/record", fast, lambda run: run.cpu_microseconds), high=1.0),
+        *light(f"{name}, {RATE}/s", PEER, steady),
+    ]
+
+
+def _ours(client: Path, address: str, messages: int, rate: int) -> Command:
+    pace = f"--messages-per-second={rate} --tuning=Light" if rate else "--as-fast-as-possible --tuning=Heavy"
+    load = f"--messages={messages} --window={WINDOW} --size={SIZE} --delivery=AtLeastOnce --linger-milliseconds=0"
+    return [client, *f"broker --url=kafka://{address} --topic=bench {load} {pace} --output=json".split()]
+
+
+def _theirs(address: str, messages: int, rate: int) -> Command:
+    return [sys.executable, *f"-m benchmarks.peers.kafka_peer {address} {messages} {WINDOW} {rate}".split()]
+
+
+def _compare(name: str, unit: str, pairs: list[tuple[Usage, Usage]], value: Callable[[Run], float]) -> Comparison:
+    return compare(name, unit, PEER, pairs, lambda usage: value(of_usage(usage)))

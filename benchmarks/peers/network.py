@@ -1,0 +1,84 @@
+"""TCP on loopback: what the client tells against iperf3 by itself, and what tracing costs."""
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from socket import create_connection
+from statistics import median
+from typing import Any
+
+from benchmarks.peers.measure import Command, Comparison, Usage, compare, in_turn, limit
+from tests.ports import free_ports
+
+SECONDS = 3
+TRACE_MILLISECONDS = 100
+MOST_CPU = 0.02
+START_SECONDS = 5
+
+
+def comparisons(client: Path) -> list[Comparison]:
+    """Rate of the client and of iperf3, traced and not, and what the sampling takes of a core."""
+    with serving() as port:
+        traced, untraced = (_ours(client, port, milliseconds) for milliseconds in (TRACE_MILLISECONDS, 0))
+        plain: Command = f"iperf3 --client 127.0.0.1 --port {port} --time {SECONDS} --json".split()
+        against_iperf3, against_untraced = in_turn(traced, plain), in_turn(traced, untraced)
+    cpu = median(_own_cpu(with_trace) - _own_cpu(without) for with_trace, without in against_untraced)
+    name = "TCP, loopback"
+    return [
+        compare(f"{name}, rate", "Gbit/s", "iperf3", against_iperf3, _gigabits),
+        compare(f"{name}, traced, rate", "Gbit/s", "untraced", against_untraced, _gigabits),
+        limit(f"{name}, sampling, CPU", "cores", cpu, MOST_CPU),
+    ]
+
+
+@contextmanager
+def serving() -> Iterator[int]:
+    """An iperf3 server on loopback; its port."""
+    (port,) = free_ports(1)
+    command = f"iperf3 --server --bind 127.0.0.1 --port {port}".split()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
+        try:
+            _wait_for(port)
+            yield port
+        finally:
+            server.kill()
+
+
+def _wait_for(port: int) -> None:
+    end = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            create_connection(("127.0.0.1", port), START_SECONDS).close()
+        except OSError:
+            if time.monotonic() > end:
+                raise
+        else:
+            return
+
+
+def _ours(client: Path, port: int, milliseconds: int) -> Command:
+    load = f"--duration-seconds={SECONDS} --trace-milliseconds={milliseconds} --ping-count=0 --output=json"
+    return [client, *f"network --server=127.0.0.1:{port} {load}".split()]
+
+
+def _trial(usage: Usage) -> dict[str, Any]:
+    """A trial of ours; one that failed is nothing to compare with."""
+    trial: dict[str, Any] = json.loads(usage.printed.splitlines()[-1])
+    if trial["outcome"] != "Completed":
+        raise SystemExit(f"not a load to compare with: {usage.printed}")
+    return trial
+
+
+def _gigabits(usage: Usage) -> float:
+    if '"record":"Trial"' in usage.printed:
+        return float(_trial(usage)["network"]["upload"]["bitsPerSecond"]) / 1e9
+    return float(json.loads(usage.printed)["end"]["sum_received"]["bits_per_second"]) / 1e9
+
+
+def _own_cpu(usage: Usage) -> float:
+    """Cores of the client alone: what its process and iperf3 took, without iperf3."""
+    iperf3 = float(_trial(usage)["client"]["cpuNanoseconds"]) / 1e9
+    return (usage.cpu - iperf3) / SECONDS

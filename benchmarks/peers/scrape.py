@@ -1,0 +1,76 @@
+"""/metrics over many results, in a process of its own: its time and its memory, against the project's own limits."""
+
+import asyncio
+import urllib.request
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from benchmarks.peers.advice import RESULTS, results
+from benchmarks.peers.measure import RUNS, Comparison, limit
+from tests.ports import free_ports
+from tierbench.domain.results import ResultStore
+from tierbench.metrics.operator import OperatorMetrics
+from tierbench.metrics.results import result_samples
+from tierbench.metrics.server import serve
+from tierbench.results import histogram
+
+SECONDS, MEGABYTES = 1, 250
+
+
+def comparisons() -> list[Comparison]:
+    """A scrape of all results, and what the process holds then."""
+    (port,) = free_ports(1)
+    here, there = get_context("spawn").Pipe()
+    process = get_context("spawn").Process(target=_serve, args=(port, there), daemon=True)
+    process.start()
+    assert here.recv() == "ready"
+    times, size = [], 0
+    for _ in range(RUNS):
+        started = perf_counter()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            size = len(answer.read())
+        times.append(perf_counter() - started)
+    resident = _resident_megabytes(process.pid)
+    process.terminate()
+    process.join()
+    assert size > RESULTS * 1000
+    return [
+        limit(f"/metrics of {RESULTS} results", "s", median(times), SECONDS),
+        limit(f"/metrics of {RESULTS} results, memory", "MiB", resident, MEGABYTES),
+    ]
+
+
+def _resident_megabytes(pid: int | None) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    (kibibytes,) = [line.split()[1] for line in lines if line.startswith("VmRSS:")]
+    return int(kibibytes) / 1024
+
+
+def _serve(port: int, ready: Connection) -> None:
+    """The operator's server, and the store behind it."""
+    store = ResultStore(result_samples)
+    run = {"number": 1, "startTime": "2026-11-20T22:00:00Z", "completionTime": "2026-11-20T23:00:00Z"}
+    benchmark = {"kind": "FileTransferBenchmark", "metadata": {"name": "files", "namespace": "default"}}
+    store.see_benchmark(benchmark | {"status": {"run": run}}, deleted=False)
+    for result in results():
+        store.see(_with_histogram(result.to_json()), deleted=False)
+    store.mark_filled()
+
+    async def forever() -> None:
+        metrics = OperatorMetrics()
+        metrics.leads(True)
+        async with serve(port, store, metrics):
+            ready.send("ready")
+            await asyncio.Event().wait()
+
+    asyncio.run(forever())
+
+
+def _with_histogram(raw: dict[str, Any]) -> dict[str, Any]:
+    times = histogram.of(trial["durationNanoseconds"] for trial in raw["status"]["trials"])
+    raw["status"]["distributions"] = {"downloadDuration": times.to_json()}
+    return raw

@@ -1,0 +1,84 @@
+"""Simulated nodes, and the classes that they are of."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from benchmarks.scale.connection import all_of
+from benchmarks.scale.kubelet import SIMULATED
+from tests.e2e.benchmarks import node_class
+from tests.e2e.kubectl import Kubectl
+from tierbench.api.timestamps import format_time
+from tierbench.kube.client import NODES, Kube
+
+CLASS_LABEL: Final = "scale"
+MANAGED: Final = {"kwok.x-k8s.io/node": "fake"}
+_DOWN_SECONDS: Final = 5.0
+
+
+def names(node_class: str, number: int) -> list[str]:
+    """Those of the nodes of a class."""
+    return [f"{SIMULATED}{node_class}-{index}" for index in range(number)]
+
+
+@asynccontextmanager
+async def simulated(kube: Kube, kubectl: Kubectl, classes: dict[str, int]) -> AsyncIterator[None]:
+    """So many nodes of each class are Ready while the context lasts."""
+    nodes = [(one, name) for one, number in classes.items() for name in names(one, number)]
+    try:
+        await all_of(kube.create(NODES, None, _node(name, one)) for one, name in nodes)
+        await asyncio.to_thread(kubectl.apply, *(node_class(one, **{CLASS_LABEL: one}) for one in classes))
+        await _ready(kube, len(nodes))
+        yield
+    finally:
+        await all_of(kube.delete(NODES, None, name) for _, name in nodes)
+        await asyncio.to_thread(kubectl, "delete", "nodeclasses", *classes)
+
+
+def _node(name: str, node_class: str) -> dict[str, Any]:
+    labels = {CLASS_LABEL: node_class, "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    metadata = {"name": name, "labels": labels, "annotations": MANAGED}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
+
+
+async def _ready(kube: Kube, number: int) -> None:
+    while True:
+        ready = 0
+        async for node in kube.each(NODES):
+            conditions = {item["type"]: item["status"] for item in node.get("status", {}).get("conditions", ())}
+            free = not node["spec"].get("taints")
+            ready += node["metadata"]["name"].startswith(SIMULATED) and conditions.get("Ready") == "True" and free
+        if ready >= number:
+            return
+        await asyncio.sleep(0.5)
+
+
+async def flap(kube: Kube, flapping: Sequence[str], period: float) -> None:
+    """Each of the nodes is down for a while once in a period, for ever, one after the other."""
+    pause = period / len(flapping)
+    async with asyncio.TaskGroup() as group:
+        for name in itertools.cycle(flapping):
+            group.create_task(_flap(kube, name))
+            await asyncio.sleep(pause)
+
+
+async def _flap(kube: Kube, name: str) -> None:
+    await _report(kube, name, ready=False)
+    await asyncio.sleep(_DOWN_SECONDS)
+    await _report(kube, name, ready=True)
+
+
+async def _report(kube: Kube, name: str, *, ready: bool) -> None:
+    """As a kubelet that has just begun, or ended, to be unwell."""
+    now = format_time(datetime.now(UTC))
+    reason = "KubeletReady" if ready else "KubeletNotReady"
+    condition = {"type": "Ready", "status": str(ready), "reason": reason, "lastHeartbeatTime": now}
+    await kube.request(
+        "PATCH",
+        NODES.path(None, name, "status"),
+        body={"status": {"conditions": [{**condition, "lastTransitionTime": now}]}},
+        content_type="application/strategic-merge-patch+json",
+    )

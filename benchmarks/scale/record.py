@@ -1,0 +1,93 @@
+"""Records real runs on the built-in cluster for simulated nodes to replay: `python3 -m benchmarks.scale.record`.
+
+What is kept of each run: the benchmark, its results, and of each pod of its client the log and the termination message.
+"""
+
+import json
+import os
+import secrets
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers.watch import Pod, Watch, succeeded, watching
+from tests.cluster import Cluster, images
+from tests.e2e.benchmarks import HARDWARE, Running, broker, file_transfer, node_class
+from tests.e2e.kubectl import Kubectl, wait_for
+from tests.e2e.operator_release import Release
+
+FOLDER = Path(__file__).parent / "recorded"
+TRIALS = 10
+PODS = 5
+_IMAGES = ("operator", "client", "nginx", "mosquitto")
+_BENCHMARKS = (
+    file_transfer("files", fileSizes=["16Mi"], repetitions=TRIALS, warmup=0),
+    broker(
+        "brokers",
+        clients={"nodeClasses": ["user"], "pods": PODS},
+        pairs=[PODS],
+        pacing={"messagesPerSecond": 50},
+        load={"durationSeconds": 2},
+        repetitions=TRIALS,
+        warmup=0,
+    ),
+)
+
+
+def main() -> None:
+    """One run of each."""
+    cluster = Cluster(os.environ.get("CLUSTER_NAME", "tierbench"))
+    cluster.up()
+    cluster.load([images.build(name) for name in _IMAGES])
+    path = f"{cluster.binaries}:{os.environ['PATH']}"
+    environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PATH": path}
+    Release("tierbench", Kubectl(environment, "tierbench")).install()
+    kubectl = Kubectl(environment, f"record-{secrets.token_hex(3)}")
+    kubectl.apply(*(node_class(name, hw=hardware) for name, hardware in HARDWARE.items()))
+    kubectl.create_namespace()
+    FOLDER.mkdir(exist_ok=True)
+    for benchmark in _BENCHMARKS:
+        name, kind = benchmark["metadata"]["name"], benchmark["kind"].lower()
+        with watching(kubectl) as watch:
+            kubectl.apply(benchmark)
+            clients = _clients(kubectl, watch, name)
+            running = Running(kubectl, name, kind)
+            running.wait_for_phase("Complete", seconds=300)
+        recorded = {"benchmark": running.object, "results": running.results, "clients": clients}
+        (FOLDER / f"{name}.json").write_text(json.dumps(recorded, indent=1) + "\n")
+        kubectl("delete", kind, name, "--wait")
+    kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
+
+
+def _clients(kubectl: Kubectl, watch: Watch, name: str) -> list[dict[str, Any]]:
+    """What each pod of the client printed, followed to its end, and what it left."""
+    labels = {"tierbench.io/benchmark": name, "tierbench.io/role": "client"}
+
+    def started() -> dict[str, Pod]:
+        pods = {pod["metadata"]["name"]: pod for _, pod in watch.seen if pod["status"]["phase"] == "Running"}
+        mine = {key: pod for key, pod in pods.items() if labels.items() <= pod["metadata"]["labels"].items()}
+        return mine if len(mine) == (PODS if name == "brokers" else 1) else {}
+
+    names = sorted(wait_for(f"the clients of {name} run", started, 120))
+    follow = ["kubectl", "--namespace", kubectl.namespace, "logs", "--follow"]
+    followed = [
+        subprocess.Popen([*follow, pod], env=kubectl.environment, stdout=subprocess.PIPE, text=True) for pod in names
+    ]
+    logs = [process.communicate()[0] for process in followed]
+    return [{"log": log.splitlines(), "termination": _left(watch, pod)} for pod, log in zip(names, logs, strict=True)]
+
+
+def _left(watch: Watch, name: str) -> str:
+    """Its termination message."""
+
+    def ended(pod: Pod) -> bool:
+        return pod["metadata"]["name"] == name and succeeded(pod)
+
+    watch.first(ended, 30)
+    pod = next(pod for _, pod in watch.seen if ended(pod))
+    message: str = pod["status"]["containerStatuses"][0]["state"]["terminated"]["message"]
+    return message
+
+
+if __name__ == "__main__":
+    main()

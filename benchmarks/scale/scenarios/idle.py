@@ -1,0 +1,33 @@
+"""An operator that has nothing to do asks for nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
+
+from benchmarks.scale.audit import counted
+from benchmarks.scale.fixtures import complete
+from benchmarks.scale.rows import Row
+from benchmarks.scale.site import Site
+
+BENCHMARKS: Final = 100
+SECONDS: Final = 120
+_SETTLE_SECONDS: Final = 30
+
+
+async def measure(site: Site) -> AsyncIterator[Row]:
+    """Benchmarks that are Complete, and two minutes."""
+    async with site.namespace():
+        await site.stop()
+        await complete(site, [f"files-{number:03d}" for number in range(BENCHMARKS)])
+        await site.restart()
+        await asyncio.sleep(_SETTLE_SECONDS)
+        site.audit.news()
+        answered = await site.metric("tierbench_api_requests_total")
+        await asyncio.sleep(SECONDS)
+        asked = site.audit.news()
+        told = await site.metric("tierbench_api_requests_total") - answered
+        found = counted(asked)
+        print(
+            f"idle: {found or 'nothing'} of {len(asked)} requests; by the operator's own metric {told:.0f}", flush=True
+        )
+        yield Row(f"idle with {BENCHMARKS} complete, {SECONDS} s: requests", "requests", found.total(), 0)

@@ -1,0 +1,112 @@
+"""Many benchmarks wait for the nodes of one that measures; then all are deleted."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from statistics import median
+from typing import Final
+
+from benchmarks.scale.audit import counted
+from benchmarks.scale.connection import all_of
+from benchmarks.scale.fixtures import FILE_TRANSFERS, waited_for
+from benchmarks.scale.kubelet import Seen
+from benchmarks.scale.rows import Row
+from benchmarks.scale.site import NAMESPACE, Site
+from tests.e2e.benchmarks import file_transfer
+
+QUEUED: Final = 1000
+SECONDS: Final = 60
+QUIET_PACE: Final = 10.0
+BUSY_PACE: Final = 0.05
+TRIALS: Final = 20
+CASES: Final = 32
+_HOLDER: Final = "holder"
+_SETTLE_SECONDS: Final = 30
+_GONE_SECONDS: Final = 300
+
+
+async def measure(site: Site) -> AsyncIterator[Row]:
+    """While trials come now and then, while cases end one after the other, and while all go."""
+    async with site.nodes({"server": 1, "user": 1}), site.namespace():
+        process = await site.restart()
+        site.kubelet.pace = QUIET_PACE
+        await _create(site)
+        await waited_for(lambda: _queued(site), "all are queued", 300)
+        await asyncio.sleep(_SETTLE_SECONDS)
+        async for row in _quiet(site):
+            yield row
+        yield Row(f"{QUEUED} benchmarks queued: memory", "MiB", process.peak_mebibytes)
+        site.kubelet.pace = BUSY_PACE
+        async for row in _gaps(site):
+            yield row
+        yield await _delete(site)
+
+
+async def _create(site: Site) -> None:
+    sizes = [f"{number}Mi" for number in range(1, CASES + 1)]
+    rest = {"servers": {"nodeClasses": ["server"]}, "warmup": 0, "repetitions": TRIALS}
+    holder = file_transfer(_HOLDER, fileSizes=sizes, **rest)
+    await site.kube.create(FILE_TRANSFERS, NAMESPACE, holder)
+    await waited_for(lambda: _measures(site), "the first measures", 120)
+    waiting = (file_transfer(f"queued-{number:04d}", **rest) for number in range(QUEUED))
+    await all_of(site.kube.create(FILE_TRANSFERS, NAMESPACE, one) for one in waiting)
+
+
+async def _measures(site: Site) -> bool:
+    return site.kubelet.following > 0
+
+
+async def _queued(site: Site) -> bool:
+    return await site.metric("tierbench_queue_length") == QUEUED
+
+
+async def _quiet(site: Site) -> AsyncIterator[Row]:
+    """A trial of the one that measures ends every ten seconds."""
+    process = await site.process()
+    site.audit.news()
+    used, began = process.cpu_seconds, time.monotonic()
+    await asyncio.sleep(SECONDS)
+    used, seconds = process.cpu_seconds - used, time.monotonic() - began
+    found = counted(site.audit.news())
+    print(f"queue: {dict(found.most_common())}", flush=True)
+    yield Row(f"{QUEUED} benchmarks queued: requests", "1/s", found.total() / seconds, 1)
+    yield Row(f"{QUEUED} benchmarks queued: CPU", "% of a core", 100 * used / seconds, 2)
+
+
+async def _gaps(site: Site) -> AsyncIterator[Row]:
+    """From the end of a client to the pod of the next case's."""
+    seen = site.kubelet.seen
+
+    async def enough() -> bool:
+        return len(_between(seen)) >= CASES // 2
+
+    await waited_for(enough, f"{CASES // 2} cases have ended", 180)
+    gaps = _between(seen)
+    name = f"case end to next client pod, {QUEUED} queued"
+    yield Row(f"{name}: median", "s", median(gaps), 0.5)
+    yield Row(f"{name}: most", "s", max(gaps))
+
+
+def _between(seen: Seen) -> list[float]:
+    """Of cases in the order in which they were measured; the first had another pace."""
+    mine = {case: at for (_, name, case), at in seen.ended.items() if name == _HOLDER}
+    starts = sorted(at for (_, name, _), at in seen.appeared.items() if name == _HOLDER)
+    following = ((end, next((at for at in starts if at > end), None)) for end in sorted(mine.values())[1:])
+    return [at - end for end, at in following if at is not None]
+
+
+async def _delete(site: Site) -> Row:
+    """kubectl's own waiting is left out: it looks at one after the other."""
+
+    async def gone() -> bool:
+        found = await site.kube.request("GET", FILE_TRANSFERS.path(NAMESPACE), query={"limit": "1"})
+        return not found["items"]
+
+    began = time.monotonic()
+    await asyncio.to_thread(site.kubectl, "delete", "filetransferbenchmarks", "--all", "--wait=false", timeout=300)
+    try:
+        await waited_for(gone, "all are gone", _GONE_SECONDS)
+        seconds: float | None = time.monotonic() - began
+    except TimeoutError:
+        seconds = None
+    return Row(f"delete {QUEUED} benchmarks", "s", seconds, 60)

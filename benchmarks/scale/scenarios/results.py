@@ -1,0 +1,121 @@
+"""Many results: the operator's next start, and an advice over all of them."""
+
+import time
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
+from itertools import product
+from random import Random
+from typing import Final
+
+from benchmarks.scale.connection import all_of
+from benchmarks.scale.fixtures import complete, waited_for
+from benchmarks.scale.recorded import Object, recorded
+from benchmarks.scale.rows import Row
+from benchmarks.scale.site import NAMESPACE, Site
+from tierbench.api.contract import TrialLine
+from tierbench.api.model import API_VERSION
+from tierbench.api.result import BenchmarkResult, ResultStatus
+from tierbench.kube.client import ADVICES, RESULTS
+from tierbench.results.record import conclude, record
+from tierbench.workloads.names import Owner
+
+BENCHMARKS: Final = 100
+CLASSES: Final = ("cloud", "jetson-nano", "raspberry-pi-4", "raspberry-pi-5")
+SIZES: Final = tuple(f"{number}Mi" for number in range(1, 26))
+VARIANTS: Final = 5
+NUMBER: Final = BENCHMARKS * len(CLASSES) * len(SIZES)
+_ADVICE_SECONDS: Final = 180
+
+
+async def measure(site: Site) -> AsyncIterator[Row]:
+    """Written as the operator writes them, while none runs."""
+    async with site.namespace():
+        await site.stop()
+        began = time.monotonic()
+        await _write(site)
+        print(f"results: {NUMBER} written in {time.monotonic() - began:.0f} s", flush=True)
+        await site.begin()
+        async for row in _start(site):
+            yield row
+        async for row in _advice(site):
+            yield row
+
+
+async def _write(site: Site) -> None:
+    names = [f"files-{number:03d}" for number in range(BENCHMARKS)]
+    spec = {"servers": {"nodeClasses": list(CLASSES)}, "fileSizes": list(SIZES)}
+    made = await complete(site, names, len(CLASSES) * len(SIZES), **spec)
+    variants = [list(_cases(Random(seed))) for seed in range(VARIANTS)]
+
+    async def write(benchmark: Object, spec: Object, status: Object) -> None:
+        metadata = benchmark["metadata"]
+        owner = Owner(benchmark["kind"], NAMESPACE, metadata["name"], metadata["uid"])
+        name = f"{owner.prefix}-r1-c{spec['case']:03d}"
+        head = {"apiVersion": API_VERSION, "kind": BenchmarkResult.KIND.kind}
+        own = {**spec, "benchmark": {"kind": owner.kind, "name": owner.name}}
+        await site.operator.create(RESULTS, NAMESPACE, {**head, "metadata": owner.metadata(name, {}), "spec": own})
+        body = {**head, "metadata": {"name": name, "namespace": NAMESPACE}, "status": status}
+        await site.operator.apply_status(RESULTS, NAMESPACE, body)
+
+    await all_of(
+        write(benchmark, spec, status)
+        for number, benchmark in enumerate(made)
+        for spec, status in variants[number % VARIANTS]
+    )
+
+
+def _cases(random: Random) -> Iterator[tuple[Object, Object]]:
+    """Spec and status of each case of a run: the recorded one, with times that grow with the size, and noise."""
+    run = recorded("files")
+    template = BenchmarkResult.model_validate(run.results[0])
+    lines = [TrialLine.model_validate(trial) for trial in run.clients[0].trials]
+    ended = datetime.fromisoformat(template.status.completion_time or "")
+    for case, ((speed, node_class), size) in enumerate(product(enumerate(CLASSES), SIZES), start=1):
+        factor = int(size[:-2]) / 16 * (1 + speed / 20)
+        place = template.spec.server.model_copy(update={"node_class": node_class, "node": f"{node_class}-1"})
+        levels = {**template.spec.levels, "fileSize": size}
+        spec = template.spec.model_copy(update={"case": case, "levels": levels, "server": place})
+        scaled = [
+            line.model_copy(
+                update={
+                    "case": case,
+                    "duration_nanoseconds": round(line.duration_nanoseconds * factor * random.gauss(1, 0.03)),
+                }
+            )
+            for line in lines
+        ]
+        status = conclude(spec, record(spec, ResultStatus(), scaled, 1), ended, template.status.engine)
+        stored = status.model_copy(update={"stored_bytes": template.status.stored_bytes})
+        yield spec.to_json(), stored.to_json()
+
+
+async def _start(site: Site) -> AsyncIterator[Row]:
+    seconds, name = await site.seconds_to_ready(), f"{NUMBER} results"
+    if seconds is None:
+        print(f"results: the operator was started anew {site.restarts()} times", flush=True)
+    process = None if seconds is None else await site.process()
+    yield Row(f"{name}: memory, start to ready", "MiB", None if process is None else process.peak_mebibytes, 200)
+    yield Row(
+        f"{name}: memory cgroup, start to ready", "MiB", None if process is None else process.group_peak_mebibytes
+    )
+    yield Row(f"{name}: start to ready", "s", seconds, 20)
+
+
+async def _advice(site: Site) -> AsyncIterator[Row]:
+    """From its creation until it has an answer."""
+    name, process = f"advice over {NUMBER} results", await site.process()
+    process.forget_peak()
+    head = {"apiVersion": API_VERSION, "kind": "PlacementAdvice", "metadata": {"name": "all"}}
+    await site.kube.create(ADVICES, NAMESPACE, {**head, "spec": {"clientClass": "user"}})
+
+    async def answered() -> bool:
+        advice = await site.kube.get(ADVICES, NAMESPACE, "all")
+        return bool(advice.get("status", {}).get("ranking"))
+
+    try:
+        seconds: float | None = await waited_for(answered, "the advice", _ADVICE_SECONDS)
+    except TimeoutError:
+        seconds = None
+    peak = None if seconds is None or site.restarts() else process.peak_mebibytes
+    yield Row(name, "s", seconds, 5)
+    yield Row(f"{name}: memory", "MiB", peak, 220)

@@ -1,0 +1,169 @@
+"""Where it is measured: a cluster of its own with one real node, and the operator there as the chart ships it."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.scale.audit import Audit
+from benchmarks.scale.connection import connected
+from benchmarks.scale.kubelet import PORT, Kubelet
+from benchmarks.scale.nodes import simulated
+from benchmarks.scale.process import Process
+from tests.cluster import Cluster, binaries, images
+from tests.e2e.kubectl import Kubectl, wait_for
+from tests.e2e.operator_release import Release, pids
+from tierbench.api.timestamps import parse_time
+from tierbench.kube.client import Kube
+
+NAMESPACE: Final = "scale"
+_RELEASE: Final = "tierbench"
+_ACCOUNT: Final = f"system:serviceaccount:{_RELEASE}:{_RELEASE}"
+_NODES: Final = Path(__file__).parent / "nodes.toml"
+_STAGES: Final = Path(__file__).parent / "stages.yaml"
+_IMAGES: Final = ("operator",)
+_MANAGED: Final = "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake"
+_READY_SECONDS: Final = 180
+
+
+@dataclass(frozen=True)
+class Site:
+    """`kube` asks as the administrator, `operator` in the operator's name: nobody else may write what it writes."""
+
+    cluster: Cluster
+    release: Release
+    kubectl: Kubectl
+    kube: Kube
+    operator: Kube
+    kubelet: Kubelet
+    audit: Audit
+
+    def nodes(self, classes: dict[str, int]) -> AbstractAsyncContextManager[None]:
+        """So many simulated nodes of each class, while the context lasts."""
+        return simulated(self.kube, self.kubectl, classes)
+
+    @asynccontextmanager
+    async def namespace(self) -> AsyncIterator[None]:
+        """An empty one, for what is measured."""
+        await asyncio.to_thread(self.kubectl.create_namespace)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(self.kubectl, "delete", "namespace", NAMESPACE, timeout=300)
+
+    async def stop(self) -> None:
+        """Ends the operator, and waits until its pod is gone."""
+        await asyncio.to_thread(self._scale, 0)
+
+    async def begin(self) -> None:
+        """Starts the operator, and waits until its pod runs, ready or not."""
+        await asyncio.to_thread(self._scale, 1)
+
+    async def restart(self) -> Process:
+        """A new operator, ready."""
+        await self.stop()
+        await self.begin()
+        if await self.seconds_to_ready() is None:
+            raise RuntimeError(f"the operator did not become ready: {await asyncio.to_thread(self.restarts)} restarts")
+        return await self.process()
+
+    def _scale(self, replicas: int) -> None:
+        kubectl = self.release.kubectl
+        kubectl("scale", "deployment", self.release.name, f"--replicas={replicas}")
+        label = f"app.kubernetes.io/instance={self.release.name}"
+
+        def reached() -> bool:
+            pods = kubectl.list("pods", label)
+            return len(pods) == replicas and all(pod["status"]["phase"] == "Running" for pod in pods)
+
+        wait_for(f"{replicas} pods of the operator", reached, 60)
+
+    async def seconds_to_ready(self) -> float | None:
+        """From the start of the operator's pod to its being Ready; None if it is started anew before, or takes long."""
+
+        def ready() -> dict[str, Any] | None:
+            pod = self._pod()
+            if _restarts(pod):
+                return pod
+            found = [item for item in pod["status"]["conditions"] if item["type"] == "Ready"]
+            return pod if found and found[0]["status"] == "True" else None
+
+        try:
+            pod = await asyncio.to_thread(wait_for, "the operator is ready", ready, _READY_SECONDS)
+        except AssertionError:
+            return None
+        times = {item["type"]: item["lastTransitionTime"] for item in pod["status"]["conditions"]}
+        since, until = parse_time(pod["status"]["startTime"]), parse_time(times["Ready"])
+        return None if _restarts(pod) else (until - since).total_seconds()
+
+    def restarts(self) -> int:
+        """How often its container was started anew."""
+        return _restarts(self._pod())
+
+    def _pod(self) -> dict[str, Any]:
+        return self.release.kubectl.get("pod", self.release.pod)
+
+    async def process(self) -> Process:
+        """The operator's."""
+
+        def found() -> list[int]:
+            return pids(self.cluster, self.release.kubectl.namespace, self.release.pod, "tierbench-operator")
+
+        return Process((await asyncio.to_thread(wait_for, "the operator's process", found, 30))[-1])
+
+    async def metric(self, name: str) -> float:
+        """A metric of the operator's own, of all labels together."""
+        text = await asyncio.to_thread(self.release.metrics)
+        lines = (line.rpartition(" ") for line in text.splitlines() if line.startswith((f"{name} ", f"{name}{{")))
+        return sum(float(value) for _, _, value in lines)
+
+
+def _restarts(pod: Mapping[str, Any]) -> int:
+    return sum(item["restartCount"] for item in pod["status"].get("containerStatuses", ()))
+
+
+@asynccontextmanager
+async def site(memory: str = "") -> AsyncIterator[Site]:
+    """The cluster is made, and taken down after. `memory` is another limit of the operator's than the chart's."""
+    cluster = Cluster(os.environ.get("CLUSTER_NAME", "tierbench") + "-scale")
+    try:
+        await asyncio.to_thread(_up, cluster)
+        path = f"{cluster.binaries}:{os.environ['PATH']}"
+        environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "PATH": path}
+        release = Release(_RELEASE, Kubectl(environment, _RELEASE))
+        await asyncio.to_thread(release.install, *([f"operator.resources.limits.memory={memory}"] if memory else []))
+        await asyncio.to_thread(_start_kwok, cluster)
+        async with connected(cluster.kubeconfig) as kube, connected(cluster.kubeconfig, _ACCOUNT) as operator:
+            kubelet, audit = Kubelet(kube), Audit(cluster.control_plane.audit_log)
+            async with kubelet.serving(cluster.addresses.host), asyncio.TaskGroup() as group:
+                playing = group.create_task(kubelet.run())
+                yield Site(cluster, release, Kubectl(environment, NAMESPACE), kube, operator, kubelet, audit)
+                playing.cancel()
+    finally:
+        await asyncio.to_thread(cluster.down)
+
+
+def _up(cluster: Cluster) -> None:
+    binaries.tool("kwok")
+    cluster.down()
+    cluster.up(_NODES, audited=_ACCOUNT)
+    cluster.load([images.build(name) for name in _IMAGES])
+
+
+def _start_kwok(cluster: Cluster) -> None:
+    """Beside the control plane, where the cluster's end is its own."""
+    plane = cluster.control_plane
+    plane.machine.start(
+        "kwok",
+        str(binaries.tool("kwok")),
+        f"--kubeconfig={plane.kubeconfig('admin')}",
+        f"--config={_STAGES}",
+        _MANAGED,
+        f"--node-ip={cluster.addresses.host}",
+        f"--node-port={PORT}",
+        "--node-lease-duration-seconds=40",
+        "--cidr=10.0.0.0/8",
+    )

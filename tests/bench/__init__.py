@@ -1,1 +1,0 @@
-"""Comparisons with known peers, side by side in one run: python3 -m tests.bench."""
