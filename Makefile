@@ -8,6 +8,7 @@ DEBIAN ?= 12
 VERSIONS := 1.34 1.36
 VENV := .venv
 PYTHON := $(VENV)/bin/python
+INSTALL := tools/uv pip install --quiet --python $(PYTHON) --constraint operator/constraints.txt --editable
 PACKAGES := operator/src/tierbench benchmarks images tests tools
 FAULTS := $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka_faults.py test_kafka.py test_strimzi.py \
   test_attacks.py test_chart.py test_election.py test_versions.py test_network_policies.py test_pod_security.py test_policy.py)
@@ -32,15 +33,15 @@ check: ## Say everything that the built-in cluster lacks here; changes and insta
 
 setup: $(VENV)/installed ## Install everything that the other targets need (Debian packages need root)
 
-$(VENV)/installed: operator/pyproject.toml operator/constraints.txt tools/setup
+$(VENV)/installed: operator/pyproject.toml operator/constraints.txt tools/setup tools/uv
 	tools/setup cluster kafka test
 	$(MAKE) $(VENV)/demo
-	$(VENV)/bin/pip install --quiet --constraint operator/constraints.txt --editable 'operator[operator,dev]'
+	$(INSTALL) 'operator[operator,dev]'
 	touch $@
 
-$(VENV)/demo: operator/pyproject.toml operator/constraints.txt
-	python3 -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --constraint operator/constraints.txt --editable operator
+$(VENV)/demo: operator/pyproject.toml operator/constraints.txt tools/uv
+	tools/uv venv --quiet --clear --python python3 $(VENV)
+	$(INSTALL) operator
 	touch $@
 
 binaries:

@@ -22,8 +22,10 @@ from images.shell import BuildError, run
 
 ROOT = Path(__file__).parents[1]
 BUILT = ROOT / "build" / "images"
+# All checkouts share the archives, by the hash of what they are built from.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tierbench" / "images"
 # One build at a time on this machine: all share buildah's storage, and the names in it.
-LOCK = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tierbench" / "images.lock"
+LOCK = CACHE.with_suffix(".lock")
 
 _NAMES = {"pause": "registry.k8s.io/pause:3.10"}  # containerd's sandbox; all others are ghcr.io/tierbench/NAME:TAG
 # What an image is made from besides its own folder; it is built again when any of it has changed.
@@ -42,6 +44,7 @@ _SOURCES = {
 }
 _SEALING = "sealing memfd copy"
 _ATTEMPTS = 3
+_KEPT = 4  # archives of one image and architecture in the cache
 # Other images are built for all architectures. Of the operator's dependencies, pip has no compiled ones for armv7.
 _ONLY = {"armv7": ("client", "mosquitto", "network", "nginx", "pause")}
 
@@ -57,7 +60,7 @@ def main() -> int:
         architecture = KNOWN[arguments.arch] if arguments.arch else host()
         names = arguments.images or _all(architecture)
         BUILT.mkdir(parents=True, exist_ok=True)
-        LOCK.parent.mkdir(parents=True, exist_ok=True)
+        CACHE.mkdir(parents=True, exist_ok=True)
         with LOCK.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             for name in names:
@@ -69,7 +72,7 @@ def main() -> int:
 
 
 def build(image: str, tag: str, architecture: Architecture) -> Path:
-    """The OCI archive of images/IMAGE, built unless one of the same content is there."""
+    """The OCI archive of images/IMAGE in this checkout. It is built unless the cache has one of the same sources."""
     dockerfile = ROOT / "images" / image / "Dockerfile"
     if not dockerfile.exists():
         raise BuildError(f"no {dockerfile.relative_to(ROOT)}")
@@ -79,13 +82,34 @@ def build(image: str, tag: str, architecture: Architecture) -> Path:
     digest = _digest(image, name, architecture.platform)
     if archive.exists() and stamp.exists() and stamp.read_text() == digest:
         return archive
-    print(f"building {name} for {architecture.platform} …", file=sys.stderr, flush=True)
-    archive.parent.mkdir(exist_ok=True)
-    _fill(image, context, architecture)
-    origin = base.ensure(architecture) if _starts_from(dockerfile, base.NAME) else ""
-    _buildah(context, name, architecture.platform, origin, archive)
+    cached = CACHE / f"{image}-{architecture.name}-{digest[:16]}.tar"
+    if not cached.exists():
+        print(f"building {name} for {architecture.platform} …", file=sys.stderr, flush=True)
+        _fill(image, context, architecture)
+        origin = base.ensure(architecture) if _starts_from(dockerfile, base.NAME) else ""
+        _buildah(context, name, architecture.platform, origin, cached)
+    os.utime(cached)
+    _prune(f"{image}-{architecture.name}-*.tar")
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    _link(cached, archive)
     stamp.write_text(digest)
     return archive
+
+
+def _prune(pattern: str) -> None:
+    """Remove all but the archives that were used last."""
+    by_use = sorted(CACHE.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in by_use[_KEPT:]:
+        path.unlink()
+
+
+def _link(cached: Path, archive: Path) -> None:
+    """The same file under both names, or a copy where they are on different file systems."""
+    archive.unlink(missing_ok=True)
+    try:
+        archive.hardlink_to(cached)
+    except OSError:
+        shutil.copyfile(cached, archive)
 
 
 def archives(architecture: Architecture) -> Path:

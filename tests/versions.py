@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.cluster.binaries import cache
+
 VERSION = "v0.1.0"
 COMMIT = "11fd495837ad92fd7c538f6cf00a34b947a55c25"
 """Its: not every clone has the tag."""
 
 _ROOT = Path(__file__).parents[1]
-_TREE = _ROOT / "build" / "versions" / VERSION
+_TREE = cache() / "versions" / COMMIT
 
 
 def definitions() -> list[dict[str, Any]]:

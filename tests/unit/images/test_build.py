@@ -46,13 +46,17 @@ def test_an_image_is_built_again_when_anything_that_it_is_made_from_has_changed(
         copy(ROOT / source, place)
     monkeypatch.setattr(build, "ROOT", tmp_path)
     monkeypatch.setattr(build, "BUILT", tmp_path / "built")
+    monkeypatch.setattr(build, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(build, "_fill", lambda *_: None)
     monkeypatch.setattr(build, "_buildah", buildah)
-    (tmp_path / "built").mkdir()
+    (tmp_path / "cache").mkdir()
     for changed in (None, None, "images/client/main.go", "images/compile", None):
         if changed:
             (tmp_path / changed).write_text("changed")
-        build.build("client", "dev", host())
+        assert build.build("client", "dev", host()).exists()
+    assert len(made) == 3
+    shutil.rmtree(tmp_path / "built")  # as in another checkout of the same sources
+    assert build.build("client", "dev", host()).exists()
     assert len(made) == 3
 
 

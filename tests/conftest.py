@@ -1,0 +1,58 @@
+"""What all tests share: failures are printed at once, and tests of magnitudes know what the machine lost meanwhile."""
+
+import os
+from collections.abc import Generator
+
+import pytest
+
+from tests import fitness
+
+IN_RELEASE_TIER = os.environ.get("TIER") == "release"
+"""There a test of magnitudes that fails has failed, fit machine or not."""
+
+_FITNESS = pytest.StashKey[fitness.Fitness]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    if item.get_closest_marker("measures") is None:
+        return (yield)
+    with fitness.watched() as item.stash[_FITNESS]:
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A magnitude that was missed on a machine that lost its processors says nothing: it is reported as UNFIT."""
+    report = yield
+    found = item.stash.get(_FITNESS, None)
+    if call.when == "call" and call.excinfo and report.failed and found and found.unfit and not IN_RELEASE_TIER:
+        path, line, _ = item.location
+        reason = f"UNFIT: {found.unfit}; the test failed with: {call.excinfo.exconly()}"
+        report.outcome, report.longrepr = "skipped", (path, (line or 0) + 1, reason)
+    return report
+
+
+class _Printer:
+    """Prints each failure when it happens: the summary of a long session comes much later."""
+
+    def __init__(self, terminal: pytest.TerminalReporter) -> None:
+        self._terminal = terminal
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._print("FAILED" if report.when == "call" else "ERROR", report)
+        elif report.skipped and "UNFIT: " in str(report.longrepr):
+            self._print("UNFIT", report)
+
+    def _print(self, word: str, report: pytest.TestReport) -> None:
+        self._terminal.ensure_newline()
+        self._terminal.write_line(f"{word} {report.nodeid} after {report.duration:.1f} s")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if isinstance(terminal, pytest.TerminalReporter):
+        session.config.pluginmanager.register(_Printer(terminal))

@@ -1,0 +1,80 @@
+"""Whether this machine gave a test of magnitudes its processors, or lost them to something else meanwhile."""
+
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MOST_GAP_SECONDS = 0.1
+MOST_LOST = 0.15
+"""The share of a processor's time that a machine that is fit may lose."""
+
+_NAP_SECONDS = 0.005
+_WORK_SECONDS = 0.2
+
+
+@dataclass
+class Fitness:
+    """`gap` is the longest delay of a thread that only sleeps, in seconds; `lost` are shares of processor time: what
+    work on all processors lost before and after the test, and what the hypervisor kept during it."""
+
+    gap: float = 0.0
+    lost: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def unfit(self) -> str:
+        """What the machine lost, in words; empty for a machine that is fit."""
+        found = [f"{share:.0%} of its processors {when}" for when, share in self.lost.items() if share > MOST_LOST]
+        if self.gap > MOST_GAP_SECONDS:
+            found.append(f"{self.gap * 1000:.0f} ms at one time")
+        return f"the machine lost {' and '.join(found)}" if found else ""
+
+
+@contextmanager
+def watched() -> Iterator[Fitness]:
+    """The fitness of the machine during the block; complete when the block has ended."""
+    fitness, ended = Fitness(), threading.Event()
+
+    def watch() -> None:
+        began = time.monotonic()
+        while not ended.wait(_NAP_SECONDS):
+            now = time.monotonic()
+            fitness.gap = max(fitness.gap, now - began - _NAP_SECONDS)
+            began = now
+
+    fitness.lost["before the test"] = _lost_by_work()
+    watcher, stolen, began = threading.Thread(target=watch, daemon=True), _stolen_seconds(), time.monotonic()
+    watcher.start()
+    try:
+        yield fitness
+    finally:
+        ended.set()
+        watcher.join()
+        elapsed = (time.monotonic() - began) * (os.cpu_count() or 1)
+        fitness.lost["to the hypervisor"] = (_stolen_seconds() - stolen) / elapsed
+        fitness.lost["after the test"] = _lost_by_work()
+
+
+def _lost_by_work() -> float:
+    """The share of the time that work on all processors at once did not get."""
+    processors = os.cpu_count() or 1
+    with multiprocessing.get_context("forkserver").Pool(processors) as pool:
+        shares = pool.map(_share_of_work, [_WORK_SECONDS] * processors, chunksize=1)
+    return 1 - min(shares)
+
+
+def _share_of_work(seconds: float) -> float:
+    """The share of the elapsed time in which this process had a processor."""
+    began, used = time.monotonic(), time.process_time()
+    while time.monotonic() - began < seconds:
+        pass
+    return (time.process_time() - used) / (time.monotonic() - began)
+
+
+def _stolen_seconds() -> float:
+    fields = Path("/proc/stat").read_text().splitlines()[0].split()
+    return int(fields[8]) / os.sysconf("SC_CLK_TCK")
