@@ -7,12 +7,20 @@ CLUSTER ?= built-in
 DEBIAN ?= 12
 VERSIONS := 1.34 1.36
 VENV := .venv
+RUNS ?= 15
+LOAD ?= 4
 PYTHON := $(VENV)/bin/python
 INSTALL := tools/uv pip install --quiet --python $(PYTHON) --constraint operator/constraints.txt --editable
 PACKAGES := operator/src/tierbench benchmarks images tests tools
-FAULTS := $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka_faults.py test_kafka.py test_strimzi.py \
-  test_attacks.py test_chart.py test_election.py test_versions.py test_network_policies.py test_pod_security.py test_policy.py)
-CLUSTER_TESTS := $(VENV)/bin/pytest --durations=15
+GATE := test-e2e test-client test-unit test-api test-operator test-lint
+RELEASE := test-faults test-kinds
+# Faults run on a cluster of their own; all other tests of the release tier run on the usual one.
+FAULTS := tests/operator $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka_faults.py test_strimzi.py)
+LOGGED ?=
+logged = $(if $(LOGGED),tools/job $(1))
+PYTEST = $(call logged,$@) $(VENV)/bin/pytest --durations=15 --junitxml=build/test/$@.xml
+GO_TESTS = $(call logged,$@-go) tools/go-tests build/test/$@-go.xml
+export MYPY_CACHE_DIR := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tierbench/mypy
 PAPER ?= brokers compression tls devices files
 EXAMPLES_brokers := broker-comparison access-network
 EXAMPLES_compression := broker-compression
@@ -21,9 +29,10 @@ EXAMPLES_devices := five-devices
 EXAMPLES_files := file-transfer-demo
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
-.PHONY: help check setup generate verify lint test test-here test-unit test-client test-api test-chart test-cluster test-faults \
-        test-strimzi test-versions test-debian test-vm test-arm images cluster \
-        cluster-down binaries demo-images demo demo-papers bench scale calibrate clean
+.PHONY: help check setup generate verify lint test test-here test-unit test-client test-api test-operator test-e2e \
+        test-measures test-lint test-release test-faults test-kinds test-properties test-soak test-blame test-changed \
+        test-strimzi test-versions test-debian test-vm test-arm images archives cluster cluster-down binaries demo-images \
+        demo demo-papers bench scale calibrate clean
 
 help: ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -64,46 +73,83 @@ lint: setup ## Check style, types, layers, shell and Go
 	  (cd $$module && $(CURDIR)/tools/go vet ./... && $(CURDIR)/tools/staticcheck ./...); \
 	done
 
-test: ## Everything that must pass, two at a time: faults mostly wait, the others mostly work
+test: ## The gate: everything that must pass before a change lands
 	@tools/check || { echo 'make test-here tests everything that needs no cluster.' >&2; exit 1; }
-	$(MAKE) setup verify lint
-	python3 -m tests.cluster binaries
-	python3 -m images.build
-	$(MAKE) --jobs=2 --keep-going --output-sync=target test-faults test-client test-unit test-cluster test-api test-chart
+	@rm -rf build/test
+	$(MAKE) setup
+	$(MAKE) --jobs=2 binaries archives
+	@status=0; \
+	$(MAKE) --no-print-directory --jobs=3 --keep-going LOGGED=1 $(GATE) || status=1; \
+	$(MAKE) --no-print-directory LOGGED=1 test-measures || status=1; \
+	$(PYTHON) -m tests.summary || status=1; exit $$status
 
-test-here: verify lint test-unit test-client test-api test-chart ## Everything that needs no cluster
+test-here: test-lint test-unit test-client test-api test-operator ## Everything in the gate that needs no cluster
 
-test-unit: setup ## Pure tests, in seconds
-	$(VENV)/bin/pytest tests/unit tests/contract
+test-lint: ## Generated files, style, types, layers
+	@$(call logged,$@) $(MAKE) --no-print-directory verify lint
 
-test-client: setup ## The client programs
-	cd images/client && $(CURDIR)/tools/go test -timeout=30m ./...
-	$(VENV)/bin/pytest tests/paho
+test-unit: setup ## The pure core, and the contract of operator and clients
+	$(PYTEST) tests/unit tests/contract -m "not release and not measures"
 
-test-api: setup ## CRDs and CEL rules in a real API server
-	$(VENV)/bin/pytest tests/api
+test-client: setup ## The client engines, against real servers
+	$(GO_TESTS) -skip='^TestMeasures' ./...
+	$(PYTEST) tests/paho -m "not release and not measures"
 
-test-chart: setup ## The Helm chart
-	$(VENV)/bin/pytest tests/chart
+test-api: setup ## Definitions, admission, rights and the chart, on a real API server
+	$(PYTEST) tests/api tests/chart -m "not release and not measures"
 
-test-cluster: setup ## A real cluster (IMAGES=nginx=docker.io/library/nginx:1.31: with another server than ours)
-	python3 -m images.build
-	$(CLUSTER_TESTS) tests/cluster tests/e2e $(FAULTS:%=--ignore=%)
+test-operator: setup ## The operator as a process, on a real control plane with a scripted kubelet
+	$(PYTEST) tests/operator -m "not release and not measures"
 
-test-faults: setup ## Faults, attacks, releases, and Kafka, on a cluster of their own
-	python3 -m images.build
-	CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-faults $(CLUSTER_TESTS) $(FAULTS)
+test-e2e: setup archives ## The whole, on a real cluster
+	$(PYTEST) tests/cluster tests/e2e -m "not release and not measures"
+
+test-measures: setup ## Tests of magnitudes: one at a time, with nothing else under way
+	$(PYTEST) tests -m "measures and not release"
+
+test-release: ## The release tier: everything that is not in the gate, on real clusters
+	@rm -rf build/test
+	$(MAKE) setup
+	$(MAKE) --jobs=2 binaries archives
+	@status=0; export TIER=release; \
+	$(MAKE) --no-print-directory --jobs=2 --keep-going LOGGED=1 $(RELEASE) || status=1; \
+	$(MAKE) --no-print-directory LOGGED=1 test-properties || status=1; \
+	$(MAKE) --no-print-directory LOGGED=1 test-release-measures || status=1; \
+	$(PYTHON) -m tests.summary || status=1; exit $$status
+
+test-faults: setup archives ## Release tier: faults, on a cluster of their own
+	CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-faults $(PYTEST) $(FAULTS) -m "release and not measures"
 	CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-faults python3 -m tests.cluster down
+
+test-kinds: setup archives ## Release tier: kinds of benchmarks, upgrades, the built-in cluster itself
+	$(PYTEST) tests/unit tests/contract tests/paho tests/api tests/chart tests/cluster tests/e2e $(FAULTS:%=--ignore=%) \
+	  -m "release and not measures"
+
+test-properties: setup ## Release tier: properties with random examples, Go's race detector and fuzzers
+	HYPOTHESIS_PROFILE=release $(PYTEST) tests/unit
+	$(GO_TESTS) -race -skip='^TestMeasures' ./...
+
+test-release-measures: setup ## Release tier: tests of magnitudes
+	$(PYTEST) tests -m "measures and release"
+
+test-soak: setup binaries archives ## Tests that depend on timing, RUNS=15 times beside LOAD=4 busy loops (ONLY=tests/paho)
+	$(PYTHON) -m tests.soak --runs=$(RUNS) --load=$(LOAD) $(ONLY)
+
+test-blame: setup binaries archives ## TEST=tests/… ten times here and at the parent commit, idle and under load
+	$(PYTHON) -m tests.blame --runs=$(or $(BLAME_RUNS),10) --load=$(LOAD) $(TEST)
+
+test-changed: ## Name the targets of the release tier that the change since BASE=origin/main needs
+	@python3 -m tests.changed $(or $(BASE),HEAD~1)
 
 test-vm: setup ## A node in a virtual machine (a quarter of an hour where processors are emulated)
 	tools/setup vm
-	SLOWNESS=$${SLOWNESS:-6} $(CLUSTER_TESTS) tests/vm/test_life.py
+	SLOWNESS=$${SLOWNESS:-6} $(VENV)/bin/pytest --durations=15 tests/vm/test_life.py
 
 test-arm: setup ## Benchmarks on an arm64 node beside ordinary ones (an hour where processors are emulated)
 	tools/setup vm
 	python3 -m images.build
 	python3 -m images.build --arch arm64 client mosquitto network nginx paho pause
-	SLOWNESS=$${SLOWNESS:-6} $(CLUSTER_TESTS) tests/vm/test_arm.py
+	SLOWNESS=$${SLOWNESS:-6} $(VENV)/bin/pytest --durations=15 tests/vm/test_arm.py
 
 test-strimzi: setup ## Kafka by Strimzi alone; CLUSTER=current: by the Strimzi that watches there
 	@if [ $(CLUSTER) = built-in ]; then $(MAKE) cluster images; fi
@@ -113,7 +159,7 @@ test-versions: setup ## API tests and the journey on the oldest and the newest K
 	python3 -m images.build
 	for version in $(VERSIONS); do \
 	  export KUBERNETES=$$version CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-$${version/./-}; \
-	  $(CLUSTER_TESTS) tests/api tests/e2e/test_journey.py; \
+	  $(VENV)/bin/pytest --durations=15 tests/api tests/e2e/test_journey.py; \
 	  python3 -m tests.cluster down; \
 	done
 
@@ -132,6 +178,9 @@ cluster: setup ## Start the built-in cluster (CLUSTER=current: use the one that 
 
 cluster-down: ## Remove the built-in cluster
 	python3 -m tests.cluster down
+
+archives:
+	python3 -m images.build
 
 demo-images:
 	python3 -m images.build $(DEMO_IMAGES)
