@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from benchmarks.scale.connection import all_of
-from benchmarks.scale.recorded import Object, recorded
 from benchmarks.scale.site import NAMESPACE, Site
+from tests.operator.recorded import Object, recorded
 from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.model import API_VERSION

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from benchmarks.scale.audit import Audit
 from benchmarks.scale.connection import connected
-from benchmarks.scale.kubelet import PORT, Kubelet
+from benchmarks.scale.kubelet import CLIENTS, PORT, Kubelet
 from benchmarks.scale.nodes import simulated
 from benchmarks.scale.process import Process
 from tests.cluster import Cluster, binaries, images
@@ -138,8 +138,8 @@ async def site(memory: str = "") -> AsyncIterator[Site]:
         await asyncio.to_thread(_start_kwok, cluster)
         async with connected(cluster.kubeconfig) as kube, connected(cluster.kubeconfig, _ACCOUNT) as operator:
             kubelet, audit = Kubelet(kube), Audit(cluster.control_plane.audit_log)
-            async with kubelet.serving(cluster.addresses.host), asyncio.TaskGroup() as group:
-                playing = group.create_task(kubelet.run())
+            async with kubelet.serving(cluster.addresses.host, PORT), asyncio.TaskGroup() as group:
+                playing = group.create_task(kubelet.run(CLIENTS))
                 yield Site(cluster, release, Kubectl(environment, NAMESPACE), kube, operator, kubelet, audit)
                 playing.cancel()
     finally:

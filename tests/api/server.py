@@ -125,10 +125,38 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
                 [f"--token-auth-file={folder}/tokens.csv", "--authorization-mode=RBAC"],
                 ["--service-account-issuer=https://kubernetes.default.svc"],
                 [f"--service-account-key-file={pki}/sa.pub", f"--service-account-signing-key-file={pki}/sa.key"],
+                ["--kubelet-preferred-address-types=InternalIP"],
             )
         )
         wait(server.is_ready, f"API server, see {folder}/apiserver.log", _START_SECONDS)
         yield server
+
+
+@contextmanager
+def controllers(server: ApiServer) -> Iterator[None]:
+    """The controllers and the scheduler of Kubernetes beside an API server. No node is taken for one that is gone.
+
+    What collects garbage knows the types that are served when it starts, and others half a minute later.
+    """
+    programs, pki = binaries.build(binaries.asked()), server.folder / "pki"
+    common = [f"--kubeconfig={server.kubeconfig}", "--leader-elect=false", "--secure-port=0"]
+    quick = ["--kube-api-qps=500", "--kube-api-burst=500"]
+    manager = [
+        "--controllers=*,-node-lifecycle-controller",
+        "--use-service-account-credentials=true",
+        f"--service-account-private-key-file={pki}/sa.key",
+        f"--root-ca-file={pki}/ca.crt",
+        f"--cluster-signing-cert-file={pki}/ca.crt",
+        f"--cluster-signing-key-file={pki}/ca.key",
+        f"--flex-volume-plugin-dir={server.folder}/flexvolume",
+    ]
+    with (
+        _process(
+            server.folder / "controller-manager.log", [f"{programs}/kube-controller-manager", *common, *quick, *manager]
+        ),
+        _process(server.folder / "scheduler.log", [f"{programs}/kube-scheduler", *common, *quick]),
+    ):
+        yield
 
 
 @contextmanager

@@ -13,34 +13,9 @@ from tests.cluster import Cluster
 from tests.e2e.benchmarks import API_VERSION, Running, assert_every_trial_once, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl, KubectlError, wait_for
 from tests.e2e.operator_release import Release, pids
-from tests.patience import PATIENCE, SLOWNESS
+from tests.patience import SLOWNESS
 
 SLOW = f"{round(1000 / max(4, SLOWNESS))}mbit"  # trials outlast what is done to them, however long that takes
-TWO_CASES: dict[str, Any] = {"fileSizes": ["1Mi", "64Mi"], "repetitions": 4}
-
-
-def test_operator_killed_again_and_again(kubectl: Kubectl, release: Release, cluster: Cluster) -> None:
-    """SIGKILL at every visible step: before the server, while it starts, at each trial, between cases, at the end."""
-    kubectl.apply(file_transfer(**TWO_CASES))
-    running = Running(kubectl)
-    seen: set[str] = set()
-
-    def step() -> str:
-        status = running.status
-        current = status.get("current") or {}
-        return f"{status.get('phase')} {status.get('progress')} {current.get('trials')}"
-
-    for _ in range(8):
-        release.kill(cluster)
-        release.ready()
-        wait_for("a step not seen before", lambda: step() not in seen or running.status.get("phase") == "Complete", 90)
-        seen.add(step())
-        if running.status.get("phase") == "Complete":
-            break
-    running.wait_for_phase("Complete")
-    assert len(seen) >= 3, seen
-    assert_every_trial_once(running, 4)
-    assert_nothing_left(running)
 
 
 def test_client_pod_killed(kubectl: Kubectl, cluster: Cluster) -> None:
@@ -193,19 +168,3 @@ def test_nginx_stopped_for_longer_than_the_read_timeout(kubectl: Kubectl, cluste
     status = running.results[0]["status"]
     assert status["counts"]["retryCauses"]["Stalled"] >= 1
     assert status["trials"][0]["transfer"]["bytes"] == 2**30
-
-
-@pytest.mark.parametrize("moment", ["at once", "server starting", "client running", "complete"])
-def test_deleted_at_any_time_nothing_is_left(kubectl: Kubectl, moment: str) -> None:
-    kubectl.apply(file_transfer(fileSizes=["64Mi"], repetitions=10))
-    running = Running(kubectl)
-    match moment:
-        case "server starting":
-            running.wait_for_pod("server", running=False)
-        case "client running":
-            running.wait_for_pod("client")
-        case "complete":
-            running.wait_for_phase("Complete")
-    kubectl("delete", "ftb", "files", "--wait", f"--timeout={60 * PATIENCE:.0f}s")
-    assert_nothing_left(running)
-    wait_for("results are gone", lambda: not running.results)

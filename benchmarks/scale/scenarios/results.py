@@ -9,9 +9,9 @@ from typing import Final
 
 from benchmarks.scale.connection import all_of
 from benchmarks.scale.fixtures import complete, waited_for
-from benchmarks.scale.recorded import Object, recorded
 from benchmarks.scale.rows import Row
 from benchmarks.scale.site import NAMESPACE, Site
+from tests.operator.recorded import Object, recorded
 from tierbench.api.contract import TrialLine
 from tierbench.api.model import API_VERSION
 from tierbench.api.result import BenchmarkResult, ResultStatus

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.scale.recorded import recorded
+from tests.operator.recorded import recorded
 from tierbench.domain.packing import Packer
 
 JSON = st.recursive(

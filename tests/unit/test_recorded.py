@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from benchmarks.scale.recorded import Script
+from tests.operator.recorded import Script
 from tierbench.results.output import OutputReader, SealState, check_seal
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)

@@ -1,0 +1,46 @@
+"""Two places for each test: a scripted control plane, and the built-in cluster in the release tier."""
+
+import re
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.conftest import cluster, environment, release  # noqa: F401 (fixtures of the place "cluster")
+from tests.e2e.kubectl import Kubectl
+from tests.operator.on_cluster import OnCluster
+from tests.operator.scripted import Scripted, scripted
+from tests.operator.site import Site
+
+
+@pytest.fixture(scope="session")
+def scripted_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripted]:
+    """The control plane of all tests that run there."""
+    with scripted(tmp_path_factory.mktemp("operator")) as site:
+        yield site
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("scripted", marks=pytest.mark.apiserver),
+        pytest.param("cluster", marks=[pytest.mark.release, pytest.mark.cluster]),
+    ]
+)
+def site(request: pytest.FixtureRequest) -> Site:
+    """Where the test runs."""
+    if request.param == "cluster":
+        return OnCluster(request.getfixturevalue("cluster"), request.getfixturevalue("release"))
+    found: Site = request.getfixturevalue("scripted_site")
+    return found
+
+
+@pytest.fixture
+def kubectl(site: Site, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
+    """kubectl in a namespace of the test's own."""
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
+    namespace = f"t-{words[5:37].rstrip('-')}-{secrets.token_hex(3)}"
+    kubectl = site.kubectl(namespace)
+    kubectl.create_namespace()
+    yield kubectl
+    kubectl("delete", "filetransferbenchmarks,brokerbenchmarks,networkbenchmarks", "--all", "--wait")
+    kubectl("delete", "namespace", namespace, "--wait=false")

@@ -1,0 +1,187 @@
+"""Stands in for kubelets: pods run at once, the operator's as a process here, clients by what was recorded of them."""
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.api.server import ApiServer
+from tests.operator.player import Client, Player, Pod
+from tests.operator.process import HERE, Operator
+from tests.operator.relay import Relay
+from tierbench.api.timestamps import format_time
+from tierbench.kube.client import PODS, ConflictError, Kube, NotFoundError
+from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_ROLE
+from tierbench.workloads.plan import Turn
+
+_OPERATOR = "operator"
+"""The container of an operator's pod."""
+HOST = "127.0.0.1"
+"""Where the nodes are."""
+_LOOK_SECONDS = 0.1
+
+
+class Hold:
+    """Clients of a benchmark stand in each trial from a number on, until they may go on."""
+
+    def __init__(self, trial: int) -> None:
+        self.at: Turn | None = None
+        """Where one stands."""
+        self._from = trial
+        self._free = asyncio.Event()
+
+    async def wait(self, turn: Turn) -> None:
+        """Returns when a client may end the trial."""
+        if turn.trial >= self._from and not self._free.is_set():
+            self.at = turn
+            await self._free.wait()
+
+    def step(self) -> None:
+        """They go on to their next trial, and stand there."""
+        self.at = None
+        self._free.set()
+        self._free = asyncio.Event()
+
+    def release(self) -> None:
+        """They stand no more."""
+        self._free.set()
+
+
+class Wait:
+    """Containers of pods wait until it is over, and say for what."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        self.over = asyncio.Event()
+        self._waiting = {"reason": reason, "message": message}
+
+    def status(self, pod: Pod) -> dict[str, Any]:
+        """That of a pod which waits."""
+        state = {"state": {"waiting": self._waiting}}
+        return {"containerStatuses": [{**_status(container), **state} for container in pod["spec"]["containers"]]}
+
+
+class Kubelet(Player):
+    """Runs every pod that is bound to a node. `folder` has what operators print."""
+
+    def __init__(self, kube: Kube, server: ApiServer, folder: Path) -> None:
+        super().__init__(kube)
+        self.operators: dict[str, Operator] = {}
+        """By the names of their pods."""
+        self.relays: dict[str, Relay] = {}
+        """Their ways to the API server, likewise."""
+        self.holds: dict[tuple[str, str], Hold] = {}
+        """By namespace and benchmark."""
+        self.waits: dict[tuple[str, str, str], Wait] = {}
+        """By namespace, benchmark and role."""
+        self.trees: dict[str, Path] = {}
+        """Where the program of an operator's image is, if not here."""
+        self._server = server
+        self._folder = folder
+        self._addresses = (f"10.1.{number // 250}.{number % 250 + 1}" for number in itertools.count())
+        self._lives: dict[str, asyncio.Task[None]] = {}
+        self._ends: dict[str, asyncio.Task[None]] = {}
+
+    async def may_end(self, client: Client, turn: Turn) -> None:
+        if hold := self.holds.get((client.namespace, client.benchmark)):
+            await hold.wait(turn)
+
+    def see(self, pod: Pod, *, deleted: bool) -> None:
+        super().see(pod, deleted=deleted)
+        metadata = pod["metadata"]
+        uid: str = metadata["uid"]
+        if deleted:
+            if life := self._lives.pop(uid, None):
+                life.cancel()
+        elif "nodeName" not in pod["spec"]:
+            return
+        elif "deletionTimestamp" in metadata:
+            if uid not in self._ends:
+                self._ends[uid] = asyncio.create_task(self._remove(pod))
+        elif uid not in self._lives:
+            self._lives[uid] = asyncio.create_task(self._live(pod))
+
+    async def _remove(self, pod: Pod) -> None:
+        """Ends what runs of a pod, and then the pod."""
+        namespace, name, uid = (pod["metadata"][key] for key in ("namespace", "name", "uid"))
+        if life := self._lives.get(uid):
+            life.cancel()
+            await asyncio.wait({life})
+        body = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
+        with contextlib.suppress(NotFoundError, ConflictError):
+            await self.kube.request("DELETE", PODS.path(namespace, name), body=body)
+
+    async def _live(self, pod: Pod) -> None:
+        containers = pod["spec"]["containers"]
+        if containers[0]["name"] == _OPERATOR:
+            await self._operate(pod)
+            return
+        labels = pod["metadata"].get("labels", {})
+        whose = (pod["metadata"]["namespace"], labels.get(LABEL_BENCHMARK, ""), labels.get(LABEL_ROLE, ""))
+        if wait := self.waits.get(whose):
+            await self.report(pod, wait.status(pod))
+            await wait.over.wait()
+        await self.report(pod, self._runs(pod))
+
+    async def _operate(self, pod: Pod) -> None:
+        """Starts the operator again whenever it has ended, and reports whether it is ready."""
+        name = pod["metadata"]["name"]
+        folder, relay, status = self._folder / name, Relay(self._server.url), self._runs(pod)
+        folder.mkdir()
+        self.relays[name] = relay
+        async with relay.listening():
+            for restarts in itertools.count():
+                operator = self.operators[name] = await asyncio.to_thread(self._begin, pod, folder, relay.url)
+                try:
+                    ready: bool | None = None
+                    while operator.process.poll() is None:
+                        if (found := await asyncio.to_thread(operator.is_ready)) != ready:
+                            ready = found
+                            await self.report(pod, _made_ready(status, restarts, ready=ready))
+                        await asyncio.sleep(_LOOK_SECONDS)
+                finally:
+                    await asyncio.to_thread(operator.end)
+
+    def _begin(self, pod: Pod, folder: Path, url: str) -> Operator:
+        name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+        own = {"POD_NAME": name, "POD_NAMESPACE": namespace}
+        tree = self.trees.get(pod["spec"]["containers"][0]["image"], HERE)
+        return Operator(self._server, folder, namespace, pod["spec"], own, url, tree)
+
+    def _runs(self, pod: Pod) -> dict[str, Any]:
+        """The status of a pod whose containers all run."""
+        now, spec = format_time(datetime.now(UTC)), pod["spec"]
+        runs = {"ready": True, "started": True, "state": {"running": {"startedAt": now}}}
+        done = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}}
+        return {
+            "phase": "Running",
+            "startTime": now,
+            "hostIP": HOST,
+            "podIP": next(self._addresses),
+            "conditions": _conditions(now, ready=True),
+            "containerStatuses": [{**_status(container), **runs} for container in spec["containers"]],
+            "initContainerStatuses": [
+                {**_status(container), "ready": True, "state": done} for container in spec.get("initContainers", ())
+            ],
+        }
+
+
+def _status(container: Mapping[str, Any]) -> dict[str, Any]:
+    image = container["image"]
+    return {"name": container["name"], "image": image, "imageID": image, "ready": False, "restartCount": 0}
+
+
+def _conditions(now: str, *, ready: bool) -> list[dict[str, Any]]:
+    values = {"Initialized": True, "ContainersReady": ready, "Ready": ready}
+    return [{"type": name, "status": str(value), "lastTransitionTime": now} for name, value in values.items()]
+
+
+def _made_ready(status: Mapping[str, Any], restarts: int, *, ready: bool) -> dict[str, Any]:
+    (container,) = status["containerStatuses"]
+    return {
+        **status,
+        "conditions": _conditions(format_time(datetime.now(UTC)), ready=ready),
+        "containerStatuses": [{**container, "restartCount": restarts, "ready": ready}],
+    }

@@ -1,0 +1,84 @@
+"""The built-in cluster of tests/e2e as a place for the operator's tests: real kubelets, real containers."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tests.cluster import Cluster
+from tests.e2e.benchmarks import Running
+from tests.e2e.kubectl import wait_for
+from tests.e2e.operator_release import Release
+from tests.e2e.strike import held, strike
+from tests.operator.site import Json, Site
+
+_SLOW = "cloud-1"
+_MOST_STEPS = 8
+
+
+@dataclass(frozen=True)
+class OnCluster(Site):
+    """A cluster, and the release there."""
+
+    cluster: Cluster
+    release: Release
+
+    @contextmanager
+    def starting(self, running: Running, body: Json) -> Iterator[None]:
+        running.kubectl.apply(body)
+        running.wait_for_pod("server", running=False)
+        yield
+
+    @contextmanager
+    def standing(self, running: Running, body: Json, *, trial: int = 1) -> Iterator[None]:
+        running.kubectl.apply(body)
+        running.wait_for_trial(trial)
+        with held(running, self.cluster):
+            yield
+
+    def strike(
+        self,
+        running: Running,
+        body: Json,
+        harm: Callable[[], object],
+        *,
+        trial: int = 1,
+        phases: tuple[str, ...] = ("Complete",),
+    ) -> None:
+        running.kubectl.apply(body)
+        strike(running, self.cluster, harm, trial=trial, slow=_SLOW, phases=phases)
+
+    def steps(self, running: Running, body: Json) -> Iterator[str]:
+        running.kubectl.apply(body)
+        seen: set[str] = set()
+
+        def new() -> str:
+            status = running.status
+            trials = (status.get("current") or {}).get("trials")
+            step = f"{status.get('phase')} {status.get('progress')} {trials}"
+            return "" if step in seen and status.get("phase") != "Complete" else step
+
+        while running.status.get("phase") != "Complete" and len(seen) < _MOST_STEPS:
+            step = wait_for("a step not seen before", new, 90)
+            seen.add(step)
+            yield step
+
+    def pids(self, pod: str) -> list[int]:
+        return self.release.pids(self.cluster, pod)
+
+    def kill(self, pod: str | None = None) -> None:
+        self.release.kill(self.cluster, pod)
+
+    @contextmanager
+    def cut_off(self, pod: str) -> Iterator[None]:
+        processes = self.cluster.pod_processes(self.release.kubectl.namespace, pod)
+        pause = next(process.pid for process in processes if process.name == "pause")  # outlives the operator
+        network = ["nsenter", "--net", f"--target={pause}", "iptables"]
+        subprocess.run([*network, "--insert", "OUTPUT", "--jump", "DROP"], check=True)
+        try:
+            yield
+        finally:
+            subprocess.run([*network, "--delete", "OUTPUT", "--jump", "DROP"], check=True)
+
+    def metrics(self) -> str:
+        return self.release.metrics()

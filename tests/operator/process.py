@@ -1,0 +1,101 @@
+"""The operator as a process on this machine, with the environment and the rights that the chart gives it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+from tests.api.server import ApiServer, Json
+from tests.ports import free_ports
+
+_PROGRAM = "from tierbench.controller.main import main; main()"
+HERE = Path(__file__).parents[2]
+"""The tree of this version."""
+_GRACE_SECONDS = 5
+
+
+class Operator:
+    """The program of an operator's pod, as the pod's account. What it prints is added to operator.log in `folder`.
+
+    It asks the API server at `url`; `tree` has the program, as this version or another has it.
+    """
+
+    def __init__(
+        self,
+        server: ApiServer,
+        folder: Path,
+        namespace: str,
+        pod: Mapping[str, Any],
+        changed: Mapping[str, str],
+        url: str,
+        tree: Path = HERE,
+    ) -> None:
+        account = f"/api/v1/namespaces/{namespace}/serviceaccounts/{pod['serviceAccountName']}"
+        token = server.request("POST", f"{account}/token", {"spec": {}})["status"]["token"]
+        kubeconfig = json.loads(server.kubeconfig.read_text())
+        kubeconfig["users"][0]["user"]["token"] = token
+        kubeconfig["clusters"][0]["cluster"]["server"] = url
+        path, self.log = folder / "operator.kubeconfig", folder / "operator.log"
+        path.write_text(json.dumps(kubeconfig))
+        (container,) = pod["containers"]
+        (self.port,) = free_ports(1)
+        given = {variable["name"]: variable.get("value", "") for variable in container["env"]}
+        place = {
+            "KUBECONFIG": str(path),
+            "TIERBENCH_HTTP_PORT": str(self.port),
+            "PYTHONPATH": str(tree / "operator" / "src"),
+        }
+        command = ["setpriv", "--pdeathsig", "KILL", "--", sys.executable, "-c", _PROGRAM]
+        with self.log.open("ab") as output:
+            environment = {**os.environ, **given, **changed, **place}
+            self.process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
+
+    def readiness(self) -> str:
+        """What /readyz says."""
+        return self._ask("readyz")[1]
+
+    def is_ready(self) -> bool:
+        """Whether it leads, or stands by."""
+        return self._ask("readyz")[0] == HTTPStatus.OK
+
+    def metrics(self) -> str:
+        """What /metrics says."""
+        return self._ask("metrics")[1]
+
+    def end(self) -> None:
+        """Ends it, as a kubelet ends a container."""
+        self.process.terminate()
+        try:
+            self.process.wait(_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:  # it is stopped, or hangs
+            self.process.kill()
+            self.process.wait()
+
+    def _ask(self, path: str) -> tuple[int, str]:
+        """Status and text; neither of a process that does not answer."""
+        try:
+            with urlopen(f"http://127.0.0.1:{self.port}/{path}", timeout=2) as answer:
+                return answer.status, answer.read().decode()
+        except HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError:
+            return 0, ""
+
+
+@contextmanager
+def operator(server: ApiServer, folder: Path, deployment: Json, **changed: str) -> Iterator[Operator]:
+    """The operator of a release's Deployment; it ends with the block."""
+    pod = deployment["spec"]["template"]["spec"]
+    running = Operator(server, folder, deployment["metadata"]["namespace"], pod, changed, server.url)
+    try:
+        yield running
+    finally:
+        running.process.kill()
+        running.process.wait()

@@ -1,0 +1,242 @@
+"""A control plane whose nodes, pods and clients follow a script: no container runs, and no time passes in trials."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Thread
+from typing import Any, TypeVar
+
+from tests.api.server import ApiServer, api_server, connected, controllers
+from tests.cluster import binaries
+from tests.e2e.benchmarks import HARDWARE, Running, node_class
+from tests.e2e.kubectl import Kubectl, wait_for
+from tests.e2e.operator_release import Release
+from tests.operator.kubelet import HOST, Hold, Kubelet, Wait
+from tests.operator.site import Json, Site
+from tests.patience import PATIENCE
+from tests.ports import free_ports
+from tierbench.api.timestamps import format_time
+from tierbench.kube.client import Kube
+
+_T = TypeVar("_T")
+_MERGE = {"Content-Type": "application/merge-patch+json"}
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+class Loop:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def do(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Runs it there, to its end."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(120 * PATIENCE)
+
+    def call(self, function: Callable[[], object]) -> None:
+        """Calls a function there."""
+
+        async def called() -> None:
+            function()
+
+        self.do(called())
+
+    def close(self) -> None:
+        """Ends it, with what still runs there."""
+        self.do(_cancel_others())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+@dataclass(frozen=True)
+class Scripted(Site):
+    """An API server with controllers and a scheduler, and the kubelet of all nodes."""
+
+    server: ApiServer
+    loop: Loop
+    kubelet: Kubelet
+    release: Release
+
+    @contextmanager
+    def held(self, running: Running, trial: int) -> Iterator[Hold]:
+        """Clients of a benchmark stand in each trial from this number on."""
+        hold, whose = Hold(trial), (running.kubectl.namespace, running.name)
+        self.loop.call(lambda: self.kubelet.holds.update({whose: hold}))
+        try:
+            yield hold
+        finally:
+            self.loop.call(lambda: self.kubelet.holds.pop(whose))
+            self.loop.call(hold.release)
+
+    @contextmanager
+    def waiting(self, running: Running, role: str, reason: str, message: str = "") -> Iterator[None]:
+        """Containers of a benchmark's pods of this role wait, and say for what."""
+        whose, wait = (running.kubectl.namespace, running.name, role), Wait(reason, message)
+        self.loop.call(lambda: self.kubelet.waits.update({whose: wait}))
+        try:
+            yield
+        finally:
+            self.loop.call(lambda: self.kubelet.waits.pop(whose))
+            self.loop.call(wait.over.set)
+
+    @contextmanager
+    def starting(self, running: Running, body: Json) -> Iterator[None]:
+        with self.waiting(running, "server", "ContainerCreating"):
+            running.kubectl.apply(body)
+            running.wait_for_pod("server", running=False)
+            yield
+
+    @contextmanager
+    def standing(self, running: Running, body: Json, *, trial: int = 1) -> Iterator[None]:
+        with self.held(running, trial):
+            running.kubectl.apply(body)
+            running.wait_for_trial(trial)
+            yield
+
+    def strike(
+        self,
+        running: Running,
+        body: Json,
+        harm: Callable[[], object],
+        *,
+        trial: int = 1,
+        phases: tuple[str, ...] = ("Complete",),
+    ) -> None:
+        with self.standing(running, body, trial=trial):
+            harm()
+        running.wait_for_phase(*phases)
+
+    def steps(self, running: Running, body: Json) -> Iterator[str]:
+        with self.held(running, 1) as hold:
+            with self.starting(running, body):
+                yield "its server starts"
+            while (at := self._next(running, hold)) != "Complete":
+                yield at
+                self.loop.call(hold.step)
+        yield "Complete"
+
+    def _next(self, running: Running, hold: Hold) -> str:
+        """Where a client stands, or that the run is over."""
+
+        def reached() -> str:
+            return str(hold.at) if hold.at else "Complete" if running.status.get("phase") == "Complete" else ""
+
+        return wait_for(f"a trial of {running.name}, or its end", reached, 120)
+
+    def pids(self, pod: str) -> list[int]:
+        return [self.kubelet.operators[pod].process.pid] if pod in self.kubelet.operators else []
+
+    def kill(self, pod: str | None = None) -> None:
+        pod = pod or self.release.pod
+        before = wait_for(f"the operator in {pod}", lambda: self.pids(pod))
+        os.kill(before[0], signal.SIGKILL)
+        wait_for(f"another operator in {pod}", lambda: (found := self.pids(pod)) and found != before)
+
+    @contextmanager
+    def cut_off(self, pod: str) -> Iterator[None]:
+        relay = self.kubelet.relays[pod]
+        self.loop.call(relay.cut)
+        try:
+            yield
+        finally:
+            self.loop.call(relay.join)
+
+    def metrics(self) -> str:
+        return self.kubelet.operators[self.release.pod].metrics()
+
+
+@contextmanager
+def scripted(folder: Path) -> Iterator[Scripted]:
+    """The control plane, its nodes and a release of the chart."""
+    loop = Loop()
+    try:
+        with api_server(folder) as server:
+            path = f"{binaries.build(binaries.asked())}:{os.environ['PATH']}"
+            environment = {**os.environ, "KUBECONFIG": str(server.kubeconfig), "PATH": path, "HOME": str(folder)}
+            release = Release("tierbench", Kubectl(environment, "tierbench"))
+            (port,) = free_ports(1)
+            for name, hardware in HARDWARE.items():
+                _add_node(server, f"{name.partition('-')[0]}-1", hardware, port)
+            kubelet, stack = loop.do(_kubelet(server, folder, port))
+            try:
+                with ThreadPoolExecutor(1) as pool:
+                    installed = pool.submit(release.install)
+                    wait_for("the definitions", lambda: installed.done() or _are_served(server))
+                    with controllers(server):
+                        installed.result()
+                        release.kubectl.apply(*(node_class(name, hw=hardware) for name, hardware in HARDWARE.items()))
+                        yield Scripted(server, loop, kubelet, release)
+            finally:
+                loop.do(stack.aclose())
+    finally:
+        loop.close()
+
+
+async def _kubelet(server: ApiServer, folder: Path, port: int) -> tuple[Kubelet, AsyncExitStack]:
+    """The kubelet at work, and what ends it."""
+    stack = AsyncExitStack()
+    kubelet = Kubelet(Kube(await stack.enter_async_context(connected(server))), server, folder)
+    await stack.enter_async_context(kubelet.serving(HOST, port))
+    watching = asyncio.create_task(kubelet.run(""))
+    stack.callback(watching.cancel)
+    return kubelet, stack
+
+
+def _add_node(server: ApiServer, name: str, hardware: str, port: int) -> None:
+    """A node that is Ready."""
+    labels = {"hw": hardware, "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    server.request("POST", "/api/v1/nodes", {"metadata": {"name": name, "labels": labels}})
+    capacity = {"cpu": "8", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"}
+    status = {
+        "addresses": [{"type": "InternalIP", "address": HOST}, {"type": "Hostname", "address": name}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        "capacity": capacity,
+        "allocatable": capacity,
+        "nodeInfo": {
+            "architecture": "amd64",
+            "kernelVersion": "6.12.47",
+            "osImage": "Debian GNU/Linux 13 (trixie)",
+            "kubeletVersion": "v1.34.4",
+            "containerRuntimeVersion": "containerd://2.1.4",
+            "operatingSystem": "linux",
+            **dict.fromkeys(("bootID", "machineID", "systemUUID", "kubeProxyVersion"), ""),
+        },
+    }
+    server.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": status}, _MERGE)
+    report_node(server, name, ready=True)
+    server.request("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}}, _MERGE)
+
+
+def report_node(server: ApiServer, name: str, *, ready: bool) -> None:
+    """As a kubelet, or the controller that misses it, says whether a node is Ready."""
+    now = format_time(datetime.now(UTC))
+    state = {"type": "Ready", "status": "True" if ready else "Unknown", "reason": "Reported"}
+    conditions = [{**state, "lastHeartbeatTime": now, "lastTransitionTime": now}]
+    server.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": {"conditions": conditions}}, _MERGE)
+
+
+def _are_served(server: ApiServer) -> bool:
+    """Whether our types are, all of them."""
+    found = server.request("GET", _CRDS)["items"]
+    return bool(found) and all(
+        any(
+            item["type"] == "Established" and item["status"] == "True"
+            for item in crd.get("status", {}).get("conditions") or ()
+        )
+        for crd in found
+    )

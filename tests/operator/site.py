@@ -1,0 +1,79 @@
+"""Where the operator's tests run, and what they do to it: written once, for scripted kubelets and for real ones."""
+
+import os
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from tests.e2e.benchmarks import Running
+from tests.e2e.kubectl import Kubectl
+from tests.e2e.operator_release import Release
+
+Json = dict[str, Any]
+
+
+class Site(ABC):
+    """A cluster with a release of the chart, and a node of each class of tests.e2e.benchmarks.HARDWARE."""
+
+    release: Release
+
+    def kubectl(self, namespace: str) -> Kubectl:
+        """kubectl in a namespace."""
+        return self.release.kubectl.inside(namespace)
+
+    @abstractmethod
+    def starting(self, running: Running, body: Json) -> AbstractContextManager[None]:
+        """Applies a benchmark; in the context its server has a pod."""
+
+    @abstractmethod
+    def standing(self, running: Running, body: Json, *, trial: int = 1) -> AbstractContextManager[None]:
+        """Applies a benchmark; in the context its clients stand still, in this trial or in a later one."""
+
+    @abstractmethod
+    def strike(
+        self,
+        running: Running,
+        body: Json,
+        harm: Callable[[], object],
+        *,
+        trial: int = 1,
+        phases: tuple[str, ...] = ("Complete",),
+    ) -> None:
+        """Applies a benchmark, does harm while its clients stand, and waits until it has one of the phases.
+
+        By their own clocks, the harm fell into a trial.
+        """
+
+    @abstractmethod
+    def steps(self, running: Running, body: Json) -> Iterator[str]:
+        """Applies a benchmark, and stops at each visible step until it is Complete. Its clients stand still there."""
+
+    @abstractmethod
+    def pids(self, pod: str) -> list[int]:
+        """The operator's processes in a pod, by their pids on this machine."""
+
+    @abstractmethod
+    def kill(self, pod: str | None = None) -> None:
+        """SIGKILL to the operator; another process takes its place."""
+
+    @abstractmethod
+    def cut_off(self, pod: str) -> AbstractContextManager[None]:
+        """What an operator asks of the API server does not arrive there."""
+
+    @abstractmethod
+    def metrics(self) -> str:
+        """What the operator's /metrics says."""
+
+    @contextmanager
+    def stopped(self, pod: str) -> Iterator[None]:
+        """SIGSTOP to the operator, and SIGCONT at the end."""
+        pids = self.pids(pod)
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
