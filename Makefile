@@ -22,10 +22,10 @@ PYTEST = $(call logged,$@) $(VENV)/bin/pytest --durations=15 --junitxml=build/te
 GO_TESTS = $(call logged,$@-go) tools/go-tests build/test/$@-go.xml
 export MYPY_CACHE_DIR := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tierbench/mypy
 PAPER ?= brokers compression tls devices files
-EXAMPLES_brokers := broker-comparison access-network
-EXAMPLES_compression := broker-compression
-EXAMPLES_tls := broker-tls
-EXAMPLES_devices := five-devices
+EXAMPLES_brokers := papers/broker-comparison papers/access-network
+EXAMPLES_compression := papers/broker-compression
+EXAMPLES_tls := papers/broker-tls
+EXAMPLES_devices := papers/five-devices
 EXAMPLES_files := file-transfer-demo
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 

@@ -1,4 +1,4 @@
-"""Every example is complete and says nothing that the models do not know."""
+"""Every example is complete, in no namespace, and contains only fields that the models know."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,11 +13,12 @@ from tierbench.api.model import API_VERSION, Resource
 from tierbench.api.node_class import NodeClass
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
+FOLDERS = sorted(path.parent.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("benchmark.yaml"))
 MODELS: Mapping[str, type[Resource]] = {model.KIND.kind: model for model in KINDS}
 
 
 def documents(folder: Path) -> Iterator[dict[str, Any]]:
-    """Those of the API; a benchmark's messages are in a ConfigMap."""
+    """The objects of tierbench's API in a folder; a benchmark's messages are in a ConfigMap."""
     for path in sorted(folder.glob("*.yaml")):
         for document in yaml.safe_load_all(path.read_text()):
             if document["kind"] != "ConfigMap":
@@ -36,15 +37,11 @@ def lost(given: object, kept: object, place: str) -> Iterator[str]:
         yield place
 
 
-def folders() -> list[str]:
-    return sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir())
-
-
 def test_there_are_examples() -> None:
-    assert {"file-transfer-demo", "file-transfer-paper"} <= set(folders())
+    assert {"quick-start", "file-transfer-demo", "papers/file-transfer-paper"} <= set(FOLDERS)
 
 
-@pytest.mark.parametrize("name", folders())
+@pytest.mark.parametrize("name", FOLDERS)
 def test_every_field_is_one_of_the_api(name: str) -> None:
     assert (EXAMPLES / name / "README.md").read_text().startswith("# ")
     for document in documents(EXAMPLES / name):
@@ -53,11 +50,41 @@ def test_every_field_is_one_of_the_api(name: str) -> None:
         assert list(lost(document["spec"], parsed["spec"], document["kind"])) == []
 
 
-@pytest.mark.parametrize("name", folders())
+@pytest.mark.parametrize("name", FOLDERS)
 def test_every_class_that_is_named_is_there(name: str) -> None:
     objects = [MODELS[document["kind"]].model_validate(document) for document in documents(EXAMPLES / name)]
     classes = {item.metadata.name for item in objects if isinstance(item, NodeClass)}
     benchmarks = [item for item in objects if isinstance(item, Benchmark)]
     assert benchmarks
     for benchmark in benchmarks:
-        assert {*benchmark.spec.servers.node_classes, *benchmark.spec.clients.node_classes} == classes
+        servers = benchmark.spec.servers.node_classes if benchmark.spec.servers else ()
+        assert {*servers, *benchmark.spec.clients.node_classes} == classes
+
+
+def test_no_example_changes_a_class_of_another() -> None:
+    classes: dict[str, dict[str, Any]] = {}
+    for name in FOLDERS:
+        for document in documents(EXAMPLES / name):
+            if document["kind"] == NodeClass.KIND.kind:
+                assert classes.setdefault(document["metadata"]["name"], document) == document
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_every_object_goes_to_the_namespace_of_the_context(name: str) -> None:
+    for path in (EXAMPLES / name).glob("*.yaml"):
+        for document in yaml.safe_load_all(path.read_text()):
+            assert "namespace" not in document["metadata"], path
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_every_folder_is_in_an_index(name: str) -> None:
+    folder = EXAMPLES / name
+    assert f"]({folder.name})" in (folder.parent / "README.md").read_text()
+
+
+def test_kubectl_reads_only_objects_in_the_folder_of_an_example() -> None:
+    """`kubectl apply -f FOLDER` reads every .json, .yaml and .yml file there, and no subfolder."""
+    for name in FOLDERS:
+        folder = EXAMPLES / name
+        found = {path.name for path in folder.iterdir() if path.is_file()}
+        assert found <= {"README.md", "advice.yaml", "benchmark.yaml", "messages.yaml", "node-classes.yaml"}, name

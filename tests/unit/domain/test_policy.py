@@ -75,7 +75,7 @@ def test_the_api_server_is_refused_by_its_address_or_its_name() -> None:
     assert first(Policy().refusing("API.example.com"), addresses=("api.example.com:443",))
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*/*.yaml")), ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("*.yaml")), ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_examples_run_by_default(path: Path) -> None:
     for body in yaml.safe_load_all(path.read_text()):
         if body["kind"] in BENCHMARKS:

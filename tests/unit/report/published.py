@@ -15,7 +15,7 @@ from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, NodeFacts, ResultSpec, ResultStatus
 from tierbench.results.record import conclude, record
 
-TABLE = Path(__file__).parents[3] / "examples" / "file-transfer-paper" / "published.csv"
+TABLE = Path(__file__).parents[3] / "examples" / "papers" / "file-transfer-paper" / "paper" / "published.csv"
 START = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
 ENGINE = Engine(name="tierbench-client", version="0.1.0", architecture="amd64")
 CLASSES = {"cloud": "cloud", "jetson-nano": "jetson"}

@@ -28,7 +28,7 @@ HEADER = (
     "durationSecondsStandardDeviation"
 )
 NOW = parse_time("2026-05-05T00:00:00Z")
-TABLES = sorted((Path(__file__).parents[3] / "examples").glob("*/published*.csv"))
+TABLES = sorted((Path(__file__).parents[3] / "examples").rglob("published*.csv"))
 
 
 def read(*lines: str, header: str = HEADER) -> list[BenchmarkResult]:

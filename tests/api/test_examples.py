@@ -1,0 +1,34 @@
+"""Every example applies with kubectl, in the namespace of the context."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.api.server import ApiServer
+from tests.cluster import binaries
+from tests.unit.cli.test_examples import EXAMPLES, FOLDERS
+
+pytestmark = pytest.mark.apiserver
+
+
+def apply(server: ApiServer, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What `kubectl apply -f FOLDER` would do, with unknown fields refused."""
+    kubectl = [f"{binaries.build(binaries.asked())}/kubectl", f"--kubeconfig={server.kubeconfig}"]
+    command = [*kubectl, "apply", "--dry-run=server", "--validate=strict", "--namespace=leases", "-f", str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_example_applies(server: ApiServer, name: str) -> None:
+    done = apply(server, EXAMPLES / name)
+    assert done.returncode == 0, done.stderr
+    assert "(server dry run)" in done.stdout
+
+
+def test_unknown_field_is_refused(server: ApiServer, tmp_path: Path) -> None:
+    text = (EXAMPLES / "quick-start" / "benchmark.yaml").read_text()
+    (tmp_path / "benchmark.yaml").write_text(text.replace("repetitions:", "repetitionz:"))
+    done = apply(server, tmp_path)
+    assert done.returncode == 1
+    assert "repetitionz" in done.stderr
