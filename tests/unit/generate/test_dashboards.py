@@ -153,3 +153,8 @@ def test_prometheus_can_parse_every_query(tmp_path: Path) -> None:
     done = subprocess.run(["promtool", "check", "rules", file], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert f"{len(rules)} rules found" in done.stdout
+
+
+def test_the_documents_list_every_alert() -> None:
+    text = (DOCS / "dashboards.md").read_text()
+    assert re.findall(r"^\| `(Tierbench\w+)`", text, re.MULTILINE) == [alert["alert"] for alert in alerts()]
