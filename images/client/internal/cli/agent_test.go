@@ -19,6 +19,7 @@ import (
 	"tierbench.io/client/internal/agent"
 	"tierbench.io/client/internal/besidetest"
 	"tierbench.io/client/internal/pinned"
+	"tierbench.io/client/internal/porttest"
 )
 
 // besides are the flags that name an agent with these options.
@@ -86,7 +87,7 @@ func TestAnAgentServesAtItsAddressUntilItIsTold(t *testing.T) {
 	write(t, token, "secret")
 	file, pin := keyFile(t)
 	for _, address := range []string{"127.0.0.2", "::1"} {
-		port := strconv.Itoa(freePort(t))
+		port := strconv.Itoa(porttest.Free(t))
 		ended := make(chan int, 1)
 		go func() {
 			ended <- Main([]string{"agent", "--address", address, "--port", port, "--directory", t.TempDir(), "--token-file", token, "--key-file", file})

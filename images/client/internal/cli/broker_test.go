@@ -14,6 +14,7 @@ import (
 	"tierbench.io/client/internal/contracttest"
 	"tierbench.io/client/internal/kafka"
 	"tierbench.io/client/internal/mqtt"
+	"tierbench.io/client/internal/porttest"
 )
 
 var later = time.Now().Add(time.Hour)
@@ -250,7 +251,7 @@ func TestARefusalHasItsReason(t *testing.T) {
 
 func TestABrokerThatGrantsLessIsRefused(t *testing.T) {
 	broker := startMosquitto(t, later)
-	port := freePort(t)
+	port := porttest.Free(t)
 	config := string(read(t, broker.config)) + fmt.Sprintf("listener %d 127.0.0.1\nmax_qos 1\n", port)
 	write(t, broker.config, config)
 	broker.restart(t)

@@ -11,6 +11,7 @@ import (
 
 	"tierbench.io/client/internal/agent"
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/porttest"
 )
 
 // gated are iperf3 servers behind gates, and the flags that name the agent that opens them.
@@ -18,7 +19,7 @@ func gated(t *testing.T, number int) (servers []*iperf3, flags []string) {
 	t.Helper()
 	folder, ports := t.TempDir(), map[uint16]bool{}
 	for index := range number {
-		server := &iperf3{port: freePort(t)}
+		server := &iperf3{port: porttest.Free(t)}
 		socket := filepath.Join(folder, strconv.Itoa(index))
 		process(t, os.Stderr, "gate", "--socket="+socket, "--", "iperf3", "--server", "--forceflush", "--bind", "127.0.0.1", "--port", fmt.Sprint(server.port))
 		eventually(t, "the gate is there", func() bool { return exists(socket) })

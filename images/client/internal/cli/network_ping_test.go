@@ -13,6 +13,7 @@ import (
 
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/contracttest"
+	"tierbench.io/client/internal/porttest"
 )
 
 // replacePing lets a script take the place of ping; in it $PING is the real one.
@@ -94,7 +95,7 @@ func TestAPingWithoutASummaryFailsItsTrialAlone(t *testing.T) {
 
 func TestIPv6IsMeasuredLikeIPv4(t *testing.T) {
 	t.Parallel()
-	port := freePort(t)
+	port := porttest.Free(t)
 	server := exec.Command("iperf3", "--server", "--bind", "::1", "--port", fmt.Sprint(port), "--one-off")
 	if err := server.Start(); err != nil {
 		t.Fatal(err)

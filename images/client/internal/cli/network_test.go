@@ -16,6 +16,7 @@ import (
 
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/contracttest"
+	"tierbench.io/client/internal/porttest"
 )
 
 // iperf3 is a server on loopback.
@@ -26,7 +27,7 @@ type iperf3 struct {
 
 func startIperf3(t *testing.T) *iperf3 {
 	t.Helper()
-	made := &iperf3{port: freePort(t)}
+	made := &iperf3{port: porttest.Free(t)}
 	made.start(t)
 	return made
 }
@@ -211,8 +212,8 @@ func TestABusyServerIsWaitedForAndThenAReason(t *testing.T) {
 func TestWhoDoesNotAnswerHasAReason(t *testing.T) {
 	t.Parallel()
 	for server, reason := range map[string]string{
-		fmt.Sprintf("127.0.0.1:%d", freePort(t)): "ConnectionRefused",
-		"no-such-host.invalid:5201":              "ServerUnreachable",
+		fmt.Sprintf("127.0.0.1:%d", porttest.Free(t)): "ConnectionRefused",
+		"no-such-host.invalid:5201":                   "ServerUnreachable",
 	} {
 		code, trials, seal := sealed(t, "network", "--server="+server, "--ping-count=0", "--ready-milliseconds=0", "--trials=4-5")
 		if code != 0 || seal.Failure != nil || len(trials) != 2 || trials[1].Trial != 5 || trials[1].Failure.Reason != reason {
