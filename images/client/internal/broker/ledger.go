@@ -206,6 +206,18 @@ func (l *ledger) distributions() *contract.Distributions {
 	return l.take()
 }
 
+// restart gives the distributions of all that came since the last one, those of sealed segments too.
+func (l *ledger) restart() *contract.Distributions {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	total := l.take()
+	for _, segment := range l.series.segments {
+		merge(total, segment)
+	}
+	l.series = newSeries()
+	return total
+}
+
 // owe books messages that were due and not sent.
 func (l *ledger) owe(number int64) {
 	l.mutex.Lock()

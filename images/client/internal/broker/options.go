@@ -51,6 +51,7 @@ type Options struct {
 	Acknowledges   bool // whether the delivery has acknowledgements
 	Tuning         string
 	Keeps          bool // connections from trial to trial
+	WarmRounds     int  // at most, before the first trial
 }
 
 // topic of a pair's messages: connections that last have one that does.

@@ -9,23 +9,28 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
+// WarmRounds are enough for any broker.
+const WarmRounds = 20
+
 const (
-	warmRound  = 250 * time.Millisecond
-	warmRounds = 20
-	warmGain   = 0.95 // of the best round's median: less is no gain
-	warmVain   = 3    // rounds without a gain, after which there is none to come
+	warmRound = 250 * time.Millisecond
+	warmGain  = 0.95 // of the best round's median: less is no gain
+	warmVain  = 3    // rounds without a gain, after which there is none to come
 )
 
 // warm lets as many pairs as the trials have exchange messages until their round trip no longer falls: the first that a cold
 // broker carries take several times as long as later ones. What goes wrong here the trials will tell.
 func warm(ctx context.Context, options *Options) {
+	if options.WarmRounds == 0 {
+		return
+	}
 	one := *options
 	one.Role, one.InFlight, one.Unacknowledged, one.Interval, one.Messages, one.Duration = Both, 1, 0, 0, 0, warmRound
 	one.Keeps = false
 	pairs, err := connectAll(ctx, &one, fmt.Sprintf("warm%d", options.Part), 0, time.Now())
 	defer closeAll(ctx, pairs)
 	best, vain := int64(math.MaxInt64), 0
-	for round := 0; err == nil && round < warmRounds && vain < warmVain; round++ {
+	for round := 0; err == nil && round < options.WarmRounds && vain < warmVain; round++ {
 		err = loadAll(ctx, pairs)
 		vain++
 		if median := roundTrips(pairs).Quantile(0.5); float64(median) < warmGain*float64(best) {
@@ -38,7 +43,7 @@ func warm(ctx context.Context, options *Options) {
 func roundTrips(pairs []*pair) *contract.Histogram {
 	total := &contract.Distributions{}
 	for _, one := range pairs {
-		merge(total, one.ledger.distributions())
+		merge(total, one.ledger.restart())
 	}
 	return total.RoundTrip
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tierbench.io/client/internal/porttest"
 )
 
 const kafkaConfig = `process.roles=broker,controller
@@ -60,14 +62,14 @@ type kafkaBroker struct {
 
 func startKafka(t *testing.T, more ...string) *kafkaBroker {
 	t.Helper()
-	made := &kafkaBroker{folder: t.TempDir(), port: freePort(t), tlsPort: freePort(t), openPort: freePort(t)}
+	made := &kafkaBroker{folder: t.TempDir(), port: porttest.Free(t), tlsPort: porttest.Free(t), openPort: porttest.Free(t)}
 	writeCertificates(t, made.folder, later)
 	write(t, filepath.Join(made.folder, "tls.pem"), string(read(t, made.folder+"/tls.pkcs8"))+string(read(t, made.folder+"/tls.crt")))
 	write(t, filepath.Join(made.folder, "username"), "user")
 	write(t, filepath.Join(made.folder, "password"), "right\n")
 	write(t, filepath.Join(made.folder, "wrong"), "wrong")
 	write(t, filepath.Join(made.folder, "key"), "0123456789abcdef")
-	config := fmt.Sprintf(kafkaConfig, made.folder, freePort(t), made.port, made.tlsPort, made.openPort) + strings.Join(more, "\n")
+	config := fmt.Sprintf(kafkaConfig, made.folder, porttest.Free(t), made.port, made.tlsPort, made.openPort) + strings.Join(more, "\n")
 	write(t, filepath.Join(made.folder, "server.properties"), config)
 	format := made.java(t, "kafka.tools.StorageTool", "format", "--cluster-id=dGllcmJlbmNoLWthZmthMQ",
 		"--config="+made.folder+"/server.properties", "--add-scram=SCRAM-SHA-512=[name=user,password=right]")
@@ -126,7 +128,7 @@ func (k *kafkaBroker) kill(t *testing.T) {
 func (k *kafkaBroker) arguments(tls string, more ...string) []string {
 	url := fmt.Sprintf("--url=kafka://127.0.0.1:%d", k.port)
 	arguments := []string{"broker", "--username-file=" + k.folder + "/username", "--password-file=" + k.folder + "/password",
-		"--tls=" + tls, "--key-file=" + k.folder + "/key", "--server-name=broker"}
+		"--tls=" + tls, "--key-file=" + k.folder + "/key", "--server-name=broker", "--warm-rounds=0"}
 	if tls != "None" {
 		url = fmt.Sprintf("--url=kafkas://127.0.0.1:%d", k.tlsPort)
 		arguments = append(arguments, "--ca-file="+k.folder+"/tls.crt")

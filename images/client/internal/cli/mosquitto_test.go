@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tierbench.io/client/internal/porttest"
 )
 
 // mosquitto is a broker on loopback.
@@ -31,7 +33,7 @@ type mosquitto struct {
 // startMosquitto starts one with more lines of configuration; with TLS, by a certificate that is valid until `expires`.
 func startMosquitto(t *testing.T, expires time.Time, more ...string) *mosquitto {
 	t.Helper()
-	made := &mosquitto{folder: t.TempDir(), port: freePort(t), tlsPort: freePort(t)}
+	made := &mosquitto{folder: t.TempDir(), port: porttest.Free(t), tlsPort: porttest.Free(t)}
 	writeCertificates(t, made.folder, expires)
 	passwords := filepath.Join(made.folder, "passwords")
 	if output, err := exec.Command("mosquitto_passwd", "-b", "-c", passwords, "user", "right").CombinedOutput(); err != nil {
@@ -86,7 +88,7 @@ func (m *mosquitto) restart(t *testing.T) {
 func (m *mosquitto) arguments(tls string, more ...string) []string {
 	url := fmt.Sprintf("--url=mqtt://127.0.0.1:%d", m.port)
 	arguments := []string{"broker", "--username-file=" + m.folder + "/username", "--password-file=" + m.folder + "/password",
-		"--tls=" + tls, "--key-file=" + m.folder + "/key"}
+		"--tls=" + tls, "--key-file=" + m.folder + "/key", "--warm-rounds=0"}
 	if tls != "None" {
 		url = fmt.Sprintf("--url=mqtts://127.0.0.1:%d", m.tlsPort)
 		arguments = append(arguments, "--ca-file="+m.folder+"/tls.crt", "--server-name=broker")
@@ -108,16 +110,6 @@ func instead(arguments []string, flag string) []string {
 	name, _, _ := strings.Cut(flag, "=")
 	rest := slices.DeleteFunc(slices.Clone(arguments), func(argument string) bool { return strings.HasPrefix(argument, name+"=") })
 	return append(rest, flag)
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 func write(t *testing.T, path, content string) {

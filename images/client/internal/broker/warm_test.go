@@ -1,0 +1,68 @@
+package broker
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// warming is a broker whose round trips take as long as they do after a time.
+type warming struct {
+	takes   func(after time.Duration) time.Duration
+	began   time.Time
+	arrived func([]byte, time.Time)
+}
+
+func (w *warming) Connect(context.Context, string, Events) (Connection, error) {
+	return warmingLink{of: w}, nil
+}
+
+type warmingLink struct {
+	stuckLink
+	of *warming
+}
+
+func (l warmingLink) Subscribe(_ context.Context, _ string, arrived func([]byte, time.Time)) error {
+	l.of.began, l.of.arrived = time.Now(), arrived
+	return nil
+}
+
+func (l warmingLink) Publish(_ string, _ uint64, message []byte) error {
+	time.Sleep(l.of.takes(time.Since(l.of.began)))
+	l.of.arrived(message, time.Now())
+	return nil
+}
+
+func TestABrokerIsWarmedUntilItsRoundTripsNoLongerFall(t *testing.T) {
+	for name, test := range map[string]struct {
+		falls  int // rounds in which a round trip is a tenth shorter than in the one before
+		most   int
+		rounds int
+	}{
+		"warm at once":        {0, 20, 1 + warmVain},
+		"warm at last":        {2, 20, 3 + warmVain},
+		"as long as it may":   {99, 20, 20},
+		"no longer than said": {99, 2, 2},
+		"not at all":          {99, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				driver := &warming{takes: func(after time.Duration) time.Duration {
+					return time.Duration(math.Pow(0.9, float64(min(test.falls, int(after/warmRound)))) * float64(time.Millisecond))
+				}}
+				began := time.Now()
+				warm(t.Context(), &Options{
+					Driver: driver, Pairs: 1, Content: pool(t, 100), Compression: "None", Encryption: "None", Patience: time.Minute, WarmRounds: test.most,
+				})
+				if rounds := int(time.Since(began) / warmRound); rounds != test.rounds {
+					t.Errorf("%d rounds, not %d", rounds, test.rounds)
+				}
+				if driver.began.IsZero() != (test.most == 0) {
+					t.Error("it connects only to warm the broker")
+				}
+			})
+		})
+	}
+}
