@@ -1,12 +1,16 @@
 package agent
 
 import (
-	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tierbench.io/client/internal/beside"
@@ -15,48 +19,79 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// part of a client each, which all know one agent.
-func parts(t *testing.T, options Options) func() *beside.Agent {
+// asks is what the agent answers to a part that comes to a barrier.
+func asks(t *testing.T, agent *Agent, part, parts int) (answered map[string]any, status int) {
 	t.Helper()
-	made, err := New(options)
-	if err != nil {
-		t.Fatal(err)
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/barrier", strings.NewReader(fmt.Sprintf(`{"name":"t1","part":%d,"parts":%d}`, part, parts)))
+	request.Header.Set("Authorization", "Bearer "+token)
+	answer := httptest.NewRecorder()
+	agent.Handler().ServeHTTP(answer, request)
+	if err := json.Unmarshal(answer.Body.Bytes(), &answered); err != nil {
+		t.Errorf("%s: %v", answer.Body, err)
 	}
-	url, pin := besidetest.Serve(t, made.Handler())
-	return func() *beside.Agent { return beside.New(url, token, pin) }
+	return answered, answer.Code
 }
 
 func TestPartsWaitForOneAnother(t *testing.T) {
-	part := parts(t, Options{Token: token})
-	opened := make(chan int, 3)
-	join := func(number int) {
-		if err := part().Meet(context.Background(), "t1", number, 3, time.Minute); err != nil {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		agent, opened := &Agent{options: Options{Token: token}}, make(chan int, 3)
+		join := func(part int) {
+			if answered, status := asks(t, agent, part, 3); status != http.StatusOK || answered["open"] != true {
+				t.Errorf("part %d: status %d, %v", part, status, answered)
+			}
+			opened <- part
 		}
-		opened <- number
-	}
-	go join(0)
-	go join(1)
-	select {
-	case part := <-opened:
-		t.Errorf("part %d did not wait", part)
-	case <-time.After(100 * time.Millisecond):
-	}
-	join(2)
-	<-opened
-	<-opened
-	join(1) // a part that was restarted joins again
+		go join(0)
+		go join(1)
+		synctest.Wait()
+		if len(opened) != 0 {
+			t.Errorf("part %d did not wait", <-opened)
+		}
+		join(2)
+		<-opened
+		<-opened
+		join(1) // a part that was restarted joins again
+	})
 }
 
-func TestAPartThatNeverComesIsNamed(t *testing.T) {
-	one := parts(t, Options{Token: token})()
-	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
-	defer cancel()
-	if err := one.Meet(ctx, "t1", 0, 2, time.Minute); err == nil {
-		t.Error("it met nobody")
+func TestAPartThatDoesNotComeIsNamedAndAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent, began := &Agent{options: Options{Token: token}}, time.Now()
+		answered, status := asks(t, agent, 0, 3)
+		if status != http.StatusAccepted || answered["open"] != false || fmt.Sprint(answered["missing"]) != "[1 2]" {
+			t.Errorf("status %d, %v", status, answered)
+		}
+		if waited := time.Since(began); waited != waiting {
+			t.Errorf("after %v", waited)
+		}
+	})
+}
+
+// TestAClientWhosePatienceIsOverNamesThePart has an agent that says at once who is missing.
+func TestAClientWhosePatienceIsOverNamesThePart(t *testing.T) {
+	url, pin := besidetest.Serve(t, http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
+		writer.WriteHeader(http.StatusAccepted)
+		fmt.Fprint(writer, `{"open": false, "missing": [1]}`)
+	}))
+	err := beside.New(url, token, pin).Meet(t.Context(), "t1", 0, 2, 0)
+	var failure *contract.Failure
+	if !errors.As(err, &failure) || failure.Reason != "BarrierTimedOut" || !strings.Contains(failure.Message, "[1]") {
+		t.Errorf("%v", err)
 	}
-	err := one.Meet(context.Background(), "t1", 0, 3, time.Minute)
-	if failure, is := err.(*contract.Failure); !is || failure.Reason != "BarrierMismatch" {
+}
+
+func TestABarrierIsForOneNumberOfParts(t *testing.T) {
+	made, err := New(Options{Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := made.barriers.join("t1", 0, 2); err != nil {
+		t.Fatal(err)
+	}
+	url, pin := besidetest.Serve(t, made.Handler())
+	err = beside.New(url, token, pin).Meet(t.Context(), "t1", 0, 3, patience)
+	var failure *contract.Failure
+	if !errors.As(err, &failure) || failure.Reason != "BarrierMismatch" {
 		t.Errorf("%v", err)
 	}
 }

@@ -3,15 +3,21 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/besidetest"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/gate"
 )
+
+const patience = time.Minute // with what takes a moment
 
 // behind starts a gate before a server that is a script.
 func behind(t *testing.T, folder, number, script string) {
@@ -27,22 +33,66 @@ func behind(t *testing.T, folder, number, script string) {
 	})
 }
 
-func TestAServerThatIsLateIsAwaitedAndOneThatCannotListenHasAReason(t *testing.T) {
+// TestALateServerIsAwaited starts the gate once the agent has refused to open it.
+func TestALateServerIsAwaited(t *testing.T) {
 	folder := t.TempDir()
-	client := parts(t, Options{Token: token, Gates: folder})()
-	client.Opening = 400 * time.Millisecond
-	time.AfterFunc(100*time.Millisecond, func() { behind(t, folder, "0", "echo listening; exec sleep 60") })
-	shut, err := client.Open(context.Background(), 0)
+	made, err := New(Options{Token: token, Gates: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := make(chan struct{}, 1)
+	url, pin := besidetest.Serve(t, http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		made.Handler().ServeHTTP(writer, request)
+		select {
+		case refused <- struct{}{}:
+		default:
+		}
+	}))
+	go func() {
+		<-refused
+		behind(t, folder, "0", "echo listening; exec sleep 60")
+	}()
+	client := beside.New(url, token, pin)
+	client.Opening = patience
+	shut, err := client.Open(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	shut()
+}
+
+// TestAClientThatIsNotLetInSaysWhy has an agent that refuses at once, each time.
+func TestAClientThatIsNotLetInSaysWhy(t *testing.T) {
+	t.Parallel()
+	url, pin := besidetest.Serve(t, http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
+		refuse(writer, http.StatusServiceUnavailable, beside.ServerNotStarted, "the port is taken")
+	}))
+	client := beside.New(url, token, pin)
+	client.Opening = 2 * time.Second
+	_, err := client.Open(t.Context(), 0)
+	var failure *contract.Failure
+	if !errors.As(err, &failure) || failure.Reason != beside.ServerNotStarted || failure.Message != "the port is taken" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAServerThatCannotListenHasAReason(t *testing.T) {
+	folder := t.TempDir()
+	made, err := New(Options{Token: token, Gates: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(made.Handler())
+	t.Cleanup(server.Close)
 	behind(t, folder, "1", "echo Address already in use >&2; exit 1")
 	for gate, said := range map[int]string{1: "Address already in use", 2: "no such file"} {
-		_, err := client.Open(context.Background(), gate)
-		var failure *contract.Failure
-		if !errors.As(err, &failure) || failure.Reason != "ServerNotStarted" || !strings.Contains(failure.Message, said) {
-			t.Errorf("gate %d: %v", gate, err)
+		var failure contract.Failure
+		status := 0
+		for deadline := time.Now().Add(patience); !strings.Contains(failure.Message, said) && time.Now().Before(deadline); { // until the gate is there
+			status = call(t, server.URL+"/v1/open", token, fmt.Sprintf(`{"gate":%d}`, gate), &failure)
+		}
+		if status != http.StatusServiceUnavailable || failure.Reason != beside.ServerNotStarted || !strings.Contains(failure.Message, said) {
+			t.Errorf("gate %d: status %d, %+v", gate, status, failure)
 		}
 	}
 }

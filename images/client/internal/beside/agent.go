@@ -175,7 +175,7 @@ func (a *Agent) post(ctx context.Context, action string, body any) (*http.Respon
 	request.Header.Set("Authorization", "Bearer "+a.token)
 	request.Header.Set("Content-Type", "application/json")
 	response, err := a.client.Do(request)
-	if err != nil || response.StatusCode == http.StatusOK {
+	if err != nil || response.StatusCode == http.StatusOK || response.StatusCode == http.StatusAccepted {
 		return response, err
 	}
 	defer response.Body.Close()
