@@ -18,18 +18,18 @@ import (
 
 const token = "secret"
 
-// agentThat starts an agent that answers as `answer` says, and gives a client for it that is patient only at first.
+// agentThat starts an agent that answers as `answer` says, and gives a client for it.
 func agentThat(t *testing.T, answer http.HandlerFunc) *beside.Agent {
 	t.Helper()
 	url, pin := besidetest.Serve(t, answer)
 	agent := beside.New(url, token, pin)
-	agent.Patience, agent.Grace = time.Minute, 100*time.Millisecond
+	agent.Patience, agent.Grace = time.Minute, time.Minute
 	return agent
 }
 
 func TestTheAgentIsAskedBeforeAndAfterTheClockRuns(t *testing.T) {
-	const preparing = 300 * time.Millisecond
 	var asked []string
+	var prepared, sampled []time.Time
 	_, options := faulty(t, func(int, http.ResponseWriter, *http.Request) bool {
 		asked = append(asked, "download")
 		return false
@@ -42,6 +42,7 @@ func TestTheAgentIsAskedBeforeAndAfterTheClockRuns(t *testing.T) {
 			t.Errorf("%v", request.Header)
 		}
 		if request.URL.Path == "/v1/end" {
+			sampled = append(sampled, time.Now())
 			fmt.Fprint(writer, `{"residentBeforePartsPerMillion":1000000,"tcpRetransmits":0}`)
 			return
 		}
@@ -49,16 +50,18 @@ func TestTheAgentIsAskedBeforeAndAfterTheClockRuns(t *testing.T) {
 		if err := json.Unmarshal(body, &begin); err != nil || begin["file"] != "file.bin" || begin["cacheState"] != "Warm" {
 			t.Errorf("%s: %v", body, err)
 		}
-		time.Sleep(preparing)
+		prepared = append(prepared, time.Now())
 		fmt.Fprint(writer, `{}`)
 	})
 	trials := run(t, options)
 	if want := "[POST /v1/begin download POST /v1/end POST /v1/begin download POST /v1/end]"; fmt.Sprint(asked) != want {
 		t.Errorf("%v, want %s", asked, want)
 	}
-	for _, trial := range trials {
-		if trial.DurationNanoseconds >= preparing.Nanoseconds() {
-			t.Errorf("%d ns: the preparation was timed", trial.DurationNanoseconds)
+	for index, trial := range trials {
+		started, err := time.Parse(time.RFC3339Nano, trial.StartTime)
+		ended := started.Add(time.Duration(trial.DurationNanoseconds))
+		if err != nil || started.Before(prepared[index]) || ended.After(sampled[index]) {
+			t.Errorf("the clock ran from %v to %v, the agent was ready at %v and asked at %v", started, ended, prepared[index], sampled[index])
 		}
 		server := trial.Server
 		if server == nil || *server.ResidentBeforePartsPerMillion != 1_000_000 || *server.TCPRetransmits != 0 || server.DeviceReadBytes != nil {
@@ -128,6 +131,7 @@ func TestAnAgentThatIsLostLaterSpoilsNoTrial(t *testing.T) {
 				}
 				lose(writer, request)
 			})
+			options.Agent.Grace = 100 * time.Millisecond
 			for _, trial := range run(t, options) {
 				completed(t, trial)
 				if trial.Server != nil {

@@ -23,6 +23,7 @@ func drip(writer http.ResponseWriter, request *http.Request) {
 }
 
 func TestATrialThatReachesItsLimitFailsAndTheNextIsRun(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]spoiler{
 		"dripping": func(number int, writer http.ResponseWriter, request *http.Request) bool {
 			if number == 1 {
@@ -33,6 +34,7 @@ func TestATrialThatReachesItsLimitFailsAndTheNextIsRun(t *testing.T) {
 		"refusing": once(func(writer http.ResponseWriter) { writer.WriteHeader(http.StatusServiceUnavailable) }),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, options := faulty(t, spoil)
 			options.Limit, options.Wait, options.ReadTimeout, options.Last = 5*time.Second, time.Hour, time.Hour, 2
 			trials := run(t, options)

@@ -22,6 +22,8 @@ import (
 
 const size = 3 << 20
 
+const stalling = 2 * time.Second // the read timeout of a download that is to stall: long for all else
+
 var content = bytes.Repeat([]byte("0123456789abcdef"), size/16)
 
 // spoiler may answer a request in place of the file, by its number from 1; it returns whether it did.
@@ -77,7 +79,7 @@ func (s *server) options(t *testing.T) *asked {
 		t.Fatal(err)
 	}
 	return &asked{First: 1, Last: 1, Options: Options{
-		URL: address, Size: size, Concurrency: 1, ReadTimeout: time.Second,
+		URL: address, Size: size, Concurrency: 1, ReadTimeout: time.Minute,
 		Attempts: 5, Wait: time.Millisecond, CacheState: "Natural",
 	}}
 }

@@ -112,13 +112,13 @@ func TestInterruptionEndsAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			_, options := faulty(t, spoil(cancel))
-			options.ReadTimeout, options.Wait = time.Minute, time.Minute
+			options.ReadTimeout, options.Wait = time.Hour, time.Hour
 			started := time.Now()
 			report := &collected{}
 			if err := options.run(ctx, report); !errors.Is(err, context.Canceled) || len(report.trials) != 0 {
 				t.Errorf("%v, %d trials", err, len(report.trials))
 			}
-			if took := time.Since(started); took > 10*time.Second {
+			if took := time.Since(started); took > time.Minute {
 				t.Errorf("it ended after %v", took)
 			}
 		})

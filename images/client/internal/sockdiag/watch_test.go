@@ -47,12 +47,12 @@ func exchange(t *testing.T, conn net.Conn, bytes int) {
 	}
 }
 
-// old is a watch that has followed the connections to a server for a while, and has just looked for others.
+// old is a watch that has followed the connections to a server for a while, and does not look for others yet.
 func old(server net.Listener) *Watch {
 	port := uint16(server.Addr().(*net.TCPAddr).Port)
 	watch := NewWatch(func(_, remote uint16) bool { return remote == port })
 	watch.Look()
-	watch.begun = watch.begun.Add(-early - time.Second)
+	watch.begun, watch.looked = watch.begun.Add(-early-time.Second), time.Now().Add(time.Hour)
 	return watch
 }
 
@@ -82,7 +82,7 @@ func TestOthersAreFoundAfterAPause(t *testing.T) {
 	if found := watch.Look(); len(found) != 1 {
 		t.Errorf("%d before the pause", len(found))
 	}
-	watch.looked = watch.looked.Add(-pause)
+	watch.looked = time.Now().Add(-pause)
 	if found := watch.Look(); len(found) != 2 {
 		t.Errorf("%d after it", len(found))
 	}
@@ -104,6 +104,7 @@ func TestInItsFirstSecondAWatchLooksForOthers(t *testing.T) {
 	server := listen(t, "127.0.0.1:0")
 	port := uint16(server.Addr().(*net.TCPAddr).Port)
 	watch := NewWatch(func(_, remote uint16) bool { return remote == port })
+	watch.begun = time.Now().Add(time.Hour)
 	for number := 1; number <= 3; number++ {
 		connect(t, server)
 		if found := watch.Look(); len(found) != number {
