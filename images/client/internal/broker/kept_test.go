@@ -58,6 +58,7 @@ func TestWhatComesOfAnEarlierTrialIsNotCounted(t *testing.T) {
 }
 
 func TestATrialThatFailedKeepsNothing(t *testing.T) {
+	t.Parallel()
 	target, driver := keeping(t)
 	run(t, target, 1)
 	driver.gone = true

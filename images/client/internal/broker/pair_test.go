@@ -50,8 +50,9 @@ func paired(t *testing.T, options *Options) *pair {
 }
 
 func TestWhatWasDueAndNotSentIsOwed(t *testing.T) {
-	const due = 200
-	made := paired(t, &Options{InFlight: 3, Interval: time.Millisecond, Duration: due * time.Millisecond, Patience: 400 * time.Millisecond})
+	t.Parallel()
+	const due, interval = 200, 5 * time.Millisecond
+	made := paired(t, &Options{InFlight: 3, Interval: interval, Duration: due * interval, Patience: 2 * due * interval})
 	if err := made.load(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -99,6 +99,7 @@ func agentOf(t *testing.T, kept *diary) *beside.Agent {
 }
 
 func TestWhatIsSampledIsTheLoadAlone(t *testing.T) {
+	t.Parallel()
 	kept := &diary{}
 	report := &reported{}
 	options := &Options{

@@ -50,18 +50,47 @@ func connected(t *testing.T) (client, server net.Conn, port uint16) {
 	return pairs[0].client, pairs[0].server, port
 }
 
-// send sends as fast as it goes, but for the pauses.
-func send(t *testing.T, from, to net.Conn, during, pause time.Duration) {
+// exchange sends some data that the other end reads, and then looks, again and again.
+func exchange(t *testing.T, recorder *Recorder, from, to net.Conn) {
 	t.Helper()
-	go func() { _, _ = io.Copy(io.Discard, to) }()
-	chunk := make([]byte, 64<<10)
-	for end := time.Now().Add(during); time.Now().Before(end); {
+	chunk := make([]byte, 16<<10)
+	for range looks {
 		if _, err := from.Write(chunk); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(pause)
+		if _, err := io.ReadFull(to, chunk); err != nil {
+			t.Fatal(err)
+		}
+		recorder.look(time.Since(recorder.begun))
 	}
 }
+
+// stream sends without a pause while it looks.
+func stream(_ *testing.T, recorder *Recorder, from, to net.Conn) {
+	stopped, chunk := make(chan struct{}), make([]byte, 64<<10)
+	go func() { _, _ = io.Copy(io.Discard, to) }()
+	go func() {
+		defer close(stopped)
+		for {
+			if _, err := from.Write(chunk); err != nil {
+				return
+			}
+		}
+	}()
+	for range looks {
+		time.Sleep(tick)
+		recorder.look(time.Since(recorder.begun))
+	}
+	from.Close()
+	<-stopped
+}
+
+const (
+	looks = 20
+	never = time.Hour             // between looks of the recorder's own
+	tick  = 10 * time.Millisecond // of the kernel's clock, at most
+	idle  = 2 * time.Second       // before a load
+)
 
 // TestTheSenderIsTracedAndNobodyElse has an idle connection to the same port, as iperf3's control connection is.
 func TestTheSenderIsTracedAndNobodyElse(t *testing.T) {
@@ -70,14 +99,14 @@ func TestTheSenderIsTracedAndNobodyElse(t *testing.T) {
 		"server": func(port uint16) Ports { return Ports{Local: map[uint16]bool{port: true}} },
 	} {
 		pairs, port := connections(t, 2)
-		recorder := Start(ports(port), 5*time.Millisecond)
+		recorder := Start(ports(port), never)
 		if side == "client" {
-			send(t, pairs[1].client, pairs[1].server, 200*time.Millisecond, 0)
+			exchange(t, recorder, pairs[1].client, pairs[1].server)
 		} else {
-			send(t, pairs[1].server, pairs[1].client, 200*time.Millisecond, 0)
+			exchange(t, recorder, pairs[1].server, pairs[1].client)
 		}
 		activity, trace := recorder.End(1)
-		if activity == nil || activity.Samples < 2 || len(trace.Connections) != 1 {
+		if activity == nil || activity.Samples != looks || len(trace.Connections) != 1 {
 			t.Fatalf("%s: %+v, %+v", side, activity, trace)
 		}
 		total := int64(0)
@@ -98,24 +127,50 @@ func TestTheSenderIsTracedAndNobodyElse(t *testing.T) {
 	}
 }
 
+func TestARecorderLooksByItself(t *testing.T) {
+	_, _, port := connected(t)
+	for interval, patience := time.Millisecond, 10*time.Millisecond; ; patience *= 2 {
+		recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, interval)
+		time.Sleep(patience)
+		if activity, _ := recorder.End(1); activity != nil && activity.Samples > 1 {
+			return
+		}
+		if patience > time.Minute {
+			t.Fatalf("fewer than two looks in %v", patience)
+		}
+	}
+}
+
 // TestALoadBeginsLongAfterItsConnection as iperf3's does, and whether or not the sender has something to send all the time:
-// a busy machine may look late, but not so late that the one is taken for the other.
+// the one is not taken for the other.
 func TestALoadBeginsLongAfterItsConnection(t *testing.T) {
-	const idle, loaded = 2 * time.Second, 600 * time.Millisecond
-	for name, pause := range map[string]time.Duration{"always busy": 0, "mostly waiting for data": 20 * time.Millisecond} {
-		client, server, port := connected(t)
-		recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, 5*time.Millisecond)
-		if _, err := client.Write([]byte("cookie")); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(idle)
-		sending := time.Now()
-		send(t, client, server, loaded, pause)
-		recorder.End(1)
-		began, known := recorder.Began()
-		if late := began.Sub(sending); !known || late < -idle/2 || late > time.Since(sending) {
-			t.Errorf("%s: %v after the first byte, known: %v", name, late, known)
-		}
+	for name, load := range map[string]func(*testing.T, *Recorder, net.Conn, net.Conn){"always busy": stream, "mostly waiting for data": exchange} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, server, port := connected(t)
+			recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, never)
+			cookie := []byte("cookie")
+			if _, err := client.Write(cookie); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(server, cookie); err != nil {
+				t.Fatal(err)
+			}
+			for rested := false; !rested; time.Sleep(tick) { // until its cookie was acknowledged
+				recorder.look(time.Since(recorder.begun))
+				for _, one := range recorder.seen {
+					rested = one.resting.at > 0
+				}
+			}
+			time.Sleep(idle)
+			sending := time.Now()
+			load(t, recorder, client, server)
+			recorder.End(1)
+			began, known := recorder.Began()
+			if late := began.Sub(sending); !known || late < -idle/2 || late > time.Since(sending) {
+				t.Errorf("%v after the first byte, known: %v", late, known)
+			}
+		})
 	}
 }
 
@@ -147,11 +202,11 @@ func TestWhenALoadBeganIsToldToTheMicrosecondIfItCanBe(t *testing.T) {
 
 func TestWithoutALoadItHasNotBegun(t *testing.T) {
 	client, _, port := connected(t)
-	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, time.Millisecond)
+	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, never)
 	if _, err := client.Write([]byte("cookie")); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(20 * time.Millisecond)
+	recorder.look(time.Since(recorder.begun))
 	recorder.End(1)
 	if began, known := recorder.Began(); known {
 		t.Errorf("it began at %v", began)
@@ -160,8 +215,8 @@ func TestWithoutALoadItHasNotBegun(t *testing.T) {
 
 func TestATraceIsTextThatCanBeReadAgain(t *testing.T) {
 	client, server, port := connected(t)
-	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, 5*time.Millisecond)
-	send(t, client, server, 200*time.Millisecond, 0)
+	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, never)
+	exchange(t, recorder, client, server)
 	_, trace := recorder.End(1)
 	unpacked, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(trace.Encode())))
 	if err != nil {
@@ -179,7 +234,7 @@ func TestATraceIsTextThatCanBeReadAgain(t *testing.T) {
 func TestALongTraceIsThinnedNotCut(t *testing.T) {
 	alone(t)
 	_, _, port := connected(t)
-	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, time.Hour)
+	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, never)
 	for number := range 3 * mostSamples {
 		if recorder.look(time.Duration(number) * time.Millisecond) {
 			recorder.thin()
@@ -190,7 +245,7 @@ func TestALongTraceIsThinnedNotCut(t *testing.T) {
 	if len(times) >= mostSamples || len(times) < mostSamples/2 || times[0] != 0 || times[len(times)-1] < 3*mostSamples-8 {
 		t.Errorf("%d samples from %d to %d ms", len(times), times[0], times[len(times)-1])
 	}
-	if trace.IntervalMilliseconds <= time.Hour.Milliseconds() {
+	if trace.IntervalMilliseconds <= never.Milliseconds() {
 		t.Errorf("the interval is still %d ms", trace.IntervalMilliseconds)
 	}
 }
@@ -210,8 +265,7 @@ func TestEveryLookSamplesEveryConnection(t *testing.T) {
 		_, _, port := connected(t)
 		ports.Remote[port] = true
 	}
-	recorder := Start(ports, time.Hour)
-	const looks = 200
+	recorder := Start(ports, never)
 	before := usage.CPU()
 	for number := range looks {
 		recorder.look(time.Duration(number))
