@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,8 +15,11 @@ from tests.ports import free_ports
 
 USERNAME, PASSWORD = "bench", "correct horse"
 MESSAGE_SIZE_LIMIT = 200_000
-START_SECONDS = 10
-UNREAD_BYTES = 64  # acknowledgements alone, of all messages under way, have fewer
+START_SECONDS = 60
+MESSAGE_BYTES = 1024  # what connects, subscribes or acknowledges has fewer
+
+_FROZEN_SECONDS = 0.3  # until a client has sent a message, if it is about to
+_RUNNING_SECONDS = 0.03  # for what clients do before they send messages
 
 _CONFIGURATION = """\
 {user}
@@ -55,8 +59,9 @@ class Mosquitto:
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def start(self) -> None:
-        """Returns when it answers."""
-        self._process = subprocess.Popen(["mosquitto", "-c", self.folder / "mosquitto.conf"])
+        """Returns when it answers. One that runs goes on."""
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(["mosquitto", "-c", self.folder / "mosquitto.conf"])
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
@@ -74,15 +79,21 @@ class Mosquitto:
             self._process.kill()
             self._process.wait()
 
-    def kill_with_messages_under_way(self) -> None:
-        """Ends it at once, when clients have sent what it has not acknowledged: it has not even read it."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
-        deadline = time.monotonic() + START_SECONDS
-        while self._unread() <= UNREAD_BYTES:
-            assert time.monotonic() < deadline, "nobody sends"
-            time.sleep(0.01)
-        self.kill()
+    def freeze_with_messages_unread(self, unless: Callable[[], bool]) -> None:
+        """Freezes it while clients have sent messages that it has not read, `unless` something has happened before."""
+        while not unless():
+            self._signal(signal.SIGSTOP)
+            deadline = time.monotonic() + _FROZEN_SECONDS
+            while time.monotonic() < deadline:
+                if self._unread() >= MESSAGE_BYTES:
+                    return
+                time.sleep(0.005)
+            self.resume()
+            time.sleep(_RUNNING_SECONDS)
+
+    def resume(self) -> None:
+        """Lets it go on, if it is frozen."""
+        self._signal(signal.SIGCONT)
 
     def _unread(self) -> int:
         """Bytes that clients have sent to it and it has not read."""
@@ -93,8 +104,13 @@ class Mosquitto:
         """Ends it as Kubernetes would, so that it keeps its sessions, and starts it again."""
         assert self._process is not None
         self._process.terminate()
+        self.resume()
         self._process.wait()
         self.start()
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
 
 
 def make_broker(folder: Path) -> Mosquitto:

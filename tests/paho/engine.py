@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,17 @@ from tests.paho.broker import Mosquitto
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "images/client/contract.schema.json").read_text())
-PATIENCE_SECONDS = 60
+HANG_SECONDS = 300
 
 _ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "images/paho/src")}
 
 
 @dataclass(frozen=True)
 class Said:
-    """Exit code, Trial lines, and the seal."""
+    """Exit code, the log and its Trial lines, and the seal."""
 
     code: int
+    log: str
     trials: list[dict[str, Any]]
     seal: dict[str, Any]
 
@@ -39,24 +41,43 @@ class Engine:
     """One that runs."""
 
     def __init__(self, folder: Path, *flags: object) -> None:
-        self._termination = folder / f"termination-{len(list(folder.iterdir()))}"
+        number = len(list(folder.iterdir()))
+        self._termination, self._log = folder / f"termination-{number}", folder / f"log-{number}"
         command = [sys.executable, "-m", "tierbench_paho.main", "broker", "--output=json"]
-        self._process = subprocess.Popen(
-            [*command, f"--termination-log={self._termination}", *map(str, flags)],
-            env=_ENVIRONMENT,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self._log = ""
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*command, f"--termination-log={self._termination}", *map(str, flags)], env=_ENVIRONMENT, stdout=log
+            )
 
-    def await_line(self, record: str) -> None:
-        """Reads until a record of a kind has been printed."""
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._log += line
-            if json.loads(line)["record"] == record:
-                return
-        raise AssertionError(f"the engine ended without a {record}")
+    def await_start(self, trial: int, case: int = 0) -> None:
+        """Returns when a trial that counts has begun."""
+        deadline = time.monotonic() + HANG_SECONDS
+        while not self._has_said("TrialStarted", trial, case):
+            assert self._process.poll() is None, f"the engine ended before trial {trial}: see {self._log}"
+            assert time.monotonic() < deadline, f"trial {trial} does not begin: see {self._log}"
+            time.sleep(0.005)
+
+    def has_ended(self, trial: int, case: int = 0) -> bool:
+        """Whether a trial that counts, or the whole engine, has ended."""
+        return self._has_said("Trial", trial, case) or self._process.poll() is not None
+
+    def _has_said(self, record: str, trial: int, case: int) -> bool:
+        text, _, _ = self._log.read_text().rpartition("\n")
+        lines = [json.loads(line) for line in text.splitlines()]
+        return any(
+            (line["record"], line["trial"], line.get("case", 0), line["warmup"]) == (record, trial, case, False)
+            for line in lines
+        )
+
+    def freeze(self) -> None:
+        """Returns when it stands still, or has ended."""
+        self._process.send_signal(signal.SIGSTOP)
+        if self._process.poll() is None:
+            os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def resume(self) -> None:
+        """Lets it go on."""
+        self._process.send_signal(signal.SIGCONT)
 
     def tell_to_end(self) -> None:
         """As the kubelet does."""
@@ -65,14 +86,15 @@ class Engine:
     def said(self) -> Said:
         """All of it, when it has ended."""
         try:
-            rest, _ = self._process.communicate(timeout=PATIENCE_SECONDS)
+            code = self._process.wait(HANG_SECONDS)
         finally:
             self._process.kill()
-        lines = [json.loads(line) for line in (self._log + rest).splitlines()]
+        log = self._log.read_text()
+        lines = [json.loads(line) for line in log.splitlines()]
         seal = json.loads(self._termination.read_text())
         for body in (*lines, seal):
             jsonschema.validate(body, SCHEMA)
-        return Said(self._process.returncode, [line for line in lines if line["record"] == "Trial"], seal)
+        return Said(code, log, [line for line in lines if line["record"] == "Trial"], seal)
 
 
 def flags(broker: Mosquitto, **changes: object) -> list[str]:
@@ -85,8 +107,9 @@ def flags(broker: Mosquitto, **changes: object) -> list[str]:
         "pairs": 2,
         "in_flight": 8,
         "messages": 200,
-        "patience_milliseconds": 1000,
-        "ready_milliseconds": 5000,
+        "patience_milliseconds": 60_000,
+        "ready_milliseconds": 60_000,
+        "warm_rounds": 0,
         **changes,
     }
     given = {f"--{name.replace('_', '-')}": value for name, value in wanted.items() if value is not None}

@@ -1,17 +1,19 @@
 """Before the first trial messages are exchanged for as long as round trips grow shorter."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
-from paho.mqtt.client import Client, MQTTMessage
 
 from images.paho.src.tierbench_paho import warm
 from images.paho.src.tierbench_paho.arguments import parse
+from images.paho.src.tierbench_paho.load import run_load
+from images.paho.src.tierbench_paho.options import Load, Options
+from images.paho.src.tierbench_paho.pairs import Pair
 from images.paho.src.tierbench_paho.pool import Pool
+from images.paho.src.tierbench_paho.series import run
 from tests.paho.broker import Mosquitto
-from tests.paho.engine import Engine, flags
-from tests.paho.test_faults import listening
+from tests.paho.engine import flags
 
 
 @pytest.mark.parametrize(
@@ -28,19 +30,45 @@ def test_it_ends_when_there_is_no_gain(
 ) -> None:
     told: Iterator[float | None] = iter(medians)
     monkeypatch.setattr(warm, "_median", lambda *_: next(told))
-    series, _ = parse(["broker", *flags(broker)])
+    series, _ = parse(["broker", *flags(broker, warm_rounds=None)])
     warm.warm(series.targets[0], Pool.of_kind("Random", 1024, 1))
     assert len(list(told)) == len(medians) - rounds
 
 
-def test_all_pairs_take_part(broker: Mosquitto, tmp_path: Path) -> None:
-    """Not in each round: a machine with other work can take the whole of a short one from all but the first."""
-    pairs: set[str] = set()
+@pytest.mark.parametrize(("asked", "rounds"), [(None, 20), (3, 3), (0, 0)])
+def test_rounds_come_before_the_first_trial(
+    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch, asked: int | None, rounds: int
+) -> None:
+    happened: list[str] = []
 
-    def note(_client: Client, _data: object, message: MQTTMessage) -> None:
-        if message.topic.startswith("tierbench/test/twarm0-"):
-            pairs.add(message.topic.rpartition("/")[2])
+    class Report:
+        def started(self, _case: int, trial: int, _warmup: bool) -> None:
+            happened.append(f"trial {trial}")
 
-    with listening(broker, note, "+"):
-        assert Engine(tmp_path, *flags(broker, pairs=3)).said().code == 0
-    assert pairs == {"0", "1", "2"}
+        def ended(self, _trial: dict[str, Any]) -> None:
+            pass
+
+    def median(_options: Options, name: str, _pool: Pool) -> float:
+        happened.append(name)
+        return 2.0 ** -len(happened)
+
+    monkeypatch.setattr(warm, "_median", median)
+    series, _ = parse(["broker", *flags(broker, warm_rounds=asked, trials="1-2")])
+    run(series, Report())
+    assert happened == [*(f"warm0-{number}" for number in range(rounds)), "trial 1", "trial 2"]
+
+
+def test_all_pairs_take_part(broker: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds are of 20 messages here: in a quarter of a second a busy machine may run only one of the pairs."""
+    received: list[list[int]] = []
+
+    def load(pairs: Sequence[Pair], *arguments: Any) -> object:
+        failure = run_load(pairs, *arguments)
+        received.append([pair.ledger.received for pair in pairs])
+        return failure
+
+    monkeypatch.setattr(warm, "_ROUND", Load(20, None))
+    monkeypatch.setattr(warm, "run_load", load)
+    series, _ = parse(["broker", *flags(broker, pairs=3, warm_rounds=2)])
+    warm.warm(series.targets[0], Pool.of_kind("Random", 1024, 1))
+    assert received == [[20, 20, 20]] * 2

@@ -15,6 +15,7 @@ from .reach import parse as parse_networks
 from .reach import resolve
 from .series import Series, Turn
 from .tls import VERSIONS, Context, client_context
+from .warm import ROUNDS
 
 DELIVERIES: Final = ("AtMostOnce", "AtLeastOnce", "ExactlyOnce")
 ROLES: Final = ("Both", "Publisher", "Echo", "Alone")
@@ -110,6 +111,9 @@ def _parser() -> argparse.ArgumentParser:
     load.add_argument("--duration-seconds", type=_at_least(1))
     parser.add_argument("--patience-milliseconds", type=_at_least(1), default=10_000)
     parser.add_argument("--ready-milliseconds", type=_at_least(1), default=60_000)
+    parser.add_argument(
+        "--warm-rounds", type=_at_least(0), default=ROUNDS, help="of messages before the first trial, at most"
+    )
     parser.add_argument("--tuning", default="Heavy", choices=TUNINGS, help="for the record: Python knows one")
     parser.add_argument(
         "--keep-connections", action="store_true", help="connect for a target's first trial, not for each anew"
@@ -196,6 +200,7 @@ def _options(flags: argparse.Namespace, case: int) -> Options:
         load=Load(flags.messages, flags.duration_seconds),
         patience_nanoseconds=flags.patience_milliseconds * 1_000_000,
         ready_seconds=flags.ready_milliseconds / 1000,
+        warm_rounds=flags.warm_rounds,
         agent=_agent(flags),
         tuning=flags.tuning,
         keeps_connections=flags.keep_connections,

@@ -93,6 +93,7 @@ class Options:
     load: Load
     patience_nanoseconds: int
     ready_seconds: float
+    warm_rounds: int  # at most
     agent: Agent | None
     tuning: str
     keeps_connections: bool  # from trial to trial

@@ -12,8 +12,9 @@ from .pairs import make_pairs
 from .pool import Pool
 from .steady import Times
 
-_ROUND_SECONDS: Final = 0.25
-_ROUNDS: Final = 20
+ROUNDS: Final = 20  # at most, if the command line says nothing else
+
+_ROUND: Final = Load(None, 0.25)
 _GAIN: Final = 0.95  # of the best round's median: less is no gain
 _VAIN: Final = 3  # rounds without a gain, after which there is none to come
 
@@ -23,10 +24,9 @@ def warm(options: Options, pool: Pool) -> None:
 
     What goes wrong here the trials will tell.
     """
-    load = Load(None, _ROUND_SECONDS)
-    one = replace(options, role="Both", pacing=Pacing(1), load=load, keeps_connections=False)
+    one = replace(options, role="Both", pacing=Pacing(1), load=_ROUND, keeps_connections=False)
     best, vain = math.inf, 0
-    for number in range(_ROUNDS):
+    for number in range(options.warm_rounds):
         median = _median(one, f"warm{options.barrier.part}-{number}", pool)
         if median is None:
             return
