@@ -108,6 +108,10 @@ class Mosquitto:
         self._process.wait()
         self.start()
 
+    def saved(self) -> bytes:
+        """What it kept over a restart, with the names of clients that have a session."""
+        return (self.folder / "mosquitto.db").read_bytes()
+
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None
         self._process.send_signal(number)

@@ -91,7 +91,7 @@ def test_a_broker_that_forgets(own_broker: Mosquitto, tmp_path: Path) -> None:
         own_broker.start()
 
     said = strike(
-        lambda load: Engine(tmp_path, *paced(own_broker, 200 * load, patience_milliseconds=4000)),
+        lambda load: Engine(tmp_path, *flags(own_broker, messages=1000 * load, pairs=1, patience_milliseconds=4000)),
         kill_and_start,
         sending_to=own_broker,
     )
@@ -108,11 +108,20 @@ def test_a_broker_that_forgets(own_broker: Mosquitto, tmp_path: Path) -> None:
 @pytest.mark.timing
 @pytest.mark.parametrize("delivery", ["AtLeastOnce", "ExactlyOnce"])
 def test_a_broker_that_keeps_its_sessions_loses_nothing(own_broker: Mosquitto, tmp_path: Path, delivery: str) -> None:
+    saved = b""
+
+    def restart(_: Engine) -> None:
+        nonlocal saved
+        own_broker.restart()
+        saved = own_broker.saved()
+
     said = strike(
-        lambda load: Engine(tmp_path, *paced(own_broker, 200 * load, delivery=delivery)),
-        lambda _: own_broker.restart(),
+        lambda load: Engine(tmp_path, *flags(own_broker, messages=1000 * load, pairs=1, delivery=delivery)),
+        restart,
         sending_to=own_broker,
     )
+    assert b"-1-0-s" in saved
+    assert b"-1-0-p" in saved
     counts = said.trials[0]["exchange"]
     assert (counts["received"], counts["lost"]) == (counts["sent"], 0)
     assert counts["reconnects"] == 2
@@ -123,9 +132,8 @@ def test_a_broker_that_keeps_its_sessions_loses_nothing(own_broker: Mosquitto, t
 def test_no_session_stays_behind(own_broker: Mosquitto, tmp_path: Path) -> None:
     assert Engine(tmp_path, *flags(own_broker, delivery="ExactlyOnce")).said().code == 0
     own_broker.restart()
-    kept = (own_broker.folder / "mosquitto.db").read_bytes()
-    assert b"-1-0-s" not in kept
-    assert b"-1-0-p" not in kept
+    assert b"-1-0-s" not in own_broker.saved()
+    assert b"-1-0-p" not in own_broker.saved()
 
 
 @pytest.mark.timing
