@@ -5,7 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from images.paho.src.tierbench_paho.ledger import Ledger
+from tests.paho.broker import Mosquitto
 from tests.paho.engine import Said
+from tests.paho.in_process import failure_of, trial_of
 
 Run = Callable[..., Said]
 OF_SUBSCRIBERS = {"received", "lost", "acknowledgedLost", "duplicated", "outOfOrder", "receivedBytes"}
@@ -39,8 +41,8 @@ def test_what_the_broker_took_is_counted_and_nothing_else(run: Run, delivery: st
 
 
 @pytest.mark.parametrize("delivery", ["AtLeastOnce", "ExactlyOnce"])
-def test_a_pace_of_acknowledgements_loses_nothing(run: Run, delivery: str) -> None:
-    counts = run(delivery=delivery, in_flight=None, unacknowledged=2).trials[0]["exchange"]
+def test_a_pace_of_acknowledgements_loses_nothing(broker: Mosquitto, delivery: str) -> None:
+    counts = trial_of(broker, delivery=delivery, in_flight=None, unacknowledged=2)["exchange"]
     assert (counts["received"], counts["acknowledged"], counts["errors"]) == (400, 400, 0)
 
 
@@ -61,7 +63,7 @@ def test_an_acknowledgement_that_was_given_up_frees_nothing_more() -> None:
         ({"in_flight": None, "unacknowledged": 1, "delivery": "AtMostOnce"}, "--as-fast-as-possible"),
     ],
 )
-def test_a_pace_that_nothing_can_keep_is_refused(run: Run, changes: dict[str, object], says: str) -> None:
-    said = run(**changes)
-    assert said.reason == "InvalidArguments"
-    assert says in said.seal["failure"]["message"]
+def test_a_pace_that_nothing_can_keep_is_refused(broker: Mosquitto, changes: dict[str, object], says: str) -> None:
+    failure = failure_of(broker, **changes)
+    assert failure.reason == "InvalidArguments"
+    assert says in failure.message

@@ -11,6 +11,7 @@ import pytest
 from tests.paho.barrier import serving
 from tests.paho.broker import Mosquitto
 from tests.paho.engine import Engine, Said, flags
+from tests.paho.in_process import trial_of
 
 Run = Callable[..., Said]
 DELIVERIES = ("AtMostOnce", "AtLeastOnce", "ExactlyOnce")
@@ -42,9 +43,9 @@ def test_every_message_is_counted_once(run: Run, delivery: str) -> None:
         assert trial["client"]["cpuLimitMillicores"] == 1000
 
 
-def test_nothing_is_lost_as_fast_as_possible_at_qos_0(run: Run) -> None:
-    said = run(delivery="AtMostOnce", in_flight=None, as_fast_as_possible=True, messages=5000, window=256)
-    assert sums(said.trials[0])["received"] == 10_000
+def test_nothing_is_lost_as_fast_as_possible_at_qos_0(broker: Mosquitto) -> None:
+    load = {"in_flight": None, "as_fast_as_possible": True, "messages": 5000, "window": 256}
+    assert sums(trial_of(broker, **load, delivery="AtMostOnce"))["received"] == 10_000
 
 
 def test_the_seal_is_of_the_trial_lines(run: Run) -> None:
@@ -55,8 +56,8 @@ def test_the_seal_is_of_the_trial_lines(run: Run) -> None:
     assert said.seal["engine"]["name"] == "tierbench-paho"
 
 
-def test_a_known_rate_is_not_exceeded(run: Run) -> None:
-    trial = run(in_flight=None, messages_per_second=200, messages=101).trials[0]
+def test_a_known_rate_is_not_exceeded(broker: Mosquitto) -> None:
+    trial = trial_of(broker, in_flight=None, messages_per_second=200, messages=101)
     assert trial["durationNanoseconds"] >= 500_000_000
     spread = trial["distributions"]
     assert spread["roundTrip"]["sumNanoseconds"] > spread["roundTripActual"]["sumNanoseconds"]
@@ -69,43 +70,41 @@ def test_a_known_rate_takes_the_time_it_must(run: Run) -> None:
     assert min(trial["durationNanoseconds"] for trial in said.trials) == pytest.approx(1e9, rel=0.01)
 
 
-def test_a_duration_ends_the_load(run: Run) -> None:
-    trial = run(in_flight=None, interval_milliseconds=10, messages=None, duration_seconds=1, pairs=1).trials[0]
-    counts = sums(trial)
+def test_a_duration_ends_the_load(broker: Mosquitto) -> None:
+    load = {"in_flight": None, "interval_milliseconds": 10, "messages": None, "duration_seconds": 1, "pairs": 1}
+    counts = sums(trial_of(broker, **load))
     assert counts["sent"] + counts["unsent"] == 100
 
 
-def test_what_leaves_late_counts_from_when_it_should_have_left(run: Run) -> None:
-    trial = run(in_flight=None, messages_per_second=20_000, window=2, messages=1000, pairs=1).trials[0]
+def test_what_leaves_late_counts_from_when_it_should_have_left(broker: Mosquitto) -> None:
+    trial = trial_of(broker, in_flight=None, messages_per_second=20_000, window=2, messages=1000, pairs=1)
     spread = trial["distributions"]
     assert sums(trial)["lateSends"] > 500
     assert spread["roundTrip"]["sumNanoseconds"] > 5 * spread["roundTripActual"]["sumNanoseconds"]
 
 
-@pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
-def test_tls(run: Run, broker: Mosquitto, version: str) -> None:
+def secured(broker: Mosquitto, version: str) -> dict[str, object]:
+    """What makes a connection one of TLS."""
     url, ca = f"mqtts://127.0.0.1:{broker.secure}", broker.folder / "ca.crt"
-    trial = run(url=url, tls=version, ca_file=ca, server_name="localhost").trials[0]
-    counts = sums(trial)
-    assert counts["received"] == 400
+    return {"url": url, "tls": version, "ca_file": ca, "server_name": "localhost"}
+
+
+@pytest.mark.parametrize(
+    ("version", "cipher"),
+    [("TLSv1.2", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"), ("TLSv1.3", "TLS_AES_256_GCM_SHA384")],
+)
+def test_tls(broker: Mosquitto, version: str, cipher: str) -> None:
+    counts = sums(trial_of(broker, **secured(broker, version)))
+    assert (counts["received"], counts["cipher"]) == (400, cipher)
     assert counts["tlsNanoseconds"] > 0
-    assert (
-        counts["cipher"]
-        in {
-            "TLSv1.2": {"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"},
-            "TLSv1.3": {"TLS_AES_256_GCM_SHA384"},
-        }[version]
-    )
     assert counts["connectNanoseconds"] > 0
 
 
 @pytest.mark.parametrize("compression", ["Gzip:9", "Zstd"])
-def test_compressed_and_encrypted(run: Run, tmp_path: Path, compression: str) -> None:
+def test_compressed_and_encrypted(broker: Mosquitto, tmp_path: Path, compression: str) -> None:
     (tmp_path / "key").write_bytes(bytes(range(16)))
-    said = run(
-        compression=compression, encryption="AES128GCM", key_file=tmp_path / "key", content="SensorJSON", size=10_000
-    )
-    counts = sums(said.trials[0])
+    codec = {"compression": compression, "encryption": "AES128GCM", "key_file": tmp_path / "key"}
+    counts = sums(trial_of(broker, **codec, content="SensorJSON", size=10_000))
     assert (counts["received"], counts["errors"]) == (400, 0)
     assert counts["receivedBytes"] == 4_000_000
     assert counts["encodedBytes"] < 1_500_000
@@ -114,25 +113,25 @@ def test_compressed_and_encrypted(run: Run, tmp_path: Path, compression: str) ->
 
 
 @pytest.mark.parametrize("compression", ["None", "Gzip"])
-def test_own_messages_are_counted_by_their_sizes(run: Run, tmp_path: Path, compression: str) -> None:
+def test_own_messages_are_counted_by_their_sizes(broker: Mosquitto, tmp_path: Path, compression: str) -> None:
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "1").write_bytes(b"message 1")
     (folder / "2").write_bytes(b"0" * 2000)
-    counts = sums(run(content_folder=folder, compression=compression, pairs=1, messages=40).trials[0])
+    counts = sums(trial_of(broker, content_folder=folder, compression=compression, pairs=1, messages=40))
     assert (counts["received"], counts["errors"]) == (40, 0)
     assert counts["sentBytes"] == counts["receivedBytes"] == 20 * 2009
     assert (counts["encodedBytes"] == counts["sentBytes"]) == (compression == "None")
 
 
 @pytest.mark.parametrize("size", [2, 9])
-def test_numbers_that_do_not_fit_into_a_message_are_told_apart(run: Run, size: int) -> None:
-    counts = sums(run(size=size, delivery="AtMostOnce", messages=1000, in_flight=100).trials[0])
+def test_numbers_that_do_not_fit_into_a_message_are_told_apart(broker: Mosquitto, size: int) -> None:
+    counts = sums(trial_of(broker, size=size, delivery="AtMostOnce", messages=1000, in_flight=100))
     assert (counts["received"], counts["duplicated"]) == (2000, 0)
 
 
-def test_bytes_on_the_wire_are_those_of_the_messages_and_their_headers(run: Run) -> None:
-    counts = sums(run(delivery="AtMostOnce", size=1400, in_flight=1, pairs=1).trials[0])
+def test_bytes_on_the_wire_are_those_of_the_messages_and_their_headers(broker: Mosquitto) -> None:
+    counts = sums(trial_of(broker, delivery="AtMostOnce", size=1400, in_flight=1, pairs=1))
     message = 1400 + MQTT + SEGMENT
     for name in ("wireSentBytes", "wireReceivedBytes"):
         most = 200 * (message + SEGMENT) + 2000 + counts["tcpRetransmits"] * message
@@ -143,56 +142,50 @@ CONTROLS = {"AtMostOnce": 2, "AtLeastOnce": 4, "ExactlyOnce": 8}
 """Control packets of a message on its way to the broker and back."""
 
 
-def plain_and_secured(run: Run, broker: Mosquitto, **load: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    url, ca = f"mqtts://127.0.0.1:{broker.secure}", broker.folder / "ca.crt"
-    plain = sums(run(**load, size=100, pairs=1).trials[0])
-    secured = run(**load, size=100, pairs=1, url=url, tls="TLSv1.2", ca_file=ca, server_name="localhost").trials[0]
-    return plain, sums(secured)
-
-
 @pytest.mark.parametrize("delivery", DELIVERIES)
-def test_packets_and_bytes_of_a_message(run: Run, broker: Mosquitto, delivery: str) -> None:
-    plain, secured = plain_and_secured(run, broker, delivery=delivery, in_flight=1)
+def test_packets_and_bytes_of_a_message(broker: Mosquitto, delivery: str) -> None:
+    load = {"delivery": delivery, "size": 100, "pairs": 1, "in_flight": 1}
+    plain = sums(trial_of(broker, **load))
+    tls = sums(trial_of(broker, **load, **secured(broker, "TLSv1.2")))
     controls = CONTROLS[delivery]
-    for counts in (plain, secured):
+    for counts in (plain, tls):
         # Each control packet is a segment. TCP acknowledges each with a segment of its own, or with the next.
         assert controls - 1 <= counts["loadPackets"] / 200 <= 2 * controls + 1
         packets = counts["wireSentPackets"] + counts["wireReceivedPackets"]
         assert 0 <= packets - counts["setupPackets"] - counts["loadPackets"] <= 12
     # Each control packet is a record of TLS 1.2. The last ones may come too late to count.
-    data = [counts["loadBytes"] - SEGMENT * counts["loadPackets"] for counts in (plain, secured)]
+    data = [counts["loadBytes"] - SEGMENT * counts["loadPackets"] for counts in (plain, tls)]
     assert (data[1] - data[0]) / 200 == pytest.approx(controls * (5 + 8 + 16), abs=3)
-    assert secured["setupPackets"] - plain["setupPackets"] >= 2 * 4
-    assert secured["setupBytes"] - plain["setupBytes"] >= 2 * 1000
-    assert (plain["connections"], secured["connections"]) == (2, 2)
+    assert tls["setupPackets"] - plain["setupPackets"] >= 2 * 4
+    assert tls["setupBytes"] - plain["setupBytes"] >= 2 * 1000
+    assert (plain["connections"], tls["connections"]) == (2, 2)
 
 
 @pytest.mark.measures
 @pytest.mark.parametrize(
     ("delivery", "least", "most"), [("AtMostOnce", 4, 4), ("AtLeastOnce", 6, 8), ("ExactlyOnce", 10, 16)]
 )
-def test_packets_of_a_message_without_others_near_it(
-    run: Run, broker: Mosquitto, delivery: str, least: int, most: int
+def test_packets_of_a_message_that_has_the_connection_to_itself(
+    broker: Mosquitto, delivery: str, least: int, most: int
 ) -> None:
     """An acknowledgement of TCP may ride on the next of the control packets, or go alone."""
-    for counts in plain_and_secured(
-        run, broker, delivery=delivery, in_flight=None, interval_milliseconds=100, messages=20
-    ):
-        assert least - 1 <= counts["loadPackets"] / 20 <= most + 1
+    load = {"delivery": delivery, "size": 100, "pairs": 1, "in_flight": None, "interval_milliseconds": 100}
+    for tls in ({}, secured(broker, "TLSv1.2")):
+        counts = sums(trial_of(broker, **load, **tls, messages=10))
+        assert least - 1 <= counts["loadPackets"] / 10 <= most + 1
 
 
-def test_each_pairs_share_is_its_own(run: Run) -> None:
-    trial = run(pairs=3, messages=50, in_flight=1).trials[0]
+def test_each_pairs_share_is_its_own(broker: Mosquitto) -> None:
+    trial = trial_of(broker, pairs=3, messages=50, in_flight=1)
     shares = trial["pairShares"]
     assert shares["received"] == [50, 50, 50]
     assert max(shares["nanoseconds"]) == trial["durationNanoseconds"]
     assert min(shares["nanoseconds"]) > 0
 
 
-@pytest.mark.parametrize("keeps", [None, True])
-def test_an_echo_sends_everything_back(broker: Mosquitto, tmp_path: Path, keeps: bool | None) -> None:
+def test_an_echo_sends_everything_back(broker: Mosquitto, tmp_path: Path) -> None:
     with serving(tmp_path) as (named, agent):
-        shared = {**named, "barrier": "b", "parts": 2, "trials": "1-2", "keep_connections": keeps}
+        shared = {**named, "barrier": "b", "parts": 2, "trials": "1-2", "keep_connections": True}
         publisher = Engine(tmp_path, *flags(broker, **shared, role="Publisher", part=0))
         echo = Engine(tmp_path, *flags(broker, **shared, role="Echo", part=1, warmup=0))
         published, echoed = publisher.said(), echo.said()

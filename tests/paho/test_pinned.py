@@ -10,6 +10,7 @@ from images.paho.src.tierbench_paho.agent import Agent
 from images.paho.src.tierbench_paho.contract import FailureError
 from images.paho.src.tierbench_paho.pinned import PinnedConnection
 from tests.paho.barrier import TOKEN, serving
+from tests.paho.engine import HANG_SECONDS
 
 
 @pytest.mark.parametrize("certificate", ["expired", "future", "server"])
@@ -37,8 +38,8 @@ def test_nothing_is_said_in_clear() -> None:
     """Not even by a second try."""
     heard = b""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(5)
-        connection = PinnedConnection("127.0.0.1", server.getsockname()[1], "sha256//pin", 5)
+        server.settimeout(HANG_SECONDS)
+        connection = PinnedConnection("127.0.0.1", server.getsockname()[1], "sha256//pin", HANG_SECONDS)
         for _ in range(2):
             with ThreadPoolExecutor(1) as other:
                 answering = other.submit(_answer_in_clear, server)

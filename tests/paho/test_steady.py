@@ -2,13 +2,13 @@
 
 import math
 import random
-from collections.abc import Callable
 
 import pytest
 
 from images.paho.src.tierbench_paho.histogram import index_of
 from images.paho.src.tierbench_paho.steady import Series, truncation, warm_up
-from tests.paho.engine import Said
+from tests.paho.broker import Mosquitto
+from tests.paho.in_process import trial_of
 
 MILLISECOND = 1_000_000
 
@@ -118,10 +118,10 @@ def test_the_series_is_of_logarithms() -> None:
     assert made.sums == [sum(index_of(nanoseconds) for nanoseconds in (1, 2, 4, 8, 16))]
 
 
-def test_a_trial_says_what_it_left_out(run: Callable[..., Said]) -> None:
-    trial = run(messages=1500, pairs=1).trials[0]
+def test_a_trial_says_what_it_left_out(broker: Mosquitto) -> None:
+    trial = trial_of(broker, messages=1500, pairs=1)
     counts = trial["exchange"]
     assert counts["steady"] in (True, False)
     assert counts["discarded"] + trial["distributions"]["roundTrip"]["count"] == counts["received"] == 1500
-    few = run(messages=100).trials[0]["exchange"]
+    few = trial_of(broker, messages=100)["exchange"]
     assert (few["discarded"], "steady" in few) == (0, False)

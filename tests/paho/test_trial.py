@@ -1,30 +1,20 @@
 """What a trial's load took and what it cost are of one window."""
 
-from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter_ns
 from types import ModuleType
-from typing import Any
 
 import pytest
 
 from images.paho.src.tierbench_paho import connection, kept, pairs, publisher, trial, watch
-from images.paho.src.tierbench_paho.arguments import parse
 from images.paho.src.tierbench_paho.envelope import Codec
-from images.paho.src.tierbench_paho.kept import Kept
-from images.paho.src.tierbench_paho.pool import Pool
-from images.paho.src.tierbench_paho.trial import run_trial
 from tests.paho.barrier import serving
 from tests.paho.broker import Mosquitto
-from tests.paho.engine import Engine, Said, flags
+from tests.paho.engine import Engine, flags
+from tests.paho.in_process import trial_of
 
 HOUR = 3600 * 10**9
 CONNECTING, LOAD, CLOSING = 1, 10, 100
-
-
-def trial_of(broker: Mosquitto, **changes: object) -> dict[str, Any]:
-    series, _ = parse(["broker", *flags(broker, **changes)])
-    return run_trial(Kept(series.targets[0], Pool.of_kind("Random", 1024, 1)), "1")
 
 
 def test_cpu_is_that_of_the_load(broker: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,18 +79,18 @@ def test_a_message_begins_before_it_is_encoded(broker: Mosquitto, monkeypatch: p
     assert spread["sumNanoseconds"] > 20 * HOUR
 
 
-def test_what_was_due_and_not_sent_is_counted(run: Callable[..., Said]) -> None:
+def test_what_was_due_and_not_sent_is_counted(broker: Mosquitto) -> None:
     """More than any Python sends: 200 ns between messages."""
     load = {"in_flight": None, "messages_per_second": 5_000_000, "messages": None, "duration_seconds": 1}
-    counts = run(**load, window=2, pairs=2).trials[0]["exchange"]
+    counts = trial_of(broker, **load, window=2, pairs=2)["exchange"]
     assert counts["sent"] + counts["unsent"] == 2 * 5_000_000
     assert counts["lateSends"] > 0
 
 
-def test_the_record_says_what_was_tuned_and_how_the_computer_was(run: Callable[..., Said]) -> None:
-    client = run(tuning="Light").trials[0]["client"]
+def test_the_record_says_what_was_tuned_and_how_the_computer_was(broker: Mosquitto) -> None:
+    client = trial_of(broker, tuning="Light")["client"]
     assert client["tuning"] == "Light"
     assert client["computer"]["interface"] == "lo"
     assert client["computer"]["mtuBytes"] > 0
     assert client["computer"]["congestionControl"]
-    assert run().trials[0]["client"]["tuning"] == "Heavy"
+    assert trial_of(broker)["client"]["tuning"] == "Heavy"
