@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SIZE = 300_000
+HANG_SECONDS = 300
 
 
 class Server(ThreadingHTTPServer):

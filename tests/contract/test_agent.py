@@ -1,7 +1,6 @@
 """Clients know the agent beside a server by the token and the key that the operator makes, and by nothing else."""
 
 import json
-import socket
 import ssl
 import subprocess
 import time
@@ -15,16 +14,15 @@ import pytest
 
 from images.paho.src.tierbench_paho.agent import Agent
 from images.paho.src.tierbench_paho.contract import FailureError
-from tests.contract.conftest import SIZE, Server
+from tests.contract.conftest import HANG_SECONDS, SIZE, Server
 from tests.contract.test_client import run, valid
+from tests.ports import free_ports
 from tests.unit.results.test_record import NOW, spec
 from tierbench.api.result import ResultStatus
 from tierbench.kube.credentials import fill
 from tierbench.results.output import parse_output
 from tierbench.results.record import conclude, record
 from tierbench.workloads.workload import Credentials
-
-PATIENCE_SECONDS = 20
 
 
 @pytest.fixture
@@ -33,8 +31,7 @@ def agent(client: Path, tmp_path: Path, server: Server) -> Iterator[list[str]]:
     secret = fill(Credentials({}, certificate=False))["data"]
     for key, value in secret.items():
         (tmp_path / key).write_bytes(b64decode(value))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     own = [f"--{key}-file={tmp_path / f'agent-{key}'}" for key in ("token", "key")]
     flags = ["--address=127.0.0.1", f"--port={port}", f"--directory={server.folder}", f"--ports={server.server_port}"]
     with subprocess.Popen([client, "agent", *own, *flags]) as process:
@@ -46,10 +43,10 @@ def agent(client: Path, tmp_path: Path, server: Server) -> Iterator[list[str]]:
 
 def _wait_for(url: str) -> None:
     anybody = ssl._create_unverified_context()
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + HANG_SECONDS
     while True:
         try:
-            urllib.request.urlopen(url, timeout=1, context=anybody).close()
+            urllib.request.urlopen(url, timeout=HANG_SECONDS, context=anybody).close()
         except (urllib.error.URLError, TimeoutError):
             assert time.monotonic() < deadline, f"{url} does not answer"
             time.sleep(0.02)

@@ -7,15 +7,13 @@ import threading
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
-from tests.contract.conftest import SIZE, Server
+from tests.contract.conftest import HANG_SECONDS, SIZE, Server
 from tests.contract.test_client import run, valid
 from tests.unit.results.test_record import NOW, spec
 from tierbench.api.result import ResultPhase, ResultStatus
 from tierbench.results.histogram import index_of
 from tierbench.results.output import SealState, check_seal, parse_output
 from tierbench.results.record import conclude, record
-
-PATIENCE_SECONDS = 20
 
 
 def cut_short(handler: SimpleHTTPRequestHandler) -> None:
@@ -61,7 +59,7 @@ def test_a_client_told_to_end_seals_what_it_has(client: Path, tmp_path: Path, se
     released = threading.Event()
 
     def misbehave(number: int, handler: SimpleHTTPRequestHandler) -> bool:
-        return number > 1 and released.wait(PATIENCE_SECONDS)
+        return number > 1 and released.wait(HANG_SECONDS)
 
     server.misbehave = misbehave
     message = tmp_path / "termination"
@@ -82,7 +80,7 @@ def test_a_client_told_to_end_seals_what_it_has(client: Path, tmp_path: Path, se
             if json.loads(line)["trial"] == 2:
                 break
         process.send_signal(signal.SIGTERM)
-        rest, _ = process.communicate(timeout=PATIENCE_SECONDS)
+        rest, _ = process.communicate(timeout=HANG_SECONDS)
     released.set()
     assert process.returncode == 143
     check = check_seal(parse_output(log + rest), message.read_text())

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.contract.conftest import HANG_SECONDS
 from tests.ports import free_ports
 from tierbench.api.benchmark import Tls
 from tierbench.workloads.file_volume import DATA, FOLDER
 from tierbench.workloads.nginx import PORTS, configuration
 
-START_SECONDS = 10
 SIZES = (1000, 2000)
 SECRET = "root:x:0:0"
 ELSEWHERE = [
@@ -83,13 +83,13 @@ class Server:
         self, method: str, path: str, headers: dict[str, str] | None = None, host: str = "127.0.0.1"
     ) -> http.client.HTTPResponse:
         """An answer whose content is still to be read."""
-        connection = http.client.HTTPConnection(host, self.port, timeout=START_SECONDS)
+        connection = http.client.HTTPConnection(host, self.port, timeout=HANG_SECONDS)
         connection.request(method, path, headers=headers or {})
         return connection.getresponse()
 
     def raw(self, request: bytes) -> bytes:
         """All that is answered until the connection is closed."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=START_SECONDS) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=HANG_SECONDS) as connection:
             connection.sendall(request)
             return b"".join(iter(lambda: connection.recv(65536), b""))
 
@@ -127,7 +127,7 @@ def _put_others_files(place: Path) -> None:
 
 
 def _await_ready(server: Server, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + HANG_SECONDS
     while True:
         try:
             assert server.get("/ready") == (204, b"")

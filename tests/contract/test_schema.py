@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.contract.test_client import SCHEMA
+from tests.contract.schema import CONTRACT
 from tierbench.api.contract import Seal, TrialLine, TrialStartedLine
 from tierbench.results.output import parse_output
 
@@ -51,15 +51,19 @@ def changed(body: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     return body
 
 
+def test_it_is_a_schema() -> None:
+    CONTRACT.check_schema(CONTRACT.schema)
+
+
 @pytest.mark.parametrize("body", [TRIAL, STARTED, SEAL], ids=["Trial", "TrialStarted", "Seal"])
 def test_what_the_contract_says_is_accepted(body: dict[str, Any]) -> None:
-    jsonschema.validate(body, SCHEMA)
+    CONTRACT.validate(body)
 
 
 def test_what_the_models_write_is_accepted() -> None:
     for model, body in ((TrialLine, TRIAL), (TrialStartedLine, STARTED), (Seal, SEAL)):
         written = model.model_validate(body).to_json()
-        jsonschema.validate(written, SCHEMA)
+        CONTRACT.validate(written)
         assert model.model_validate(written) == model.model_validate(body)
 
 
@@ -97,13 +101,13 @@ UNKNOWN = [
 @pytest.mark.parametrize(("body", "path", "value"), DEVIATIONS)
 def test_deviations_are_refused(body: dict[str, Any], path: str, value: Any) -> None:
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(changed(body, path, value), SCHEMA)
+        CONTRACT.validate(changed(body, path, value))
 
 
 @pytest.mark.parametrize(("body", "path"), UNKNOWN)
 def test_fields_that_the_contract_does_not_know_are_refused(body: dict[str, Any], path: str) -> None:
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(changed(body, path, 1), SCHEMA)
+        CONTRACT.validate(changed(body, path, 1))
 
 
 @pytest.mark.parametrize(

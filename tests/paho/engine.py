@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
+from tests.contract.schema import CONTRACT
 from tests.paho.broker import Mosquitto
 
 ROOT = Path(__file__).parents[2]
-SCHEMA = json.loads((ROOT / "images/client/contract.schema.json").read_text())
 HANG_SECONDS = 300
 
 _ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "images/paho/src")}
@@ -93,7 +91,7 @@ class Engine:
         lines = [json.loads(line) for line in log.splitlines()]
         seal = json.loads(self._termination.read_text())
         for body in (*lines, seal):
-            jsonschema.validate(body, SCHEMA)
+            CONTRACT.validate(body)
         return Said(code, log, [line for line in lines if line["record"] == "Trial"], seal)
 
 

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-import jsonschema
 import pytest
 
 from images.paho.src.tierbench_paho.arguments import parse
 from images.paho.src.tierbench_paho.contract import FailureError, Json
 from images.paho.src.tierbench_paho.series import run
+from tests.contract.schema import CONTRACT
 from tests.paho.broker import Mosquitto
-from tests.paho.engine import SCHEMA, flags
+from tests.paho.engine import flags
 
 
 class _Report:
@@ -29,7 +29,7 @@ def trial_of(broker: Mosquitto, **changes: object) -> dict[str, Any]:
     report = _Report()
     run(series, report)
     (trial,) = report.trials
-    jsonschema.validate({"contract": 1, "record": "Trial", **trial}, SCHEMA)
+    CONTRACT.validate({"contract": 1, "record": "Trial", **trial})
     return trial
 
 
