@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.benchmark_kinds import BENCHMARKS
+from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.model import Kind
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
@@ -14,10 +15,14 @@ from tierbench.api.result import BenchmarkResult
 from tierbench.api.trace import BenchmarkTrace
 from tierbench.cli.errors import UserError
 from tierbench.cli.objects import Objects, Parsed, Reference, parse_items, parse_object
+from tierbench.domain.node_classes import usable
+from tierbench.domain.views import NodeView, node_view
 from tierbench.kube.client import (
     NODE_CLASSES,
+    NODES,
     UNANSWERED,
     ApiError,
+    ConflictError,
     Kube,
     NotFoundError,
     ResourceType,
@@ -126,6 +131,56 @@ class Cluster:
                 raise
         return tuple(parse_object(NodeClass, item) for item in found)
 
+    async def schedulable_nodes(self) -> tuple[NodeView, ...] | None:
+        """The nodes that are Ready, uncordoned and without taints; None if the user may not list nodes."""
+        with self._explained():
+            try:
+                found = await self.kube.list(NODES)
+            except ApiError as error:
+                if error.status == _FORBIDDEN:
+                    return None
+                raise
+        views = [node_view(item) for item in found if not _is_tainted(item)]
+        return tuple(view for view in views if usable(view))
+
+    async def class_names(self) -> tuple[str, ...]:
+        """The names of all node classes; none if the user may not list them."""
+        return tuple(item.metadata.name for item in await self._classes())
+
+    async def create_class(self, body: Mapping[str, Any]) -> None:
+        """Creates a node class, unless one with the same selector exists.
+
+        Raises:
+            UserError: a class of this name has another selector.
+        """
+        name, wanted = body["metadata"]["name"], NodeClass.model_validate(body)
+        with self._explained():
+            try:
+                await self.kube.create(NODE_CLASSES, None, body)
+            except ConflictError:
+                existing = parse_object(NodeClass, await self.kube.get(NODE_CLASSES, None, name))
+                if existing.spec.node_selector != wanted.spec.node_selector:
+                    raise UserError(
+                        f"NodeClass {name} exists with another selector: see `kubectl get nodeclass {name} -o yaml`; "
+                        "run init without --apply, and rename the class in what it prints"
+                    ) from None
+
+    async def create_benchmark(self, body: Mapping[str, Any]) -> None:
+        """Creates a FileTransferBenchmark in the namespace.
+
+        Raises:
+            UserError: one of this name exists.
+        """
+        with self._explained():
+            try:
+                await self.kube.create(ResourceType.of(FileTransferBenchmark.KIND), self.namespace, body)
+            except ConflictError:
+                name = body["metadata"]["name"]
+                raise UserError(
+                    f"benchmark {name} exists in namespace {self.namespace}: choose another --name, or start a new run "
+                    f"with `kubectl tierbench rerun {name}`"
+                ) from None
+
     def watch(self, benchmark: Benchmark) -> tuple[AsyncGenerator[News], AsyncGenerator[News]]:
         """What happens to the benchmark's results, and to itself, for ever; a fault is told as what is to be done."""
         labels = {LABEL_KIND: benchmark.KIND.kind, LABEL_BENCHMARK: benchmark.metadata.name}
@@ -153,3 +208,9 @@ class Cluster:
         return UserError(
             f"cannot reach the API server at {address} ({reason}): check the network, --context and --kubeconfig"
         )
+
+
+def _is_tainted(node: Mapping[str, Any]) -> bool:
+    """Whether a pod needs a toleration to run on the node."""
+    taints = node.get("spec", {}).get("taints") or ()
+    return any(taint.get("effect") in {"NoSchedule", "NoExecute"} for taint in taints)

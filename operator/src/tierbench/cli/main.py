@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Final, NoReturn
 
-from tierbench.cli import advise, compare, export, report, rerun, results, watch
+from tierbench.cli import advise, compare, export, init, report, rerun, results, watch
 from tierbench.cli.errors import ExitCode, UserError
 
-COMMANDS: Final = (watch, rerun, results, advise, compare, report, export)
+COMMANDS: Final = (init, watch, rerun, results, advise, compare, report, export)
 PROGRAM: Final = "kubectl tierbench"
 GARBAGE_THRESHOLD: Final = 1_000_000
 """New objects between two looks for garbage: thousands of results are all needed, and each look goes through them."""

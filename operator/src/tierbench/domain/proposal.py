@@ -1,0 +1,201 @@
+"""Node classes and a first benchmark for a cluster, proposed from its nodes."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.api.model import API_VERSION
+from tierbench.api.node_class import NodeClass
+from tierbench.domain.views import NodeView
+
+ARCHITECTURE: Final = "kubernetes.io/arch"
+HOSTNAME: Final = "kubernetes.io/hostname"
+INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+CLIENT: Final = "client"
+SIZES: Final = ("1Mi", "64Mi")
+REPETITIONS: Final = 3
+
+_BOARD_LABEL: Final = re.compile(r"(^|[./-])(hw|hardware|board|model|device)$")
+_MOST_CLASSES: Final = 8
+_SIZE_BYTES: Final = 65 * 2**20
+_SECONDS_PER_SERVER: Final = 20
+_SECONDS_PER_CASE: Final = 5
+_BYTES_PER_SECOND: Final = 100_000_000 / 8
+"""A link of 100 Mbit/s: slower ones take longer than the estimate."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """`selectors` maps each node class to its labels, `servers` and `clients` name classes, `notes` say why these were
+    chosen, and what they can and cannot compare."""
+
+    selectors: Mapping[str, Mapping[str, str]]
+    servers: tuple[str, ...]
+    clients: tuple[str, ...]
+    colocated: bool
+    notes: tuple[str, ...]
+
+    @property
+    def trials(self) -> int:
+        """The number of downloads."""
+        return len(self.servers) * len(self.clients) * len(SIZES) * REPETITIONS
+
+    @property
+    def bytes_moved(self) -> int:
+        """The bytes that all downloads together transfer."""
+        return self.trials // len(SIZES) * _SIZE_BYTES
+
+    @property
+    def bytes_on_disk(self) -> int:
+        """The bytes that the files take on each server node."""
+        return _SIZE_BYTES
+
+    @property
+    def seconds(self) -> float:
+        """An estimate of the duration, in seconds, over links of 100 Mbit/s."""
+        cases = self.trials // REPETITIONS
+        starts = len(self.servers) * _SECONDS_PER_SERVER + cases * _SECONDS_PER_CASE
+        return starts + self.bytes_moved / _BYTES_PER_SECOND
+
+    def node_classes(self) -> list[dict[str, Any]]:
+        """The NodeClass objects."""
+        return [
+            _object(NodeClass.KIND.kind, name, {"nodeSelector": {"matchLabels": dict(labels)}})
+            for name, labels in self.selectors.items()
+        ]
+
+    def benchmark(self, name: str) -> dict[str, Any]:
+        """The FileTransferBenchmark object."""
+        spec: dict[str, Any] = {
+            "servers": {"nodeClasses": list(self.servers)},
+            "clients": {"nodeClasses": list(self.clients)},
+            "fileSizes": list(SIZES),
+            "storage": {"emptyDir": {}},
+            "repetitions": REPETITIONS,
+        }
+        if self.colocated:
+            spec["colocation"] = "Allowed"
+        return _object(FileTransferBenchmark.KIND.kind, name, spec)
+
+
+def _object(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def propose(nodes: Iterable[NodeView]) -> Proposal | None:
+    """A proposal for nodes that can run pods; None if there are none."""
+    known = sorted(nodes, key=lambda node: node.name)
+    if not known:
+        return None
+    if len(known) == 1:
+        return _single(known[0])
+    label, groups = _grouped(known)
+    names = _class_names(groups)
+    selectors: dict[str, Mapping[str, str]] = {names[value]: {label: value} for value in groups}
+    notes = [f"Node classes by the label {label}: {_listed(names, groups)}."]
+    if label == HOSTNAME:
+        notes.append(_why_each_node(known, groups))
+    clients, colocated = _clients(names, groups, known, selectors, notes)
+    servers = tuple(name for name in selectors if name != CLIENT)
+    return Proposal(selectors, servers, clients, colocated, tuple(notes))
+
+
+def propose_from_classes(names: Sequence[str]) -> Proposal | None:
+    """A proposal from node classes that exist, for a user who may not list nodes; None if there are none."""
+    servers = tuple(sorted(names)[:_MOST_CLASSES])
+    if not servers:
+        return None
+    note = "Without the right to list nodes, this compares the node classes that exist. Their nodes may be alike."
+    return Proposal({}, servers, servers[:1], colocated=True, notes=(note, _COLOCATED_NOTE))
+
+
+_COLOCATED_NOTE: Final = (
+    "The client may share its node with a server. Traffic within a node is faster than any network, so compare such "
+    "cases with care, or name a separate class in spec.clients.nodeClasses and remove colocation."
+)
+
+
+def _single(node: NodeView) -> Proposal:
+    name = _name(node.architecture or node.name)
+    note = (
+        f"The cluster has one node that can run pods, {node.name}: node classes cannot be compared. This measures the "
+        "node itself, with server and client on it. Add a node of another kind, and run init again."
+    )
+    return Proposal({name: {HOSTNAME: _hostname(node)}}, (name,), (name,), colocated=True, notes=(note,))
+
+
+def _grouped(nodes: Sequence[NodeView]) -> tuple[str, dict[str, list[NodeView]]]:
+    """The first label by which all nodes fall into two to eight groups, and the groups; else one node each."""
+    boards = sorted({key for node in nodes for key in node.labels if _BOARD_LABEL.search(key)})
+    for label in (ARCHITECTURE, INSTANCE_TYPE, *boards):
+        groups: dict[str, list[NodeView]] = {}
+        for node in nodes:
+            groups.setdefault(node.labels.get(label, ""), []).append(node)
+        if "" not in groups and 1 < len(groups) <= _MOST_CLASSES:
+            return label, dict(sorted(groups.items()))
+    return HOSTNAME, {_hostname(node): [node] for node in nodes[:_MOST_CLASSES]}
+
+
+def _why_each_node(nodes: Sequence[NodeView], groups: Mapping[str, Sequence[NodeView]]) -> str:
+    kinds = {(node.architecture, node.cpu_millicores, node.memory_bytes) for node in nodes}
+    left = len(nodes) - len(groups)
+    rest = f" {left} more nodes are left out." if left else ""
+    if len(kinds) == 1:
+        return (
+            "All nodes are alike (same architecture, CPUs and memory): classes of hardware cannot be compared, only "
+            f"single nodes.{rest}"
+        )
+    return f"No label tells kinds of nodes apart, so each node is a class of its own.{rest}"
+
+
+def _clients(
+    names: Mapping[str, str],
+    groups: Mapping[str, Sequence[NodeView]],
+    nodes: Sequence[NodeView],
+    selectors: dict[str, Mapping[str, str]],
+    notes: list[str],
+) -> tuple[tuple[str, ...], bool]:
+    """The client classes, and whether a client may share a server's node. May make a node a class of clients."""
+    largest = max(groups, key=lambda value: len(groups[value]))
+    if len(groups[largest]) > 1:
+        notes.append(f"The client runs on a node of class {names[largest]} that serves no files.")
+        return (names[largest],), False
+    if len(groups) > 2:  # noqa: PLR2004 (two classes to compare, and one for the client)
+        last = max(groups, key=lambda value: groups[value][0].name)
+        selectors[CLIENT] = selectors.pop(names[last])
+        notes.append(f"The client runs on {groups[last][0].name}, which is not compared.")
+        return (CLIENT,), False
+    unused = [node for node in nodes if all(node not in group for group in groups.values())]
+    if unused:
+        selectors[CLIENT] = {HOSTNAME: _hostname(unused[0])}
+        return (CLIENT,), False
+    notes.append(_COLOCATED_NOTE)
+    return (names[largest],), True
+
+
+def _class_names(groups: Mapping[str, Sequence[NodeView]]) -> dict[str, str]:
+    """A class name per label value, all different."""
+    found: dict[str, str] = {}
+    for value in groups:
+        name = _name(value)
+        while name in found.values() or name == CLIENT:
+            name = f"{name[:60]}-x"
+        found[value] = name
+    return found
+
+
+def _name(text: str) -> str:
+    """The text as the name of a NodeClass."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:63].strip("-") or "nodes"
+
+
+def _hostname(node: NodeView) -> str:
+    return node.labels.get(HOSTNAME, node.name)
+
+
+def _listed(names: Mapping[str, str], groups: Mapping[str, Sequence[NodeView]]) -> str:
+    return ", ".join(
+        f"{names[value]} ({len(group)} node{'s' if len(group) > 1 else ''})" for value, group in groups.items()
+    )

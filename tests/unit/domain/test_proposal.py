@@ -1,0 +1,91 @@
+"""What init proposes for clusters of different shapes."""
+
+from tests.unit.domain.nodes import node
+from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.api.node_class import NodeClass
+from tierbench.domain.proposal import HOSTNAME, Proposal, propose, propose_from_classes
+
+
+def shape(proposal: Proposal | None) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+    """Servers, clients, and whether they may share a node."""
+    assert proposal is not None
+    for body in proposal.node_classes():
+        NodeClass.model_validate(body)
+    FileTransferBenchmark.model_validate(proposal.benchmark("first"))
+    return proposal.servers, proposal.clients, proposal.colocated
+
+
+def test_architectures_are_compared_first() -> None:
+    nodes = [node("a"), node("b"), node("c", "arm64")]
+    assert shape(propose(nodes)) == (("amd64", "arm64"), ("amd64",), False)
+
+
+def test_instance_types_tell_nodes_of_one_architecture_apart() -> None:
+    kinds = {"node.kubernetes.io/instance-type": "m5.large"}, {"node.kubernetes.io/instance-type": "c5.large"}
+    nodes = [node("a", labels=kinds[0]), node("b", labels=kinds[0]), node("c", labels=kinds[1])]
+    assert shape(propose(nodes)) == (("c5-large", "m5-large"), ("m5-large",), False)
+
+
+def test_boards_tell_nodes_of_one_instance_type_apart() -> None:
+    boards = {"a": "jetson-nano", "b": "pi-4", "c": "pi-4"}
+    same = {"node.kubernetes.io/instance-type": "k3s"}
+    nodes = [node(name, labels={"hw": board, **same}) for name, board in boards.items()]
+    assert shape(propose(nodes)) == (("jetson-nano", "pi-4"), ("pi-4",), False)
+
+
+def test_nodes_that_are_alike_are_compared_one_by_one_and_the_note_says_so() -> None:
+    proposal = propose([node(name) for name in ("one", "two", "three")])
+    assert shape(proposal) == (("one", "three"), ("client",), False)
+    assert proposal is not None
+    assert proposal.selectors["client"] == {HOSTNAME: "two"}
+    assert any("All nodes are alike" in note for note in proposal.notes)
+
+
+def test_no_more_classes_than_a_benchmark_takes() -> None:
+    proposal = propose([node(f"node-{number:02d}") for number in range(12)])
+    assert proposal is not None
+    servers, clients, colocated = shape(proposal)
+    assert (len(servers), clients, colocated) == (7, ("client",), False)
+    assert any("4 more nodes are left out" in note for note in proposal.notes)
+
+
+def test_two_nodes_leave_no_node_for_the_client() -> None:
+    proposal = propose([node("a"), node("b", "arm64")])
+    assert shape(proposal) == (("amd64", "arm64"), ("amd64",), True)
+    assert proposal is not None
+    assert any("may share its node" in note for note in proposal.notes)
+
+
+def test_one_node_is_measured_by_itself() -> None:
+    proposal = propose([node("only")])
+    assert shape(proposal) == (("amd64",), ("amd64",), True)
+    assert proposal is not None
+    assert any("cannot be compared" in note for note in proposal.notes)
+
+
+def test_without_nodes_nothing_is_proposed() -> None:
+    assert propose([]) is None
+    assert propose_from_classes([]) is None
+
+
+def test_without_the_right_to_list_nodes_the_existing_classes_are_compared() -> None:
+    proposal = propose_from_classes(["pi", "cloud"])
+    assert shape(proposal) == (("cloud", "pi"), ("cloud",), True)
+    assert proposal is not None
+    assert proposal.node_classes() == []
+
+
+def test_values_that_are_no_names_become_different_names() -> None:
+    nodes = [node(name, labels={"hw": board}) for name, board in (("a", "Pi_4"), ("b", "Pi.4"), ("c", "client"))]
+    proposal = propose(nodes)
+    assert proposal is not None
+    assert len({*proposal.selectors}) == 3
+    shape(proposal)
+
+
+def test_the_estimate_counts_every_download() -> None:
+    proposal = propose([node("a"), node("b"), node("c", "arm64")])
+    assert proposal is not None
+    assert proposal.trials == 2 * 2 * 3
+    assert proposal.bytes_moved == 2 * 3 * 65 * 2**20
+    assert 60 < proposal.seconds < 180
