@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Final
 
@@ -54,6 +55,7 @@ def describe_rate(counts: Sequence[float]) -> Statistic:
     return describe([1e6 * count for count in counts]).model_copy(update=ends)
 
 
+@lru_cache(maxsize=1024)  # every pass of a case asks for the same few again
 def gamma_quantile(probability: float, shape: float) -> float:
     """The quantile of the Gamma distribution of this shape and scale 1: by bisection, for large shapes by Wilson and
     Hilferty's cube of a normal (Proceedings of the National Academy of Sciences 17, 1931).
