@@ -1,4 +1,4 @@
-"""Records real runs on the built-in cluster for simulated nodes to replay: `python3 -m benchmarks.scale.record`.
+"""Records real runs on the built-in cluster for simulated nodes to replay: `python3 -m benchmarks.scale.record [NAME]`.
 
 What is kept of each run: the benchmark, its results, and of each pod of its client the log and the termination message.
 """
@@ -7,19 +7,21 @@ import json
 import os
 import secrets
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.watch import Pod, Watch, succeeded, watching
 from tests.cluster import Cluster, images
-from tests.e2e.benchmarks import HARDWARE, Running, broker, file_transfer, node_class
+from tests.e2e.benchmarks import HARDWARE, Running, broker, file_transfer, network, node_class
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
+from tests.operator.recorded import FOLDER
 
-FOLDER = Path(__file__).parent / "recorded"
 TRIALS = 10
+FEW = 3
 PODS = 5
-_IMAGES = ("operator", "client", "nginx", "mosquitto")
+_IMAGES = ("operator", "client", "nginx", "mosquitto", "kafka", "network", "pause")
 _BENCHMARKS = (
     file_transfer("files", fileSizes=["16Mi"], repetitions=TRIALS, warmup=0),
     broker(
@@ -31,11 +33,14 @@ _BENCHMARKS = (
         repetitions=TRIALS,
         warmup=0,
     ),
+    broker("kafka", brokers=[{"name": "kafka", "kafka": {}}], pairs=[2], repetitions=FEW, warmup=0),
+    network("tcp", directions=["Both"], repetitions=FEW, warmup=0),
+    network("udp", directions=["Both"], protocols=["UDP"], udp={"kilobitsPerSecond": 1000}, repetitions=FEW, warmup=0),
 )
 
 
 def main() -> None:
-    """One run of each."""
+    """One run of each, or of those that are named."""
     cluster = Cluster(os.environ.get("CLUSTER_NAME", "tierbench"))
     cluster.up()
     cluster.load([images.build(name) for name in _IMAGES])
@@ -45,9 +50,10 @@ def main() -> None:
     kubectl = Kubectl(environment, f"record-{secrets.token_hex(3)}")
     kubectl.apply(*(node_class(name, hw=hardware) for name, hardware in HARDWARE.items()))
     kubectl.create_namespace()
-    FOLDER.mkdir(exist_ok=True)
     for benchmark in _BENCHMARKS:
         name, kind = benchmark["metadata"]["name"], benchmark["kind"].lower()
+        if name not in (sys.argv[1:] or [name]):
+            continue
         with watching(kubectl) as watch:
             kubectl.apply(benchmark)
             clients = _clients(kubectl, watch, name)

@@ -7,7 +7,7 @@ import ssl
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -42,11 +42,12 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class ApiServer:
-    """An API server, as its administrator. `folder` holds an admin.kubeconfig."""
+    """An API server, as its administrator. `folder` holds an admin.kubeconfig, `pid` is its process."""
 
     url: str
     token: str
     folder: Path
+    pid: int = 0
 
     @property
     def kubeconfig(self) -> Path:
@@ -116,7 +117,7 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
                 [f"--initial-cluster=default={peers}"],
             )
         )
-        running.enter_context(
+        process = running.enter_context(
             _process(
                 folder / "apiserver.log",
                 [f"{programs}/kube-apiserver", f"--etcd-servers={etcd}"],
@@ -129,7 +130,7 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
             )
         )
         wait(server.is_ready, f"API server, see {folder}/apiserver.log", _START_SECONDS)
-        yield server
+        yield replace(server, pid=process.pid)
 
 
 @contextmanager
@@ -160,12 +161,12 @@ def controllers(server: ApiServer) -> Iterator[None]:
 
 
 @contextmanager
-def _process(log: Path, *arguments: list[str]) -> Iterator[None]:
+def _process(log: Path, *arguments: list[str]) -> Iterator["subprocess.Popen[bytes]"]:
     """A process that ends with the block, and with the tests however they end."""
     command = ["setpriv", "--pdeathsig", "KILL", "--", *chain.from_iterable(arguments)]
     with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process:
         try:
-            yield
+            yield process
         finally:
             process.kill()
 

@@ -3,14 +3,14 @@
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tests.api.server import ApiServer
 from tests.operator.player import Client, Player, Pod
-from tests.operator.process import HERE, Operator
+from tests.operator.process import HERE, Operator, token_of
 from tests.operator.relay import Relay
 from tierbench.api.timestamps import format_time
 from tierbench.kube.client import PODS, ConflictError, Kube, NotFoundError
@@ -74,8 +74,12 @@ class Kubelet(Player):
         """Their ways to the API server, likewise."""
         self.holds: dict[tuple[str, str], Hold] = {}
         """By namespace and benchmark."""
+        self.durations: dict[tuple[str, str], Callable[[Turn], int]] = {}
+        """Of trials, in nanoseconds, by namespace and benchmark."""
         self.waits: dict[tuple[str, str, str], Wait] = {}
         """By namespace, benchmark and role."""
+        self.dark: dict[str, list[Pod]] = {}
+        """Nodes without power, and what they do not see meanwhile of their pods."""
         self.trees: dict[str, Path] = {}
         """Where the program of an operator's image is, if not here."""
         self._server = server
@@ -88,20 +92,32 @@ class Kubelet(Player):
         if hold := self.holds.get((client.namespace, client.benchmark)):
             await hold.wait(turn)
 
+    def nanoseconds(self, client: Client, turn: Turn) -> int:
+        took = self.durations.get((client.namespace, client.benchmark))
+        return took(turn) if took else 0
+
     def see(self, pod: Pod, *, deleted: bool) -> None:
+        metadata, node = pod["metadata"], pod["spec"].get("nodeName", "")
+        if node in self.dark and not deleted:
+            self.dark[node].append(pod)
+            return
         super().see(pod, deleted=deleted)
-        metadata = pod["metadata"]
         uid: str = metadata["uid"]
         if deleted:
             if life := self._lives.pop(uid, None):
                 life.cancel()
-        elif "nodeName" not in pod["spec"]:
+        elif not node:
             return
         elif "deletionTimestamp" in metadata:
             if uid not in self._ends:
                 self._ends[uid] = asyncio.create_task(self._remove(pod))
         elif uid not in self._lives:
             self._lives[uid] = asyncio.create_task(self._live(pod))
+
+    def power_on(self, node: str) -> None:
+        """The node sees what has become of its pods."""
+        for pod in self.dark.pop(node):
+            self.see(pod, deleted=False)
 
     async def _remove(self, pod: Pod) -> None:
         """Ends what runs of a pod, and then the pod."""
@@ -130,10 +146,11 @@ class Kubelet(Player):
         name = pod["metadata"]["name"]
         folder, relay, status = self._folder / name, Relay(self._server.url), self._runs(pod)
         folder.mkdir()
+        token = await asyncio.to_thread(token_of, self._server, pod["metadata"]["namespace"], pod["spec"])
         self.relays[name] = relay
         async with relay.listening():
             for restarts in itertools.count():
-                operator = self.operators[name] = await asyncio.to_thread(self._begin, pod, folder, relay.url)
+                operator = self.operators[name] = await asyncio.to_thread(self._begin, pod, folder, token, relay.url)
                 try:
                     ready: bool | None = None
                     while operator.process.poll() is None:
@@ -144,11 +161,10 @@ class Kubelet(Player):
                 finally:
                     await asyncio.to_thread(operator.end)
 
-    def _begin(self, pod: Pod, folder: Path, url: str) -> Operator:
-        name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
-        own = {"POD_NAME": name, "POD_NAMESPACE": namespace}
+    def _begin(self, pod: Pod, folder: Path, token: str, url: str) -> Operator:
+        own = {"POD_NAME": pod["metadata"]["name"], "POD_NAMESPACE": pod["metadata"]["namespace"]}
         tree = self.trees.get(pod["spec"]["containers"][0]["image"], HERE)
-        return Operator(self._server, folder, namespace, pod["spec"], own, url, tree)
+        return Operator(self._server, folder, token, pod["spec"], own, url, tree)
 
     def _runs(self, pod: Pod) -> dict[str, Any]:
         """The status of a pod whose containers all run."""

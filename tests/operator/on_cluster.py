@@ -1,5 +1,7 @@
 """The built-in cluster of tests/e2e as a place for the operator's tests: real kubelets, real containers."""
 
+import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +11,7 @@ from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running
 from tests.e2e.kubectl import wait_for
 from tests.e2e.operator_release import Release
-from tests.e2e.strike import held, strike
+from tests.e2e.strike import held, open_trials, strike
 from tests.operator.site import Json, Site
 
 _SLOW = "cloud-1"
@@ -31,8 +33,11 @@ class OnCluster(Site):
 
     @contextmanager
     def standing(self, running: Running, body: Json, *, trial: int = 1) -> Iterator[None]:
+        def is_open() -> bool:
+            return any(one.number >= trial for one in open_trials(running, self.cluster))
+
         running.kubectl.apply(body)
-        running.wait_for_trial(trial)
+        wait_for(f"trial {trial} of {running.name}", is_open, 120)
         with held(running, self.cluster):
             yield
 
@@ -79,6 +84,34 @@ class OnCluster(Site):
             yield
         finally:
             subprocess.run([*network, "--delete", "OUTPUT", "--jump", "DROP"], check=True)
+
+    def truncate(self, running: Running, trials: int) -> None:
+        pod = running.wait_for_pod("client", running=False)
+        logs = self.cluster.node(pod["spec"]["nodeName"]).folder / "root" / "var" / "log" / "pods"
+        (log,) = logs.glob(f"*_{pod['metadata']['uid']}/client/*.log")
+        lines = log.read_bytes().splitlines(keepends=True)
+        began = [number for number, line in enumerate(lines, start=1) if b'"TrialStarted"' in line]
+        os.truncate(log, sum(map(len, lines[: began[trials]])) + 10)
+
+    @contextmanager
+    def without_api_server(self) -> Iterator[None]:
+        self.cluster.stop("apiserver")
+        try:
+            yield
+        finally:
+            self.cluster.start("apiserver")
+            self.cluster.wait_for_api()
+            wait_for("every node is Ready again", self.cluster.ready, 150)
+
+    @contextmanager
+    def without_power(self, node: str) -> Iterator[None]:
+        self.cluster.signal(node, signal.SIGKILL)
+        try:
+            wait_for(f"{node} is not Ready", lambda: not self.cluster.ready(), 60)
+            yield
+        finally:
+            self.cluster.start(node)
+            wait_for("every node is Ready again", self.cluster.ready, 90)
 
     def metrics(self) -> str:
         return self.release.metrics()

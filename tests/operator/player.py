@@ -6,13 +6,15 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
+import aiohttp
 from aiohttp import web
 
 from tests.operator.recorded import Script
 from tierbench.api.timestamps import format_time
-from tierbench.kube.client import PODS, Kube, NotFoundError
+from tierbench.kube.client import PODS, ConflictError, Kube, NotFoundError
 from tierbench.kube.credentials import certificates
 from tierbench.kube.news import Changed
 from tierbench.kube.watch import watch
@@ -20,6 +22,7 @@ from tierbench.metrics.authorization import tls_context
 from tierbench.workloads.names import CLIENT, LABEL_ATTEMPT, LABEL_BENCHMARK, LABEL_CASE, LABEL_ROLE, ROLE_CLIENT
 from tierbench.workloads.plan import Turn
 
+_AGAIN_SECONDS = 0.2
 Pod = Mapping[str, Any]
 Name = tuple[str, str]
 """Namespace and name."""
@@ -96,6 +99,10 @@ class Player:
     async def may_end(self, client: Client, turn: Turn) -> None:
         """Returns when it may end it."""
 
+    def nanoseconds(self, client: Client, turn: Turn) -> int:
+        """How long a trial takes by the client's clock; 0 for as long as was recorded."""
+        return 0
+
     async def run(self, labels: str) -> None:
         """Watches the pods that bear the labels, for ever."""
         async for news in watch(self.kube, PODS, None, {"labelSelector": labels} if labels else {}):
@@ -124,7 +131,7 @@ class Player:
             await barrier.wait()
             log.print(script.begin(turn, datetime.now(UTC)))
             await self.may_end(client, turn)
-            log.print(script.end(turn, datetime.now(UTC)))
+            log.print(script.end(turn, datetime.now(UTC), self.nanoseconds(client, turn)))
         log.end()
         await self.end(pod, 0, script.seal)
 
@@ -148,11 +155,19 @@ class Player:
         await self.report(pod, {"phase": phase, "conditions": conditions, "containerStatuses": containers})
 
     async def report(self, pod: Pod, status: Mapping[str, Any]) -> None:
-        """Changes a pod's status, unless the pod is gone."""
+        """Changes a pod's status, unless the pod is gone; tries again while the API server is away."""
         path = PODS.path(pod["metadata"]["namespace"], pod["metadata"]["name"], "status")
         change = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
-        with contextlib.suppress(NotFoundError):
-            await self.kube.request("PATCH", path, body=change, content_type="application/strategic-merge-patch+json")
+        patch = partial(self.kube.request, "PATCH", path, content_type="application/strategic-merge-patch+json")
+        while True:
+            try:
+                await patch(body=change)
+            except (NotFoundError, ConflictError):
+                return
+            except (aiohttp.ClientError, TimeoutError):
+                await asyncio.sleep(_AGAIN_SECONDS)
+            else:
+                return
 
     @asynccontextmanager
     async def serving(self, address: str, port: int) -> AsyncIterator[None]:

@@ -31,14 +31,12 @@ class Operator:
         self,
         server: ApiServer,
         folder: Path,
-        namespace: str,
+        token: str,
         pod: Mapping[str, Any],
         changed: Mapping[str, str],
         url: str,
         tree: Path = HERE,
     ) -> None:
-        account = f"/api/v1/namespaces/{namespace}/serviceaccounts/{pod['serviceAccountName']}"
-        token = server.request("POST", f"{account}/token", {"spec": {}})["status"]["token"]
         kubeconfig = json.loads(server.kubeconfig.read_text())
         kubeconfig["users"][0]["user"]["token"] = token
         kubeconfig["clusters"][0]["cluster"]["server"] = url
@@ -89,11 +87,19 @@ class Operator:
             return 0, ""
 
 
+def token_of(server: ApiServer, namespace: str, pod: Mapping[str, Any]) -> str:
+    """One of a pod's account."""
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{pod['serviceAccountName']}/token"
+    token: str = server.request("POST", path, {"spec": {}})["status"]["token"]
+    return token
+
+
 @contextmanager
 def operator(server: ApiServer, folder: Path, deployment: Json, **changed: str) -> Iterator[Operator]:
     """The operator of a release's Deployment; it ends with the block."""
     pod = deployment["spec"]["template"]["spec"]
-    running = Operator(server, folder, deployment["metadata"]["namespace"], pod, changed, server.url)
+    token = token_of(server, deployment["metadata"]["namespace"], pod)
+    running = Operator(server, folder, token, pod, changed, server.url)
     try:
         yield running
     finally:

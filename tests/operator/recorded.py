@@ -1,4 +1,4 @@
-"""Real runs, as `record` has kept them, and what simulated clients print of them.
+"""Real runs, as benchmarks.scale.record has kept them, and what simulated clients print of them.
 
 A client's pod prints the trials that its arguments name: of each the line that a real client printed, with the numbers
 of its own case and trial, and the time. Its seal is that of these lines.
@@ -13,11 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tierbench.api.timestamps import format_time
+from tierbench.api.timestamps import format_micro_time
 from tierbench.workloads.plan import Turn
 
 FOLDER = Path(__file__).parent / "recorded"
-_OF_ENGINES = {"download": "files", "broker": "brokers"}
 
 Object = dict[str, Any]
 
@@ -60,9 +59,10 @@ class Script:
     def __init__(self, arguments: Sequence[str]) -> None:
         engine, *flags = arguments
         options = dict(flag.removeprefix("--").split("=", 1) for flag in flags if "=" in flag)
-        clients = recorded(_OF_ENGINES[engine]).clients
+        clients = recorded(_name(engine, options)).clients
         self.parts = int(options.get("parts", 1))
         self.barrier = options.get("barrier", "")
+        self._options = options
         self._client = clients[int(options.get("part", 0)) % len(clients)]
         self.turns = tuple(Turn(*map(int, turn.split(":"))) for turn in options["trials"].split(","))
         self._printed = 0
@@ -70,16 +70,27 @@ class Script:
 
     def begin(self, turn: Turn, now: datetime) -> bytes:
         """The line that a trial begins with."""
-        return _line({**self._client.started, "case": turn.case, "trial": turn.trial, "time": format_time(now)})
+        return _line({**self._client.started, "case": turn.case, "trial": turn.trial, "time": format_micro_time(now)})
 
-    def end(self, turn: Turn, now: datetime) -> bytes:
-        """The line that it ends with."""
+    def end(self, turn: Turn, now: datetime, nanoseconds: int = 0) -> bytes:
+        """The line that it ends with. It took as long as was recorded, or `nanoseconds`."""
         trials = self._client.trials
-        trial = trials[(turn.trial - 1) % len(trials)]
-        line = _line({**trial, "case": turn.case, "trial": turn.trial, "startTime": format_time(now)})
+        trial = self._fitted(trials[(turn.trial - 1) % len(trials)])
+        took = nanoseconds or trial["durationNanoseconds"]
+        own = {"case": turn.case, "trial": turn.trial, "startTime": format_micro_time(now), "durationNanoseconds": took}
+        line = _line({**trial, **own})
         self._printed += 1
         self._digest.update(line)
         return line
+
+    def _fitted(self, trial: Object) -> Object:
+        """The size that was asked for, and the ways of a network."""
+        if "size" in self._options and "transfer" in trial:
+            return {**trial, "transfer": {**trial["transfer"], "bytes": int(self._options["size"])}}
+        way = {"Upload": "download", "Download": "upload"}.get(self._options.get("direction", ""))
+        if way is None:
+            return trial
+        return {**trial, "network": {key: value for key, value in trial["network"].items() if key != way}}
 
     @property
     def seal(self) -> str:
@@ -89,3 +100,14 @@ class Script:
 
 def _line(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode() + b"\n"
+
+
+def _name(engine: str, options: Mapping[str, str]) -> str:
+    """The run in which such a client was recorded."""
+    match engine:
+        case "download":
+            return "files"
+        case "network":
+            return options["protocol"].lower()
+        case _:
+            return "kafka" if options.get("url", "").startswith("kafka") else "brokers"

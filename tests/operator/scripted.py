@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
@@ -103,9 +103,9 @@ class Scripted(Site):
 
     @contextmanager
     def standing(self, running: Running, body: Json, *, trial: int = 1) -> Iterator[None]:
-        with self.held(running, trial):
+        with self.held(running, trial) as hold:
             running.kubectl.apply(body)
-            running.wait_for_trial(trial)
+            wait_for(f"trial {trial} of {running.name}", lambda: hold.at, 120)
             yield
 
     def strike(
@@ -155,6 +155,30 @@ class Scripted(Site):
             yield
         finally:
             self.loop.call(relay.join)
+
+    def truncate(self, running: Running, trials: int) -> None:
+        pod = running.wait_for_pod("client", running=False)
+        log = self.kubelet.logs[running.kubectl.namespace, pod["metadata"]["name"]]
+        began = [number for number, line in enumerate(log.lines, start=1) if b'"TrialStarted"' in line]
+        log.lines[began[trials] :] = [log.lines[began[trials]][:10]]
+
+    @contextmanager
+    def without_api_server(self) -> Iterator[None]:
+        os.kill(self.server.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.server.pid, signal.SIGCONT)
+
+    @contextmanager
+    def without_power(self, node: str) -> Iterator[None]:
+        self.loop.call(lambda: self.kubelet.dark.update({node: []}))
+        report_node(self.server, node, ready=False, since=timedelta(minutes=1))
+        try:
+            yield
+        finally:
+            report_node(self.server, node, ready=True)
+            self.loop.call(lambda: self.kubelet.power_on(node))
 
     def metrics(self) -> str:
         return self.kubelet.operators[self.release.pod].metrics()
@@ -222,9 +246,9 @@ def _add_node(server: ApiServer, name: str, hardware: str, port: int) -> None:
     server.request("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}}, _MERGE)
 
 
-def report_node(server: ApiServer, name: str, *, ready: bool) -> None:
-    """As a kubelet, or the controller that misses it, says whether a node is Ready."""
-    now = format_time(datetime.now(UTC))
+def report_node(server: ApiServer, name: str, *, ready: bool, since: timedelta = timedelta()) -> None:
+    """As a kubelet, or the controller that misses it, says whether a node is Ready, and since when."""
+    now = format_time(datetime.now(UTC) - since)
     state = {"type": "Ready", "status": "True" if ready else "Unknown", "reason": "Reported"}
     conditions = [{**state, "lastHeartbeatTime": now, "lastTransitionTime": now}]
     server.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": {"conditions": conditions}}, _MERGE)

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from tests.e2e.benchmarks import Running
-from tests.e2e.kubectl import Kubectl
+from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
 
 Json = dict[str, Any]
@@ -63,8 +63,44 @@ class Site(ABC):
         """What an operator asks of the API server does not arrive there."""
 
     @abstractmethod
+    def truncate(self, running: Running, trials: int) -> None:
+        """The log of a client that has ended ends within the trial after so many."""
+
+    @abstractmethod
+    def without_api_server(self) -> AbstractContextManager[None]:
+        """In the context the API server answers nothing."""
+
+    @abstractmethod
+    def without_power(self, node: str) -> AbstractContextManager[None]:
+        """In the context a node does nothing, and the cluster has seen that."""
+
+    @abstractmethod
     def metrics(self) -> str:
         """What the operator's /metrics says."""
+
+    @contextmanager
+    def without_operator(self) -> Iterator[None]:
+        """In the context there is none."""
+        self.scale(0)
+        try:
+            yield
+        finally:
+            self.scale(1)
+
+    def scale(self, replicas: int) -> None:
+        """So many operators, ready."""
+        kubectl, name = self.release.kubectl, self.release.name
+        kubectl("scale", "deployment", name, f"--replicas={replicas}")
+
+        def reached() -> bool:
+            pods = kubectl.list("pods", f"app.kubernetes.io/instance={name}")
+            ready = [
+                all(item["ready"] for item in pod["status"].get("containerStatuses", [{"ready": False}]))
+                for pod in pods
+            ]
+            return ready == [True] * replicas
+
+        wait_for(f"{replicas} operators are ready", reached)
 
     @contextmanager
     def stopped(self, pod: str) -> Iterator[None]:

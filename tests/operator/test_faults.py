@@ -1,10 +1,13 @@
 """Faults on purpose: nothing is counted twice, nothing measured is lost, nothing is left behind."""
 
+import json
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
+from tests.cluster.processes import Process
+from tests.e2e.benchmarks import API_VERSION, Running, assert_every_trial_once, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.operator.site import Site
 from tests.patience import PATIENCE
@@ -51,3 +54,71 @@ def test_deleted_at_any_time_leaves_nothing(site: Site, kubectl: Kubectl, moment
 
 def delete(running: Running) -> None:
     running.kubectl("delete", "ftb", "files", "--wait", f"--timeout={60 * PATIENCE:.0f}s")
+
+
+@pytest.mark.timing
+def test_log_cut_short_while_nobody_follows_is_measured_again(site: Site, kubectl: Kubectl) -> None:
+    """With the operator away, the log on the node ends within a late trial."""
+    running = Running(kubectl)
+    with ExitStack() as away:
+        with site.standing(running, file_transfer(fileSizes=["64Mi"], repetitions=12), trial=2):
+            away.enter_context(site.without_operator())
+        wait_for(
+            "the client has ended",
+            lambda: running.wait_for_pod("client", running=False)["status"]["phase"] == "Succeeded",
+        )
+        site.truncate(running, 4)
+    running.wait_for_phase("Complete")
+    assert_every_trial_once(running, 12)
+    assert running.results[0]["status"]["counts"]["interruptions"] == 1
+
+
+@pytest.mark.timing
+def test_result_edited_while_it_grows_is_written_again(site: Site, kubectl: Kubectl) -> None:
+    running = Running(kubectl)
+
+    def edit() -> None:
+        wait_for("a trial is kept", lambda: running.results and running.results[0].get("status", {}).get("trials"))
+        head = {"name": running.results[0]["metadata"]["name"], "namespace": kubectl.namespace}
+        status = {"trials": [], "counts": {"retries": 99}}
+        body = {"apiVersion": API_VERSION, "kind": "BenchmarkResult", "metadata": head, "status": status}
+        as_operator = kubectl.as_user("system:serviceaccount:tierbench:tierbench")  # no other user may
+        flags = ("--server-side", "--force-conflicts", "--subresource=status", "--field-manager=somebody")
+        as_operator("apply", *flags, "-f", "-", stdin=json.dumps(body))
+
+    site.strike(running, file_transfer(fileSizes=["128Mi"], repetitions=5), edit, trial=2)
+    assert_every_trial_once(running, 5)
+    assert running.results[0]["status"]["counts"]["retries"] == 0
+
+
+@pytest.mark.timing
+def test_api_server_away_until_the_operator_leads_no_more_loses_nothing(site: Site, kubectl: Kubectl) -> None:
+    running, leaders = Running(kubectl), [Process(pid) for pid in site.pids(site.release.pod)]
+
+    def lose_api_server() -> None:
+        with site.without_api_server():
+            wait_for("the operator has ended", lambda: not any(leader.alive for leader in leaders))
+
+    site.strike(running, file_transfer(fileSizes=["64Mi"], repetitions=4), lose_api_server)
+    assert_every_trial_once(running, 4)
+    kubectl.apply(file_transfer("afterwards"))
+    Running(kubectl, "afterwards").wait_for_phase("Complete", seconds=240)
+    assert_nothing_left(running)
+
+
+@pytest.mark.timing
+def test_server_node_without_power_fails_its_cases_and_no_others(site: Site, kubectl: Kubectl) -> None:
+    """The run ends before the node is back."""
+    running = Running(kubectl)
+    body = file_transfer(
+        servers={"nodeClasses": ["jetson-nano", "cloud"]},
+        fileSizes=["256Mi"],
+        timeouts={"schedulingSeconds": 15, "nodeNotReadySeconds": 10},
+    )
+    with ExitStack() as powerless:
+        site.strike(running, body, lambda: powerless.enter_context(site.without_power("jetson-1")))
+        failed, measured = running.results
+    assert (failed["spec"]["server"]["node"], failed["status"]["reason"]) == ("jetson-1", "NodeNotReady")
+    assert measured["status"]["phase"] == "Measured"
+    assert running.condition("Complete")["reason"] == "SomeCasesFailed"
+    assert_nothing_left(running)

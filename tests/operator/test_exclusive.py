@@ -1,0 +1,60 @@
+"""Two benchmarks never measure on one node at once: in one release, and across two."""
+
+import secrets
+
+import pytest
+
+from tests.e2e.benchmarks import Running, assert_every_trial_once, file_transfer
+from tests.e2e.kubectl import Kubectl
+from tests.e2e.operator_release import Release
+from tests.operator.site import Site
+
+
+def _spans(running: Running) -> list[tuple[str, str]]:
+    """First and last moment of each case, as the clients say."""
+    trials = [result["status"]["trials"] for result in running.results]
+    return [(case[0]["startTime"], case[-1]["startTime"]) for case in trials]
+
+
+def _never_together(one: Running, other: Running) -> None:
+    for begin, end in _spans(one):
+        for other_begin, other_end in _spans(other):
+            assert end < other_begin or other_end < begin, "both measured at once"
+
+
+def _second_waits(site: Site, first: Running, second: Running, holder: str) -> None:
+    """While the first measures, the second is queued, and says who holds the nodes; then both are measured."""
+    sizes, repetitions = ["64Mi"], 5
+    with site.standing(first, file_transfer(first.name, fileSizes=sizes, repetitions=repetitions)):
+        second.kubectl.apply(file_transfer(second.name, fileSizes=sizes, repetitions=repetitions))
+        second.wait_for_phase("Queued")
+        assert holder in second.condition("Queued")["message"]
+        assert not second.kubectl.list("pods", f"tierbench.io/benchmark={second.name}")
+    for running in (first, second):
+        running.wait_for_phase("Complete")
+        assert_every_trial_once(running, repetitions)
+    _never_together(first, second)
+
+
+@pytest.mark.timing
+def test_the_second_waits_and_says_for_whom(site: Site, kubectl: Kubectl) -> None:
+    _second_waits(site, Running(kubectl, "first"), Running(kubectl, "second"), f"{kubectl.namespace}/first")
+
+
+@pytest.mark.timing
+def test_two_releases_in_two_namespaces_share_the_nodes(site: Site, kubectl: Kubectl) -> None:
+    """Each release watches its own namespace; the Leases are shared."""
+    mark = secrets.token_hex(3)
+    elsewhere = site.kubectl(f"t-elsewhere-{mark}")
+    other = Release(f"tb-{mark}", site.kubectl(f"t-operator-{mark}"))
+    elsewhere.create_namespace()
+    site.release.install(f"watchNamespaces={{{kubectl.namespace}}}")
+    try:
+        other.install("crds.install=false", f"watchNamespaces={{{elsewhere.namespace}}}")
+        _second_waits(site, Running(kubectl), Running(elsewhere), "a benchmark of another namespace")
+    finally:
+        elsewhere("delete", "ftb", "--all", "--wait")
+        other.uninstall()
+        site.release.install()
+        for space in (elsewhere, other.kubectl):
+            space("delete", "namespace", space.namespace, "--wait=false")
