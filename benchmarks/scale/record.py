@@ -8,7 +8,6 @@ import os
 import secrets
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.watch import Pod, Watch, succeeded, watching
