@@ -22,15 +22,19 @@ import (
 	"tierbench.io/client/internal/porttest"
 )
 
-// besides are the flags that name an agent with these options.
-func besides(t *testing.T, options agent.Options) []string {
+// besides are the flags that name an agent with these options, and with what is around its answers.
+func besides(t *testing.T, options agent.Options, around ...func(http.Handler) http.Handler) []string {
 	t.Helper()
 	options.Token, options.Interval = "secret", 10*time.Millisecond
 	made, err := agent.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	url, pin := besidetest.Serve(t, made.Handler())
+	handler := made.Handler()
+	for _, one := range around {
+		handler = one(handler)
+	}
+	url, pin := besidetest.Serve(t, handler)
 	token, pinFile := filepath.Join(t.TempDir(), "token"), filepath.Join(t.TempDir(), "pin")
 	write(t, token, options.Token)
 	write(t, pinFile, pin)

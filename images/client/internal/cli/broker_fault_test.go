@@ -1,49 +1,21 @@
 package cli
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/contracttest"
 )
 
-// soon is far from both: how long an end takes on a busy machine, and how long the load would go on.
-const soon = 30 * time.Second
+// Messages of a load that goes on for a second or more, and of one that goes on.
+var many = map[string]int{"AtMostOnce": 50_000, "AtLeastOnce": 10_000, "ExactlyOnce": 5_000}
 
-// loading starts `broker` with a load that has begun when it returns; `ended` gives what it said, once it has ended.
-func loading(t *testing.T, broker *mosquitto, arguments ...string) (client *exec.Cmd, ended func() (int, []contract.Trial, contract.Seal)) {
-	t.Helper()
-	folder := t.TempDir()
-	log, path := filepath.Join(folder, "log"), filepath.Join(folder, "out")
-	out, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	client = process(t, out, broker.arguments("None", append(arguments, "--output=json", "--termination-log="+log)...)...)
-	eventually(t, "the trial has begun", func() bool { return bytes.Contains(read(t, path), []byte("TrialStarted")) })
-	connecting := ticks(t, broker.process.Process.Pid)
-	eventually(t, "the load has begun", func() bool { return ticks(t, broker.process.Process.Pid) > connecting+3 })
-	return client, func() (int, []contract.Trial, contract.Seal) {
-		code := exitCode(t, client)
-		trials, seal := contracttest.Check(t, read(t, path), read(t, log))
-		return code, trials, seal
-	}
-}
+const endless = 10_000_000
 
-func (m *mosquitto) kill(t *testing.T) {
-	t.Helper()
-	if err := m.process.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = m.process.Wait()
-}
+const patient = "--patience-milliseconds=60000" // where nothing is lost, and the end of waiting would only hide that
 
 func tell(t *testing.T, process *exec.Cmd, which syscall.Signal) {
 	t.Helper()
@@ -52,19 +24,40 @@ func tell(t *testing.T, process *exec.Cmd, which syscall.Signal) {
 	}
 }
 
-func TestABrokerThatForgetsIsSubscribedToAnew(t *testing.T) {
+func clientItself(clients []*client) *os.Process { return clients[0].Process }
+
+func TestStrikeRestartedBrokerWithItsVolumeLosesNothing(t *testing.T) {
+	t.Parallel()
+	for _, delivery := range []string{"AtLeastOnce", "ExactlyOnce"} {
+		t.Run(delivery, func(t *testing.T) {
+			t.Parallel()
+			broker := startMosquitto(t, later, "persistence true")
+			said := broker.struck(t, broker.load(many[delivery], "--delivery="+delivery, "--as-fast-as-possible", patient), func() { broker.restart(t) })
+			if said.code != 0 {
+				t.Fatalf("exit code %d: %+v", said.code, said.seal)
+			}
+			exchange := said.trials[0].Exchange
+			if exchange.Lost != 0 || exchange.Reconnects < 2 || exchange.Sent%int64(many[delivery]) != 0 || exchange.ErrorCauses[contract.Disconnected] < 2 {
+				t.Errorf("%+v", exchange)
+			}
+		})
+	}
+}
+
+// TestStrikeKilledBrokerWithoutAVolumeIsSubscribedToAgain loses what was under way, and waits for it until its patience ends.
+func TestStrikeKilledBrokerWithoutAVolumeIsSubscribedToAgain(t *testing.T) {
 	t.Parallel()
 	for _, delivery := range []string{"AtMostOnce", "AtLeastOnce", "ExactlyOnce"} {
 		t.Run(delivery, func(t *testing.T) {
 			t.Parallel()
 			broker := startMosquitto(t, later)
-			_, ended := loading(t, broker, "--delivery="+delivery, "--messages-per-second=2000", "--duration-seconds=4", "--patience-milliseconds=2000")
-			broker.kill(t)
-			broker.start(t)
-			code, trials, _ := ended()
-			exchange := trials[0].Exchange
-			if code != 0 || exchange.Reconnects != 2 || exchange.Sent != exchange.Received+exchange.Lost || exchange.Lost > exchange.Sent/2 {
-				t.Errorf("exit code %d, %+v", code, exchange)
+			said := broker.struck(t, broker.load(many[delivery], "--delivery="+delivery, "--as-fast-as-possible", "--patience-milliseconds=10000"), func() {
+				broker.kill(t)
+				broker.start(t)
+			})
+			exchange := said.trials[0].Exchange
+			if said.code != 0 || exchange.Reconnects != 2 || exchange.Sent != exchange.Received+exchange.Lost || exchange.Lost > exchange.Sent/2 {
+				t.Errorf("exit code %d, %+v", said.code, exchange)
 			}
 			if exchange.Acknowledged > exchange.Sent || exchange.AcknowledgedLost > exchange.Lost {
 				t.Errorf("%+v", exchange)
@@ -73,25 +66,62 @@ func TestABrokerThatForgetsIsSubscribedToAnew(t *testing.T) {
 	}
 }
 
-func TestABrokerThatStaysAwayFailsTheTrial(t *testing.T) {
+func TestStrikeBrokerThatStaysAwayFailsItsTrials(t *testing.T) {
 	t.Parallel()
 	for _, delivery := range []string{"AtMostOnce", "AtLeastOnce", "ExactlyOnce"} {
 		t.Run(delivery, func(t *testing.T) {
 			t.Parallel()
 			broker := startMosquitto(t, later)
-			_, ended := loading(t, broker, "--delivery="+delivery, "--as-fast-as-possible", "--messages=10000000", "--patience-milliseconds=500", "--trials=1-2")
-			broker.kill(t)
-			away := time.Now()
-			code, trials, seal := ended()
-			if took := time.Since(away); code != 0 || seal.Failure != nil || len(trials) != 2 || took > soon {
-				t.Fatalf("exit code %d, %d trials, %+v, after %v", code, len(trials), seal.Failure, took)
-			}
-			for _, trial := range trials {
-				if trial.Outcome != contract.Failed || trial.Failure.Reason != "BrokerUnreachable" || trial.Exchange.Sent != trial.Exchange.Received+trial.Exchange.Lost {
-					t.Errorf("%s, %+v, %+v", trial.Outcome, trial.Failure, trial.Exchange)
-				}
-			}
+			unreachable(t, broker, 2, func() { broker.kill(t) }, "--delivery="+delivery, "--trials=1-2")
 		})
+	}
+}
+
+func TestStrikeBrokerThatTakesNothingMoreFailsItsTrial(t *testing.T) {
+	t.Parallel()
+	broker := startMosquitto(t, later)
+	unreachable(t, broker, 1, func() { tell(t, broker.process, syscall.SIGSTOP) }, "--size=65536")
+}
+
+// unreachable holds that a broker's fault fails all trials, soon and with their reason.
+func unreachable(t *testing.T, broker *mosquitto, trials int, fault func(), more ...string) {
+	t.Helper()
+	var since time.Time
+	one := strike{
+		loads: []load{broker.load(endless, append(more, "--as-fast-as-possible", "--patience-milliseconds=500")...)}, trial: 1, freeze: clientItself,
+		harm: func([]*client) {
+			fault()
+			since = time.Now()
+		},
+	}
+	said := one.land(t)[0]
+	if took := time.Since(since); said.code != 0 || said.seal.Failure != nil || len(said.trials) != trials || took > soon {
+		t.Fatalf("exit code %d, %d trials, %+v, after %v", said.code, len(said.trials), said.seal.Failure, took)
+	}
+	for _, trial := range said.trials {
+		if trial.Outcome != contract.Failed || trial.Failure.Reason != "BrokerUnreachable" || trial.Exchange.Sent != trial.Exchange.Received+trial.Exchange.Lost {
+			t.Errorf("%s, %+v, %+v", trial.Outcome, trial.Failure, trial.Exchange)
+		}
+	}
+}
+
+func TestATerminationEndsALoad(t *testing.T) {
+	t.Parallel()
+	broker := startMosquitto(t, later)
+	of := broker.load(endless, "--messages-per-second=100")
+	client := launch(t, of.arguments(1)...)
+	eventually(t, "the load has begun", of.begun)
+	terminates(t, client)
+}
+
+// terminates holds that a client ends soon when it is told to, and says so.
+func terminates(t *testing.T, client *client) {
+	t.Helper()
+	tell(t, client.Cmd, syscall.SIGTERM)
+	since := time.Now()
+	said := client.ended(t)
+	if took := time.Since(since); said.code != exitInterrupted || said.seal.Failure == nil || said.seal.Failure.Reason != "Interrupted" || took > soon {
+		t.Errorf("exit code %d, %+v, after %v", said.code, said.seal.Failure, took)
 	}
 }
 
@@ -100,35 +130,27 @@ func TestATerminationEndsALoadWhateverTheBrokerDoes(t *testing.T) {
 	for name, fault := range map[string]func(*testing.T, *mosquitto){
 		"gone": func(t *testing.T, broker *mosquitto) { broker.kill(t) },
 		"frozen": func(t *testing.T, broker *mosquitto) {
-			tell(t, broker.process, syscall.SIGSTOP)
+			stop(t, broker.process.Process)
+			before := -1
+			eventually(t, "the broker's socket is full", func() bool {
+				now := unread(t, broker.port)
+				full := now == before
+				before = now
+				time.Sleep(100 * time.Millisecond)
+				return full
+			})
 		},
 	} {
 		for _, delivery := range []string{"AtMostOnce", "AtLeastOnce"} {
 			t.Run(name+" "+delivery, func(t *testing.T) {
 				t.Parallel()
 				broker := startMosquitto(t, later)
-				client, ended := loading(t, broker, "--delivery="+delivery, "--as-fast-as-possible", "--duration-seconds=600", "--size=65536")
+				of := broker.load(endless, "--delivery="+delivery, "--as-fast-as-possible", "--size=65536", patient)
+				client := launch(t, of.arguments(1)...)
+				eventually(t, "the load has begun", of.begun)
 				fault(t, broker)
-				time.Sleep(time.Second / 2) // until sockets and queues are full, which nothing tells
-				tell(t, client, syscall.SIGTERM)
-				told := time.Now()
-				code, _, seal := ended()
-				if took := time.Since(told); code != exitInterrupted || seal.Failure == nil || seal.Failure.Reason != "Interrupted" || took > soon {
-					t.Errorf("exit code %d, %+v, after %v", code, seal.Failure, took)
-				}
+				terminates(t, client)
 			})
 		}
-	}
-}
-
-func TestABrokerThatTakesNothingMoreFailsTheTrial(t *testing.T) {
-	t.Parallel()
-	broker := startMosquitto(t, later)
-	_, ended := loading(t, broker, "--as-fast-as-possible", "--messages=10000000", "--size=65536", "--patience-milliseconds=500", "--trials=1-1")
-	tell(t, broker.process, syscall.SIGSTOP)
-	frozen := time.Now()
-	_, trials, _ := ended()
-	if took := time.Since(frozen); len(trials) != 1 || trials[0].Outcome != contract.Failed || trials[0].Failure.Reason != "BrokerUnreachable" || took > soon {
-		t.Errorf("%+v after %v", trials, took)
 	}
 }

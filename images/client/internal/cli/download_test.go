@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,10 +20,15 @@ import (
 	"tierbench.io/client/internal/contracttest"
 )
 
-// TestMain lets the test program be tierbench-client, for tests that need a process of its own.
+// TestMain lets the test program be tierbench-client, for tests that need a process of its own. Most of them wait, so that more
+// run at once than there are processors.
 func TestMain(m *testing.M) {
 	if os.Getenv("TIERBENCH_CLIENT") != "" {
 		os.Exit(Main(os.Args[1:]))
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 )
 
 // gated are iperf3 servers behind gates, and the flags that name the agent that opens them.
-func gated(t *testing.T, number int) (servers []*iperf3, flags []string) {
+func gated(t *testing.T, number int, around ...func(http.Handler) http.Handler) (servers []*iperf3, flags []string) {
 	t.Helper()
 	folder, ports := t.TempDir(), map[uint16]bool{}
 	for index := range number {
@@ -26,7 +27,7 @@ func gated(t *testing.T, number int) (servers []*iperf3, flags []string) {
 		ports[uint16(server.port)] = true
 		servers = append(servers, server)
 	}
-	return servers, besides(t, agent.Options{Process: "iperf3", Ports: ports, Gates: folder})
+	return servers, besides(t, agent.Options{Process: "iperf3", Ports: ports, Gates: folder}, around...)
 }
 
 // observed are the arguments of `network` for a server with an agent beside it.

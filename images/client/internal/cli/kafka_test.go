@@ -55,7 +55,8 @@ var jars = sync.OnceValues(func() (string, error) {
 type kafkaBroker struct {
 	folder        string
 	port, tlsPort int
-	openPort      int // where it asks for no account, and is known by its own address
+	openPort      int    // where it asks for no account, and is known by its own address
+	topic         string // of the load that was started last
 	process       *exec.Cmd
 	ended         chan struct{}
 }

@@ -1,20 +1,16 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/contracttest"
 )
 
-// keepsConnections holds that only the first trial connects, in every delivery and with a pair's sides together or without
-// subscribers.
-func keepsConnections(t *testing.T, arguments func(tls string, more ...string) []string) {
-	for _, delivery := range []string{"AtMostOnce", "AtLeastOnce", "ExactlyOnce"} {
+// keepsConnections holds that only the first trial connects, with a pair's sides together or without subscribers.
+func keepsConnections(t *testing.T, arguments func(tls string, more ...string) []string, deliveries ...string) {
+	for _, delivery := range deliveries {
 		for role, connections := range map[string]int64{"Both": 4, "Alone": 2} {
 			t.Run(delivery+" "+role, func(t *testing.T) {
 				load := []string{"--keep-connections", "--role=" + role, "--delivery=" + delivery, "--pairs=2", "--messages=30", "--as-fast-as-possible", "--warmup=1", "--trials=1-3"}
@@ -37,32 +33,27 @@ func keepsConnections(t *testing.T, arguments func(tls string, more ...string) [
 
 func TestConnectionsOfMosquittoAreKept(t *testing.T) {
 	t.Parallel()
-	keepsConnections(t, startMosquitto(t, later).arguments)
+	keepsConnections(t, startMosquitto(t, later).arguments, "AtMostOnce", "AtLeastOnce", "ExactlyOnce")
 }
 
-func TestAKeptConnectionThatBreaksOffWhileAnotherBrokerIsMeasuredIsMadeAnew(t *testing.T) {
+// TestStrikeKeptConnectionThatBreaksOffIsMadeAgain breaks it off while another broker is measured.
+func TestStrikeKeptConnectionThatBreaksOffIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	first, other := startMosquitto(t, later), startMosquitto(t, later)
-	folder := t.TempDir()
-	log, path := filepath.Join(folder, "log"), filepath.Join(folder, "out")
-	out, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
+	of := first.load(100, fmt.Sprintf("--url=mqtt://127.0.0.1:%d", other.port), "--keep-connections", "--delivery=AtLeastOnce",
+		"--messages-per-second=100", "--case=1", "--case=2", "--trials=1:1,2:1,1:2", patient)
+	of.begun = func() bool { return received(other.port) > loadBytes }
+	one := strike{
+		loads: []load{of}, trial: 2, freeze: func([]*client) *os.Process { return other.process.Process },
+		shows: func() bool { return unread(t, other.port) > ackBytes }, harm: func([]*client) { first.restart(t) },
 	}
-	defer out.Close()
-	arguments := first.arguments("None", fmt.Sprintf("--url=mqtt://127.0.0.1:%d", other.port), "--keep-connections", "--delivery=AtLeastOnce",
-		"--messages-per-second=100", "--duration-seconds=2", "--case=1", "--case=2", "--trials=1:1,2:1,1:2", "--output=json", "--termination-log="+log)
-	client := process(t, out, arguments...)
-	eventually(t, "the other broker's trial has begun", func() bool { return bytes.Count(read(t, path), []byte("TrialStarted")) == 2 })
-	first.restart(t)
-	code := exitCode(t, client)
-	trials, _ := contracttest.Check(t, read(t, path), read(t, log))
-	if code != 0 || len(trials) != 3 {
-		t.Fatalf("exit code %d, %d trials", code, len(trials))
+	said := one.land(t)[0]
+	if said.code != 0 || len(said.trials) != 3 {
+		t.Fatalf("exit code %d, %d trials", said.code, len(said.trials))
 	}
-	for index, anew := range []int64{0, 0, 2} {
-		exchange := trials[index].Exchange
-		if exchange.Received != exchange.Sent || exchange.Reconnects != anew || exchange.ErrorCauses[contract.Disconnected] != anew {
+	for index, again := range []int64{0, 0, 2} {
+		exchange := said.trials[index].Exchange
+		if exchange.Received != exchange.Sent || exchange.Reconnects != again || exchange.ErrorCauses[contract.Disconnected] != again {
 			t.Errorf("trial %d: %+v", index, exchange)
 		}
 	}

@@ -77,11 +77,36 @@ func (m *mosquitto) start(t *testing.T) {
 // restart stops it as a kubelet does, and starts it again.
 func (m *mosquitto) restart(t *testing.T) {
 	t.Helper()
-	if err := m.process.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	tell(t, m.process, syscall.SIGTERM)
+	tell(t, m.process, syscall.SIGCONT)
 	_ = m.process.Wait()
 	m.start(t)
+}
+
+func (m *mosquitto) kill(t *testing.T) {
+	t.Helper()
+	tell(t, m.process, syscall.SIGKILL)
+	_ = m.process.Wait()
+}
+
+// load is of so many messages for each publisher, and of so many times as many.
+func (m *mosquitto) load(messages int, more ...string) load {
+	return load{
+		func(times int) []string {
+			return m.arguments("None", append(more, fmt.Sprintf("--messages=%d", messages*times))...)
+		},
+		func() bool { return received(m.port) > loadBytes },
+	}
+}
+
+// struck is what a client says of a load with messages under way at the frozen broker while something befalls it.
+func (m *mosquitto) struck(t *testing.T, of load, harm func()) said {
+	t.Helper()
+	one := strike{
+		loads: []load{of}, trial: 1, freeze: func([]*client) *os.Process { return m.process.Process },
+		shows: func() bool { return unread(t, m.port) > ackBytes }, harm: func([]*client) { harm() },
+	}
+	return one.land(t)[0]
 }
 
 // arguments of `broker` for it.

@@ -43,7 +43,7 @@ func TestNobodyPingsWhileAnotherClientMakesLoad(t *testing.T) {
 	for part := range clients {
 		logs[part] = filepath.Join(t.TempDir(), "log")
 		clients[part] = process(t, &outs[part], append(servers[part].arguments(common...), "--termination-log="+logs[part],
-			fmt.Sprintf("--part=%d", part), fmt.Sprintf("--ping-size=%d", 60+part), fmt.Sprintf("--duration-seconds=%d", 3-2*part))...)
+			fmt.Sprintf("--part=%d", part), fmt.Sprintf("--ping-size=%d", 60+part), fmt.Sprintf("--duration-seconds=%d", 2-part))...)
 	}
 	var trials [2][]contract.Trial
 	for part, client := range clients {

@@ -67,6 +67,7 @@ func TestTheSealNamesTheCaseThatEndedTheProgram(t *testing.T) {
 }
 
 func TestATargetThatIsOverItsDeadlineIsCutOffAndNamed(t *testing.T) {
+	t.Parallel()
 	hangs := func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() }
 	more := []string{second(t, hangs), "--case=3", "--case=7", "--trials=3:1,7:1,3:2", "--deadline-seconds=3600", "--deadline-seconds=1"}
 	code, trials, seal := sealed(t, serving(t, nil, append(more, "--read-timeout-milliseconds=600000")...)...)
@@ -99,6 +100,7 @@ func TestWrongTargetsAreAReasonThatSaysWhatToWrite(t *testing.T) {
 }
 
 func TestTextTellsTargetsApart(t *testing.T) {
+	t.Parallel()
 	var out strings.Builder
 	if code := exitCode(t, process(t, &out, serving(t, nil, second(t, nil))...)); code != 0 {
 		t.Errorf("exit code %d", code)

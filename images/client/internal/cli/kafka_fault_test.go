@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tierbench.io/client/internal/contract"
+)
+
+// load is of so many messages, and of so many times as many, by a topic of its own.
+func (k *kafkaBroker) load(messages int, more ...string) load {
+	var topic string
+	return load{
+		func(times int) []string {
+			topic = fmt.Sprintf("load%d", time.Now().UnixNano())
+			k.topic = topic
+			return k.arguments("None", append(more, fmt.Sprintf("--messages=%d", messages*times), "--topic="+topic)...)
+		},
+		func() bool {
+			log, err := os.Stat(k.folder + "/data/" + topic + ".t1.0-0/00000000000000000000.log")
+			return err == nil && log.Size() > loadBytes
+		},
+	}
+}
+
+func TestStrikeKafka(t *testing.T) {
+	t.Parallel()
+	broker := startKafka(t)
+	t.Run("fenced", func(t *testing.T) { kafkaFenced(t, broker) })
+	t.Run("killed", func(t *testing.T) { kafkaKilled(t, broker) })
+	t.Run("frozen", func(t *testing.T) {
+		kafkaAway(t, broker, func() { tell(t, broker.process, syscall.SIGSTOP) })
+		tell(t, broker.process, syscall.SIGCONT)
+	})
+	t.Run("gone", func(t *testing.T) { kafkaAway(t, broker, func() { broker.kill(t) }) })
+}
+
+// kafkaFenced takes the producer's name away in mid-load, as the end of its own transaction does when Kafka dies within it.
+func kafkaFenced(t *testing.T, broker *kafkaBroker) {
+	of := broker.load(10_000, "--delivery=ExactlyOnce", "--as-fast-as-possible", "--window=1000", patient)
+	fence := func([]*client) {
+		other, err := kgo.NewClient(kgo.SeedBrokers(fmt.Sprintf("127.0.0.1:%d", broker.openPort)), kgo.TransactionalID(broker.topic+"-t1-0-p"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		if _, _, err := other.ProducerID(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one := strike{loads: []load{of}, trial: 1, freeze: clientItself, harm: fence}
+	said := one.land(t)[0]
+	trial := said.trials[0]
+	if said.code != 0 || trial.Outcome != contract.Completed || trial.Exchange.Lost != 0 || trial.Exchange.Retried == 0 {
+		t.Errorf("exit code %d, %+v, %+v", said.code, trial.Failure, trial.Exchange)
+	}
+}
+
+// kafkaKilled keeps its volume: nothing that it acknowledged is lost. Under ExactlyOnce it may be struck between a commit and the
+// marker that lets it be read: what waits is read after the next commit, which a closed loop does not make if it waits for just
+// that.
+func kafkaKilled(t *testing.T, broker *kafkaBroker) {
+	deliveries := []string{"AtMostOnce", "AtLeastOnce", "ExactlyOnce"}
+	one := strike{
+		trial: 1, freeze: func([]*client) *os.Process { return broker.process.Process },
+		shows: func() bool { return unread(t, broker.port) > ackBytes },
+		harm: func([]*client) {
+			broker.kill(t)
+			broker.start(t)
+		},
+	}
+	for _, delivery := range deliveries {
+		one.loads = append(one.loads, broker.load(5000, "--delivery="+delivery, "--messages-per-second=1000", "--window=1000", patient))
+	}
+	for index, said := range one.land(t) {
+		trial, delivery := said.trials[0], deliveries[index]
+		exchange := trial.Exchange
+		if said.code != 0 || trial.Outcome != contract.Completed || exchange.Reconnects < 2 || exchange.ErrorCauses[contract.Disconnected] < 2 {
+			t.Errorf("%s: exit code %d, %+v, %+v", delivery, said.code, trial.Failure, exchange)
+		}
+		if exchange.Sent != exchange.Received+exchange.Lost || exchange.AcknowledgedLost != 0 {
+			t.Errorf("%s: %+v", delivery, exchange)
+		}
+		if delivery != "AtMostOnce" && exchange.Lost != 0 || delivery == "AtLeastOnce" && exchange.Retried == 0 {
+			t.Errorf("%s: %+v", delivery, exchange)
+		}
+	}
+}
+
+// kafkaAway fails the trial of one client, and does not keep another from its end.
+func kafkaAway(t *testing.T, broker *kafkaBroker, fault func()) {
+	var since time.Time
+	one := strike{
+		loads: []load{
+			broker.load(endless, "--delivery=AtLeastOnce", "--as-fast-as-possible", "--patience-milliseconds=500"),
+			broker.load(endless, "--delivery=ExactlyOnce", "--as-fast-as-possible", patient),
+		},
+		trial: 1, freeze: clientItself,
+		harm: func(clients []*client) {
+			fault()
+			tell(t, clients[1].Cmd, syscall.SIGTERM)
+			since = time.Now()
+		},
+	}
+	all := one.land(t)
+	took := time.Since(since)
+	fails, ends := all[0], all[1]
+	if fails.code != 0 || len(fails.trials) != 1 || fails.trials[0].Outcome != contract.Failed || fails.trials[0].Failure.Reason != "BrokerUnreachable" || took > soon {
+		t.Errorf("exit code %d, %+v after %v", fails.code, fails.trials, took)
+	}
+	if ends.code != exitInterrupted || ends.seal.Failure == nil || ends.seal.Failure.Reason != "Interrupted" {
+		t.Errorf("exit code %d, %+v", ends.code, ends.seal.Failure)
+	}
+}

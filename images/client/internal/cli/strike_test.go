@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/contracttest"
+	"tierbench.io/client/internal/sockdiag"
+)
+
+const (
+	soon      = time.Minute      // longer than an end takes on a busy machine, and shorter than a load
+	catching  = 10 * time.Second // for a frozen process to show that it is in a load
+	loadBytes = 20_000           // more than a client sends before its load
+	ackBytes  = 1000             // more than acknowledgements of a load have
+)
+
+// strike is harm that falls into a trial of each client. A process is frozen first, so that the trials cannot end, however
+// slow the machine is. If a trial was over nevertheless, the strike is tried again with a larger load. What a test asserts of
+// it is not.
+type strike struct {
+	loads  []load
+	trial  int                                 // that is struck, of each client, from 1
+	freeze func(clients []*client) *os.Process // a server, or a client
+	shows  func() bool                         // whether a load is at what is frozen; nil: not asked
+	harm   func(clients []*client)
+}
+
+// load is the arguments of a client for a load that is so many times as large, and whether it has begun.
+type load struct {
+	arguments func(times int) []string
+	begun     func() bool
+}
+
+// said is what a client said until its end.
+type said struct {
+	code   int
+	trials []contract.Trial
+	seal   contract.Seal
+}
+
+// land gives what the clients said of trials that were struck.
+func (s *strike) land(t *testing.T) []said {
+	t.Helper()
+	for times := 1; times <= 16; times *= 4 {
+		all, missed := s.try(t, times)
+		if missed == "" {
+			return all
+		}
+		t.Logf("not struck with %d times the load: %s", times, missed)
+	}
+	t.Fatal("not struck")
+	return nil
+}
+
+// try gives what the clients said, or why their trials were not struck.
+func (s *strike) try(t *testing.T, times int) (all []said, missed string) {
+	t.Helper()
+	var clients []*client
+	for _, one := range s.loads {
+		clients = append(clients, launch(t, one.arguments(times)...))
+	}
+	defer func() {
+		for _, one := range clients {
+			_ = one.Process.Signal(syscall.SIGTERM)
+			_ = one.Wait()
+		}
+	}()
+	eventually(t, "every load has begun", func() bool {
+		for index, one := range s.loads {
+			if !clients[index].isOver(t, s.trial) && !one.begun() {
+				return false
+			}
+		}
+		return true
+	})
+	frozen := s.freeze(clients)
+	defer func() { _ = frozen.Signal(syscall.SIGCONT) }()
+	stop(t, frozen)
+	for late := time.Now().Add(catching); s.shows != nil && !s.shows(); time.Sleep(time.Millisecond) {
+		if time.Now().After(late) {
+			return nil, "nothing is under way"
+		}
+	}
+	if s.isOver(t, clients) {
+		return nil, "a trial was over before"
+	}
+	from := time.Now()
+	s.harm(clients)
+	to := time.Now()
+	_ = frozen.Signal(syscall.SIGCONT)
+	for _, one := range clients {
+		all = append(all, one.ended(t))
+	}
+	for _, one := range all {
+		if !one.wasStruck(t, s.trial, from, to) {
+			missed = "by the client's clock the harm fell outside of its trial"
+		}
+	}
+	return all, missed
+}
+
+func (s *strike) isOver(t *testing.T, clients []*client) bool {
+	t.Helper()
+	return slices.ContainsFunc(clients, func(one *client) bool { return one.isOver(t, s.trial) })
+}
+
+// wasStruck says by the client's own clock whether a trial began before the harm and ended after it. One that has failed was
+// reported after the harm began.
+func (s *said) wasStruck(t *testing.T, trial int, from, to time.Time) bool {
+	t.Helper()
+	if len(s.trials) < trial {
+		return true // it was interrupted
+	}
+	one := s.trials[trial-1]
+	started, err := time.Parse(time.RFC3339Nano, one.StartTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := one.DurationNanoseconds
+	if one.Exchange != nil {
+		took = one.Exchange.SessionNanoseconds
+	}
+	return started.Before(from) && (one.Outcome == contract.Failed || started.Add(time.Duration(took)).After(to))
+}
+
+// client is a process whose output can be read while it runs.
+type client struct {
+	*exec.Cmd
+	out, log string
+}
+
+func launch(t *testing.T, arguments ...string) *client {
+	t.Helper()
+	made := &client{out: filepath.Join(t.TempDir(), "out"), log: filepath.Join(t.TempDir(), "log")}
+	out, err := os.Create(made.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	made.Cmd = process(t, out, append(arguments, "--output=json", "--termination-log="+made.log)...)
+	return made
+}
+
+func (c *client) ended(t *testing.T) said {
+	t.Helper()
+	code := exitCode(t, c.Cmd)
+	trials, seal := contracttest.Check(t, read(t, c.out), read(t, c.log))
+	return said{code, trials, seal}
+}
+
+func (c *client) isOver(t *testing.T, trial int) bool {
+	t.Helper()
+	return bytes.Count(read(t, c.out), []byte(`"record":"Trial",`)) >= trial
+}
+
+// stop freezes a process, and returns when none of its threads runs.
+func stop(t *testing.T, process *os.Process) {
+	t.Helper()
+	if err := process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the process is frozen", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", process.Pid))
+		if err != nil || len(threads) == 0 {
+			t.Fatalf("process %d has ended: %v", process.Pid, err)
+		}
+		for _, thread := range threads {
+			if state, err := os.ReadFile(thread); err == nil && !strings.Contains(string(state), ") T ") {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// received is how much has come to a port by the connections that are established.
+func received(port int) (total uint64) {
+	for _, one := range sockdiag.NewWatch(func(local, _ uint16) bool { return int(local) == port }).Look() {
+		if one.Established {
+			total += one.Info.Bytes_received
+		}
+	}
+	return total
+}
+
+// unread is how much has come to a port and was not read by its server.
+func unread(t *testing.T, port int) (total int) {
+	t.Helper()
+	for line := range strings.Lines(string(read(t, "/proc/net/tcp")) + string(read(t, "/proc/net/tcp6"))) {
+		fields := strings.Fields(line)
+		if len(fields) < 5 || !strings.HasSuffix(fields[1], fmt.Sprintf(":%04X", port)) || fields[3] == "0A" {
+			continue
+		}
+		var sent, waits int
+		if _, err := fmt.Sscanf(fields[4], "%X:%X", &sent, &waits); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		total += waits
+	}
+	return total
+}
