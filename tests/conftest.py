@@ -1,11 +1,16 @@
-"""What all tests share: failures are printed at once, and tests of magnitudes know what the machine lost meanwhile."""
+"""What all tests share: failures are printed at once, tests of magnitudes know what the machine lost meanwhile, and
+those that need an API server, or Helm, find one."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
 
 from tests import fitness
+from tests.api.definitions import ours, put_definitions
+from tests.api.server import ApiServer, api_server
+from tests.chart.helm import Helm
+from tests.cluster import binaries
 
 IN_RELEASE_TIER = os.environ.get("TIER") == "release"
 """There a test of magnitudes that fails has failed, fit machine or not."""
@@ -56,3 +61,20 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
     if isinstance(terminal, pytest.TerminalReporter):
         session.config.pluginmanager.register(_Printer(terminal))
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """An API server that knows all kinds. A fixture that changes what others see of it puts that right again."""
+    with api_server(tmp_path_factory.mktemp("apiserver")) as running:
+        put_definitions(running, ours())
+        for name in ("leases", "team-a", "team-b"):
+            running.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+        yield running
+
+
+@pytest.fixture(scope="session")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    """Helm without a cluster."""
+    kubernetes = binaries.asked()
+    return Helm(binaries.build(kubernetes) / "helm", tmp_path_factory.mktemp("helm"), binaries.version(kubernetes))

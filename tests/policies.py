@@ -11,14 +11,15 @@ from tierbench.api.policy import Policy
 
 Json = dict[str, Any]
 
-NAMESPACE = "policed"
+NAMESPACES = {name: f"policed-{name}" for name in ("default", "strict", "lax", "barred")}
+"""Where each policy holds."""
 API_SERVER = "198.18.64.1"
 """The address of the API server's Service in tests/api."""
 
 DEFAULT: Json = {}
 STRICT: Json = {
     "access": ["PodIP"],
-    "nodeClasses": {NAMESPACE: ["user", "edge"], "*": []},
+    "nodeClasses": {NAMESPACES["strict"]: ["user", "edge"], "*": []},
     "hostPaths": ["/mnt/ssd", "/mnt/ssd/shared", "/srv"],
     "refusedNetworks": ["10.9.0.0/16"],
     "refusedNames": ["*.internal.example.com"],
@@ -116,7 +117,7 @@ ROWS = [
     *(
         Row("default", FileTransferBenchmark, _path(path), f"storage.hostPath.path: {path} is refused here")
         for path in (
-            *("/etc", "/var/lib", "/var/lib/kubelet", "/var/lib/tierbench-cluster", "/var/lib/tierbench.old"),
+            *("/etc", "/root", "/var/lib", "/var/lib/kubelet", "/var/lib/tierbench-cluster", "/var/lib/tierbench.old"),
             *("/var/lib/tierbenchx/files", "/VAR/LIB/TIERBENCH"),
         )
     ),
@@ -137,11 +138,11 @@ ROWS = [
         "strict",
         FileTransferBenchmark,
         {"spec.clients.nodeClasses": ["user", "cloud"]},
-        f"the node class cloud is refused here in the namespace {NAMESPACE}: write one of [user, edge]",
+        f"the node class cloud is refused here in the namespace {NAMESPACES['strict']}: write one of [user, edge]",
     ),
     Row("strict", NetworkBenchmark, {"spec.servers.nodeClasses": ["cloud"]}, "the node class cloud is refused"),
     Row("lax", NetworkBenchmark, {"spec.servers.nodeClasses": ["anything"]}),
-    Row("barred", BrokerBenchmark, {}, f"the node class user is refused here in the namespace {NAMESPACE}"),
+    Row("barred", BrokerBenchmark, {}, f"the node class user is refused here in the namespace {NAMESPACES['barred']}"),
     Row(
         "strict",
         BrokerBenchmark,
@@ -153,7 +154,10 @@ ROWS = [
     *(Row("default", BrokerBenchmark, _broker(to), f"the external address {to} is refused") for to in _REFUSED_HERE),
     *(Row("default", BrokerBenchmark, _broker(to)) for to in _TAKEN_HERE),
     Row("default", NetworkBenchmark, _outside("iperf.example.com:5201")),
-    Row("default", NetworkBenchmark, _outside("127.0.0.1:5201"), "the external address 127.0.0.1:5201 is refused"),
+    *(
+        Row("default", NetworkBenchmark, _outside(to), f"the external address {to} is refused")
+        for to in ("127.0.0.1:5201", "169.254.169.254:80", "[::ffff:a9fe:a9fe]:80")
+    ),
     Row("lax", NetworkBenchmark, _outside("127.0.0.1:5201")),
     Row("lax", NetworkBenchmark, _outside("localhost:5201")),
     Row("lax", NetworkBenchmark, _outside(f"{API_SERVER}:5201"), f"the external address {API_SERVER}:5201 is refused"),
@@ -185,4 +189,4 @@ ROWS = [
 def own_answer(row: Row) -> str:
     """What the operator's check says first; empty if it lets the benchmark run."""
     policy = Policy.model_validate(POLICIES[row.policy]).refusing(API_SERVER)
-    return next(policy.refusals(NAMESPACE, row.model.model_validate(row.body).spec.asks), "")
+    return next(policy.refusals(NAMESPACES[row.policy], row.model.model_validate(row.body).spec.asks), "")

@@ -3,30 +3,15 @@ from itertools import count
 
 import pytest
 
-from tests.api.objects import crd_path
-from tests.api.server import ApiServer, Json, api_server
-from tests.cluster.processes import wait
-from tierbench.api.kinds import KINDS
-from tierbench.generate.crd import custom_resource_definition
-
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+from tests.api.definitions import empty
+from tests.api.server import ApiServer
 
 
-def is_established(crd: Json) -> bool:
-    """What is not yet looked at has `conditions: null`."""
-    conditions = {condition["type"]: condition["status"] for condition in crd.get("status", {}).get("conditions") or ()}
-    return conditions.get("Established") == "True"
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """An API server that knows all kinds."""
-    with api_server(tmp_path_factory.mktemp("apiserver")) as running:
-        for model in KINDS:
-            running.request("POST", CRDS, custom_resource_definition(model))
-        running.request("POST", "/api/v1/namespaces", {"metadata": {"name": "leases"}})
-        wait(lambda: all(is_established(running.request("GET", crd_path(model))) for model in KINDS), "CRDs", 10)
-        yield running
+@pytest.fixture(scope="module", autouse=True)
+def _emptied(server: ApiServer) -> Iterator[None]:
+    """No object outlives the tests of a module: operators see all that there are."""
+    yield
+    empty(server)
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +23,10 @@ def numbers() -> Iterator[int]:
 def name(numbers: Iterator[int]) -> str:
     """A name that no other test uses."""
     return f"test-{next(numbers)}"
+
+
+@pytest.fixture
+def namespace(server: ApiServer, name: str) -> str:
+    """A namespace that no other test uses."""
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    return name

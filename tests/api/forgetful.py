@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -26,12 +27,12 @@ class Forgetful:
     watched: set[str] = field(default_factory=set)
     forgetting: bool = False
     forgotten: set[str] = field(default_factory=set)
-    _expired: asyncio.Event = field(default_factory=asyncio.Event)
+    _expired: dict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
 
     def expire(self) -> None:
-        """Ends every watch as if it was too old."""
-        self._expired.set()
-        self._expired = asyncio.Event()
+        """Ends the watch of each collection as if it was too old: the one under way, or else the next."""
+        for path in self.watched:
+            self._expired[path].set()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Any request."""
@@ -50,17 +51,19 @@ class Forgetful:
     async def _watch(self, request: web.Request, answer: aiohttp.ClientResponse, response: web.StreamResponse) -> None:
         await response.prepare(request)
         self.watched.add(request.path)
-        expired = asyncio.ensure_future(self._expired.wait())
+        expired = asyncio.ensure_future(self._expired[request.path].wait())
         while not expired.done():
             line = asyncio.ensure_future(answer.content.readline())
             await asyncio.wait({line, expired}, return_when=asyncio.FIRST_COMPLETED)
             if not line.done():
                 line.cancel()
-                await response.write(json.dumps({"type": "ERROR", "object": _EXPIRED}).encode() + b"\n")
             elif not line.result():
                 break
             elif not self._forgets(json.loads(line.result())):
                 await response.write(line.result())
+        if expired.done():
+            self._expired[request.path].clear()
+            await response.write(json.dumps({"type": "ERROR", "object": _EXPIRED}).encode() + b"\n")
         expired.cancel()
 
     def _forgets(self, event: dict[str, Any]) -> bool:

@@ -4,7 +4,7 @@ import copy
 import re
 from typing import Any
 
-from tests.api.server import ApiServer, Json
+from tests.api.server import CRDS, ApiServer, Json
 from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.model import API_VERSION, Resource
@@ -56,16 +56,16 @@ def changed(body: Json, path: str, value: Any) -> Json:
 
 
 def crd_path(model: type[Resource]) -> str:
-    return f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{model.KIND.plural}.tierbench.io"
+    return f"{CRDS}/{model.KIND.plural}.tierbench.io"
 
 
-def collection(model: type[Resource]) -> str:
-    scope = "/namespaces/default" if model.KIND.namespaced else ""
+def collection(model: type[Resource], namespace: str = "default") -> str:
+    scope = f"/namespaces/{namespace}" if model.KIND.namespaced else ""
     return f"/apis/{API_VERSION}{scope}/{model.KIND.plural}"
 
 
-def item(model: type[Resource], name: str) -> str:
-    return f"{collection(model)}/{name}"
+def item(model: type[Resource], name: str, namespace: str = "default") -> str:
+    return f"{collection(model, namespace)}/{name}"
 
 
 def create(server: ApiServer, model: type[Resource], body: Json) -> Json:

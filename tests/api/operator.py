@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,18 +12,21 @@ from urllib.request import urlopen
 import pytest
 from kubernetes.config import kube_config
 
+from tests.api.waiting import SECONDS, eventually
 from tests.ports import free_ports
 from tests.unit.controller.test_controller import ENVIRONMENT
 from tierbench.api.quotas import Quotas
+from tierbench.controller import node_classes
 from tierbench.controller.main import operate
 from tierbench.controller.settings import Settings
+from tierbench.kube import claims
 
 
 @asynccontextmanager
 async def operator(
-    url: str, folder: Path, monkeypatch: pytest.MonkeyPatch, namespace: str = "default", quotas: Quotas | None = None
+    url: str, folder: Path, monkeypatch: pytest.MonkeyPatch, namespace: str, quotas: Quotas | None = None
 ) -> AsyncIterator[int]:
-    """The operator's port, once it is ready. It runs the benchmarks of one namespace."""
+    """The operator's port, once it is ready. It runs the benchmarks of one namespace, as the release of that name."""
     context = {"name": "test", "context": {"cluster": "test", "user": "nobody"}}
     kubeconfig = folder / "kubeconfig"
     kubeconfig.write_text(
@@ -43,6 +46,7 @@ async def operator(
     (port,) = free_ports(1)
     settings = replace(
         Settings.from_environment(ENVIRONMENT),
+        release=f"bench/{namespace}",
         http_port=port,
         watch_namespaces=(namespace,),
         quotas=quotas or Quotas(),
@@ -52,9 +56,16 @@ async def operator(
     def end() -> None:
         loop.call_soon_threadsafe(running.cancel)
 
+    async def is_ready() -> bool:
+        if running.done():
+            await running  # raises what it has ended with
+        return await answers(port, "readyz")
+
+    monkeypatch.setattr(claims, "LEADS_SECONDS", SECONDS)  # a busy machine deposes nobody
+    monkeypatch.setattr(node_classes, "_REST_SECONDS", 0.1)
     running = asyncio.create_task(operate(settings, end))
     try:
-        await eventually(lambda: answers(port, "readyz"))
+        await eventually(is_ready)
         yield port
     finally:
         running.cancel()
@@ -62,15 +73,20 @@ async def operator(
             await running
 
 
-async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(60):
-        while not await holds():  # noqa: ASYNC110 (what is asked is of another process)
-            await asyncio.sleep(0.1)
+async def answer(port: int, path: str) -> str:
+    """What the operator says there. Raises OSError."""
+
+    def read() -> str:
+        with urlopen(f"http://127.0.0.1:{port}/{path}", timeout=SECONDS) as found:
+            text: str = found.read().decode()
+            return text
+
+    return await asyncio.to_thread(read)
 
 
 async def answers(port: int, path: str) -> bool:
     try:
-        await asyncio.to_thread(lambda: urlopen(f"http://127.0.0.1:{port}/{path}", timeout=5).close())
+        await answer(port, path)
     except OSError:
         return False
     return True

@@ -8,24 +8,37 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
+from http import HTTPStatus
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
 
-from kubernetes.aio.client import ApiClient, Configuration
+from urllib3 import PoolManager, Retry
+from urllib3.exceptions import HTTPError
 
+from tests.api.waiting import SECONDS, wait_for
 from tests.cluster import binaries, certificates
-from tests.cluster.processes import wait
 from tests.ports import free_ports
 
 Json = dict[str, Any]
 
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _INVALID_VALUE = re.compile(r'^Invalid value: (?:("[^"]*"|\S+): )?')  # from 1.36 on, an object is left out
+_LATER = Retry(  # until a definition that has changed is served again
+    connect=0,
+    read=0,
+    redirect=0,
+    status=int(10 * SECONDS),
+    status_forcelist={HTTPStatus.TOO_MANY_REQUESTS},
+    allowed_methods=None,
+    backoff_factor=0.02,
+    backoff_max=0.1,
+    respect_retry_after_header=False,
+    raise_on_status=False,
+)
 _LOOPBACK = "127.0.0.1"
 _SERVICES, _FIRST_SERVICE = "198.18.64.0/20", "198.18.64.1"
-_START_SECONDS = 60
 
 
 class RefusedError(Exception):
@@ -57,24 +70,22 @@ class ApiServer:
         self, method: str, path: str, body: Json | None = None, headers: Mapping[str, str] | None = None
     ) -> Json:
         """The object that answers. Raises RefusedError."""
-        request = Request(
+        answer = self._connections.request(
+            method,
             self.url + path,
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
+            body=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **(headers or {})},
         )
-        try:
-            with urlopen(request, context=self.tls(), timeout=30) as answer:
-                found: Json = json.load(answer)
-                return found
-        except HTTPError as error:
-            raise RefusedError(error.code, _status(error.read())) from error
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            raise RefusedError(answer.status, _status(answer.data))
+        found: Json = json.loads(answer.data)
+        return found
 
     def is_ready(self) -> bool:
         """Whether it serves, and has made what every cluster has."""
         try:
             self.request("GET", "/api/v1/namespaces/default")
-        except (URLError, ConnectionError, RefusedError):
+        except (HTTPError, RefusedError):
             return False
         return True
 
@@ -82,12 +93,10 @@ class ApiServer:
         """How it is trusted."""
         return ssl.create_default_context(cafile=self.folder / "pki" / "ca.crt")
 
-
-def connected(server: ApiServer) -> ApiClient:
-    """The operator's way to it."""
-    configuration = Configuration(host=server.url, api_key={"BearerToken": f"Bearer {server.token}"})
-    configuration.ssl_ca_cert = str(server.folder / "pki" / "ca.crt")
-    return ApiClient(configuration)
+    @cached_property
+    def _connections(self) -> PoolManager:
+        """They are kept: a handshake takes longer than most answers."""
+        return PoolManager(maxsize=4, ssl_context=self.tls(), retries=_LATER, timeout=SECONDS)
 
 
 def _status(answer: bytes) -> Json:
@@ -129,7 +138,7 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
                 ["--kubelet-preferred-address-types=InternalIP"],
             )
         )
-        wait(server.is_ready, f"API server, see {folder}/apiserver.log", _START_SECONDS)
+        wait_for(server.is_ready, f"API server, see {folder}/apiserver.log")
         yield replace(server, pid=process.pid)
 
 

@@ -11,8 +11,10 @@ from tests.api.forgetful import forgetful
 from tests.api.operator import operator
 from tests.api.server import ApiServer
 from tierbench.api.timestamps import format_micro_time
+from tierbench.controller import leadership
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/leases/leases"
+KILLED = "operator.elsewhere.other"
 
 
 async def test_an_operator_waits_for_one_that_was_killed_says_so_and_says_what_is_its_own(
@@ -22,7 +24,7 @@ async def test_an_operator_waits_for_one_that_was_killed_says_so_and_says_what_i
     now = format_micro_time(datetime.now(UTC))
     killed = {
         "metadata": {
-            "name": "operator.elsewhere.other",
+            "name": KILLED,
             "labels": {"tierbench.io/operator": "true"},
             "annotations": {"tierbench.io/watch-namespaces": "team-a,default"},
         },
@@ -30,13 +32,15 @@ async def test_an_operator_waits_for_one_that_was_killed_says_so_and_says_what_i
             "holderIdentity": "other-7d9f-x2x4z",
             "renewTime": now,
             "acquireTime": now,
-            "leaseDurationSeconds": 5,
+            "leaseDurationSeconds": 1,
         },
     }
     server.request("POST", LEASES, killed)
-    async with forgetful(server) as (_, url), operator(url, tmp_path, monkeypatch):
+    monkeypatch.setattr(leadership, "_AGAIN_SECONDS", (1.0, 1.0))
+    async with forgetful(server) as (_, url), operator(url, tmp_path, monkeypatch, "default"):
         said = "release elsewhere/other, which runs the benchmarks of team-a, default. Name other namespaces"
         assert f"Another operator runs these benchmarks: {said}" in caplog.text
-        lease = await asyncio.to_thread(server.request, "GET", f"{LEASES}/operator.bench.tierbench")
+        lease = await asyncio.to_thread(server.request, "GET", f"{LEASES}/operator.bench.default")
         assert lease["spec"]["acquireTime"]
         assert lease["metadata"]["annotations"] == {"tierbench.io/watch-namespaces": "default"}
+    server.request("DELETE", f"{LEASES}/{KILLED}")

@@ -1,15 +1,15 @@
 """The admission policy of the chart answers what the operator's own check says, and asks who may read what is named."""
 
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 
 from tests.api.server import ApiServer, Json, RefusedError
+from tests.api.waiting import wait_for
 from tests.chart.helm import Helm
 from tests.chart.test_render import judges
-from tests.cluster import binaries
-from tests.cluster.processes import wait
-from tests.policies import NAMESPACE, POLICIES, ROWS, Row, own_answer
+from tests.policies import NAMESPACES, POLICIES, ROWS, Row, own_answer
 from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
@@ -18,14 +18,15 @@ from tierbench.api.network import NetworkBenchmark
 
 pytestmark = pytest.mark.apiserver
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
-RBAC = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}"
+HOME = NAMESPACES["default"]
+RBAC = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{HOME}"
 PLURALS = {
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
 }
 AUTHOR = {"Impersonate-User": "author"}
 DISGUISED = {"address": "[::ffff:7f00:1]:1"}
-BENCHMARKS_PATH = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}"
+BENCHMARKS_PATH = f"/apis/{API_VERSION}/namespaces/{HOME}"
 OLDER = "older"
 
 
@@ -40,15 +41,15 @@ REFUSED_BY_EVERY_POLICY = [
 ]
 
 
-def create(server: ApiServer, body: Json, headers: Json | None = None, namespace: str = NAMESPACE) -> None:
+def create(server: ApiServer, body: Json, namespace: str, headers: Json | None = None) -> None:
     plural = BENCHMARKS[body["kind"]].KIND.plural
     server.request("POST", f"/apis/{API_VERSION}/namespaces/{namespace}/{plural}?dryRun=All", body, headers)
 
 
-def answer(server: ApiServer, body: Json, headers: Json | None = None) -> str:
+def answer(server: ApiServer, body: Json, namespace: str = HOME, headers: Json | None = None) -> str:
     """What a policy says against it; empty if it is taken."""
     try:
-        create(server, body, headers)
+        create(server, body, namespace, headers)
     except RefusedError as refused:
         assert refused.code == 403
         return str(refused).partition(" denied request: ")[2]
@@ -56,17 +57,11 @@ def answer(server: ApiServer, body: Json, headers: Json | None = None) -> str:
 
 
 @pytest.fixture(scope="module")
-def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
-    kubernetes = binaries.asked()
-    return Helm(binaries.build(kubernetes) / "helm", tmp_path_factory.mktemp("helm"), binaries.version(kubernetes))
-
-
-@pytest.fixture(scope="module")
-def namespace(server: ApiServer) -> None:
-    """With an author who may create benchmarks, and read one Secret and one ConfigMap; and a benchmark that no policy
-    has seen."""
-    body: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-    server.request("POST", "/api/v1/namespaces", body)
+def author(server: ApiServer) -> None:
+    """A user who may create benchmarks, and read one Secret and one ConfigMap; and a benchmark that no policy has
+    seen."""
+    for namespace in NAMESPACES.values():
+        server.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
     rules: list[Json] = [
         {"apiGroups": ["tierbench.io"], "resources": ["*"], "verbs": ["*"]},
         {"apiGroups": [""], "resources": ["secrets", "configmaps"], "resourceNames": ["own"], "verbs": ["get"]},
@@ -81,67 +76,63 @@ def namespace(server: ApiServer) -> None:
     server.request("POST", f"{BENCHMARKS_PATH}/brokerbenchmarks", {**older, "metadata": {"name": OLDER}})
 
 
-@pytest.fixture(scope="module", params=POLICIES)
-def policed(request: pytest.FixtureRequest, server: ApiServer, helm: Helm, namespace: None) -> Iterator[str]:
-    """The name of a policy, which holds in the namespace."""
-    name: str = request.param
-    objects = helm.template({"watchNamespaces": [NAMESPACE], "policy": POLICIES[name]}, name=name)
+@pytest.fixture(scope="module", autouse=True)
+def _policed(server: ApiServer, helm: Helm, author: None) -> Iterator[None]:
+    """Each policy holds in its namespace."""
     paths = []
-    for kind, plural in PLURALS.items():
-        for body in judges(objects, kind):
-            server.request("POST", f"{ADMISSION}/{plural}", body)
-            paths.append(f"{ADMISSION}/{plural}/{body['metadata']['name']}")
-    assert len(paths) == 2 * len(BENCHMARKS)
-    wait(lambda: all(answer(server, row.body) for row in REFUSED_BY_EVERY_POLICY), f"policy {name}", 30)
-    yield name
+    for name, policy in POLICIES.items():
+        objects = helm.template({"watchNamespaces": [NAMESPACES[name]], "policy": policy}, name=name)
+        for kind, plural in PLURALS.items():
+            for body in judges(objects, kind):
+                server.request("POST", f"{ADMISSION}/{plural}", body)
+                paths.append(f"{ADMISSION}/{plural}/{body['metadata']['name']}")
+    assert len(paths) == 2 * len(BENCHMARKS) * len(POLICIES)
+
+    def refusals() -> list[bool]:
+        everywhere = product(NAMESPACES.values(), REFUSED_BY_EVERY_POLICY)
+        return [bool(answer(server, row.body, namespace)) for namespace, row in everywhere]
+
+    wait_for(lambda: all(refusals()), "policies")
+    yield
     for path in reversed(paths):
         server.request("DELETE", path)
-    wait(lambda: not any(answer(server, row.body) for row in REFUSED_BY_EVERY_POLICY), f"end of policy {name}", 30)
+    wait_for(lambda: not any(refusals()), "end of policies")
 
 
-def test_it_says_what_the_operator_says(server: ApiServer, policed: str) -> None:
-    rows = [row for row in ROWS if row.policy == policed]
-    assert [answer(server, row.body) for row in rows] == [own_answer(row) for row in rows]
+@pytest.mark.parametrize("policy", POLICIES)
+def test_it_says_what_the_operator_says(server: ApiServer, policy: str) -> None:
+    rows = [row for row in ROWS if row.policy == policy]
+    assert [answer(server, row.body, NAMESPACES[policy]) for row in rows] == [own_answer(row) for row in rows]
 
 
-def test_other_namespaces_are_not_judged(server: ApiServer, policed: str) -> None:
+def test_other_namespaces_are_not_judged(server: ApiServer) -> None:
     for row in REFUSED_BY_EVERY_POLICY:
-        create(server, row.body, namespace="default")
+        create(server, row.body, "default")
 
 
-DEFAULT = pytest.mark.parametrize("policed", ["default"], indirect=True)
-
-
-@DEFAULT
 @pytest.mark.parametrize(
     ("name", "refused"), [("own", ""), ("other", "you may not read all of the Secrets [other], which")]
 )
-def test_an_author_names_only_secrets_that_they_may_read(
-    server: ApiServer, policed: str, name: str, refused: str
-) -> None:
+def test_an_author_names_only_secrets_that_they_may_read(server: ApiServer, name: str, refused: str) -> None:
     external = {"address": "broker.example.com:8883", "secretRef": {"name": name}}
     body = Row("", BrokerBenchmark, _brokers(external)).body
     assert answer(server, body) == ""  # of whoever may read all
-    said = answer(server, body, AUTHOR)
+    said = answer(server, body, headers=AUTHOR)
     assert said.startswith(refused)
     assert bool(said) == bool(refused)
 
 
-@DEFAULT
 @pytest.mark.parametrize(
     ("name", "refused"), [("own", ""), ("other", "you may not read all of the ConfigMaps [other], whose")]
 )
-def test_an_author_names_only_messages_that_they_may_read(
-    server: ApiServer, policed: str, name: str, refused: str
-) -> None:
+def test_an_author_names_only_messages_that_they_may_read(server: ApiServer, name: str, refused: str) -> None:
     messages = [{"name": "own", "configMapRef": {"name": name}}]
-    said = answer(server, Row("", BrokerBenchmark, {"spec.payload": {"messages": messages}}).body, AUTHOR)
+    said = answer(server, Row("", BrokerBenchmark, {"spec.payload": {"messages": messages}}).body, headers=AUTHOR)
     assert said.startswith(refused)
     assert bool(said) == bool(refused)
 
 
-@DEFAULT
-def test_a_benchmark_that_is_older_can_be_patched_by_who_may_read_none_of_it(server: ApiServer, policed: str) -> None:
+def test_a_benchmark_that_is_older_can_be_patched_by_who_may_read_none_of_it(server: ApiServer) -> None:
     """As the operator does with its finalizer: what came before the policy is the operator's to refuse."""
     headers = {**AUTHOR, "Content-Type": "application/merge-patch+json"}
     for finalizers in (["tierbench.io/test"], []):

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.api.server import ApiServer, Json, RefusedError, connected
+from tests.api.connection import connected
+from tests.api.server import ApiServer, Json, RefusedError
 from tests.unit.domain.world import World, broker_benchmark
 from tests.unit.workloads.test_compute import EACH_KIND, KAFKA, given
 from tests.unit.workloads.test_pods import templates
@@ -16,12 +17,10 @@ COMPUTE = ("requests.cpu", "requests.memory")
 ALL = (*COMPUTE, "requests.ephemeral-storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage")
 
 
-@pytest.fixture
-def namespace(server: ApiServer, name: str) -> str:
-    """One in which pods can be made."""
-    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    server.request("POST", f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
-    return name
+@pytest.fixture(autouse=True)
+def _account(server: ApiServer, namespace: str) -> None:
+    """Without it no pod is made there."""
+    server.request("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "default"}})
 
 
 def restrict(server: ApiServer, namespace: str, *counted: str, most: str = "64Ti") -> None:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from tests.api.connection import connected
 from tests.api.objects import changed, collection, crd_path, create, item, smallest
-from tests.api.server import ApiServer, Json, RefusedError, connected
+from tests.api.server import ApiServer, Json, RefusedError
 from tierbench.api.benchmark import BenchmarkStatus, CaseCounts, CurrentCase, NodeAssignment, Phase, RunStatus
 from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.contract import (

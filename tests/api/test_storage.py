@@ -7,8 +7,9 @@ import pytest
 
 from tests.api.forgetful import forgetful
 from tests.api.objects import smallest
-from tests.api.operator import eventually, operator
+from tests.api.operator import operator
 from tests.api.server import ApiServer, Json
+from tests.api.waiting import eventually
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.model import API_VERSION
 from tierbench.api.quotas import Quotas

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.api.conftest import CRDS
-from tests.api.server import ApiServer, Json, RefusedError, api_server, connected
-from tests.cluster.processes import wait
+from tests.api.connection import connected
+from tests.api.server import CRDS, ApiServer, Json, RefusedError
+from tests.api.waiting import wait_for
 from tests.strimzi.crds import BETWEEN, NEW, OLD, Generation, crds
 from tests.unit.domain.strimzi_world import strimzi_benchmark
 from tests.unit.domain.world import IMAGES
@@ -50,37 +50,50 @@ SPECS: list[Json] = [
 
 
 @pytest.fixture(scope="module", params=[NEW, BETWEEN, OLD], ids=str)
-def generation(request: pytest.FixtureRequest) -> Generation:
-    found: Generation = request.param
-    return found
-
-
-@pytest.fixture(scope="module")
-def strimzi(generation: Generation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """An API server that knows Strimzi's kinds as a release of that generation defines them."""
-    with api_server(tmp_path_factory.mktemp("strimzi")) as running:
-        for crd in crds(generation):
-            running.request("POST", f"{CRDS}?fieldValidation=Strict", crd)
-        version = PREFERRED[generation]
-        wait(lambda: {type_of(GROUP, kind).plural for kind in KINDS} <= served(running, version), "Strimzi's kinds", 30)
-        yield running
-
-
-def served(server: ApiServer, version: str) -> set[str]:
-    """The plurals that an API server has of a version, once it can list all of them."""
-    try:
-        plurals = {item["name"] for item in server.request("GET", f"/apis/{GROUP}/{version}")["resources"]}
-        for plural in plurals:
-            if "/" not in plural:
-                server.request("GET", f"/apis/{GROUP}/{version}/{plural}")
-    except RefusedError:
-        return set()
-    return plurals
+def generation(request: pytest.FixtureRequest, server: ApiServer) -> Iterator[Generation | None]:
+    """The API server has Strimzi's kinds as a release of that generation defines them, or none of them."""
+    found: Generation | None = request.param
+    definitions = [] if found is None else crds(found)
+    define(server, *definitions)
+    yield found
+    remove(server, *definitions)
 
 
 @pytest.fixture
-async def kube(strimzi: ApiServer) -> AsyncIterator[Kube]:
-    async with connected(strimzi) as client:
+def without_node_pools(generation: Generation, server: ApiServer) -> Iterator[None]:
+    """As before Strimzi had them."""
+    (pools,) = (crd for crd in crds(generation) if crd["spec"]["names"]["kind"] == "KafkaNodePool")
+    remove(server, pools)
+    yield
+    define(server, pools)
+
+
+def define(server: ApiServer, *definitions: Json) -> None:
+    for crd in definitions:
+        server.request("POST", f"{CRDS}?fieldValidation=Strict", crd)
+    wait_for(lambda: all(is_served(server, crd) for crd in definitions), "Strimzi's kinds")
+
+
+def remove(server: ApiServer, *definitions: Json) -> None:
+    """Once all can be listed: an API server that prepares their storage only now looks again minutes later."""
+    for crd in definitions:
+        server.request("DELETE", f"{CRDS}/{crd['metadata']['name']}")
+    wait_for(lambda: not any(is_served(server, crd) for crd in definitions), "the end of Strimzi's kinds")
+
+
+def is_served(server: ApiServer, crd: Json) -> bool:
+    """Whether its kind is known, and can be listed, in the version that is asked for."""
+    (version, *_) = [item["name"] for item in crd["spec"]["versions"] if item["served"]]
+    try:
+        server.request("GET", f"/apis/{GROUP}/{version}/{crd['spec']['names']['plural']}")
+    except RefusedError:
+        return False
+    return True
+
+
+@pytest.fixture
+async def kube(server: ApiServer) -> AsyncIterator[Kube]:
+    async with connected(server) as client:
         yield Kube(client)
 
 
@@ -142,23 +155,23 @@ async def test_the_newest_version_that_is_served_is_used(generation: Generation,
     assert (await see(kube, owner)).version == PREFERRED[generation]
 
 
-async def test_what_strimzi_says_is_read(generation: Generation, strimzi: ApiServer, kube: Kube, owner: Owner) -> None:
+async def test_what_strimzi_says_is_read(generation: Generation, server: ApiServer, kube: Kube, owner: Owner) -> None:
     version = PREFERRED[generation]
     made = {manifest["kind"]: manifest["metadata"]["name"] for manifest in manifests(owner, version)}
     await create(kube, owner, manifests(owner, version))
     before = (await see(kube, owner)).objects
     assert {item.kind for item in before} == set(KINDS)
     assert not any(item.answered or item.ready or item.refusal for item in before)
-    answer(strimzi, version, made["Kafka"], 0, condition("NotReady", "True", "Creating"))
+    answer(server, version, made["Kafka"], 0, condition("NotReady", "True", "Creating"))
     (kafka,) = [item for item in (await see(kube, owner)).objects if item.kind == "Kafka"]
     assert (kafka.answered, kafka.ready, kafka.refusal) == (True, False, None)
     refused = condition("NotReady", "True", "UnsupportedKafkaVersionException", "Version 9.9.9 is not supported")
-    answer(strimzi, version, made["Kafka"], 1, refused)
+    answer(server, version, made["Kafka"], 1, refused)
     (kafka,) = [item for item in (await see(kube, owner)).objects if item.kind == "Kafka"]
     assert kafka.refusal is not None
     assert "UnsupportedKafkaVersionException: Version 9.9.9" in kafka.refusal.message
     ready = [condition("Warning", "True", "KafkaStorage"), condition("Ready", "True")]
-    answer(strimzi, version, made["Kafka"], 1, *ready)
+    answer(server, version, made["Kafka"], 1, *ready)
     (kafka,) = [item for item in (await see(kube, owner)).objects if item.kind == "Kafka"]
     assert (kafka.ready, kafka.refusal, kafka.listeners) == (
         True,
@@ -184,7 +197,7 @@ def answer(server: ApiServer, version: str, name: str, generation: int, *conditi
 
 
 async def test_a_topic_that_hangs_is_let_go(
-    generation: Generation, strimzi: ApiServer, kube: Kube, owner: Owner
+    generation: Generation, server: ApiServer, kube: Kube, owner: Owner
 ) -> None:
     api_version = f"{GROUP}/{PREFERRED[generation]}"
     (topic,) = [item for item in manifests(owner, PREFERRED[generation]) if item["kind"] == "KafkaTopic"]
@@ -201,21 +214,17 @@ async def test_a_topic_that_hangs_is_let_go(
     assert (await see(kube, owner)).objects == ()
 
 
-async def test_without_strimzi_there_is_nothing_to_see(server: ApiServer, owner: Owner) -> None:
-    async with connected(server) as client:
-        assert await see(Kube(client), owner) == Provided()
+@pytest.mark.parametrize("generation", [None], indirect=True)
+async def test_without_strimzi_there_is_nothing_to_see(generation: None, kube: Kube, owner: Owner) -> None:
+    assert await see(kube, owner) == Provided()
 
 
-async def test_what_cannot_be_made_is_refused(server: ApiServer, owner: Owner) -> None:
+@pytest.mark.parametrize("generation", [None], indirect=True)
+async def test_what_cannot_be_made_is_refused(generation: None, kube: Kube, owner: Owner) -> None:
     """Strimzi is removed just then."""
-    async with connected(server) as client:
-        with pytest.raises(ApiError, match="404"):
-            await create(Kube(client), owner, manifests(owner, "v1"))
+    with pytest.raises(ApiError, match="404"):
+        await create(kube, owner, manifests(owner, "v1"))
 
 
-async def test_strimzi_without_node_pools_is_too_old(generation: Generation, strimzi: ApiServer, kube: Kube) -> None:
-    """The last test of a generation: its API server is not the same after it."""
-    strimzi.request("DELETE", f"{CRDS}/kafkanodepools.{GROUP}")
-    owner = Owner("BrokerBenchmark", "default", "old", "uid-old")
-    wait(lambda: "kafkanodepools" not in served(strimzi, PREFERRED[generation]), "the end of node pools", 30)
+async def test_strimzi_without_node_pools_is_too_old(without_node_pools: None, kube: Kube, owner: Owner) -> None:
     assert await see(kube, owner) == Provided(installed=True)

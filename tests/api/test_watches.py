@@ -2,34 +2,24 @@
 
 import asyncio
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 
 from tests.api.forgetful import forgetful
-from tests.api.objects import smallest
-from tests.api.operator import answers, eventually, operator
+from tests.api.objects import collection, item, smallest
+from tests.api.operator import answer, answers, operator
 from tests.api.server import ApiServer, Json
+from tests.api.waiting import eventually
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 
-CLASSES = "/apis/tierbench.io/v1alpha1/nodeclasses"
-NAMESPACED = "/apis/tierbench.io/v1alpha1/namespaces/default"
+CLASSES = collection(NodeClass)
 NODES = "/api/v1/nodes"
 
 
-async def metrics(port: int) -> str:
-    def read() -> str:
-        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
-            text: str = answer.read().decode()
-            return text
-
-    return await asyncio.to_thread(read)
-
-
 async def test_lost_deletions_are_made_up_for(
-    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: ApiServer, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A node that was removed stayed Ready and was assigned, and a deleted benchmark's alert kept firing."""
 
@@ -44,7 +34,7 @@ async def test_lost_deletions_are_made_up_for(
         return await ready_nodes() == nodes
 
     async def told_of(name: str) -> bool:
-        return f'benchmark="{name}"' in await metrics(port)
+        return f'benchmark="{name}"' in await answer(port, "metrics")
 
     node = {"metadata": {"name": "removed", "labels": {"hw": "forgotten"}}}
     chosen = {"nodeSelector": {"matchLabels": {"hw": "forgotten"}}}
@@ -53,16 +43,16 @@ async def test_lost_deletions_are_made_up_for(
     await ask("PUT", f"{NODES}/removed/status", {**node, "status": {"conditions": [ready]}})
     for name in ("forgotten", "removed-class"):
         await ask("POST", CLASSES, {**smallest(NodeClass, name), "spec": chosen})
-    await ask("POST", f"{NAMESPACED}/filetransferbenchmarks", smallest(FileTransferBenchmark, "removed-files"))
-    await ask("POST", f"{NAMESPACED}/placementadvices", smallest(PlacementAdvice, "removed-advice"))
-    async with forgetful(server) as (proxy, url), operator(url, tmp_path, monkeypatch) as port:
+    for model, name in ((FileTransferBenchmark, "removed-files"), (PlacementAdvice, "removed-advice")):
+        await ask("POST", collection(model, namespace), smallest(model, name))
+    async with forgetful(server) as (proxy, url), operator(url, tmp_path, monkeypatch, namespace) as port:
         await eventually(lambda: counted(1))
         await eventually(lambda: told_of("removed-files"))
         doomed = {
             f"{NODES}/removed",
             f"{CLASSES}/removed-class",
-            f"{NAMESPACED}/filetransferbenchmarks/removed-files",
-            f"{NAMESPACED}/placementadvices/removed-advice",
+            item(FileTransferBenchmark, "removed-files", namespace),
+            item(PlacementAdvice, "removed-advice", namespace),
         }
 
         async def watched() -> bool:

@@ -1,52 +1,61 @@
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
+from http import HTTPStatus
 
 import pytest
 
-from tests.api.server import ApiServer, api_server
+from tests.api.definitions import MERGE, defined, empty, ours, put_definitions
+from tests.api.objects import changed, collection, smallest
+from tests.api.server import CRDS, ApiServer, Json, RefusedError
+from tests.api.waiting import wait_for
 from tests.chart.helm import Helm
-from tests.cluster import binaries
+from tierbench.api.file_transfer import FileTransferBenchmark as Files
+from tierbench.api.result import BenchmarkResult
 
-TEAMS = ("team-a", "team-b")
-
-
-@pytest.fixture(scope="session")
-def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
-    """Helm without a cluster."""
-    kubernetes = binaries.asked()
-    return Helm(binaries.build(kubernetes) / "helm", tmp_path_factory.mktemp("helm"), binaries.version(kubernetes))
-
-
-@pytest.fixture(scope="session")
-def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """An API server with a namespace for each team. CRDs stay on it once a release has brought them."""
-    yield from _with_teams(tmp_path_factory.mktemp("shared"))
+NAMESPACES = ("team-a", "team-b", "default")
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/tierbench-leases/leases"
+REFUSED = (
+    (BenchmarkResult, smallest(BenchmarkResult, "x")),
+    (Files, changed(smallest(Files, "x"), "spec.storage", {"hostPath": {"path": "/proc"}})),
+)
+"""What no release lets a stranger to it create."""
 
 
 @pytest.fixture
-def bare_server(tmp_path: Path) -> Iterator[ApiServer]:
-    """The same, for one test alone."""
-    yield from _with_teams(tmp_path)
+def cluster_helm(helm: Helm, server: ApiServer) -> Iterator[Helm]:
+    """Helm with the API server; nothing of a release outlives the test."""
+    with releasing(helm, server) as found:
+        yield found
 
 
-@pytest.fixture
-def cluster_helm(helm: Helm, shared_server: ApiServer) -> Iterator[Helm]:
-    """Helm with the shared API server; no release outlives the test."""
-    found = replace(helm, kubeconfig=shared_server.kubeconfig)
+@contextmanager
+def releasing(helm: Helm, server: ApiServer) -> Iterator[Helm]:
+    """The same. Definitions are those that a release team-a/one has left behind."""
+    kept = {
+        "labels": {"app.kubernetes.io/managed-by": "Helm"},
+        "annotations": {"meta.helm.sh/release-name": "one", "meta.helm.sh/release-namespace": "team-a"},
+    }
+    for name in defined(server):
+        server.request("PATCH", f"{CRDS}/{name}", {"metadata": kept}, MERGE)
+    found = replace(helm, kubeconfig=server.kubeconfig)
     yield found
     for name, namespace in found.releases():
         found.uninstall(name, namespace)
+    put_definitions(server, ours())
+    wait_for(lambda: not any(is_policed(server, namespace) for namespace in NAMESPACES), "the end of policies")
+    empty(server)
+    server.request("DELETE", LEASES)
 
 
-@pytest.fixture
-def bare_helm(helm: Helm, bare_server: ApiServer) -> Helm:
-    """Helm with an API server for one test alone."""
-    return replace(helm, kubeconfig=bare_server.kubeconfig)
+def is_policed(server: ApiServer, namespace: str) -> bool:
+    """Whether a release that is there, or was there just now, refuses anything in the namespace."""
+    return any(is_refused(server, f"{collection(model, namespace)}?dryRun=All", body) for model, body in REFUSED)
 
 
-def _with_teams(folder: Path) -> Iterator[ApiServer]:
-    with api_server(folder) as running:
-        for name in TEAMS:
-            running.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-        yield running
+def is_refused(server: ApiServer, path: str, body: Json) -> bool:
+    try:
+        server.request("POST", path, body)
+    except RefusedError as error:
+        return error.code == HTTPStatus.FORBIDDEN
+    return False

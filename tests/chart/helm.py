@@ -5,6 +5,7 @@ import os
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,8 @@ class Helm:
 
     def template(self, values: Json, name: str = "files", namespace: str = "bench") -> list[Json]:
         """The objects that a release would have."""
-        text = self.run("template", name, CHART, f"--namespace={namespace}", *self._version(), values=values)
-        return [body for body in yaml.safe_load_all(text) if body]
+        text = self._rendered(json.dumps(values), name, namespace)
+        return [body for body in yaml.load_all(text, yaml.CSafeLoader) if body]
 
     def notes(self, values: Json) -> str:
         """What a person reads after the installation."""
@@ -53,7 +54,7 @@ class Helm:
 
     def hooks(self, name: str, namespace: str) -> list[Json]:
         """What the release has Helm do before and after."""
-        return list(yaml.safe_load_all(self.run("get", "hooks", name, f"--namespace={namespace}")))
+        return list(yaml.load_all(self.run("get", "hooks", name, f"--namespace={namespace}"), yaml.CSafeLoader))
 
     def releases(self) -> list[tuple[str, str]]:
         """Names and namespaces of all that are installed."""
@@ -71,8 +72,10 @@ class Helm:
             raise HelmError(done.stderr + done.stdout)
         return done.stdout
 
-    def _version(self) -> Iterable[str]:
-        return [f"--kube-version={self.kubernetes}"]
+    @cache  # noqa: B019 (there are few, and they live as long as the tests)
+    def _rendered(self, values: str, name: str, namespace: str) -> str:
+        version = f"--kube-version={self.kubernetes}"
+        return self.run("template", name, CHART, f"--namespace={namespace}", version, values=json.loads(values))
 
 
 def of_kind(objects: Iterable[Json], kind: str) -> list[Json]:

@@ -4,15 +4,18 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.api.definitions import MERGE, defined, remove_definitions
 from tests.api.objects import collection, create, item, smallest
 from tests.api.server import ApiServer, Json, RefusedError
+from tests.api.waiting import SECONDS, wait_for
 from tests.chart.helm import Helm, HelmError, of_kind
-from tests.cluster.processes import wait
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.kinds import KINDS
 from tierbench.api.permissions import PERMISSIONS, Scope
@@ -59,76 +62,80 @@ def may(server: ApiServer, account: str, group: str, resource: str, verb: str, n
     return bool(answer["status"]["allowed"])
 
 
-def test_two_releases_come_and_go_without_harm_to_each_other(cluster_helm: Helm, shared_server: ApiServer) -> None:
+def test_two_releases_come_and_go_without_harm_to_each_other(cluster_helm: Helm, server: ApiServer) -> None:
     cluster_helm.install("one", "team-a", FIRST)
     cluster_helm.install("two", "team-b", SECOND)
     cluster_helm.upgrade("one", "team-a", FIRST | {"logLevel": "debug"})
     cluster_helm.upgrade("two", "team-b", SECOND | {"logLevel": "debug"})
-    assert lease_roles(shared_server) == {"team-a:one-tierbench", "team-b:two-tierbench"}
-    create(shared_server, FileTransferBenchmark, smallest(FileTransferBenchmark, "kept"))
+    assert lease_roles(server) == {"team-a:one-tierbench", "team-b:two-tierbench"}
+    create(server, FileTransferBenchmark, smallest(FileTransferBenchmark, "kept"))
     cluster_helm.uninstall("one", "team-a")
-    assert lease_roles(shared_server) == {"team-b:two-tierbench"}
-    assert "tierbench-leases" in names(shared_server, "/api/v1/namespaces")
-    shared_server.request("GET", item(FileTransferBenchmark, "kept"))
+    assert lease_roles(server) == {"team-b:two-tierbench"}
+    assert "tierbench-leases" in names(server, "/api/v1/namespaces")
+    server.request("GET", item(FileTransferBenchmark, "kept"))
     cluster_helm.uninstall("two", "team-b")
-    assert lease_roles(shared_server) == set()
-    assert [name for name in names(shared_server, f"{RBAC}/clusterrolebindings") if "tierbench" in name] == []
+    assert lease_roles(server) == set()
+    assert [name for name in names(server, f"{RBAC}/clusterrolebindings") if "tierbench" in name] == []
 
 
 def test_new_release_takes_over_what_an_old_one_kept_and_takes_it_along(
-    bare_helm: Helm, bare_server: ApiServer, tmp_path: Path
+    cluster_helm: Helm, server: ApiServer, tmp_path: Path
 ) -> None:
-    bare_helm.install("old", "team-a", FIRST)
-    bare_helm.uninstall("old", "team-a")
+    remove_definitions(server)
+    cluster_helm.install("old", "team-a", FIRST)
+    cluster_helm.uninstall("old", "team-a")
     with pytest.raises(HelmError, match="exists and cannot be imported"):
-        bare_helm.install("new", "team-a", ALL)
-    bare_helm.install("new", "team-a", ALL, "--take-ownership")
-    assert lease_roles(bare_server) == {"team-a:new-tierbench"}
-    assert {hook["kind"] for hook in bare_helm.hooks("new", "team-a")} == {"Pod"}
-    bare_helm.upgrade("new", "team-a", ALL | {"crds": {"keep": False}})
+        cluster_helm.install("new", "team-a", ALL)
+    cluster_helm.install("new", "team-a", ALL, "--take-ownership")
+    assert lease_roles(server) == {"team-a:new-tierbench"}
+    assert {hook["kind"] for hook in cluster_helm.hooks("new", "team-a")} == {"Pod"}
+    cluster_helm.upgrade("new", "team-a", ALL | {"crds": {"keep": False}})
     body = smallest(FileTransferBenchmark, "gone")
     body["metadata"]["finalizers"] = ["tierbench.io/cleanup"]
-    create(bare_server, FileTransferBenchmark, body)
-    removal = Removal(bare_server, bare_helm.hooks("new", "team-a"), tmp_path)
-    with removal.run("--seconds=0") as impatient:
-        assert impatient.wait(60) == 1
-        assert (
-            b"FileTransferBenchmark default/gone still there after 0 s. Does an operator" in impatient.communicate()[1]
-        )
-    with removal.run() as patient:
-        patch = {"metadata": {"finalizers": None}}
-        merge = {"Content-Type": "application/merge-patch+json"}
-        bare_server.request("PATCH", item(FileTransferBenchmark, "gone"), patch, merge)
-        assert patient.wait(60) == 0
-    assert names(bare_server, collection(FileTransferBenchmark)) == set()
-    wait(lambda: can_list_every_kind(bare_server), "every kind's storage", 60)
-    bare_helm.uninstall("new", "team-a")
-    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    wait(lambda: names(bare_server, definitions) == set(), "the end of the CRDs", 60)
+    create(server, FileTransferBenchmark, body)
+    with removal(server, cluster_helm.hooks("new", "team-a"), tmp_path) as remove:
+        with remove("--seconds=0") as impatient:
+            said = impatient.communicate()[1]
+            assert impatient.returncode == 1
+            assert b"FileTransferBenchmark default/gone still there after 0 s. Does an operator" in said
+        with remove() as patient:
+            patch = {"metadata": {"finalizers": None}}
+            server.request("PATCH", item(FileTransferBenchmark, "gone"), patch, MERGE)
+            assert patient.wait(SECONDS) == 0
+    assert names(server, collection(FileTransferBenchmark)) == set()
+    wait_for(lambda: can_list_every_kind(server), "every kind's storage")
+    cluster_helm.uninstall("new", "team-a")
+    wait_for(lambda: not defined(server), "the end of the CRDs")
 
 
-class Removal:
-    """What the hook before the removal of a release runs, by the account that it is given."""
+@contextmanager
+def removal(server: ApiServer, hooks: list[Json], folder: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """What the hook before the removal of a release runs, by the account that it is given: starts that program."""
+    (account,), (job,) = of_kind(hooks, "ServiceAccount"), of_kind(hooks, "Job")
+    assert {hook["metadata"]["annotations"]["helm.sh/hook"] for hook in (account, job)} == {"pre-delete"}
+    collections = {
+        "ServiceAccount": "/api/v1/namespaces/team-a/serviceaccounts",
+        "ClusterRole": f"{RBAC}/clusterroles",
+        "ClusterRoleBinding": f"{RBAC}/clusterrolebindings",
+    }
+    made = [
+        f"{path}/{server.request('POST', path, *of_kind(hooks, kind))['metadata']['name']}"
+        for kind, path in collections.items()
+    ]
+    token = server.request("POST", f"{made[0]}/token", {"spec": {}})
+    kubeconfig = json.loads(server.kubeconfig.read_text())
+    kubeconfig["users"][0]["user"]["token"] = token["status"]["token"]
+    (folder / "removal.kubeconfig").write_text(json.dumps(kubeconfig))
+    environment = {**os.environ, "KUBECONFIG": str(folder / "removal.kubeconfig")}
+    (container,) = job["spec"]["template"]["spec"]["containers"]
 
-    def __init__(self, server: ApiServer, hooks: list[Json], folder: Path) -> None:
-        (account,), (job,) = of_kind(hooks, "ServiceAccount"), of_kind(hooks, "Job")
-        assert {hook["metadata"]["annotations"]["helm.sh/hook"] for hook in (account, job)} == {"pre-delete"}
-        accounts = "/api/v1/namespaces/team-a/serviceaccounts"
-        server.request("POST", accounts, account)
-        for kind in ("ClusterRole", "ClusterRoleBinding"):
-            server.request("POST", f"{RBAC}/{kind.lower()}s", of_kind(hooks, kind)[0])
-        token = server.request("POST", f"{accounts}/{account['metadata']['name']}/token", {"spec": {}})
-        kubeconfig = json.loads(server.kubeconfig.read_text())
-        kubeconfig["users"][0]["user"]["token"] = token["status"]["token"]
-        self._kubeconfig = folder / "removal.kubeconfig"
-        self._kubeconfig.write_text(json.dumps(kubeconfig))
-        (container,) = job["spec"]["template"]["spec"]["containers"]
-        self._command = container["command"]
-
-    def run(self, *options: str) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, "KUBECONFIG": str(self._kubeconfig)}
-        command = [sys.executable, *self._command[1:], *options]
+    def run(*options: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, *container["command"][1:], *options]
         return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
+
+    yield run
+    for path in made:
+        server.request("DELETE", path)
 
 
 def test_values_of_an_older_chart_are_refused_with_what_to_write(cluster_helm: Helm, tmp_path: Path) -> None:
@@ -156,7 +163,7 @@ def test_releases_that_would_run_the_same_benchmarks_are_refused(cluster_helm: H
         cluster_helm.install("two", "team-b", SECOND)
 
 
-def test_service_account_may_do_what_the_table_says_and_no_more(cluster_helm: Helm, shared_server: ApiServer) -> None:
+def test_service_account_may_do_what_the_table_says_and_no_more(cluster_helm: Helm, server: ApiServer) -> None:
     cluster_helm.install("one", "team-a", {**FIRST, "metrics": {"authorization": True}})
     account, places = "team-a/one-tierbench", {Scope.NAMESPACED: "team-a", Scope.LEASES: "tierbench-leases"}
     for permission in PERMISSIONS:
@@ -165,8 +172,8 @@ def test_service_account_may_do_what_the_table_says_and_no_more(cluster_helm: He
         for resource in permission.resources:
             for verb in permission.verbs:
                 call = (permission.group, resource, verb)
-                assert may(shared_server, account, *call, places.get(permission.scope, "")), call
+                assert may(server, account, *call, places.get(permission.scope, "")), call
                 if permission.scope not in (Scope.CLUSTER, Scope.METRICS):
-                    assert not may(shared_server, account, *call, "team-b"), call
+                    assert not may(server, account, *call, "team-b"), call
     for call in [("", "secrets", "get"), ("", "secrets", "list"), ("", "pods/exec", "create"), ("", "nodes", "patch")]:
-        assert not may(shared_server, account, *call, "team-a"), call
+        assert not may(server, account, *call, "team-a"), call

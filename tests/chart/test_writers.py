@@ -1,14 +1,18 @@
-"""Who may write what is measured, on a real API server: whatever roles permit, the operator's account alone."""
+"""Who may write what, on a real API server: tenants with the chart's roles ask, and whatever roles permit, the
+operator's account alone writes what is measured. See docs/threat-model.md."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
 
-from tests.api.objects import smallest
+from tests.api.definitions import MERGE
+from tests.api.objects import changed, smallest
 from tests.api.server import ApiServer, Json, RefusedError
+from tests.api.waiting import wait_for
+from tests.chart.conftest import LEASES, is_policed, releasing
 from tests.chart.helm import Helm
-from tests.cluster.processes import wait
+from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.model import API_VERSION, Resource
 from tierbench.api.node_class import NodeClass
@@ -23,6 +27,7 @@ CARELESS = {
     "metadata": {"name": "careless"},
     "rules": [{"apiGroups": ["tierbench.io"], "resources": ["*"], "verbs": ["*"]}],
 }
+ROLES = ("tierbench-view", "tierbench-edit")
 OPERATOR = {
     team: f"system:serviceaccount:{team}:{name}-tierbench" for team, name in (("team-a", "one"), ("team-b", "two"))
 }
@@ -30,23 +35,33 @@ COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 FORBIDDEN = 403
 
 
-@pytest.fixture(autouse=True)
-def _releases(cluster_helm: Helm, shared_server: ApiServer) -> Iterator[None]:
-    """Two releases, and users who were given more than they should have."""
-    cluster_helm.install("one", "team-a", {"watchNamespaces": ["team-a"]})
-    cluster_helm.install("two", "team-b", {"watchNamespaces": ["team-b"], "crds": {"install": False}})
-    user = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io"}
-    subjects = [{**user, "name": name} for name in ("tenant", "backup", COLLECTOR)]
+@pytest.fixture(scope="module", autouse=True)
+def two(helm: Helm, server: ApiServer) -> Iterator[Helm]:
+    """Two releases, a tenant with the roles of the chart in team-a, and users with more than they should have."""
+    with releasing(helm, server) as found:
+        found.install("one", "team-a", {"watchNamespaces": ["team-a"]})
+        found.install("two", "team-b", {"watchNamespaces": ["team-b"], "crds": {"install": False}})
+        made = [f"{RBAC}/clusterroles/careless", bind(server, "", "careless", "careless", "backup", COLLECTOR)]
+        server.request("POST", f"{RBAC}/clusterroles", CARELESS)
+        made += [bind(server, "namespaces/team-a/", role, "tenant") for role in ROLES]
+        for team in OPERATOR:
+            wait_for(partial(is_policed, server, team), "the policy holds")
+        yield found
+        for body in made:
+            server.request("DELETE", body)
+
+
+def bind(server: ApiServer, scope: str, role: str, *users: str) -> str:
+    """Gives a ClusterRole to users. The path of its binding."""
+    group = "rbac.authorization.k8s.io"
+    plural = f"{RBAC}/{scope}{'rolebindings' if scope else 'clusterrolebindings'}"
     binding = {
-        "metadata": {"name": "careless"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "careless"},
-        "subjects": subjects,
+        "metadata": {"name": role},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "User", "apiGroup": group, "name": name} for name in users],
     }
-    shared_server.request("POST", f"{RBAC}/clusterroles", CARELESS)
-    shared_server.request("POST", f"{RBAC}/clusterrolebindings", binding)
-    yield
-    for plural in ("clusterroles", "clusterrolebindings"):
-        shared_server.request("DELETE", f"{RBAC}/{plural}/careless")
+    server.request("POST", plural, binding)
+    return f"{plural}/{role}"
 
 
 def path(model: type[Resource], team: str, name: str = "") -> str:
@@ -61,17 +76,19 @@ class User:
         self._server = server
         self._headers = {"Impersonate-User": name, **({"Impersonate-Group": group} if group else {})}
 
-    def create(self, model: type[Resource], team: str, name: str, **metadata: object) -> Json:
+    def request(self, method: str, where: str, body: Json | None = None) -> Json:
+        return self._server.request(method, where, body, self._headers | (MERGE if method == "PATCH" else {}))
+
+    def create(self, model: type[Resource], team: str, name: str, **metadata: object) -> None:
         body = smallest(model, name)
         body["metadata"].update(metadata)
-        return self._server.request("POST", path(model, team), body, self._headers)
+        self.request("POST", path(model, team), body)
 
-    def merge(self, where: str, change: Json) -> Json:
-        headers = {**self._headers, "Content-Type": "application/merge-patch+json"}
-        return self._server.request("PATCH", where, change, headers)
+    def merge(self, where: str, change: Json) -> None:
+        self.request("PATCH", where, change)
 
     def delete(self, model: type[Resource], team: str, name: str) -> None:
-        self._server.request("DELETE", path(model, team, name), None, self._headers)
+        self.request("DELETE", path(model, team, name))
 
     def may_not_create(self, team: str, name: str) -> bool:
         try:
@@ -83,64 +100,88 @@ class User:
         return False
 
 
-def refused(request: Callable[..., object], *arguments: object, **more: object) -> str:
+def refused(request: Callable[..., object], *arguments: object) -> str:
     with pytest.raises(RefusedError) as error:
-        request(*arguments, **more)
+        request(*arguments)
     assert error.value.code == FORBIDDEN
     return str(error.value)
 
 
-def test_only_the_operator_writes_what_was_measured(cluster_helm: Helm, shared_server: ApiServer) -> None:
-    tenant = User(shared_server, "tenant")
-    for team in OPERATOR:
-        wait(partial(tenant.may_not_create, team, "forged"), "the policy holds", 30)
-    operator = User(shared_server, OPERATOR["team-a"])
+def test_a_tenant_asks_for_what_the_policy_of_the_release_permits(server: ApiServer) -> None:
+    """Everything that it refuses is a row of tests/policies.py."""
+    tenant, where = User(server, "tenant"), f"{path(FileTransferBenchmark, 'team-a')}?dryRun=All"
+    body = smallest(FileTransferBenchmark, "asked")
+    tenant.request("POST", where, body)
+    folder = changed(body, "spec.storage", {"hostPath": {"path": "/root"}})
+    assert "added to policy.hostPaths" in refused(tenant.request, "POST", where, folder)
+    external = {"address": "broker.example.com:8883", "secretRef": {"name": "of-others"}}
+    body = changed(smallest(BrokerBenchmark, "asked"), "spec.brokers", [{"name": "site", "external": external}])
+    body = changed(body, "spec.tls", ["TLSv1.3"])
+    where = f"{path(BrokerBenchmark, 'team-a')}?dryRun=All"
+    assert "you may not read all of the Secrets [of-others]" in refused(tenant.request, "POST", where, body)
+
+
+STATUS: Json = {"status": {"phase": "Complete", "answer": "mine is best"}}
+POD: Json = {"metadata": {"name": "client"}, "spec": {"containers": [{"name": "client", "image": "none"}]}}
+WRITES: dict[str, tuple[str, str, Json]] = {
+    "a result": ("POST", path(BenchmarkResult, "team-a"), smallest(BenchmarkResult, "forged")),
+    "the status of a benchmark": ("PATCH", f"{path(FileTransferBenchmark, 'team-a', 'asked')}/status", STATUS),
+    "what was measured": ("PATCH", f"{path(BenchmarkResult, 'team-a', 'measured')}/status", STATUS),
+    "a pod that passes for a client": ("POST", "/api/v1/namespaces/team-a/pods", POD),
+    "Leases, to keep nodes or to free them": ("DELETE", LEASES, {}),
+    "a node class": ("PATCH", path(NodeClass, "", "cloud"), {"metadata": {"labels": {"mine": "true"}}}),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_the_roles_of_a_tenant_do_not_permit(server: ApiServer, write: tuple[str, str, Json]) -> None:
+    assert 'User "tenant" cannot' in refused(User(server, "tenant").request, *write)
+
+
+def test_only_the_operator_writes_what_was_measured(server: ApiServer) -> None:
+    careless = User(server, "careless")
+    assert all(careless.may_not_create(team, "forged") for team in OPERATOR)
+    operator = User(server, OPERATOR["team-a"])
     operator.create(BenchmarkResult, "team-a", "measured", finalizers=["foregroundDeletion"])
     operator.create(BenchmarkTrace, "team-a", "measured")
     status: Json = {"status": {"conditions": []}}
     for model in (FileTransferBenchmark, PlacementAdvice):
-        tenant.create(model, "team-a", "asked")
-        said = refused(tenant.merge, f"{path(model, 'team-a', 'asked')}/status", status)
+        careless.create(model, "team-a", "asked")
+        said = refused(careless.merge, f"{path(model, 'team-a', 'asked')}/status", status)
         assert f"only {OPERATOR['team-a']} writes results, traces and statuses here" in said
         assert "name it in the value writers.extra of release team-a/one" in said
     measured = path(BenchmarkResult, "team-a", "measured")
     for where in (f"{measured}/status", f"{path(BenchmarkTrace, 'team-a', 'measured')}/status"):
-        refused(tenant.merge, where, {"status": {}})
+        refused(careless.merge, where, {"status": {}})
     relabelled = {"metadata": {"labels": {"tierbench.io/benchmark": "another"}}}
-    refused(tenant.merge, measured, relabelled)
-    refused(User(shared_server, "admin", "system:masters").merge, measured, relabelled)
-    refused(User(shared_server, OPERATOR["team-b"]).create, BenchmarkResult, "team-a", "of-another")
-    collector = User(shared_server, COLLECTOR, "system:serviceaccounts:kube-system")
+    refused(careless.merge, measured, relabelled)
+    refused(User(server, "admin", "system:masters").merge, measured, relabelled)
+    refused(User(server, OPERATOR["team-b"]).create, BenchmarkResult, "team-a", "of-another")
+    collector = User(server, COLLECTOR, "system:serviceaccounts:kube-system")
     refused(collector.merge, f"{measured}/status", {"status": {}})
     refused(collector.create, BenchmarkResult, "team-a", "collected")
-    tenant.delete(BenchmarkResult, "team-a", "measured")
+    careless.delete(BenchmarkResult, "team-a", "measured")
     collector.merge(measured, {"metadata": {"finalizers": None}})
-    tenant.delete(BenchmarkTrace, "team-a", "measured")
-    assert not tenant.may_not_create("default", "unwatched"), "no release speaks for a namespace that it does not watch"
+    careless.delete(BenchmarkTrace, "team-a", "measured")
+    assert not careless.may_not_create("default", "unwatched"), (
+        "no release speaks for a namespace that it does not watch"
+    )
 
 
-def test_whoever_restores_is_named_in_the_values(cluster_helm: Helm, shared_server: ApiServer) -> None:
-    backup = User(shared_server, "backup")
-    wait(lambda: backup.may_not_create("team-a", "restored"), "the policy holds", 30)
-    cluster_helm.upgrade("one", "team-a", {"watchNamespaces": ["team-a"], "writers": {"extra": ["backup"]}})
-    wait(lambda: not backup.may_not_create("team-a", "restored"), "the policy knows the new writer", 30)
-    assert User(shared_server, "tenant").may_not_create("team-a", "forged")
+def test_whoever_restores_is_named_in_the_values(two: Helm, server: ApiServer) -> None:
+    backup = User(server, "backup")
+    assert backup.may_not_create("team-a", "restored")
+    two.upgrade("one", "team-a", {"watchNamespaces": ["team-a"], "writers": {"extra": ["backup"]}})
+    wait_for(lambda: not backup.may_not_create("team-a", "restored"), "the policy knows the new writer")
+    assert User(server, "careless").may_not_create("team-a", "forged")
 
 
-def test_each_operator_says_what_node_classes_resolve_to_and_no_user(shared_server: ApiServer) -> None:
-    tenant = User(shared_server, "tenant")
-    tenant.create(NodeClass, "", "cloud")
+def test_each_operator_says_what_node_classes_resolve_to_and_no_user(server: ApiServer) -> None:
+    careless = User(server, "careless")
+    careless.create(NodeClass, "", "cloud")
     status = f"{path(NodeClass, '', 'cloud')}/status"
     resolved = {"status": {"nodes": 1, "readyNodes": 1}}
-
-    def holds() -> bool:
-        try:
-            tenant.merge(status, resolved)
-        except RefusedError:
-            return True
-        return False
-
-    wait(holds, "the policy holds", 30)
+    refused(careless.merge, status, resolved)
     for operator in OPERATOR.values():
-        User(shared_server, operator).merge(status, resolved)
-    tenant.delete(NodeClass, "", "cloud")
+        User(server, operator).merge(status, resolved)
+    careless.delete(NodeClass, "", "cloud")

@@ -12,7 +12,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
-from tests.api.server import ApiServer, api_server, connected, controllers
+from tests.api.connection import connected
+from tests.api.server import ApiServer, api_server, controllers
 from tests.cluster import binaries
 from tests.e2e.benchmarks import HARDWARE, Running, node_class
 from tests.e2e.kubectl import Kubectl, wait_for

@@ -1,0 +1,97 @@
+"""The CustomResourceDefinitions of an API server, and the objects of their kinds."""
+
+import copy
+import hashlib
+from collections.abc import Iterable
+
+from tests.api.objects import crd_path, item
+from tests.api.server import CRDS, ApiServer, Json, RefusedError
+from tests.api.waiting import wait_for
+from tierbench.api.kinds import KINDS
+from tierbench.api.model import API_VERSION, GROUP, Resource
+from tierbench.generate.crd import custom_resource_definition
+
+MERGE = {"Content-Type": "application/merge-patch+json"}
+APPLY = {"Content-Type": "application/apply-patch+yaml"}
+_AS_HELM = "fieldManager=helm&force=true"
+"""Helm changes what it has applied itself."""
+
+
+def ours() -> list[Json]:
+    """As this version defines all kinds."""
+    return [custom_resource_definition(model) for model in KINDS]
+
+
+def put_definitions(server: ApiServer, crds: Iterable[Json]) -> None:
+    """Makes these, or puts them in the place of others, and waits until the API server has published their structure.
+
+    Descriptions of kinds tell which definition it is: that of any but ours is changed.
+    """
+    there, wanted, own = {name: _description(crd) for name, crd in defined(server).items()}, {}, ours()
+    for given in crds:
+        crd, name = copy.deepcopy(given), given["metadata"]["name"]
+        if given not in own:
+            _schema(crd)["description"] = hashlib.sha256(repr(given).encode()).hexdigest()
+        wanted[crd["spec"]["names"]["kind"]] = _description(crd)
+        if there.get(name) != _description(crd):
+            server.request("PATCH", f"{CRDS}/{name}?{_AS_HELM}", crd, APPLY)
+    wait_for(lambda: _published(server) == wanted and all(_is_served(server, model) for model in KINDS), "our kinds")
+
+
+def remove_definitions(server: ApiServer) -> None:
+    """Removes those of our kinds, with all objects."""
+    empty(server)
+    for model in KINDS:
+        server.request("DELETE", crd_path(model))
+    wait_for(lambda: not defined(server), "the end of the CRDs")
+
+
+def defined(server: ApiServer) -> dict[str, Json]:
+    """The definitions of our group, by name."""
+    found = {crd["metadata"]["name"]: crd for crd in server.request("GET", CRDS)["items"]}
+    return {name: crd for name, crd in found.items() if crd["spec"]["group"] == GROUP}
+
+
+def empty(server: ApiServer) -> None:
+    """Removes all objects of our kinds, whatever their finalizers."""
+    for model in KINDS:
+        for body in server.request("GET", f"/apis/{API_VERSION}/{model.KIND.plural}")["items"]:
+            metadata = body["metadata"]
+            path = item(model, metadata["name"], metadata.get("namespace", ""))
+            if metadata.get("finalizers"):
+                server.request("PATCH", path, {"metadata": {"finalizers": None}}, MERGE)
+            if "deletionTimestamp" not in metadata:
+                server.request("DELETE", path)
+
+
+def _schema(crd: Json) -> Json:
+    (version,) = crd["spec"]["versions"]
+    schema: Json = version["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def _description(crd: Json) -> str:
+    return str(_schema(crd)["description"])
+
+
+def _is_served(server: ApiServer, model: type[Resource]) -> bool:
+    """Whether its objects can be listed. Once they were, its definition can be removed without minutes of waiting."""
+    try:
+        server.request("GET", f"/apis/{API_VERSION}/{model.KIND.plural}")
+    except RefusedError:
+        return False
+    return True
+
+
+def _published(server: ApiServer) -> dict[str, str]:
+    """The descriptions of our kinds, by their names."""
+    try:
+        schemas = server.request("GET", f"/openapi/v3/apis/{API_VERSION}")["components"]["schemas"]
+    except RefusedError:  # nothing of ours is served
+        return {}
+    return {
+        known["kind"]: schema["description"]
+        for schema in schemas.values()
+        for known in schema.get("x-kubernetes-group-version-kind", ())
+        if f"{known['group']}/{known['version']}" == API_VERSION and "spec" in schema.get("properties", {})
+    }
