@@ -1,0 +1,26 @@
+"""What the administrator refuses is not created."""
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.benchmarks import file_transfer
+from tests.e2e.kubectl import Kubectl, KubectlError, wait_for
+from tests.operator.site import Site
+from tierbench.api.benchmark_kinds import BENCHMARKS
+
+POLICY = "validatingadmissionpolicy"
+
+
+def test_what_is_refused_is_not_created_and_the_policies_suit_their_kinds(site: Site, kubectl: Kubectl) -> None:
+    with pytest.raises(KubectlError, match=r"hostPath.path: /etc is refused here.*added to policy.hostPaths, a value"):
+        kubectl.apply(file_transfer(storage={"hostPath": {"path": "/etc"}}))
+    assert kubectl.list("filetransferbenchmarks") == []
+    release = f"{site.release.kubectl.namespace}.{site.release.name}"
+
+    def warnings() -> list[Any]:
+        names = [f"{release}.{model.KIND.plural}" for model in BENCHMARKS.values()]
+        status = [kubectl.get(POLICY, name).get("status", {}) for name in names]
+        return [item["typeChecking"] for item in status] if all("typeChecking" in item for item in status) else []
+
+    assert wait_for("policies are type-checked", warnings) == [{}] * len(BENCHMARKS)
