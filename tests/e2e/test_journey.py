@@ -1,10 +1,7 @@
 """From kubectl apply to an answer."""
 
-import json
-from datetime import UTC, datetime
 from typing import Any
 
-from tests.cluster import Cluster
 from tests.e2e.benchmarks import API_VERSION, Running, assert_every_trial_once, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
@@ -68,49 +65,3 @@ def test_two_classes_are_measured_and_compared(kubectl: Kubectl, release: Releas
     lines = [line for line in text.splitlines() if label in line]
     assert any(line.startswith("tierbench_file_transfer_duration_seconds_bucket") for line in lines)
     assert any(line.startswith("tierbench_file_transfer_retries") for line in lines)
-
-
-def test_further_runs_are_numbered_planned_and_held_to_what_was_asked(kubectl: Kubectl, cluster: Cluster) -> None:
-    policy = {"history": 1, "constraints": {"maximumMeanMilliseconds": 60000, "maximumRetries": 0}}
-    kubectl.apply(file_transfer(runPolicy=policy))
-    running = Running(kubectl)
-    running.wait_for_phase("Complete")
-    assert running.condition("Regressed")["reason"] == "NoEarlierRun"
-    kubectl("wait", "ftb/files", "--for=condition=Passed", "--timeout=10s")
-    more = {"rerun": "again", "schedule": "0 0 1 1 *", "constraints": {"maximumMeanMilliseconds": 1}}
-    with cluster.link("cloud-1", "50mbit"):
-        kubectl("patch", "ftb", "files", "--type=merge", "-p", json.dumps({"spec": {"runPolicy": more}}))
-        status = running.wait_for_phase("Complete")
-    assert status["run"]["number"] == 2
-    assert {result["spec"]["run"] for result in running.results} == {2}
-    assert_every_trial_once(running)
-    assert running.condition("Passed")["reason"] == "ConstraintsBroken"
-    regressed = running.condition("Regressed")
-    assert (regressed["status"], regressed["reason"]) == ("True", "WorseThanBefore")
-    next_year = datetime.now(UTC).year + 1
-    wait_for("the next run is planned", lambda: running.status.get("nextRunTime") == f"{next_year}-01-01T00:00:00Z", 30)
-    story = kubectl("describe", "ftb", "files")
-    assert "ConstraintsMet" in story
-    assert "ConstraintsBroken" in story
-
-
-def test_suspend_and_resume_in_mid_run(kubectl: Kubectl) -> None:
-    kubectl.apply(file_transfer(fileSizes=["1Mi", "256Mi"], repetitions=5))
-    running = Running(kubectl)
-    running.wait_for_pod("client")
-    kubectl("patch", "ftb", "files", "--type=merge", "-p", '{"spec": {"runPolicy": {"suspend": true}}}')
-    running.wait_for_phase("Suspended")
-    assert_nothing_left(running)
-    kubectl("patch", "ftb", "files", "--type=merge", "-p", '{"spec": {"runPolicy": {"suspend": false}}}')
-    running.wait_for_phase("Complete")
-    assert_every_trial_once(running, 5)
-
-
-def test_idle_operator_writes_nothing(kubectl: Kubectl, release: Release) -> None:
-    kubectl.apply(file_transfer())
-    running = Running(kubectl)
-    running.wait_for_phase("Complete")
-    assert_nothing_left(running)
-    before = kubectl.get("filetransferbenchmark", "files")["metadata"]
-    assert "finalizers" not in before
-    assert not [key for key in before.get("annotations", {}) if "kopf" in key]

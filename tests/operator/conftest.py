@@ -21,10 +21,11 @@ def scripted_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripted
 
 
 @pytest.fixture(
+    scope="module",
     params=[
         pytest.param("scripted", marks=pytest.mark.apiserver),
         pytest.param("cluster", marks=[pytest.mark.release, pytest.mark.cluster]),
-    ]
+    ],
 )
 def site(request: pytest.FixtureRequest) -> Site:
     """Where the test runs."""

@@ -109,6 +109,8 @@ class Kubelet(Player):
         elif not node:
             return
         elif "deletionTimestamp" in metadata:
+            if metadata["deletionGracePeriodSeconds"] == 0 and metadata["name"] in self.operators:
+                self.operators[metadata["name"]].process.kill()
             if uid not in self._ends:
                 self._ends[uid] = asyncio.create_task(self._remove(pod))
         elif uid not in self._lives:
@@ -159,6 +161,7 @@ class Kubelet(Player):
                             await self.report(pod, _made_ready(status, restarts, ready=ready))
                         await asyncio.sleep(_LOOK_SECONDS)
                 finally:
+                    del self.operators[name]
                     await asyncio.to_thread(operator.end)
 
     def _begin(self, pod: Pod, folder: Path, token: str, url: str) -> Operator:

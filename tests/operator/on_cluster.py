@@ -72,6 +72,9 @@ class OnCluster(Site):
         return self.release.pids(self.cluster, pod)
 
     def kill(self, pod: str | None = None) -> None:
+        self.lose(pod or self.release.pod)
+
+    def lose(self, pod: str) -> None:
         self.release.kill(self.cluster, pod)
 
     @contextmanager
@@ -84,6 +87,11 @@ class OnCluster(Site):
             yield
         finally:
             subprocess.run([*network, "--delete", "OUTPUT", "--jump", "DROP"], check=True)
+
+    @contextmanager
+    def slow(self, running: Running) -> Iterator[None]:
+        with self.cluster.link(_SLOW, "50mbit"):
+            yield
 
     def truncate(self, running: Running, trials: int) -> None:
         pod = running.wait_for_pod("client", running=False)

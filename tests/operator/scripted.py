@@ -24,6 +24,7 @@ from tests.patience import PATIENCE
 from tests.ports import free_ports
 from tierbench.api.timestamps import format_time
 from tierbench.kube.client import Kube
+from tierbench.workloads.plan import Turn
 
 _T = TypeVar("_T")
 _MERGE = {"Content-Type": "application/merge-patch+json"}
@@ -148,6 +149,9 @@ class Scripted(Site):
         os.kill(before[0], signal.SIGKILL)
         wait_for(f"another operator in {pod}", lambda: (found := self.pids(pod)) and found != before)
 
+    def lose(self, pod: str) -> None:
+        self.release.kubectl("delete", "pod", pod, "--grace-period=0", "--force")
+
     @contextmanager
     def cut_off(self, pod: str) -> Iterator[None]:
         relay = self.kubelet.relays[pod]
@@ -156,6 +160,21 @@ class Scripted(Site):
             yield
         finally:
             self.loop.call(relay.join)
+
+    @contextmanager
+    def slow(self, running: Running) -> Iterator[None]:
+        with self.taking(running, lambda turn: 10**10 + turn.trial * 10**7):
+            yield
+
+    @contextmanager
+    def taking(self, running: Running, nanoseconds: Callable[[Turn], int]) -> Iterator[None]:
+        """Trials of a benchmark take so long, by its clients' clock."""
+        whose = (running.kubectl.namespace, running.name)
+        self.loop.call(lambda: self.kubelet.durations.update({whose: nanoseconds}))
+        try:
+            yield
+        finally:
+            self.loop.call(lambda: self.kubelet.durations.pop(whose))
 
     def truncate(self, running: Running, trials: int) -> None:
         pod = running.wait_for_pod("client", running=False)

@@ -59,8 +59,16 @@ class Site(ABC):
         """SIGKILL to the operator; another process takes its place."""
 
     @abstractmethod
+    def lose(self, pod: str) -> None:
+        """SIGKILL to the operator in a pod, and its pod is gone."""
+
+    @abstractmethod
     def cut_off(self, pod: str) -> AbstractContextManager[None]:
         """What an operator asks of the API server does not arrive there."""
+
+    @abstractmethod
+    def slow(self, running: Running) -> AbstractContextManager[None]:
+        """In the context trials of a benchmark with its server on the cloud-like node take far longer than before."""
 
     @abstractmethod
     def truncate(self, running: Running, trials: int) -> None:
@@ -89,18 +97,18 @@ class Site(ABC):
 
     def scale(self, replicas: int) -> None:
         """So many operators, ready."""
-        kubectl, name = self.release.kubectl, self.release.name
-        kubectl("scale", "deployment", name, f"--replicas={replicas}")
+        self.release.kubectl("scale", "deployment", self.release.name, f"--replicas={replicas}")
+        self.wait_for_operators(replicas)
 
-        def reached() -> bool:
-            pods = kubectl.list("pods", f"app.kubernetes.io/instance={name}")
-            ready = [
-                all(item["ready"] for item in pod["status"].get("containerStatuses", [{"ready": False}]))
-                for pod in pods
-            ]
-            return ready == [True] * replicas
+    def wait_for_operators(self, number: int) -> None:
+        """Waits until there are so many, and all are ready."""
+        label = f"app.kubernetes.io/instance={self.release.name}"
 
-        wait_for(f"{replicas} operators are ready", reached)
+        def ready() -> bool:
+            statuses = [pod["status"].get("containerStatuses", ()) for pod in self.release.kubectl.list("pods", label)]
+            return [[item["ready"] for item in status] for status in statuses] == [[True]] * number
+
+        wait_for(f"{number} operators are ready", ready)
 
     @contextmanager
     def stopped(self, pod: str) -> Iterator[None]:

@@ -1,0 +1,48 @@
+"""Further runs, suspension, and what is left of a benchmark that is over."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
+from tests.e2e.kubectl import Kubectl, wait_for
+from tests.operator.site import Site
+
+
+def test_further_runs_are_numbered_planned_and_held_to_what_was_asked(site: Site, kubectl: Kubectl) -> None:
+    policy = {"history": 1, "constraints": {"maximumMeanMilliseconds": 60000, "maximumRetries": 0}}
+    kubectl.apply(file_transfer(runPolicy=policy))
+    running = Running(kubectl)
+    running.wait_for_phase("Complete")
+    assert "finalizers" not in running.object["metadata"]
+    assert running.condition("Regressed")["reason"] == "NoEarlierRun"
+    assert running.condition("Passed")["status"] == "True"
+    more = {"rerun": "again", "schedule": "0 0 1 1 *", "constraints": {"maximumMeanMilliseconds": 1}}
+    with site.slow(running):
+        kubectl("patch", "ftb", "files", "--type=merge", "-p", json.dumps({"spec": {"runPolicy": more}}))
+        status = running.wait_for_phase("Complete")
+    assert status["run"]["number"] == 2
+    assert {result["spec"]["run"] for result in running.results} == {2}
+    assert_every_trial_once(running)
+    assert running.condition("Passed")["reason"] == "ConstraintsBroken"
+    regressed = running.condition("Regressed")
+    assert (regressed["status"], regressed["reason"]) == ("True", "WorseThanBefore")
+    next_year = datetime.now(UTC).year + 1
+    wait_for("the next run is planned", lambda: running.status.get("nextRunTime") == f"{next_year}-01-01T00:00:00Z", 30)
+    story = kubectl("describe", "ftb", "files")
+    assert "ConstraintsMet" in story
+    assert "ConstraintsBroken" in story
+
+
+@pytest.mark.timing
+def test_suspended_in_mid_run_it_goes_on_later_with_the_trials_that_are_missing(site: Site, kubectl: Kubectl) -> None:
+    running = Running(kubectl)
+    with site.standing(running, file_transfer(fileSizes=["1Mi", "256Mi"], repetitions=5), trial=2):
+        kubectl("patch", "ftb", "files", "--type=merge", "-p", '{"spec": {"runPolicy": {"suspend": true}}}')
+        running.wait_for_phase("Suspended")
+        assert_nothing_left(running)
+    kubectl("patch", "ftb", "files", "--type=merge", "-p", '{"spec": {"runPolicy": {"suspend": false}}}')
+    running.wait_for_phase("Complete")
+    assert_every_trial_once(running, 5)
+    assert 2 in {trial.get("attempt", 1) for result in running.results for trial in result["status"]["trials"]}
