@@ -9,7 +9,7 @@ from benchmarks.peers.by_hand import run_by_hand
 from benchmarks.peers.measure import ROOT, Comparison, limit
 from benchmarks.peers.watch import Pod, succeeded, watching
 from tests.cluster import Cluster
-from tests.e2e.benchmarks import HARDWARE, Running, file_transfer, node_class
+from tests.e2e.benchmarks import HARDWARE, HOST_PATH, Running, file_transfer, node_class
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
 from tierbench.api.file_transfer import FileTransferSpec
@@ -42,7 +42,7 @@ def comparisons() -> list[Comparison]:
 
 def _latencies(kubectl: Kubectl) -> list[Comparison]:
     """The same benchmark by the operator, and by hand."""
-    manifest = file_transfer(fileSizes=SIZES, repetitions=1)
+    manifest = file_transfer(fileSizes=SIZES, repetitions=1, storage=HOST_PATH)
     with watching(kubectl) as watch:
         applied = time.monotonic()
         kubectl.apply(manifest)
@@ -65,8 +65,8 @@ def _is_client_of(case: int, pod: Pod) -> bool:
 
 
 def _queue(kubectl: Kubectl, release: Release) -> Comparison:
-    kubectl.apply(file_transfer("first", fileSizes=["512Mi"], repetitions=30))
-    kubectl.apply(*(file_transfer(f"queued-{number:03d}") for number in range(QUEUED)))
+    kubectl.apply(file_transfer("first", fileSizes=["512Mi"], repetitions=30, storage=HOST_PATH))
+    kubectl.apply(*(file_transfer(f"queued-{number:03d}", storage=HOST_PATH) for number in range(QUEUED)))
 
     def all_queued() -> bool:
         return re.search(rf"^tierbench_queue_length {QUEUED}(\.0)?$", release.metrics(), re.MULTILINE) is not None

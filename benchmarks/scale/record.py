@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.peers.watch import Pod, Watch, succeeded, watching
 from tests.cluster import Cluster, images
-from tests.e2e.benchmarks import HARDWARE, Running, broker, file_transfer, network, node_class
+from tests.e2e.benchmarks import HARDWARE, HOST_PATH, Running, broker, file_transfer, network, node_class
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
 from tests.operator.recorded import FOLDER
@@ -22,7 +22,7 @@ FEW = 3
 PODS = 5
 _IMAGES = ("operator", "client", "nginx", "mosquitto", "kafka", "network", "pause")
 _BENCHMARKS = (
-    file_transfer("files", fileSizes=["16Mi"], repetitions=TRIALS, warmup=0),
+    file_transfer("files", fileSizes=["16Mi"], repetitions=TRIALS, warmup=0, storage=HOST_PATH),
     broker(
         "brokers",
         clients={"nodeClasses": ["user"], "pods": PODS},

@@ -19,14 +19,14 @@ _CHAINS = ("KUBE-ROUTER-INPUT", "KUBE-ROUTER-FORWARD", "KUBE-ROUTER-OUTPUT")  # 
 
 
 def switch(on: bool, nodes: Sequence[NodeMachine]) -> None:
-    """Start kube-router on each node, or end it and take its rules away."""
+    """Start kube-router on each node that lacks it, or end it and take its rules away."""
     for node in nodes:
-        if node.machine.daemon(_DAEMON):
+        if on and not node.machine.daemon(_DAEMON):
+            _start(node, binaries.tool(_DAEMON))
+        elif not on and node.machine.daemon(_DAEMON):
             node.machine.signal(_DAEMON, signal.SIGTERM)
             for chain in _CHAINS:
                 node.machine.run("iptables", "--flush", chain)
-        if on:
-            _start(node, binaries.tool(_DAEMON))
     if on:
         for node in nodes:
             what = f"kube-router of {node.profile.name} (see {node.machine.log(_DAEMON)})"

@@ -12,6 +12,7 @@ from tests.cluster.network import owner
 from tests.cluster.processes import output, processes, wait
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.release
 NODES = '[[node]]\nname = "one"\nmemory = "512Mi"\ndisk_size = "1Gi"\n'
 
 

@@ -3,9 +3,12 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.cluster import cgroups
 from tests.cluster.preflight import STATE
 
+pytestmark = pytest.mark.release
 ROOT = Path(__file__).parents[2]
 LITTLE = "echo 128 > {folder}/instances; mount --bind {folder}/instances /proc/sys/fs/inotify/max_user_instances\n"
 READ_ONLY = "for place in $(findmnt -rno TARGET -R {place}); do mount -o remount,bind,ro $place; done\n"

@@ -5,6 +5,8 @@ import json
 import re
 from dataclasses import replace
 
+import pytest
+
 from tests.cluster import Cluster, profiles, stalls
 from tests.cluster.conftest import Probe
 from tests.cluster.processes import wait
@@ -54,6 +56,7 @@ def test_every_way_to_a_server_works(probes: Probes) -> None:
         assert client(DOWNLOAD.format(host=way[0], port=way[1], file="smoke-page")).endswith("found\n"), way
 
 
+@pytest.mark.release
 def test_host_path_is_another_folder_on_each_node(probes: Probes) -> None:
     for name, probe in probes.items():
         probe(f"echo {name} > /data/smoke-node")
@@ -62,6 +65,7 @@ def test_host_path_is_another_folder_on_each_node(probes: Probes) -> None:
     }
 
 
+@pytest.mark.release
 def test_page_cache_of_a_small_node_is_bounded(probes: Probes) -> None:
     def cached_after_reading(probe: Probe) -> int:
         probe("cat /data/smoke-large > /dev/null")
@@ -74,6 +78,8 @@ def test_page_cache_of_a_small_node_is_bounded(probes: Probes) -> None:
     wait(lambda: cached_after_reading(probes["cloud-1"]) > 500 * MIB, "a page cache of 500 MiB", 30 * PATIENCE)
 
 
+@pytest.mark.measures
+@pytest.mark.release
 def test_disk_rate_is_the_declared_one(probes: Probes) -> None:
     make_file(probes["jetson-1"], "smoke-disk", 160)
     read = f"{drop('smoke-disk')}; cat /data/smoke-disk > /dev/null"
@@ -83,6 +89,8 @@ def test_disk_rate_is_the_declared_one(probes: Probes) -> None:
     assert 0.7 * declared / SLOWNESS < 160 * MIB / seconds < 1.2 * declared
 
 
+@pytest.mark.measures
+@pytest.mark.release
 def test_link_rate_is_the_declared_one(probes: Probes) -> None:
     make_file(probes["cloud-1"], "smoke-link", 200)
     probes["cloud-1"]("cat /data/smoke-link > /dev/null")
@@ -92,6 +100,8 @@ def test_link_rate_is_the_declared_one(probes: Probes) -> None:
     assert 0.6 / SLOWNESS < 200 * MIB * 8 / seconds / 800e6 < 1.1
 
 
+@pytest.mark.measures
+@pytest.mark.release
 def test_standing_disk_holds_reads_but_not_the_page_cache(cluster: Cluster, probes: Probes) -> None:
     probe, node = probes["jetson-1"], cluster.node("jetson-1")
     make_file(probe, "smoke-cached", 1)
@@ -120,6 +130,8 @@ def test_standing_disk_holds_reads_but_not_the_page_cache(cluster: Cluster, prob
     wait(cached_is_read_while_dropped_is_held, "reads from the page cache of a standing disk", 60 * PATIENCE)
 
 
+@pytest.mark.measures
+@pytest.mark.release
 def test_disk_stalls_after_so_many_bytes_until_told_to_end(cluster: Cluster, probes: Probes) -> None:
     probe, node, control_plane = probes["jetson-1"], cluster.node("jetson-1"), cluster.control_plane.machine
     length = 3 * SLOWNESS
@@ -137,6 +149,7 @@ def test_disk_stalls_after_so_many_bytes_until_told_to_end(cluster: Cluster, pro
     assert probe.seconds(read) < length
 
 
+@pytest.mark.release
 def test_stalls_are_of_the_nodes_that_declare_them(cluster: Cluster) -> None:
     cluster.stalls(True)
     try:
@@ -148,6 +161,7 @@ def test_stalls_are_of_the_nodes_that_declare_them(cluster: Cluster) -> None:
     assert not daemon("stalls-jetson-1")
 
 
+@pytest.mark.release
 def test_logs_and_processes_of_a_pod(cluster: Cluster, probes: Probes) -> None:
     probe = probes["cloud-1"]
     assert "start worker process" in probe.kubectl("logs", probe.node, "--container=nginx")
@@ -155,6 +169,7 @@ def test_logs_and_processes_of_a_pod(cluster: Cluster, probes: Probes) -> None:
     assert {"nginx", "sleep", "pause"} <= names
 
 
+@pytest.mark.release
 def test_rights_are_enforced(cluster: Cluster, probes: Probes) -> None:
     token = "cat /var/run/secrets/kubernetes.io/serviceaccount/token"
     assert probes["user-1"](token).count(".") == 2

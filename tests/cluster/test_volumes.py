@@ -3,10 +3,14 @@
 import json
 from typing import Any
 
+import pytest
+
 from tests.cluster import Cluster, volumes
 from tests.cluster.conftest import NGINX, Probe, apply
 from tests.cluster.processes import wait
 from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.release
 
 
 def test_volume_is_recycled(cluster: Cluster, probes: dict[str, Probe]) -> None:

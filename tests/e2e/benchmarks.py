@@ -9,6 +9,7 @@ from tests.patience import SLOWNESS
 
 CHILDREN = ("pods", "jobs", "services", "configmaps", "secrets", "persistentvolumeclaims", "networkpolicies")
 API_VERSION = "tierbench.io/v1alpha1"
+HOST_PATH = {"hostPath": {"path": "/var/lib/tierbench"}}
 HARDWARE = {"cloud": "cloud", "jetson-nano": "jetson-nano", "user": "user"}
 LEASES = "tierbench-leases"
 SHORT_PREFLIGHT = {"durationSeconds": 1, "ping": {"count": 5, "intervalMilliseconds": 10}}
@@ -26,7 +27,7 @@ def file_transfer(name: str = "files", **spec: Any) -> dict[str, Any]:
         "servers": {"nodeClasses": ["cloud"]},
         "clients": {"nodeClasses": ["user"]},
         "fileSizes": ["1Mi"],
-        "storage": {"hostPath": {"path": "/var/lib/tierbench"}},
+        "storage": {"emptyDir": {}},
         "repetitions": 3,
         "timeouts": {"schedulingSeconds": round(300 * SLOWNESS)},
         **spec,

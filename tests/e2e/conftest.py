@@ -1,4 +1,8 @@
-"""The cluster, the images and the operator that all tests share; a namespace for each test."""
+"""The cluster, the images and the operator that all tests share; a namespace for each test.
+
+Nodes enforce network policies, namespaces the strictest Pod Security Standard, and users are assigned, as OpenShift
+does: every test shows that benchmarks run there.
+"""
 
 import os
 import re
@@ -15,6 +19,7 @@ from tests.e2e.kubectl import Kubectl
 from tests.e2e.operator_release import Release
 
 ROOT = Path(__file__).parents[2]
+USERS = {"operator": 1000650000, "workloads": 1000660000}  # as OpenShift's ranges of two namespaces begin
 BUILT_IN = os.environ.get("CLUSTER", "built-in") == "built-in"
 
 
@@ -26,10 +31,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def cluster() -> Cluster:
-    """The built-in cluster, up, its disks quiet, with the images loaded."""
+    """The built-in cluster, up, its disks quiet, its network policies enforced, with the images loaded."""
     cluster = Cluster(os.environ.get("CLUSTER_NAME", "tierbench"))
     cluster.up()
     cluster.stalls(False)
+    cluster.network_policies(True)
     cluster.load(sorted((ROOT / "build" / "images").glob("*.tar")))
     return cluster
 
@@ -48,7 +54,8 @@ def environment(request: pytest.FixtureRequest) -> dict[str, str]:
 def release(environment: dict[str, str]) -> Iterator[Release]:
     """The operator, installed from the chart."""
     kubectl = Kubectl(environment, "tierbench")
-    release = Release("tierbench", kubectl, built_here=BUILT_IN)
+    users = tuple(f"{who}.user={user}" for who, user in USERS.items())
+    release = Release("tierbench", kubectl, built_here=BUILT_IN, values=users)
     release.install()
     kubectl.apply(*(node_class(name, hw=hardware) for name, hardware in HARDWARE.items()))
     yield release
@@ -58,11 +65,11 @@ def release(environment: dict[str, str]) -> Iterator[Release]:
 
 @pytest.fixture
 def kubectl(release: Release, environment: dict[str, str], request: pytest.FixtureRequest) -> Iterator[Kubectl]:
-    """kubectl in a namespace of the test's own."""
+    """kubectl in a namespace of the test's own, which is restricted unless the test is marked as `privileged`."""
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
     namespace = f"t-{words[:32].rstrip('-')}-{secrets.token_hex(3)}"
     kubectl = Kubectl(environment, namespace)
-    kubectl.create_namespace()
+    kubectl.create_namespace("privileged" if request.node.get_closest_marker("privileged") else "restricted")
     yield kubectl
     kubectl("delete", "filetransferbenchmarks,brokerbenchmarks,networkbenchmarks", "--all", "--wait")
     subprocess.run(["kubectl", "delete", "namespace", namespace, "--wait=false"], env=environment, check=True)

@@ -54,6 +54,7 @@ def _pod(users: Sequence[str]) -> dict[str, Any]:
             {"name": "configuration", "mountPath": "/etc/kafka"},
             {"name": "data", "mountPath": "/data"},
         ],
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
     }
     probe = {"tcpSocket": {"port": PORT}, "periodSeconds": 1}
     return {
@@ -63,7 +64,10 @@ def _pod(users: Sequence[str]) -> dict[str, Any]:
             {**container, "name": "kafka", "command": [*java, "kafka.Kafka", properties], "readinessProbe": probe}
         ],
         "volumes": [{"name": "configuration", "configMap": {"name": "kafka"}}, {"name": "data", "emptyDir": {}}],
-        "securityContext": {"runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532},
+        "securityContext": {
+            **{"runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532, "runAsNonRoot": True},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
         "terminationGracePeriodSeconds": 1,
     }
 

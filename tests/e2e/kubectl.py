@@ -57,9 +57,10 @@ class Kubectl:
         """The same, as somebody else sees it who does what is done by the command kubectl."""
         return replace(self, user=user)
 
-    def create_namespace(self) -> None:
-        """The namespace; pods are refused there until a controller has made its service account."""
-        self("create", "namespace", self.namespace)
+    def create_namespace(self, security: str = "privileged") -> None:
+        """The namespace, with this Pod Security Standard; pods are refused until a controller has made an account."""
+        labels = {"pod-security.kubernetes.io/enforce": security}
+        self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": labels}})
         wait_for(f"the service account of {self.namespace}", lambda: self.get("serviceaccount", "default"))
 
     def apply(self, *objects: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ def pids(cluster: Cluster, namespace: str, pod: str, program: str) -> list[int]:
 class Release:
     """One `helm install` of tierbench: for all namespaces, as tests make many, or those that a value names.
 
-    Unless `built_here`, with the images of the chart's version.
+    Every install has the `values`. Unless `built_here`, it has the images of the chart's version.
 
     IMAGES in the environment replaces some: "nginx=docker.io/library/nginx:1.31 kafka=docker.io/apache/kafka:4.3.1".
     """
@@ -35,6 +35,7 @@ class Release:
     name: str
     kubectl: Kubectl
     built_here: bool = True
+    values: tuple[str, ...] = ()
 
     def install(self, *values: str) -> None:
         """Installs or upgrades, and waits until the operator is ready."""
@@ -68,7 +69,7 @@ class Release:
         chosen += ["operator.nodeSelector.hw=user", "mosquitto.alternatives.other=ghcr.io/tierbench/mosquitto:dev"]
         asked = [word.replace("=", ".image=", 1) for word in os.environ.get("IMAGES", "").split()]
         where = () if any(value.startswith("watchNamespaces=") for value in values) else ("allNamespaces=true",)
-        settings = (*PERMITTED, *(chosen if self.built_here else ()), *asked, *where, *values)
+        settings = (*PERMITTED, *(chosen if self.built_here else ()), *asked, *where, *self.values, *values)
         return [flag for value in settings for flag in ("--set", value)]
 
     def helm(self, *arguments: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from tests.cluster import Cluster
 from tests.cluster.processes import Process
 from tests.e2e.benchmarks import Running
+from tests.e2e.kubectl import wait_for
 from tests.patience import PATIENCE
 
 ATTEMPTS = 3
@@ -38,15 +39,17 @@ def strike(
     cluster: Cluster,
     harm: Callable[[], object],
     *,
+    then: Callable[[], object] = lambda: None,
     trial: int = 1,
     slow: str = "",
     phases: tuple[str, ...] = ("Complete",),
     seconds: float = 300,
 ) -> None:
-    """Do harm in mid-trial, and wait until the run has one of the phases.
+    """Do harm in mid-trial, `then` something else once clients go on, and wait until the run has one of the phases.
 
-    The benchmark has just been applied. The harm falls into this trial, or into the next one that is caught. Meanwhile
-    every client stands still, and has moved some load. Until the harm is done, the node `slow` has a slow link.
+    The benchmark has just been applied, and has no preflight. The harm falls into this trial, or into the next one that
+    is caught. Meanwhile every client stands still, and has moved some load. Until the harm is done, the node `slow` has
+    a slow link.
     """
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -57,10 +60,11 @@ def strike(
             caught = _catch(running, cluster, trial, stack, seconds)
             if not caught:
                 continue
+            moment = datetime.now(UTC)
             harm()
-            done = datetime.now(UTC)
+        then()
         running.wait_for_phase(*phases, seconds=seconds)
-        if all(_ended_after(running, each, done) for each in caught):
+        if all(_was_open(running, each, moment) for each in caught):
             return
     raise NotStruck(f"{running.name}: in {ATTEMPTS} runs no trial from {trial} on was open when its clients stood")
 
@@ -176,13 +180,25 @@ def _wait_for_logs(running: Running, cluster: Cluster) -> None:
             sizes, since = found, time.monotonic()
 
 
-def _ended_after(running: Running, trial: Trial, moment: datetime) -> bool:
-    """Whether the trial in the results ended later, by the client's own clock, or did not end."""
+def kill_pod(running: Running, cluster: Cluster, role: str) -> None:
+    """Delete a pod of this role at once, and wait until its processes have ended."""
+    pod = running.wait_for_pod(role)
+    processes = cluster.cgroups.pod(pod["spec"]["nodeName"], pod["metadata"]["uid"])
+    running.kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force")
+    wait_for(f"the {role} ends", lambda: not any(process.alive for process in processes))
+
+
+def _was_open(running: Running, trial: Trial, moment: datetime) -> bool:
+    """Whether the trial's load was, by the client's own clock, or the trial was measured again later.
+
+    A client that stands cannot end a trial: one that was open then was open as long as the client stood.
+    """
     for result in running.results:
         for found in result.get("status", {}).get("trials", ()) if int(result["spec"]["case"]) == trial.case else ():
             if found["trial"] == trial.number and not found.get("warmup"):
-                took = timedelta(microseconds=found["durationNanoseconds"] / 1000)
-                return datetime.fromisoformat(found["startTime"]) + took > moment
+                start = datetime.fromisoformat(found["startTime"])
+                end = start + timedelta(microseconds=found["durationNanoseconds"] / 1000)
+                return start >= moment or end > moment
     return True
 
 

@@ -14,6 +14,7 @@ from tests.e2e.kubectl import Kubectl, tierbench, wait_for
 from tests.e2e.operator_release import pids
 
 FRAME_BYTES = 1514
+PROGRAMS = {"Native": "client", "Paho": "paho"}
 
 
 def run(kubectl: Kubectl, name: str = "brokers", *, seconds: float = 240, **spec: Any) -> list[dict[str, Any]]:
@@ -32,24 +33,43 @@ def run(kubectl: Kubectl, name: str = "brokers", *, seconds: float = 240, **spec
     return running.results
 
 
-def test_delivery_and_tls(kubectl: Kubectl) -> None:
-    results = run(kubectl, delivery=["AtMostOnce", "AtLeastOnce", "ExactlyOnce"], tls=["None", "TLSv1.2", "TLSv1.3"])
-    assert len(results) == 9
-    for result in results:
-        levels, exchange = result["spec"]["levels"], result["status"]["trials"][0]["exchange"]
-        acknowledged = exchange.get("acknowledged", 0)
-        assert acknowledged == (0 if levels["delivery"] == "AtMostOnce" else 50)
-        assert (exchange.get("tlsNanoseconds", 0) > 0) == (levels["tls"] != "None")
+CLEAR = {"delivery": "AtMostOnce", "tls": "None", "compression": "None", "encryption": "None"}
+SEALED = {"delivery": "ExactlyOnce", "tls": "TLSv1.3", "compression": "Gzip", "encryption": "AES128GCM"}
+
+
+@pytest.mark.parametrize("levels", [CLEAR, SEALED], ids=["clear", "sealed"])
+def test_both_engines_count_alike(kubectl: Kubectl, levels: dict[str, str]) -> None:
+    """The least and the most that is done with a message; every combination is in the engines' own tests."""
+    counted = {}
+    for engine in ("Native", "Paho"):
+        factors: dict[str, Any] = {name: [level] for name, level in levels.items()}
+        clients = {"nodeClasses": ["user"], "engine": engine}
+        (result,) = run(kubectl, engine.lower(), clients=clients, pairs=[2], repetitions=1, **factors)
+        assert result["status"]["engine"]["name"] == f"tierbench-{PROGRAMS[engine]}"
+        exchange = result["status"]["trials"][0]["exchange"]
         assert exchange["connectNanoseconds"] > 0
-        assert exchange["wireSentBytes"] > 50 * 1024
+        assert exchange["wireSentBytes"] > 100 * 100
+        assert exchange.get("acknowledged", 0) == (0 if levels["delivery"] == "AtMostOnce" else 100)
+        assert (exchange.get("tlsNanoseconds", 0) > 0) == (levels["tls"] != "None")
+        assert (exchange.get("compressNanoseconds", 0) > 0) == (levels["compression"] != "None")
+        assert (exchange.get("decryptNanoseconds", 0) > 0) == (levels["encryption"] != "None")
         assert result["spec"]["service"]["settings"]["set_tcp_nodelay"] == "true"
         assert result["status"]["trials"][0]["server"]["processCpuNanoseconds"] >= 0
+        counted[engine] = result["status"]["counts"]
+    assert counted["Native"] == counted["Paho"]
+
+
+@pytest.mark.measures
+@pytest.mark.release
+def test_what_is_more_on_the_wire(kubectl: Kubectl) -> None:
+    """Stronger deliveries and TLS cost packets and bytes."""
+    results = run(kubectl, delivery=["AtMostOnce", "AtLeastOnce", "ExactlyOnce"], tls=["None", "TLSv1.3"])
     for quantity in ("wireBytes", "wireBytesPerMessage", "wirePacketsPerMessagePartsPerMillion"):
         found = of_each(results, quantity)
         assert found["AtMostOnce", "None"] <= found["AtLeastOnce", "None"] < found["ExactlyOnce", "None"], quantity
     for quantity in ("wireBytes", "wireBytesPerMessage", "setupBytes", "setupPackets"):
         found = of_each(results, quantity)
-        assert all(found[delivery, "None"] < found[delivery, "TLSv1.2"] for delivery, _ in found), quantity
+        assert all(found[delivery, "None"] < found[delivery, "TLSv1.3"] for delivery, _ in found), quantity
 
 
 def of_each(results: list[dict[str, Any]], quantity: str) -> dict[tuple[str, ...], int]:
@@ -61,27 +81,7 @@ def of_each(results: list[dict[str, Any]], quantity: str) -> dict[tuple[str, ...
     }
 
 
-def test_payloads(kubectl: Kubectl) -> None:
-    results = run(
-        kubectl,
-        payload={"sizes": ["10Ki"], "contents": ["Ratio30", "SensorJSON"]},
-        encryption=["None", "AES128GCM"],
-        compression=["None", "Zstd"],
-    )
-    assert len(results) == 8
-    for result in results:
-        levels, exchange = result["spec"]["levels"], result["status"]["trials"][0]["exchange"]
-        assert exchange["receivedBytes"] == 50 * 10240
-        compressed, encrypted = levels["compression"] != "None", levels["encryption"] != "None"
-        assert (exchange.get("compressNanoseconds", 0) > 0) == compressed
-        assert (exchange.get("decryptNanoseconds", 0) > 0) == encrypted
-        share = exchange["encodedBytes"] / exchange["sentBytes"]
-        if compressed and levels["content"] == "Ratio30":
-            assert share == pytest.approx(0.3, abs=0.03)
-        elif not compressed:
-            assert share == pytest.approx(1, abs=0.01)
-
-
+@pytest.mark.release
 def test_own_messages(kubectl: Kubectl) -> None:
     """Those of a ConfigMap are sent in turn by both engines; one that is not there fails its own cases alone."""
     data, reading = {"1": "a" * 1000}, json.dumps({"device": "sensor-07", "temperature": 21.4, "humidity": 45})
@@ -108,33 +108,52 @@ def test_own_messages(kubectl: Kubectl) -> None:
         assert_nothing_left(running)
 
 
+@pytest.mark.release
 def test_pairs_in_several_pods(kubectl: Kubectl) -> None:
     clients = {"nodeClasses": ["user"], "pods": 3}
     for result in run(kubectl, clients=clients, pairs=[3, 8], pacing={"messagesPerSecond": 100}):
         pairs = int(result["spec"]["levels"]["pairs"])
         assert result["status"]["counts"]["messages"]["sent"] == 2 * 50 * pairs
         assert result["status"]["trials"][0]["exchange"]["pairs"] == pairs
-        fastest = min(trial["durationNanoseconds"] for trial in result["status"]["trials"]) / 1e9
-        assert 0.4 < fastest < 0.9, "pods that took turns would need twice 0.49 s"
 
 
-def test_pairs_multiply_the_load_and_at_full_speed_the_limit_is_named(kubectl: Kubectl) -> None:
-    load: dict[str, Any] = {"delivery": ["AtLeastOnce"], "load": {"durationSeconds": 2}}
-    paced = run(kubectl, "paced", pairs=[1, 8], pacing={"messagesPerSecond": 50}, **load)
-    one, eight = (result["status"]["statistics"]["throughputMessagesPerSecond"]["mean"] for result in paced)
+@pytest.mark.measures
+@pytest.mark.release
+def test_pods_do_not_take_turns(kubectl: Kubectl) -> None:
+    clients = {"nodeClasses": ["user"], "pods": 3}
+    (result,) = run(kubectl, clients=clients, pairs=[3], pacing={"messagesPerSecond": 100})
+    fastest = min(trial["durationNanoseconds"] for trial in result["status"]["trials"]) / 1e9
+    assert 0.4 < fastest < 0.9, "pods that took turns would need twice 0.49 s"
+
+
+@pytest.mark.measures
+def test_pairs_multiply_the_load(kubectl: Kubectl) -> None:
+    load: dict[str, Any] = {"pacing": {"messagesPerSecond": 50}, "load": {"durationSeconds": 2}, "repetitions": 1}
+    one, eight = (
+        result["status"]["statistics"]["throughputMessagesPerSecond"]["mean"]
+        for result in run(kubectl, pairs=[1, 8], **load)
+    )
     assert eight == pytest.approx(8 * one, rel=0.1)
-    (full,) = run(kubectl, "full", pairs=[8], pacing={"asFastAsPossible": {}}, **load)
-    assert full["status"]["statistics"]["throughputMessagesPerSecond"]["mean"] > 2 * eight
+
+
+@pytest.mark.measures
+@pytest.mark.release
+def test_at_full_speed_the_limit_is_named(kubectl: Kubectl) -> None:
+    load = {"durationSeconds": 2}
+    (full,) = run(kubectl, delivery=["AtLeastOnce"], load=load, pairs=[8], pacing={"asFastAsPossible": {}})
+    assert full["status"]["statistics"]["throughputMessagesPerSecond"]["mean"] > 2 * 8 * 50
     limits = {note["reason"] for note in (*full["status"]["facts"], *full["status"]["invalid"])}
     assert limits & {"BrokerSaturated", "ClientSaturated"}
 
 
+@pytest.mark.release
 def test_subscribers_apart_send_back(kubectl: Kubectl) -> None:
     clients = {"nodeClasses": ["user"], "subscribers": {"nodeClass": "jetson-nano"}}
     (result,) = run(kubectl, clients=clients)
     assert result["status"]["counts"]["messages"]["sent"] == 100
 
 
+@pytest.mark.release
 def test_publishing_alone(kubectl: Kubectl) -> None:
     """Both engines: what the broker acknowledged is known, and what nobody received is not."""
     for engine in ("Native", "Paho"):
@@ -153,6 +172,7 @@ def test_publishing_alone(kubectl: Kubectl) -> None:
         assert_nothing_left(running)
 
 
+@pytest.mark.release
 def test_connections_are_kept_and_a_setting_is_chosen(kubectl: Kubectl) -> None:
     """Servers of two classes, measured in turn by one client, and the operator's advice on their results."""
     question = {"choose": ["tls"], "clientClass": "user", "workload": {"payloadSize": "1Ki"}}
@@ -195,6 +215,7 @@ def advise(kubectl: Kubectl, *question: str) -> dict[str, Any]:
     return status
 
 
+@pytest.mark.release
 def test_images_that_are_listed_are_a_factor(kubectl: Kubectl) -> None:
     """Each has results of its own, which say by its digest what it was."""
     brokers = [{"name": "mosquitto", "mosquitto": {"images": ["default", "other"]}}]
@@ -205,24 +226,7 @@ def test_images_that_are_listed_are_a_factor(kubectl: Kubectl) -> None:
         assert "sha256:" in result["spec"]["service"]["imageId"]
 
 
-def test_both_engines_count_alike(kubectl: Kubectl) -> None:
-    counted = {}
-    for engine in ("Native", "Paho"):
-        results = run(
-            kubectl,
-            engine.lower(),
-            clients={"nodeClasses": ["user"], "engine": engine},
-            delivery=["AtMostOnce", "ExactlyOnce"],
-            tls=["None", "TLSv1.3"],
-            compression=["Gzip"],
-            encryption=["AES128GCM"],
-            pairs=[2],
-        )
-        assert {result["status"]["engine"]["name"] for result in results} == {f"tierbench-{_program(engine)}"}
-        counted[engine] = [result["status"]["counts"] for result in results]
-    assert counted["Native"] == counted["Paho"]
-
-
+@pytest.mark.release
 def test_brokers_on_one_node_take_turns_in_passes(kubectl: Kubectl) -> None:
     """A B B A: what drifts steadily during the run falls on both alike."""
     brokers: list[dict[str, Any]] = [{"name": name, "mosquitto": {}} for name in ("one", "two")]
@@ -238,10 +242,8 @@ def test_brokers_on_one_node_take_turns_in_passes(kubectl: Kubectl) -> None:
     assert [(name, number) for _, name, number in trials] == turns
 
 
-def _program(engine: str) -> str:
-    return {"Native": "client", "Paho": "paho"}[engine]
-
-
+@pytest.mark.measures
+@pytest.mark.release
 @pytest.mark.parametrize(("kind", "process", "port"), [("mosquitto", "mosquitto", 8883), ("kafka", "java", 9093)])
 def test_wire_bytes_agree_with_a_capture_at_the_broker(
     kubectl: Kubectl, cluster: Cluster, kind: str, process: str, port: int

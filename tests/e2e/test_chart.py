@@ -1,5 +1,10 @@
 """Upgrade and removal of the chart while a benchmark runs, and an install without Helm's knowledge of the cluster."""
 
+from typing import Any
+
+import pytest
+
+from tests.cluster import Cluster
 from tests.e2e.benchmarks import (
     HARDWARE,
     Running,
@@ -10,38 +15,52 @@ from tests.e2e.benchmarks import (
 )
 from tests.e2e.kubectl import Kubectl, KubectlError, wait_for
 from tests.e2e.operator_release import Release
+from tests.e2e.strike import SLOW, open_trials
+
+MINUTES: dict[str, Any] = {"fileSizes": ["128Mi"], "repetitions": 2}
+"""So long lasts a trial by a slow link."""
 
 
-def test_upgrade_in_mid_run(kubectl: Kubectl, release: Release) -> None:
-    kubectl.apply(file_transfer(fileSizes=["64Mi", "128Mi"], repetitions=5))
-    running = Running(kubectl)
-    running.wait_for_pod("client")
-    before = release.pod
-    release.install("logLevel=debug")
+@pytest.mark.timing
+def test_upgrade_in_mid_run(kubectl: Kubectl, cluster: Cluster, release: Release) -> None:
+    with cluster.link("cloud-1", SLOW):
+        kubectl.apply(file_transfer(**MINUTES))
+        running = Running(kubectl)
+        running.wait_for_trial()
+        trials, before = open_trials(running, cluster), release.pod
+        release.install("logLevel=debug")
+        assert trials == open_trials(running, cluster) != set()
     try:
-        wait_for("another operator pod", lambda: release.pod != before)
+        assert release.pod != before
         running.wait_for_phase("Complete")
-        assert_every_trial_once(running, 5)
+        assert_every_trial_once(running, 2)
+        assert running.results[0]["status"]["counts"]["interruptions"] == 0
         assert_nothing_left(running)
     finally:
         release.install()
 
 
-def test_removed_and_installed_again_in_mid_run(kubectl: Kubectl, release: Release) -> None:
-    """The objects stay with their definitions, and the next release goes on with the next trial."""
-    kubectl.apply(file_transfer(fileSizes=["64Mi", "128Mi"], repetitions=5))
-    running = Running(kubectl)
-    running.wait_for_pod("client")
-    release.uninstall()
-    try:
-        assert running.status["phase"] == "Running"
-    finally:
-        release.install()
+@pytest.mark.timing
+def test_removed_and_installed_again_in_mid_run(kubectl: Kubectl, cluster: Cluster, release: Release) -> None:
+    """The objects stay with their definitions, and the next release follows the trial that is open."""
+    with cluster.link("cloud-1", SLOW):
+        kubectl.apply(file_transfer(**MINUTES))
+        running = Running(kubectl)
+        running.wait_for_trial()
+        trials = open_trials(running, cluster)
+        release.uninstall()
+        try:
+            assert running.status["phase"] == "Running"
+        finally:
+            release.install()
+        assert trials == open_trials(running, cluster) != set()
     running.wait_for_phase("Complete")
-    assert_every_trial_once(running, 5)
+    assert_every_trial_once(running, 2)
+    assert running.results[0]["status"]["counts"]["interruptions"] == 0
     assert_nothing_left(running)
 
 
+@pytest.mark.release
 def test_removed_with_its_definitions_in_mid_run(kubectl: Kubectl, release: Release) -> None:
     """The hook of the chart has the operator let go of all benchmarks, or the definitions would stay for ever."""
     release.install("crds.keep=false")
@@ -56,6 +75,7 @@ def test_removed_with_its_definitions_in_mid_run(kubectl: Kubectl, release: Rele
         kubectl.apply(*(node_class(name, hw=hardware) for name, hardware in HARDWARE.items()))
 
 
+@pytest.mark.release
 def test_applied_without_helm_it_gives_way_to_whoever_is_there(kubectl: Kubectl, release: Release) -> None:
     """As GitOps tools install: rendered without `lookup`, and applied again and again."""
     other = Release("gitops", kubectl)

@@ -3,25 +3,24 @@
 import os
 import signal
 import threading
+from pathlib import Path
+
+import pytest
 
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import pids
-from tests.patience import SLOWNESS
+from tests.e2e.strike import kill_pod, strike
 
-SLOW = f"{round(1000 / max(4, SLOWNESS))}mbit"  # trials outlast what is done to them, however long that takes
+ESTABLISHED = "01"  # in /proc/net/tcp
 
 
+@pytest.mark.timing
 def test_client_pod_killed(kubectl: Kubectl, cluster: Cluster) -> None:
-    with cluster.link("cloud-1", SLOW):
-        kubectl.apply(file_transfer(fileSizes=["128Mi"], repetitions=4))
-        running = Running(kubectl)
-        pod = running.wait_for_pod("client")
-        running.wait_for_trial(2)
-        kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force")
-        running.wait_for_pod("client")
-    running.wait_for_phase("Complete")
+    kubectl.apply(file_transfer(fileSizes=["512Ki"], repetitions=4))
+    running = Running(kubectl)
+    strike(running, cluster, lambda: kill_pod(running, cluster, "client"), trial=2, slow="cloud-1")
     assert_every_trial_once(running, 4)
     result = running.results[0]["status"]
     assert result["counts"]["interruptions"] == 1
@@ -30,20 +29,17 @@ def test_client_pod_killed(kubectl: Kubectl, cluster: Cluster) -> None:
     assert_nothing_left(running)
 
 
+@pytest.mark.timing
 def test_server_pod_killed_in_mid_transfer(kubectl: Kubectl, cluster: Cluster) -> None:
-    with cluster.link("cloud-1", SLOW):
-        kubectl.apply(file_transfer(fileSizes=["512Mi"], repetitions=2, access="ClusterIP"))
-        running = Running(kubectl)
-        running.wait_for_trial()
-        pod = running.wait_for_pod("server")
-        kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force")
-        running.wait_for_pod("server")
-    running.wait_for_phase("Complete", seconds=180)
+    kubectl.apply(file_transfer(fileSizes=["64Mi"], repetitions=2, access="ClusterIP", retry={"attempts": 1000}))
+    running = Running(kubectl)
+    strike(running, cluster, lambda: kill_pod(running, cluster, "server"), slow="cloud-1")
     assert_every_trial_once(running, 2)
     assert running.results[0]["status"]["counts"]["retries"] >= 1
     assert_nothing_left(running)
 
 
+@pytest.mark.release
 def test_api_server_away_for_a_minute(kubectl: Kubectl, cluster: Cluster) -> None:
     """Nothing is lost, and what is asked for next waits until controllers and scheduler have seen that it is back."""
     kubectl.apply(file_transfer(fileSizes=["512Mi"], repetitions=4))
@@ -62,24 +58,38 @@ def test_api_server_away_for_a_minute(kubectl: Kubectl, cluster: Cluster) -> Non
     assert_nothing_left(running)
 
 
+@pytest.mark.release
+@pytest.mark.timing
 def test_nginx_stopped_for_longer_than_the_read_timeout(kubectl: Kubectl, cluster: Cluster) -> None:
-    kubectl.apply(
-        file_transfer(fileSizes=["1Gi"], repetitions=1, retry={"readTimeoutMilliseconds": 500, "waitMilliseconds": 100})
-    )
+    """Once what the kernel had of the file has arrived, the client connects again, and waits for an answer."""
+    retry = {"readTimeoutMilliseconds": 500, "waitMilliseconds": 100, "attempts": 1000}
+    kubectl.apply(file_transfer(fileSizes=["64Mi"], repetitions=1, retry=retry))
     running = Running(kubectl)
-    running.wait_for_trial()
-    server = running.wait_for_pod("server")["metadata"]["name"]
-    workers = pids(cluster, kubectl.namespace, server, "nginx")
-    assert workers
-    for pid in workers:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        threading.Event().wait(2)  # the stall itself is the fault
-    finally:
-        for pid in workers:
-            os.kill(pid, signal.SIGCONT)
-    running.wait_for_phase("Complete")
+    before: set[str] = set()
+
+    def processes(role: str, program: str) -> list[int]:
+        return pids(cluster, kubectl.namespace, running.wait_for_pod(role)["metadata"]["name"], program)
+
+    def connections() -> set[str]:
+        """The local ends of the client's connections, as the kernel writes them."""
+        (pid,) = processes("client", "tierbench-client")
+        lines = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
+        return {line.split()[1] for line in lines if line.split()[3] == ESTABLISHED}
+
+    def stop() -> None:
+        before.update(connections())
+        for pid in processes("server", "nginx"):
+            os.kill(pid, signal.SIGSTOP)
+
+    def go_on() -> None:
+        try:
+            wait_for("the client connects again", lambda: connections() - before)
+        finally:
+            for pid in processes("server", "nginx"):
+                os.kill(pid, signal.SIGCONT)
+
+    strike(running, cluster, stop, then=go_on, slow="cloud-1")
     assert_every_trial_once(running, 1)
     status = running.results[0]["status"]
     assert status["counts"]["retryCauses"]["Stalled"] >= 1
-    assert status["trials"][0]["transfer"]["bytes"] == 2**30
+    assert status["trials"][0]["transfer"]["bytes"] == 64 * 2**20

@@ -9,7 +9,9 @@ from tests.cluster import Cluster
 from tests.cluster.node import NodeMachine
 from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl
+from tests.e2e.strike import strike
 
+pytestmark = pytest.mark.privileged
 SIZE = 64 * 2**20
 SECRET = "a-strangers-secret"
 STRANGERS = (".", "secret", "passwd", f"{SIZE}.bin")
@@ -45,6 +47,8 @@ def folder(kubectl: Kubectl, cluster: Cluster) -> Iterator[Folder]:
     folder.shell(f"rm -rf {folder.path} {folder.elsewhere}")
 
 
+@pytest.mark.release
+@pytest.mark.timing
 def test_what_strangers_put_there_is_neither_served_nor_changed(
     kubectl: Kubectl, cluster: Cluster, folder: Folder
 ) -> None:
@@ -55,26 +59,27 @@ def test_what_strangers_put_there_is_neither_served_nor_changed(
     strangers = [f"{folder.path}/{name}" for name in STRANGERS]
     before = folder.facts(*strangers)
     storage = {"hostPath": {"path": folder.path}}
-    kubectl.apply(file_transfer(storage=storage, access="NodePort", fileSizes=["64Mi"], repetitions=20))
+    kubectl.apply(file_transfer(storage=storage, access="NodePort", fileSizes=["64Mi"]))
     running = Running(kubectl)
-    running.wait_for_trial()
-    services = kubectl.list("services", f"tierbench.io/benchmark={running.name}")
-    (port,) = (item["spec"]["ports"][0]["nodePort"] for item in services if item["spec"]["type"] == "NodePort")
 
     def get(path: str) -> str:
+        services = kubectl.list("services", f"tierbench.io/benchmark={running.name}")
+        (port,) = (item["spec"]["ports"][0]["nodePort"] for item in services if item["spec"]["type"] == "NodePort")
         script = GET.format(host=folder.node.address, port=port, path=path)
         return cluster.node("user-1").machine.output("bash", "-ec", script)
 
-    served = get(f"/{SIZE}.bin")
-    assert "200 OK" in served.splitlines()[0]
-    assert f"Content-Length: {SIZE}" in served
-    for path in ("/", "/secret", "/passwd", "/../secret", "/../../etc/passwd", f"/_tierbench/{SIZE}.bin"):
-        answer = get(path)
-        assert answer.split()[1] in {"400", "404"}, (path, answer)
-        assert SECRET not in answer
-        assert "root:" not in answer
-    running.wait_for_phase("Complete")
-    assert_every_trial_once(running, 20)
+    def look() -> None:
+        served = get(f"/{SIZE}.bin")
+        assert "200 OK" in served.splitlines()[0]
+        assert f"Content-Length: {SIZE}" in served
+        for path in ("/passwd", "/../secret"):
+            answer = get(path)
+            assert answer.split()[1] in {"400", "404"}, (path, answer)
+            assert SECRET not in answer
+            assert "root:" not in answer
+
+    strike(running, cluster, look, slow="cloud-1")
+    assert_every_trial_once(running)
     assert_nothing_left(running)
     assert folder.facts(*strangers) == before
     assert folder.shell(f"cat {folder.path}/secret") == f"{SECRET}\n"
@@ -84,8 +89,14 @@ def test_what_strangers_put_there_is_neither_served_nor_changed(
 
 @pytest.mark.parametrize(
     ("link", "reason", "says"),
-    [("", "ContainerRefused", "subPath"), ("/_tierbench", "ForeignFile", "take it away on the node")],
-    ids=["folder", "folder-of-the-files"],
+    [
+        pytest.param("", "ContainerRefused", "subPath", id="folder"),
+        pytest.param(
+            *("/_tierbench", "ForeignFile", "take it away on the node"),
+            marks=pytest.mark.release,
+            id="folder-of-the-files",
+        ),
+    ],
 )
 def test_a_link_out_of_the_storage_is_refused(
     kubectl: Kubectl, folder: Folder, link: str, reason: str, says: str

@@ -5,12 +5,13 @@ from tests.e2e.kubectl import Kubectl
 
 
 def test_both_brokers_in_one_table(kubectl: Kubectl) -> None:
-    """Every delivery of both, encrypted and not, with the settings that were made for the node."""
+    """On equal terms, encrypted, and with the settings that were made for the node."""
     kubectl.apply(
         broker(
             brokers=[{"name": "mosquitto", "mosquitto": {}}, {"name": "kafka", "kafka": {}}],
-            delivery=["AtMostOnce", "ExactlyOnce"],
+            delivery=["ExactlyOnce"],
             tls=["TLSv1.3"],
+            order={"passes": 1},
             kafka={"codecs": ["Lz4"], "partitions": [2]},
         )
     )
@@ -18,7 +19,7 @@ def test_both_brokers_in_one_table(kubectl: Kubectl) -> None:
     running.wait_for_phase("Complete", seconds=300)
     assert_every_trial_once(running, trials=2)
     results = running.results
-    assert [item["spec"]["levels"]["broker"] for item in results] == ["mosquitto"] * 2 + ["kafka"] * 2
+    assert [item["spec"]["levels"]["broker"] for item in results] == ["mosquitto", "kafka"]
     for item in results:
         messages = item["status"]["counts"]["messages"]
         assert (messages["received"], messages.get("lost", 0)) == (100, 0)

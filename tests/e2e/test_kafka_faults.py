@@ -1,23 +1,25 @@
 """A Kafka that is killed, has no memory, or refuses: what is said of it, and what is counted."""
 
-import os
 import signal
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cluster import Cluster
+from tests.cluster.processes import Process
 from tests.e2e.benchmarks import Running, assert_nothing_left, broker
 from tests.e2e.external_kafka import external_kafka
 from tests.e2e.kubectl import Kubectl
-from tests.e2e.load import network_of, wait_for_load
 from tests.e2e.operator_release import pids
+from tests.e2e.strike import strike
 
 LONG: dict[str, Any] = {
     "brokers": [{"name": "kafka", "kafka": {}}],
     "delivery": ["AtLeastOnce"],
     "pacing": {"messagesPerSecond": 100},
-    "load": {"durationSeconds": 12},
+    "load": {"messagesPerPublisher": 400},
     "repetitions": 1,
 }
 
@@ -27,21 +29,18 @@ def measure(kubectl: Kubectl, name: str = "brokers", **spec: Any) -> Running:
     return Running(kubectl, name, "brokerbenchmark")
 
 
-def loaded_broker(running: Running, cluster: Cluster) -> int:
-    """The process of a Kafka that is in mid-trial."""
+def java(running: Running, cluster: Cluster) -> Process:
+    """The process of the Kafka."""
     pod = running.wait_for_pod("server")["metadata"]["name"]
-    running.wait_for_trial()
-    found = pids(cluster, running.kubectl.namespace, pod, "java")
-    broker = next(pid for pid in found if Path(f"/proc/{pid}/comm").read_text().strip() == "java")
-    wait_for_load(network_of(broker))
-    return broker
+    found = map(Process, pids(cluster, running.kubectl.namespace, pod, "java"))
+    return next(process for process in found if process.name == "java")
 
 
+@pytest.mark.timing
 def test_killed_kafka_loses_nothing_that_it_acknowledged(kubectl: Kubectl, cluster: Cluster) -> None:
     """However long a busy machine takes to start it again."""
-    running = measure(kubectl, **LONG, patienceMilliseconds=60_000)
-    os.kill(loaded_broker(running, cluster), signal.SIGKILL)
-    running.wait_for_phase("Complete", "Failed", seconds=180)
+    running = measure(kubectl, **LONG, patienceMilliseconds=120_000)
+    strike(running, cluster, lambda: java(running, cluster).send(signal.SIGKILL), phases=("Complete", "Failed"))
     status = running.results[0]["status"]
     assert status["phase"] == "Measured", (status.get("message"), status["trials"])
     messages = status["counts"]["messages"]
@@ -51,11 +50,13 @@ def test_killed_kafka_loses_nothing_that_it_acknowledged(kubectl: Kubectl, clust
     assert_nothing_left(running)
 
 
+@pytest.mark.release
+@pytest.mark.timing
 def test_kafka_without_memory_is_named(kubectl: Kubectl, cluster: Cluster) -> None:
     """The kernel kills it in mid-trial, at once: with a little memory left it would only crawl, and clients give up."""
-    running = measure(kubectl, **{**LONG, "pacing": {"asFastAsPossible": {}}, "load": {"durationSeconds": 60}})
-    _take_memory(loaded_broker(running, cluster))
-    running.wait_for_phase("Failed", seconds=120)
+    forever = {**LONG, "pacing": {"asFastAsPossible": {}}, "load": {"durationSeconds": 600}}
+    running = measure(kubectl, **forever)
+    strike(running, cluster, lambda: _take_memory(java(running, cluster).pid), phases=("Failed",))
     status = running.results[0]["status"]
     assert (status["phase"], status["reason"]) == ("Failed", "OutOfMemory"), status["message"]
     assert "container kafka" in status["message"]
@@ -76,6 +77,7 @@ def _take_memory(pid: int) -> None:
             (folder / limit).write_text(str(int((folder / usage).read_text()) - 2**20))
 
 
+@pytest.mark.release
 def test_external_kafka_and_whom_it_does_not_trust(kubectl: Kubectl) -> None:
     """One user may do everything there, one nothing, and one has a wrong password."""
     address = external_kafka(kubectl, users=("trusted", "stranger"), trusted="trusted")
@@ -91,7 +93,7 @@ def test_external_kafka_and_whom_it_does_not_trust(kubectl: Kubectl) -> None:
 
 def _ended(kubectl: Kubectl, name: str, address: str) -> Running:
     external = {"address": address, "protocol": "Kafka", "secretRef": {"name": name}}
-    running = measure(kubectl, name, brokers=[{"name": "site", "external": external}], servers=None, readySeconds=5)
+    running = measure(kubectl, name, brokers=[{"name": "site", "external": external}], servers=None, readySeconds=120)
     running.wait_for_phase("Complete", "Failed", seconds=120)
     assert_nothing_left(running)
     return running

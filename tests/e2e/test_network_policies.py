@@ -1,4 +1,4 @@
-"""On nodes that enforce NetworkPolicies benchmarks run as ever, and strangers reach none of their ports."""
+"""Strangers reach none of the ports that a benchmark opens for its own pods, while those do."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,11 +7,17 @@ from typing import Any
 import pytest
 
 from tests.cluster import Cluster
-from tests.e2e.benchmarks import SHORT_PREFLIGHT, Running, assert_nothing_left, broker, file_transfer, network
+from tests.cluster.errors import ClusterError
+from tests.cluster.processes import run
+from tests.e2e.benchmarks import Running, assert_nothing_left, broker, file_transfer, network
 from tests.e2e.kubectl import Kubectl, KubectlError
-from tests.e2e.operator_release import Release
+from tests.e2e.operator_release import Release, pids
+from tests.e2e.strike import strike
+from tests.patience import PATIENCE
 
 AGENT, OPERATOR = 8090, 8080
+CONNECT = "exec 3<>/dev/tcp/{address}/{port}"
+LIMIT = ("timeout", "5", "bash", "-c")
 
 
 @dataclass(frozen=True)
@@ -22,25 +28,17 @@ class Stranger:
 
     def reaches(self, address: str, port: int) -> bool:
         """Whether a connection comes about."""
-        connect = f"exec 3<>/dev/tcp/{address}/{port}"
         try:
-            self.kubectl("exec", "stranger", "--", "timeout", "5", "bash", "-c", connect)
+            self.kubectl("exec", "stranger", "--", *LIMIT, CONNECT.format(address=address, port=port))
         except KubectlError:
             return False
         return True
 
 
-@pytest.fixture(scope="module")
-def enforced(cluster: Cluster) -> Iterator[None]:
-    """kube-router on every node."""
-    cluster.network_policies(True)
-    yield
-    cluster.network_policies(False)
-
-
 @pytest.fixture
-def stranger(environment: dict[str, str], kubectl: Kubectl) -> Iterator[Stranger]:
-    """On the node of the benchmarks' clients."""
+def stranger(environment: dict[str, str], cluster: Cluster, kubectl: Kubectl) -> Iterator[Stranger]:
+    """On the node of the benchmarks' clients. Nodes that were restarted enforce policies again."""
+    cluster.network_policies(True)
     elsewhere = kubectl.inside(f"{kubectl.namespace}-strange")
     elsewhere.create_namespace()
     container = {
@@ -51,37 +49,52 @@ def stranger(environment: dict[str, str], kubectl: Kubectl) -> Iterator[Stranger
     }
     spec = {"nodeSelector": {"hw": "user"}, "containers": [container], "terminationGracePeriodSeconds": 0}
     elsewhere.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stranger"}, "spec": spec})
-    elsewhere("wait", "pod", "stranger", "--for=condition=Ready", "--timeout=60s")
+    elsewhere("wait", "pod", "stranger", "--for=condition=Ready", f"--timeout={60 * PATIENCE:.0f}s")
     yield Stranger(elsewhere)
     elsewhere("delete", "namespace", elsewhere.namespace, "--wait=false")
 
 
-FILES = file_transfer("measured", access="NodePort", fileSizes=["64Mi"], repetitions=10)
-BROKERS = broker("measured", access="ClusterIP", pacing={"messagesPerSecond": 20}, preflight=SHORT_PREFLIGHT)
-NETWORKS = network("measured", access="PodIP", durationSeconds=3)
+FILES = file_transfer("measured", access="NodePort", fileSizes=["64Mi"], repetitions=1)
+PACED = {"pacing": {"messagesPerSecond": 100}, "load": {"messagesPerPublisher": 200}, "repetitions": 1}
+BROKERS = broker("measured", **PACED)
+NETWORKS = network("measured", access="PodIP", directions=["Upload"], durationSeconds=3, repetitions=1)
 KINDS = pytest.mark.parametrize(
-    ("kind", "given", "port"),
-    [("filetransferbenchmark", FILES, 8080), ("brokerbenchmark", BROKERS, 1883), ("networkbenchmark", NETWORKS, 5201)],
+    ("given", "port"), [(FILES, 8080), (BROKERS, 1883), (NETWORKS, 5201)], ids=["files", "brokers", "networks"]
 )
 
 
 @KINDS
-@pytest.mark.usefixtures("enforced")
-def test_a_benchmark_runs_and_strangers_reach_what_it_opens_alone(
-    kubectl: Kubectl, release: Release, stranger: Stranger, kind: str, given: dict[str, Any], port: int
+@pytest.mark.timing
+def test_strangers_reach_what_a_benchmark_opens_and_nothing_else(
+    kubectl: Kubectl, cluster: Cluster, release: Release, stranger: Stranger, given: dict[str, Any], port: int
 ) -> None:
+    """A client of the benchmark reaches each of its ports at the same time."""
     kubectl.apply(given)
-    running = Running(kubectl, "measured", kind)
-    running.wait_for_trial()
-    server = running.wait_for_pod("server")
-    assert not stranger.reaches(server["status"]["podIP"], AGENT)
-    if given["spec"]["access"] == "NodePort":
-        service = kubectl.get("service", server["metadata"]["name"])
-        assert stranger.reaches(server["status"]["hostIP"], service["spec"]["ports"][0]["nodePort"])
-    else:
-        assert not stranger.reaches(server["status"]["podIP"], port)
-    operator = release.kubectl.get("pod", release.pod)
-    assert stranger.reaches(operator["status"]["podIP"], OPERATOR)
-    running.wait_for_phase("Complete")
+    running = Running(kubectl, "measured", given["kind"].lower())
+
+    def client_reaches(address: str, port: int) -> bool:
+        pod = running.wait_for_pod("client")["metadata"]["name"]
+        (pid, *_) = pids(cluster, kubectl.namespace, pod, "tierbench-client")
+        try:
+            run("nsenter", f"--target={pid}", "--net", *LIMIT, CONNECT.format(address=address, port=port))
+        except ClusterError:
+            return False
+        return True
+
+    def look() -> None:
+        server = running.wait_for_pod("server")
+        address = server["status"]["podIP"]
+        closed = [AGENT]
+        if given["spec"].get("access") == "NodePort":
+            service = kubectl.get("service", server["metadata"]["name"])
+            assert stranger.reaches(server["status"]["hostIP"], service["spec"]["ports"][0]["nodePort"])
+        else:
+            closed.append(port)
+        for one in closed:
+            assert not stranger.reaches(address, one)
+            assert client_reaches(address, one)
+        assert stranger.reaches(release.kubectl.get("pod", release.pod)["status"]["podIP"], OPERATOR)
+
+    strike(running, cluster, look, slow="cloud-1" if given is FILES else "")
     assert {result["status"]["phase"] for result in running.results} == {"Measured"}
     assert_nothing_left(running)

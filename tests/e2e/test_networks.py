@@ -11,6 +11,8 @@ from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running, assert_nothing_left, network
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import pids
+from tests.e2e.strike import strike
+from tierbench.workloads.pods import RESTRICTED, pod_security
 
 # Of a 1500-byte packet in an Ethernet frame: without IPv4, TCP and timestamps.
 PAYLOAD_SHARE = 1448 / 1514
@@ -30,31 +32,49 @@ def mean(result: dict[str, Any], quantity: str) -> float:
     return float(result["status"]["statistics"][quantity]["mean"])
 
 
-def test_tcp_finds_the_rate_of_the_link_each_way(kubectl: Kubectl, cluster: Cluster) -> None:
-    with cluster.link("cloud-1", "100mbit"):
-        results = run(kubectl, durationSeconds=2, streams=[4], repetitions=3, trim={"lowest": 1, "highest": 1})
-    assert len(results) == 2
-    for result in results:
+def test_tcp_and_udp_each_way(kubectl: Kubectl) -> None:
+    """What every trial carries, whatever the network is like; a port of the node leads to both."""
+    spec = {"protocols": ["TCP", "UDP"], "streams": [2], "udp": {"kilobitsPerSecond": 1000}, "repetitions": 3}
+    results = run(kubectl, access="NodePort", trim={"lowest": 1, "highest": 1}, **spec)
+    levels = [(result["spec"]["levels"]["protocol"], result["spec"]["levels"]["direction"]) for result in results]
+    assert levels == [(protocol, way) for protocol in ("TCP", "UDP") for way in ("Upload", "Download")]
+    for (protocol, way), result in zip(levels, results, strict=True):
         status = result["status"]
-        share = mean(result, "throughputBitsPerSecond") / (100e6 * PAYLOAD_SHARE)
-        assert 0.85 < share < 1.02, status  # a busy machine sends less than the link would take
+        assert status["phase"] == "Measured", status
         assert status["statistics"]["throughputBitsPerSecond"]["count"] == 1
         assert status["untrimmed"]["throughputBitsPerSecond"]["count"] == 3
         assert status["distributions"]["ping"]["count"] == 15
-        assert 0 < mean(result, "pingMinimumNanoseconds") <= mean(result, "pingNanoseconds") < 50_000_000
+        assert 0 < mean(result, "pingMinimumNanoseconds") <= mean(result, "pingNanoseconds")
         assert mean(result, "pingLostPartsPerMillion") == 0
         trial = status["trials"][0]
-        (flow,) = (trial["network"][way] for way in ("upload", "download") if way in trial["network"])
-        assert ("upload" in trial["network"]) == (result["spec"]["levels"]["direction"] == "Upload")
-        assert flow["receivedBytes"] <= flow["sentBytes"]
+        (flow,) = (trial["network"][one] for one in ("upload", "download") if one in trial["network"])
+        assert way.lower() in trial["network"]
         assert trial["server"]["processCpuNanoseconds"] > 0
-        assert flow["tcp"]["samples"] >= 4 * 15
+        if protocol == "UDP":
+            assert flow["packets"] > flow.get("lostPackets", 0)
+            continue
+        assert 0 < flow["receivedBytes"] <= flow["sentBytes"]
         assert sum(flow["tcp"]["statesPartsPerMillion"].values()) == pytest.approx(1e6, abs=10)
         trace = kubectl.get("benchmarktrace", result["metadata"]["name"])
-        side = "Client" if "upload" in trial["network"] else "Server"
+        side = "Client" if way == "Upload" else "Server"
         assert [(one["trial"], one["side"]) for one in trace["status"]["traces"]] == [(1, side), (2, side), (3, side)]
 
 
+@pytest.mark.measures
+def test_tcp_finds_the_rate_of_the_link_each_way(kubectl: Kubectl, cluster: Cluster) -> None:
+    with cluster.link("cloud-1", "100mbit"):
+        results = run(kubectl, durationSeconds=2, streams=[4], repetitions=1)
+    assert len(results) == 2
+    for result in results:
+        share = mean(result, "throughputBitsPerSecond") / (100e6 * PAYLOAD_SHARE)
+        assert 0.85 < share < 1.02, result["status"]
+        assert mean(result, "pingNanoseconds") < 50_000_000
+        (trial,) = result["status"]["trials"]
+        (flow,) = (trial["network"][way] for way in ("upload", "download") if way in trial["network"])
+        assert flow["tcp"]["samples"] >= 4 * 15
+
+
+@pytest.mark.release
 def test_a_server_outside_is_measured_without_an_agent(kubectl: Kubectl) -> None:
     """One that no benchmark has made. Every kernel allows reno."""
     pod = {
@@ -66,8 +86,10 @@ def test_a_server_outside_is_measured_without_an_agent(kubectl: Kubectl) -> None
                 "imagePullPolicy": "Never",
                 "command": ["iperf3", "--server"],
                 "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+                "securityContext": RESTRICTED,
             }
         ],
+        "securityContext": pod_security(65532),
         "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory"}}],
         "terminationGracePeriodSeconds": 1,
     }
@@ -94,6 +116,8 @@ def running_at(pod: dict[str, Any]) -> str:
     return str(status.get("podIP", "")) if status.get("phase") == "Running" else ""
 
 
+@pytest.mark.measures
+@pytest.mark.release
 def test_udp_both_ways_at_once_by_the_nodes_port(kubectl: Kubectl) -> None:
     spec = {"protocols": ["UDP"], "directions": ["Both"], "udp": {"kilobitsPerSecond": UDP_BITS // 1000}}
     (result,) = run(kubectl, access="NodePort", **spec)
@@ -107,6 +131,7 @@ def test_udp_both_ways_at_once_by_the_nodes_port(kubectl: Kubectl) -> None:
     assert mean(result, "jitterNanoseconds") > 0
 
 
+@pytest.mark.release
 def test_udp_that_is_blocked_fails_its_cases_and_no_other(kubectl: Kubectl, cluster: Cluster) -> None:
     rule = ["FORWARD", "-p", "udp", "--dport", "5201", "-j", "REJECT"]
     node = cluster.node("cloud-1").machine
@@ -120,16 +145,20 @@ def test_udp_that_is_blocked_fails_its_cases_and_no_other(kubectl: Kubectl, clus
     assert (udp["status"]["phase"], udp["status"]["reason"]) == ("Failed", "UDPBlocked")
 
 
+@pytest.mark.release
+@pytest.mark.timing
 def test_ping_that_is_not_permitted_says_the_way_out(kubectl: Kubectl, cluster: Cluster) -> None:
     """The client's network namespace stops permitting it after the first trial's echo requests."""
-    kubectl.apply(network(directions=["Upload"], durationSeconds=8))
+    kubectl.apply(network(directions=["Upload"], durationSeconds=5))
     running = Running(kubectl, "networks", "networkbenchmark")
-    pod = running.wait_for_pod("client")["metadata"]["name"]
-    running.wait_for_trial()
-    pid = pids(cluster, kubectl.namespace, pod, "tierbench-client")[0]
-    forbid = ["sysctl", "-q", "-w", "net.ipv4.ping_group_range=1 0"]
-    subprocess.run(["nsenter", f"--target={pid}", "--net", *forbid], check=True)
-    running.wait_for_phase("Complete")
+
+    def forbid() -> None:
+        pod = running.wait_for_pod("client")["metadata"]["name"]
+        (pid, *_) = pids(cluster, kubectl.namespace, pod, "tierbench-client")
+        sysctl = ["sysctl", "-q", "-w", "net.ipv4.ping_group_range=1 0"]
+        subprocess.run(["nsenter", f"--target={pid}", "--net", *sysctl], check=True)
+
+    strike(running, cluster, forbid)
     (result,) = running.results
     assert [trial["trial"] for trial in result["status"]["trials"]] == [1]
     assert [note["reason"] for note in result["status"]["invalid"]] == ["TrialsMissing"]
@@ -144,11 +173,32 @@ def at_once(**spec: Any) -> dict[str, Any]:
     return {"servers": {"nodeClasses": ["user"]}, "clients": clients, "directions": ["Upload"], **spec}
 
 
+def test_clients_alone_and_all_at_once(kubectl: Kubectl, cluster: Cluster) -> None:
+    """Who measured, and that the one with the faster link had more of what both had at the same time."""
+    spec = at_once(repetitions=1)
+    spec["clients"]["together"] = ["Alone", "AllAtOnce"]
+    with cluster.link("cloud-1", "10mbit"), cluster.link("jetson-1", "100mbit"):
+        results = run(kubectl, **spec)
+    assert all(result["status"]["phase"] == "Measured" for result in results), results
+    measured = {tuple(client["node"] for client in clients(result)): result for result in results}
+    assert measured.keys() == {("cloud-1",), ("jetson-1",), ("cloud-1", "jetson-1")}
+    both = measured["cloud-1", "jetson-1"]
+    slow, fast = (mean(both, f"client{number}BitsPerSecond") for number in (1, 2))
+    assert 0 < slow < fast
+    assert all(trial["network"]["overlapPartsPerMillion"] > 0 for trial in both["status"]["trials"])
+    assert mean(both, "fairnessPartsPerMillion") < 1_000_000
+
+
+def clients(result: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = result["spec"].get("clients") or [result["spec"]["client"]]
+    return found
+
+
+@pytest.mark.measures
 def test_clients_at_once_share_by_their_links(kubectl: Kubectl, cluster: Cluster) -> None:
     with cluster.link("cloud-1", "50mbit"), cluster.link("jetson-1", "100mbit"):
         (result,) = run(kubectl, **at_once(durationSeconds=6))
     status = result["status"]
-    assert [client["node"] for client in result["spec"]["clients"]] == ["cloud-1", "jetson-1"]
     for client, link in ((1, 50e6), (2, 100e6)):
         assert mean(result, f"client{client}BitsPerSecond") == pytest.approx(link * PAYLOAD_SHARE, rel=0.03)
     assert mean(result, "throughputBitsPerSecond") == pytest.approx(150e6 * PAYLOAD_SHARE, rel=0.03)
@@ -158,30 +208,30 @@ def test_clients_at_once_share_by_their_links(kubectl: Kubectl, cluster: Cluster
     assert "jetson-1" in fact["message"]
 
 
+@pytest.mark.measures
+@pytest.mark.release
 def test_each_client_alone_has_its_link_and_all_at_once_share_the_servers(kubectl: Kubectl, cluster: Cluster) -> None:
     spec = at_once(durationSeconds=2, repetitions=1)
     spec["clients"]["together"] = ["Alone", "AllAtOnce"]
     with cluster.link("user-1", "60mbit"), cluster.link("cloud-1", "50mbit"), cluster.link("jetson-1", "50mbit"):
         results = run(kubectl, **spec)
-    rates = {
-        tuple(client["nodeClass"] for client in result["spec"].get("clients") or [result["spec"]["client"]]): mean(
-            result, "throughputBitsPerSecond"
-        )
-        for result in results
-    }
-    assert rates.keys() == {("cloud",), ("jetson-nano",), ("cloud", "jetson-nano")}
-    for clients, rate in rates.items():
-        assert rate == pytest.approx((50e6 if len(clients) == 1 else 60e6) * PAYLOAD_SHARE, rel=0.08)
+    assert len(results) == 3
+    for result in results:
+        rate = 50e6 if len(clients(result)) == 1 else 60e6
+        assert mean(result, "throughputBitsPerSecond") == pytest.approx(rate * PAYLOAD_SHARE, rel=0.08)
 
 
+@pytest.mark.timing
 def test_a_client_that_dies_leaves_the_others_figures(kubectl: Kubectl, cluster: Cluster) -> None:
-    kubectl.apply(network(**at_once(durationSeconds=8)))
+    kubectl.apply(network(**at_once(durationSeconds=4)))
     running = Running(kubectl, "networks", "networkbenchmark")
-    running.wait_for_trial()
-    (pod,) = kubectl.list("pods", "tierbench.io/role=client,tierbench.io/part=1")
-    for pid in pids(cluster, kubectl.namespace, pod["metadata"]["name"], "tierbench-client"):
-        os.kill(pid, signal.SIGKILL)
-    running.wait_for_phase("Complete")
+
+    def kill_second() -> None:
+        (pod,) = kubectl.list("pods", "tierbench.io/role=client,tierbench.io/part=1")
+        for pid in pids(cluster, kubectl.namespace, pod["metadata"]["name"], "tierbench-client"):
+            os.kill(pid, signal.SIGKILL)
+
+    strike(running, cluster, kill_second)
     (result,) = running.results
     marked, whole = result["status"]["trials"]
     assert (marked["outcome"], marked["failure"]["reason"]) == ("Failed", "ClientLost")

@@ -5,6 +5,7 @@ import pytest
 from tests.e2e.benchmarks import Running, assert_nothing_left, broker, network
 from tests.e2e.kubectl import Kubectl
 
+pytestmark = pytest.mark.release
 ELSEWHERE = "elsewhere"
 
 
@@ -14,7 +15,7 @@ def test_a_name_that_leads_to_the_api_server_is_refused_by_the_client(kubectl: K
     kubectl.apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": ELSEWHERE}, "spec": name})
     external = {"address": f"{ELSEWHERE}.{kubectl.namespace}.svc.cluster.local:443"}
     if kind == "broker":
-        kubectl.apply(broker("names", servers=None, brokers=[{"name": "site", "external": external}], readySeconds=5))
+        kubectl.apply(broker("names", servers=None, brokers=[{"name": "site", "external": external}], readySeconds=120))
     else:
         kubectl.apply(network("names", servers={"external": external}))
     running = Running(kubectl, "names", f"{kind}benchmark")

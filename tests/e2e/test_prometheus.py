@@ -19,6 +19,8 @@ from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
 from tests.ports import free_ports
 
+pytestmark = [pytest.mark.privileged, pytest.mark.release]
+
 TLS = ["None", "TLSv1.3"]
 NOT_HERE = {"image", "client_access_network", "congestion_control"}
 """Labels that no result of these tests has."""

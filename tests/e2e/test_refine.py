@@ -4,9 +4,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl
+
+pytestmark = [pytest.mark.privileged, pytest.mark.release]
 
 LINK, DISK = "650mbit", 40 * 2**20
 

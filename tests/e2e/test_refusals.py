@@ -3,10 +3,14 @@
 import json
 import re
 
-from tests.e2e.benchmarks import SHORT_PREFLIGHT, Running, assert_nothing_left, file_transfer
+import pytest
+
+from tests.e2e.benchmarks import HOST_PATH, SHORT_PREFLIGHT, Running, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl, tierbench, wait_for
 from tests.e2e.operator_release import Release
 from tierbench.domain.ledger import size_of
+
+pytestmark = [pytest.mark.privileged, pytest.mark.release]
 
 _PLACES = {"servers": "cloud", "clients": "user"}
 
@@ -67,8 +71,8 @@ def test_unknown_storage_class(kubectl: Kubectl) -> None:
 
 
 def test_a_namespace_that_forbids_what_the_spec_asks_for(kubectl: Kubectl) -> None:
-    kubectl("label", "namespace", kubectl.namespace, "pod-security.kubernetes.io/enforce=baseline")
-    kubectl.apply(file_transfer(timeouts={"schedulingSeconds": 5}))
+    kubectl("label", "namespace", kubectl.namespace, "--overwrite", "pod-security.kubernetes.io/enforce=baseline")
+    kubectl.apply(file_transfer(storage=HOST_PATH, timeouts={"schedulingSeconds": 5}))
     reason, message = _only_failure(Running(kubectl))
     assert reason == "RefusedByApiServer"
     assert 'violates PodSecurity "baseline' in message

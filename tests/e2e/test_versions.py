@@ -16,6 +16,8 @@ from tests.e2e.benchmarks import (
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import CHART, IMAGES, Release
 
+pytestmark = [pytest.mark.privileged, pytest.mark.release]
+
 TRIALS = 5
 BUILT = ("operator", "client", "nginx")
 

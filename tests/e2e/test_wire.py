@@ -1,47 +1,56 @@
 """What strangers find at a server's node: an agent that speaks TLS alone, and iperf3 only while its client measures."""
 
-import os
 import signal
 from typing import Any
 
+import pytest
+
 from tests.cluster import Cluster
+from tests.cluster.processes import Process
 from tests.e2e.benchmarks import Running, assert_nothing_left, network
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import pids
+from tests.e2e.strike import held, strike
 
 AGENT, IPERF3 = 8090, 5201
 # The shell can ask by itself.
 CONNECT = "if (exec 3<>/dev/tcp/{host}/{port}) 2>/dev/null; then echo open; else echo closed; fi"
 IN_CLEAR = "exec 3<>/dev/tcp/{host}/{port}; printf 'POST /v1/open HTTP/1.0\\r\\n\\r\\n' >&3; head -1 <&3"
-PINGS_FOR_SECONDS = 5
 
 
+@pytest.mark.privileged
+@pytest.mark.release
+@pytest.mark.timing
 def test_iperf3_listens_for_its_client_alone_and_the_agent_where_it_is_asked(
     kubectl: Kubectl, cluster: Cluster
 ) -> None:
     """On the node's own network, where all its addresses could be listened at. Echo requests come before the load."""
-    ping = {"count": PINGS_FOR_SECONDS * 10, "intervalMilliseconds": 100}
+    ping = {"count": 50, "intervalMilliseconds": 200}
     spec: dict[str, Any] = {"directions": ["Upload"], "durationSeconds": 5, "repetitions": 1, "ping": ping}
     kubectl.apply(network(access="HostNetwork", **spec))
     running = Running(kubectl, "networks", "networkbenchmark")
-    client = running.wait_for_pod("client")["metadata"]["name"]
     server, stranger = cluster.node("cloud-1"), cluster.node("jetson-1")
 
     def seen(script: str, port: int) -> str:
         script = script.format(host=server.address, port=port)
         return stranger.machine.output("bash", "-c", script).strip()
 
-    assert (seen(CONNECT, AGENT), seen(CONNECT, IPERF3)) == ("open", "closed")
-    assert seen(IN_CLEAR, AGENT).split()[1] == "400"
-    assert listening(server.machine.output("cat", "/proc/net/tcp", "/proc/net/tcp6"), AGENT) == {
-        hexadecimal(server.address)
-    }
-    running.wait_for_trial()
-    assert seen(CONNECT, IPERF3) == "open"
-    for pid in pids(cluster, kubectl.namespace, client, "tierbench-client"):
-        os.kill(pid, signal.SIGKILL)
-    wait_for("iperf3 listens no more", lambda: seen(CONNECT, IPERF3) == "closed", 5)
-    running.wait_for_phase("Complete")
+    running.wait_for_pod("client")
+    with held(running, cluster):
+        assert (seen(CONNECT, AGENT), seen(CONNECT, IPERF3)) == ("open", "closed")
+        assert seen(IN_CLEAR, AGENT).split()[1] == "400"
+        assert listening(server.machine.output("cat", "/proc/net/tcp", "/proc/net/tcp6"), AGENT) == {
+            hexadecimal(server.address)
+        }
+
+    def kill_client() -> None:
+        assert seen(CONNECT, IPERF3) == "open"
+        client = running.wait_for_pod("client")["metadata"]["name"]
+        for pid in pids(cluster, kubectl.namespace, client, "tierbench-client"):
+            Process(pid).send(signal.SIGKILL)
+        wait_for("iperf3 listens no more", lambda: seen(CONNECT, IPERF3) == "closed")
+
+    strike(running, cluster, kill_client)
     (result,) = running.results
     assert result["status"]["counts"]["completed"] == 1, result["status"]
     assert_nothing_left(running)
