@@ -1,7 +1,5 @@
 """Two places for each test: a scripted control plane, and the built-in cluster in the release tier."""
 
-import re
-import secrets
 from collections.abc import Iterator
 
 import pytest
@@ -38,10 +36,5 @@ def site(request: pytest.FixtureRequest) -> Site:
 @pytest.fixture
 def kubectl(site: Site, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
     """kubectl in a namespace of the test's own."""
-    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
-    namespace = f"t-{words[5:37].rstrip('-')}-{secrets.token_hex(3)}"
-    kubectl = site.kubectl(namespace)
-    kubectl.create_namespace()
-    yield kubectl
-    kubectl("delete", "filetransferbenchmarks,brokerbenchmarks,networkbenchmarks", "--all", "--wait")
-    kubectl("delete", "namespace", namespace, "--wait=false")
+    with site.namespace(request.node.originalname.removeprefix("test_")) as kubectl:
+        yield kubectl

@@ -89,6 +89,15 @@ class OnCluster(Site):
             subprocess.run([*network, "--delete", "OUTPUT", "--jump", "DROP"], check=True)
 
     @contextmanager
+    def unknown_image(self, running: Running) -> Iterator[str]:
+        image = "nowhere.invalid/nginx:none"
+        self.release.install(f"nginx.image={image}")
+        try:
+            yield image
+        finally:
+            self.release.install()
+
+    @contextmanager
     def slow(self, running: Running) -> Iterator[None]:
         with self.cluster.link(_SLOW, "50mbit"):
             yield

@@ -162,6 +162,12 @@ class Scripted(Site):
             self.loop.call(relay.join)
 
     @contextmanager
+    def unknown_image(self, running: Running) -> Iterator[str]:
+        image = "nowhere.invalid/nginx:none"
+        with self.waiting(running, "server", "ImagePullBackOff", f'Back-off pulling image "{image}"'):
+            yield image
+
+    @contextmanager
     def slow(self, running: Running) -> Iterator[None]:
         with self.taking(running, lambda turn: 10**10 + turn.trial * 10**7):
             yield

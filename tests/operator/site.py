@@ -1,6 +1,7 @@
 """Where the operator's tests run, and what they do to it: written once, for scripted kubelets and for real ones."""
 
 import os
+import secrets
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -22,6 +23,17 @@ class Site(ABC):
     def kubectl(self, namespace: str) -> Kubectl:
         """kubectl in a namespace."""
         return self.release.kubectl.inside(namespace)
+
+    @contextmanager
+    def namespace(self, words: str) -> Iterator[Kubectl]:
+        """kubectl in a new namespace, which goes at the end with what is in it."""
+        kubectl = self.kubectl(f"t-{words.replace('_', '-')[:32].rstrip('-')}-{secrets.token_hex(3)}")
+        kubectl.create_namespace()
+        try:
+            yield kubectl
+        finally:
+            kubectl("delete", "filetransferbenchmarks,brokerbenchmarks,networkbenchmarks", "--all", "--wait")
+            kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
 
     @abstractmethod
     def starting(self, running: Running, body: Json) -> AbstractContextManager[None]:
@@ -65,6 +77,10 @@ class Site(ABC):
     @abstractmethod
     def cut_off(self, pod: str) -> AbstractContextManager[None]:
         """What an operator asks of the API server does not arrive there."""
+
+    @abstractmethod
+    def unknown_image(self, running: Running) -> AbstractContextManager[str]:
+        """In the context the image of a file server cannot be pulled; gives its name."""
 
     @abstractmethod
     def slow(self, running: Running) -> AbstractContextManager[None]:
