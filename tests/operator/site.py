@@ -25,10 +25,10 @@ class Site(ABC):
         return self.release.kubectl.inside(namespace)
 
     @contextmanager
-    def namespace(self, words: str) -> Iterator[Kubectl]:
-        """kubectl in a new namespace, which goes at the end with what is in it."""
+    def namespace(self, words: str, security: str = "privileged") -> Iterator[Kubectl]:
+        """kubectl in a new namespace of this Pod Security Standard, which goes at the end with what is in it."""
         kubectl = self.kubectl(f"t-{words.replace('_', '-')[:32].rstrip('-')}-{secrets.token_hex(3)}")
-        kubectl.create_namespace()
+        kubectl.create_namespace(security)
         try:
             yield kubectl
         finally:

@@ -9,8 +9,6 @@ from tests.e2e.kubectl import Kubectl, wait_for
 from tests.operator.site import Site
 from tests.patience import PATIENCE
 
-pytestmark = [pytest.mark.privileged, pytest.mark.release]
-
 OF_THE_BENCHMARK = {"tierbench.io/kind": "FileTransferBenchmark", "tierbench.io/benchmark": "files"}
 CLIENT = {
     "tierbench.io/role": "client",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.benchmarks import SHORT_PREFLIGHT, Running, assert_nothing_left, file_transfer
+from tests.e2e.benchmarks import HOST_PATH, SHORT_PREFLIGHT, Running, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.operator.site import Json, Site
 
@@ -25,7 +25,7 @@ def on(name: str, *others: str, **spec: Any) -> Json:
 WAITING = {
     "unknown class": on("user", "no-such-class"),
     "unknown storage class": on("cloud", storage={"persistentVolumeClaim": {"storageClassName": "no-such-class"}}),
-    "forbidden storage": on("jetson-nano"),
+    "forbidden storage": on("jetson-nano", storage=HOST_PATH),
     "no room for the client": on("cloud", repetitions=1),
     "no limits": on("jetson-nano", repetitions=1),
 }
@@ -36,9 +36,9 @@ WAITING = {
 def waiting(site: Site) -> Iterator[Mapping[str, Running]]:
     """They wait side by side."""
     with ExitStack() as stack:
-        found = {name: Running(stack.enter_context(site.namespace(name.replace(" ", "_")))) for name in WAITING}
-        forbidding = found["forbidden storage"].kubectl
-        forbidding("label", "namespace", forbidding.namespace, "pod-security.kubernetes.io/enforce=baseline")
+        security = {name: "baseline" if name == "forbidden storage" else "privileged" for name in WAITING}
+        spaces = {name: site.namespace(name.replace(" ", "_"), security[name]) for name in WAITING}
+        found = {name: Running(stack.enter_context(space)) for name, space in spaces.items()}
         resource_quota(found["no room for the client"].kubectl, pods="1")
         everything = {"requests_cpu": "8", "requests_memory": "8Gi", "limits_cpu": "8", "limits_memory": "8Gi"}
         resource_quota(found["no limits"].kubectl, **everything)
