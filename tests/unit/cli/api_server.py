@@ -60,7 +60,7 @@ class Store:
     def wait_for_requests(self, text: str, count: int) -> None:
         """Until so many requests with `text` in them have come."""
         with self.changed:
-            assert self.changed.wait_for(lambda: sum(text in path for path in self.requests) >= count, timeout=20)
+            assert self.changed.wait_for(lambda: sum(text in path for path in self.requests) >= count, timeout=60)
 
     def came(self, path: str) -> None:
         with self.changed:
@@ -75,7 +75,7 @@ class Store:
                     after = version
                     if where == plural:
                         yield {"type": kind, "object": item}
-                self.changed.wait(timeout=20)
+                self.changed.wait(timeout=60)
 
 
 class Handler(BaseHTTPRequestHandler):

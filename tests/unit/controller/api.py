@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import AsyncGenerator, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -44,12 +44,13 @@ class Api(Kube):
         self.events: list[tuple[str, str]] = []
         self.deleted: list[str] = []
         self.ahead = timedelta(0)
+        self._started = datetime.now(UTC)
         self._uids = itertools.count(1)
         self._versions = itertools.count(1)
 
     def now(self) -> datetime:
-        """Its own time, `ahead` of the operator's."""
-        return super().now() + self.ahead
+        """A time that stands still until a test moves it ahead."""
+        return self._started + self.ahead
 
     def put(self, collection: str, raw: Raw) -> Raw:
         """Stores an object as somebody else created it."""
