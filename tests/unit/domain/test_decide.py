@@ -1,14 +1,11 @@
-"""A benchmark from apply to its end, in a world in memory: also when the operator is killed at every single write."""
+"""A benchmark from apply to its end, in a world in memory."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.unit.domain.killing import run_deposed, run_killed
 from tests.unit.domain.world import START, World, benchmark, broker_benchmark, node, seal
 from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.result import ResultPhase
@@ -60,44 +57,6 @@ def test_settled_benchmark_is_not_looked_at() -> None:
     assert not world.due
     world.change_spec(rerun="again")
     assert world.due
-
-
-@settings(max_examples=300)
-@given(st.data())
-def test_killed_at_any_write_everything_is_counted_once(data: st.DataObject) -> None:
-    world = World()
-    run_killed(world, data)
-    assert measured_trials(world) == every_trial_once(world)
-    assert len(world.printed) == len(set(world.printed)) == 12, "a trial was run twice"
-    assert nothing_left(world)
-
-
-@settings(max_examples=100)
-@given(st.data())
-def test_leaders_deposed_at_any_write_whose_last_comes_late_count_everything_once(data: st.DataObject) -> None:
-    world = World()
-    run_deposed(world, data, most_passes=8)
-    assert world.benchmark.status.phase is Phase.COMPLETE
-    assert measured_trials(world) == every_trial_once(world)
-    assert len(world.printed) == len(set(world.printed)) == 12, "a trial was run twice"
-    assert nothing_left(world)
-
-
-@settings(max_examples=200)
-@given(st.data())
-def test_pods_killed_at_any_time_lose_no_trial(data: st.DataObject) -> None:
-    world = World()
-    kills = data.draw(st.lists(st.integers(0, 60), max_size=2, unique=True))
-    for tick in range(600):
-        if not world.due:
-            break
-        if world.pass_().wait_seconds > 0:
-            world.step()
-        if tick in kills and world.pods:
-            world.kill_pod(data.draw(st.sampled_from(sorted(world.pods))))
-    assert world.benchmark.status.phase is Phase.COMPLETE
-    assert measured_trials(world) == every_trial_once(world)
-    assert nothing_left(world)
 
 
 def test_suspend_keeps_what_was_measured_and_goes_on_with_the_next_trial() -> None:

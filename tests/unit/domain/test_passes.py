@@ -5,10 +5,9 @@ from itertools import groupby, pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.domain.killing import run_killed
 from tests.unit.domain.test_blocks import DriftingWorld, end_client, ratio, run_with, shared_node, until_printed
 from tests.unit.domain.test_decide import every_trial_once, measured_trials, nothing_left
 from tests.unit.domain.test_refine import CliffWorld, payload_world
@@ -231,36 +230,6 @@ def test_suspended_between_two_passes_it_goes_on_with_the_second() -> None:
     world.run()
     assert measured_trials(world) == every_trial_once(world)
     assert len(world.printed) == 12
-
-
-@settings(max_examples=100)
-@given(st.data())
-def test_killed_at_any_write_every_pass_is_counted_once(data: st.DataObject) -> None:
-    passes, repetitions = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4))
-    world = shared(passes, repetitions=repetitions, fileSizes=["1Mi"])
-    run_killed(world, data)
-    trials = range(1, repetitions + 1)
-    assert measured_trials(world) == [(f"ft-demo-r1-c{case:03d}", trial) for case in (1, 2) for trial in trials]
-    assert len(world.printed) == len(set(world.printed)) == 2 * repetitions, "a trial was run twice"
-    assert {result.status.counts.interruptions for result in world.results.values()} == {0}
-    assert nothing_left(world)
-
-
-@settings(max_examples=50)
-@given(st.data())
-def test_pods_killed_at_any_time_lose_no_trial_of_a_pass(data: st.DataObject) -> None:
-    world = shared()
-    kills = data.draw(st.lists(st.integers(0, 100), max_size=2, unique=True))
-    for tick in range(900):
-        if not world.due:
-            break
-        if world.pass_().wait_seconds > 0:
-            world.step()
-        if tick in kills and world.pods:
-            world.kill_pod(data.draw(st.sampled_from(sorted(world.pods))))
-    assert world.benchmark.status.phase is Phase.COMPLETE
-    assert measured_trials(world) == every_trial_once(world)
-    assert nothing_left(world)
 
 
 @st.composite

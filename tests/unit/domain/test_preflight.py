@@ -6,10 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.unit.domain.killing import run_killed
 from tests.unit.domain.world import World, benchmark, broker_benchmark, node, node_class, seal, trial_line
 from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.node_network import NodeNetwork
@@ -96,33 +93,6 @@ def test_a_further_run_measures_anew() -> None:
     world.run()
     assert len(world.printed) == 2 * (4 + 12)
     assert len(networks(world)) == 2
-
-
-@settings(max_examples=100)
-@given(st.data())
-def test_killed_at_any_write_each_pair_is_measured_once(data: st.DataObject) -> None:
-    world = World(benchmark(**ASKED))
-    run_killed(world, data)
-    assert len(world.printed) == len(set(world.printed)) == 4 + 12, "something was measured twice"
-    assert all(len(result.spec.networks) == 1 for result in world.results.values())
-    assert said(world)[0] == "True"
-    assert not (world.pods or world.jobs or world.services or world.secrets or world.leases)
-
-
-@settings(max_examples=100)
-@given(st.integers(0, 40))
-def test_suspended_at_any_time_it_goes_on_with_what_is_missing(tick: int) -> None:
-    world = World(benchmark(**ASKED))
-    for _ in range(tick):
-        if world.due and world.pass_().wait_seconds > 0:
-            world.step()
-    world.change_spec(suspend=True)
-    world.run()
-    assert not (world.pods or world.jobs or world.leases)
-    world.change_spec(suspend=False)
-    world.run()
-    assert world.benchmark.status.progress == "4/4"
-    assert all(item.upload is not None and item.download is not None for item in networks(world))
 
 
 def test_an_image_that_is_missing_is_said_and_stops_no_case() -> None:

@@ -1,14 +1,11 @@
-"""A Kafka that Strimzi brings up, in a world in memory: to its end, refused, and with the operator killed at will."""
+"""A Kafka that Strimzi brings up, in a world in memory: to its end, and refused."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.unit.domain.killing import run_killed
 from tests.unit.domain.strimzi_world import VERSIONS, StrimziWorld, strimzi_benchmark
 from tests.unit.domain.world import START, World, node
 from tierbench.api.benchmark import Phase
@@ -132,31 +129,6 @@ def test_a_kafka_that_is_slow_to_go_is_waited_for() -> None:
     world.run()
     assert trials(world) == every_trial_once()
     assert [kind for kind, _ in world.gone[:4]][-1] == "KafkaNodePool"
-    assert_nothing_left(world)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.data())
-def test_killed_at_any_write_nothing_is_left_or_made_twice(data: st.DataObject) -> None:
-    world = StrimziWorld(finalizers=data.draw(st.booleans()))
-    run_killed(world, data, 10)
-    assert trials(world) == every_trial_once()
-    assert len(world.printed) == len(set(world.printed))
-    assert len(world.made) == len(set(world.made)) == 16, "one of Strimzi's objects was made twice"
-    assert_nothing_left(world)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.data())
-def test_suspended_at_any_time_nothing_is_left(data: st.DataObject) -> None:
-    world = StrimziWorld()
-    for _ in range(data.draw(st.integers(0, 40))):
-        if world.pass_(killed_after=data.draw(st.one_of(st.none(), st.integers(0, 10)))).wait_seconds > 0:
-            world.step()
-    if not world.due:
-        return
-    world.change_spec(suspend=True)
-    world.run()
     assert_nothing_left(world)
 
 

@@ -193,6 +193,11 @@ def _head(result: BenchmarkResult) -> Head:
     return Head(name, f"uid-{name}", 1, result.spec.run, status.stored_bytes, controller, status.phase != "Running")
 
 
+def _client(pod: PodView) -> tuple[str, int, int, int, int]:
+    """What the parts of a client have in common."""
+    return pod.role, pod.run, pod.case, pod.pass_number, pod.attempt
+
+
 @dataclass
 class World:
     """Everything that there is. `pass_` is one pass of an operator that remembers nothing."""
@@ -319,6 +324,9 @@ class World:
     def _print_next(self, pod: PodView) -> None:
         arguments = self.manifests[pod.name]["spec"]["template"]["spec"]["containers"][0]["args"]
         turns = next(word.removeprefix("--trials=") for word in arguments if word.startswith("--trials=")).split(",")
+        parts = [one for one in self.pods.values() if _client(one) == _client(pod)]
+        if any(word.startswith("--parts=") and int(word.removeprefix("--parts=")) > len(parts) for word in arguments):
+            return  # its barrier lets nobody in before all are there
         log = self.logs.get(pod.uid, "")
         done = len(log.splitlines())
         if done < len(turns):

@@ -1,0 +1,172 @@
+"""Operators killed and deposed, pods killed, runs suspended, at any time: all is measured once, and nothing is left."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.domain.killing import run_deposed, run_killed
+from tests.unit.domain.strimzi_world import StrimziWorld
+from tests.unit.domain.test_blocks import shared_node
+from tests.unit.domain.test_decide import measured_trials, nothing_left
+from tests.unit.domain.test_refine import PAYLOADS, ROUNDS, CliffWorld, PayloadCliffWorld, StrimziCliffWorld
+from tests.unit.domain.world import World, benchmark, broker_benchmark
+from tests.unit.examples import examples
+from tierbench.api.benchmark import Phase
+from tierbench.workloads.providers.strimzi import KINDS as OBJECTS
+
+FILES, PAYLOAD, STRIMZI = "files", "payloads", "payloads by Strimzi"
+KINDS = (FILES, PAYLOAD, STRIMZI)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A benchmark of two classes. Its servers take turns in passes where they share a node or come from Strimzi."""
+
+    kind: str
+    shared: bool
+    passes: int
+    repetitions: int
+    preflight: bool
+    refine: bool
+    parts: int
+    finalizers: bool
+
+    def world(self) -> World:
+        spec: dict[str, Any] = {"repetitions": self.repetitions, "order": {"passes": self.passes}}
+        spec |= {"preflight": {}} if self.preflight else {}
+        spec |= {"runPolicy": {"refine": {"withinPercent": 200}}} if self.refine else {}
+        if self.kind == FILES:
+            made: World = CliffWorld(benchmark(**spec, fileSizes=["1Mi", "64Mi"] if self.refine else ["1Mi"]))
+        else:
+            spec["payload"] = {"sizes": ["1Ki", "64Ki"] if self.refine else ["1Ki"]}
+            spec["clients"] = {"nodeClasses": ["user"], "pods": self.parts}
+            if self.kind == PAYLOAD:
+                made = PayloadCliffWorld(broker_benchmark(**spec))
+            else:
+                spec["brokers"] = [{"name": "kafka", "kafka": {"provider": "Strimzi"}}]
+                made = StrimziCliffWorld(broker_benchmark(**spec), finalizers=self.finalizers)
+        if self.shared:
+            shared_node(made)
+        return made
+
+    @property
+    def sizes(self) -> set[str]:
+        if self.kind == FILES:
+            return {"1Mi", "64Mi", *ROUNDS[:2]} if self.refine else {"1Mi"}
+        return {"1Ki", "64Ki", *PAYLOADS[:2]} if self.refine else {"1Ki"}
+
+    @property
+    def trials(self) -> list[tuple[str, int]]:
+        kind, numbers = "ft" if self.kind == FILES else "bb", range(1, self.repetitions + 1)
+        cases = range(1, 2 * len(self.sizes) + 1)
+        return [(f"{kind}-demo-r1-c{case:03d}", trial) for case in cases for trial in numbers]
+
+    @property
+    def lines(self) -> int:
+        """What clients print: a line a trial, and before them one a way between each pair of nodes."""
+        pairs = 1 if self.shared else 2
+        return self.parts * len(self.trials) + (2 * pairs if self.preflight else 0)
+
+
+@st.composite
+def subjects(draw: st.DrawFn, kind: str) -> Subject:
+    """Where sizes are refined each has three trials: fewer do not tell two classes apart."""
+    refine = draw(st.sampled_from([False, False, True]))
+    return Subject(
+        kind=kind,
+        shared=kind != STRIMZI and draw(st.booleans()),
+        passes=draw(st.integers(1, 3)),
+        repetitions=3 if refine else draw(st.integers(1, 4)),
+        preflight=draw(st.booleans()),
+        refine=refine,
+        parts=1 if kind == FILES else draw(st.integers(1, 2)),
+        finalizers=draw(st.booleans()),
+    )
+
+
+def assert_clean(world: World) -> None:
+    assert nothing_left(world)
+    assert not isinstance(world, StrimziWorld) or not world.objects
+
+
+def assert_complete(subject: Subject, world: World) -> None:
+    """All that was asked for is measured and counted once, and nothing is left."""
+    assert world.benchmark.status.phase is Phase.COMPLETE
+    assert measured_trials(world) == subject.trials
+    factor = "fileSize" if subject.kind == FILES else "payloadSize"
+    assert {result.spec.levels[factor] for result in world.results.values()} == subject.sizes
+    assert {len(result.spec.networks) for result in world.results.values()} == {int(subject.preflight)}
+    assert_clean(world)
+
+
+def assert_networks_known(world: World) -> None:
+    networks = [network for result in world.results.values() for network in result.spec.networks]
+    assert all(network.upload is not None and network.download is not None for network in networks)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@examples(0.4)
+@given(st.data())
+def test_an_operator_killed_at_any_write_has_nothing_measured_twice(kind: str, data: st.DataObject) -> None:
+    subject = data.draw(subjects(kind))
+    world = subject.world()
+    run_killed(world, data, 10)
+    assert_complete(subject, world)
+    assert_networks_known(world)
+    assert len(world.printed) == subject.lines, "a trial was run twice"
+    assert {result.status.counts.interruptions for result in world.results.values()} == {0}
+    if isinstance(world, StrimziWorld) and not subject.refine:
+        made = 2 * len(OBJECTS) * min(subject.passes, subject.repetitions)
+        assert len(world.made) == len(set(world.made)) == made, "one of Strimzi's objects was made twice"
+
+
+@pytest.mark.parametrize("kind", [FILES, PAYLOAD])
+@examples(0.4)
+@given(st.data())
+def test_leaders_deposed_at_any_write_whose_last_comes_late_have_nothing_measured_twice(
+    kind: str, data: st.DataObject
+) -> None:
+    """Where servers take turns, what is late may make one that had its turn: so these are up from begin to end."""
+    subject = replace(data.draw(subjects(kind)), shared=False, preflight=False)
+    world = subject.world()
+    run_deposed(world, data, most_passes=8)
+    assert_complete(subject, world)
+    assert len(world.printed) == subject.lines, "a trial was run twice"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@examples(0.4)
+@given(st.data())
+def test_pods_killed_at_any_time_lose_no_trial(kind: str, data: st.DataObject) -> None:
+    subject = data.draw(subjects(kind))
+    world = subject.world()
+    kills = data.draw(st.lists(st.integers(0, 100), max_size=2, unique=True))
+    for tick in range(101):
+        if world.due and world.pass_().wait_seconds > 0:
+            world.step()
+        if tick in kills and world.pods:
+            world.kill_pod(data.draw(st.sampled_from(sorted(world.pods))))
+    world.run()
+    assert_complete(subject, world)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@examples(0.4)
+@given(st.data())
+def test_suspended_at_any_write_nothing_is_left_and_the_rest_is_measured_later(kind: str, data: st.DataObject) -> None:
+    subject = data.draw(subjects(kind))
+    world = subject.world()
+    for _ in range(data.draw(st.integers(0, 60))):
+        killed_after = data.draw(st.one_of(st.none(), st.integers(0, 10)))
+        if world.due and world.pass_(killed_after=killed_after).wait_seconds > 0:
+            world.step()
+    world.change_spec(suspend=True)
+    world.run()
+    assert_clean(world)
+    world.change_spec(suspend=False)
+    world.run()
+    assert_complete(subject, world)
+    assert_networks_known(world)
