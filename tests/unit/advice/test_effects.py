@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from math import isclose
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.advice.test_advise import ask, sizes
 from tests.unit.advice.test_alternatives import results
+from tests.unit.examples import examples
 from tests.unit.report.published import measured
 from tierbench.advice.costs import EVERYTHING, costs, sentences
 from tierbench.advice.effect_words import statement
@@ -191,7 +192,7 @@ def test_the_sentences_to_read_first_are_one_a_factor_the_shown_ones_before_othe
 RATIOS = st.floats(0.5, 2.0)
 
 
-@settings(max_examples=8, deadline=None)
+@examples(0.2)
 @given(RATIOS, RATIOS, st.floats(0.1, 10.0))
 def test_ratios_do_not_hang_on_the_unit_and_turn_with_their_levels(one: float, other: float, unit: float) -> None:
     def ratios(swapped: bool, scale: float) -> list[tuple[float, float, float]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.domain.test_ledger import raw_benchmark, raw_result
@@ -224,7 +224,6 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(STEPS, max_size=30))
 def test_whatever_happens(steps: list[tuple[object, ...]]) -> None:
     """Never the run under way, never without notice (both are asserted in Store), and in the end there is room."""

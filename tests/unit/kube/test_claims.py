@@ -8,10 +8,11 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.controller.api import Api, Raw
+from tests.unit.examples import examples
 from tierbench.kube.claims import LASTS_SECONDS, Candidate, Claim
 from tierbench.kube.client import UNANSWERED, ConflictError
 from tierbench.kube.fence import DeposedError, Fence
@@ -185,7 +186,7 @@ def run(random: Random, steps: int = 300) -> World:
     return world
 
 
-@settings(max_examples=500)
+@examples(4)
 @given(st.integers())
 def test_never_two_lead_at_once(seed: int) -> None:
     run(Random(seed))

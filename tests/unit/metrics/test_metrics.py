@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.core import Metric
 from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.unit.examples import examples
 from tests.unit.results.test_record import NOW, line, sample, spec
 from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
 from tierbench.domain.results import ResultStore
@@ -248,7 +249,7 @@ async def test_deleting_a_benchmark_ends_its_series() -> None:
     assert not [key for key in await samples(store) if dict(key[1]).get("benchmark")]
 
 
-@settings(max_examples=30)
+@examples(0.4)
 @given(
     st.sets(
         st.tuples(st.sampled_from(["1Mi", "1Gi", "1G"]), st.sampled_from(["1", "4"]), st.sampled_from(["Cold", "Warm"]))
