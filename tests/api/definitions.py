@@ -3,6 +3,7 @@
 import copy
 import hashlib
 from collections.abc import Iterable
+from functools import cache
 
 from tests.api.objects import crd_path, item
 from tests.api.server import CRDS, ApiServer, Json, RefusedError
@@ -19,6 +20,11 @@ _AS_HELM = "fieldManager=helm&force=true"
 
 def ours() -> list[Json]:
     """As this version defines all kinds."""
+    return copy.deepcopy(_ours())
+
+
+@cache
+def _ours() -> list[Json]:
     return [custom_resource_definition(model) for model in KINDS]
 
 
