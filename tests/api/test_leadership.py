@@ -13,6 +13,8 @@ from tests.api.server import ApiServer
 from tierbench.api.timestamps import format_micro_time
 from tierbench.controller import leadership
 
+pytestmark = [pytest.mark.apiserver, pytest.mark.timing]
+
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/leases/leases"
 KILLED = "operator.elsewhere.other"
 

@@ -16,6 +16,8 @@ from tierbench.api.quotas import Quotas
 from tierbench.api.result import BenchmarkResult
 from tierbench.controller import storage
 
+pytestmark = [pytest.mark.apiserver, pytest.mark.timing]
+
 OURS = f"/apis/{API_VERSION}/namespaces/stored"
 BENCHMARK = f"{OURS}/filetransferbenchmarks/files"
 RESULTS = f"{OURS}/benchmarkresults"

@@ -31,7 +31,7 @@ from tierbench.generate.crd import custom_resource_definition, object_schema
 from tierbench.kube.client import FIELD_MANAGER
 from tierbench.kube.clock import Clock
 
-pytestmark = pytest.mark.apiserver
+pytestmark = [pytest.mark.apiserver, pytest.mark.timing]
 
 RESULT = "ft-files-r1-c001"
 LATER = "later.example.com"

@@ -14,6 +14,8 @@ from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 
+pytestmark = [pytest.mark.apiserver, pytest.mark.timing]
+
 CLASSES = collection(NodeClass)
 NODES = "/api/v1/nodes"
 

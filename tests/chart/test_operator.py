@@ -12,7 +12,7 @@ from tests.operator.process import operator
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.result import BenchmarkResult
 
-pytestmark = pytest.mark.apiserver
+pytestmark = [pytest.mark.apiserver, pytest.mark.timing]
 
 DEPLOYMENT = "/apis/apps/v1/namespaces/team-a/deployments/one-tierbench"
 
