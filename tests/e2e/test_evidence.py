@@ -1,6 +1,5 @@
 """Page cache, disk and network: what is recorded beside the times is true."""
 
-import subprocess
 from typing import Any
 
 import pytest
@@ -74,17 +73,17 @@ def test_files_on_a_claim(kubectl: Kubectl) -> None:
 @pytest.mark.release
 def test_loss_is_seen_at_the_sender(kubectl: Kubectl, cluster: Cluster) -> None:
     """1 % of the packets that enter the user's node are dropped: the server's side must have sent some again."""
-    rule = ["INPUT", "-p", "tcp", "-m", "statistic", "--mode", "random", "--probability", "0.01", "-j", "DROP"]
-    forward = ["FORWARD", *rule[1:]]
-    node = cluster.node("user-1").machine
+    chance = ["-m", "statistic", "--mode", "random", "--probability", "0.01"]
+    rule = ["FORWARD", "-p", "tcp", *chance, "-j", "DROP"]
+    machine = cluster.node("user-1").machine
     kubectl.apply(file_transfer(fileSizes=["64Mi"], repetitions=2))
     running = Running(kubectl)
     running.wait_for_pod("server", running=False)
-    subprocess.run(node.inside("iptables", "-I", *forward), check=True)
+    machine.run("iptables", "--table=mangle", "--insert", *rule)
     try:
         running.wait_for_phase("Complete")
     finally:
-        subprocess.run(node.inside("iptables", "-D", *forward), check=True)
+        machine.run("iptables", "--table=mangle", "--delete", *rule)
     samples = [trial["server"] for trial in running.results[0]["status"]["trials"]]
     assert sum(sample["tcpRetransmits"] for sample in samples) > 0
     assert all(sample["roundTripNanoseconds"] > 0 for sample in samples)

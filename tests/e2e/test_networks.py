@@ -133,14 +133,14 @@ def test_udp_both_ways_at_once_by_the_nodes_port(kubectl: Kubectl) -> None:
 
 @pytest.mark.release
 def test_udp_that_is_blocked_fails_its_cases_and_no_other(kubectl: Kubectl, cluster: Cluster) -> None:
-    rule = ["FORWARD", "-p", "udp", "--dport", "5201", "-j", "REJECT"]
-    node = cluster.node("cloud-1").machine
-    subprocess.run(node.inside("iptables", "-I", *rule), check=True)
+    rule = ["ipproto", "udp", "dport", "5201", "unreachable"]
+    machine = cluster.node("cloud-1").machine
+    machine.run("ip", "rule", "add", *rule)
     try:
         spec = {"protocols": ["TCP", "UDP"], "directions": ["Upload"], "udp": {"kilobitsPerSecond": 1000}}
         tcp, udp = run(kubectl, repetitions=1, **spec)
     finally:
-        subprocess.run(node.inside("iptables", "-D", *rule), check=True)
+        machine.run("ip", "rule", "delete", *rule)
     assert tcp["status"]["phase"] == "Measured"
     assert (udp["status"]["phase"], udp["status"]["reason"]) == ("Failed", "UDPBlocked")
 
