@@ -76,6 +76,7 @@ def test_a_duration_ends_the_load(broker: Mosquitto) -> None:
     assert counts["sent"] + counts["unsent"] == 100
 
 
+@pytest.mark.timing
 def test_what_leaves_late_counts_from_when_it_should_have_left(broker: Mosquitto) -> None:
     trial = trial_of(broker, in_flight=None, messages_per_second=20_000, window=2, messages=1000, pairs=1)
     spread = trial["distributions"]
@@ -130,6 +131,7 @@ def test_numbers_that_do_not_fit_into_a_message_are_told_apart(broker: Mosquitto
     assert (counts["received"], counts["duplicated"]) == (2000, 0)
 
 
+@pytest.mark.timing
 def test_bytes_on_the_wire_are_those_of_the_messages_and_their_headers(broker: Mosquitto) -> None:
     counts = sums(trial_of(broker, delivery="AtMostOnce", size=1400, in_flight=1, pairs=1))
     message = 1400 + MQTT + SEGMENT
@@ -142,6 +144,7 @@ CONTROLS = {"AtMostOnce": 2, "AtLeastOnce": 4, "ExactlyOnce": 8}
 """Control packets of a message on its way to the broker and back."""
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("delivery", DELIVERIES)
 def test_packets_and_bytes_of_a_message(broker: Mosquitto, delivery: str) -> None:
     load = {"delivery": delivery, "size": 100, "pairs": 1, "in_flight": 1}

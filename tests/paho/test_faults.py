@@ -65,11 +65,13 @@ def test_a_name_that_is_not_known(broker: Mosquitto) -> None:
     assert failure.reason == "LookupFailed"
 
 
+@pytest.mark.timing
 def test_a_topic_that_the_account_may_not_use(broker: Mosquitto) -> None:
     failure = failure_of(broker, topic="elsewhere", ready_milliseconds=1000)
     assert failure.reason in {"NothingDelivered", "NotAuthorized"}
 
 
+@pytest.mark.timing
 def test_a_payload_that_the_broker_does_not_take(broker: Mosquitto) -> None:
     failure = failure_of(broker, size=MESSAGE_SIZE_LIMIT + 1000, patience_milliseconds=500)
     assert failure.reason == "PayloadNotDelivered"

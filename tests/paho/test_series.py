@@ -36,6 +36,7 @@ def test_the_seal_names_the_case_that_ended_the_program(
     assert said.seal["failure"].items() >= {"reason": "BrokerUnreachable", "case": 7}.items()
 
 
+@pytest.mark.timing
 def test_a_target_that_is_over_its_deadline_is_cut_off_and_named(
     broker: Mosquitto, own_broker: Mosquitto, tmp_path: Path
 ) -> None:
