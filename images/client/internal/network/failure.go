@@ -15,14 +15,20 @@ const (
 	connectionLost = "ConnectionLost"
 )
 
+const left = "the server ended in mid-trial, or the network broke: see the server's log"
+
 // iperf3Failures are what iperf3 says, what that means, and what to do. The first that fits counts.
 var iperf3Failures = []struct{ said, reason, advice string }{
 	{"server is busy", serverBusy, "the iperf3 server runs another client's test: it should end by itself; see who else uses this server"},
 	{"unable to connect to server: Connection refused", refused, "nobody listens at the server's address: see the server's log"},
 	{"unable to connect to server", unreachable, "see the server's address, its port, and network policies"},
-	{serverLeft, connectionLost, "the server ended in mid-trial, or the network broke: see the server's log"},
+	{serverLeft, connectionLost, left},
 	{"server has terminated", connectionLost, "the server ended in mid-trial: see the server's log"},
-	{"stream socket: ", connectionLost, "the server ended in mid-trial, or the network broke: see the server's log"},
+	{"stream socket: ", connectionLost, left},
+	{"unable to send control message", connectionLost, left},
+	{"unable to receive control message", connectionLost, left},
+	{"unable to send results", connectionLost, left},
+	{"unable to receive results", connectionLost, left},
 }
 
 // On UDP no answer comes to the first packet: it, or the answer, was dropped on the way.

@@ -112,6 +112,8 @@ func TestWhatIperf3SaysHasAReason(t *testing.T) {
 		"unable to connect to server: Connection refused":                     "ConnectionRefused",
 		"unable to connect to server: Network is unreachable":                 "ServerUnreachable",
 		"control socket has closed unexpectedly":                              "ConnectionLost",
+		"unable to send control message: Broken pipe":                         "ConnectionLost",
+		"unable to receive results: Connection reset by peer":                 "ConnectionLost",
 		"unable to read from stream socket: Resource temporarily unavailable": "UDPBlocked",
 		"interrupt - the client has terminated":                               "Iperf3Failed",
 	} {
