@@ -10,12 +10,13 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// Messages of a load that goes on for a second or more, and of one that goes on.
+// many are the messages of a load that takes a second or more.
 var many = map[string]int{"AtMostOnce": 50_000, "AtLeastOnce": 10_000, "ExactlyOnce": 5_000}
 
-const endless = 10_000_000
-
-const patient = "--patience-milliseconds=60000" // where nothing is lost, and the end of waiting would only hide that
+const (
+	endless = 10_000_000                       // messages of a load that only a fault ends
+	patient = "--patience-milliseconds=300000" // where nothing is lost, so that it costs no time
+)
 
 func tell(t *testing.T, process *exec.Cmd, which syscall.Signal) {
 	t.Helper()
@@ -51,7 +52,8 @@ func TestStrikeKilledBrokerWithoutAVolumeIsSubscribedToAgain(t *testing.T) {
 		t.Run(delivery, func(t *testing.T) {
 			t.Parallel()
 			broker := startMosquitto(t, later)
-			said := broker.struck(t, broker.load(many[delivery], "--delivery="+delivery, "--as-fast-as-possible", "--patience-milliseconds=10000"), func() {
+			of := broker.load(many[delivery], "--delivery="+delivery, "--as-fast-as-possible", "--patience-milliseconds=15000", "--deadline-seconds=300")
+			said := broker.struck(t, of, func() {
 				broker.kill(t)
 				broker.start(t)
 			})

@@ -66,6 +66,7 @@ func kafkaFenced(t *testing.T, broker *kafkaBroker) {
 // that.
 func kafkaKilled(t *testing.T, broker *kafkaBroker) {
 	deliveries := []string{"AtMostOnce", "AtLeastOnce", "ExactlyOnce"}
+	patience := []string{"--patience-milliseconds=60000", patient, patient} // AtMostOnce waits so long for what is lost
 	one := strike{
 		trial: 1, freeze: func([]*client) *os.Process { return broker.process.Process },
 		shows: func() bool { return unread(t, broker.port) > ackBytes },
@@ -74,8 +75,8 @@ func kafkaKilled(t *testing.T, broker *kafkaBroker) {
 			broker.start(t)
 		},
 	}
-	for _, delivery := range deliveries {
-		one.loads = append(one.loads, broker.load(5000, "--delivery="+delivery, "--messages-per-second=1000", "--window=1000", patient))
+	for index, delivery := range deliveries {
+		one.loads = append(one.loads, broker.load(5000, "--delivery="+delivery, "--messages-per-second=1000", "--window=1000", patience[index]))
 	}
 	for index, said := range one.land(t) {
 		trial, delivery := said.trials[0], deliveries[index]
