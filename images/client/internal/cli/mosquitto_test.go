@@ -93,7 +93,7 @@ func (m *mosquitto) kill(t *testing.T) {
 func (m *mosquitto) load(messages int, more ...string) load {
 	return load{
 		func(times int) []string {
-			return m.arguments("None", append(more, fmt.Sprintf("--messages=%d", messages*times))...)
+			return m.arguments("None", append(more, limit, fmt.Sprintf("--messages=%d", messages*times))...)
 		},
 		func() bool { return received(m.port) > loadBytes },
 	}

@@ -48,6 +48,15 @@ type said struct {
 	seal   contract.Seal
 }
 
+// only is the one trial of a client that ended well.
+func (s *said) only(t *testing.T) contract.Trial {
+	t.Helper()
+	if s.code != 0 || len(s.trials) != 1 {
+		t.Fatalf("exit code %d, %d trials, %+v", s.code, len(s.trials), s.seal.Failure)
+	}
+	return s.trials[0]
+}
+
 // land gives what the clients said of trials that were struck.
 func (s *strike) land(t *testing.T) []said {
 	t.Helper()
