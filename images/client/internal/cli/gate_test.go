@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -19,15 +20,30 @@ import (
 func gated(t *testing.T, number int, around ...func(http.Handler) http.Handler) (servers []*iperf3, flags []string) {
 	t.Helper()
 	folder, ports := t.TempDir(), map[uint16]bool{}
+	program := named(t, "iperf3")
 	for index := range number {
 		server := &iperf3{port: porttest.Free(t)}
 		socket := filepath.Join(folder, strconv.Itoa(index))
-		process(t, os.Stderr, "gate", "--socket="+socket, "--", "iperf3", "--server", "--forceflush", "--bind", "127.0.0.1", "--port", fmt.Sprint(server.port))
+		process(t, os.Stderr, "gate", "--socket="+socket, "--", program, "--server", "--forceflush", "--bind", "127.0.0.1", "--port", fmt.Sprint(server.port))
 		eventually(t, "the gate is there", func() bool { return exists(socket) })
 		ports[uint16(server.port)] = true
 		servers = append(servers, server)
 	}
-	return servers, besides(t, agent.Options{Process: "iperf3", Ports: ports, Gates: folder}, around...)
+	return servers, besides(t, agent.Options{Process: filepath.Base(program), Ports: ports, Gates: folder}, around...)
+}
+
+// named is a program by a name that no other process has.
+func named(t *testing.T, program string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), fmt.Sprintf("%s-%d", program, porttest.Free(t)))
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	return link
 }
 
 // observed are the arguments of `network` for a server with an agent beside it.
