@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from tests.cluster.processes import wait
 from tests.patience import PATIENCE
@@ -9,9 +10,19 @@ from tests.patience import PATIENCE
 SECONDS = 60 * PATIENCE
 
 
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """Waits until the condition holds. Raises ClusterError that names `what`."""
-    wait(condition, what, SECONDS)
+T = TypeVar("T")
+
+
+def wait_for(look: Callable[[], T], what: str) -> T:
+    """What a look gives once it gives something. Raises ClusterError that names `what`."""
+    found: list[T] = []
+
+    def is_there() -> bool:
+        found[:] = [look()]
+        return bool(found[0])
+
+    wait(is_there, what, SECONDS)
+    return found[0]
 
 
 async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:

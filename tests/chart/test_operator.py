@@ -8,7 +8,7 @@ from tests.api.objects import collection, smallest
 from tests.api.server import ApiServer
 from tests.api.waiting import SECONDS, wait_for
 from tests.chart.helm import Helm
-from tests.operator.process import operator
+from tests.operator.process import Operator, operator
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.result import BenchmarkResult
 
@@ -20,27 +20,27 @@ DEPLOYMENT = "/apis/apps/v1/namespaces/team-a/deployments/one-tierbench"
 def test_one_leads_another_stands_by_and_another_release_waits(
     cluster_helm: Helm, server: ApiServer, tmp_path: Path
 ) -> None:
-    """The one that stands by goes on when the first is killed, the other release when that has ended."""
+    """The one that stands by goes on when the first has ended, the other release when that has ended as well."""
     cluster_helm.install("one", "team-a", {"watchNamespaces": ["team-a"]})
     deployment = server.request("GET", DEPLOYMENT)
     with (
         operator(server, tmp_path, deployment, POD_NAME="one-1") as first,
         operator(server, tmp_path, deployment, POD_NAME="one-2") as second,
     ):
-        both = (first, second)
+        ways = ((first, "one-1", second), (second, "one-2", first))
 
-        def said() -> list[str]:
-            return sorted(one.readiness() for one in both)
+        def led() -> list[tuple[Operator, Operator]]:
+            return [
+                (one, other)
+                for one, name, other in ways
+                if one.readiness() == "ok\n" and other.readiness() == f"stands by for {name}\n"
+            ]
 
-        wait_for(
-            lambda: said() in (["ok\n", f"stands by for one-{number}\n"] for number in (1, 2)),
-            "one leads, one stands by",
-        )
+        ((leader, standby),) = wait_for(led, "one leads, one stands by")
         body = smallest(FileTransferBenchmark, "nowhere")
         body["spec"]["timeouts"] = {"schedulingSeconds": 5}
         server.request("POST", collection(FileTransferBenchmark, "team-a"), body)
-        leader, standby = sorted(both, key=lambda one: one.readiness() != "ok\n")
-        leader.process.kill()
+        leader.process.terminate()
         wait_for(lambda: standby.readiness() == "ok\n", "the one that stands by goes on")
         with operator(server, tmp_path, deployment, TIERBENCH_RELEASE="elsewhere/other") as other:
             waits = "Another operator runs these benchmarks: release team-a/one-tierbench"

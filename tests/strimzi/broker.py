@@ -39,7 +39,7 @@ def pod_name(kafka: Json, pool: Json) -> str:
 
 
 def children(kafka: Json, pool: Json, user: Json) -> list[Json]:
-    """Everything that goes with the Kafka."""
+    """Everything that goes with the Kafka. Where its pod is, which comes last, is everything."""
     name, template = kafka["metadata"]["name"], dict(pool["spec"]["template"]["pod"])
     annotations, hosts = (
         template.pop("metadata")["annotations"],
@@ -55,14 +55,13 @@ def children(kafka: Json, pool: Json, user: Json) -> list[Json]:
         _child(kafka, "Secret", f"{name}-cluster-ca-cert", {"stringData": authority}),
         _child(kafka, "Secret", f"{name}-brokers", {"stringData": secrets}),
         _child(kafka, "ConfigMap", f"{name}-brokers", {"data": {"server.properties": _properties(kafka)}}),
-        broker,
         _child(kafka, "Pod", f"{name}-entity-operator", {"spec": _entity_operator(kafka)}),
     ]
     for listener in listeners(kafka):
         ports = [{"name": listener["name"], "port": listener["port"]}]
         spec = {"selector": {"strimzi.io/cluster": name, "broker": "true"}, "ports": ports}
         made.append(_child(kafka, "Service", bootstrap(kafka, listener), {"spec": spec}))
-    return [*made, *_claims(kafka, pool)]
+    return [*made, *_claims(kafka, pool), broker]
 
 
 def _child(kafka: Json, kind: str, name: str, body: Json, **labels: str) -> Json:
