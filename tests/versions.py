@@ -1,6 +1,7 @@
 """The product as an earlier version was, from this repository's history: its tree, its definitions and its images."""
 
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,18 @@ def images(*names: str) -> list[Path]:
     if not all(archive.exists() for archive in archives):
         subprocess.run(["python3", "-m", "images.build", *names, "--tag", VERSION], cwd=tree(), check=True)
     return archives
+
+
+def path() -> str:
+    """PYTHONPATH of its operator: its modules, and those that it needs and this version does not."""
+    libraries = _TREE.with_name(f"{COMMIT}.libraries")
+    if not libraries.exists():
+        partial = libraries.with_suffix(".partial")
+        install = [str(_ROOT / "tools" / "uv"), "pip", "install", "--quiet", "--python", sys.executable]
+        constraints = str(tree() / "operator" / "constraints.txt")
+        subprocess.run([*install, "--target", str(partial), "--constraint", constraints, "kopf"], check=True)
+        partial.rename(libraries)
+    return f"{tree() / 'operator' / 'src'}:{libraries}"
 
 
 def tree() -> Path:

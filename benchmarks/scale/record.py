@@ -19,6 +19,8 @@ from tests.operator.recorded import FOLDER
 
 TRIALS = 10
 FEW = 3
+SLOWLY: dict[str, Any] = {"pacing": {"messagesPerSecond": 40}, "repetitions": FEW, "warmup": 0}
+"""Long enough for the ticks of the nodes' processors."""
 PODS = 5
 _IMAGES = ("operator", "client", "nginx", "mosquitto", "kafka", "network", "pause")
 _BENCHMARKS = (
@@ -32,7 +34,8 @@ _BENCHMARKS = (
         repetitions=TRIALS,
         warmup=0,
     ),
-    broker("kafka", brokers=[{"name": "kafka", "kafka": {}}], pairs=[2], repetitions=FEW, warmup=0),
+    broker("mosquitto", **SLOWLY),
+    broker("kafka", brokers=[{"name": "kafka", "kafka": {}}], pairs=[2], **SLOWLY),
     network("tcp", directions=["Both"], repetitions=FEW, warmup=0),
     network("udp", directions=["Both"], protocols=["UDP"], udp={"kilobitsPerSecond": 1000}, repetitions=FEW, warmup=0),
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.api.server import ApiServer
-from tests.operator.player import Client, Player, Pod
+from tests.operator.player import Client, Player, Pod, begin
 from tests.operator.process import HERE, Operator, token_of
 from tests.operator.relay import Relay
 from tierbench.api.timestamps import format_time
@@ -80,8 +80,8 @@ class Kubelet(Player):
         """By namespace, benchmark and role."""
         self.dark: dict[str, list[Pod]] = {}
         """Nodes without power, and what they do not see meanwhile of their pods."""
-        self.trees: dict[str, Path] = {}
-        """Where the program of an operator's image is, if not here."""
+        self.paths: dict[str, str] = {}
+        """Where the modules of an operator's image are, if not here."""
         self._server = server
         self._folder = folder
         self._addresses = (f"10.1.{number // 250}.{number % 250 + 1}" for number in itertools.count())
@@ -112,9 +112,9 @@ class Kubelet(Player):
             if metadata["deletionGracePeriodSeconds"] == 0 and metadata["name"] in self.operators:
                 self.operators[metadata["name"]].process.kill()
             if uid not in self._ends:
-                self._ends[uid] = asyncio.create_task(self._remove(pod))
+                self._ends[uid] = begin(self._remove(pod))
         elif uid not in self._lives:
-            self._lives[uid] = asyncio.create_task(self._live(pod))
+            self._lives[uid] = begin(self._live(pod))
 
     def power_on(self, node: str) -> None:
         """The node sees what has become of its pods."""
@@ -166,8 +166,8 @@ class Kubelet(Player):
 
     def _begin(self, pod: Pod, folder: Path, token: str, url: str) -> Operator:
         own = {"POD_NAME": pod["metadata"]["name"], "POD_NAMESPACE": pod["metadata"]["namespace"]}
-        tree = self.trees.get(pod["spec"]["containers"][0]["image"], HERE)
-        return Operator(self._server, folder, token, pod["spec"], own, url, tree)
+        path = self.paths.get(pod["spec"]["containers"][0]["image"], HERE)
+        return Operator(self._server, folder, token, pod["spec"], own, url, path)
 
     def _runs(self, pod: Pod) -> dict[str, Any]:
         """The status of a pod whose containers all run."""

@@ -3,10 +3,12 @@
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from tests import versions
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running
 from tests.e2e.kubectl import wait_for
@@ -16,6 +18,7 @@ from tests.operator.site import Json, Site
 
 _SLOW = "cloud-1"
 _MOST_STEPS = 8
+_LINK, _DISK = "650mbit", 40 * 2**20
 
 
 @dataclass(frozen=True)
@@ -130,5 +133,34 @@ class OnCluster(Site):
             self.cluster.start(node)
             wait_for("every node is Ready again", self.cluster.ready, 90)
 
-    def metrics(self) -> str:
-        return self.release.metrics()
+    @contextmanager
+    def crossover(self, running: Running) -> Iterator[None]:
+        """The jetson has the faster link, and a slow disk, from which comes what its memory does not hold."""
+        with self.cluster.link("cloud-1", _LINK), _slow_disk(self.cluster, "jetson-1"):
+            yield
+
+    def bring_earlier_images(self) -> None:
+        self.cluster.load(versions.images("operator", "client", "nginx"))
+
+    def metrics_address(self) -> str:
+        address: str = self.release.kubectl.get("pod", self.release.pod)["status"]["podIP"]
+        return f"{address}:8080"
+
+
+@contextmanager
+def _slow_disk(cluster: Cluster, name: str) -> Iterator[None]:
+    """Holds a node's containers to _DISK bytes a second, those to come included."""
+    node, done = cluster.node(name), threading.Event()
+
+    def hold() -> None:
+        while not done.wait(0.2):
+            cluster.cgroups.throttle(name, node.disk, _DISK)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        cluster.cgroups.throttle(name, node.disk, node.profile.disk_read)

@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+import logging
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from tierbench.workloads.names import CLIENT, LABEL_ATTEMPT, LABEL_BENCHMARK, LA
 from tierbench.workloads.plan import Turn
 
 _AGAIN_SECONDS = 0.2
+_logger = logging.getLogger(__name__)
 Pod = Mapping[str, Any]
 Name = tuple[str, str]
 """Namespace and name."""
@@ -119,7 +121,7 @@ class Player:
                 play.cancel()
         elif is_client(pod) and pod["status"]["phase"] == "Running" and name not in self._plays:
             self.logs[name] = Log()
-            self._plays[name] = asyncio.create_task(self._play(pod, self.logs[name]))
+            self._plays[name] = begin(self._play(pod, self.logs[name]))
 
     async def _play(self, pod: Pod, log: Log) -> None:
         container = next(item for item in pod["spec"]["containers"] if item["name"] == CLIENT)
@@ -204,3 +206,15 @@ def is_client(pod: Pod) -> bool:
     """Whether a pod is a benchmark's client."""
     labels: Mapping[str, str] = pod["metadata"].get("labels", {})
     return labels.get(LABEL_ROLE) == ROLE_CLIENT and LABEL_BENCHMARK in labels
+
+
+def begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """A task; what it fails with is logged."""
+
+    def look(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()):
+            _logger.error("A pod is no longer played", exc_info=error)
+
+    task = asyncio.create_task(work)
+    task.add_done_callback(look)
+    return task

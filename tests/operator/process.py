@@ -16,15 +16,15 @@ from tests.api.server import ApiServer, Json
 from tests.ports import free_ports
 
 _PROGRAM = "from tierbench.controller.main import main; main()"
-HERE = Path(__file__).parents[2]
-"""The tree of this version."""
+HERE = str(Path(__file__).parents[2] / "operator" / "src")
+"""The modules of this version."""
 _GRACE_SECONDS = 5
 
 
 class Operator:
     """The program of an operator's pod, as the pod's account. What it prints is added to operator.log in `folder`.
 
-    It asks the API server at `url`; `tree` has the program, as this version or another has it.
+    It asks the API server at `url`. Its modules, as this version or another has them, are in `path`.
     """
 
     def __init__(
@@ -35,20 +35,20 @@ class Operator:
         pod: Mapping[str, Any],
         changed: Mapping[str, str],
         url: str,
-        tree: Path = HERE,
+        path: str = HERE,
     ) -> None:
         kubeconfig = json.loads(server.kubeconfig.read_text())
         kubeconfig["users"][0]["user"]["token"] = token
         kubeconfig["clusters"][0]["cluster"]["server"] = url
-        path, self.log = folder / "operator.kubeconfig", folder / "operator.log"
-        path.write_text(json.dumps(kubeconfig))
+        own, self.log = folder / "operator.kubeconfig", folder / "operator.log"
+        own.write_text(json.dumps(kubeconfig))
         (container,) = pod["containers"]
         (self.port,) = free_ports(1)
         given = {variable["name"]: variable.get("value", "") for variable in container["env"]}
         place = {
-            "KUBECONFIG": str(path),
+            "KUBECONFIG": str(own),
             "TIERBENCH_HTTP_PORT": str(self.port),
-            "PYTHONPATH": str(tree / "operator" / "src"),
+            "PYTHONPATH": path,
         }
         command = ["setpriv", "--pdeathsig", "KILL", "--", sys.executable, "-c", _PROGRAM]
         with self.log.open("ab") as output:
@@ -57,15 +57,11 @@ class Operator:
 
     def readiness(self) -> str:
         """What /readyz says."""
-        return self._ask("readyz")[1]
+        return self._ask()[1]
 
     def is_ready(self) -> bool:
         """Whether it leads, or stands by."""
-        return self._ask("readyz")[0] == HTTPStatus.OK
-
-    def metrics(self) -> str:
-        """What /metrics says."""
-        return self._ask("metrics")[1]
+        return self._ask()[0] == HTTPStatus.OK
 
     def end(self) -> None:
         """Ends it, as a kubelet ends a container."""
@@ -76,10 +72,10 @@ class Operator:
             self.process.kill()
             self.process.wait()
 
-    def _ask(self, path: str) -> tuple[int, str]:
+    def _ask(self) -> tuple[int, str]:
         """Status and text; neither of a process that does not answer."""
         try:
-            with urlopen(f"http://127.0.0.1:{self.port}/{path}", timeout=2) as answer:
+            with urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=2) as answer:
                 return answer.status, answer.read().decode()
         except HTTPError as error:
             return error.code, error.read().decode()

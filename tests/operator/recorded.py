@@ -6,7 +6,7 @@ of its own case and trial, and the time. Its seal is that of these lines.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -17,6 +17,16 @@ from tierbench.api.timestamps import format_micro_time
 from tierbench.workloads.plan import Turn
 
 FOLDER = Path(__file__).parent / "recorded"
+
+_FROM_DISK = {
+    "residentBeforePartsPerMillion": 0,
+    "ioPressurePartsPerMillion": 500_000,
+    "ioWaitPartsPerMillion": 200_000,
+    "cpuPartsPerMillion": 50_000,
+    "processCpuNanoseconds": 10_000_000,
+    "cpuLimitMillicores": 1000,
+}
+"""What a server says besides of a trial that waits for its disk."""
 
 Object = dict[str, Any]
 
@@ -64,13 +74,14 @@ class Script:
         self.barrier = options.get("barrier", "")
         self._options = options
         self._client = clients[int(options.get("part", 0)) % len(clients)]
-        self.turns = tuple(Turn(*map(int, turn.split(":"))) for turn in options["trials"].split(","))
+        self.turns = tuple(_turns(options["trials"]))
         self._printed = 0
         self._digest = hashlib.sha256()
 
     def begin(self, turn: Turn, now: datetime) -> bytes:
         """The line that a trial begins with."""
-        return _line({**self._client.started, "case": turn.case, "trial": turn.trial, "time": format_micro_time(now)})
+        own = {"case": turn.case, "trial": turn.trial, "time": format_micro_time(now)}
+        return _line({**self._client.started, **own})
 
     def end(self, turn: Turn, now: datetime, nanoseconds: int = 0) -> bytes:
         """The line that it ends with. It took as long as was recorded, or `nanoseconds`."""
@@ -84,9 +95,13 @@ class Script:
         return line
 
     def _fitted(self, trial: Object) -> Object:
-        """The size that was asked for, and the ways of a network."""
-        if "size" in self._options and "transfer" in trial:
-            return {**trial, "transfer": {**trial["transfer"], "bytes": int(self._options["size"])}}
+        """A file of the size that was asked for, from memory or from the disk; the ways that were asked for."""
+        if "transfer" in trial and "size" in self._options:
+            size = int(self._options["size"])
+            cold = self._options.get("cache-state") == "Cold"
+            read = {**_FROM_DISK, "deviceReadBytes": size} if cold else {}
+            transfer = {**trial["transfer"], "bytes": size}
+            return {**trial, "transfer": transfer, "server": {**trial["server"], **read}}
         way = {"Upload": "download", "Download": "upload"}.get(self._options.get("direction", ""))
         if way is None:
             return trial
@@ -102,6 +117,18 @@ def _line(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode() + b"\n"
 
 
+def _turns(trials: str) -> Iterator[Turn]:
+    """Of cases and trials as they come; an earlier version has one case, and names the first and the last trial."""
+    if ":" in trials:
+        for turn in trials.split(","):
+            case, trial = map(int, turn.split(":"))
+            yield Turn(case, trial)
+    else:
+        first, last = map(int, trials.split("-"))
+        for trial in range(first, last + 1):
+            yield Turn(0, trial)
+
+
 def _name(engine: str, options: Mapping[str, str]) -> str:
     """The run in which such a client was recorded."""
     match engine:
@@ -110,4 +137,6 @@ def _name(engine: str, options: Mapping[str, str]) -> str:
         case "network":
             return options["protocol"].lower()
         case _:
-            return "kafka" if options.get("url", "").startswith("kafka") else "brokers"
+            if options.get("url", "").startswith("kafka"):
+                return "kafka"
+            return "brokers" if int(options.get("parts", 1)) > 1 else "mosquitto"

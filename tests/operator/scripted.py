@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
+from tests import versions
 from tests.api.connection import connected
 from tests.api.server import ApiServer, api_server, controllers
 from tests.cluster import binaries
@@ -206,8 +207,18 @@ class Scripted(Site):
             report_node(self.server, node, ready=True)
             self.loop.call(lambda: self.kubelet.power_on(node))
 
-    def metrics(self) -> str:
-        return self.kubelet.operators[self.release.pod].metrics()
+    @contextmanager
+    def crossover(self, running: Running) -> Iterator[None]:
+        """The cases of cloud and jetson-nano with small and large files, and then with the size in between."""
+        seconds = {1: 0.8, 2: 6.0, 3: 0.6, 4: 12.0, 5: 2.2, 6: 3.0}
+        with self.taking(running, lambda turn: round(seconds[turn.case] * 10**9) + turn.trial * 10**6):
+            yield
+
+    def bring_earlier_images(self) -> None:
+        self.kubelet.paths[f"ghcr.io/tierbench/operator:{versions.VERSION}"] = versions.path()
+
+    def metrics_address(self) -> str:
+        return f"{HOST}:{self.kubelet.operators[self.release.pod].port}"
 
 
 @contextmanager

@@ -7,9 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
+from urllib.request import urlopen
 
 from tests.e2e.benchmarks import Running
-from tests.e2e.kubectl import Kubectl, wait_for
+from tests.e2e.kubectl import ANSWER_SECONDS, Kubectl, wait_for
 from tests.e2e.operator_release import Release
 
 Json = dict[str, Any]
@@ -99,8 +100,22 @@ class Site(ABC):
         """In the context a node does nothing, and the cluster has seen that."""
 
     @abstractmethod
+    def crossover(self, running: Running) -> AbstractContextManager[None]:
+        """In the context large files take longer from the jetson-like node, and small ones from the cloud-like one."""
+
+    @abstractmethod
+    def bring_earlier_images(self) -> None:
+        """Images of tests.versions.VERSION can be run."""
+
+    @abstractmethod
+    def metrics_address(self) -> str:
+        """Where the operator's /metrics is: host and port."""
+
     def metrics(self) -> str:
         """What the operator's /metrics says."""
+        with urlopen(f"http://{self.metrics_address()}/metrics", timeout=ANSWER_SECONDS) as answer:
+            text: str = answer.read().decode()
+        return text
 
     @contextmanager
     def without_operator(self) -> Iterator[None]:

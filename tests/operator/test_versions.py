@@ -5,29 +5,23 @@ from collections.abc import Iterator
 import pytest
 
 from tests import versions
-from tests.cluster import Cluster
-from tests.e2e.benchmarks import (
-    HARDWARE,
-    Running,
-    assert_every_trial_once,
-    file_transfer,
-    node_class,
-)
+from tests.e2e.benchmarks import HARDWARE, Running, assert_every_trial_once, file_transfer, node_class
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import CHART, IMAGES, Release
-
-pytestmark = [pytest.mark.privileged, pytest.mark.release]
+from tests.operator.site import Json, Site
 
 TRIALS = 5
-BUILT = ("operator", "client", "nginx")
 
 
 @pytest.fixture
-def earlier(release: Release, cluster: Cluster) -> Iterator[Release]:
+def earlier(site: Site) -> Iterator[Release]:
     """The same release of the earlier version; its definitions take the place of ours."""
-    cluster.load(versions.images(*BUILT))
+    release = site.release
+    site.bring_earlier_images()
     release.uninstall()
-    chosen = [f"{image}.image=ghcr.io/tierbench/{image}:{versions.VERSION}" for image in BUILT]
+    chosen = [
+        f"{image}.image=ghcr.io/tierbench/{image}:{versions.VERSION}" for image in ("operator", "client", "nginx")
+    ]
     flags = [flag for value in (*chosen, "operator.nodeSelector.hw=user") for flag in ("--set", value)]
     release.helm("install", release.name, str(versions.tree() / "charts" / "tierbench"), "--wait", *flags)
     release.kubectl.apply(*(node_class(name, hw=hardware) for name, hardware in HARDWARE.items()))
@@ -42,27 +36,26 @@ def upgrade(release: Release) -> None:
     release.helm("upgrade", release.name, str(CHART), "--reset-then-reuse-values", "--wait", *flags)
 
 
-def test_upgrade_and_rollback_in_mid_run(kubectl: Kubectl, earlier: Release) -> None:
-    before, after = begin(kubectl, "before"), Running(kubectl, "after")
-    upgrade(earlier)
+@pytest.mark.timing
+def test_upgrade_and_rollback_in_mid_run(site: Site, earlier: Release, kubectl: Kubectl) -> None:
+    before, after = Running(kubectl, "before"), Running(kubectl, "after")
+    with site.standing(before, body(before.name), trial=2):
+        upgrade(earlier)
     before.wait_for_phase("Complete")
     assert_every_trial_once(before, TRIALS)
     assert_nothing_left_but_what_ends_with_it(before)
-    begin(kubectl, after.name)
-    earlier.helm("rollback", earlier.name, "1", "--wait")
-    assert_every_trial_once(before, TRIALS)
-    upgrade(earlier)  # the earlier version may wait for ever for what it does not know
+    with site.standing(after, body(after.name), trial=2):
+        earlier.helm("rollback", earlier.name, "1", "--wait")
+        assert_every_trial_once(before, TRIALS)
+        upgrade(earlier)  # the earlier version may wait for ever for what it does not know
     after.wait_for_phase("Complete")
     assert_every_trial_once(after, TRIALS)
     assert_every_trial_once(before, TRIALS)
 
 
-def begin(kubectl: Kubectl, name: str) -> Running:
-    """A benchmark of which a trial is measured."""
-    kubectl.apply(file_transfer(name, fileSizes=["64Mi", "128Mi"], repetitions=TRIALS))
-    running = Running(kubectl, name)
-    running.wait_for_trial(2)
-    return running
+def body(name: str) -> Json:
+    """Two cases that both versions measure."""
+    return file_transfer(name, fileSizes=["64Mi", "128Mi"], repetitions=TRIALS)
 
 
 def assert_nothing_left_but_what_ends_with_it(running: Running) -> None:
