@@ -85,14 +85,15 @@ def _read(pid: int, captured: Captured, ready: threading.Event, done: threading.
         packets.bind(("eth0", 0))
         packets.settimeout(0.2)
         ready.set()
-        while not done.is_set():
+        while True:
             try:
                 frame, ((_, _, seen),), *_ = packets.recvmsg(65535, socket.CMSG_SPACE(_TIMESPEC.size))
                 captured.take(frame, _time(seen))
-            except TimeoutError:
+            except TimeoutError:  # all has been read that came until now
+                if done.is_set():
+                    break
+            except OSError:  # said once when the pod's interface goes; what came before can still be read
                 continue
-            except OSError:  # the pod is gone, and its interface with it
-                break
         captured.dropped = struct.unpack("II", packets.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))[1]
 
 

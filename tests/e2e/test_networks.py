@@ -63,7 +63,7 @@ def test_tcp_and_udp_each_way(kubectl: Kubectl) -> None:
 @pytest.mark.measures
 def test_tcp_finds_the_rate_of_the_link_each_way(kubectl: Kubectl, cluster: Cluster) -> None:
     with cluster.link("cloud-1", "100mbit"):
-        results = run(kubectl, durationSeconds=2, streams=[4], repetitions=1)
+        results = run(kubectl, access="NodePort", durationSeconds=2, streams=[4], repetitions=1)
     assert len(results) == 2
     for result in results:
         share = mean(result, "throughputBitsPerSecond") / (100e6 * PAYLOAD_SHARE)
