@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from tests.api.server import ApiServer, Json
+from tests.api.waiting import eventually
 from tests.ports import free_ports
 from tierbench.domain.results import ResultStore
 from tierbench.kube.connect import connect_by_kubeconfig
@@ -66,9 +67,12 @@ async def get(url: str, token: str = "") -> tuple[int, str]:
 async def test_who_may_get_metrics_is_let_in_and_nobody_else(server: ApiServer, url: str, name: str) -> None:
     permitted = await asyncio.to_thread(token_of, server, f"{name}-scraper", permitted=True)
     refused = await asyncio.to_thread(token_of, server, f"{name}-other", permitted=False)
-    status, text = await get(f"{url}/metrics", permitted)
-    assert status == 200
-    assert "tierbench_queue_length" in text
+
+    async def is_let_in() -> bool:
+        return (await get(f"{url}/metrics", permitted))[0] == 200
+
+    await eventually(is_let_in)
+    assert "tierbench_queue_length" in (await get(f"{url}/metrics", permitted))[1]
     assert [(await get(f"{url}/metrics", token))[0] for token in ("", "no-token", refused)] == [401, 401, 403]
     assert await get(f"{url}/healthz") == (200, "ok\n")
 

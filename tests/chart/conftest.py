@@ -39,23 +39,26 @@ def releasing(helm: Helm, server: ApiServer) -> Iterator[Helm]:
     for name in defined(server):
         server.request("PATCH", f"{CRDS}/{name}", {"metadata": kept}, MERGE)
     found = replace(helm, kubeconfig=server.kubeconfig)
-    yield found
-    for name, namespace in found.releases():
-        found.uninstall(name, namespace)
-    put_definitions(server, ours())
-    wait_for(lambda: not any(is_policed(server, namespace) for namespace in NAMESPACES), "the end of policies")
-    empty(server)
-    server.request("DELETE", LEASES)
+    try:
+        yield found
+    finally:
+        for name, namespace in found.releases():
+            found.uninstall(name, namespace)
+        put_definitions(server, ours())
+        wait_for(lambda: not any(is_policed(server, namespace) for namespace in NAMESPACES), "the end of policies")
+        empty(server)
+        server.request("DELETE", LEASES)
 
 
 def is_policed(server: ApiServer, namespace: str) -> bool:
     """Whether a release that is there, or was there just now, refuses anything in the namespace."""
-    return any(is_refused(server, f"{collection(model, namespace)}?dryRun=All", body) for model, body in REFUSED)
+    return any(is_refused(server, collection(model, namespace), body) for model, body in REFUSED)
 
 
-def is_refused(server: ApiServer, path: str, body: Json) -> bool:
+def is_refused(server: ApiServer, path: str, body: Json, headers: Json | None = None) -> bool:
+    """Whether it is forbidden to create this; nothing is created."""
     try:
-        server.request("POST", path, body)
+        server.request("POST", f"{path}?dryRun=All", body, headers)
     except RefusedError as error:
         return error.code == HTTPStatus.FORBIDDEN
     return False

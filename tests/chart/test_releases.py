@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -172,7 +173,7 @@ def test_service_account_may_do_what_the_table_says_and_no_more(cluster_helm: He
         for resource in permission.resources:
             for verb in permission.verbs:
                 call = (permission.group, resource, verb)
-                assert may(server, account, *call, places.get(permission.scope, "")), call
+                wait_for(partial(may, server, account, *call, places.get(permission.scope, "")), f"the right {call}")
                 if permission.scope not in (Scope.CLUSTER, Scope.METRICS):
                     assert not may(server, account, *call, "team-b"), call
     for call in [("", "secrets", "get"), ("", "secrets", "list"), ("", "pods/exec", "create"), ("", "nodes", "patch")]:

@@ -10,7 +10,7 @@ from tests.api.definitions import MERGE
 from tests.api.objects import changed, smallest
 from tests.api.server import ApiServer, Json, RefusedError
 from tests.api.waiting import wait_for
-from tests.chart.conftest import LEASES, is_policed, releasing
+from tests.chart.conftest import LEASES, is_policed, is_refused, releasing
 from tests.chart.helm import Helm
 from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.file_transfer import FileTransferBenchmark
@@ -46,9 +46,11 @@ def two(helm: Helm, server: ApiServer) -> Iterator[Helm]:
         made += [bind(server, "namespaces/team-a/", role, "tenant") for role in ROLES]
         for team in OPERATOR:
             wait_for(partial(is_policed, server, team), "the policy holds")
+        for model, user in ((FileTransferBenchmark, "tenant"), (NodeClass, "careless"), (NodeClass, "backup")):
+            wait_for(partial(may_ask, server, user, model), f"the rights of {user}")
         yield found
-        for body in made:
-            server.request("DELETE", body)
+        for where in made:
+            server.request("DELETE", where)
 
 
 def bind(server: ApiServer, scope: str, role: str, *users: str) -> str:
@@ -67,6 +69,10 @@ def bind(server: ApiServer, scope: str, role: str, *users: str) -> str:
 def path(model: type[Resource], team: str, name: str = "") -> str:
     scope = f"/namespaces/{team}" if model.KIND.namespaced else ""
     return f"/apis/{API_VERSION}{scope}/{model.KIND.plural}" + (f"/{name}" if name else "")
+
+
+def may_ask(server: ApiServer, user: str, model: type[Resource]) -> bool:
+    return not is_refused(server, path(model, "team-a"), smallest(model, "x"), {"Impersonate-User": user})
 
 
 class User:
