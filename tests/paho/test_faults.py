@@ -162,7 +162,7 @@ def test_what_others_send_is_not_taken_for_ours(broker: Mosquitto, tmp_path: Pat
 def test_a_broker_that_stays_away(own_broker: Mosquitto, tmp_path: Path) -> None:
     def start(load: int) -> Engine:
         own_broker.start()
-        return Engine(tmp_path, *paced(own_broker, 200 * load, patience_milliseconds=1500, trials="1-2"))
+        return Engine(tmp_path, *paced(own_broker, 200 * load, patience_milliseconds=2000, trials="1-2"))
 
     said = strike(start, lambda _: own_broker.kill(), sending_to=own_broker)
     assert said.code == 0
