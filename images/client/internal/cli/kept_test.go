@@ -16,8 +16,11 @@ func keepsConnections(t *testing.T, arguments func(tls string, more ...string) [
 				load := []string{"--keep-connections", "--role=" + role, "--delivery=" + delivery, "--pairs=2", "--messages=30", "--as-fast-as-possible", "--warmup=1", "--trials=1-3"}
 				for index, trial := range measured(t, arguments("TLSv1.3", load...)...) {
 					exchange := trial.Exchange
-					if exchange.Connections != connections || (exchange.Setup != nil) != (index == 0) || exchange.Errors+exchange.Reconnects+exchange.Retried != 0 {
+					if exchange.Connections != connections || (exchange.Setup != nil) != (index == 0) || exchange.Errors+exchange.Reconnects != 0 {
 						t.Errorf("trial %d: %+v", index, exchange)
+					}
+					if delivery != "ExactlyOnce" && exchange.Retried != 0 { // a slow broker may ask to wait for the transaction before
+						t.Errorf("trial %d: %d retried", index, exchange.Retried)
 					}
 					if role == "Both" && (exchange.Received != 60 || exchange.Duplicated+exchange.OutOfOrder != 0) || role == "Alone" && exchange.Acknowledged != 60 {
 						t.Errorf("trial %d: %+v", index, exchange)
