@@ -53,11 +53,18 @@ func process(t *testing.T, out io.Writer, arguments ...string) *exec.Cmd {
 	command := exec.Command(os.Args[0], arguments...)
 	command.Env = append(os.Environ(), "TIERBENCH_CLIENT=1")
 	command.Stdout, command.Stderr = out, os.Stderr
+	begin(t, command, syscall.SIGTERM)
+	t.Cleanup(func() { _ = command.Process.Kill() })
+	return command
+}
+
+// begin starts a program that is told to end when the tests have gone, even if they were killed.
+func begin(t *testing.T, command *exec.Cmd, end syscall.Signal) {
+	t.Helper()
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: end}
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = command.Process.Kill() })
-	return command
 }
 
 func exitCode(t *testing.T, command *exec.Cmd) int {

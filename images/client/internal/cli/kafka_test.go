@@ -96,9 +96,7 @@ func (k *kafkaBroker) start(t *testing.T) {
 	k.process = k.java(t, "kafka.Kafka", k.folder+"/server.properties")
 	var said bytes.Buffer
 	k.process.Stderr, k.process.Stdout = &said, &said
-	if err := k.process.Start(); err != nil {
-		t.Fatal(err)
-	}
+	begin(t, k.process, syscall.SIGKILL)
 	address := fmt.Sprintf("127.0.0.1:%d", k.port)
 	k.ended = make(chan struct{})
 	go func(process *exec.Cmd, ended chan<- struct{}) {

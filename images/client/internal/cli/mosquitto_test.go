@@ -61,9 +61,7 @@ func (m *mosquitto) start(t *testing.T) {
 	m.process = exec.Command("mosquitto", "-c", m.config)
 	var said bytes.Buffer
 	m.process.Stderr, m.process.Stdout = &said, &said
-	if err := m.process.Start(); err != nil {
-		t.Fatal(err)
-	}
+	begin(t, m.process, syscall.SIGKILL)
 	address := fmt.Sprintf("127.0.0.1:%d", m.port)
 	eventually(t, "mosquitto answers", func() bool {
 		conn, err := net.DialTimeout("tcp", address, time.Second)

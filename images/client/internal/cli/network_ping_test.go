@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -97,9 +98,7 @@ func TestIPv6IsMeasuredLikeIPv4(t *testing.T) {
 	t.Parallel()
 	port := porttest.Free(t)
 	server := exec.Command("iperf3", "--server", "--bind", "::1", "--port", fmt.Sprint(port), "--one-off")
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	begin(t, server, syscall.SIGKILL)
 	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
 	_, trials, _ := sealed(t, "network", fmt.Sprintf("--server=[::1]:%d", port), "--duration-seconds=1", "--ping-count=2", "--ping-interval-milliseconds=10")
 	if trial := trials[0]; trial.Failure != nil || trial.Network.Ping.Received != 2 || trial.Network.Upload.ReceivedBytes == 0 {

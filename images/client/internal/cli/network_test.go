@@ -35,9 +35,7 @@ func startIperf3(t *testing.T) *iperf3 {
 func (s *iperf3) start(t *testing.T) {
 	t.Helper()
 	s.process = exec.Command("iperf3", "--server", "--bind", "127.0.0.1", "--port", fmt.Sprint(s.port))
-	if err := s.process.Start(); err != nil {
-		t.Fatalf("Debian's iperf3 is needed: %v", err)
-	}
+	begin(t, s.process, syscall.SIGKILL)
 	t.Cleanup(func() { s.kill() })
 	eventually(t, "iperf3 answers", s.answers)
 }
