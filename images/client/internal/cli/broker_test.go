@@ -161,6 +161,7 @@ func TestAPaceIsKept(t *testing.T) {
 	}
 }
 
+// Tests of magnitudes need a machine without other load. Their names begin with TestMeasures, so that they can run alone.
 func TestMeasuresAPace(t *testing.T) {
 	trial := measured(t, startMosquitto(t, later).arguments("None", "--messages-per-second=200", "--duration-seconds=2")...)[0]
 	if exchange := trial.Exchange; exchange.Unsent > 40 {

@@ -12,7 +12,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// load is of so many messages, and of so many times as many, by a topic of its own.
+// load has so many messages and a topic of its own.
 func (k *kafkaBroker) load(messages int, more ...string) load {
 	var topic string
 	return load{

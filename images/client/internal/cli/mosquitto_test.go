@@ -87,7 +87,7 @@ func (m *mosquitto) kill(t *testing.T) {
 	_ = m.process.Wait()
 }
 
-// load is of so many messages for each publisher, and of so many times as many.
+// load has so many messages of each publisher.
 func (m *mosquitto) load(messages int, more ...string) load {
 	return load{
 		func(times int) []string {
@@ -97,7 +97,7 @@ func (m *mosquitto) load(messages int, more ...string) load {
 	}
 }
 
-// struck is what a client says of a load with messages under way at the frozen broker while something befalls it.
+// struck is what a client says of a load whose messages are under way at the frozen broker when the harm is done.
 func (m *mosquitto) struck(t *testing.T, of load, harm func()) said {
 	t.Helper()
 	one := strike{
