@@ -10,27 +10,29 @@ from tests.unit.domain.world import World, one_by_one
 from tierbench.domain.actions import AcquireLeases, Action, DeleteJob, DeleteServer, ReleaseLeases, SaveResult
 from tierbench.domain.decide import decide
 
+KILLED_AFTER = st.one_of(st.none(), st.integers(0, 3), st.integers(4, 10))
+"""So many writes: most passes write no more than three times."""
+MOST_PASSES = 8
 
-def run_killed(world: World, data: st.DataObject, most_actions: int = 6) -> None:
-    """Runs to the end, with an operator that dies again and again, after so many actions at most."""
+
+def run_killed(world: World, data: st.DataObject) -> None:
+    """Runs to the end, with an operator that dies again and again."""
     for _ in range(600):
         if not world.due:
             break
-        killed_after = data.draw(st.one_of(st.none(), st.integers(0, most_actions)))
-        if world.pass_(killed_after=killed_after).wait_seconds > 0 or data.draw(st.booleans()):
+        if world.pass_(killed_after=data.draw(KILLED_AFTER)).wait_seconds > 0 or data.draw(st.booleans()):
             world.step()
     world.run()
 
 
-def run_deposed(world: World, data: st.DataObject, most_passes: int, most_actions: int = 6) -> None:
-    """Runs to the end, with leaders that are deposed again and again. What each has under way, after so many actions at
-    most, takes effect when the next has gone on for so many passes at most; before the end, as a run's last steps take
-    longer than anything is under way."""
+def run_deposed(world: World, data: st.DataObject) -> None:
+    """Runs to the end, with leaders that are deposed again and again. What each has under way takes effect when the
+    next has gone on for some passes; before the end, as a run's last steps take longer than anything is under way."""
     for _ in range(600):
         if not world.due:
             break
-        late = under_way(world, data.draw(st.integers(0, most_actions)))
-        for _ in range(data.draw(st.integers(0, most_passes))):
+        late = under_way(world, data.draw(st.integers(0, 6)))
+        for _ in range(data.draw(st.integers(0, MOST_PASSES))):
             if world.due and world.pass_().wait_seconds > 0:
                 world.step()
         if world.due:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.domain.killing import run_deposed, run_killed
+from tests.unit.domain.killing import KILLED_AFTER, run_deposed, run_killed
 from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.test_blocks import shared_node
 from tests.unit.domain.test_decide import measured_trials, nothing_left
@@ -108,12 +108,12 @@ def assert_networks_known(world: World) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@examples(0.4)
+@examples(0.3)
 @given(st.data())
 def test_an_operator_killed_at_any_write_has_nothing_measured_twice(kind: str, data: st.DataObject) -> None:
     subject = data.draw(subjects(kind))
     world = subject.world()
-    run_killed(world, data, 10)
+    run_killed(world, data)
     assert_complete(subject, world)
     assert_networks_known(world)
     assert len(world.printed) == subject.lines, "a trial was run twice"
@@ -124,7 +124,7 @@ def test_an_operator_killed_at_any_write_has_nothing_measured_twice(kind: str, d
 
 
 @pytest.mark.parametrize("kind", [FILES, PAYLOAD])
-@examples(0.4)
+@examples(0.3)
 @given(st.data())
 def test_leaders_deposed_at_any_write_whose_last_comes_late_have_nothing_measured_twice(
     kind: str, data: st.DataObject
@@ -132,13 +132,13 @@ def test_leaders_deposed_at_any_write_whose_last_comes_late_have_nothing_measure
     """Where servers take turns, what is late may make one that had its turn: so these are up from begin to end."""
     subject = replace(data.draw(subjects(kind)), shared=False, preflight=False)
     world = subject.world()
-    run_deposed(world, data, most_passes=8)
+    run_deposed(world, data)
     assert_complete(subject, world)
     assert len(world.printed) == subject.lines, "a trial was run twice"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@examples(0.4)
+@examples(0.3)
 @given(st.data())
 def test_pods_killed_at_any_time_lose_no_trial(kind: str, data: st.DataObject) -> None:
     subject = data.draw(subjects(kind))
@@ -154,14 +154,13 @@ def test_pods_killed_at_any_time_lose_no_trial(kind: str, data: st.DataObject) -
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@examples(0.4)
+@examples(0.3)
 @given(st.data())
 def test_suspended_at_any_write_nothing_is_left_and_the_rest_is_measured_later(kind: str, data: st.DataObject) -> None:
     subject = data.draw(subjects(kind))
     world = subject.world()
     for _ in range(data.draw(st.integers(0, 60))):
-        killed_after = data.draw(st.one_of(st.none(), st.integers(0, 10)))
-        if world.due and world.pass_(killed_after=killed_after).wait_seconds > 0:
+        if world.due and world.pass_(killed_after=data.draw(KILLED_AFTER)).wait_seconds > 0:
             world.step()
     world.change_spec(suspend=True)
     world.run()
