@@ -1,12 +1,13 @@
 """The preflight: each pair of nodes once, before the first case, and never in the way of the cases."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
+from tests.unit.domain.test_blocks import run_with
 from tests.unit.domain.world import World, benchmark, broker_benchmark, node, node_class, seal, trial_line
 from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.node_network import NodeNetwork
@@ -27,18 +28,6 @@ def networks(world: World) -> tuple[NodeNetwork, ...]:
 def said(world: World) -> tuple[str, str, str]:
     found = next(item for item in world.benchmark.status.conditions if item.type == reasons.NETWORK_MEASURED)
     return found.status, found.reason, found.message
-
-
-def run_with(world: World, disturb: Callable[[World, PodView], object]) -> None:
-    """Runs to the end; after each step `disturb` sees every pod."""
-    for _ in range(900):
-        if not world.due:
-            return
-        if world.pass_().wait_seconds > 0:
-            world.step()
-        for pod in list(world.pods.values()):
-            disturb(world, pod)
-    raise AssertionError("the benchmark does not end")
 
 
 def test_each_pair_is_measured_once_before_the_first_case() -> None:
@@ -103,7 +92,7 @@ def test_an_image_that_is_missing_is_said_and_stops_no_case() -> None:
             world.pods[pod.name] = replace(pod, ready=False, problem=problem)
 
     world = World(benchmark(**ASKED))
-    run_with(world, lacks_image)
+    run_with(world, partial(lacks_image, world))
     assert world.benchmark.status.phase is Phase.COMPLETE
     assert all(result.status.phase is ResultPhase.MEASURED for result in world.results.values())
     assert {item.reason for item in networks(world)} == {reasons.IMAGE_PULL_FAILED}
@@ -121,7 +110,7 @@ def test_one_way_that_is_blocked_leaves_the_other_and_the_other_pairs() -> None:
             world.pods[pod.name] = replace(pod, terminated=Termination(0, "Completed", seal(failed)))
 
     world = World(benchmark(**ASKED))
-    run_with(world, is_blocked)
+    run_with(world, partial(is_blocked, world))
     blocked, whole = networks(world)
     assert (blocked.reason, blocked.download) == ("AttemptsExhausted", None)
     assert blocked.upload is not None
@@ -140,7 +129,7 @@ def test_ping_that_is_not_permitted_says_the_way_out() -> None:
             world.pods[pod.name] = replace(pod, terminated=Termination(1, "Error", ending))
 
     world = World(benchmark(**ASKED))
-    run_with(world, may_not_ping)
+    run_with(world, partial(may_not_ping, world))
     assert networks(world)[0].reason == "PingNotPermitted"
     assert message in said(world)[2]
 
@@ -154,7 +143,7 @@ def test_a_client_that_is_lost_or_out_of_time_is_missed() -> None:
                 world.jobs[pod.name] = replace(world.jobs[pod.name], timed_out=late)
 
         world = World(benchmark(**ASKED))
-        run_with(world, is_lost)
+        run_with(world, partial(is_lost, world))
         assert networks(world)[0].reason == reason
         assert "spec.timeouts" not in said(world)[2], "no timeout of the spec is that of a preflight"
         assert world.benchmark.status.progress == "4/4"
@@ -217,8 +206,10 @@ def test_a_pair_of_ours_is_not_an_external_brokers() -> None:
 
 
 def test_it_never_runs_beside_a_case() -> None:
-    def are_apart(world: World, _: PodView) -> None:
+    world = World(benchmark(**ASKED))
+
+    def are_apart(_: PodView) -> None:
         cases = {pod.case > 4 for pod in world.pods.values() if pod.role == ROLE_CLIENT and not pod.deleting}
         assert len(cases) < 2
 
-    run_with(World(benchmark(**ASKED)), are_apart)
+    run_with(world, are_apart)
