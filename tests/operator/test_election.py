@@ -70,12 +70,10 @@ def test_leader_stopped_and_continued_and_another_cut_off_write_no_more(site: Si
         with site.stopped(first):
             second = wait_for_another(release, first)
         wait_for("the first has ended", lambda: not any(leader.alive for leader in leaders))
-        assert release.leader == second
         leaders = [Process(pid) for pid in site.pids(second)]
         with site.cut_off(second):
-            third = wait_for_another(release, second)
+            wait_for_another(release, second)
             wait_for("the second has ended", lambda: not any(leader.alive for leader in leaders))
-        assert release.leader == third
 
     site.strike(running, BODY, depose, trial=2)
     assert_every_trial_once(running, 5)

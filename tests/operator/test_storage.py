@@ -23,7 +23,8 @@ def test_no_room_for_more_results(site: Site, kubectl: Kubectl) -> None:
     # Too little for both, and room for the second below the mark; a trace makes a slow run the larger one.
     least, most = second / 0.8, first + second
     assert least < most, f"run 1 takes {first} bytes, run 2 {second}"
-    site.release.install(f"limits.storedBytes={(least + most) / 2000:.0f}k", "limits.evictionNoticeSeconds=10")
+    limit = f"limits.storedBytes={(least + most) / 2000:.0f}k"
+    site.release.install(limit)
     try:
         wait_for("it is announced", lambda: running.condition("EvictionPending").get("status") == "True")
         assert [eviction["run"] for eviction in running.status["evictions"]] == [1]
@@ -34,6 +35,7 @@ def test_no_room_for_more_results(site: Site, kubectl: Kubectl) -> None:
         command = re.search(r"kubectl tierbench (export filetransferbenchmark/files .*) --output", message)
         assert command is not None, message
         (kept,) = json.loads(tierbench(kubectl, *command[1].split()))["items"]
+        site.release.install(limit, "limits.evictionNoticeSeconds=10")
         running.wait_for_phase("Complete")
     finally:
         site.release.install()
