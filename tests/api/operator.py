@@ -63,12 +63,16 @@ async def operator(
 
     monkeypatch.setattr(claims, "LEADS_SECONDS", SECONDS)  # a busy machine deposes nobody
     monkeypatch.setattr(node_classes, "_REST_SECONDS", 0.1)
+    others = asyncio.all_tasks()
     running = asyncio.create_task(operate(settings, end))
     try:
         await eventually(is_ready)
         yield port
     finally:
         running.cancel()
+        while running in (await asyncio.wait({running}, timeout=1))[1]:
+            for task in asyncio.all_tasks() - others:  # a request that times out just then takes no notice
+                task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await running
 
