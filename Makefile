@@ -12,14 +12,14 @@ LOAD ?= 4
 PYTHON := $(VENV)/bin/python
 INSTALL := tools/uv pip install --quiet --python $(PYTHON) --constraint operator/constraints.txt --editable
 PACKAGES := operator/src/tierbench benchmarks images tests tools
-GATE := test-e2e test-client test-unit test-api test-operator test-lint
+GATE := test-e2e test-go test-unit test-paho test-api test-operator test-lint
 RELEASE := test-faults test-kinds
 # Faults run on a cluster of their own; all other tests of the release tier run on the usual one.
 FAULTS := tests/operator $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka_faults.py test_strimzi.py)
 LOGGED ?=
 logged = $(if $(LOGGED),tools/job $(1))
 PYTEST = $(call logged,$@) $(VENV)/bin/pytest --durations=15 --junitxml=build/test/$@.xml
-GO_TESTS = $(call logged,$@-go) tools/go-tests build/test/$@-go.xml
+GO_TESTS = $(call logged,$@) tools/go-tests build/test/$@.xml
 export MYPY_CACHE_DIR := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tierbench/mypy
 PAPER ?= brokers compression tls devices files
 EXAMPLES_brokers := papers/broker-comparison papers/access-network
@@ -30,7 +30,7 @@ EXAMPLES_files := file-transfer-demo
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
 .PHONY: help check setup generate verify lint test test-here test-unit test-client test-api test-operator test-e2e \
-        test-measures test-lint test-release test-faults test-kinds test-properties test-soak test-blame test-changed \
+        test-measures test-lint test-go test-paho test-release test-faults test-kinds test-properties test-race test-soak test-blame test-changed \
         test-strimzi test-versions test-debian test-vm test-arm images archives cluster cluster-down binaries demo-images \
         demo demo-papers bench scale calibrate clean
 
@@ -91,8 +91,12 @@ test-lint: ## Generated files, style, types, layers
 test-unit: setup ## The pure core, and the contract of operator and clients
 	$(PYTEST) tests/unit tests/contract -m "not release and not measures"
 
-test-client: setup ## The client engines, against real servers
+test-client: test-go test-paho ## The client engines, against real servers
+
+test-go: setup
 	$(GO_TESTS) -skip='^TestMeasures' ./...
+
+test-paho: setup
 	$(PYTEST) tests/paho -m "not release and not measures"
 
 test-api: setup ## Definitions, admission, rights and the chart, on a real API server
@@ -101,7 +105,8 @@ test-api: setup ## Definitions, admission, rights and the chart, on a real API s
 test-operator: setup ## The operator as a process, on a real control plane with a scripted kubelet
 	$(PYTEST) tests/operator -m "not release and not measures"
 
-test-e2e: setup archives ## The whole, on a real cluster
+test-e2e: setup ## The whole, on a real cluster
+	@python3 -m images.build >/dev/null
 	$(PYTEST) tests/cluster tests/e2e -m "not release and not measures"
 
 test-measures: setup ## Tests of magnitudes: one at a time, with nothing else under way
@@ -113,7 +118,7 @@ test-release: ## The release tier: everything that is not in the gate, on real c
 	$(MAKE) --jobs=2 binaries archives
 	@status=0; export TIER=release; \
 	$(MAKE) --no-print-directory --jobs=2 --keep-going LOGGED=1 $(RELEASE) || status=1; \
-	$(MAKE) --no-print-directory LOGGED=1 test-properties || status=1; \
+	$(MAKE) --no-print-directory LOGGED=1 --keep-going test-properties test-race || status=1; \
 	$(MAKE) --no-print-directory LOGGED=1 test-release-measures || status=1; \
 	$(PYTHON) -m tests.summary || status=1; exit $$status
 
@@ -125,8 +130,10 @@ test-kinds: setup archives ## Release tier: kinds of benchmarks, upgrades, the b
 	$(PYTEST) tests/unit tests/contract tests/paho tests/api tests/chart tests/cluster tests/e2e $(FAULTS:%=--ignore=%) \
 	  -m "release and not measures"
 
-test-properties: setup ## Release tier: properties with random examples, Go's race detector and fuzzers
-	HYPOTHESIS_PROFILE=release $(PYTEST) tests/unit
+test-properties: setup ## Release tier: properties with many random examples
+	HYPOTHESIS_PROFILE=release $(PYTEST) tests/unit tests/paho -m "not release and not measures"
+
+test-race: setup ## Release tier: Go's race detector
 	$(GO_TESTS) -race -skip='^TestMeasures' ./...
 
 test-release-measures: setup ## Release tier: tests of magnitudes

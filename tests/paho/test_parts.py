@@ -5,7 +5,7 @@ import socket
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from images.paho.src.tierbench_paho.envelope import Codec, CorruptError
@@ -16,13 +16,11 @@ from images.paho.src.tierbench_paho.wire import Counters, count
 from tierbench.results.histogram import index_of as operators_index
 
 
-@settings(deadline=None)
 @given(st.integers(min_value=-1, max_value=2**50))
 def test_buckets_are_the_operators(value: int) -> None:
     assert index_of(value) == operators_index(value)
 
 
-@settings(deadline=None)
 @given(st.integers(min_value=0, max_value=2**12))
 def test_bounds_of_buckets_are_the_operators(index: int) -> None:
     bound = int(2 ** (index / 64))

@@ -4,7 +4,7 @@ from threading import Event
 from typing import cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from images.paho.src.tierbench_paho import publisher
@@ -18,7 +18,6 @@ from images.paho.src.tierbench_paho.schedule import Schedule, phase
 INTERVALS = st.floats(min_value=1000, max_value=1e9)
 
 
-@settings(deadline=None)
 @given(first=st.integers(min_value=0, max_value=2**60), interval=INTERVALS, number=st.integers(0, 10**6))
 def test_as_many_are_due_before_a_message_as_its_number_says(first: int, interval: float, number: int) -> None:
     schedule = Schedule(first, interval)
@@ -26,7 +25,6 @@ def test_as_many_are_due_before_a_message_as_its_number_says(first: int, interva
     assert schedule.due_before(schedule.due(number) + 1) == number + 1
 
 
-@settings(deadline=None)
 @given(interval=INTERVALS, share=st.floats(min_value=0, max_value=1, exclude_max=True), number=st.integers(1, 10**6))
 def test_whatever_its_phase_a_pair_has_as_many_messages(interval: float, share: float, number: int) -> None:
     schedule = Schedule(round(share * interval), interval)
