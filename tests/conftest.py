@@ -8,14 +8,14 @@ import pytest
 from hypothesis import settings
 
 from tests import fitness
-
-settings.register_profile("gate", deadline=None, derandomize=True, database=None, max_examples=50)
-settings.register_profile("release", deadline=None, print_blob=True, max_examples=500)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 from tests.api.definitions import ours, put_definitions
 from tests.api.server import ApiServer, api_server
 from tests.chart.helm import Helm
 from tests.cluster import binaries
+
+settings.register_profile("gate", deadline=None, derandomize=True, database=None, max_examples=50)
+settings.register_profile("release", deadline=None, print_blob=True, max_examples=500)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
 IN_RELEASE_TIER = os.environ.get("TIER") == "release"
 """There a test of magnitudes that fails has failed, fit machine or not."""
