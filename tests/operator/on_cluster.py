@@ -5,7 +5,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from tests import versions
@@ -39,9 +39,11 @@ class OnCluster(Site):
         def is_open() -> bool:
             return any(one.number >= trial for one in open_trials(running, self.cluster))
 
-        running.kubectl.apply(body)
-        wait_for(f"trial {trial} of {running.name}", is_open, 120)
-        with held(running, self.cluster):
+        with ExitStack() as stack:
+            with self.slow(running):
+                running.kubectl.apply(body)
+                wait_for(f"trial {trial} of {running.name}", is_open, 120)
+                stack.enter_context(held(running, self.cluster))
             yield
 
     def strike(
@@ -53,8 +55,9 @@ class OnCluster(Site):
         trial: int = 1,
         phases: tuple[str, ...] = ("Complete",),
     ) -> None:
-        running.kubectl.apply(body)
-        strike(running, self.cluster, harm, trial=trial, slow=_SLOW, phases=phases)
+        with self.slow(running):
+            running.kubectl.apply(body)
+            strike(running, self.cluster, harm, trial=trial, phases=phases)
 
     def steps(self, running: Running, body: Json) -> Iterator[str]:
         running.kubectl.apply(body)
@@ -66,10 +69,11 @@ class OnCluster(Site):
             step = f"{status.get('phase')} {status.get('progress')} {trials}"
             return "" if step in seen and status.get("phase") != "Complete" else step
 
-        while running.status.get("phase") != "Complete" and len(seen) < _MOST_STEPS:
-            step = wait_for("a step not seen before", new, 90)
-            seen.add(step)
-            yield step
+        with self.slow(running):
+            while running.status.get("phase") != "Complete" and len(seen) < _MOST_STEPS:
+                step = wait_for("a step not seen before", new, 90)
+                seen.add(step)
+                yield step
 
     def pids(self, pod: str) -> list[int]:
         return self.release.pids(self.cluster, pod)
