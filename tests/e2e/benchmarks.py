@@ -92,14 +92,14 @@ class Running:
 
     def wait_for_phase(self, *phases: str, seconds: float = 120) -> dict[str, Any]:
         """The status, once it has one of the phases."""
+        return wait_for(f"{self.name} is {' or '.join(phases)}", lambda: self.status_in(*phases), seconds)
 
-        def reached() -> dict[str, Any] | None:
-            item = self.object
-            status: dict[str, Any] = item.get("status", {})
-            current = status.get("observedGeneration") == item["metadata"]["generation"]
-            return status if current and status.get("phase") in phases else None
-
-        return wait_for(f"{self.name} is {' or '.join(phases)}", reached, seconds)
+    def status_in(self, *phases: str) -> dict[str, Any] | None:
+        """The status, if it is of the present spec and has one of the phases."""
+        item = self.object
+        status: dict[str, Any] = item.get("status", {})
+        current = status.get("observedGeneration") == item["metadata"]["generation"]
+        return status if current and status.get("phase") in phases else None
 
     def wait_for_pod(self, role: str, *, running: bool = True, seconds: float = 60) -> dict[str, Any]:
         """A pod of this role, once it runs."""

@@ -20,7 +20,6 @@ ATTEMPTS = 3
 SLOW = "2mbit"
 UNDER_LOAD_BYTES = 50_000
 LOOK_SECONDS, STILL_SECONDS, LIST_SECONDS = 0.02, 0.3, 1
-ENDED = ("Complete", "Failed")
 
 
 class NotStruck(AssertionError):  # noqa: N818 -- an outcome of a test, as "passed" is
@@ -159,7 +158,7 @@ def _wait_for_load(running: Running, cluster: Cluster, number: int, end: float) 
     before: dict[tuple[_Client, Trial], int] = {}
     while True:
         clients, listed = _clients(running, cluster), time.monotonic()
-        if running.status.get("phase") in ENDED:
+        if running.status_in("Complete", "Failed"):
             return False
         assert listed < end, f"trial {number} of {running.name} did not begin; open: {open_trials(running, cluster)}"
         while time.monotonic() < listed + LIST_SECONDS:
