@@ -67,13 +67,13 @@ def _run(suite: str) -> Iterator[Outcome]:
         selected = [sys.executable, "-m", "pytest", suite, "-m", "timing and not measures", "--quiet"]
         log = ROOT / "build" / f"soak-{suite.replace('/', '-')}.log"
         with log.open("a") as output:
-            done = subprocess.run(
+            ended = subprocess.run(
                 [*selected, f"--junitxml={file}"], cwd=ROOT, stdout=output, stderr=output, check=False
             )
         if file.exists():
             yield from outcomes(file)
         else:
-            yield Outcome(f"{suite} to its end", FAILED, 0, f"pytest ended with {done.returncode}: see {log}")
+            yield Outcome(f"{suite} to its end", FAILED, 0, f"pytest ended with {ended.returncode}: see {log}")
 
 
 def bound(failures: int, runs: int) -> float:
