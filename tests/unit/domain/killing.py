@@ -10,9 +10,12 @@ from tests.unit.domain.world import World, one_by_one
 from tierbench.domain.actions import AcquireLeases, Action, DeleteJob, DeleteServer, ReleaseLeases, SaveResult
 from tierbench.domain.decide import decide
 
-KILLED_AFTER = st.one_of(st.none(), st.integers(0, 3), st.integers(4, 10))
-"""So many writes: most passes write no more than three times."""
 MOST_PASSES = 8
+
+
+def killed(data: st.DataObject) -> Callable[[int], int | None]:
+    """An operator that is killed in every second pass, after any of its writes."""
+    return lambda writes: data.draw(st.none() | st.integers(0, writes))
 
 
 def run_killed(world: World, data: st.DataObject) -> None:
@@ -20,7 +23,7 @@ def run_killed(world: World, data: st.DataObject) -> None:
     for _ in range(600):
         if not world.due:
             break
-        if world.pass_(killed_after=data.draw(KILLED_AFTER)).wait_seconds > 0 or data.draw(st.booleans()):
+        if world.pass_(killed(data)).wait_seconds > 0 or data.draw(st.booleans()):
             world.step()
     world.run()
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.domain.killing import KILLED_AFTER, run_deposed, run_killed
+from tests.unit.domain.killing import killed, run_deposed, run_killed
 from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.test_blocks import shared_node
 from tests.unit.domain.test_decide import measured_trials, nothing_left
@@ -160,7 +160,7 @@ def test_suspended_at_any_write_nothing_is_left_and_the_rest_is_measured_later(k
     subject = data.draw(subjects(kind))
     world = subject.world()
     for _ in range(data.draw(st.integers(0, 60))):
-        if world.due and world.pass_(killed_after=data.draw(KILLED_AFTER)).wait_seconds > 0:
+        if world.due and world.pass_(killed(data)).wait_seconds > 0:
             world.step()
     world.change_spec(suspend=True)
     world.run()

@@ -66,8 +66,7 @@ def test_operator_killed_while_it_starts_a_client(writes: int) -> None:
     for number in range(400):
         if not world.due:
             break
-        killed = writes if number % 3 == 0 else None
-        if world.pass_(killed_after=killed).wait_seconds > 0:
+        if world.pass_((lambda _: writes) if number % 3 == 0 else None).wait_seconds > 0:
             world.step()
     (result,) = world.results.values()
     assert result.status.phase is ResultPhase.MEASURED

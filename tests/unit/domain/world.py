@@ -284,15 +284,16 @@ class World:
         later = policy.ttl_seconds is not None or policy.schedule is not None
         return not self.deleted and is_due(status.observed_generation, generation, status.phase, later=later)
 
-    def pass_(self, *, killed_after: int | None = None) -> Decision:
-        """One pass; `killed_after` N writes, the operator is killed."""
+    def pass_(self, killed_after: Callable[[int], int | None] | None = None) -> Decision:
+        """One pass. `killed_after` says after how many of its writes the operator is killed, None if it is not."""
         decision = decide(self.observe(), self.now)
         self.reads_earlier = decision.reads_earlier
         writes: list[Callable[[], None]] = [partial(self._set_status, decision)]
         writes += [partial(self._carry_out, one) for action in decision.actions for one in one_by_one(action)]
-        for write in writes[:killed_after]:
+        killed = None if killed_after is None else killed_after(len(writes))
+        for write in writes[:killed]:
             write()
-        if killed_after is None or killed_after > len(writes):
+        if killed is None:
             self.events.extend(decision.events)
         return decision
 
