@@ -1,4 +1,4 @@
-"""How many examples a property is tried with: a share of what the profile says that tests/unit/conftest.py loads."""
+"""How many examples a property is tried with: a share of what the profile says that tests/conftest.py loads."""
 
 from hypothesis import settings
 
