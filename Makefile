@@ -12,7 +12,8 @@ LOAD ?= 4
 PYTHON := $(VENV)/bin/python
 INSTALL := tools/uv pip install --quiet --python $(PYTHON) --constraint operator/constraints.txt --editable
 PACKAGES := operator/src/tierbench benchmarks images tests tools
-GATE := test-e2e test-go test-unit test-paho test-api test-operator test-lint
+# The first two mostly wait: they start first, and the others work meanwhile.
+GATE := test-e2e test-operator test-go test-unit test-api test-paho test-lint
 RELEASE := test-faults test-kinds
 # Faults run on a cluster of their own; all other tests of the release tier run on the usual one.
 FAULTS := tests/operator $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka_faults.py test_strimzi.py)
