@@ -30,13 +30,13 @@ EXAMPLES_devices := papers/five-devices
 EXAMPLES_files := file-transfer-demo
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
-.PHONY: help check setup generate verify lint test test-here test-unit test-client test-api test-operator test-e2e \
-        test-measures test-lint test-go test-paho test-release test-faults test-kinds test-properties test-race test-soak test-blame test-changed \
-        test-strimzi test-versions test-debian test-vm test-arm images archives cluster cluster-down binaries demo-images \
-        demo demo-papers bench scale calibrate clean
+.PHONY: help check setup generate verify lint test test-here test-unit test-client test-go test-paho test-api \
+        test-operator test-e2e test-measures test-lint test-release test-faults test-kinds test-properties test-race \
+        test-release-measures test-soak test-blame test-changed test-strimzi test-versions test-debian test-vm test-arm \
+        images archives cluster cluster-down binaries demo-images demo demo-papers bench scale calibrate clean
 
-help: ## Show what there is
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+help: ## List the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
 
 check: ## Say everything that the built-in cluster lacks here; changes and installs nothing
 	tools/check
@@ -146,7 +146,7 @@ test-soak: setup binaries archives ## Tests that depend on timing, RUNS=15 times
 test-blame: setup binaries archives ## TEST=tests/… ten times here and at the parent commit, idle and under load
 	$(PYTHON) -m tests.blame --runs=$(or $(BLAME_RUNS),10) --load=$(LOAD) $(TEST)
 
-test-changed: ## Name the targets of the release tier that the change since BASE=origin/main needs
+test-changed: ## Name the targets beyond the gate that the change since BASE=HEAD~1 needs
 	@python3 -m tests.changed $(or $(BASE),HEAD~1)
 
 test-vm: setup ## A node in a virtual machine (a quarter of an hour where processors are emulated)

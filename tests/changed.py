@@ -1,4 +1,4 @@
-"""Names the targets beyond the gate that a change needs: `make test-changed BASE=main`."""
+"""Names the targets beyond the gate that a change needs: `make test-changed BASE=HEAD~1`."""
 
 import re
 import subprocess
