@@ -61,7 +61,7 @@ async def operator(
             await running  # raises what it has ended with
         return await answers(port, "readyz")
 
-    monkeypatch.setattr(claims, "LEADS_SECONDS", SECONDS)  # a busy machine deposes nobody
+    monkeypatch.setattr(claims, "LEADS_SECONDS", SECONDS)  # on a busy machine no leader is deposed
     monkeypatch.setattr(node_classes, "_REST_SECONDS", 0.1)
     others = asyncio.all_tasks()
     running = asyncio.create_task(operate(settings, end))

@@ -144,7 +144,7 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
 
 @contextmanager
 def controllers(server: ApiServer) -> Iterator[None]:
-    """The controllers and the scheduler of Kubernetes beside an API server. No node is taken for one that is gone.
+    """The controllers and the scheduler of Kubernetes next to an API server. No node is taken for one that is gone.
 
     What collects garbage knows the types that are served when it starts, and others half a minute later.
     """

@@ -26,7 +26,7 @@ def wait_for(look: Callable[[], T], what: str) -> T:
 
 
 async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
-    """The same in a test that runs the operator itself, which goes on meanwhile."""
+    """The same in a test that runs the operator itself, which continues meanwhile."""
     async with asyncio.timeout(SECONDS):
         while not await holds():  # noqa: ASYNC110 (what is asked is of another process)
             await asyncio.sleep(0.1)

@@ -20,7 +20,7 @@ DEPLOYMENT = "/apis/apps/v1/namespaces/team-a/deployments/one-tierbench"
 def test_one_leads_another_stands_by_and_another_release_waits(
     cluster_helm: Helm, server: ApiServer, tmp_path: Path
 ) -> None:
-    """The one that stands by goes on when the first has ended, the other release when that has ended as well."""
+    """The standby continues when the first has ended, the other release when that has ended as well."""
     cluster_helm.install("one", "team-a", {"watchNamespaces": ["team-a"]})
     deployment = server.request("GET", DEPLOYMENT)
     with (
@@ -41,7 +41,7 @@ def test_one_leads_another_stands_by_and_another_release_waits(
         body["spec"]["timeouts"] = {"schedulingSeconds": 5}
         server.request("POST", collection(FileTransferBenchmark, "team-a"), body)
         leader.process.terminate()
-        wait_for(lambda: standby.readiness() == "ok\n", "the one that stands by goes on")
+        wait_for(lambda: standby.readiness() == "ok\n", "the standby continues")
         with operator(server, tmp_path, deployment, TIERBENCH_RELEASE="elsewhere/other") as other:
             waits = "Another operator runs these benchmarks: release team-a/one-tierbench"
             wait_for(lambda: other.readiness().startswith(waits), "the other release says that it is not alone")
@@ -53,4 +53,4 @@ def test_one_leads_another_stands_by_and_another_release_waits(
             wait_for(lambda: reasons() == ["NodeClassNotFound"], "its result is written")
             standby.process.terminate()
             assert standby.process.wait(SECONDS) == 0
-            wait_for(lambda: other.readiness() == "ok\n", "the other release goes on")
+            wait_for(lambda: other.readiness() == "ok\n", "the other release continues")

@@ -1,4 +1,4 @@
-"""Two replicas: when the leader is gone, the other goes on, and no trial is lost or counted twice."""
+"""Two replicas: when the leader is gone, the other continues, and no trial is lost or counted twice."""
 
 from collections.abc import Iterator
 

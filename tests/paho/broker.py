@@ -59,7 +59,7 @@ class Mosquitto:
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def start(self) -> None:
-        """Returns when it answers. One that runs goes on."""
+        """Returns when it answers. One that runs continues."""
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(["mosquitto", "-c", self.folder / "mosquitto.conf"])
         deadline = time.monotonic() + START_SECONDS

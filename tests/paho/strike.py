@@ -14,7 +14,7 @@ from tests.paho.engine import Engine, Said
 LOADS = (1, 4, 16)
 
 
-class NotStruck(Exception):  # noqa: N818 (an outcome of a test beside passed and failed)
+class NotStruck(Exception):  # noqa: N818 (an outcome of a test, as passed and failed are)
     """No strike fell within the trial: nothing is known of what the test is about."""
 
 

@@ -327,7 +327,7 @@ class World:
         turns = next(word.removeprefix("--trials=") for word in arguments if word.startswith("--trials=")).split(",")
         parts = [one for one in self.pods.values() if _client(one) == _client(pod)]
         if any(word.startswith("--parts=") and int(word.removeprefix("--parts=")) > len(parts) for word in arguments):
-            return  # its barrier lets nobody in before all are there
+            return  # its barrier opens when all are there
         log = self.logs.get(pod.uid, "")
         done = len(log.splitlines())
         if done < len(turns):
