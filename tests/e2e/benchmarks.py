@@ -130,6 +130,15 @@ class Running:
         """One condition."""
         return next((item for item in self.status.get("conditions", []) if item["type"] == kind), {})
 
+    def wait_for_story(self, *words: str) -> str:
+        """What `kubectl describe` says, once all these words are in it: events come after the status."""
+
+        def told() -> str:
+            story = self.kubectl("describe", self.kind, self.name)
+            return story if all(word in story for word in words) else ""
+
+        return wait_for(f"{', '.join(words)} in the description of {self.name}", told)
+
     def leftovers(self) -> list[str]:
         """What is still there of it, results apart."""
         label = f"tierbench.io/benchmark={self.name}"

@@ -65,9 +65,7 @@ def test_forged_objects_change_nothing_and_are_named(kubectl: Kubectl, strangers
     running = Running(kubectl)
     running.wait_for_phase("Complete")
     assert_every_trial_once(running)
-    story = kubectl("describe", "ftb", "files")
-    assert "ForeignObject" in story
-    assert "Pod without-a-role" in story
+    running.wait_for_story("ForeignObject", "Pod without-a-role")
     wait_for("only what was there before is there", lambda: names(kubectl) == strangers, 60)
 
 

@@ -29,5 +29,4 @@ def test_the_middle_of_a_crossover_is_measured(site: Site, kubectl: Kubectl) -> 
         assert result["spec"]["levels"]["fileSize"] == "181Mi"
         assert result["spec"]["alternation"]["cases"] == [5, 6]
         assert all(trial["transfer"]["bytes"] == 181 * 2**20 for trial in result["status"]["trials"])
-    story = kubectl("describe", "filetransferbenchmark", "files")
-    assert "cloud overtakes jetson-nano between 64Mi and 512Mi: measures 181Mi" in story
+    running.wait_for_story("cloud overtakes jetson-nano between 64Mi and 512Mi: measures 181Mi")

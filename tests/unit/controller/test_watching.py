@@ -1,6 +1,7 @@
 """What watches tell reaches those whom it concerns, and what nobody told of is not kept."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -88,3 +89,27 @@ async def test_a_benchmark_that_is_due_again_when_its_loop_ends_has_another(monk
         while len(begun) < 2:  # noqa: ASYNC110 (a task that is to be looked at, not to tell)
             await asyncio.sleep(0)
     running.cancel()
+
+
+async def test_a_loop_that_ends_while_the_operator_stops_starts_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = Context(Api(), Settings.from_environment(ENVIRONMENT))
+    raw = benchmark().to_json()
+    raw["metadata"] |= {"resourceVersion": "1"}
+    context.objects[RESOURCE].see(raw)
+    begun = asyncio.Event()
+
+    class EndsWhenCancelled:
+        def __init__(self, *_: object) -> None:
+            begun.set()
+
+        async def run(self) -> None:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+
+    monkeypatch.setattr(module, "Loop", EndsWhenCancelled)
+    running = asyncio.create_task(Benchmarks(context).run())
+    await begun.wait()
+    await asyncio.sleep(0)  # its loop begins
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running

@@ -20,12 +20,16 @@ class Benchmarks:
         self._group: asyncio.TaskGroup | None = None
 
     async def run(self) -> None:
-        """For ever."""
-        async with asyncio.TaskGroup() as self._group:
-            for kind, model in BENCHMARKS.items():
-                for namespace, name in self._context.objects[ResourceType.of(model.KIND)].names():
-                    self.look_at((kind, namespace, name))
-            await asyncio.Event().wait()
+        """Run until cancelled. A loop that ends while the operator stops starts no other one."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                for kind, model in BENCHMARKS.items():
+                    for namespace, name in self._context.objects[ResourceType.of(model.KIND)].names():
+                        self.look_at((kind, namespace, name))
+                await asyncio.Event().wait()
+            finally:
+                self._group = None
 
     def look_at(self, key: Key) -> None:
         """The benchmark has changed, or its loop has ended."""
