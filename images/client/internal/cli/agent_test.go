@@ -110,7 +110,7 @@ func TestAnAgentServesAtItsAddressUntilItIsTold(t *testing.T) {
 				t.Errorf("exit code %d", code)
 			}
 		case <-time.After(soon):
-			t.Errorf("it goes on after %v", soon)
+			t.Errorf("it continues after %v", soon)
 		}
 	}
 }

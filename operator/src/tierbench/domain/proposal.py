@@ -97,7 +97,7 @@ def propose(nodes: Iterable[NodeView]) -> Proposal | None:
     notes = [f"Node classes by the label {label}: {_listed(names, groups)}."]
     if label == HOSTNAME:
         notes.append(_why_each_node(known, groups))
-    clients, colocated = _clients(names, groups, known, selectors, notes)
+    clients, colocated = _clients(names, groups, selectors, notes)
     servers = tuple(name for name in selectors if name != CLIENT)
     return Proposal(selectors, servers, clients, colocated, tuple(notes))
 
@@ -153,7 +153,6 @@ def _why_each_node(nodes: Sequence[NodeView], groups: Mapping[str, Sequence[Node
 def _clients(
     names: Mapping[str, str],
     groups: Mapping[str, Sequence[NodeView]],
-    nodes: Sequence[NodeView],
     selectors: dict[str, Mapping[str, str]],
     notes: list[str],
 ) -> tuple[tuple[str, ...], bool]:
@@ -166,10 +165,6 @@ def _clients(
         last = max(groups, key=lambda value: groups[value][0].name)
         selectors[CLIENT] = selectors.pop(names[last])
         notes.append(f"The client runs on {groups[last][0].name}, which is not compared.")
-        return (CLIENT,), False
-    unused = [node for node in nodes if all(node not in group for group in groups.values())]
-    if unused:
-        selectors[CLIENT] = {HOSTNAME: _hostname(unused[0])}
         return (CLIENT,), False
     notes.append(_COLOCATED_NOTE)
     return (names[largest],), True
