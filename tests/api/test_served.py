@@ -7,7 +7,9 @@ import pytest
 from tests.api.connection import connected
 from tests.api.objects import changed, crd_path, create, item, smallest
 from tests.api.server import ApiServer, Json, RefusedError
+from tierbench.advice.answer import LONGEST_BEST
 from tierbench.api.benchmark import BenchmarkStatus, CaseCounts, CurrentCase, NodeAssignment, Phase, RunStatus
+from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.contract import (
     ClientSample,
@@ -54,6 +56,8 @@ pytestmark = pytest.mark.apiserver
 
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
 TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+MOST_COLUMNS = 120
+SPACES_BETWEEN_COLUMNS = 3
 NOW = "2026-11-20T22:00:00Z"
 CONDITION = Condition(
     type="Ready", status="True", reason="Found", message="Found.", last_transition_time=NOW, observed_generation=1
@@ -105,6 +109,7 @@ BENCHMARK_STATUS = BenchmarkStatus(
         completion_time=NOW,
         assignments=(NodeAssignment(node_class="cloud", nodes=("cloud-1",), reason="None", message="None."),),
     ),
+    best="cloud",
     answer="cloud is fastest up to 4Gi",
     conditions=(CONDITION,),
 )
@@ -197,6 +202,7 @@ BENCHMARK_CELLS: Json = {
     "Run": 1,
     "Failed": 1,
     "Now": "1Mi on cloud",
+    "Best": "cloud",
     "Answer": "cloud is fastest up to 4Gi",
 }
 CELLS: dict[type[Resource], Json] = {
@@ -292,6 +298,39 @@ def test_status_of_the_model_is_taken_once_and_shown_whole(server: ApiServer, na
     assert {column: cells[column] for column in CELLS[model]} == CELLS[model]
     wide = {column.name for column in model.KIND.columns if column.priority}
     assert {column["name"] for column in table["columnDefinitions"] if column["priority"]} == wide
+
+
+@pytest.mark.parametrize(
+    ("model", "longest"),
+    [
+        *(
+            (model, {"phase": "Suspended", "progress": "1000/1000", "best": "x" * LONGEST_BEST, "answer": "x" * 1024})
+            for model in BENCHMARKS.values()
+        ),
+        (
+            PlacementAdvice,
+            {
+                "best": "kafka on raspberry-pi-4 with TLS None",
+                "runnerUp": "mosquitto on raspberry-pi-4 with TLS None",
+                "margin": "12.5 %",
+                "expectedLoss": "0.5 %",
+                "confidence": "Moderate",
+                "answer": "x" * 1024,
+                "conditions": [CONDITION.to_json() | {"type": "Answered", "reason": "PerhapsWithinMargin"}],
+            },
+        ),
+    ],
+)
+def test_table_of_kubectl_get_fits_120_columns(
+    server: ApiServer, name: str, model: type[Resource], longest: Json
+) -> None:
+    name = f"{name}-".ljust(MOST_COLUMNS // 6, "x")
+    create(server, model, smallest(model, name))
+    apply(server, model, with_status(model, name, longest), "tierbench", "/status")
+    table = server.request("GET", item(model, name), headers=TABLE)
+    cells = zip(table["columnDefinitions"], table["rows"][0]["cells"], strict=True)
+    widths = [max(len(column["name"]), len(str(cell))) for column, cell in cells if not column["priority"]]
+    assert sum(widths) + SPACES_BETWEEN_COLUMNS * (len(widths) - 1) <= MOST_COLUMNS
 
 
 @pytest.mark.parametrize("model", KINDS)

@@ -1,10 +1,13 @@
 """The answer of a run, whatever it compares."""
 
+import pytest
+
 from tests.unit.advice.test_alternatives import results
 from tests.unit.advice.test_effects import of_client
 from tests.unit.advice.test_together import ALONE, CLIENTS, result
 from tests.unit.advice.test_together import run as network_run
-from tierbench.advice.answer import answer, ranks
+from tests.unit.report.published import measured
+from tierbench.advice.answer import DEPENDS, EQUAL, INCONCLUSIVE, LONGEST_BEST, answer, best, ranks
 from tierbench.advice.matrix import RunResults, runs
 from tierbench.api.result import BenchmarkResult
 
@@ -43,3 +46,53 @@ def test_of_clients_it_is_what_each_has_at_once() -> None:
 
 def test_of_one_case_it_is_that_nothing_is_beside_it() -> None:
     assert answer(run(results([], {("cloud", "1M"): 1.0}))) == ("only cloud is measured at 1 MB.",)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        ({("cloud", "1M"): 1.0, ("jetson", "1M"): 2.0, ("cloud", "2M"): 2.0, ("jetson", "2M"): 3.0}, "cloud"),
+        ({("cloud", "1M"): 1.0, ("jetson", "1M"): 2.0, ("cloud", "2M"): 3.0, ("jetson", "2M"): 2.0}, DEPENDS),
+        ({("cloud", "1M"): 1.0, ("jetson", "1M"): 2.0, ("cloud", "2M"): 2.0, ("jetson", "2M"): 2.0}, DEPENDS),
+        ({("cloud", "1M"): 1.0, ("jetson", "1M"): 2.0, ("cloud", "2M"): 2.0}, DEPENDS),
+        ({("cloud", "1M"): 1.0, ("jetson", "1M"): 1.0}, INCONCLUSIVE),
+        ({("cloud", "1M"): 1.0, ("jetson", "2M"): 1.0}, INCONCLUSIVE),
+        ({("cloud", "1M"): 1.0}, ""),
+    ],
+)
+def test_best_is_a_class_or_says_why_none_is(seconds: dict[tuple[str, str], float], expected: str) -> None:
+    assert best(run(results([], seconds))) == expected
+
+
+def of_nodes(seconds: dict[tuple[str, str], float]) -> list[BenchmarkResult]:
+    """Results of three nodes of each class."""
+    places = [(place, mean, number) for number in range(3) for place, mean in seconds.items()]
+    return [
+        measured(server, size, [(mean * step, 0) for step in (0.99, 1.0, 1.01)], case, node=f"{server}-{number}")
+        for case, ((server, size), mean, number) in enumerate(places, start=1)
+    ]
+
+
+def test_best_is_equal_where_nodes_of_both_classes_take_the_same_time() -> None:
+    assert best(run(of_nodes({("cloud", "1Mi"): 1.0, ("jetson", "1Mi"): 1.0}))) == EQUAL
+
+
+def test_best_leads_at_one_level_and_is_equal_at_another() -> None:
+    assert (
+        best(
+            run(
+                of_nodes({("cloud", "1Mi"): 1.0, ("jetson", "1Mi"): 2.0, ("cloud", "2Mi"): 2.0, ("jetson", "2Mi"): 2.0})
+            )
+        )
+        == "cloud"
+    )
+
+
+def test_best_is_a_setting_where_settings_are_compared() -> None:
+    assert best(run(results(["tls"], {("cloud", "1M", "None"): 1.0, ("cloud", "1M", "TLSv1.3"): 1.5}))) == "TLS None"
+
+
+def test_best_is_cut_to_the_width_of_its_column() -> None:
+    broker = "kafka-with-many-small-partitions-and-acks-all"
+    found = run(results(["broker"], {("cloud", "1M", broker): 1.0, ("cloud", "1M", "mosquitto"): 2.0}))
+    assert best(found) == f"{broker[: LONGEST_BEST - 1]}…"

@@ -144,8 +144,12 @@ def said_of(table: Table, found: Sequence[Standing]) -> str:
 
 def answer_of_run(run: RunResults) -> str:
     """The same for all tables of a run."""
-    quantity = next(iter(quantities(run)), "")
-    return said_of_all(list(zip(run.tables, standings(run.tables, quantity), strict=True)))
+    return said_of_all(list(zip(run.tables, standings_of_run(run), strict=True)))
+
+
+def standings_of_run(run: RunResults) -> list[tuple[Standing, ...]]:
+    """Who is ahead at each level of each table of a run."""
+    return standings(run.tables, next(iter(quantities(run)), ""))
 
 
 def said_of_all(tables: Sequence[tuple[Table, Sequence[Standing]]]) -> str:

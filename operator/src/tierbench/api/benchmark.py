@@ -270,6 +270,12 @@ class BenchmarkStatus(Stored):
     evictions: tuple[Eviction, ...] = Field(
         default=(), max_length=64, description="Runs that go once limits.storedBytes, a value of the chart, is reached."
     )
+    best: str = Field(
+        default="",
+        max_length=32,
+        description="What the newest complete run shows to be best: a node class or a setting. Else `equal`, "
+        "`inconclusive`, or `depends`: `answer` says on what. Empty where only one alternative was measured.",
+    )
     answer: str = Field(default="", max_length=1024, description="What the newest complete run says, in a sentence.")
     conditions: Conditions = ()
 
@@ -283,7 +289,8 @@ BENCHMARK_COLUMNS = (
     Column("Next", ".status.nextRunTime", priority=1, description="When the schedule starts the next run."),
     Column("Passed", '.status.conditions[?(@.type=="Passed")].status', priority=1),
     Column("Regressed", '.status.conditions[?(@.type=="Regressed")].status', priority=1),
-    Column("Answer", ".status.answer"),
+    Column("Best", ".status.best", description="What the newest complete run shows to be best."),
+    Column("Answer", ".status.answer", priority=1, description="What the newest complete run says."),
     Column("Age", ".metadata.creationTimestamp", "date"),
 )
 

@@ -360,7 +360,7 @@ class PlacementAdvice(Resource):
         namespaced=True,
         columns=(
             Column("Best", ".status.best"),
-            Column("Runner-Up", ".status.runnerUp"),
+            Column("Runner-Up", ".status.runnerUp", priority=1),
             Column("Margin", ".status.margin"),
             Column("Loss", ".status.expectedLoss"),
             Column("Confidence", ".status.confidence"),

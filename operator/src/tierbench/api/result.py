@@ -302,7 +302,7 @@ class BenchmarkResult(Resource):
         short_names=("results", "br"),
         namespaced=True,
         columns=(
-            Column("Benchmark", ".spec.benchmark.name"),
+            Column("Benchmark", ".spec.benchmark.name", priority=1),
             Column("Run", ".spec.run", "integer"),
             Column("Server", ".spec.server.nodeClass"),
             Column("Client", ".spec.client.nodeClass"),

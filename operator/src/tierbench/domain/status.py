@@ -29,6 +29,7 @@ def report(run: Run, phase: Phase, *said: Said, current: Sequence[Case] = ()) ->
         current=_current(run, current) if current else None,
         run=run.status,
         evictions=benchmark.status.evictions,
+        best=benchmark.status.best,
         answer=benchmark.status.answer,
         conditions=conditions(benchmark, said, run.now),
     )

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from tierbench.advice.answer import answer
+from tierbench.advice.answer import answer, best
 from tierbench.advice.matrix import runs
 from tierbench.api.benchmark import Phase
 from tierbench.api.timestamps import format_time, parse_time
@@ -49,9 +49,7 @@ def finish(run: Run) -> Decision:
         Said(reasons.SERVER_READY, False, reason, "The run has ended."),
     )
     held = assess(run)
-    status = report(run, phase, *said, *held.said).model_copy(
-        update={"remaining_seconds": None, "answer": _answer(run)}
-    )
+    status = report(run, phase, *said, *held.said).model_copy(update={"remaining_seconds": None, **_answer(run)})
     events = (Event(reason, message, warning=not complete or counts.failed > 0), *held.events, *_shortened(run))
     return Decision(status, tuple(map(DeleteResult, outdated(run, history(run)))), events)
 
@@ -89,9 +87,11 @@ def _fail(run: Run, problem: Problem) -> Decision:
     return Decision(report(run, Phase.FAILED, *said), events=(Event(problem.reason, problem.message, warning=True),))
 
 
-def _answer(run: Run) -> str:
+def _answer(run: Run) -> dict[str, str]:
     results = [result for case in run.cases if (result := run.result(case)) is not None]
-    return " ".join(text for found in runs(results) for text in answer(found))[:_MAXIMUM_ANSWER]
+    found = runs(results)
+    sentences = " ".join(text for each in found for text in answer(each))
+    return {"best": "".join(map(best, found)), "answer": sentences[:_MAXIMUM_ANSWER]}
 
 
 def _shortened(run: Run) -> tuple[Event, ...]:
