@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from images import base, packages
+from images import base, naming, packages
 from images.architectures import KNOWN, Architecture, host
 from images.shell import BuildError, run
 
@@ -27,7 +27,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tier
 # One build at a time on this machine: all share buildah's storage, and the names in it.
 LOCK = CACHE.with_suffix(".lock")
 
-_NAMES = {"pause": "registry.k8s.io/pause:3.10"}  # containerd's sandbox; all others are ghcr.io/tierbench/NAME:TAG
+_SANDBOX = {"pause": "registry.k8s.io/pause:3.10"}  # containerd asks for it by this name
 # What an image is made from besides its own folder; it is built again when any of it has changed.
 _COMPILED = ("images/compile", "tools/go", "images/architectures.py")
 _BASE = ("images/base.py", "images/packages.py", "images/architectures.py")
@@ -53,7 +53,6 @@ def main() -> int:
     """Build what the command line asks for; print each archive."""
     parser = argparse.ArgumentParser(prog="python3 -m images.build", description="Build images into OCI archives.")
     parser.add_argument("images", nargs="*", metavar="IMAGE", help="folders of images/ (all for the architecture)")
-    parser.add_argument("--tag", default="dev", metavar="VERSION", help="the images' tag (dev)")
     parser.add_argument("--arch", choices=KNOWN, help="what the images run on (this machine's architecture)")
     arguments = parser.parse_args()
     try:
@@ -64,19 +63,19 @@ def main() -> int:
         with LOCK.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             for name in names:
-                print(build(name, arguments.tag, architecture), flush=True)
+                print(build(name, architecture), flush=True)
     except BuildError as error:
         print(f"images: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def build(image: str, tag: str, architecture: Architecture) -> Path:
+def build(image: str, architecture: Architecture) -> Path:
     """The OCI archive of images/IMAGE in this checkout. It is built unless the cache has one of the same sources."""
     dockerfile = ROOT / "images" / image / "Dockerfile"
     if not dockerfile.exists():
         raise BuildError(f"no {dockerfile.relative_to(ROOT)}")
-    name = _NAMES.get(image, f"ghcr.io/tierbench/{image}:{tag}")
+    name = _SANDBOX.get(image) or naming.reference(image)
     context, archive = BUILT / image, archives(architecture) / f"{image}.tar"
     stamp = archive.with_suffix(".sha256")
     digest = _digest(image, name, architecture.platform)

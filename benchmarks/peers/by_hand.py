@@ -5,6 +5,7 @@ import time
 import yaml
 
 from benchmarks.peers.watch import ready, succeeded, watching
+from images.naming import reference
 from tests.e2e.benchmarks import node_class
 from tests.e2e.kubectl import Kubectl
 from tierbench.api.file_transfer import FileTransferSpec
@@ -16,14 +17,13 @@ from tierbench.workloads.names import Owner
 from tierbench.workloads.plan import Turn, plan
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, ServerSite, Target
 
-_TAG = "ghcr.io/tierbench/{}:dev".format
 _IMAGES = Images(
-    client=_TAG("client"),
-    nginx=_TAG("nginx"),
-    mosquitto=_TAG("mosquitto"),
-    kafka=_TAG("kafka"),
-    paho=_TAG("paho"),
-    network=_TAG("network"),
+    client=reference("client"),
+    nginx=reference("nginx"),
+    mosquitto=reference("mosquitto"),
+    kafka=reference("kafka"),
+    paho=reference("paho"),
+    network=reference("network"),
     user=ChartValues().workloads.user,
 )
 _SECONDS = 60

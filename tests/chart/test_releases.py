@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from images.naming import reference
 from tests.api.definitions import MERGE, defined, remove_definitions
 from tests.api.objects import collection, create, item, smallest
 from tests.api.server import ApiServer, Json, RefusedError
@@ -143,14 +144,29 @@ def test_values_of_an_older_chart_are_refused_with_what_to_write(cluster_helm: H
     old = tmp_path / "tierbench"
     (old / "templates").mkdir(parents=True)
     (old / "Chart.yaml").write_text("{apiVersion: v2, name: tierbench, version: 0.0.1}")
-    (old / "values.yaml").write_text(yaml.dump({"operator": {"image": ""}, "crds": {"install": True}}))
-    cluster_helm.run("install", "one", old, "--namespace=team-a", values={"operator": {"image": "kept:1"}})
+    (old / "values.yaml").write_text(yaml.dump({"operator": {"priorityClassName": ""}, "crds": {"install": True}}))
+    kept = {"operator": {"priorityClassName": "kept"}}
+    cluster_helm.run("install", "one", old, "--namespace=team-a", values=kept)
     with pytest.raises(HelmError, match="upgrade with --reset-then-reuse-values in place of --reuse-values"):
         cluster_helm.upgrade("one", "team-a", FIRST, "--reuse-values")
     with pytest.raises(HelmError, match="say whose benchmarks this release runs"):
         cluster_helm.upgrade("one", "team-a", {}, "--reset-then-reuse-values")
     cluster_helm.upgrade("one", "team-a", FIRST, "--reset-then-reuse-values")
-    assert "image: kept:1" in cluster_helm.run("get", "manifest", "one", "--namespace=team-a")
+    assert "priorityClassName: kept" in cluster_helm.run("get", "manifest", "one", "--namespace=team-a")
+
+
+def test_image_of_an_older_chart_is_refused_with_what_to_write(cluster_helm: Helm, tmp_path: Path) -> None:
+    old = tmp_path / "tierbench"
+    (old / "templates").mkdir(parents=True)
+    (old / "Chart.yaml").write_text("{apiVersion: v2, name: tierbench, version: 0.0.1}")
+    (old / "values.yaml").write_text(yaml.dump({"operator": {"image": ""}}))
+    cluster_helm.run("install", "one", old, "--namespace=team-a", values={"operator": {"image": "forgotten:1"}})
+    for option in ("--reuse-values", "--reset-then-reuse-values"):
+        with pytest.raises(HelmError, match=r"an object, as in \{repository: registry.example/NAME, tag: VERSION\}"):
+            cluster_helm.upgrade("one", "team-a", FIRST, option)
+    cluster_helm.upgrade("one", "team-a", FIRST | {"operator": {"image": {}}}, "--reset-then-reuse-values")
+    manifest = cluster_helm.run("get", "manifest", "one", "--namespace=team-a")
+    assert f"image: {reference('operator')}" in manifest
 
 
 def test_releases_that_would_run_the_same_benchmarks_are_refused(cluster_helm: Helm) -> None:

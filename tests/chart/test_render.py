@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from images.naming import reference
 from tests.chart.helm import Helm, HelmError, Json, of_kind
 from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.kinds import KINDS
@@ -18,14 +19,14 @@ from tierbench.api.user_roles import GRANTS, UserRole
 from tierbench.generate.crd import custom_resource_definition
 
 GETTING_STARTED = Path(__file__).parents[2] / "docs" / "getting-started.md"
+DIGEST = f"sha256:{'5' * 64}"
 CLUSTER_WIDE: Json = {"allNamespaces": True}
 NAMESPACED: Json = {"watchNamespaces": ["team-a", "team-b"], "crds": {"install": False}}
 FULL: Json = {
     "allNamespaces": True,
     "fullnameOverride": "bench-operator",
     "operator": {
-        "image": "registry.example/operator:1",
-        "imagePullPolicy": "Always",
+        "image": {"repository": "registry.example:5000/operator", "tag": "1", "pullPolicy": "Always"},
         "serviceAccount": {"name": "bench-account", "annotations": {"cloud.example/role": "none"}},
         "resources": {"requests": {"cpu": 1}},
         "nodeSelector": {"role": "control"},
@@ -40,12 +41,12 @@ FULL: Json = {
         "env": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
     },
     "workloads": {"priorityClassName": "low"},
-    "client": {"image": "registry.example/client:1"},
+    "client": {"image": {"repository": "registry.example/client", "tag": "1", "digest": DIGEST}},
     "nginx": {
-        "image": "docker.io/library/nginx:1.29",
+        "image": {"repository": "docker.io/library/nginx", "tag": "1.29", "pullPolicy": "IfNotPresent"},
         "alternatives": {"1.19.6": "docker.io/library/nginx:1.19.6", "debian": "registry.example/nginx:12"},
     },
-    "imagePullSecrets": ["pull-a", "pull-b"],
+    "imagePullSecrets": [{"name": "pull-a"}, {"name": "pull-b"}],
     "policy": {"hostPaths": ["/mnt/ssd"], "nodeClasses": {"*": [], "team-a": ["cloud"]}},
     "logLevel": "debug",
     "limits": {"cases": 50, "leaseSeconds": 86400, "storedBytes": "1Gi", "freeDisk": "5Gi"},
@@ -54,7 +55,11 @@ FULL: Json = {
     "crds": {"keep": False},
     "leases": {"namespace": "shared-leases"},
     "metrics": {"annotations": True, "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
-    "global": {"imageRegistry": "mirror.example:5000", "anything": "of a parent chart"},
+    "global": {
+        "imageRegistry": "mirror.example:5000/hub",
+        "imagePullSecrets": [{"name": "pull-global"}, {"name": "pull-a"}],
+        "anything": "of a parent chart",
+    },
 }
 ADMISSION = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 VARIANTS = pytest.mark.parametrize("values", [CLUSTER_WIDE, NAMESPACED, FULL], ids=["cluster", "namespaced", "full"])
@@ -77,7 +82,14 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"watchNamespaces": ["tierbench-leases"]}, "keep benchmarks in another one"),
     ({"leases": {"namespace": ""}}, "minLength: got 0, want 1"),
     ({"logLevel": "verbose"}, "value must be one of 'debug', 'info', 'warning', 'error'"),
-    ({"nginx": {"image": "nginx 1.29"}}, "does not match pattern"),
+    ({"nginx": {"image": "nginx:1.29"}}, "an object, as in {repository: registry.example/NAME, tag: VERSION}"),
+    ({"nginx": {"image": {"repository": "nginx:1.29"}}}, "does not match pattern"),
+    ({"nginx": {"image": {"repository": "nginx@sha256:1"}}}, "does not match pattern"),
+    ({"nginx": {"image": {"tag": "1 29"}}}, "does not match pattern"),
+    ({"nginx": {"image": {"tag": 1.29}}}, "got number, want string"),
+    ({"nginx": {"image": {"digest": "5555"}}}, "does not match pattern"),
+    ({"nginx": {"image": {"pullPolicy": "Sometimes"}}}, "value must be one of '', 'Always', 'IfNotPresent', 'Never'"),
+    ({"imagePullSecrets": ["registry"]}, "got string, want object"),
     ({"kafka": {"alternatives": {"4": "kafka:4"}}}, "does not match pattern"),
     ({"mosquitto": {"alternatives": {"2.0": ""}}}, "does not match pattern"),
     ({"nginx": {"alternatives": {"default": "nginx:1.29"}}}, "'not' failed"),
@@ -356,12 +368,13 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
         "TIERBENCH_RELEASE": "bench/files-tierbench",
         "TIERBENCH_WATCH_NAMESPACES": "team-a,team-b",
         "TIERBENCH_LEASE_NAMESPACE": "tierbench-leases",
-        "TIERBENCH_CLIENT_IMAGE": "ghcr.io/tierbench/client:0.1.0",
-        "TIERBENCH_NGINX_IMAGE": "ghcr.io/tierbench/nginx:0.1.0",
-        "TIERBENCH_MOSQUITTO_IMAGE": "ghcr.io/tierbench/mosquitto:0.1.0",
-        "TIERBENCH_KAFKA_IMAGE": "ghcr.io/tierbench/kafka:0.1.0",
-        "TIERBENCH_PAHO_IMAGE": "ghcr.io/tierbench/paho:0.1.0",
-        "TIERBENCH_NETWORK_IMAGE": "ghcr.io/tierbench/network:0.1.0",
+        "TIERBENCH_CLIENT_IMAGE": reference("client"),
+        "TIERBENCH_NGINX_IMAGE": reference("nginx"),
+        "TIERBENCH_MOSQUITTO_IMAGE": reference("mosquitto"),
+        "TIERBENCH_KAFKA_IMAGE": reference("kafka"),
+        "TIERBENCH_PAHO_IMAGE": reference("paho"),
+        "TIERBENCH_NETWORK_IMAGE": reference("network"),
+        "TIERBENCH_IMAGE_PULL_POLICIES": "{}",
         "TIERBENCH_IMAGE_PULL_SECRETS": "",
         "TIERBENCH_IMAGE_ALTERNATIVES": '{"kafka":{},"mosquitto":{},"nginx":{}}',
         "TIERBENCH_PRIORITY_CLASS": "",
@@ -374,9 +387,11 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
     full = environment(helm.template(FULL))
     assert full["TIERBENCH_WATCH_NAMESPACES"] == ""
     assert full["TIERBENCH_LEASE_NAMESPACE"] == "shared-leases"
-    assert full["TIERBENCH_CLIENT_IMAGE"] == "registry.example/client:1"
+    assert full["TIERBENCH_CLIENT_IMAGE"] == f"registry.example/client@{DIGEST}"
     assert full["TIERBENCH_NGINX_IMAGE"] == "docker.io/library/nginx:1.29"
-    assert full["TIERBENCH_IMAGE_PULL_SECRETS"] == "pull-a,pull-b"
+    nginx = ("docker.io/library/nginx:1.29", *FULL["nginx"]["alternatives"].values())
+    assert json.loads(full["TIERBENCH_IMAGE_PULL_POLICIES"]) == dict.fromkeys(nginx, "IfNotPresent")
+    assert full["TIERBENCH_IMAGE_PULL_SECRETS"] == "pull-global,pull-a,pull-b"
     assert json.loads(full["TIERBENCH_IMAGE_ALTERNATIVES"])["nginx"] == FULL["nginx"]["alternatives"]
     assert full["TIERBENCH_LOG_LEVEL"] == "debug"
     assert Quotas.model_validate_json(full["TIERBENCH_LIMITS"]) == Quotas.model_validate(FULL["limits"])
@@ -385,7 +400,7 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
     assert (policy.host_paths, policy.node_classes) == (("/mnt/ssd",), {"*": (), "team-a": ("cloud",)})
     assert full["TIERBENCH_LOG_FORMAT"] == "json"
     assert full["TIERBENCH_RELEASE"] == "bench/bench-operator"
-    assert full["TIERBENCH_KAFKA_IMAGE"] == "mirror.example:5000/tierbench/kafka:0.1.0"
+    assert full["TIERBENCH_KAFKA_IMAGE"] == reference("kafka", "mirror.example:5000/hub")
     assert full["HTTPS_PROXY"] == "http://proxy:3128"
 
 
@@ -399,8 +414,8 @@ def test_pod_is_placed_as_the_values_say(helm: Helm) -> None:
     assert template["metadata"]["labels"]["team"] == "platform"
     assert template["metadata"]["annotations"] == given["annotations"]
     assert container(objects)["imagePullPolicy"] == "Always"
-    assert pod["imagePullSecrets"] == [{"name": "pull-a"}, {"name": "pull-b"}]
-    assert container(objects)["image"] == "registry.example/operator:1"
+    assert pod["imagePullSecrets"] == [{"name": "pull-global"}, {"name": "pull-a"}, {"name": "pull-b"}]
+    assert container(objects)["image"] == "registry.example:5000/operator:1"
     assert container(objects)["resources"]["requests"] == {"cpu": 1, "memory": "128Mi"}
 
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from images.naming import reference
 from tests.cluster import Cluster, images
 from tests.patience import PATIENCE
 
-NGINX = "ghcr.io/tierbench/nginx:dev"
+NGINX = reference("nginx")
 CONFIGURATION = """
 pid /tmp/nginx.pid;
 error_log /dev/stderr notice;

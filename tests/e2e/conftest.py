@@ -55,7 +55,7 @@ def release(environment: dict[str, str]) -> Iterator[Release]:
     """The operator, installed from the chart."""
     kubectl = Kubectl(environment, "tierbench")
     users = tuple(f"{who}.user={user}" for who, user in USERS.items())
-    release = Release("tierbench", kubectl, built_here=BUILT_IN, values=users)
+    release = Release("tierbench", kubectl, built_in=BUILT_IN, values=users)
     release.install()
     kubectl.apply(*(node_class(name, hw=hardware) for name, hardware in HARDWARE.items()))
     yield release

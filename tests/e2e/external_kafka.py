@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from images.naming import reference
 from tests.e2e.kubectl import Kubectl, wait_for
 
 PORT = 9092
@@ -48,7 +49,7 @@ def _pod(users: Sequence[str]) -> dict[str, Any]:
     form = ["kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID, "--config", properties]
     accounts = [f"--add-scram=SCRAM-SHA-512=[name={user},password={user}]" for user in users]
     container = {
-        "image": "ghcr.io/tierbench/kafka:dev",
+        "image": reference("kafka"),
         "imagePullPolicy": "Never",
         "volumeMounts": [
             {"name": "configuration", "mountPath": "/etc/kafka"},

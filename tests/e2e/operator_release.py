@@ -6,6 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from images.naming import reference
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import LEASES
 from tests.e2e.kubectl import Kubectl, wait_for
@@ -14,7 +15,12 @@ from tests.patience import PATIENCE
 CHART = Path(__file__).parents[2] / "charts" / "tierbench"
 PERMITTED = ("policy.access={ClusterIP,PodIP,NodePort,HostNetwork}", "policy.plainSecrets=true")
 """What tests ask for that is refused by default."""
-IMAGES = ("operator", "client", "nginx", "mosquitto", "kafka", "paho", "network")
+
+
+def image_values(image: str, name: str) -> tuple[str, str]:
+    """The values that have the chart use the image of this name."""
+    repository, _, tag = name.rpartition(":")
+    return f"{image}.image.repository={repository}", f"{image}.image.tag={tag}"
 
 
 def pids(cluster: Cluster, namespace: str, pod: str, program: str) -> list[int]:
@@ -27,14 +33,14 @@ def pids(cluster: Cluster, namespace: str, pod: str, program: str) -> list[int]:
 class Release:
     """One `helm install` of tierbench: for all namespaces, as tests make many, or those that a value names.
 
-    Every install has the `values`. Unless `built_here`, it has the images of the chart's version.
+    Every install has the `values`; one of the `built_in` cluster, those that fit its nodes.
 
     IMAGES in the environment replaces some: "nginx=docker.io/library/nginx:1.31 kafka=docker.io/apache/kafka:4.3.1".
     """
 
     name: str
     kubectl: Kubectl
-    built_here: bool = True
+    built_in: bool = True
     values: tuple[str, ...] = ()
 
     def install(self, *values: str) -> None:
@@ -65,11 +71,12 @@ class Release:
         self.helm("uninstall", self.name, "--wait")
 
     def _flags(self, values: tuple[str, ...]) -> list[str]:
-        chosen = [f"{image}.image=ghcr.io/tierbench/{image}:dev" for image in IMAGES]
-        chosen += ["operator.nodeSelector.hw=user", "mosquitto.alternatives.other=ghcr.io/tierbench/mosquitto:dev"]
-        asked = [word.replace("=", ".image=", 1) for word in os.environ.get("IMAGES", "").split()]
+        other = f"mosquitto.alternatives.other={reference('mosquitto')}"
+        chosen = ("operator.nodeSelector.hw=user", other) if self.built_in else ()
+        replaced = [word.split("=", 1) for word in os.environ.get("IMAGES", "").split()]
+        asked = [value for image, name in replaced for value in image_values(image, name)]
         where = () if any(value.startswith("watchNamespaces=") for value in values) else ("allNamespaces=true",)
-        settings = (*PERMITTED, *(chosen if self.built_here else ()), *asked, *where, *self.values, *values)
+        settings = (*PERMITTED, *chosen, *asked, *where, *self.values, *values)
         return [flag for value in settings for flag in ("--set", value)]
 
     def helm(self, *arguments: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from images.naming import reference
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import API_VERSION, Running, assert_nothing_left, broker
 from tests.e2e.capture import capturing
@@ -222,7 +223,7 @@ def test_images_that_are_listed_are_a_factor(kubectl: Kubectl) -> None:
     results = run(kubectl, brokers=brokers, repetitions=1)
     assert [result["spec"]["levels"]["image"] for result in results] == ["default", "other"]
     for result in results:
-        assert result["spec"]["service"]["image"] == "ghcr.io/tierbench/mosquitto:dev"
+        assert result["spec"]["service"]["image"] == reference("mosquitto")
         assert "sha256:" in result["spec"]["service"]["imageId"]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from images.naming import reference
 from tests.cluster import Cluster
 from tests.cluster.errors import ClusterError
 from tests.cluster.processes import run
@@ -45,7 +46,7 @@ def stranger(environment: dict[str, str], cluster: Cluster, kubectl: Kubectl) ->
     elsewhere.create_namespace()
     container = {
         "name": "shell",
-        "image": "ghcr.io/tierbench/nginx:dev",
+        "image": reference("nginx"),
         "imagePullPolicy": "Never",
         "command": ["sleep", "infinity"],
     }

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from images.naming import reference
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running, assert_nothing_left, network
 from tests.e2e.kubectl import Kubectl, wait_for
@@ -82,7 +83,7 @@ def test_a_server_outside_is_measured_without_an_agent(kubectl: Kubectl) -> None
         "containers": [
             {
                 "name": "iperf3",
-                "image": "ghcr.io/tierbench/network:dev",
+                "image": reference("network"),
                 "imagePullPolicy": "Never",
                 "command": ["iperf3", "--server"],
                 "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],

@@ -12,7 +12,7 @@ from tests import versions
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running
 from tests.e2e.kubectl import wait_for
-from tests.e2e.operator_release import Release
+from tests.e2e.operator_release import Release, image_values
 from tests.e2e.strike import held, open_trials, strike
 from tests.operator.site import Json, Site
 
@@ -98,7 +98,7 @@ class OnCluster(Site):
     @contextmanager
     def unknown_image(self, running: Running) -> Iterator[str]:
         image = "nowhere.invalid/nginx:none"
-        self.release.install(f"nginx.image={image}")
+        self.release.install(*image_values("nginx", image))
         try:
             yield image
         finally:

@@ -7,10 +7,11 @@ import pytest
 from tests import versions
 from tests.e2e.benchmarks import HARDWARE, Running, assert_every_trial_once, file_transfer, node_class
 from tests.e2e.kubectl import Kubectl, wait_for
-from tests.e2e.operator_release import CHART, IMAGES, Release
+from tests.e2e.operator_release import CHART, Release
 from tests.operator.site import Json, Site
 
 TRIALS = 5
+EARLIER_IMAGES = ("operator", "client", "nginx")
 
 
 @pytest.fixture
@@ -19,9 +20,7 @@ def earlier(site: Site) -> Iterator[Release]:
     release = site.release
     site.bring_earlier_images()
     release.uninstall()
-    chosen = [
-        f"{image}.image=ghcr.io/tierbench/{image}:{versions.VERSION}" for image in ("operator", "client", "nginx")
-    ]
+    chosen = [f"{image}.image=ghcr.io/tierbench/{image}:{versions.VERSION}" for image in EARLIER_IMAGES]
     flags = [flag for value in (*chosen, "operator.nodeSelector.hw=user") for flag in ("--set", value)]
     release.helm("install", release.name, str(versions.tree() / "charts" / "tierbench"), "--wait", *flags)
     release.kubectl.apply(*(node_class(name, hw=hardware) for name, hardware in HARDWARE.items()))
@@ -30,10 +29,10 @@ def earlier(site: Site) -> Iterator[Release]:
 
 
 def upgrade(release: Release) -> None:
-    """As docs/operating.md says, with the images that were built here."""
-    chosen = [f"{image}.image=ghcr.io/tierbench/{image}:dev" for image in IMAGES]
-    flags = [flag for value in ("allNamespaces=true", *chosen) for flag in ("--set", value)]
-    release.helm("upgrade", release.name, str(CHART), "--reset-then-reuse-values", "--wait", *flags)
+    """As docs/operating.md says."""
+    forgotten = [flag for image in EARLIER_IMAGES for flag in ("--set-json", f"{image}.image={{}}")]
+    flags = ["--reset-then-reuse-values", "--wait", "--set", "allNamespaces=true", *forgotten]
+    release.helm("upgrade", release.name, str(CHART), *flags)
 
 
 @pytest.mark.timing

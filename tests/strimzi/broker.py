@@ -2,12 +2,13 @@
 
 from typing import Any, Final
 
+from images.naming import reference
 from tierbench.kube.credentials import certificates
 from tierbench.workloads.pods import RESTRICTED, pod_security
 
 Json = dict[str, Any]
 
-IMAGE: Final = "ghcr.io/tierbench/kafka:dev"
+IMAGE: Final = reference("kafka")
 _USER: Final = 1001
 _CONTROLLER, _INTERNAL = 9090, 9091
 _CLUSTER_ID: Final = "c3RhbmQtaW4tc3RyaW16aQ"

@@ -30,24 +30,60 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{- /* Takes a list: the root, the name of our image, the image that the values give. */ -}}
+{{- /* The name of an image. Takes a list: the root, and whose image it is. */ -}}
 {{- define "tierbench.image" -}}
 {{- $root := index . 0 -}}
-{{ index . 2 | default (printf "%s/tierbench/%s:%s" ($root.Values.global.imageRegistry | default "ghcr.io") (index . 1) $root.Chart.AppVersion) }}
+{{- $name := index . 1 -}}
+{{- $image := (get $root.Values $name).image -}}
+{{- $repository := $image.repository | default (printf "%s/tierbench/%s" ($root.Values.global.imageRegistry | default "ghcr.io") $name) -}}
+{{- if $image.digest -}}
+{{ printf "%s@%s" $repository $image.digest }}
+{{- else -}}
+{{ printf "%s:%s" $repository ($image.tag | default $root.Chart.AppVersion) }}
+{{- end -}}
 {{- end }}
 
 {{- define "tierbench.operatorImage" -}}
-image: {{ include "tierbench.image" (list . "operator" .Values.operator.image) }}
-{{- with .Values.operator.imagePullPolicy }}
+image: {{ include "tierbench.image" (list . "operator") }}
+{{- with .Values.operator.image.pullPolicy }}
 imagePullPolicy: {{ . }}
 {{- end }}
 {{- end }}
 
+{{- /* What runs for benchmarks: each has an image. */ -}}
+{{- define "tierbench.workloads" -}}
+client nginx mosquitto kafka paho network
+{{- end }}
+
+{{- /* The pull policies of images of workloads, by the names of the images, as JSON. */ -}}
+{{- define "tierbench.pullPolicies" -}}
+{{- $policies := dict }}
+{{- range $name := splitList " " (include "tierbench.workloads" .) }}
+{{- $workload := get $.Values $name }}
+{{- with $workload.image.pullPolicy }}
+{{- $_ := set $policies (include "tierbench.image" (list $ $name)) . }}
+{{- range values ($workload.alternatives | default dict) }}
+{{- $_ := set $policies . $workload.image.pullPolicy }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toJson $policies }}
+{{- end }}
+
+{{- /* The names of the Secrets to pull images with. */ -}}
+{{- define "tierbench.pullSecrets" -}}
+{{- $names := list }}
+{{- range concat .Values.global.imagePullSecrets .Values.imagePullSecrets }}
+{{- $names = append $names .name }}
+{{- end }}
+{{- $names | uniq | join "," }}
+{{- end }}
+
 {{- /* Where pods with the operator's image run, and how they pull it. */ -}}
 {{- define "tierbench.placement" -}}
-{{- with .Values.imagePullSecrets }}
+{{- with include "tierbench.pullSecrets" . }}
 imagePullSecrets:
-  {{- range . }}
+  {{- range splitList "," . }}
   - name: {{ . }}
   {{- end }}
 {{- end }}

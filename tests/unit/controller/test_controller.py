@@ -42,6 +42,15 @@ def test_images_that_may_be_asked_for() -> None:
         Settings.from_environment({**ENVIRONMENT, "TIERBENCH_IMAGE_ALTERNATIVES": '{"nginx": "nginx:1"}'})
 
 
+def test_pull_policies() -> None:
+    text = '{"nginx:1": "Always"}'
+    images = Settings.from_environment({**ENVIRONMENT, "TIERBENCH_IMAGE_PULL_POLICIES": text}).images
+    assert images.pulled("nginx:1") == {"image": "nginx:1", "imagePullPolicy": "Always"}
+    assert images.pulled("kafka:1") == {"image": "kafka:1"}
+    with pytest.raises(SettingsError, match="write policies as in"):
+        Settings.from_environment({**ENVIRONMENT, "TIERBENCH_IMAGE_PULL_POLICIES": "Always"})
+
+
 def test_limits() -> None:
     assert Settings.from_environment(ENVIRONMENT).quotas == Quotas()
     given = Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LIMITS": '{"cases": 5, "freeDisk": "1Gi"}'}).quotas

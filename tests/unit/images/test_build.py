@@ -53,10 +53,10 @@ def test_an_image_is_built_again_when_anything_that_it_is_made_from_has_changed(
     for changed in (None, None, "images/client/main.go", "images/compile", None):
         if changed:
             (tmp_path / changed).write_text("changed")
-        assert build.build("client", "dev", host()).exists()
+        assert build.build("client", host()).exists()
     assert len(made) == 3
     shutil.rmtree(tmp_path / "built")  # as in another checkout of the same sources
-    assert build.build("client", "dev", host()).exists()
+    assert build.build("client", host()).exists()
     assert len(made) == 3
 
 

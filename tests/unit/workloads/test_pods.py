@@ -8,6 +8,7 @@ import pytest
 from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.world import IMAGES, World, benchmark, broker_benchmark, network_benchmark
 from tierbench.workloads.pods import NO_SIDECARS
+from tierbench.workloads.workload import Images
 
 BENCHMARKS = {
     "files": benchmark(preflight={}),
@@ -78,3 +79,18 @@ def test_every_pod_has_the_priority_that_was_chosen(monkeypatch: pytest.MonkeyPa
         assert not any("priorityClassName" in template["spec"] for template in plain)
         found = templates(World(benchmark=each, images=replace(IMAGES, priority_class="low")), monkeypatch)
         assert all(template["spec"]["priorityClassName"] == "low" for template in found)
+
+
+def test_every_container_has_the_pull_policy_of_its_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = (IMAGES.client, IMAGES.nginx, IMAGES.mosquitto, IMAGES.kafka, IMAGES.paho, IMAGES.network)
+    policies = {name: f"policy of {name}" for name in names}
+    for each in (*BENCHMARKS.values(), broker_benchmark(brokers=[{"name": "kafka", "kafka": {}}])):
+        assert not any("imagePullPolicy" in container for container in containers(each, IMAGES, monkeypatch))
+        found = containers(each, replace(IMAGES, pull_policies=policies), monkeypatch)
+        assert found
+        assert all(container["imagePullPolicy"] == policies[container["image"]] for container in found)
+
+
+def containers(benchmark: Any, images: Images, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    specs = [template["spec"] for template in templates(World(benchmark=benchmark, images=images), monkeypatch)]
+    return [container for spec in specs for container in (*spec.get("initContainers", []), *spec["containers"])]

@@ -16,6 +16,7 @@ from tierbench.workloads.workload import Images
 
 _Values = TypeVar("_Values", bound=BaseModel)
 _ALTERNATIVES: Final = TypeAdapter(dict[str, dict[str, str]])
+_PULL_POLICIES: Final = TypeAdapter(dict[str, str])
 
 
 class SettingsError(Exception):
@@ -80,6 +81,7 @@ class Settings:
                 paho=needed("TIERBENCH_PAHO_IMAGE"),
                 network=needed("TIERBENCH_NETWORK_IMAGE"),
                 pull_secrets=words("TIERBENCH_IMAGE_PULL_SECRETS"),
+                pull_policies=_pull_policies(environment.get("TIERBENCH_IMAGE_PULL_POLICIES", "{}")),
                 user=_user(environment.get("TIERBENCH_WORKLOADS_USER", "")),
                 alternatives=_alternatives(environment.get("TIERBENCH_IMAGE_ALTERNATIVES", "{}")),
                 priority_class=environment.get("TIERBENCH_PRIORITY_CLASS", ""),
@@ -115,6 +117,14 @@ def _alternatives(text: str) -> dict[str, dict[str, str]]:
     except ValidationError as error:
         example = '{"nginx": {"1.19.6": "docker.io/library/nginx:1.19.6"}}'
         raise SettingsError(f"TIERBENCH_IMAGE_ALTERNATIVES is {text!r}: write images as in {example}") from error
+
+
+def _pull_policies(text: str) -> dict[str, str]:
+    try:
+        return _PULL_POLICIES.validate_json(text)
+    except ValidationError as error:
+        example = '{"docker.io/library/nginx:1.29": "Always"}'
+        raise SettingsError(f"TIERBENCH_IMAGE_PULL_POLICIES is {text!r}: write policies as in {example}") from error
 
 
 def _policy(environment: Mapping[str, str]) -> Policy:

@@ -103,7 +103,7 @@ def _type(schema: Schema) -> str:
         return f"list of {_type(inner)}"
     if inner is not schema:
         return f"map to {_type(inner)}"
-    return str(schema.get("type", "any"))
+    return str(schema.get("type", "object" if "properties" in schema else "any"))
 
 
 def _default(schema: Schema, required: bool) -> str:

@@ -18,7 +18,15 @@ from tierbench.generate.schema import Schema, inlined, plain
 
 _NAMESPACE_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
-ImageName = Annotated[str, Field(max_length=512, pattern=r"^\S*$")]
+_WRITE_AN_IMAGE: Final = (
+    "an object, as in {repository: registry.example/NAME, tag: VERSION}; where an older chart is upgraded, "
+    "use --reset-then-reuse-values in place of --reuse-values, and write {} to forget its image"
+)
+
+Registry = Annotated[str, Field(max_length=512, pattern=r"^\S*$")]
+Repository = Annotated[str, Field(max_length=255, pattern=r"^([^\s@]*/)?[^\s@:/]*$")]
+Tag = Annotated[str, Field(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$")]
+Digest = Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")]
 ImageReference = Annotated[str, Field(max_length=255, pattern=r"^\S+$")]
 Namespace = Annotated[str, Field(min_length=1, max_length=63, pattern=_NAMESPACE_PATTERN)]
 Name = Annotated[str, Field(max_length=53, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")]
@@ -32,14 +40,50 @@ class Values(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
 
+class PullPolicy(StrEnum):
+    """When the image is pulled; if empty, as Kubernetes does by default."""
+
+    UNSAID = ""
+    ALWAYS = "Always"
+    IF_NOT_PRESENT = "IfNotPresent"
+    NEVER = "Never"
+
+
+def _refuse_names(schema: Schema) -> None:
+    """Charts of 0.1.0 had the name of an image here: Helm prints the constant."""
+    schema |= {"if": {"type": "string"}, "then": {"const": _WRITE_AN_IMAGE}, "else": {"type": schema.pop("type")}}
+
+
 class Image(Values):
-    """A container image."""
+    """Its image; what is left empty is that of the chart's version."""
 
-    image: ImageName = Field(default="", description="The image.")
+    model_config = ConfigDict(json_schema_extra=_refuse_names)
+
+    repository: Repository = Field(
+        default="", description="Registry and name; if empty, tierbench/NAME in global.imageRegistry, or in ghcr.io."
+    )
+    tag: Tag = Field(default="", description="Its tag; if empty, the version of the chart.")
+    digest: Digest = Field(default="", description="Its digest, as in sha256:…; it wins over the tag.")
+    pull_policy: PullPolicy = PullPolicy.UNSAID
 
 
-class ServerImage(Image):
-    """The image of a server, and others of it that may be measured."""
+class PullSecret(Values):
+    """A Secret to pull images with."""
+
+    name: Annotated[str, Field(min_length=1, max_length=253)] = Field(description="Its name.")
+
+
+PullSecrets = Annotated[list[PullSecret], Field(max_length=16)]
+
+
+class Program(Values):
+    """What has an image."""
+
+    image: Image = Image()
+
+
+class Server(Program):
+    """A server, and further images of it that may be measured."""
 
     alternatives: dict[str, ImageReference] = Field(
         default={},
@@ -52,7 +96,8 @@ class ServerImage(Image):
             }
         },
         description="Further images of it that benchmarks may ask for, each by a name, as in "
-        '{"1.19": registry.example/image:1.19}; `default` is the one above. No other is ever run.',
+        '{"1.19": registry.example/image:1.19}; `default` is the one above, whose pullPolicy they share. No other is '
+        "ever run.",
     )
 
 
@@ -61,15 +106,6 @@ class Resources(Values):
 
     requests: Compute = Field(default={"cpu": "50m", "memory": "128Mi"}, description="What it asks for.")
     limits: Compute = Field(default={"memory": "256Mi"}, description="What it may use at most.")
-
-
-class PullPolicy(StrEnum):
-    """When its image is pulled; if empty, as Kubernetes does by default."""
-
-    UNSAID = ""
-    ALWAYS = "Always"
-    IF_NOT_PRESENT = "IfNotPresent"
-    NEVER = "Never"
 
 
 class ServiceAccount(Values):
@@ -82,14 +118,9 @@ class ServiceAccount(Values):
     annotations: dict[str, str] = Field(default={}, description="Annotations of one that is made.")
 
 
-class Operator(Values):
+class Operator(Program):
     """The operator itself."""
 
-    image: ImageName = Field(
-        default="",
-        description="Its image; if empty, ghcr.io/tierbench/operator in the version of the chart.",
-    )
-    image_pull_policy: PullPolicy = PullPolicy.UNSAID
     replicas: int = Field(
         default=1,
         ge=1,
@@ -160,9 +191,12 @@ class Global(Values):
 
     model_config = ConfigDict(extra="allow")
 
-    image_registry: ImageName = Field(
-        default="", description="The registry of all images that are not named below, in place of ghcr.io."
+    image_registry: Registry = Field(
+        default="",
+        description="The registry of all images whose repository is empty, in place of ghcr.io, as in "
+        "registry.example/mirror. `make push` fills it.",
     )
+    image_pull_secrets: PullSecrets = Field(default=[], description="Further imagePullSecrets, as below.")
 
 
 class Writers(Values):
@@ -317,42 +351,31 @@ class ChartValues(Values):
     global_: Global = Field(default=Global(), alias="global")
     operator: Operator = Operator()
     workloads: Workloads = Workloads()
-    client: Image = Field(
-        default=Image(),
-        description="The client of file transfers, and the agent beside servers. "
-        "If its image is empty, ghcr.io/tierbench/client in the version of the chart.",
+    client: Program = Field(
+        default=Program(), description="The client of file transfers and brokers, and the agent beside servers."
     )
-    nginx: ServerImage = Field(
-        default=ServerImage(),
-        description="The file server. If its image is empty, ghcr.io/tierbench/nginx in the version of the chart; "
-        "an official one does as well, as in docker.io/library/nginx:1.29.",
+    nginx: Server = Field(
+        default=Server(),
+        description="The file server. An official image does as well: {repository: docker.io/library/nginx, tag: "
+        '"1.29"}.',
     )
-    mosquitto: ServerImage = Field(
-        default=ServerImage(),
-        description="The MQTT broker. If its image is empty, ghcr.io/tierbench/mosquitto in the version of the chart; "
-        "an official one does as well, as in docker.io/library/eclipse-mosquitto:2.0.",
+    mosquitto: Server = Field(
+        default=Server(),
+        description="The MQTT broker. An official image does as well: "
+        '{repository: docker.io/library/eclipse-mosquitto, tag: "2.0"}.',
     )
-    kafka: ServerImage = Field(
-        default=ServerImage(),
-        description="Apache Kafka. If its image is empty, ghcr.io/tierbench/kafka in the version of the chart; "
-        "an official one is laid out alike, as in docker.io/apache/kafka:4.3.1.",
+    kafka: Server = Field(
+        default=Server(),
+        description="Apache Kafka. An official image is laid out alike: {repository: docker.io/apache/kafka, tag: "
+        "4.3.1}.",
     )
-    paho: Image = Field(
-        default=Image(),
-        description="The client of brokers with clients.engine: Paho. "
-        "If its image is empty, ghcr.io/tierbench/paho in the version of the chart.",
-    )
-    network: Image = Field(
-        default=Image(),
-        description="iperf3 and ping, servers and clients. "
-        "If its image is empty, ghcr.io/tierbench/network in the version of the chart.",
-    )
+    paho: Program = Field(default=Program(), description="The client of brokers with clients.engine: Paho.")
+    network: Program = Field(default=Program(), description="iperf3 and ping, servers and clients.")
     limits: Quotas = Quotas()
-    image_pull_secrets: list[Annotated[str, Field(min_length=1, max_length=253)]] = Field(
+    image_pull_secrets: PullSecrets = Field(
         default=[],
-        max_length=16,
-        description="Names of Secrets to pull images with. Each must be in the release's namespace and in every "
-        "namespace that has benchmarks.",
+        description="Secrets to pull images with, as in [{name: registry}]. Each must be in the release's namespace "
+        "and in every namespace that has benchmarks.",
     )
     log_level: LogLevel = Field(default=LogLevel.INFO, description="How much the operator logs.")
     log_format: LogFormat = LogFormat.TEXT

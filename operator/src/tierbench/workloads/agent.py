@@ -50,7 +50,7 @@ def agent_container(
     credentials = ["--token-file", f"{_CREDENTIALS}/{TOKEN}", "--key-file", f"{_CREDENTIALS}/{KEY}"]
     return {
         "name": "agent",
-        "image": images.client,
+        **images.pulled(images.client),
         "args": ["agent", *listen, *credentials, "--ports", ",".join(map(str, ports)), *arguments],
         "env": [POD_IP_VARIABLE],
         "ports": [{"name": "agent", "containerPort": AGENT_PORT}],

@@ -112,11 +112,11 @@ def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite,
             "shareProcessNamespace": True,
             "restartPolicy": "Always",
             "initContainers": [
-                {**_restricted(broker, container), "resources": beside(resources, broker.requests)}
+                {**_restricted(images, broker, container), "resources": beside(resources, broker.requests)}
                 for container in broker.before
             ],
             "containers": [
-                {**_restricted(broker, _container(broker)), "resources": measured(resources, broker.requests)},
+                {**_restricted(images, broker, _container(broker)), "resources": measured(resources, broker.requests)},
                 agent_container(
                     images, broker.ports.values(), ["--directory=", "--process", broker.process], resources
                 ),
@@ -132,10 +132,10 @@ def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite,
     }
 
 
-def _restricted(broker: BrokerServer, container: Manifest) -> Manifest:
+def _restricted(images: Images, broker: BrokerServer, container: Manifest) -> Manifest:
     return {
         **container,
-        "image": broker.image,
+        **images.pulled(broker.image),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": RESTRICTED,
         "volumeMounts": list(broker.mounts),

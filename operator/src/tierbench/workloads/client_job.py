@@ -51,7 +51,7 @@ def client_job(
     metadata = owner.metadata(site.name, labels)
     container = {
         "name": CLIENT,
-        "image": image,
+        **images.pulled(image),
         "args": list(arguments),
         "resources": measured(resources),
         "securityContext": RESTRICTED,

@@ -78,7 +78,7 @@ def _iperf3(spec: NetworkSpec, images: Images, part: int) -> dict[str, Any]:
     server = ["iperf3", "--server", "--forceflush", "--bind", POD_IP, "--port", str(port(part))]
     return {
         "name": port_name(part),
-        "image": images.network,
+        **images.pulled(images.network),
         "command": ["tierbench-client", "gate", "--socket", gate, "--", *server],
         "env": [POD_IP_VARIABLE],
         "terminationMessagePolicy": "FallbackToLogsOnError",

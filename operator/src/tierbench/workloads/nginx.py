@@ -135,7 +135,7 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, files: File
             **({"hostNetwork": True} if host_network else {}),
             "restartPolicy": "Always",
             "initContainers": [_prepare(spec, images, site, files)],
-            "containers": [_nginx(spec, images.of(NGINX, site.slot.image), files), _agent_of(spec, images, files)],
+            "containers": [_nginx(spec, images, site, files), _agent_of(spec, images, files)],
             "volumes": [
                 files.volume,
                 {"name": "config", "configMap": {"name": site.attached}},
@@ -164,7 +164,7 @@ def _prepare(spec: FileTransferSpec, images: Images, site: ServerSite, files: Fi
     free = [] if site.free_bytes is None or not of_node else ["--reserve-bytes", str(site.free_bytes)]
     return {
         "name": "prepare",
-        "image": images.client,
+        **images.pulled(images.client),
         "args": ["prepare", "--directory", DATA, "--sizes", sizes, *owner, *free],
         "resources": beside(spec.servers.resources),
         "securityContext": security,
@@ -180,10 +180,10 @@ def _root(user: int | None) -> tuple[dict[str, Any], list[str]]:
     return security, [] if user is None else ["--owner", f"{user}:{user}"]
 
 
-def _nginx(spec: FileTransferSpec, image: str, files: FileVolume) -> dict[str, Any]:
+def _nginx(spec: FileTransferSpec, images: Images, site: ServerSite, files: FileVolume) -> dict[str, Any]:
     return {
         "name": NGINX,
-        "image": image,
+        **images.pulled(images.of(NGINX, site.slot.image)),
         "command": ["sh", "-c", _START],
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "ports": [{"name": PORT_NAMES[tls], "containerPort": port} for tls, port in PORTS.items()],

@@ -19,8 +19,9 @@ class Images:
     """Container images, and how they are run: the secrets that they are pulled with, the user whom they run as, the
     PriorityClass of their pods.
 
-    `alternatives` are further ones of a server that may be asked for, by its service and their names. Without `user`
-    the platform assigns one.
+    `alternatives` are further ones of a server that may be asked for, by its service and their names. `pull_policies`
+    are of those images, by the images, that Kubernetes shall not pull as it does by default. Without `user` the
+    platform assigns one.
     """
 
     client: str
@@ -30,6 +31,7 @@ class Images:
     paho: str
     network: str
     pull_secrets: tuple[str, ...] = ()
+    pull_policies: Mapping[str, str] = field(default_factory=dict)
     user: int | None = None
     alternatives: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     priority_class: str = ""
@@ -38,6 +40,11 @@ class Images:
         """The image of a service that has this name; empty where none has."""
         own = {"nginx": self.nginx, "mosquitto": self.mosquitto, "kafka": self.kafka}
         return {**self.alternatives.get(service, {}), OWN_IMAGE: own[service]}.get(name, "")
+
+    def pulled(self, image: str) -> dict[str, str]:
+        """The image of a container, and when it is pulled."""
+        policy = self.pull_policies.get(image)
+        return {"image": image, **({"imagePullPolicy": policy} if policy else {})}
 
     def unlisted(self, service: str, name: str) -> str:
         """That no image of a service has this name, and what to do; empty where one has."""
