@@ -11,6 +11,7 @@ import yaml
 from tests.api.server import ApiServer, RefusedError
 from tests.unit.cli.test_examples import EXAMPLES
 from tierbench.cli.main import main
+from tierbench.cli.watched import ANNOTATION
 
 pytestmark = pytest.mark.apiserver
 
@@ -74,6 +75,17 @@ def test_apply_creates_the_objects_once(nodes: ApiServer, capsys: pytest.Capture
     assert kept == wanted["arm64"]["spec"]["nodeSelector"]["matchLabels"]
     assert init(nodes, "--apply") == 2
     assert "benchmark quick-start exists in namespace leases" in capsys.readouterr().err
+
+
+def test_a_namespace_that_no_operator_watches_is_named(nodes: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    metadata = {"name": "tierbench:tierbench", "annotations": {ANNOTATION: "team-a,team-b"}}
+    nodes.request("POST", roles, {"metadata": metadata, "rules": []})
+    assert init(nodes) == 0
+    said = capsys.readouterr()
+    assert said.out == EXAMPLE
+    assert "Warning: The operator does not watch namespace leases, only team-a, team-b" in said.err
+    nodes.request("DELETE", f"{roles}/tierbench:tierbench")
 
 
 def test_a_class_with_another_selector_is_left_alone(nodes: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,15 @@ from urllib.parse import parse_qs, urlsplit
 
 Raw = dict[str, Any]
 HANG_UP = 0
-_PATH, _NAMESPACE = "/apis/tierbench.io/v1alpha1/", "namespaces/default/"
+_PATHS = ("/apis/tierbench.io/v1alpha1/", "/apis/rbac.authorization.k8s.io/v1/")
+_NAMESPACE = "namespaces/default/"
+
+
+def plural_and_name(path: str) -> tuple[str, str]:
+    for api in _PATHS:
+        path = path.removeprefix(api)
+    plural, _, name = path.removeprefix(_NAMESPACE).partition("/")
+    return plural, name
 
 
 class Store:
@@ -86,7 +94,7 @@ class Handler(BaseHTTPRequestHandler):
         self.store.came(self.path)
         url = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
-        plural, _, name = url.path.removeprefix(_PATH).removeprefix(_NAMESPACE).partition("/")
+        plural, name = plural_and_name(url.path)
         if self.store.fault == HANG_UP:
             self.close_connection = True
         elif self.store.fault is not None:
@@ -102,7 +110,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_PATCH(self) -> None:
         self.store.came(f"PATCH {self.path}")
-        plural, _, name = urlsplit(self.path).path.removeprefix(_PATH).removeprefix(_NAMESPACE).partition("/")
+        plural, name = plural_and_name(urlsplit(self.path).path)
         change = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.store.fault == HANG_UP:
             self.close_connection = True

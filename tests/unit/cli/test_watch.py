@@ -15,11 +15,13 @@ from tests.unit.cli.benchmarks import benchmark, condition, current
 from tests.unit.report.published import measured, published
 from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.result import BenchmarkResult
+from tierbench.cli import watch
 from tierbench.cli.cluster import connect
 from tierbench.cli.errors import UserError
 from tierbench.cli.live import picture
 from tierbench.cli.main import main
 from tierbench.cli.progress import Progress
+from tierbench.cli.watched import ANNOTATION
 from tierbench.kube.news import Changed, Listed
 
 Capture = pytest.CaptureFixture[str]
@@ -65,6 +67,40 @@ def test_it_tells_every_step_and_ends_with_the_benchmark(server: tuple[Store, st
     assert "measured: 1M on cloud" in text
     assert "measured: 1M on jetson" in text
     assert "Complete: 2 of 2 cases measured." in text
+
+
+def test_a_namespace_that_is_not_watched_is_named(
+    server: tuple[Store, str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "_SILENT_SECONDS", 0)
+    store, kubeconfig = server
+    metadata = {"name": "tierbench:tierbench", "annotations": {ANNOTATION: "team-a"}}
+    store.put("clusterroles", {"metadata": metadata})
+    store.put(FTB, benchmark("Pending"))
+    assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig, "--timeout", "2"]) == 2
+    said = capsys.readouterr()
+    assert "The operator does not watch namespace default, only team-a" in said.out
+    assert "The operator does not watch namespace default, only team-a" in said.err
+
+
+def test_a_status_ends_what_was_said_of_its_absence(
+    server: tuple[Store, str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "_SILENT_SECONDS", 0)
+    store, kubeconfig = server
+    store.put(FTB, benchmark("Pending"))
+
+    def act() -> None:
+        store.wait_for_requests("clusterroles", 1)
+        put_results(store)
+        store.put(FTB, benchmark("Complete", 2, observedGeneration=1))
+
+    thread = meanwhile(act)
+    assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig, "--timeout", "60"]) == 0
+    thread.join()
+    text = capsys.readouterr().out
+    assert "the operator does not watch namespace default, or it does not run" in text
+    assert text.splitlines()[-1].startswith("Complete: 2 of 2 cases measured.")
 
 
 def test_it_survives_an_api_server_that_fails_for_a_while(server: tuple[Store, str], capsys: Capture) -> None:

@@ -15,9 +15,11 @@ from tierbench.api.result import BenchmarkResult
 from tierbench.api.trace import BenchmarkTrace
 from tierbench.cli.errors import UserError
 from tierbench.cli.objects import Objects, Parsed, Reference, parse_items, parse_object
+from tierbench.cli.watched import Watched, watched
 from tierbench.domain.node_classes import usable
 from tierbench.domain.views import NodeView, node_view
 from tierbench.kube.client import (
+    CLUSTER_ROLES,
     NODE_CLASSES,
     NODES,
     UNANSWERED,
@@ -146,6 +148,13 @@ class Cluster:
     async def class_names(self) -> tuple[str, ...]:
         """The names of all node classes; none if the user may not list them."""
         return tuple(item.metadata.name for item in await self._classes())
+
+    async def watched(self) -> Watched:
+        """Which namespaces operators watch; not known to those who may not list ClusterRoles."""
+        try:
+            return watched([role async for role in self.kube.each_metadata(CLUSTER_ROLES)])
+        except UNANSWERED:
+            return Watched()
 
     async def create_class(self, body: Mapping[str, Any]) -> None:
         """Creates a node class, unless one with the same selector exists.

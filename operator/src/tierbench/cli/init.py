@@ -12,6 +12,7 @@ import yaml
 from tierbench.cli.arguments import Subparsers, command
 from tierbench.cli.ask import ask
 from tierbench.cli.errors import ExitCode, UserError
+from tierbench.cli.watched import not_watched
 from tierbench.domain.proposal import Proposal, propose, propose_from_classes
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ def run(options: argparse.Namespace) -> ExitCode:
     Raises:
         UserError: no node can run pods, or the objects cannot be created.
     """
-    proposal = ask(options, _propose)
+    proposal, warning = ask(options, _propose)
+    if warning:
+        print(f"Warning: {warning}", file=sys.stderr)
     if not options.apply:
         sys.stdout.write(document(proposal, options.name))
         return ExitCode.ANSWER
@@ -75,7 +78,8 @@ def _estimate(proposal: Proposal) -> str:
     )
 
 
-async def _propose(cluster: "Cluster") -> Proposal:
+async def _propose(cluster: "Cluster") -> tuple[Proposal, str]:
+    """The proposal, and a warning if no operator watches the namespace."""
     nodes = await cluster.schedulable_nodes()
     if nodes is None:
         proposal = propose_from_classes(await cluster.class_names())
@@ -88,7 +92,8 @@ async def _propose(cluster: "Cluster") -> Proposal:
         problem = "no node is Ready, uncordoned and free of taints: see `kubectl get nodes`"
     if proposal is None:
         raise UserError(problem)
-    return proposal
+    found = await cluster.watched()
+    return proposal, not_watched(found, cluster.namespace) if found.misses(cluster.namespace) else ""
 
 
 async def _apply(proposal: Proposal, name: str, cluster: "Cluster") -> str:

@@ -24,11 +24,13 @@ _MINUTE: Final = 60
 
 @dataclass(frozen=True)
 class Progress:
-    """A benchmark and its results as last heard of. `trouble` is why nothing newer is known."""
+    """A benchmark and its results as last heard of. `trouble` is why nothing newer is known, `silence` why the
+    benchmark may have no status."""
 
     benchmark: Benchmark
     results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
     trouble: str = ""
+    silence: str = ""
     deleted: bool = False
 
     @property
@@ -62,8 +64,15 @@ class Progress:
         return tuple(item for item in conditions if (item.type, item.reason) in NOT_PASSED)
 
     @property
+    def unanswered(self) -> bool:
+        """Whether no operator has written a status."""
+        return not self.deleted and self.benchmark.status.observed_generation == 0
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """Why it waits, or why it failed."""
+        if self.silence and self.unanswered:
+            return (self.silence,)
         if self.exit_code is ExitCode.ANSWER:
             return ()
         if self.exit_code is ExitCode.NO:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -20,12 +21,14 @@ from tierbench.cli.errors import ExitCode, UserError
 from tierbench.cli.live import picture
 from tierbench.cli.objects import Reference, parse_reference
 from tierbench.cli.progress import Progress, changes, closing_line, heard
+from tierbench.cli.watched import no_status
 from tierbench.kube.news import News
 
 if TYPE_CHECKING:
     from tierbench.cli.cluster import Cluster
 
 _TICK_SECONDS: Final = 0.5
+_SILENT_SECONDS: Final = 10
 _LINES_BESIDE_RESULTS: Final = 10
 _LEAST_ROWS: Final = 3
 
@@ -67,15 +70,18 @@ async def _watch(reference: Reference, deadline: float | None, cluster: "Cluster
 
 async def _news(cluster: "Cluster", progress: Progress, deadline: float | None) -> AsyncGenerator[Progress]:
     """The progress whenever something is heard, and every tick; ends with the benchmark."""
+    began = time.monotonic()
     heard_of: asyncio.Queue[News | Exception] = asyncio.Queue()
     tasks = [asyncio.create_task(_pass_on(feed, heard_of)) for feed in cluster.watch(progress.benchmark)]
     try:
         while not _all_told(progress):
             if deadline is not None and time.monotonic() > deadline:
                 raise UserError(
-                    f"{progress.benchmark.metadata.name} did not end in time ({progress.benchmark.status.phase}): it "
-                    "goes on by itself, watch again or give a longer --timeout"
+                    f"{progress.benchmark.metadata.name} did not end in time ({progress.benchmark.status.phase}): "
+                    + (" ".join(progress.remarks) or "it continues; watch again, or give a longer --timeout")
                 )
+            if progress.unanswered and not progress.silence and time.monotonic() - began >= _SILENT_SECONDS:
+                progress = await _explained(cluster, progress)
             yield progress
             try:
                 async with asyncio.timeout(_TICK_SECONDS):
@@ -92,6 +98,12 @@ async def _news(cluster: "Cluster", progress: Progress, deadline: float | None) 
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
+
+
+async def _explained(cluster: "Cluster", progress: Progress) -> Progress:
+    """The progress with the reason why the benchmark may have no status."""
+    found, name = await cluster.watched(), progress.benchmark.metadata.name
+    return replace(progress, silence=no_status(found, name, cluster.namespace, _SILENT_SECONDS))
 
 
 def _all_told(progress: Progress) -> bool:
