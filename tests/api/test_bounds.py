@@ -51,7 +51,7 @@ BOUNDS: list[tuple[type[Resource], str, Any, str]] = [
     (Files, "spec.runPolicy.ttlSeconds", 599, "should be greater than or equal to 600"),
     (Files, "spec.runPolicy.ttlSeconds", 31536001, "should be less than or equal to 31536000"),
     (Files, "spec.fileSizes", [], "should have at least 1 items"),
-    (Files, "spec.fileSizes", [f"{number}Mi" for number in range(1, 34)], "must have at most 32 items"),
+    (Files, "spec.fileSizes", [f"{number}Mi" for number in range(1, 34)], "must have at most 30 items"),
     (Files, "spec.fileSizes", ["1" * 19], "may not be more than 18"),
     (Files, "spec.fileSizes", [1.5], "must be of type integer"),
     (Files, "spec.fileSizes", [True], "must be of type integer"),

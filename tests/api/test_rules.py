@@ -74,7 +74,25 @@ NO_LABEL_VALUE = "is not the value of a label: see `kubectl get nodes --show-lab
 NO_LABEL_KEY = "is not the key of a label: see `kubectl get nodes --show-labels`"
 EITHER, USER = "fixes in workload what choose is to choose: leave it out", {"clientClass": "user"}
 NO_CLASS = "is not the name of a NodeClass: see `kubectl get nodeclasses`"
-NO_SIZE = "is not a size: write a whole number of bytes, as in 1048576, 512Ki, 1Mi or 5Gi"
+NO_SIZE = "is not a size: write a whole number of bytes up to 16Ti, as in 1048576, 512Ki, 1Mi or 5Gi"
+WRONG_SIZES = (
+    "1.5Gi",
+    "1MB",
+    "-1",
+    0,
+    -5,
+    "",
+    "0",
+    "01",
+    "Ki",
+    "1 Ki",
+    "1Kii",
+    "KiKi",
+    "1m",
+    "1e3",
+    "1Ki\n",
+    "\u0661Ki",
+)
 NO_WORD = "is not a short name: write letters, digits, spaces"
 NEED_VALUES = "In and NotIn need values, Exists and DoesNotExist take none"
 ONE_STORAGE = "give exactly one of hostPath, emptyDir and persistentVolumeClaim"
@@ -144,7 +162,7 @@ MUCH_DISK = {"requests": {"ephemeral-storage": "2Gi"}, "limits": {"ephemeral-sto
 WRONG_AMOUNTS = (
     ("cpu", "0.5", NO_CPU),
     *((name, "1.5Gi", NO_SIZE) for name in ("memory", "ephemeral-storage")),
-    *((name, "17Ti", "is more than 16Ti") for name in ("memory", "ephemeral-storage")),
+    *((name, "17Ti", NO_SIZE) for name in ("memory", "ephemeral-storage")),
 )
 
 
@@ -195,7 +213,7 @@ def policy_rows(model: type[Resource]) -> Iterator[Row]:
     yield Row(model, "spec.runPolicy", {"timeZone": "UTC"}, "spec.runPolicy", "timeZone goes with schedule: give both")
     rate += ".minimumBytesPerSecond"
     yield Row(model, rate, "1MB", rate, NO_SIZE)
-    yield Row(model, rate, "17Ti", rate, "is more than 16Ti")
+    yield Row(model, rate, "17Ti", rate, NO_SIZE)
 
 
 def resource_rows(model: type[Resource]) -> Iterator[Row]:
@@ -219,7 +237,7 @@ def strimzi_rows() -> Iterator[Row]:
         (strimzi(resources=limited("1Gi", memory="2Gi")), BROKER_COMPUTE, "requests.memory is more than limits.memory"),
         (strimzi(resources=MUCH_DISK), BROKER_COMPUTE, "requests.ephemeral-storage is more than limits"),
         (strimzi(persistentVolumeClaim=claim(size="1.5Gi")), f"{BROKER_CLAIM}.size", NO_SIZE),
-        (strimzi(persistentVolumeClaim=claim(size="17Ti")), f"{BROKER_CLAIM}.size", "is more than 16Ti"),
+        (strimzi(persistentVolumeClaim=claim(size="17Ti")), f"{BROKER_CLAIM}.size", NO_SIZE),
         (
             strimzi(persistentVolumeClaim=claim(storageClassName="Fast Disk")),
             f"{BROKER_CLAIM}.storageClassName",
@@ -242,15 +260,9 @@ ROWS = (
     Row(FILES, "spec.servers.nodeClasses", ["Cloud"], "spec.servers.nodeClasses[]", NO_CLASS),
     Row(FILES, "spec.servers.nodeClasses", ["a.b"], "spec.servers.nodeClasses[]", NO_CLASS),
     Row(FILES, "spec.clients.nodeClasses", ["user-"], "spec.clients.nodeClasses[]", NO_CLASS),
-    Row(FILES, SIZES, ["1.5Gi"], "spec.fileSizes[]", NO_SIZE),
-    Row(FILES, SIZES, ["1MB"], "spec.fileSizes[]", NO_SIZE),
-    Row(FILES, SIZES, ["-1"], "spec.fileSizes[]", NO_SIZE),
-    Row(FILES, SIZES, [0], "spec.fileSizes[]", NO_SIZE),
-    Row(FILES, SIZES, [-5], "spec.fileSizes[]", NO_SIZE),
-    Row(FILES, SIZES, ["17Ti"], "spec.fileSizes[]", "is more than 16Ti"),
-    Row(FILES, SIZES, [2**44 + 1], "spec.fileSizes[]", "is more than 16Ti"),
-    Row(FILES, SIZES, ["1Ki", 1024], SIZES, "has the same size twice (1Ki and 1024 are the same): name each size once"),
-    Row(FILES, SIZES, ["1M", "1000k"], SIZES, "has the same size twice"),
+    *(Row(FILES, SIZES, [wrong], "spec.fileSizes[]", NO_SIZE) for wrong in WRONG_SIZES),
+    Row(FILES, SIZES, ["17Ti"], "spec.fileSizes[]", NO_SIZE),
+    Row(FILES, SIZES, [2**44 + 1], "spec.fileSizes[]", NO_SIZE),
     Row(FILES, "spec.retry", {"waitMaximumMilliseconds": 999}, "spec.retry", "waitMaximumMilliseconds is less"),
     *policy_rows(FILES),
     *policy_rows(BROKERS),
@@ -285,22 +297,20 @@ ROWS = (
         NO_SECRET,
     ),
     Row(BROKERS, "spec.brokers", kafka(heap="1.5Gi"), HEAP, NO_SIZE),
-    Row(BROKERS, "spec.brokers", kafka(heap="17Ti"), HEAP, "is more than 16Ti"),
+    Row(BROKERS, "spec.brokers", kafka(heap="17Ti"), HEAP, NO_SIZE),
     Row(BROKERS, "spec.brokers", kafka(heap="64Mi"), "spec.brokers", "kafka.heap must be from 96Mi to 64Gi"),
     Row(BROKERS, "spec.brokers", kafka(images=["4"]), "spec.brokers[].kafka.images[]", NO_IMAGE),
     Row(BROKERS, "spec.brokers", OLD_MOSQUITTO, "spec.brokers[].mosquitto.images[]", NO_IMAGE),
     Row(BROKERS, "spec.brokers", kafka(provider="Strimzi", images=["3.9.0"]), "spec.brokers", STRIMZIS_IMAGES),
     *strimzi_rows(),
     Row(BROKERS, BATCH_SIZES, ["1.5Ki"], f"{BATCH_SIZES}[]", NO_SIZE),
-    Row(BROKERS, BATCH_SIZES, ["17Ti"], f"{BATCH_SIZES}[]", "is more than 16Ti"),
+    Row(BROKERS, BATCH_SIZES, ["17Ti"], f"{BATCH_SIZES}[]", NO_SIZE),
     Row(BROKERS, BATCH_SIZES, ["17Mi"], BATCH_SIZES, "each size must be at most 16Mi"),
-    Row(BROKERS, BATCH_SIZES, ["1Mi", "1024Ki"], BATCH_SIZES, "has the same size twice"),
     Row(BROKERS, "spec.servers", None, "spec", "spec.servers is missing: name the node classes that host the broker"),
     Row(BROKERS, PAYLOAD_SIZES, ["1.5Ki"], f"{PAYLOAD_SIZES}[]", NO_SIZE),
-    Row(BROKERS, PAYLOAD_SIZES, ["17Ti"], f"{PAYLOAD_SIZES}[]", "is more than 16Ti"),
+    Row(BROKERS, PAYLOAD_SIZES, ["17Ti"], f"{PAYLOAD_SIZES}[]", NO_SIZE),
     Row(BROKERS, PAYLOAD_SIZES, ["17Mi"], PAYLOAD_SIZES, "each size must be from 2 to 16Mi"),
     Row(BROKERS, PAYLOAD_SIZES, [1], PAYLOAD_SIZES, "each size must be from 2 to 16Mi"),
-    Row(BROKERS, PAYLOAD_SIZES, ["1Ki", 1024], PAYLOAD_SIZES, "has the same size twice"),
     Row(BROKERS, "spec.payload", {"messages": own_messages(), "sizes": ["1Ki"]}, "spec.payload", OWN_SIZES),
     Row(BROKERS, "spec.payload", {"messages": own_messages(), "contents": ["Random"]}, "spec.payload", OWN_SIZES),
     Row(BROKERS, MESSAGES, own_messages("Random"), f"{MESSAGES}[].name", "must be lower-case letters"),
@@ -367,13 +377,13 @@ ROWS = (
     Row(ADVICE, WORKLOAD, {"levels": {"nodeClass": "cloud"}}, "spec", EITHER),
     Row(ADVICE, "spec", {**USER, "choose": ["delivery"], "workload": {"delivery": "AtMostOnce"}}, "spec", EITHER),
     Row(ADVICE, FILES_ASKED, [{"size": "1MB"}], f"{FILES_ASKED}[].size", NO_SIZE),
-    Row(ADVICE, FILES_ASKED, [{"size": "17Ti"}], f"{FILES_ASKED}[].size", "is more than 16Ti"),
-    Row(ADVICE, WORKLOAD, {"payloadSize": "17Ti"}, f"{WORKLOAD}.payloadSize", "is more than 16Ti"),
+    Row(ADVICE, FILES_ASKED, [{"size": "17Ti"}], f"{FILES_ASKED}[].size", NO_SIZE),
+    Row(ADVICE, WORKLOAD, {"payloadSize": "17Ti"}, f"{WORKLOAD}.payloadSize", NO_SIZE),
     Row(ADVICE, WORKLOAD, {"payloadSize": "1.5Ki"}, f"{WORKLOAD}.payloadSize", NO_SIZE),
     Row(ADVICE, OBJECTIVE, {"type": "Percentile"}, OBJECTIVE, PERCENTILE),
     Row(ADVICE, OBJECTIVE, {"type": "MeanTime", "percentile": "P99"}, OBJECTIVE, PERCENTILE),
     Row(ADVICE, RATE_ASKED, "1MB", RATE_ASKED, NO_SIZE),
-    Row(ADVICE, RATE_ASKED, "17Ti", RATE_ASKED, "is more than 16Ti"),
+    Row(ADVICE, RATE_ASKED, "17Ti", RATE_ASKED, NO_SIZE),
 )
 
 
@@ -390,20 +400,20 @@ def test_rule_refuses_with_its_message_at_its_place(server: ApiServer, name: str
 
 
 def test_too_large_a_matrix_is_refused_with_its_size(server: ApiServer, name: str) -> None:
-    body = changed(smallest(FILES, name), SIZES, [f"{number}Mi" for number in range(1, 33)])
+    body = changed(smallest(FILES, name), SIZES, [f"{number}Mi" for number in range(1, 31)])
     body = changed(body, "spec.concurrency", [1, 2, 4, 8])
     body = changed(body, "spec.cacheState", ["Natural", "Warm", "Cold"])
     create(server, FILES, changed(body, "spec.servers.nodesPerClass", 2))
-    with pytest.raises(RefusedError, match="the matrix has 1152 cases, at most 1000 are allowed: take levels out"):
+    with pytest.raises(RefusedError, match="the matrix has 1080 cases, at most 1000 are allowed: take levels out"):
         create(server, FILES, changed(body, "spec.servers.nodesPerClass", 3))
 
 
 def test_images_count_as_cases(server: ApiServer, name: str) -> None:
-    body = changed(smallest(FILES, name), SIZES, [f"{number}Mi" for number in range(1, 33)])
+    body = changed(smallest(FILES, name), SIZES, [f"{number}Mi" for number in range(1, 31)])
     body = changed(body, "spec.concurrency", [1, 2, 4, 8])
     body = changed(body, "spec.cacheState", ["Natural", "Warm", "Cold"])
     create(server, FILES, changed(body, "spec.servers.images", ["default", "1.19.6"]))
-    with pytest.raises(RefusedError, match="the matrix has 1152 cases, at most 1000 are allowed"):
+    with pytest.raises(RefusedError, match="the matrix has 1080 cases, at most 1000 are allowed"):
         create(server, FILES, changed(body, "spec.servers.images", ["default", "1.19.6", "debian"]))
     body = changed(smallest(BROKERS, name), PAYLOAD_SIZES, list(range(100, 116)))
     body = changed(body, "spec.pairs", [1, 2, 4, 8, 16, 32, 64, 128])

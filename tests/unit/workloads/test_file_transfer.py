@@ -64,6 +64,12 @@ def test_the_image_that_is_asked_for_is_run() -> None:
     assert [bool(given.unlisted_image(slot)) for slot in given.slots()] == [False, False, True]
 
 
+def test_equal_sizes_are_one_level() -> None:
+    given = workload(fileSizes=["1Ki", 1024, "1M", "1000k", "1Mi"])
+    sizes = [case.levels["fileSize"] for case in plan(given.spec, given.slots(), given.factors)]
+    assert list(dict.fromkeys(sizes)) == ["1Ki", "1M", "1Mi"]
+
+
 STORAGES: list[dict[str, Any]] = [
     {"emptyDir": {}},
     {"hostPath": {"path": "/var/lib/tierbench"}},

@@ -3,10 +3,11 @@
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from tierbench.api.images import ImageNames
-from tierbench.api.model import Model, Rule, Size, is_address, matching, rules
+from tierbench.api.model import Model, Rule, Size, at_most_each, is_address, is_size, matching, rules
+from tierbench.api.quantity import distinct
 from tierbench.api.strimzi import Strimzi
 
 
@@ -160,34 +161,27 @@ class KafkaFactors(Model):
         json_schema_extra={"x-kubernetes-list-type": "set"},
         description="How long a batch waits for more messages (a factor).",
     )
-    batch_sizes: tuple[Size, ...] = Field(
+    batch_sizes: Annotated[tuple[Size, ...], AfterValidator(distinct)] = Field(
         default=("1Mi",),
         min_length=1,
         max_length=8,
         description="Bytes of the largest batch: 1 to 16Mi; a larger message is a batch of its own (a factor).",
-        json_schema_extra=rules(
-            Rule(
-                "self.all(a, !isQuantity(string(a)) || quantity(string(a)).compareTo(quantity('16Mi')) <= 0)",
-                "each size must be at most 16Mi",
-            ),
-            Rule(
-                "!self.all(a, isQuantity(string(a)))"
-                " || self.all(a, self.exists_one(b, quantity(string(a)).compareTo(quantity(string(b))) == 0))",
-                "has the same size twice (1Mi and 1024Ki are the same): name each size once",
-            ),
-        ),
+        json_schema_extra={"x-kubernetes-list-type": "set"}
+        | rules(Rule(at_most_each("16Mi"), "each size must be at most 16Mi")),
     )
 
 
+_HEAP = "string(b.kafka.heap)"
+_STRIMZI_LIMIT = "string(b.kafka.strimzi.resources.limits.memory)"
 BROKER_RULES = (
     Rule(
         "self.all(b, [has(b.mosquitto), has(b.kafka), has(b.external)].filter(x, x).size() == 1)",
         "give each broker exactly one of mosquitto, kafka and external, for example {name: mosquitto, mosquitto: {}}",
     ),
     Rule(
-        "self.all(b, !has(b.kafka) || !has(b.kafka.heap) || !isQuantity(string(b.kafka.heap))"
-        " || (quantity(string(b.kafka.heap)).compareTo(quantity('96Mi')) >= 0"
-        " && quantity(string(b.kafka.heap)).compareTo(quantity('64Gi')) <= 0))",
+        f"self.all(b, !has(b.kafka) || !has(b.kafka.heap) || !({is_size(_HEAP)})"
+        f" || (quantity({_HEAP}).compareTo(quantity('96Mi')) >= 0"
+        f" && quantity({_HEAP}).compareTo(quantity('64Gi')) <= 0))",
         "kafka.heap must be from 96Mi to 64Gi: with less a broker does not start",
     ),
     Rule(
@@ -201,10 +195,8 @@ BROKER_RULES = (
     ),
     Rule(
         "self.all(b, !has(b.kafka) || !has(b.kafka.heap) || !has(b.kafka.strimzi)"
-        " || !has(b.kafka.strimzi.resources.limits.memory) || !isQuantity(string(b.kafka.heap))"
-        " || !isQuantity(string(b.kafka.strimzi.resources.limits.memory))"
-        " || quantity(string(b.kafka.heap))"
-        ".compareTo(quantity(string(b.kafka.strimzi.resources.limits.memory))) < 0)",
+        f" || !has(b.kafka.strimzi.resources.limits.memory) || !({is_size(_HEAP)}) || !({is_size(_STRIMZI_LIMIT)})"
+        f" || quantity({_HEAP}).compareTo(quantity({_STRIMZI_LIMIT})) < 0)",
         "kafka.heap does not fit into kafka.strimzi.resources.limits.memory: Java needs about 200Mi beside its heap",
     ),
 )

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator, Field
 from pydantic.alias_generators import to_pascal
 
-from tierbench.api.model import Model, Rule, Size, rules
+from tierbench.api.model import Model, Rule, Size, is_whole_number, rules
 
 Cpu = Annotated[
     str,
@@ -15,7 +15,7 @@ Cpu = Annotated[
         json_schema_extra={"x-kubernetes-int-or-string": True}
         | rules(
             Rule(
-                "string(self).matches(r'^[1-9][0-9]{0,5}m?$')",
+                is_whole_number("string(self)", 8, ("", "m")),
                 "is not an amount of CPU: write cores or thousandths of one, as in 2 or 500m",
             )
         ),

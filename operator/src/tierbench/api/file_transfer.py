@@ -4,13 +4,14 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final
 
-from pydantic import Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue
 
 from tierbench.api.asks import Asks, AsksInCel
 from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, Servers, Tls, refinable
 from tierbench.api.images import ImageNames, levels
-from tierbench.api.model import Kind, Model, Rule, Size, StorageClassName, matching, rules
+from tierbench.api.model import MOST_SIZES, Kind, Model, Rule, Size, StorageClassName, matching, rules
 from tierbench.api.preflight import ServiceSpec, bounded_pairs
+from tierbench.api.quantity import distinct
 
 
 class FileServers(Servers):
@@ -107,12 +108,6 @@ _BOUNDED_MATRIX = Rule(
     f"'the matrix has %d cases, at most {MAXIMUM_CASES} are allowed: "
     f"take levels out, or make several benchmarks'.format([{_CASES}])",
 )
-_DISTINCT_SIZES = Rule(
-    "!self.all(a, isQuantity(string(a)))"
-    " || self.all(a, self.exists_one(b, quantity(string(a)).compareTo(quantity(string(b))) == 0))",
-    "has the same size twice (1Ki and 1024 are the same): name each size once",
-)
-
 _SET: dict[str, JsonValue] = {"x-kubernetes-list-type": "set"}
 _DEFAULT_STORAGE = Storage(empty_dir=EmptyDir())
 
@@ -121,11 +116,11 @@ class FileTransferSpec(ServiceSpec):
     """Files of these sizes, served by nginx on each server class, downloaded on each client class."""
 
     servers: FileServers = Field(description="Where nginx runs, and which.")
-    file_sizes: tuple[Size, ...] = Field(
+    file_sizes: Annotated[tuple[Size, ...], AfterValidator(distinct)] = Field(
         min_length=1,
-        max_length=32,
+        max_length=MOST_SIZES,
+        json_schema_extra=_SET,
         description="The sizes of the files (a factor).",
-        json_schema_extra=rules(_DISTINCT_SIZES),
     )
     concurrency: tuple[Annotated[int, Field(ge=1, le=64)], ...] = Field(
         default=(1,),

@@ -2,11 +2,12 @@
 
 from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from tierbench.api.model import Model, Rule, Size, matching, rules
-from tierbench.api.quantity import parse_size
+from tierbench.api.model import Model, Rule, Size, at_most_each, matching, rules
+from tierbench.api.quantity import distinct, parse_size
 
+_BOUNDS: Final = "must be from 2 to 16Mi: the first bytes number the message"
 _CONFIG_MAP_BYTES: Final = 2**20  # the API server takes no larger one
 
 
@@ -43,23 +44,15 @@ class Messages(Model):
 class Payload(Model):
     """What messages carry."""
 
-    sizes: tuple[Size, ...] = Field(
+    sizes: Annotated[tuple[Size, ...], AfterValidator(distinct)] = Field(
         default=("1Ki",),
         min_length=1,
         max_length=16,
         description="Bytes of a message before compression and encryption (a factor): 2 to 16Mi. Without it 1Ki.",
-        json_schema_extra={"default": None}
+        json_schema_extra={"default": None, "x-kubernetes-list-type": "set"}
         | rules(
-            Rule(
-                "self.all(a, isQuantity(string(a)) && quantity(string(a)).compareTo(quantity('2')) >= 0"
-                " && quantity(string(a)).compareTo(quantity('16Mi')) <= 0)",
-                "each size must be from 2 to 16Mi: the first bytes number the message",
-            ),
-            Rule(
-                "!self.all(a, isQuantity(string(a)))"
-                " || self.all(a, self.exists_one(b, quantity(string(a)).compareTo(quantity(string(b))) == 0))",
-                "has the same size twice (1Ki and 1024 are the same): name each size once",
-            ),
+            Rule("!self.exists(a, string(a) == '1')", f"each size {_BOUNDS}"),
+            Rule(at_most_each("16Mi"), f"each size {_BOUNDS}"),
         ),
     )
     contents: tuple[

@@ -10,7 +10,7 @@ from tierbench.api.broker import Delivery
 from tierbench.api.contract import Count, Reason
 from tierbench.api.effects import MOST_EFFECTS, MOST_KNEES, Alternative, FactorEffect, FactorKnee, Text
 from tierbench.api.limits import Limits
-from tierbench.api.model import ClassName, Column, Conditions, Kind, Model, Resource, Rule, Size, rules
+from tierbench.api.model import MOST_SIZES, ClassName, Column, Conditions, Kind, Model, Resource, Rule, Size, rules
 from tierbench.api.node_class import SelectorOperator
 from tierbench.api.result import Level, Note
 
@@ -79,7 +79,7 @@ class WorkloadProfile(Model):
     """What the service will have to do. Each level must have been measured: nothing is guessed between levels."""
 
     file_sizes: tuple[WeightedSize, ...] = Field(
-        default=(), max_length=32, description="Of file transfers: the sizes of the files."
+        default=(), max_length=MOST_SIZES, description="Of file transfers: the sizes of the files."
     )
     payload_size: Size | None = Field(default=None, description="Of brokers: the size of a message.")
     delivery: Delivery | None = Field(default=None, description="Of brokers: how hard a message is delivered.")

@@ -39,6 +39,14 @@ def parse_size(text: str | int) -> int:
     return int(word.removesuffix(suffix)) * _FACTORS[suffix]
 
 
+def distinct(sizes: tuple[str, ...]) -> tuple[str, ...]:
+    """The sizes without those that equal an earlier one: 1024 after 1Ki."""
+    first: dict[int, str] = {}
+    for size in sizes:
+        first.setdefault(parse_size(size), size)
+    return tuple(first.values())
+
+
 def format_size(size: int) -> str:
     """The shortest exact notation: 1048576 is 1Mi, 1000000 is 1M, 1500 is 1500."""
     for suffix in ("Ti", "Gi", "Mi", "Ki", "T", "G", "M", "k"):
