@@ -105,7 +105,8 @@ def test_value_out_of_bounds_is_refused(
         create(server, model, changed(smallest(model, name), path, value))
     assert refused.value.code == 422
     answers = [answer for field, answer in refused.value.causes if schema_path(field).removesuffix("[]") == path]
-    assert [answer for answer in answers if message in answer], refused.value.causes
+    said = [answer.replace("longer than", "more than") for answer in answers]  # as Kubernetes before 1.32 says it
+    assert [answer for answer in said if message in answer], refused.value.causes
 
 
 @pytest.mark.parametrize(("model", "path"), REQUIRED)

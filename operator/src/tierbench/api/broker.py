@@ -19,7 +19,7 @@ from tierbench.api.benchmark import (
 from tierbench.api.broker_clients import BrokerClients
 from tierbench.api.broker_server import BROKER_RULES, Broker, KafkaFactors
 from tierbench.api.images import levels
-from tierbench.api.model import Kind, Model, Rule, is_size, matching, rules
+from tierbench.api.model import Kind, Model, Rule, is_smaller, matching, rules
 from tierbench.api.payload import PAYLOAD_CASES, PAYLOAD_RULES, Payload
 from tierbench.api.preflight import NODES, ServiceSpec, bounded_pairs
 
@@ -127,12 +127,11 @@ _EXTERNAL_TLS = Rule(
     "size(self.tls) == 1 || !self.brokers.exists(b, has(b.external))",
     "an external broker has one address: give one level of tls, and another benchmark for each other",
 )
-_HEAP = "string(b.kafka.heap)"
 _LIMIT = "self.servers.resources.limits.memory"
 _HEAP_WITHIN = Rule(
-    f"!has(self.servers) || !has(self.servers.resources) || !has({_LIMIT}) || !({is_size(f'string({_LIMIT})')})"
+    f"!has(self.servers) || !has(self.servers.resources) || !has({_LIMIT})"
     " || self.brokers.all(b, !has(b.kafka) || b.kafka.provider != 'Standalone' || !has(b.kafka.heap)"
-    f" || !({is_size(_HEAP)}) || quantity({_HEAP}).compareTo(quantity(string({_LIMIT}))) < 0)",
+    f" || {is_smaller('b.kafka.heap', _LIMIT)})",
     "kafka.heap does not fit into servers.resources.limits.memory: Java needs about 200Mi beside its heap",
 )
 _SPREAD = Rule(

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from tierbench.api.images import ImageNames
-from tierbench.api.model import Model, Rule, Size, at_most_each, is_address, is_size, matching, rules
+from tierbench.api.model import Model, Rule, Size, is_address, is_size, is_smaller, matching, quantity_of, rules
 from tierbench.api.quantity import distinct
 from tierbench.api.strimzi import Strimzi
 
@@ -167,21 +167,20 @@ class KafkaFactors(Model):
         max_length=8,
         description="Bytes of the largest batch: 1 to 16Mi; a larger message is a batch of its own (a factor).",
         json_schema_extra={"x-kubernetes-list-type": "set"}
-        | rules(Rule(at_most_each("16Mi"), "each size must be at most 16Mi")),
+        | rules(Rule(f"self.all(a, {is_size('a', '16Mi')})", "each size must be at most 16Mi")),
     )
 
 
-_HEAP = "string(b.kafka.heap)"
-_STRIMZI_LIMIT = "string(b.kafka.strimzi.resources.limits.memory)"
+_HEAP = "b.kafka.heap"
+_STRIMZI_LIMIT = "b.kafka.strimzi.resources.limits.memory"
 BROKER_RULES = (
     Rule(
         "self.all(b, [has(b.mosquitto), has(b.kafka), has(b.external)].filter(x, x).size() == 1)",
         "give each broker exactly one of mosquitto, kafka and external, for example {name: mosquitto, mosquitto: {}}",
     ),
     Rule(
-        f"self.all(b, !has(b.kafka) || !has(b.kafka.heap) || !({is_size(_HEAP)})"
-        f" || (quantity({_HEAP}).compareTo(quantity('96Mi')) >= 0"
-        f" && quantity({_HEAP}).compareTo(quantity('64Gi')) <= 0))",
+        f"self.all(b, !has(b.kafka) || !has(b.kafka.heap) || {is_size(_HEAP, '64Gi')}"
+        f" && {quantity_of(_HEAP)}.compareTo(quantity('96Mi')) >= 0)",
         "kafka.heap must be from 96Mi to 64Gi: with less a broker does not start",
     ),
     Rule(
@@ -195,8 +194,7 @@ BROKER_RULES = (
     ),
     Rule(
         "self.all(b, !has(b.kafka) || !has(b.kafka.heap) || !has(b.kafka.strimzi)"
-        f" || !has(b.kafka.strimzi.resources.limits.memory) || !({is_size(_HEAP)}) || !({is_size(_STRIMZI_LIMIT)})"
-        f" || quantity({_HEAP}).compareTo(quantity({_STRIMZI_LIMIT})) < 0)",
+        f" || !has({_STRIMZI_LIMIT}) || {is_smaller(_HEAP, _STRIMZI_LIMIT)})",
         "kafka.heap does not fit into kafka.strimzi.resources.limits.memory: Java needs about 200Mi beside its heap",
     ),
 )

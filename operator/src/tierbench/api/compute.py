@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator, Field
 from pydantic.alias_generators import to_pascal
 
-from tierbench.api.model import Model, Rule, Size, is_whole_number, rules
+from tierbench.api.model import Model, Rule, Size, is_whole_number, quantity_of, rules
 
 Cpu = Annotated[
     str,
@@ -15,7 +15,7 @@ Cpu = Annotated[
         json_schema_extra={"x-kubernetes-int-or-string": True}
         | rules(
             Rule(
-                is_whole_number("string(self)", 8, ("", "m")),
+                is_whole_number("self", 8, "m"),
                 "is not an amount of CPU: write cores or thousandths of one, as in 2 or 500m",
             )
         ),
@@ -58,7 +58,7 @@ def at_most(name: str) -> Rule:
     """The rule that a request is no more than its limit; `name` is the resource's."""
     field = name.replace("-", "__dash__")
     given = f"has(self.requests.{field}) && has(self.limits.{field})"
-    asked, limit = (f"quantity(string(self.{part}.{field}))" for part in ("requests", "limits"))
+    asked, limit = (quantity_of(f"self.{part}.{field}") for part in ("requests", "limits"))
     return Rule(
         f"!({given}) || {asked}.compareTo({limit}) <= 0",
         f"requests.{name} is more than limits.{name}: no pod is let in like this; lower the one or raise the other",

@@ -4,10 +4,9 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
-from tierbench.api.model import Model, Rule, Size, at_most_each, matching, rules
+from tierbench.api.model import Model, Rule, Size, is_size, matching, rules
 from tierbench.api.quantity import distinct, parse_size
 
-_BOUNDS: Final = "must be from 2 to 16Mi: the first bytes number the message"
 _CONFIG_MAP_BYTES: Final = 2**20  # the API server takes no larger one
 
 
@@ -51,8 +50,10 @@ class Payload(Model):
         description="Bytes of a message before compression and encryption (a factor): 2 to 16Mi. Without it 1Ki.",
         json_schema_extra={"default": None, "x-kubernetes-list-type": "set"}
         | rules(
-            Rule("!self.exists(a, string(a) == '1')", f"each size {_BOUNDS}"),
-            Rule(at_most_each("16Mi"), f"each size {_BOUNDS}"),
+            Rule(
+                f"self.all(a, !(a in [dyn(1), dyn('1')]) && {is_size('a', '16Mi')})",
+                "each size must be from 2 to 16Mi: the first bytes number the message",
+            )
         ),
     )
     contents: tuple[
