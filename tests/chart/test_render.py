@@ -195,7 +195,7 @@ def test_wrong_values_are_refused(helm: Helm, values: Json, message: str) -> Non
 
 def test_old_kubernetes_is_refused(helm: Helm) -> None:
     with pytest.raises(HelmError, match="chart requires kubeVersion"):
-        Helm(helm.program, helm.home, "1.33.13").template(CLUSTER_WIDE)
+        Helm(helm.program, helm.home, "1.30.14").template(CLUSTER_WIDE)
 
 
 @VARIANTS

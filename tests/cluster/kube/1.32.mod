@@ -260,6 +260,7 @@ require (
 )
 
 replace (
+	github.com/containerd/errdefs => github.com/containerd/errdefs v0.1.0 // for cAdvisor; newer ones have no FromGRPC
 	k8s.io/api => k8s.io/api v0.32.13
 	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.32.13
 	k8s.io/apimachinery => k8s.io/apimachinery v0.32.13
