@@ -1,8 +1,6 @@
 """What the chart refuses and renders, without a cluster."""
 
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +16,6 @@ from tierbench.api.quotas import Quotas
 from tierbench.api.user_roles import GRANTS, UserRole
 from tierbench.generate.crd import custom_resource_definition
 
-GETTING_STARTED = Path(__file__).parents[2] / "docs" / "getting-started.md"
 DIGEST = f"sha256:{'5' * 64}"
 CLUSTER_WIDE: Json = {"allNamespaces": True}
 NAMESPACED: Json = {"watchNamespaces": ["team-a", "team-b"], "crds": {"install": False}}
@@ -31,7 +28,7 @@ FULL: Json = {
         "resources": {"requests": {"cpu": 1}},
         "nodeSelector": {"role": "control"},
         "tolerations": [{"operator": "Exists"}],
-        "affinity": {"podAntiAffinity": {}},
+        "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
         "topologySpreadConstraints": [
             {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"},
         ],
@@ -243,15 +240,15 @@ def test_users_are_the_platforms_to_assign_where_none_are_named(helm: Helm) -> N
     assert environment(objects)["TIERBENCH_WORKLOADS_USER"] == ""
 
 
-def test_the_documented_installs_fit_a_tainted_control_plane(helm: Helm) -> None:
-    """As kubeadm and K3s taint it. The values stand in docs/getting-started.md."""
-    documented = re.findall(r"--set-json 'operator\.nodeSelector=(.*)'", GETTING_STARTED.read_text())
-    assert documented
-    for selector in map(json.loads, documented):
-        (deployment,) = of_kind(helm.template({**CLUSTER_WIDE, "operator": {"nodeSelector": selector}}), "Deployment")
-        pod = deployment["spec"]["template"]["spec"]
-        assert pod["nodeSelector"] == selector
-        assert pod["tolerations"] == [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in selector]
+def test_operator_prefers_the_control_plane_tolerates_its_taint_and_can_run_elsewhere(helm: Helm) -> None:
+    """Whatever the value of the label: empty with kubeadm, true with K3s."""
+    (deployment,) = of_kind(helm.template(CLUSTER_WIDE), "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    control_plane = {"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}
+    (preferred,) = pod["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert preferred["preference"] == {"matchExpressions": [control_plane]}
+    assert pod["tolerations"] == [control_plane | {"effect": "NoSchedule"}]
+    assert "nodeSelector" not in pod
 
 
 @VARIANTS

@@ -142,13 +142,28 @@ class Operator(Program):
     node_selector: dict[str, str] = Field(
         default={},
         description="Labels of the nodes that it may run on. Keep it off the nodes that are measured, "
-        'as in {node-role.kubernetes.io/control-plane: ""}.',
+        "as in {tierbench: operator}.",
     )
     tolerations: list[dict[str, Any]] = Field(
         default=[{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}],
         description="Taints that it tolerates: that of a control plane, where nothing is measured.",
     )
-    affinity: dict[str, Any] = Field(default={}, description="Affinity of its pod.")
+    affinity: dict[str, Any] = Field(
+        default={
+            "nodeAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {
+                        "weight": 100,
+                        "preference": {
+                            "matchExpressions": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}]
+                        },
+                    }
+                ]
+            }
+        },
+        description="Affinity of its pod. By default it prefers nodes of the control plane, whatever the value of their "
+        "label, and runs on others if there are none.",
+    )
     topology_spread_constraints: list[dict[str, Any]] = Field(
         default=[],
         description="How its pods are spread; if empty and there are several, over nodes where that can be.",
