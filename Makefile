@@ -34,7 +34,7 @@ SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 .PHONY: help check setup generate verify lint test test-here test-unit test-client test-go test-paho test-api \
         test-operator test-e2e test-measures test-lint test-release test-faults test-kinds test-properties test-race \
         test-release-measures test-soak test-blame test-changed test-strimzi test-versions test-debian test-vm test-arm \
-        images archives cluster cluster-down binaries demo-images demo demo-papers bench scale calibrate clean
+        images archives cluster cluster-down binaries demo-images demo demo-down demo-papers bench scale calibrate clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
@@ -196,8 +196,11 @@ archives:
 demo-images:
 	python3 -m images.build $(DEMO_IMAGES)
 
-demo: ## Measure file transfers on a real cluster, and see the answer
-	CLUSTER=$(CLUSTER) tools/demo demo examples/file-transfer-demo
+demo: ## Measure file transfers, and see the answer (CLUSTER=current: on the cluster that kubectl points at, after a question)
+	@if [ $(CLUSTER) = built-in ]; then tools/demo demo examples/file-transfer-demo; else tools/demo-current up demo; fi
+
+demo-down: ## Remove what make demo made: the built-in cluster, or with CLUSTER=current the demo in yours
+	@if [ $(CLUSTER) = built-in ]; then python3 -m tests.cluster down; else tools/demo-current down; fi
 
 demo-papers: $(PAPER:%=demo-paper-%) ## Repeat the papers, shortened (PAPER=brokers, compression, tls, devices or files: one)
 

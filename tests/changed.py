@@ -23,6 +23,7 @@ TARGETS = {
     r"tests/e2e/": ("test-release",),
     r"tests/paho/|images/client/.*_test\.go$": ("test-soak",),
     r"tools/(setup|check|uv|go|demo)": ("test-debian",),
+    r"tools/demo-": ("test-kinds",),
 }
 """Patterns of changed files, and the targets that test what the gate does not."""
 

@@ -42,10 +42,12 @@ def no_status(found: Watched, name: str, namespace: str, seconds: float) -> str:
     symptom = f"{name} has no status after {seconds:.0f} s."
     if found.misses(namespace):
         return f"{symptom} {not_watched(found, namespace)}"
-    pods = "see `kubectl get pods -A -l app.kubernetes.io/name=tierbench`"
     if found.known:
-        return f"{symptom} An operator is installed for namespace {namespace}, but does not answer: {pods}."
+        return (
+            f"{symptom} An operator is installed for namespace {namespace}, but does not answer: see `kubectl get pods "
+            "-A -l app.kubernetes.io/name=tierbench`."
+        )
     return (
         f"{symptom} Either the operator does not watch namespace {namespace}, or it does not run. Ask the person who "
-        f"installed tierbench whether watchNamespaces, a value of the chart, lists {namespace}; {pods}."
+        f"installed tierbench whether watchNamespaces, a value of the chart, lists {namespace}."
     )

@@ -161,8 +161,8 @@ class Operator(Program):
                 ]
             }
         },
-        description="Affinity of its pod. By default it prefers nodes of the control plane, whatever the value of their "
-        "label, and runs on others if there are none.",
+        description="Affinity of its pod. By default it prefers nodes of the control plane, whatever the value of "
+        "their label, and runs on others if there are none.",
     )
     topology_spread_constraints: list[dict[str, Any]] = Field(
         default=[],
