@@ -486,8 +486,9 @@ def test_notes_say_what_to_do_next(helm: Helm) -> None:
     notes = helm.notes(CLUSTER_WIDE)
     assert "runs the benchmarks of all namespaces" in notes
     assert "kubectl -n bench rollout status deployment/files-tierbench" in notes
+    assert "kubectl tierbench init -n NAMESPACE --apply" in notes
     assert "stay when this release is uninstalled" in notes
     notes = helm.notes(NAMESPACED)
     assert "runs the benchmarks of team-a, team-b" in notes
-    assert "kubectl -n team-a get filetransferbenchmarks,results --watch" in notes
+    assert "kubectl tierbench init -n team-a --apply" in notes
     assert "leaves the CustomResourceDefinitions to another one" in notes
