@@ -36,7 +36,7 @@ def test_two_classes_are_measured_and_compared(kubectl: Kubectl, release: Releas
     assert_nothing_left(running)
 
     row = kubectl("get", "results", "--no-headers").splitlines()[0].split()
-    assert row[1:5] == ["files", "1", "cloud", "user"]
+    assert row[1:4] == ["1", "cloud", "user"]
     assert "1Mi" in row
     written = running.results[0]["status"]
     assert ("Yes" if written["valid"] else written["invalid"][0]["reason"]) in row
