@@ -34,7 +34,8 @@ SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 .PHONY: help check setup generate verify lint test test-here test-unit test-client test-go test-paho test-api \
         test-operator test-e2e test-measures test-lint test-release test-faults test-kinds test-properties test-race \
         test-release-measures test-soak test-blame test-changed test-strimzi test-versions test-debian test-vm test-arm \
-        images archives cluster cluster-down binaries demo-images demo demo-down demo-papers bench scale calibrate clean
+        images push images-archive archives cluster cluster-down binaries demo-images demo demo-down demo-papers bench scale \
+        calibrate clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
@@ -183,6 +184,12 @@ images: setup ## Build the images, and load them into the built-in cluster if it
 	python3 -m images.build $(ARCH:%=--arch %)
 	@if [ -z "$(ARCH)" ] && [ $(CLUSTER) = built-in ] && python3 -m tests.cluster status >/dev/null 2>&1; then \
 	  python3 -m tests.cluster load build/images/*.tar; fi
+
+push: ## Push multi-architecture images: REGISTRY=HOST/PATH PLATFORMS=linux/amd64,linux/arm64 (INSECURE=1: plain HTTP)
+	@python3 -m images.push --registry='$(REGISTRY)' --platforms='$(PLATFORMS)' $(if $(INSECURE),--insecure)
+
+images-archive: ## Write images for import by K3s, kind, minikube or containerd: PLATFORMS=linux/amd64,linux/arm64
+	@python3 -m images.archive --platforms='$(PLATFORMS)'
 
 cluster: setup ## Start the built-in cluster (CLUSTER=current: use the one that kubectl points at)
 	@if [ $(CLUSTER) = built-in ]; then python3 -m tests.cluster up; else kubectl version >/dev/null; fi

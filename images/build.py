@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from images import base, naming, packages
@@ -27,7 +28,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tier
 # One build at a time on this machine: all share buildah's storage, and the names in it.
 LOCK = CACHE.with_suffix(".lock")
 
-_SANDBOX = {"pause": "registry.k8s.io/pause:3.10"}  # containerd asks for it by this name
+SANDBOX = {"pause": "registry.k8s.io/pause:3.10"}  # containerd asks for it by this name
 # What an image is made from besides its own folder; it is built again when any of it has changed.
 _COMPILED = ("images/compile", "tools/go", "images/architectures.py")
 _BASE = ("images/base.py", "images/packages.py", "images/architectures.py")
@@ -57,17 +58,22 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         architecture = KNOWN[arguments.arch] if arguments.arch else host()
-        names = arguments.images or _all(architecture)
-        BUILT.mkdir(parents=True, exist_ok=True)
-        CACHE.mkdir(parents=True, exist_ok=True)
-        with LOCK.open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            for name in names:
-                print(build(name, architecture), flush=True)
+        for archive in build_each(arguments.images or known(architecture), architecture):
+            print(archive, flush=True)
     except BuildError as error:
         print(f"images: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def build_each(images: Iterable[str], architecture: Architecture) -> Iterator[Path]:
+    """The OCI archives of these images, one by one."""
+    BUILT.mkdir(parents=True, exist_ok=True)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for image in images:
+            yield build(image, architecture)
 
 
 def build(image: str, architecture: Architecture) -> Path:
@@ -75,7 +81,7 @@ def build(image: str, architecture: Architecture) -> Path:
     dockerfile = ROOT / "images" / image / "Dockerfile"
     if not dockerfile.exists():
         raise BuildError(f"no {dockerfile.relative_to(ROOT)}")
-    name = _SANDBOX.get(image) or naming.reference(image)
+    name = SANDBOX.get(image) or naming.reference(image)
     context, archive = BUILT / image, archives(architecture) / f"{image}.tar"
     stamp = archive.with_suffix(".sha256")
     digest = _digest(image, name, architecture.platform)
@@ -116,7 +122,8 @@ def archives(architecture: Architecture) -> Path:
     return BUILT if architecture == host() else BUILT / architecture.name
 
 
-def _all(architecture: Architecture) -> list[str]:
+def known(architecture: Architecture) -> list[str]:
+    """All images that are built for the architecture."""
     every = sorted(path.parent.name for path in ROOT.glob("images/*/Dockerfile"))
     return [image for image in every if image in _ONLY.get(architecture.name, every)]
 
