@@ -186,7 +186,7 @@ images: setup ## Build the images, and load them into the built-in cluster if it
 	  python3 -m tests.cluster load build/images/*.tar; fi
 
 push: ## Push multi-architecture images: REGISTRY=HOST/PATH PLATFORMS=linux/amd64,linux/arm64 (INSECURE=1: plain HTTP)
-	@python3 -m images.push --registry='$(REGISTRY)' --platforms='$(PLATFORMS)' $(if $(INSECURE),--insecure)
+	@python3 -m images.push --registry='$(REGISTRY)' --platforms='$(PLATFORMS)' $(if $(INSECURE),--insecure) $(ONLY)
 
 images-archive: ## Write images for import by K3s, kind, minikube or containerd: PLATFORMS=linux/amd64,linux/arm64
 	@python3 -m images.archive --platforms='$(PLATFORMS)'

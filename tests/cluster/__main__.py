@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.cluster import binaries, preflight, profiles
@@ -13,6 +14,11 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.errors import ClusterError
 
 _SWITCHES = {"stalls": Cluster.stalls, "network-policies": Cluster.network_policies}
+_PRINTED: dict[str, Callable[[Cluster, argparse.Namespace], object]] = {
+    "binaries": lambda _, __: binaries.build(binaries.asked()),
+    "kubeconfig": lambda cluster, _: cluster.kubeconfig,
+    "registry": lambda cluster, arguments: cluster.trust_registry(arguments.port),
+}
 _SIGNALS = {"stop": signal.SIGTERM, "kill": signal.SIGKILL, "pause": signal.SIGSTOP, "resume": signal.SIGCONT}
 
 
@@ -69,6 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     stalls.add_argument("switch", choices=("on", "off"))
     policies = commands.add_parser("network-policies", help="let every node enforce NetworkPolicies, by kube-router")
     policies.add_argument("switch", choices=("on", "off"))
+    registry = commands.add_parser("registry", help="let nodes pull from a registry of this host; print its HOST:PORT")
+    registry.add_argument("port", type=int, help="where it listens, with plain HTTP")
     inside = commands.add_parser("exec-node", help="run a program on a node")
     inside.add_argument("node")
     inside.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM …")
@@ -89,17 +97,15 @@ def _run(arguments: argparse.Namespace, cluster: Cluster) -> int:
         print(f"cluster '{cluster.name}': {'gone' if cluster.down() else 'there was none'}")
     elif command == "status":
         return _status(cluster)
-    elif command == "kubeconfig":
-        print(cluster.kubeconfig)
     elif command == "env":
         _print_environment(cluster)
-    elif command == "binaries":
-        print(binaries.build(binaries.asked()))
     elif command == "load":
         for line in cluster.load(arguments.archives):
             print(line)
     elif command == "start":
         cluster.start(arguments.component)
+    elif command in _PRINTED:
+        print(_PRINTED[command](cluster, arguments))
     elif command in _SWITCHES:
         _SWITCHES[command](cluster, arguments.switch == "on")
     elif command == "exec-node":

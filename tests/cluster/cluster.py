@@ -222,6 +222,16 @@ class Cluster:
         with self._lock(self.name):
             policies.switch(on, self.nodes)
 
+    def trust_registry(self, port: int) -> str:
+        """Let every node pull over plain HTTP from a registry at this port of the host; returns its HOST:PORT."""
+        with self._lock(self.name):
+            address = f"{self.addresses.host}:{port}"
+            (self.folder / node.REGISTRY).write_text(address)
+            for one in self.nodes:
+                if one.booted:
+                    one.trust_registry(address)
+        return address
+
     @contextmanager
     def link(self, name: str, rate: str) -> Iterator[None]:
         """A node's link at another rate each way, as tc writes it (100mbit), while the context lasts."""

@@ -10,6 +10,8 @@ from tests.cluster.hardware import Hardware
 from tests.cluster.node_files import SETTINGS, SOCKET
 from tests.cluster.profiles import Node
 
+REGISTRY = "registry"
+"""A file of the cluster: the address of a registry that nodes trust."""
 DAEMONS = ("containerd", "kubelet", "kube-proxy")
 
 
@@ -75,6 +77,10 @@ class NodeMachine:
         # Threads that look for work cost emulated processors more than the work does.
         self.machine.start(daemon, "env", "GOMAXPROCS=1", *commands[daemon])
 
+    def trust_registry(self, address: str) -> None:
+        """Pull from the registry from now on: containerd reads the file whenever it pulls."""
+        self.machine.write(SETTINGS, node_files.registry(address))
+
     def containerd_answers(self) -> bool:
         try:
             self.machine.run("test", "-S", SOCKET)
@@ -88,6 +94,7 @@ class NodeMachine:
 
     def _files(self) -> dict[str, str]:
         plane, container = self.control_plane, self.machine.container()
+        registry = plane.folder / REGISTRY
         return {
             "containerd.toml": node_files.containerd(container is not None),
             "kubelet.yaml": node_files.kubelet(self.profile, plane.addresses, self.machine.pods),
@@ -96,4 +103,5 @@ class NodeMachine:
             "ca.crt": (plane.folder / "pki" / "ca.crt").read_text(),
             "cni/10-bridge.conflist": node_files.cni(plane.addresses.node_pods(self.machine.port.index)),
             **({"container.json": container} if container else {}),
+            **(node_files.registry(registry.read_text()) if registry.exists() else {}),
         }

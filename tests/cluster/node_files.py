@@ -87,6 +87,8 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "registry.k8s.io/pause:3.10"
   restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "{SETTINGS}/registries"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "{SETTINGS}/cni"
@@ -94,6 +96,12 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
     runtime_type = "io.containerd.runc.v2"
     {base}
 """
+
+
+def registry(address: str) -> dict[str, str]:
+    """The file that has containerd pull from this registry over plain HTTP, by its name in the settings."""
+    text = f'[host."http://{address}"]\n  capabilities = ["pull", "resolve"]\n'
+    return {f"registries/{address}/hosts.toml": text}
 
 
 def container(default: str, disk: str, rate: int) -> str:

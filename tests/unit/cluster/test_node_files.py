@@ -1,6 +1,7 @@
 """What a node's daemons are told of its hardware."""
 
 import json
+import tomllib
 
 from tests.cluster import node_files
 from tests.cluster.addresses import Addresses
@@ -28,3 +29,9 @@ def test_containers_start_with_a_read_throttle() -> None:
     spec = json.loads(node_files.container(json.dumps(default), "7:3", 1000))
     throttle = {"throttleReadBpsDevice": [{"major": 7, "minor": 3, "rate": 1000}]}
     assert spec == {"process": {"cwd": "/"}, "linux": {"resources": {"devices": ["kept"], "blockIO": throttle}}}
+
+
+def test_registry_is_found_by_its_address_and_has_plain_http() -> None:
+    ((name, text),) = node_files.registry("198.18.0.254:5000").items()
+    assert name == "registries/198.18.0.254:5000/hosts.toml"
+    assert tomllib.loads(text) == {"host": {"http://198.18.0.254:5000": {"capabilities": ["pull", "resolve"]}}}
