@@ -1,6 +1,7 @@
 """A real registry of container images, as a process: Debian's docker-registry, over plain HTTP."""
 
 import json
+import os
 import subprocess
 import tempfile
 import urllib.error
@@ -15,16 +16,34 @@ from tests.e2e.kubectl import wait_for
 _INDEX = "application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json"
 
 
+USER, PASSWORD = "user", "secret"
+_ACCOUNT = "user:$2b$05$gcAm1oHhmC3leE1VtDlxX./VxHkmaIn25UPDp4iczToTugmfble7S"
+"""The two as the registry reads them (bcrypt)."""
+
+
 @contextmanager
-def serving(address: str) -> Iterator[None]:
-    """An empty registry at HOST:PORT, while the context lasts."""
+def serving(address: str, *, closed: bool = False) -> Iterator[None]:
+    """An empty registry at HOST:PORT, while the context lasts; a closed one is for USER with PASSWORD."""
     with tempfile.TemporaryDirectory() as folder:
         storage = {"filesystem": {"rootdirectory": f"{folder}/images"}}
-        configuration = {"version": 0.1, "log": {"level": "error"}, "storage": storage, "http": {"addr": address}}
+        accounts = Path(folder, "accounts")
+        accounts.write_text(_ACCOUNT)
+        configuration = {
+            "version": 0.1,
+            "log": {"level": "error"},
+            "storage": storage,
+            "http": {"addr": address},
+            **({"auth": {"htpasswd": {"realm": "tests", "path": str(accounts)}}} if closed else {}),
+        }
         file = Path(folder, "config.json")
         file.write_text(json.dumps(configuration))
         command = ["docker-registry", "serve", str(file)]
-        with Path(folder, "log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        # It would read REGISTRY_AUTH_FILE, which is buildah's, as a part of its configuration.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("REGISTRY_")}
+        with (
+            Path(folder, "log").open("w") as log,
+            subprocess.Popen(command, env=environment, stdout=log, stderr=log) as process,
+        ):
             try:
                 wait_for(f"the registry at {address}", lambda: process.poll() is not None or _answers(address))
                 assert process.poll() is None, Path(folder, "log").read_text()
@@ -44,5 +63,7 @@ def _answers(address: str) -> bool:
     try:
         with urllib.request.urlopen(f"http://{address}/v2/"):
             return True
+    except urllib.error.HTTPError:
+        return True
     except urllib.error.URLError:
         return False

@@ -58,11 +58,18 @@ def make(*arguments: str) -> str:
     return done.stdout
 
 
+def make_namespaces(release: Release) -> tuple[Kubectl, Kubectl]:
+    """That of the release, and one for a benchmark."""
+    found = release.kubectl, release.kubectl.inside("bench")
+    for kubectl in found:
+        kubectl.create_namespace("restricted")
+    return found
+
+
 def complete_a_benchmark(release: Release) -> Running:
     """The chart's own test, and a benchmark of one file to its end."""
     release.test()
     kubectl = release.kubectl.inside("bench")
-    kubectl.create_namespace("restricted")
     kubectl.apply(node_class("cloud", hw="cloud"), node_class("user", hw="user"), file_transfer(repetitions=1))
     running = Running(kubectl)
     running.wait_for_phase("Complete")
@@ -75,9 +82,26 @@ def test_cluster_without_images_pulls_them_from_a_registry(bare: Cluster, releas
     with registry.serving(address):
         said = make("push", f"REGISTRY={address}/team", "INSECURE=1")
         assert f"--set global.imageRegistry={address}/team" in said
+        make_namespaces(release)
         release.install(f"global.imageRegistry={address}/team")
         running = complete_a_benchmark(release)
     assert running.results[0]["spec"]["service"]["image"] == reference("nginx", f"{address}/team")
+
+
+def test_registry_with_a_password_needs_a_login_and_a_pull_secret(
+    bare: Cluster, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = bare.trust_registry(*free_ports(1))
+    monkeypatch.setenv("REGISTRY_AUTH_FILE", str(tmp_path / "auth.json"))
+    login = ["buildah", "login", "--tls-verify=false", "--username", registry.USER, "--password-stdin", address]
+    account = (f"--docker-username={registry.USER}", f"--docker-password={registry.PASSWORD}")
+    with registry.serving(address, closed=True):
+        subprocess.run(login, input=registry.PASSWORD, text=True, check=True)
+        make("push", f"REGISTRY={address}", "INSECURE=1")
+        for kubectl in make_namespaces(release):
+            kubectl("create", "secret", "docker-registry", "registry", f"--docker-server={address}", *account)
+        release.install(f"global.imageRegistry={address}", "imagePullSecrets[0].name=registry")
+        complete_a_benchmark(release)
 
 
 def test_cluster_without_images_imports_an_archive(bare: Cluster, release: Release) -> None:
@@ -87,6 +111,7 @@ def test_cluster_without_images_imports_an_archive(bare: Cluster, release: Relea
         with archive.open("rb") as file:
             subprocess.run(node.ctr("images", "import", "-"), stdin=file, check=True)
     assert {reference(image) for image in images.images(host())} <= names(bare)
+    make_namespaces(release)
     release.install()
     complete_a_benchmark(release)
 
