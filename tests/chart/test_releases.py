@@ -180,6 +180,15 @@ def test_releases_that_would_run_the_same_benchmarks_are_refused(cluster_helm: H
         cluster_helm.install("two", "team-b", SECOND)
 
 
+def test_watched_namespace_that_is_missing_is_refused_before_anything_is_installed(
+    cluster_helm: Helm, server: ApiServer
+) -> None:
+    with pytest.raises(HelmError, match=r"there is no namespace team-z, .*kubectl create namespace team-z"):
+        cluster_helm.install("one", "team-a", {"watchNamespaces": ["team-a", "team-z"]})
+    assert cluster_helm.releases() == []
+    assert lease_roles(server) == set()
+
+
 def test_service_account_may_do_what_the_table_says_and_no_more(cluster_helm: Helm, server: ApiServer) -> None:
     cluster_helm.install("one", "team-a", {**FIRST, "metrics": {"authorization": True}})
     account, places = "team-a/one-tierbench", {Scope.NAMESPACED: "team-a", Scope.LEASES: "tierbench-leases"}

@@ -25,6 +25,14 @@
 {{- if and .Values.operator.user (eq (toString .Values.operator.user) (toString .Values.workloads.user)) }}
 {{- fail (printf "operator.user and workloads.user are both %d: what runs for benchmarks could read the operator's token; write another number in one of them" (int64 .Values.operator.user)) }}
 {{- end }}
+{{- /* Helm makes the release's own namespace after this; without a cluster, lookup finds nothing. */ -}}
+{{- if lookup "v1" "Namespace" "" "default" }}
+{{- range without $ours .Release.Namespace }}
+{{- if not (lookup "v1" "Namespace" "" .) }}
+{{- fail (printf "there is no namespace %s, where the chart makes a Role: create it (kubectl create namespace %s), or leave it out of watchNamespaces" . .) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- $ownName := include "tierbench.sharedName" . }}
 {{- range (lookup "rbac.authorization.k8s.io/v1" "ClusterRole" "" "").items }}
 {{- $annotations := .metadata.annotations | default dict }}
