@@ -1,0 +1,31 @@
+"""Links between documents lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("docs", "examples", "charts/tierbench", "tests")
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page, as GitHub makes them."""
+    found = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in found]
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain}
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: Path) -> None:
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", CODE.sub("", page.read_text())):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if link.startswith(("http://", "https://")):
+            continue
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in headings(target)):
+            broken.append(link)
+    assert broken == []
