@@ -124,7 +124,7 @@ class Cluster:
         """
         wanted = profiles.load(nodes)
         preflight.check(wanted)
-        preflight.raise_limits()
+        preflight.raise_limits(wanted)
         for profile in wanted:
             MACHINES[profile.machine].prepare(profile)
         self._check_kubernetes()

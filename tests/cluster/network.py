@@ -76,6 +76,7 @@ def connect_node(node: "Hardware", nodes: int) -> None:
     run("ip", "route", "replace", pods, "via", port.address)
     port.switch.network("ip", "route", "replace", pods, "via", port.address)
     node.run("sysctl", "-qw", "net.ipv4.ip_forward=1")
+    node.run("sysctl", "-qw", f"net.ipv4.tcp_congestion_control={node.profile.congestion_control}")
     if node.profile.link:
         shape(node, node.profile.link)
 

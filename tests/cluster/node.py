@@ -101,7 +101,9 @@ class NodeMachine:
             "kubelet.kubeconfig": plane.kubeconfig(self.profile.name).read_text(),
             "proxy.kubeconfig": plane.kubeconfig("proxy").read_text(),
             "ca.crt": (plane.folder / "pki" / "ca.crt").read_text(),
-            "cni/10-bridge.conflist": node_files.cni(plane.addresses.node_pods(self.machine.port.index)),
+            "cni/10-bridge.conflist": node_files.cni(
+                plane.addresses.node_pods(self.machine.port.index), self.profile.congestion_control
+            ),
             **({"container.json": container} if container else {}),
             **(node_files.registry(registry.read_text()) if registry.exists() else {}),
         }

@@ -65,12 +65,13 @@ def kubelet(profile: Node, addresses: Addresses, cgroup: str) -> str:
     return json.dumps(configuration, indent=1)
 
 
-def cni(pods: str) -> str:
-    """One bridge for the node's pods."""
+def cni(pods: str, congestion_control: str) -> str:
+    """One bridge for the node's pods, whose connections begin with this congestion control."""
     ipam = {"type": "host-local", "ranges": [[{"subnet": pods}]], "routes": [{"dst": "0.0.0.0/0"}]}
     bridge = {"type": "bridge", "bridge": "cni0", "isGateway": True, "ipMasq": False, "hairpinMode": True, "ipam": ipam}
     portmap = {"type": "portmap", "capabilities": {"portMappings": True}}
-    return json.dumps({"cniVersion": "0.4.0", "name": "tierbench", "plugins": [bridge, portmap]}, indent=1)
+    tuning = {"type": "tuning", "sysctl": {"net.ipv4.tcp_congestion_control": congestion_control}}
+    return json.dumps({"cniVersion": "0.4.0", "name": "tierbench", "plugins": [bridge, portmap, tuning]}, indent=1)
 
 
 def containerd(container: bool) -> str:

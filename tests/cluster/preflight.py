@@ -36,6 +36,7 @@ _DISK = 3 << 30  # bytes
 _DISK_TO_BUILD = 12 << 30  # bytes; half of it for what the Go compiler keeps
 _INSTANCES = 1024  # of inotify, for all of this machine; a cluster of three nodes holds about 35, and Debian allows 128
 _INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
+_ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")  # of all network namespaces
 
 
 def check_name(name: str) -> None:
@@ -55,7 +56,7 @@ def check_root() -> None:
 def check(nodes: list[Node], *, installed: bool = True) -> None:
     """Raises ClusterError with everything that is missing for these nodes; `installed`: programs count too."""
     check_root()
-    found = [*_hardware(), *_control_groups(nodes), *_inotify(), *_kernel(nodes)]
+    found = [*_hardware(), *_control_groups(nodes), *_inotify(), *_congestion(nodes), *_kernel(nodes)]
     found += _programs() if installed else []
     if found:
         lines = "".join(f"\n  - {one}" for one in found)
@@ -105,10 +106,35 @@ def _inotify() -> list[str]:
     return [f"{_INOTIFY.read_text().strip()} inotify instances, and no right to raise them: {want} outside"]
 
 
-def raise_limits() -> None:
-    """More inotify instances, until the machine starts again; more harm nobody."""
+def _congestion(nodes: list[Node]) -> list[str]:
+    lacking = _not_allowed(nodes)
+    if not lacking or os.access(_ALLOWED, os.W_OK):
+        return []
+    want = f'sysctl -w net.ipv4.tcp_allowed_congestion_control="{_ALLOWED.read_text().strip()} {" ".join(lacking)}"'
+    return [f"the kernel does not allow the congestion control {', '.join(lacking)} to containers: {want} outside"]
+
+
+def _not_allowed(nodes: list[Node]) -> list[str]:
+    """Algorithms of nodes on this machine's kernel that it keeps to its own network namespace."""
+    used = dict.fromkeys(node.congestion_control for node in nodes if node.machine == "namespaces")
+    allowed = _ALLOWED.read_text().split() if _ALLOWED.exists() else []  # a container's /proc may lack the file
+    return [algorithm for algorithm in used if allowed and algorithm not in allowed]
+
+
+def raise_limits(nodes: list[Node]) -> None:
+    """More inotify instances and what nodes need of congestion control, until the machine starts again."""
     if int(_INOTIFY.read_text()) < _INSTANCES:
         _INOTIFY.write_text(str(_INSTANCES))
+    lacking = _not_allowed(nodes)
+    if lacking:
+        try:
+            _ALLOWED.write_text(" ".join([_ALLOWED.read_text().strip(), *lacking]))
+        except OSError as error:
+            known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().strip()
+            message = (
+                f"the kernel has no congestion control {', '.join(lacking)}: load its module, or use one of {known}"
+            )
+            raise ClusterError(message) from error
 
 
 def _kernel(nodes: list[Node]) -> list[str]:

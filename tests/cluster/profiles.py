@@ -22,6 +22,7 @@ _LOSS = re.compile(r"[0-9]{1,2}(\.[0-9]+)?%")
 _FACTORS = {None: 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 _BITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_ALGORITHM = re.compile(r"[a-z][a-z0-9_]{0,15}")
 _UNLIMITED = 10e9  # bits a second: more than any link here carries
 
 
@@ -76,6 +77,7 @@ class Node:
     disk_read: int | None = None
     link: Link | None = None
     stall: Stall | None = None
+    congestion_control: str = "cubic"
 
     @property
     def architecture(self) -> Architecture:
@@ -141,6 +143,7 @@ def _node(table: Mapping[str, object], where: str) -> Node:
         disk_read=_quantity_or_none(table.get("disk_read"), f"{where}: disk_read"),
         link=_link(table.get("link"), f"{where}: link"),
         stall=_stall(table.get("stall"), f"{where}: stall"),
+        congestion_control=_algorithm(table.get("congestion_control", "cubic"), f"{where}: congestion_control"),
     )
     _check_machine(node, where)
     return node
@@ -163,6 +166,12 @@ def _check_machine(node: Node, where: str) -> None:
 def _one_of(value: object, known: Iterable[str], where: str) -> str:
     if not isinstance(value, str) or value not in known:
         raise ClusterError(f"{where} = {value!r}: known are {', '.join(known)}")
+    return value
+
+
+def _algorithm(value: object, where: str) -> str:
+    if not isinstance(value, str) or not _ALGORITHM.fullmatch(value):
+        raise ClusterError(f'{where} = {value!r}: write the name of an algorithm, such as "cubic" or "bbr"')
     return value
 
 

@@ -56,6 +56,14 @@ def test_every_way_to_a_server_works(probes: Probes) -> None:
         assert client(DOWNLOAD.format(host=way[0], port=way[1], file="smoke-page")).endswith("found\n"), way
 
 
+def test_connections_begin_with_the_congestion_control_of_their_node(cluster: Cluster, probes: Probes) -> None:
+    file = "/proc/sys/net/ipv4/tcp_congestion_control"
+    for name, probe in probes.items():
+        declared = PROFILES[name].congestion_control
+        assert probe(f"cat {file}").strip() == declared
+        assert cluster.node(name).machine.output("cat", file).strip() == declared
+
+
 @pytest.mark.release
 def test_host_path_is_another_folder_on_each_node(probes: Probes) -> None:
     for name, probe in probes.items():

@@ -1,5 +1,6 @@
 """Every example is complete, in no namespace, and contains only fields that the models know."""
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.cluster import profiles
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import API_VERSION, Resource
@@ -88,3 +90,10 @@ def test_kubectl_reads_only_objects_in_the_folder_of_an_example() -> None:
         folder = EXAMPLES / name
         found = {path.name for path in folder.iterdir() if path.is_file()}
         assert found <= {"README.md", "advice.yaml", "benchmark.yaml", "messages.yaml", "node-classes.yaml"}, name
+
+
+def test_the_recorded_run_is_of_the_nodes_that_its_example_has() -> None:
+    recorded = json.loads((EXAMPLES / "file-transfer-demo/demo/recorded.json").read_text())["items"]
+    trials = [trial for item in recorded for trial in item.get("status", {}).get("trials", ())]
+    used = {trial[side]["computer"]["congestionControl"] for trial in trials for side in ("client", "server")}
+    assert used == {node.congestion_control for node in profiles.load(profiles.DEFAULT)}

@@ -28,6 +28,7 @@ def test_every_key_is_read() -> None:
         disk_read = "40Mi"
         link = "100mbit"
         stall = { every = "1Gi", length = 2.5 }
+        congestion_control = "bbr"
     """
     assert profiles.parse(text, "f") == [
         Node(
@@ -39,6 +40,7 @@ def test_every_key_is_read() -> None:
             disk_read=40 << 20,
             link=Link("100mbit"),
             stall=Stall(1 << 30, 2.5),
+            congestion_control="bbr",
         )
     ]
 
