@@ -68,7 +68,7 @@ class Release:
 
     def uninstall(self) -> None:
         """Removes it."""
-        self.helm("uninstall", self.name, "--wait")
+        self.helm("uninstall", self.name, "--wait", "--ignore-not-found")
 
     def _flags(self, values: tuple[str, ...]) -> list[str]:
         other = f"mosquitto.alternatives.other={reference('mosquitto')}"

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/pause"
 )
 
 const (
@@ -42,6 +43,27 @@ func ping(ctx context.Context, options *Ping) (*contract.Echoes, *contract.Histo
 		return nil, nil, pingFailure(string(complaint))
 	}
 	return echoes, histogram, nil
+}
+
+// awaitEcho waits until the host answers one echo request: the network may let packets of a new pod pass only after a while, as
+// where a network policy is put into force late. A host that never answers is measured as it is.
+func awaitEcho(ctx context.Context, options *Ping) error {
+	if options.Count == 0 {
+		return nil
+	}
+	for deadline := time.Now().Add(answering); time.Now().Before(deadline); {
+		written, _, err := run(ctx, answering, "ping", "-n", "-c", "1", "-W", "1", options.Host)
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
+		if echoes, _ := readPing(string(written)); echoes == nil || echoes.Received > 0 {
+			return nil // without a summary, the first trial says why
+		}
+		if err := pause.For(ctx, retryPause); err != nil {
+			return context.Canceled
+		}
+	}
+	return nil
 }
 
 // readPing gives nil if there is no summary.

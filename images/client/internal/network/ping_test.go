@@ -1,6 +1,10 @@
 package network
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
 
 const answered = `PING 10.0.0.5 (10.0.0.5) 56(84) bytes of data.
 64 bytes from 10.0.0.5: icmp_seq=1 ttl=64 time=0.315 ms
@@ -48,5 +52,27 @@ func TestWhatPingSaysHasAReasonAndAWayOut(t *testing.T) {
 		if failure := pingFailure(said); failure.Reason != reason {
 			t.Errorf("%s: %v", said, failure)
 		}
+	}
+}
+
+// The fake ping loses its first two requests, and keeps an account of all.
+func TestAHostIsReachedBeforeEchoesCount(t *testing.T) {
+	folder := t.TempDir()
+	script := `#!/bin/sh
+echo . >>` + folder + `/asked
+[ "$(wc -l <` + folder + `/asked)" -gt 2 ] && received=1 || received=0
+echo "1 packets transmitted, $received received, time 0ms"
+`
+	if err := os.WriteFile(filepath.Join(folder, "ping"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
+	for range 2 { // the second time it answers at once
+		if err := awaitEcho(t.Context(), &Ping{Count: 1, Host: "10.0.0.5"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked, _ := os.ReadFile(filepath.Join(folder, "asked")); string(asked) != ".\n.\n.\n.\n" {
+		t.Errorf("%q", asked)
 	}
 }

@@ -27,11 +27,17 @@ const (
 type Target struct{ Options *Options }
 
 // Prepare resolves names where networks are refused, for iperf3 and ping would resolve them by themselves, each for itself.
-// It does not wait for the server: iperf3 is asked again while it is not ready.
+// It waits for the host to answer ping, and not for the server: iperf3 is asked again while it is not ready.
 func (t *Target) Prepare(ctx context.Context) error {
-	if len(t.Options.Refused) == 0 {
-		return nil
+	if len(t.Options.Refused) > 0 {
+		if err := t.resolve(ctx); err != nil {
+			return err
+		}
 	}
+	return awaitEcho(ctx, &t.Options.Ping)
+}
+
+func (t *Target) resolve(ctx context.Context) error {
 	for _, host := range []*string{&t.Options.Host, &t.Options.Ping.Host} {
 		address, err := t.Options.Refused.Resolve(ctx, *host)
 		if err != nil {
