@@ -84,6 +84,9 @@ func (t *Target) measure(ctx context.Context, name string) (trial contract.Trial
 	if failed == nil && options.Role != Echo {
 		failed = loadAll(ctx, pairs)
 	}
+	if ctx.Err() != nil { // the pairs may still send: what they counted is of no trial
+		return trial, failed, context.Canceled
+	}
 	spent, after := usage.CPU()-cpu, traffic(pairs)
 	if err = meet(ctx, options, name+"-end", untilEnd); err != nil {
 		return trial, failed, err

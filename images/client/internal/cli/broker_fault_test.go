@@ -149,7 +149,16 @@ func TestATerminationEndsALoadWhateverTheBrokerDoes(t *testing.T) {
 				client := launch(t, of.arguments(1)...)
 				eventually(t, "the load has begun", of.begun)
 				fault(t, broker)
-				terminates(t, client)
+				tell(t, client.Cmd, syscall.SIGTERM)
+				since := time.Now()
+				said := client.ended(t)
+				if took := time.Since(since); took > soon {
+					t.Errorf("it took %v", took)
+				}
+				failed := len(said.trials) == 1 && said.trials[0].Outcome == contract.Failed // before it was told to end
+				if !failed && (said.code != exitInterrupted || said.seal.Failure == nil || said.seal.Failure.Reason != "Interrupted") {
+					t.Errorf("exit code %d, %+v, %+v", said.code, said.seal.Failure, said.trials)
+				}
 			})
 		}
 	}

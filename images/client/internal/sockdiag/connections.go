@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// The library finds this out at its first use, without a lock: two watches would race.
+var _ = nl.NativeEndian()
+
 const (
 	infoAttribute = 2 // INET_DIAG_INFO
 	headBytes     = 72

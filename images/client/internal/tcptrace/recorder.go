@@ -73,12 +73,16 @@ type Recorder struct {
 
 // Start samples every interval until End.
 func Start(ports Ports, interval time.Duration) *Recorder {
-	recorder := &Recorder{
+	recorder := newRecorder(ports, interval)
+	go recorder.run()
+	return recorder
+}
+
+func newRecorder(ports Ports, interval time.Duration) *Recorder {
+	return &Recorder{
 		ports: ports, watch: sockdiag.NewWatch(ports.choose), interval: interval, begun: time.Now(), events: readEvents(),
 		seen: map[[8]byte]*connection{}, stop: make(chan struct{}), done: make(chan struct{}),
 	}
-	go recorder.run()
-	return recorder
 }
 
 func (r *Recorder) run() {

@@ -234,7 +234,8 @@ func TestATraceIsTextThatCanBeReadAgain(t *testing.T) {
 func TestALongTraceIsThinnedNotCut(t *testing.T) {
 	alone(t)
 	_, _, port := connected(t)
-	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, never)
+	recorder := newRecorder(Ports{Remote: map[uint16]bool{port: true}}, never)
+	close(recorder.done) // this test samples in its place
 	for number := range 3 * mostSamples {
 		if recorder.look(time.Duration(number) * time.Millisecond) {
 			recorder.thin()
