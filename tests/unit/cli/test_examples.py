@@ -12,6 +12,7 @@ from tests.cluster import profiles
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import API_VERSION, Resource
+from tierbench.api.network import NetworkBenchmark
 from tierbench.api.node_class import NodeClass
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -97,3 +98,13 @@ def test_the_recorded_run_is_of_the_nodes_that_its_example_has() -> None:
     trials = [trial for item in recorded for trial in item.get("status", {}).get("trials", ())]
     used = {trial[side]["computer"]["congestionControl"] for trial in trials for side in ("client", "server")}
     assert used == {node.congestion_control for node in profiles.load(profiles.DEFAULT)}
+
+
+@pytest.mark.parametrize("name", [name for name in FOLDERS if (EXAMPLES / name / "demo").is_dir()])
+def test_a_demo_runs_under_the_congestion_control_that_its_example_names(name: str) -> None:
+    nodes = EXAMPLES / name / "demo" / "nodes.toml"
+    used = {node.congestion_control for node in profiles.load(nodes if nodes.exists() else profiles.DEFAULT)}
+    for document in documents(EXAMPLES / name):
+        if document["kind"] == NetworkBenchmark.KIND.kind:
+            assert set(document["spec"]["tcp"]["congestionControl"]) == used
+    assert used == {"cubic"}
