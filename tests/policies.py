@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 from tests.api.objects import changed, smallest
 from tierbench.api.benchmark import Benchmark
-from tierbench.api.broker import BrokerBenchmark
-from tierbench.api.file_transfer import FileTransferBenchmark
-from tierbench.api.network import NetworkBenchmark
 from tierbench.api.policy import Policy
+from tierbench.kinds.broker.spec import BrokerBenchmark
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
+from tierbench.kinds.network.spec import NetworkBenchmark
 
 Json = dict[str, Any]
 

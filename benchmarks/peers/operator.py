@@ -12,7 +12,7 @@ from tests.cluster import Cluster
 from tests.e2e.benchmarks import HARDWARE, HOST_PATH, Running, file_transfer, node_class
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
-from tierbench.api.file_transfer import FileTransferSpec
+from tierbench.kinds.file_transfer.spec import FileTransferSpec
 
 SIZES = [f"{number}Ki" for number in range(101, 113)]
 QUEUED = 100

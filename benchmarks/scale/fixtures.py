@@ -8,9 +8,9 @@ from typing import Any, Final
 from benchmarks.scale.connection import all_of
 from benchmarks.scale.site import NAMESPACE, Site
 from tests.operator.recorded import Object, recorded
-from tierbench.api.broker import BrokerBenchmark
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.model import API_VERSION
+from tierbench.kinds.broker.spec import BrokerBenchmark
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.client import ResourceType
 
 FILE_TRANSFERS: Final = ResourceType.of(FileTransferBenchmark.KIND)

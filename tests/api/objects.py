@@ -5,14 +5,14 @@ import re
 from typing import Any
 
 from tests.api.server import CRDS, ApiServer, Json
-from tierbench.api.broker import BrokerBenchmark
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.model import API_VERSION, Resource
-from tierbench.api.network import NetworkBenchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.api.trace import BenchmarkTrace
+from tierbench.kinds.broker.spec import BrokerBenchmark
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
+from tierbench.kinds.network.spec import NetworkBenchmark
 
 _PLACEMENT: Json = {"servers": {"nodeClasses": ["cloud"]}, "clients": {"nodeClasses": ["user"]}}
 _NODE: Json = {"nodeClass": "cloud", "node": "cloud-1"}

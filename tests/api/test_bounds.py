@@ -6,10 +6,10 @@ import pytest
 
 from tests.api.objects import changed, create, schema_path, smallest
 from tests.api.server import ApiServer, RefusedError
-from tierbench.api.file_transfer import FileTransferBenchmark as Files
 from tierbench.api.model import Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.result import BenchmarkResult
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark as Files
 
 pytestmark = pytest.mark.apiserver
 

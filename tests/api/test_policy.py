@@ -10,11 +10,11 @@ from tests.api.waiting import wait_for
 from tests.chart.helm import Helm
 from tests.chart.test_render import judges
 from tests.policies import NAMESPACES, POLICIES, ROWS, Row, own_answer
-from tierbench.api.benchmark_kinds import BENCHMARKS
-from tierbench.api.broker import BrokerBenchmark
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.model import API_VERSION
-from tierbench.api.network import NetworkBenchmark
+from tierbench.kinds.broker.spec import BrokerBenchmark
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
+from tierbench.kinds.network.spec import NetworkBenchmark
+from tierbench.kinds.registry import BENCHMARKS
 
 pytestmark = pytest.mark.apiserver
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"

@@ -8,15 +8,15 @@ import pytest
 
 from tests.api.objects import changed, create, schema_path, smallest
 from tests.api.server import ApiServer, Json, RefusedError
-from tierbench.api.broker import BrokerBenchmark
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import IMMUTABLE, Resource
-from tierbench.api.network import NetworkBenchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.generate.crd import object_schema, placed_rules
+from tierbench.kinds.broker.spec import BrokerBenchmark
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
+from tierbench.kinds.network.spec import NetworkBenchmark
 
 pytestmark = pytest.mark.apiserver
 

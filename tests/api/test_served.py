@@ -9,8 +9,6 @@ from tests.api.objects import changed, crd_path, create, item, smallest
 from tests.api.server import ApiServer, Json, RefusedError
 from tierbench.advice.answer import LONGEST_BEST
 from tierbench.api.benchmark import BenchmarkStatus, CaseCounts, CurrentCase, NodeAssignment, Phase, RunStatus
-from tierbench.api.benchmark_kinds import BENCHMARKS
-from tierbench.api.broker import BrokerBenchmark
 from tierbench.api.contract import (
     ClientSample,
     Distributions,
@@ -22,10 +20,8 @@ from tierbench.api.contract import (
     ServerSample,
     Transfer,
 )
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import Condition, Resource
-from tierbench.api.network import NetworkBenchmark
 from tierbench.api.node_class import NodeClass, NodeClassStatus, NodeSummary
 from tierbench.api.placement_advice import (
     Confidence,
@@ -50,6 +46,10 @@ from tierbench.api.result import (
     Statistic,
 )
 from tierbench.api.trace import BenchmarkTrace, TraceStatus, TrialTrace
+from tierbench.kinds.broker.spec import BrokerBenchmark
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
+from tierbench.kinds.network.spec import NetworkBenchmark
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import Kube, ResourceType
 
 pytestmark = pytest.mark.apiserver

@@ -10,11 +10,11 @@ from tests.api.objects import smallest
 from tests.api.operator import operator
 from tests.api.server import ApiServer, Json
 from tests.api.waiting import eventually
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.model import API_VERSION
 from tierbench.api.quotas import Quotas
 from tierbench.api.result import BenchmarkResult
 from tierbench.controller import storage
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timing]
 

@@ -18,13 +18,13 @@ from tierbench.domain.children import Family
 from tierbench.domain.observed import Surroundings
 from tierbench.domain.provided import Provided
 from tierbench.domain.providers.strimzi.provider import API
+from tierbench.kinds.broker.strimzi import GROUP, KINDS
+from tierbench.kinds.broker.workload import BrokerWorkload
 from tierbench.kube.apply import Executor
 from tierbench.kube.cache import Objects
 from tierbench.kube.client import ApiError, Kube, ResourceType, type_of
 from tierbench.kube.provided import list_provided
-from tierbench.workloads.broker import BrokerWorkload
 from tierbench.workloads.names import Owner
-from tierbench.workloads.providers.strimzi import GROUP, KINDS
 from tierbench.workloads.workload import Manifest, NodeSize, ServerSite
 
 pytestmark = pytest.mark.apiserver

@@ -18,7 +18,6 @@ from tests.api.operator import answer, operator
 from tests.api.server import CRDS, ApiServer, Json, RefusedError
 from tests.api.waiting import SECONDS, eventually, wait_for
 from tests.cluster import binaries
-from tierbench.api.file_transfer import FileTransferBenchmark as Files
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import API_VERSION, Resource
 from tierbench.api.node_class import NodeClass
@@ -29,6 +28,7 @@ from tierbench.controller.refusals import TRIES
 from tierbench.domain.definitions import compare
 from tierbench.domain.phases import pending
 from tierbench.generate.crd import custom_resource_definition, object_schema
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark as Files
 from tierbench.kube.client import FIELD_MANAGER
 from tierbench.kube.clock import Clock
 

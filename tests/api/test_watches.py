@@ -10,9 +10,9 @@ from tests.api.objects import collection, item, smallest
 from tests.api.operator import answer, answers, operator
 from tests.api.server import ApiServer, Json
 from tests.api.waiting import eventually
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timing]
 

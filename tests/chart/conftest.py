@@ -10,8 +10,8 @@ from tests.api.objects import changed, collection, smallest
 from tests.api.server import CRDS, ApiServer, Json, RefusedError
 from tests.api.waiting import wait_for
 from tests.chart.helm import Helm
-from tierbench.api.file_transfer import FileTransferBenchmark as Files
 from tierbench.api.result import BenchmarkResult
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark as Files
 
 NAMESPACES = ("team-a", "team-b", "default")
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/tierbench-leases/leases"

@@ -9,8 +9,8 @@ from tests.api.server import ApiServer
 from tests.api.waiting import SECONDS, wait_for
 from tests.chart.helm import Helm
 from tests.operator.process import Operator, operator
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.result import BenchmarkResult
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timing]
 

@@ -18,9 +18,9 @@ from tests.api.objects import collection, create, item, smallest
 from tests.api.server import ApiServer, Json, RefusedError
 from tests.api.waiting import SECONDS, wait_for
 from tests.chart.helm import Helm, HelmError, of_kind
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.kinds import KINDS
 from tierbench.api.permissions import PERMISSIONS, Scope
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 
 pytestmark = pytest.mark.apiserver
 

@@ -7,7 +7,6 @@ import pytest
 
 from images.naming import reference
 from tests.chart.helm import Helm, HelmError, Json, of_kind
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import GROUP
 from tierbench.api.permissions import PERMISSIONS, Permission, Scope
@@ -15,6 +14,7 @@ from tierbench.api.policy import Policy
 from tierbench.api.quotas import Quotas
 from tierbench.api.user_roles import GRANTS, UserRole
 from tierbench.generate.crd import custom_resource_definition
+from tierbench.kinds.registry import BENCHMARKS
 
 DIGEST = f"sha256:{'5' * 64}"
 CLUSTER_WIDE: Json = {"allNamespaces": True}

@@ -12,13 +12,13 @@ from tests.api.server import ApiServer, Json, RefusedError
 from tests.api.waiting import wait_for
 from tests.chart.conftest import LEASES, is_policed, is_refused, releasing
 from tests.chart.helm import Helm
-from tierbench.api.broker import BrokerBenchmark
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.model import API_VERSION, Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.api.trace import BenchmarkTrace
+from tierbench.kinds.broker.spec import BrokerBenchmark
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 
 pytestmark = pytest.mark.apiserver
 

@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.benchmarks import file_transfer
 from tests.e2e.kubectl import Kubectl, KubectlError, wait_for
 from tests.operator.site import Site
-from tierbench.api.benchmark_kinds import BENCHMARKS
+from tierbench.kinds.registry import BENCHMARKS
 
 POLICY = "validatingadmissionpolicy"
 

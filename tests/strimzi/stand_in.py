@@ -15,9 +15,9 @@ from typing import Any, Final
 import aiohttp
 
 from tests.strimzi.broker import Json, children, host, listeners, pod_name
+from tierbench.kinds.broker.strimzi import GROUP
 from tierbench.kube.client import ApiError, ConflictError, Kube, NotFoundError, type_of
 from tierbench.kube.connect import connect_by_kubeconfig
-from tierbench.workloads.providers.strimzi import GROUP
 
 VERSION: Final = "4.3.1"
 _PERIOD_SECONDS: Final = 0.5

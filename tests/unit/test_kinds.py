@@ -1,5 +1,5 @@
-"""A kind of benchmark is a line in `api/benchmark_kinds.py` and a module of its name in each package, as the how-to
-says: one that is added here, in memory, is measured, read, exported and reported like the others."""
+"""A kind of benchmark is a line in `kinds/registry.py` and a folder of its name there, as the how-to says: one that is
+added here, in memory, is measured, read, exported and reported like the others."""
 
 import inspect
 import sys
@@ -16,13 +16,14 @@ from tests.unit.report.published import measured
 from tierbench.advice.advise import advise
 from tierbench.advice.matrix import runs
 from tierbench.api.benchmark import BENCHMARK_COLUMNS, Benchmark
-from tierbench.api.benchmark_kinds import BENCHMARKS, kind_modules
 from tierbench.api.model import Kind
-from tierbench.api.network import NetworkSpec
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultStatus, ResultTrial
 from tierbench.generate.crd import crd_yaml
 from tierbench.generate.dashboards import DashboardModule
+from tierbench.kinds.network.spec import NetworkSpec
+from tierbench.kinds.network.workload import NetworkWorkload
+from tierbench.kinds.registry import BENCHMARKS, kind_modules
 from tierbench.metrics.family import Family, Samples, gauge, render
 from tierbench.metrics.results import MetricsModule, result_samples
 from tierbench.report.page import render as page
@@ -33,16 +34,15 @@ from tierbench.results.units import title
 from tierbench.workloads.client_job import flags, series_options
 from tierbench.workloads.kinds import WorkloadModule
 from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_PASS, LABEL_RUN
-from tierbench.workloads.network import NetworkWorkload
 from tierbench.workloads.plan import Factor, Slot
 from tierbench.workloads.workload import ClientSite, Manifest, Target
 
 PACKAGES = {
-    "tierbench.workloads": WorkloadModule,
-    "tierbench.results.quantities": QuantitiesModule,
-    "tierbench.metrics": MetricsModule,
-    "tierbench.report": ReportModule,
-    "tierbench.generate.dashboards": DashboardModule,
+    "workload": WorkloadModule,
+    "measures": QuantitiesModule,
+    "metrics": MetricsModule,
+    "report": ReportModule,
+    "dashboard": DashboardModule,
 }
 READERS = ("workloads.kinds", "results.quantities", "metrics.results", "report.tables")
 
@@ -113,16 +113,16 @@ def echo_cells(trial: ResultTrial) -> tuple[str, ...]:
 
 
 ECHO: dict[str, dict[str, Any]] = {
-    "tierbench.workloads": {"WORKLOAD": EchoWorkload},
-    "tierbench.results.quantities": {
+    "workload": {"WORKLOAD": EchoWorkload},
+    "measures": {
         "MAIN": ("echoNanoseconds",),
         "TIME": ("echoNanoseconds",),
         "RATE": "echoesPerSecond",
         "TIMES": {"echoesPerSecond": "echoNanoseconds"},
         "of": echo_quantities,
     },
-    "tierbench.metrics": {"FACTORS": ("size",), "CONDITIONS": (), "add": echo_samples},
-    "tierbench.report": {"HEADINGS": ("Echo",), "cells": echo_cells},
+    "metrics": {"FACTORS": ("size",), "CONDITIONS": (), "add": echo_samples},
+    "report": {"HEADINGS": ("Echo",), "cells": echo_cells},
 }
 
 
@@ -131,7 +131,7 @@ def echo(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kind, as if it had been there when the program began."""
     monkeypatch.setitem(BENCHMARKS, "EchoBenchmark", EchoBenchmark)
     for package, members in ECHO.items():
-        module = ModuleType(f"{package}.echo")
+        module = ModuleType(f"tierbench.kinds.echo.{package}")
         vars(module).update(members)
         monkeypatch.setitem(sys.modules, module.__name__, module)
     for package, reader in zip(ECHO, READERS, strict=True):
@@ -179,6 +179,6 @@ def test_a_report_of_nothing_measured_names_what_the_kind_is_read_by(kind: str) 
 
 @pytest.mark.usefixtures("echo")
 def test_what_a_kind_lacks_is_named() -> None:
-    del sys.modules["tierbench.metrics.echo"]
-    with pytest.raises(ModuleNotFoundError, match=r"tierbench\.metrics\.echo"):
-        kind_modules("tierbench.metrics")
+    del sys.modules["tierbench.kinds.echo.metrics"]
+    with pytest.raises(ModuleNotFoundError, match=r"tierbench\.kinds\.echo"):
+        kind_modules("metrics")

@@ -8,9 +8,9 @@ from tests.unit.results.network import flow, line, spec
 from tests.unit.results.test_record import NOW
 from tests.unit.results.test_shares import shared
 from tierbench.advice.matrix import RunResults, runs
-from tierbench.advice.together import at_once, said_at_once
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import BenchmarkResult, ResultStatus
+from tierbench.kinds.network.together import at_once, said_at_once
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.record import conclude, record
 

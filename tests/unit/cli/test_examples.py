@@ -12,8 +12,8 @@ from tests.cluster import profiles
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import API_VERSION, Resource
-from tierbench.api.network import NetworkBenchmark
 from tierbench.api.node_class import NodeClass
+from tierbench.kinds.network.spec import NetworkBenchmark
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 FOLDERS = sorted(path.parent.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("benchmark.yaml"))

@@ -6,10 +6,10 @@ import pytest
 
 from tests.unit.cli.benchmarks import benchmark, condition, current
 from tests.unit.report.published import measured
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.errors import UserError
 from tierbench.cli.progress import Progress, changes, closing_line, heard, time_left
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.client import RESULTS, ResourceType
 from tierbench.kube.news import Changed, Listed, Trouble, name_of
 

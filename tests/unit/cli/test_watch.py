@@ -13,7 +13,6 @@ from rich.console import Console
 from tests.unit.cli.api_server import HANG_UP, Store, api_server
 from tests.unit.cli.benchmarks import benchmark, condition, current
 from tests.unit.report.published import measured, published
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli import watch
 from tierbench.cli.cluster import connect
@@ -22,6 +21,7 @@ from tierbench.cli.live import picture
 from tierbench.cli.main import main
 from tierbench.cli.progress import Progress
 from tierbench.cli.watched import ANNOTATION
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.news import Changed, Listed
 
 Capture = pytest.CaptureFixture[str]

@@ -8,8 +8,8 @@ from typing import Any
 
 from kubernetes.aio.client import ApiClient
 
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.controller.context import Context
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import (
     JOBS,
     LEASES,

@@ -10,7 +10,6 @@ import pytest
 from tests.unit.controller.api import Api
 from tests.unit.controller.test_controller import ENVIRONMENT
 from tests.unit.domain.world import benchmark, node, node_class, seal, trial_line
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.timestamps import format_time
 from tierbench.controller import loop as module
 from tierbench.controller.context import Context
@@ -21,6 +20,7 @@ from tierbench.domain.actions import DeleteJob, DeleteServer, SaveResult
 from tierbench.domain.decide import decide
 from tierbench.domain.definitions import Definitions, compare
 from tierbench.generate.crd import object_schema
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.client import ApiError, ConflictError, NotFoundError, ResourceType, UnknownFieldError
 from tierbench.workloads.names import (
     LABEL_ATTEMPT,

@@ -11,12 +11,12 @@ import pytest
 from tests.unit.controller.api import Api, Raw
 from tests.unit.controller.test_controller import ENVIRONMENT
 from tests.unit.domain.test_ledger import KIND, raw_benchmark, raw_result
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.controller import storage as module
 from tierbench.controller.context import Context
 from tierbench.controller.settings import Settings
 from tierbench.controller.storage import keep_storage
 from tierbench.domain import reasons
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.client import RESULTS, ApiError, ResourceType
 from tierbench.metrics.operator import OperatorMetrics
 

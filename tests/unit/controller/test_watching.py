@@ -10,7 +10,6 @@ import pytest
 from tests.unit.controller.api import Api
 from tests.unit.controller.test_controller import ENVIRONMENT
 from tests.unit.domain.world import benchmark
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.controller import benchmarks as module
 from tierbench.controller import watching
 from tierbench.controller.advisor import Advisor
@@ -18,6 +17,7 @@ from tierbench.controller.benchmarks import Benchmarks
 from tierbench.controller.context import Context
 from tierbench.controller.settings import Settings
 from tierbench.controller.watching import Watched, everything, follow
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.client import PODS, ResourceType
 from tierbench.kube.news import Changed, Listed, News
 

@@ -5,13 +5,13 @@ from datetime import timedelta
 from typing import Any
 
 from tests.unit.domain.world import World, broker_benchmark
-from tierbench.api.broker import BrokerBenchmark
 from tierbench.domain.actions import Action, Create, DeleteProvided, DropFinalizers
 from tierbench.domain.observed import Observed
 from tierbench.domain.provided import Provided, ProvidedObject
 from tierbench.domain.views import PodView
+from tierbench.kinds.broker.spec import BrokerBenchmark
+from tierbench.kinds.broker.strimzi import GROUP, KINDS, ROLE, StrimziNames, strimzi_names
 from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
-from tierbench.workloads.providers.strimzi import GROUP, KINDS, ROLE, StrimziNames, strimzi_names
 
 LISTENERS = {"plain": "kafka.default.svc:9092", "tls": "kafka.default.svc:9093"}
 VERSIONS = {"kafkaVersion": "4.3.1", "strimziVersion": "1.2.0"}

@@ -15,7 +15,7 @@ from tests.unit.domain.test_refine import PAYLOADS, ROUNDS, CliffWorld, PayloadC
 from tests.unit.domain.world import World, benchmark, broker_benchmark
 from tests.unit.examples import examples
 from tierbench.api.benchmark import Phase
-from tierbench.workloads.providers.strimzi import KINDS as OBJECTS
+from tierbench.kinds.broker.strimzi import KINDS as OBJECTS
 
 FILES, PAYLOAD, STRIMZI = "files", "payloads", "payloads by Strimzi"
 KINDS = (FILES, PAYLOAD, STRIMZI)

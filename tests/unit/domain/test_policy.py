@@ -13,9 +13,9 @@ from tests.policies import ROWS, Row, own_answer
 from tests.unit.domain.world import World, benchmark
 from tierbench.api.asks import Asks
 from tierbench.api.benchmark import Access, Phase
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.policy import Policy
 from tierbench.domain import reasons
+from tierbench.kinds.registry import BENCHMARKS
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 REFUSED = (

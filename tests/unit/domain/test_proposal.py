@@ -1,9 +1,9 @@
 """What init proposes for clusters of different shapes."""
 
 from tests.unit.domain.nodes import node
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.domain.proposal import HOSTNAME, Proposal, propose, propose_from_classes
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 
 
 def shape(proposal: Proposal | None) -> tuple[tuple[str, ...], tuple[str, ...], bool]:

@@ -15,8 +15,8 @@ from tierbench.domain import reasons
 from tierbench.domain.actions import Create
 from tierbench.domain.run import Run
 from tierbench.domain.views import Problem
+from tierbench.kinds.broker.strimzi import KINDS
 from tierbench.workloads.plan import Case
-from tierbench.workloads.providers.strimzi import KINDS
 
 CLIFF, PAYLOAD_CLIFF = 20 * 2**20, 20 * 2**10
 ROUNDS = ["8190Ki", "23200Ki", "13800Ki", "17900Ki", "20400Ki"]

@@ -9,8 +9,8 @@ from tierbench.domain import reasons
 from tierbench.domain.provided import ProvidedObject
 from tierbench.domain.providers.strimzi.view import strimzi_object
 from tierbench.domain.views import pod_view
+from tierbench.kinds.broker.strimzi import ROLE
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT
-from tierbench.workloads.providers.strimzi import ROLE
 
 SINCE = "2026-01-01T00:01:00Z"
 LABELS = {LABEL_RUN: "1", LABEL_SLOT: "0", LABEL_ROLE: ROLE}

@@ -9,9 +9,6 @@ from functools import partial
 from typing import Any
 
 from tierbench.api.benchmark import Benchmark
-from tierbench.api.broker import BrokerBenchmark
-from tierbench.api.file_transfer import FileTransferBenchmark
-from tierbench.api.network import NetworkBenchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy
 from tierbench.api.quotas import Quotas
@@ -35,6 +32,9 @@ from tierbench.domain.definitions import Definitions
 from tierbench.domain.observed import Observed, PodLog, Refusal
 from tierbench.domain.results import Head
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, Termination
+from tierbench.kinds.broker.spec import BrokerBenchmark
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
+from tierbench.kinds.network.spec import NetworkBenchmark
 from tierbench.results.output import parse_output
 from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.names import (

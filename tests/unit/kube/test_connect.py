@@ -13,7 +13,7 @@ from aiohttp import AddrInfoType
 from kubernetes.config import kube_config
 
 from tests.unit.cli.api_server import Handler, Store, api_server
-from tierbench.api.file_transfer import FileTransferBenchmark
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube import connect as connect_module
 from tierbench.kube.client import ResourceType
 from tierbench.kube.connect import KubeconfigError, abortive_socket, connect_by_kubeconfig

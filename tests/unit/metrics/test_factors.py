@@ -9,9 +9,9 @@ import pytest
 
 from tests.unit.domain.world import IMAGES, OWNER, benchmark, broker_benchmark, network_benchmark
 from tierbench.api.benchmark import Benchmark
-from tierbench.api.benchmark_kinds import BENCHMARKS, kind_modules
 from tierbench.api.model import Model
 from tierbench.api.policy import Policy
+from tierbench.kinds.registry import BENCHMARKS, kind_modules
 from tierbench.metrics.results import MetricsModule, label_name
 from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.plan import plan
@@ -55,7 +55,7 @@ each_kind = pytest.mark.parametrize("kind", BENCHMARKS)
 
 
 def module(kind: str) -> MetricsModule:
-    modules: dict[str, MetricsModule] = dict(kind_modules("tierbench.metrics"))
+    modules: dict[str, MetricsModule] = dict(kind_modules("metrics"))
     return modules[kind]
 
 

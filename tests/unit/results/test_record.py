@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.unit.domain.world import trial_line
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultPhase, ResultSpec, ResultStatus
+from tierbench.kinds.file_transfer.validity import io_bound
 from tierbench.results.record import conclude, due, fail, record
-from tierbench.results.validity.file_transfer import io_bound
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GIB = 2**30

@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.domain.world import IMAGES, OWNER, broker_benchmark
 from tests.unit.workloads.test_file_transfer import CLASS
-from tierbench.workloads.broker import BrokerWorkload
-from tierbench.workloads.exchange import share
+from tierbench.kinds.broker.client import share
+from tierbench.kinds.broker.workload import BrokerWorkload
 from tierbench.workloads.plan import Case, Turn, plan
 from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, Role, RunningServer, ServerSite, Target
 

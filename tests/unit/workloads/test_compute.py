@@ -7,7 +7,7 @@ import pytest
 from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.world import World, benchmark, broker_benchmark, network_benchmark
 from tests.unit.workloads.test_pods import templates
-from tierbench.api.file_transfer import FileTransferSpec
+from tierbench.kinds.file_transfer.spec import FileTransferSpec
 from tierbench.workloads.compute import beside, left, measured
 from tierbench.workloads.workload import NodeSize
 

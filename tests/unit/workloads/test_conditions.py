@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.unit.domain.world import World, benchmark
-from tierbench.api.broker import BrokerSpec
-from tierbench.api.network import NetworkSpec
+from tierbench.kinds.broker.spec import BrokerSpec
+from tierbench.kinds.network.spec import NetworkSpec
 
 PLACES: dict[str, Any] = {"servers": {"nodeClasses": ["cloud"]}, "clients": {"nodeClasses": ["user"]}}
 BROKER: dict[str, Any] = {**PLACES, "brokers": [{"name": "m", "mosquitto": {}}]}

@@ -7,9 +7,9 @@ import pytest
 from tests.unit.domain.world import broker_benchmark
 from tests.unit.workloads.test_broker import arguments, cases, jobs, secret_keys, workload
 from tests.unit.workloads.test_file_transfer import CLASS
-from tierbench.workloads.broker import BrokerWorkload
-from tierbench.workloads.broker_server import storage_size
-from tierbench.workloads.kafka import kafka_settings
+from tierbench.kinds.broker.kafka import kafka_settings
+from tierbench.kinds.broker.server import storage_size
+from tierbench.kinds.broker.workload import BrokerWorkload
 from tierbench.workloads.workload import Manifest, NodeSize, ServerSite
 
 MEBIBYTE = 2**20

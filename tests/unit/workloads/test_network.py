@@ -7,7 +7,7 @@ import pytest
 from tests.unit.domain.world import IMAGES, OWNER, network_benchmark
 from tests.unit.workloads.test_broker import arguments
 from tests.unit.workloads.test_file_transfer import CLASS
-from tierbench.workloads.network import NetworkWorkload
+from tierbench.kinds.network.workload import NetworkWorkload
 from tierbench.workloads.plan import Turn, plan
 from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, Role, RunningServer, ServerSite, Target
 

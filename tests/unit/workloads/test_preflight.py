@@ -9,8 +9,8 @@ from tests.unit.domain.world import IMAGES, OWNER, benchmark, broker_benchmark, 
 from tierbench.api.benchmark import Benchmark, Seat
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.api.policy import Policy
+from tierbench.kinds.network.workload import NetworkWorkload
 from tierbench.workloads.kinds import workload_of
-from tierbench.workloads.network import NetworkWorkload
 from tierbench.workloads.plan import Case, Slot, Turn
 from tierbench.workloads.workload import ClientSite, Part, RunningServer, ServerSite, Target, Workload
 

@@ -9,11 +9,11 @@ from tests.unit.domain.strimzi_world import LISTENERS, strimzi_benchmark
 from tests.unit.domain.world import IMAGES, OWNER
 from tests.unit.workloads.test_broker import arguments, cases, secret_keys
 from tierbench.api.node_class import NodeClassSpec
-from tierbench.workloads.broker import BrokerWorkload
-from tierbench.workloads.kafka import kafka_settings
+from tierbench.kinds.broker.kafka import kafka_settings
+from tierbench.kinds.broker.strimzi import strimzi_names
+from tierbench.kinds.broker.workload import BrokerWorkload
 from tierbench.workloads.plan import Case, Turn
 from tierbench.workloads.pods import placement
-from tierbench.workloads.providers.strimzi import strimzi_names
 from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, RunningServer, ServerSite, Target
 
 SIZE = NodeSize(2000 * 2**20, 8 * 2**30)

@@ -6,8 +6,8 @@ from tierbench.advice.alternatives import compared
 from tierbench.advice.costs import costs_of_run, sentences
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.matrix import RunResults
-from tierbench.advice.together import said_at_once
 from tierbench.advice.words import Standing, answer_of_run, standings_of_run
+from tierbench.kinds.network.together import said_at_once
 
 EQUAL: Final = "equal"
 DEPENDS: Final = "depends"

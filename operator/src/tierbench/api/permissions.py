@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import GROUP
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.api.trace import BenchmarkTrace
+from tierbench.kinds.registry import BENCHMARKS
 
 
 class Scope(StrEnum):

@@ -11,8 +11,8 @@ from pydantic.alias_generators import to_camel
 
 from tierbench.api.asks import Asks
 from tierbench.api.benchmark import Access
-from tierbench.api.file_transfer import HOST_PATH_PATTERN, HOST_STORAGE
 from tierbench.api.model import CLASS_NAME_PATTERN
+from tierbench.kinds.file_transfer.spec import HOST_PATH_PATTERN, HOST_STORAGE
 
 EVERY_OTHER: Final = "*"
 """Stands for the namespaces that are not named."""

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from tierbench.api.benchmark import BenchmarkSpec
 from tierbench.api.model import Model, Rule
-from tierbench.api.network import Ping
 from tierbench.api.node_network import MAXIMUM_PAIRS
+from tierbench.kinds.network.spec import Ping
 
 NODES: Final = "(has(self.servers) ? size(self.servers.nodeClasses) * self.servers.nodesPerClass : 0)"
 """How many nodes host the service, in CEL."""

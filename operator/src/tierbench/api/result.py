@@ -6,7 +6,6 @@ from typing import Annotated, Any, ClassVar, Final
 from pydantic import Field, field_serializer, field_validator
 from pydantic_core import PydanticCustomError
 
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.contract import (
     Count,
     Distributions,
@@ -19,6 +18,7 @@ from tierbench.api.contract import (
 from tierbench.api.model import Column, Kind, Model, Resource, Rule, Stored
 from tierbench.api.node_network import NodeNetwork
 from tierbench.api.trim import Trim
+from tierbench.kinds.registry import BENCHMARKS
 
 Level = Annotated[str, Field(max_length=63)]
 

@@ -6,8 +6,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tierbench.api.benchmark import Benchmark
-from tierbench.api.benchmark_kinds import BENCHMARKS
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.model import Kind
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
@@ -18,6 +16,8 @@ from tierbench.cli.objects import Objects, Parsed, Reference, parse_items, parse
 from tierbench.cli.watched import Watched, watched
 from tierbench.domain.node_classes import usable
 from tierbench.domain.views import NodeView, node_view
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import (
     CLUSTER_ROLES,
     NODE_CLASSES,

@@ -9,13 +9,13 @@ from pydantic import ValidationError
 
 from tierbench.advice.matrix import RunResults, newest, runs
 from tierbench.api.benchmark import Benchmark
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import API_VERSION, GROUP, Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import UNKNOWN_KIND, BenchmarkResult
 from tierbench.api.trace import BenchmarkTrace
 from tierbench.cli.errors import UnknownKindError, UserError
+from tierbench.kinds.registry import BENCHMARKS
 
 Raw = Mapping[str, Any]
 Parsed = TypeVar("Parsed", bound=Resource)

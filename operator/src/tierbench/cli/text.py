@@ -14,9 +14,9 @@ from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
 from tierbench.advice.costs import LOADS, costs_of_run, sentences
 from tierbench.advice.estimate import estimate, quantities
 from tierbench.advice.matrix import Cell, RunResults, Table
-from tierbench.advice.together import said_at_once
 from tierbench.advice.words import Standing, joined, retries, said_of, standings, verdict
 from tierbench.api.result import BenchmarkResult
+from tierbench.kinds.network.together import said_at_once
 from tierbench.report.notes import case_notes, cautions, networks
 from tierbench.results.computers import in_words as node_in_words
 from tierbench.results.computers import node_computers

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.controller.context import Context
 from tierbench.controller.due import is_due
 from tierbench.controller.loop import Loop
 from tierbench.domain.results import BenchmarkKey as Key
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import ResourceType
 from tierbench.workloads.names import Owner
 

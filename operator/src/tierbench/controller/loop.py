@@ -10,7 +10,6 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import API_VERSION
 from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import Context
@@ -34,6 +33,7 @@ from tierbench.domain.observed import Observed, Refusal, Surroundings
 from tierbench.domain.provided import ProviderApi
 from tierbench.domain.providers.registry import APIS, apis
 from tierbench.domain.views import Raw
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.apply import Executor
 from tierbench.kube.client import (
     REFUSED,

@@ -11,8 +11,8 @@ import time
 from collections.abc import AsyncIterator
 from typing import Final
 
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.controller.logs import LogFormat, log_to_stderr
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import UNANSWERED, Kube, NotFoundError, ResourceType
 from tierbench.kube.connect import connect
 

@@ -5,12 +5,12 @@ import logging
 from typing import Final
 
 from tierbench.api.benchmark import Benchmark
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import API_VERSION
 from tierbench.controller.context import Context
 from tierbench.domain.conditions import conditions
 from tierbench.domain.eviction import Change, plan
 from tierbench.domain.notices import condition, events
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import RESULTS, UNANSWERED, NotFoundError, ResourceType
 from tierbench.kube.events import post
 from tierbench.workloads.names import Owner

@@ -7,11 +7,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import Kind
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.benchmarks import Benchmarks
 from tierbench.controller.context import Context
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.cache import benchmark_of
 from tierbench.kube.client import (
     ADVICES,

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.quotas import Quotas
 from tierbench.api.timestamps import format_time, parse_time
 from tierbench.domain import reasons
@@ -11,6 +10,7 @@ from tierbench.domain.actions import Event
 from tierbench.domain.conditions import Said
 from tierbench.domain.eviction import Change
 from tierbench.domain.results import BenchmarkKey
+from tierbench.kinds.registry import BENCHMARKS
 
 
 def events(change: Change, total: int, quotas: Quotas, now: datetime) -> Iterator[Event]:

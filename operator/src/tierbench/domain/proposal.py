@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tierbench.api.file_transfer import FileTransferBenchmark
 from tierbench.api.model import API_VERSION
 from tierbench.api.node_class import NodeClass
 from tierbench.domain.views import NodeView
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 
 ARCHITECTURE: Final = "kubernetes.io/arch"
 HOSTNAME: Final = "kubernetes.io/hostname"

@@ -9,10 +9,10 @@ from pydantic.alias_generators import to_camel
 from tierbench.api import policy
 from tierbench.api.asks import NOTHING
 from tierbench.api.benchmark import Benchmark
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import GROUP, VERSION
 from tierbench.api.policy import EVERY_OTHER, Policy
 from tierbench.generate.render import NOTICE, to_yaml
+from tierbench.kinds.registry import BENCHMARKS
 
 UNREADABLE_ACCOUNT: Final = (
     "you may not read all of the Secrets [%s], which would be sent to external brokers: name your own, or have an "

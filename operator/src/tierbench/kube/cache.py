@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.domain.results import Head
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import JOBS, LEASES, PODS, RESULTS, SERVICES, ResourceType
 from tierbench.kube.news import Name, Raw, name_of
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND

@@ -6,10 +6,10 @@ from functools import cache
 from typing import Final, Protocol
 
 from tierbench.api.benchmark import Phase
-from tierbench.api.benchmark_kinds import kind_modules
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain.results import NewestRun, ResultStore
+from tierbench.kinds.registry import kind_modules
 from tierbench.metrics import preflight
 from tierbench.metrics.family import Labels, Samples, gauge
 from tierbench.results.levels import is_size
@@ -26,7 +26,7 @@ class MetricsModule(Protocol):
         """Everything that only this kind says."""
 
 
-_KINDS: Final[Mapping[str, MetricsModule]] = kind_modules("tierbench.metrics")
+_KINDS: Final[Mapping[str, MetricsModule]] = kind_modules("metrics")
 
 PHASE: Final = gauge("tierbench_benchmark_phase", "1 for the phase that the benchmark is in, 0 for the others.")
 CASES: Final = gauge("tierbench_benchmark_cases", "Cases of the run under way, or of the last one, by state.")

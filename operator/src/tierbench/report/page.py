@@ -18,7 +18,6 @@ from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
 from tierbench.advice.estimate import estimate, quantities, smaller_is_better
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.matrix import CLIENT, RunResults, Table
-from tierbench.advice.together import said_at_once
 from tierbench.advice.words import (
     Standing,
     Stretch,
@@ -31,8 +30,9 @@ from tierbench.advice.words import (
     verdict,
     where,
 )
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.result import BenchmarkResult
+from tierbench.kinds.network.together import said_at_once
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.report.beside import beside_figures
 from tierbench.report.costs import CostTable, cost_tables
 from tierbench.report.figures import Figure, evidence_figures, retries_figure, slowness_figure

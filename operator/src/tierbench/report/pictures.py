@@ -7,14 +7,14 @@ from typing import Final
 
 from tierbench.advice.estimate import is_rate, quantities, smaller_is_better
 from tierbench.advice.matrix import RunResults
+from tierbench.kinds.broker.message_time import message_time_figures
+from tierbench.kinds.broker.pair_shares import pair_share_figures
+from tierbench.kinds.network.devices import device_figures, is_of_client
 from tierbench.report import distributions, layout
-from tierbench.report.devices import device_figures, is_of_client
 from tierbench.report.distributions import distribution_figures
 from tierbench.report.evidence import EVIDENCE
 from tierbench.report.figures import Figure, measured_figure, trials_figure
 from tierbench.report.layout import Panel
-from tierbench.report.message_time import message_time_figures
-from tierbench.report.pair_shares import pair_share_figures
 from tierbench.results.overall import is_overall
 from tierbench.results.quantities import rate_quantity
 from tierbench.results.rates import RETRIES

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from tierbench.advice.matrix import RunResults
-from tierbench.api.benchmark_kinds import kind_modules
 from tierbench.api.contract import Outcome
 from tierbench.api.node_network import EchoSpread, NodeNetwork
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultTrial
+from tierbench.kinds.registry import kind_modules
 from tierbench.report.notes import networks
 from tierbench.results.computers import NAMES, node_computers
 from tierbench.results.levels import show_level
@@ -132,7 +132,7 @@ class ReportModule(Protocol):
         """The cells in the order of HEADINGS."""
 
 
-_KINDS: Final[Mapping[str, ReportModule]] = kind_modules("tierbench.report")
+_KINDS: Final[Mapping[str, ReportModule]] = kind_modules("report")
 _FIRST_HEADINGS: Final = ("Class", "Node", "Trial", "Outcome", "Time", "Throughput", "Retries")
 _LAST_HEADINGS: Final = ("Begun",)
 

@@ -6,10 +6,10 @@ from functools import lru_cache
 from math import isfinite
 from typing import Final
 
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.computer import Computer
 from tierbench.api.contract import Outcome
 from tierbench.api.quantity import parse_size
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.results.levels import is_size
 from tierbench.results.quantities import names
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Final
 
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.contract import Failure, Outcome
 from tierbench.api.result import (
     BenchmarkReference,
@@ -18,6 +17,7 @@ from tierbench.api.result import (
     ResultStatus,
     Statistic,
 )
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.results.columns import PLACES
 from tierbench.results.given import GivenTrial
 from tierbench.results.record import display, summarize

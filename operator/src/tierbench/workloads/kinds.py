@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from tierbench.api.benchmark import BenchmarkSpec
-from tierbench.api.benchmark_kinds import kind_modules
 from tierbench.api.policy import Policy
+from tierbench.kinds.registry import kind_modules
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Images, Workload
 
@@ -16,7 +16,7 @@ class WorkloadModule(Protocol):
     WORKLOAD: Callable[[Owner, Any, Images, Policy], Workload]
 
 
-_KINDS: Final[Mapping[str, WorkloadModule]] = kind_modules("tierbench.workloads")
+_KINDS: Final[Mapping[str, WorkloadModule]] = kind_modules("workload")
 
 
 def workload_of(owner: Owner, spec: BenchmarkSpec, images: Images, policy: Policy) -> Workload:

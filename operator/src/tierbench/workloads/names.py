@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import Any, Final
 
-from tierbench.api.benchmark_kinds import BENCHMARKS
 from tierbench.api.model import API_VERSION, GROUP
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.workloads.plan import Case
 
 MANAGED_BY: Final = "tierbench"

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from tierbench.api.broker_server import KafkaProvider
 from tierbench.domain.actions import Action
 from tierbench.domain.observed import Surroundings
 from tierbench.domain.provided import ProviderApi
 from tierbench.domain.providers import standalone
 from tierbench.domain.providers.provider import Provider
 from tierbench.domain.providers.strimzi import provider as strimzi
+from tierbench.kinds.broker.server_spec import KafkaProvider
 from tierbench.workloads.plan import EXTERNAL, STANDALONE, Slot
 from tierbench.workloads.workload import ServerSite
 

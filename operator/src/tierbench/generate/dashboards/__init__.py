@@ -6,9 +6,9 @@ from typing import Final, Protocol
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from tierbench.api.benchmark_kinds import kind_modules
 from tierbench.generate.dashboards import operator, overview
 from tierbench.generate.dashboards.board import name_of
+from tierbench.kinds.registry import kind_modules
 
 
 class DashboardModule(Protocol):
@@ -18,7 +18,7 @@ class DashboardModule(Protocol):
         """The dashboard."""
 
 
-_MODULES: Final[Iterable[DashboardModule]] = (overview, *kind_modules(__name__).values(), operator)
+_MODULES: Final[Iterable[DashboardModule]] = (overview, *kind_modules("dashboard").values(), operator)
 
 
 def dashboards() -> dict[str, str]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from tierbench.api.benchmark_kinds import kind_modules
+from tierbench.kinds.registry import kind_modules
 from tierbench.metrics.results import MetricsModule, label_name
 
 BY: Final = "by"
@@ -22,7 +22,7 @@ def _factors(module: MetricsModule) -> tuple[str, ...]:
     return tuple(map(label_name, module.FACTORS))
 
 
-_FACTORS: Final = {kind: _factors(module) for kind, module in kind_modules("tierbench.metrics").items()}
+_FACTORS: Final = {kind: _factors(module) for kind, module in kind_modules("metrics").items()}
 
 
 @dataclass(frozen=True)

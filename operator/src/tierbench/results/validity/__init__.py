@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tierbench.api.result import Note, ResultSpec, ResultTrial, Statistic
+from tierbench.kinds.broker import validity as broker
+from tierbench.kinds.file_transfer import validity as file_transfer
+from tierbench.kinds.network import validity as network
 from tierbench.results.quantities import main_quantity
-from tierbench.results.validity import broker, computer, file_transfer, network, preflight
+from tierbench.results.validity import computer, preflight
 
 SATURATED_SHARE: Final = 0.9
 WIDE_VARIATION: Final = 0.3

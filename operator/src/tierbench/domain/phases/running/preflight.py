@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from tierbench.api.benchmark import BenchmarkStatus, Phase, Seat
 from tierbench.api.contract import TrialLine
-from tierbench.api.network import Direction
 from tierbench.api.node_network import NodeNetwork
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, Event
@@ -19,6 +18,7 @@ from tierbench.domain.providers import standalone
 from tierbench.domain.run import Run
 from tierbench.domain.status import report
 from tierbench.domain.views import Problem
+from tierbench.kinds.network.spec import Direction
 from tierbench.results.node_network import figures, in_words
 from tierbench.workloads.plan import Case, Slot, Turn
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload

@@ -16,8 +16,8 @@ from tierbench.domain.providers.strimzi.view import strimzi_object
 from tierbench.domain.run import Run
 from tierbench.domain.status import report
 from tierbench.domain.views import PodView, Problem
+from tierbench.kinds.broker.strimzi import ARCHITECTURES, GROUP, KINDS, ROLE, StrimziNames, strimzi_names
 from tierbench.workloads.plan import Case
-from tierbench.workloads.providers.strimzi import ARCHITECTURES, GROUP, KINDS, ROLE, StrimziNames, strimzi_names
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload
 
 API: Final = ProviderApi(

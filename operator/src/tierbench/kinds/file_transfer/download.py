@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from tierbench.api.benchmark import Tls
-from tierbench.api.file_transfer import FileTransferSpec
 from tierbench.api.quantity import parse_size
+from tierbench.kinds.file_transfer.manifests import PORT_NAMES, PORTS, file_name
+from tierbench.kinds.file_transfer.spec import FileTransferSpec
 from tierbench.workloads.access import SERVER_NAME, address
 from tierbench.workloads.agent import CLIENT_KEYS
 from tierbench.workloads.client_job import client_job, credential_files, flags, series_options
 from tierbench.workloads.credentials import secret_items
 from tierbench.workloads.names import Owner
-from tierbench.workloads.nginx import PORT_NAMES, PORTS, file_name
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, Target
 
 

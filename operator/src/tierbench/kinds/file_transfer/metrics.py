@@ -6,8 +6,8 @@ from typing import Final
 
 from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, ResultTrial
+from tierbench.kinds.file_transfer.validity import io_bound
 from tierbench.metrics.family import Family, Samples, gauge, label_text
-from tierbench.results.validity.file_transfer import io_bound
 
 FACTORS: Final = ("fileSize", "concurrency", "cacheState", "tls", "image")
 CONDITIONS: Final = ("access", "storage", "readTimeoutMilliseconds", "attempts", "waitMilliseconds", "verifyDigest")

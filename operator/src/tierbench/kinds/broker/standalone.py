@@ -3,13 +3,13 @@
 from typing import Final
 
 from tierbench.api.benchmark import Tls
-from tierbench.api.broker_server import Protocol
 from tierbench.api.result import ServiceFacts
-from tierbench.workloads import kafka, mosquitto
+from tierbench.kinds.broker import kafka, mosquitto
+from tierbench.kinds.broker.endpoints import ACCOUNT, AGENT, Asked, Way
+from tierbench.kinds.broker.server import broker_manifests
+from tierbench.kinds.broker.server_spec import Protocol
 from tierbench.workloads.access import SERVER_NAME, address
-from tierbench.workloads.broker_server import broker_manifests
 from tierbench.workloads.credentials import secret_items
-from tierbench.workloads.providers.provider import ACCOUNT, AGENT, Asked, Way
 from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite, secret
 
 _PORTS: Final = {**mosquitto.PORTS, **kafka.PORTS}

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tierbench.api.benchmark import Tls
-from tierbench.api.broker import BrokerSpec, Load, Pacing
-from tierbench.api.broker_clients import Connections, EngineType
-from tierbench.api.broker_server import Protocol
-from tierbench.api.payload import Payload
 from tierbench.api.quantity import parse_size
+from tierbench.kinds.broker.client_spec import Connections, EngineType
+from tierbench.kinds.broker.endpoints import ACCOUNT, Asked, Way
+from tierbench.kinds.broker.kafka import BATCH_SIZE, CODEC, LINGER, PARTITIONS
+from tierbench.kinds.broker.payload import Payload
+from tierbench.kinds.broker.server_spec import Protocol
+from tierbench.kinds.broker.spec import BrokerSpec, Load, Pacing
 from tierbench.workloads.client_job import client_job, credential_files, flags, series_options
-from tierbench.workloads.kafka import BATCH_SIZE, CODEC, LINGER, PARTITIONS
 from tierbench.workloads.plan import Case, Factor
 from tierbench.workloads.pods import ConfigMapDirectory
-from tierbench.workloads.providers.provider import ACCOUNT, Asked, Way
 from tierbench.workloads.workload import ClientSite, Manifest, Part, Role, Target
 
 PAYLOAD_SIZE: Final = "payloadSize"

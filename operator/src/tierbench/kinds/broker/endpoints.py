@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from tierbench.api.benchmark import Tls
-from tierbench.api.broker import BrokerSpec
-from tierbench.api.broker_server import Broker, Kafka
 from tierbench.api.policy import Policy
 from tierbench.api.result import ServiceFacts
+from tierbench.kinds.broker.server_spec import Broker, Kafka
+from tierbench.kinds.broker.spec import BrokerSpec
 from tierbench.workloads.agent import CLIENT_KEYS
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Credentials, Images, Manifest, NodeSize, RunningServer, ServerSite

@@ -7,10 +7,10 @@ from math import hypot
 from tierbench.advice.estimate import Estimate, reading, satterthwaite
 from tierbench.advice.matrix import RunResults
 from tierbench.advice.words import joined
-from tierbench.api.network import TOGETHER, Together
 from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.kinds.network.measures import RATE
+from tierbench.kinds.network.spec import TOGETHER, Together
 from tierbench.results.levels import level_in_words
-from tierbench.results.quantities.network import RATE
 from tierbench.results.statistics import interval
 from tierbench.results.units import percent
 

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from tierbench.api.broker_server import Mosquitto
-from tierbench.workloads.broker_server import CONFIGURATION, DATA, BrokerServer
+from tierbench.kinds.broker.server import CONFIGURATION, DATA, BrokerServer
+from tierbench.kinds.broker.server_spec import Mosquitto
 from tierbench.workloads.credentials import CERTIFICATE, CREDENTIALS
 
 PORTS: Final = {"mqtt": 1883, "mqtts": 8883}

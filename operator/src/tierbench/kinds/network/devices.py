@@ -7,12 +7,12 @@ from typing import Final
 from tierbench.advice.estimate import Estimate, estimate
 from tierbench.advice.matrix import Cell, RunResults
 from tierbench.api.result import BenchmarkResult, NodeFacts
+from tierbench.kinds.network.measures import RATE
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure, estimate_words
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words
-from tierbench.results.quantities.network import RATE
 
 _AT_ONCE: Final = ("together", "simultaneousClients")
 _OF_CLIENT: Final = re.compile(r"client\d+BitsPerSecond")

@@ -2,11 +2,11 @@
 
 from typing import Any, Final
 
-from tierbench.api.broker import BrokerSpec
-from tierbench.api.broker_server import Kafka, KafkaFactors
 from tierbench.api.quantity import format_size, parse_size
+from tierbench.kinds.broker.server import CONFIGURATION, DATA, BrokerServer, share, storage_size
+from tierbench.kinds.broker.server_spec import Kafka, KafkaFactors
+from tierbench.kinds.broker.spec import BrokerSpec
 from tierbench.workloads.access import SERVER_NAME
-from tierbench.workloads.broker_server import CONFIGURATION, DATA, BrokerServer, share, storage_size
 from tierbench.workloads.credentials import CERTIFICATE, CREDENTIALS
 from tierbench.workloads.plan import Factor
 from tierbench.workloads.workload import NodeSize, ServerSite

@@ -3,10 +3,10 @@
 from typing import Final
 
 from tierbench.api.benchmark import Access, Timeouts
-from tierbench.api.network import Direction, NetworkClients, NetworkServers, NetworkSpec, Ping
 from tierbench.api.preflight import Preflight, ServiceSpec
+from tierbench.kinds.network.spec import Direction, NetworkClients, NetworkServers, NetworkSpec, Ping
+from tierbench.kinds.network.workload import NetworkWorkload
 from tierbench.workloads.names import Owner
-from tierbench.workloads.network import NetworkWorkload
 from tierbench.workloads.workload import Images
 
 # Beside load and ping: iperf3 may find the server busy for 30 s, and is given up a minute after its load.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tierbench.api.benchmark import Access
-from tierbench.api.network import NetworkSpec, Protocol
+from tierbench.kinds.network.spec import NetworkSpec, Protocol
 from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import agent_container, agent_service, agent_volume
 from tierbench.workloads.compute import measured

@@ -16,12 +16,12 @@ from tierbench.api.benchmark import (
     Tls,
     refinable,
 )
-from tierbench.api.broker_clients import BrokerClients
-from tierbench.api.broker_server import BROKER_RULES, Broker, KafkaFactors
 from tierbench.api.images import levels
 from tierbench.api.model import Kind, Model, Rule, is_smaller, matching, rules
-from tierbench.api.payload import PAYLOAD_CASES, PAYLOAD_RULES, Payload
 from tierbench.api.preflight import NODES, ServiceSpec, bounded_pairs
+from tierbench.kinds.broker.client_spec import BrokerClients
+from tierbench.kinds.broker.payload import PAYLOAD_CASES, PAYLOAD_RULES, Payload
+from tierbench.kinds.broker.server_spec import BROKER_RULES, Broker, KafkaFactors
 
 
 class Delivery(StrEnum):

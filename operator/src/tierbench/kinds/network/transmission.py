@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tierbench.api.benchmark import Access
-from tierbench.api.network import NetworkSpec
 from tierbench.api.policy import Policy
+from tierbench.kinds.network.manifests import TMP, port, port_name
+from tierbench.kinds.network.spec import NetworkSpec
 from tierbench.workloads.access import address
 from tierbench.workloads.agent import CLIENT_KEYS
 from tierbench.workloads.client_job import client_job, flags, series_options
 from tierbench.workloads.credentials import secret_items
-from tierbench.workloads.iperf3 import TMP, port, port_name
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, Target
 

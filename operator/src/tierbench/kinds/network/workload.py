@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tierbench.api.network import TOGETHER, NetworkSpec, Together
 from tierbench.api.policy import Policy
 from tierbench.api.result import ServiceFacts
+from tierbench.kinds.network.manifests import PROCESS, iperf3_manifests
+from tierbench.kinds.network.spec import TOGETHER, NetworkSpec, Together
+from tierbench.kinds.network.transmission import CONGESTION_CONTROL, transmission_job
 from tierbench.workloads.agent import agent_manifests
-from tierbench.workloads.iperf3 import PROCESS, iperf3_manifests
 from tierbench.workloads.names import Owner
 from tierbench.workloads.plan import EXTERNAL, Case, Factor, Slot, slots
-from tierbench.workloads.transmission import CONGESTION_CONTROL, transmission_job
 from tierbench.workloads.workload import (
     ClientSite,
     Credentials,

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tierbench.api.benchmark import Access
-from tierbench.api.broker import BrokerSpec
 from tierbench.api.quantity import format_size
+from tierbench.kinds.broker.spec import BrokerSpec
 from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import agent_container, agent_service, agent_volume
 from tierbench.workloads.compute import SMALL, beside, measured

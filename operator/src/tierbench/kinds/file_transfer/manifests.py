@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from tierbench.api.benchmark import Access, Tls
-from tierbench.api.file_transfer import FileTransferSpec
 from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
+from tierbench.kinds.file_transfer.file_volume import DATA, FileVolume, claims, file_volume
+from tierbench.kinds.file_transfer.spec import FileTransferSpec
 from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import agent_container, agent_service, agent_volume
 from tierbench.workloads.compute import beside, measured
 from tierbench.workloads.credentials import CERTIFICATE, CREDENTIALS, credentials_mounts, credentials_volumes
-from tierbench.workloads.file_volume import DATA, FileVolume, claims, file_volume
 from tierbench.workloads.names import Owner, server_labels
 from tierbench.workloads.pods import (
     NO_SIDECARS,

@@ -5,9 +5,9 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final, Protocol
 
-from tierbench.api.benchmark_kinds import kind_modules
 from tierbench.api.contract import ClientShare, Echoes, Exchange, Flow, Network, Outcome, TcpActivity, Transfer
 from tierbench.api.result import ResultTrial, Spread
+from tierbench.kinds.registry import kind_modules
 from tierbench.results.given import GivenTrial
 
 
@@ -26,7 +26,7 @@ class QuantitiesModule(Protocol):
         """Quantities by name; nothing if the trial is of another kind."""
 
 
-_KINDS: Final[Mapping[str, QuantitiesModule]] = kind_modules(__name__)
+_KINDS: Final[Mapping[str, QuantitiesModule]] = kind_modules("measures")
 _SPREAD: Final = Spread(mean=0, p50=0, p90=0, p99=0)
 _FLOW: Final = Flow(tcp=TcpActivity(samples=1))
 _EVERYTHING: Final = ResultTrial(

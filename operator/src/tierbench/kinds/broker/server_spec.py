@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from tierbench.api.images import ImageNames
 from tierbench.api.model import Model, Rule, Size, is_address, is_size, is_smaller, matching, quantity_of, rules
 from tierbench.api.quantity import distinct
-from tierbench.api.strimzi import Strimzi
+from tierbench.kinds.broker.strimzi_spec import Strimzi
 
 
 class Mosquitto(Model):

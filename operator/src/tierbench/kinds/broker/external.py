@@ -3,11 +3,11 @@
 from typing import cast
 
 from tierbench.api.benchmark import Tls
-from tierbench.api.broker_server import External
 from tierbench.api.result import ServiceFacts
+from tierbench.kinds.broker.endpoints import ACCOUNT, AGENT, Asked, Way
+from tierbench.kinds.broker.server_spec import External
 from tierbench.workloads.agent import agent_manifests
 from tierbench.workloads.credentials import secret_items
-from tierbench.workloads.providers.provider import ACCOUNT, AGENT, Asked, Way
 from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite, secret
 
 

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tierbench.api.benchmark import Tls
-from tierbench.api.file_transfer import FileTransferSpec
 from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
-from tierbench.workloads.download import download_job
+from tierbench.kinds.file_transfer.download import download_job
+from tierbench.kinds.file_transfer.manifests import NGINX, server_manifests
+from tierbench.kinds.file_transfer.spec import FileTransferSpec
+from tierbench.kinds.network.preflight import preflight
 from tierbench.workloads.names import Owner
-from tierbench.workloads.nginx import NGINX, server_manifests
 from tierbench.workloads.plan import Case, Factor, Slot, image_levels, slots
-from tierbench.workloads.preflight import preflight
 from tierbench.workloads.workload import (
     ClientSite,
     Credentials,

@@ -4,8 +4,8 @@ import posixpath
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tierbench.api.file_transfer import Storage
 from tierbench.api.policy import Policy
+from tierbench.kinds.file_transfer.spec import Storage
 from tierbench.workloads.workload import Manifest
 
 DATA: Final = "/data"

@@ -5,18 +5,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tierbench.api.benchmark import Tls
-from tierbench.api.broker import BrokerSpec
-from tierbench.api.broker_server import Protocol
 from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
-from tierbench.workloads.exchange import PAYLOAD_SIZE, broker_job, parts, payload_factors
-from tierbench.workloads.kafka import kafka_factors
+from tierbench.kinds.broker.client import PAYLOAD_SIZE, broker_job, parts, payload_factors
+from tierbench.kinds.broker.endpoints import Asked
+from tierbench.kinds.broker.kafka import kafka_factors
+from tierbench.kinds.broker.registry import PROVIDERS, provider_name
+from tierbench.kinds.broker.server_spec import Protocol
+from tierbench.kinds.broker.spec import BrokerSpec
+from tierbench.kinds.network.preflight import preflight
 from tierbench.workloads.names import Owner
 from tierbench.workloads.plan import EXTERNAL, Case, Factor, Slot, image_levels, slots
-from tierbench.workloads.preflight import preflight
-from tierbench.workloads.providers.provider import Asked
-from tierbench.workloads.providers.registry import PROVIDERS, provider_name
 from tierbench.workloads.workload import (
     ClientSite,
     Credentials,

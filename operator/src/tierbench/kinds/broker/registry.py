@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tierbench.api.broker_server import Broker, KafkaProvider
+from tierbench.kinds.broker import external, standalone, strimzi
+from tierbench.kinds.broker.endpoints import Provider
+from tierbench.kinds.broker.server_spec import Broker, KafkaProvider
 from tierbench.workloads.plan import EXTERNAL, STANDALONE
-from tierbench.workloads.providers import external, standalone, strimzi
-from tierbench.workloads.providers.provider import Provider
 
 PROVIDERS: Final[Mapping[str, Provider]] = {
     STANDALONE: standalone,

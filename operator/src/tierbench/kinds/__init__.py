@@ -1,0 +1,1 @@
+"""The kinds of benchmark: one folder each, registered in `registry`."""

@@ -1,1 +1,0 @@
-"""Who brings brokers up: what each makes for one, and how clients reach it."""
