@@ -9,8 +9,8 @@ from tests.unit.report.test_page import outline, page
 from tests.unit.results.test_shares import NODES
 from tierbench.advice.matrix import Cell
 from tierbench.api.result import BenchmarkResult
-from tierbench.kinds.broker.message_time import message_time
-from tierbench.kinds.network.devices import device_figures
+from tierbench.kinds.broker.report import message_time
+from tierbench.kinds.network.report import device_figures
 from tierbench.report.figures import Figure
 from tierbench.report.pictures import Pictures
 from tierbench.results.quantities import main_quantity

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.domain.world import trial_line
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultPhase, ResultSpec, ResultStatus
-from tierbench.kinds.file_transfer.validity import io_bound
+from tierbench.kinds.file_transfer.measures import io_bound
 from tierbench.results.record import conclude, due, fail, record
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,7 +10,7 @@ from tierbench.api.contract import Network, Outcome, TrialLine
 from tierbench.api.result import NodeFacts, ResultStatus
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.record import conclude, record
-from tierbench.results.shares import fairness
+from tierbench.results.statistics import fairness
 
 NODES = tuple(NodeFacts(node_class=name, node=f"{name}-1") for name in ("pi", "jetson", "phone"))
 

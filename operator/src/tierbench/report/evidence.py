@@ -7,7 +7,7 @@ from tierbench.advice.estimate import estimate
 from tierbench.advice.matrix import Cell
 from tierbench.api.contract import Outcome
 from tierbench.api.result import ResultTrial
-from tierbench.kinds.file_transfer.validity import served_once
+from tierbench.kinds.file_transfer.measures import served_once
 from tierbench.results.quantities import quantities
 
 DEVICE_READ_SHARE: Final = "deviceReadPartsPerMillion"

@@ -7,9 +7,8 @@ from typing import Final
 
 from tierbench.advice.estimate import is_rate, quantities, smaller_is_better
 from tierbench.advice.matrix import RunResults
-from tierbench.kinds.broker.message_time import message_time_figures
-from tierbench.kinds.broker.pair_shares import pair_share_figures
-from tierbench.kinds.network.devices import device_figures, is_of_client
+from tierbench.kinds.broker.report import message_time_figures, pair_share_figures
+from tierbench.kinds.network.report import device_figures, is_of_client
 from tierbench.report import distributions, layout
 from tierbench.report.distributions import distribution_figures
 from tierbench.report.evidence import EVIDENCE

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from tierbench.api.contract import PairShares
-from tierbench.results.shares import fairness
+from tierbench.results.statistics import fairness
 
 
 def join_pairs(parts: Sequence[PairShares]) -> PairShares | None:

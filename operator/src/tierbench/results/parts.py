@@ -13,9 +13,9 @@ from tierbench.api.contract import (
     Outcome,
     TrialLine,
 )
+from tierbench.kinds.network.measures import lost_client, merge_networks, merge_traces
 from tierbench.results import histogram
 from tierbench.results.pairs import join_pairs
-from tierbench.results.shares import lost_client, merge_networks, merge_traces
 
 _SETUP_MEANS: Final = ("connect_nanoseconds", "tls_nanoseconds")
 _SETUP_SUMS: Final = ("setup_bytes", "setup_packets")

@@ -165,3 +165,15 @@ def _beta_fraction(x: float, a: float, b: float) -> float:
 
 def _away_from_zero(value: float, tiny: float) -> float:
     return value if abs(value) > tiny else tiny
+
+
+def fairness(rates: Sequence[float]) -> float:
+    """Jain's index: 1 where all have the same, 1/n where one has everything (Jain, Chiu and Hawe, DEC-TR-301, 1984).
+
+    Raises:
+        ValueError: nobody has anything.
+    """
+    squares = sum(rate * rate for rate in rates)
+    if not squares:
+        raise ValueError("nobody has anything to share")
+    return sum(rates) ** 2 / (len(rates) * squares)

@@ -5,10 +5,9 @@ from typing import Any, Final
 
 from tierbench.api.benchmark import Tls
 from tierbench.api.quantity import parse_size
-from tierbench.kinds.broker.client_spec import Connections, EngineType
+from tierbench.kinds.broker.client_spec import Connections, EngineType, Payload
 from tierbench.kinds.broker.endpoints import ACCOUNT, Asked, Way
 from tierbench.kinds.broker.kafka import BATCH_SIZE, CODEC, LINGER, PARTITIONS
-from tierbench.kinds.broker.payload import Payload
 from tierbench.kinds.broker.server_spec import Protocol
 from tierbench.kinds.broker.spec import BrokerSpec, Load, Pacing
 from tierbench.workloads.client_job import client_job, credential_files, flags, series_options

@@ -1,11 +1,22 @@
-"""What a report shows of each trial of a broker."""
+"""What a report shows of a broker: its trials, what each pair had, and where the time of a message goes."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from statistics import fmean
 from typing import Final
 
-from tierbench.api.contract import Exchange
+from tierbench.advice.matrix import Cell
+from tierbench.api.contract import Exchange, PairShares
 from tierbench.api.result import ResultTrial
+from tierbench.report import charts
+from tierbench.report.charts import Chart, Point, Series
+from tierbench.report.evidence import good_trials
+from tierbench.report.figures import Figure, axis_of, by, heading, levels_of
+from tierbench.report.layout import Line, Panel
+from tierbench.results.pairs import add_trial, pair_rates
 from tierbench.results.quantities import quantities
-from tierbench.results.units import DASH, show
+from tierbench.results.units import DASH, percent, show
 
 HEADINGS: Final = ("Round trip", "99th percentile", "Acknowledged after", "Received", "Lost", "Late", "Broker's CPU")
 
@@ -23,3 +34,141 @@ def cells(trial: ResultTrial) -> tuple[str, ...]:
         str(exchange.late_sends),
         show("brokerCpuPartsPerMillion", busy),
     )
+
+
+_RATE: Final = "throughputMessagesPerSecond"
+_AXIS: Final = "PerSecond"  # of messages, as the title says
+_MOST: Final = 8
+_TONES: Final = 6
+_QUARTERS: Final = ("slowest quarter", "second quarter", "third quarter", "fastest quarter")
+_PAIRS_NOTE: Final = "Each by its own time, of all good trials; the height is the sum."
+_QUARTERS_NOTE: Final = (
+    f"{_PAIRS_NOTE} There are too many pairs to show each: they stand in quarters, the slowest first."
+)
+
+
+def pair_share_figures(prefix: str, panel: Panel) -> tuple[Figure, ...]:
+    """A stack a level, of each line that has several pairs somewhere: a part a pair, or of many pairs a quarter."""
+    return tuple(_pair_figures(prefix, panel))
+
+
+def _pair_figures(prefix: str, panel: Panel) -> Iterator[Figure]:
+    for number, line in enumerate(panel.lines):
+        rates = [_rates(line.cell(level)) for level in panel.levels]
+        most = max(map(len, rates), default=0)
+        if most > _MOST:
+            parts = [_quarters(each) for each in rates]
+            yield _pair_figure(f"{prefix}-{number}", panel, line, parts, _QUARTERS, _QUARTERS_NOTE)
+        elif most > 1:
+            names = [f"pair {pair + 1}" for pair in range(most)]
+            yield _pair_figure(f"{prefix}-{number}", panel, line, rates, names, _PAIRS_NOTE)
+
+
+def _rates(cell: Cell) -> Sequence[float]:
+    none: PairShares | None = None
+    shares = reduce(add_trial, (result.status.pair_shares for result in cell.results), none)
+    return () if shares is None else pair_rates(shares)
+
+
+def _quarters(rates: Sequence[float]) -> Sequence[float]:
+    """The sums of the slowest quarter of the pairs, and so on."""
+    total = [0.0] * len(_QUARTERS)
+    for place, rate in enumerate(sorted(rates)):
+        total[place * len(_QUARTERS) // len(rates)] += rate
+    return total
+
+
+def _pair_figure(
+    name: str, panel: Panel, line: Line, parts: Sequence[Sequence[float]], names: Sequence[str], note: str
+) -> Figure:
+    series = tuple(
+        Series(each, _points(parts, index), tone=index % _TONES, dash=index // _TONES)
+        for index, each in enumerate(names)
+    )
+    held = ", ".join(filter(None, (line.name, panel.held)))
+    title = heading(f"Messages a second of each pair{by(replace(panel, told=()))}", replace(panel, held=held))
+    chart = Chart(name, title, f"A stack a level. {note}", _AXIS, axis_of(panel), levels_of(panel), series)
+    return Figure(chart, charts.stacked(chart), note)
+
+
+def _points(parts: Sequence[Sequence[float]], index: int) -> tuple[Point, ...]:
+    return tuple(_point(level, one, index) for level, one in enumerate(parts) if index < len(one))
+
+
+def _point(level: int, parts: Sequence[float], index: int) -> Point:
+    share = parts[index] / sum(parts) if any(parts) else 0.0
+    return Point(level, parts[index], f"{show(_RATE, parts[index])} ({percent(share)})")
+
+
+_QUANTITY: Final = "Nanoseconds"
+_TRANSFER: Final = "transfer"
+_PARTS: Final = ("compress", "encrypt", _TRANSFER, "decrypt", "decompress")
+_CODEC: Final = tuple(part for part in _PARTS if part != _TRANSFER)
+_MEAN: Final = "Mean a message, of the good trials."
+_ALL_NOTE: Final = f"{_MEAN} Transfer is the round trip without compressing and encrypting, waiting included."
+_CODEC_NOTE: Final = f"{_MEAN} The same without the transfer."
+
+
+def message_time_figures(prefix: str, panel: Panel) -> tuple[Figure, ...]:
+    """Of each line whose messages are encoded, a stack with the transfer and, of several other parts, one without."""
+    return tuple(_time_figures(prefix, panel))
+
+
+def _time_figures(prefix: str, panel: Panel) -> Iterator[Figure]:
+    for number, line in enumerate(panel.lines):
+        known = [message_time(line.cell(level)) for level in panel.levels]
+        parts = [part for part in _CODEC if any(times.get(part) for times in known)]
+        name = f"{prefix}-{number}"
+        if parts:
+            shown = [part for part in _PARTS if part in {_TRANSFER, *parts}]
+            yield _time_figure(f"{name}-all", "Time of a message", _ALL_NOTE, panel, line, known, shown)
+        if len(parts) > 1:
+            yield _time_figure(
+                f"{name}-codec", "Time of its encoding and decoding", _CODEC_NOTE, panel, line, known, parts
+            )
+
+
+def _time_figure(
+    name: str,
+    title: str,
+    note: str,
+    panel: Panel,
+    line: Line,
+    known: Sequence[Mapping[str, float]],
+    parts: Sequence[str],
+) -> Figure:
+    held = ", ".join(filter(None, (line.name, panel.held)))
+    series = []
+    for part in parts:
+        points = [
+            Point(level, times[part], show(_QUANTITY, times[part]))
+            for level, times in enumerate(known)
+            if part in times
+        ]
+        series.append(Series(part, tuple(points), tone=_PARTS.index(part)))
+    about = heading(f"{title}{by(replace(panel, told=('part',)))}", replace(panel, held=held))
+    chart = Chart(
+        name, about, f"A stack a level. {note}", _QUANTITY, axis_of(panel), levels_of(panel), tuple(series), bars=True
+    )
+    return Figure(chart, charts.stacked(chart), note)
+
+
+def message_time(cell: Cell) -> Mapping[str, float]:
+    """The mean nanoseconds of a message in each part; nothing where no message came back."""
+    known = [times for trial in good_trials(cell) if (times := _times_of(trial))]
+    return {part: fmean(times[part] for times in known) for part in _PARTS} if known else {}
+
+
+def _times_of(trial: ResultTrial) -> Mapping[str, float]:
+    """A round trip begins before a message is encoded, and ends before it is decoded."""
+    exchange, spread = trial.exchange, trial.round_trip
+    if exchange is None or spread is None or not (exchange.sent and exchange.received):
+        return {}
+    compress, encrypt = exchange.compress_nanoseconds / exchange.sent, exchange.encrypt_nanoseconds / exchange.sent
+    return {
+        "compress": compress,
+        "encrypt": encrypt,
+        _TRANSFER: max(0.0, spread.mean - compress - encrypt),
+        "decrypt": exchange.decrypt_nanoseconds / exchange.received,
+        "decompress": exchange.decompress_nanoseconds / exchange.received,
+    }

@@ -19,8 +19,7 @@ from tierbench.api.benchmark import (
 from tierbench.api.images import levels
 from tierbench.api.model import Kind, Model, Rule, is_smaller, matching, rules
 from tierbench.api.preflight import NODES, ServiceSpec, bounded_pairs
-from tierbench.kinds.broker.client_spec import BrokerClients
-from tierbench.kinds.broker.payload import PAYLOAD_CASES, PAYLOAD_RULES, Payload
+from tierbench.kinds.broker.client_spec import PAYLOAD_CASES, PAYLOAD_RULES, BrokerClients, Payload
 from tierbench.kinds.broker.server_spec import BROKER_RULES, Broker, KafkaFactors
 
 

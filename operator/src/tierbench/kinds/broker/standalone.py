@@ -4,7 +4,8 @@ from typing import Final
 
 from tierbench.api.benchmark import Tls
 from tierbench.api.result import ServiceFacts
-from tierbench.kinds.broker import kafka, mosquitto
+from tierbench.kinds.broker import kafka
+from tierbench.kinds.broker import server as mosquitto
 from tierbench.kinds.broker.endpoints import ACCOUNT, AGENT, Asked, Way
 from tierbench.kinds.broker.server import broker_manifests
 from tierbench.kinds.broker.server_spec import Protocol

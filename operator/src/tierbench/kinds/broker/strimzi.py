@@ -11,7 +11,7 @@ from tierbench.api.result import ServiceFacts
 from tierbench.kinds.broker.endpoints import ACCOUNT, AGENT, Asked, Way
 from tierbench.kinds.broker.kafka import heap_size, kafka_settings
 from tierbench.kinds.broker.server import storage_size
-from tierbench.kinds.broker.strimzi_spec import Strimzi
+from tierbench.kinds.broker.server_spec import Strimzi
 from tierbench.workloads.agent import agent_manifests
 from tierbench.workloads.credentials import secret_items
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, Owner

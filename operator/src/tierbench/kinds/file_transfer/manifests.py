@@ -1,17 +1,25 @@
-"""The file server: nginx, the files prepared before it, the agent beside it."""
+"""nginx with its files, and the Job that downloads one of them."""
 
+import posixpath
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tierbench.api.benchmark import Access, Tls
 from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
-from tierbench.kinds.file_transfer.file_volume import DATA, FileVolume, claims, file_volume
-from tierbench.kinds.file_transfer.spec import FileTransferSpec
-from tierbench.workloads.access import access_services
-from tierbench.workloads.agent import agent_container, agent_service, agent_volume
+from tierbench.kinds.file_transfer.spec import FileTransferSpec, Storage
+from tierbench.workloads.access import SERVER_NAME, access_services, address
+from tierbench.workloads.agent import CLIENT_KEYS, agent_container, agent_service, agent_volume
+from tierbench.workloads.client_job import client_job, credential_files, flags, series_options
 from tierbench.workloads.compute import beside, measured
-from tierbench.workloads.credentials import CERTIFICATE, CREDENTIALS, credentials_mounts, credentials_volumes
+from tierbench.workloads.credentials import (
+    CERTIFICATE,
+    CREDENTIALS,
+    credentials_mounts,
+    credentials_volumes,
+    secret_items,
+)
 from tierbench.workloads.names import Owner, server_labels
 from tierbench.workloads.pods import (
     NO_SIDECARS,
@@ -20,7 +28,65 @@ from tierbench.workloads.pods import (
     placement,
     pod_basics,
 )
-from tierbench.workloads.workload import Images, Manifest, ServerSite
+from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, ServerSite, Target
+
+DATA: Final = "/data"
+FOLDER: Final = "_tierbench"  # as `prepare` makes it in the storage: nothing beside it is the server's
+
+
+@dataclass(frozen=True)
+class FileVolume:
+    """A volume, and the folder of it that files are in. To a subPath the kubelet follows no link out of its volume."""
+
+    source: dict[str, Any]
+    folder: str = ""
+
+    @property
+    def volume(self) -> dict[str, Any]:
+        """For the pod."""
+        return {"name": "data", **self.source}
+
+    @property
+    def served(self) -> dict[str, Any]:
+        """The files alone, to be read."""
+        return {**self.mount(FOLDER), "readOnly": True}
+
+    def mount(self, folder: str = "") -> dict[str, Any]:
+        """The storage, or a folder in it."""
+        return {"name": "data", "mountPath": DATA, "subPath": posixpath.join(self.folder, folder).rstrip("/")}
+
+
+def file_volume(storage: Storage, policy: Policy, claim_name: str, needed: int) -> FileVolume:
+    """As the storage asks for it, for so many bytes. Of a node's disk a folder that the administrator has named is the
+    volume.
+
+    Raises:
+        ValueError: none of these holds the folder that is asked for, as a benchmark may that is older than the policy.
+    """
+    if storage.host_path is not None:
+        prefix, folder = policy.host_folder(storage.host_path.path)
+        return FileVolume({"hostPath": {"path": prefix, "type": "DirectoryOrCreate"}}, folder)
+    if storage.persistent_volume_claim is not None:
+        return FileVolume({"persistentVolumeClaim": {"claimName": claim_name}})
+    return FileVolume({"emptyDir": {"sizeLimit": str(_room(needed))}})
+
+
+def claims(storage: Storage, metadata: Manifest, needed: int) -> tuple[Manifest, ...]:
+    """The claim, where the storage asks for one, for so many bytes."""
+    if storage.persistent_volume_claim is None:
+        return ()
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage.persistent_volume_claim.storage_class_name,
+        "resources": {"requests": {"storage": str(_room(needed))}},
+    }
+    return ({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec},)
+
+
+def _room(needed: int) -> int:
+    """Bytes of a volume for so many, with what a file system needs for itself, and what stays free."""
+    return needed + needed // 4 + 512 * 2**20
+
 
 NGINX: Final = "nginx"
 PORTS: Final = {Tls.NONE: 8080, Tls.TLS12: 8443, Tls.TLS13: 8444}
@@ -206,3 +272,48 @@ def _nginx(spec: FileTransferSpec, images: Images, site: ServerSite, files: File
 def _agent_of(spec: FileTransferSpec, images: Images, files: FileVolume) -> dict[str, Any]:
     ports = (PORTS[tls] for tls in spec.tls)
     return agent_container(images, ports, ["--directory", DATA], spec.servers.resources, [files.served])
+
+
+def server_url(spec: FileTransferSpec, server: RunningServer, tls: Tls) -> str:
+    """Where the client finds the files, by the access that the spec asks for."""
+    scheme = "http" if tls is Tls.NONE else "https"
+    return f"{scheme}://{address(spec.access, server, PORT_NAMES[tls], PORTS[tls])}"
+
+
+def arguments(spec: FileTransferSpec, site: ClientSite, targets: Sequence[Target]) -> list[str]:
+    """The command line of the engine."""
+    levels = targets[0].case.levels
+    growing = spec.retry.wait_maximum_milliseconds
+    tls, size = Tls(levels["tls"]), parse_size(levels["fileSize"])
+    options = {
+        "url": [f"{server_url(spec, target.server, tls)}/{file_name(size)}" for target in targets],
+        "size": size,
+        "concurrency": levels["concurrency"],
+        "cache-state": levels["cacheState"],
+        "read-timeout-milliseconds": spec.retry.read_timeout_milliseconds,
+        "attempts": spec.retry.attempts,
+        "wait-milliseconds": spec.retry.wait_milliseconds,
+        **({} if growing is None else {"wait-maximum-milliseconds": growing}),
+        "trial-seconds": spec.timeouts.trial_seconds,
+        "tls": tls.value,
+        **series_options(site, spec.warmup, targets),
+    }
+    if tls is not Tls.NONE:
+        options |= {"ca-file": credential_files(targets, "ca.crt"), "server-name": SERVER_NAME}
+    switches = {"verify-digest": spec.verify_digest, "copy": _compares_tls(spec)}
+    return ["download", *flags(options), *(f"--{name}" for name, on in switches.items() if on)]
+
+
+def _compares_tls(spec: FileTransferSpec) -> bool:
+    """Whether what TLS costs is seen: then every level copies its content, as TLS must, and one regime holds."""
+    return len(spec.tls) > 1
+
+
+def download_job(
+    owner: Owner, spec: FileTransferSpec, images: Images, site: ClientSite, targets: Sequence[Target]
+) -> Manifest:
+    """The Job that downloads one file, trial after trial."""
+    keys = CLIENT_KEYS if targets[0].case.levels["tls"] == Tls.NONE else (*CLIENT_KEYS, "ca.crt")
+    credentials = [(secret_items(target.server.site.attached, *keys),) for target in targets]
+    command = arguments(spec, site, targets)
+    return client_job(owner, images, site, targets, images.client, command, spec.clients.resources, credentials)

@@ -1,9 +1,11 @@
-"""What one trial of a file transfer gives."""
+"""What trials of a file transfer give: their quantities, and what spoils or explains them."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from tierbench.api.contract import ServerSample
-from tierbench.api.result import ResultTrial
+from tierbench.api.contract import ServerSample, Transfer
+from tierbench.api.quantity import parse_size
+from tierbench.api.result import Note, ResultSpec, ResultTrial
 
 MAIN: Final = ("durationNanoseconds",)
 TIME: Final = MAIN
@@ -38,3 +40,93 @@ def of(trial: ResultTrial) -> dict[str, float | None]:
 
 def _share(part: int, whole: int) -> float | None:
     return 1e6 * part / whole if whole else None
+
+
+WARM_PARTS_PER_MILLION: Final = 990_000
+COLD_PARTS_PER_MILLION: Final = 10_000
+DEVICE_SHARE: Final = 0.5
+WAITING_PARTS_PER_MILLION: Final = 50_000
+
+
+def _file_size(spec: ResultSpec) -> int:
+    """Bytes of the file that a case serves; 0 if it serves none."""
+    return parse_size(spec.levels["fileSize"]) if "fileSize" in spec.levels else 0
+
+
+def _room(spec: ResultSpec, good: Sequence[ResultTrial]) -> int | None:
+    """Bytes that the page cache could hold in the trial that left it least; None if it is not known."""
+    told = [
+        trial.server.memory_available_bytes
+        for trial in good
+        if trial.server is not None and trial.server.memory_available_bytes is not None
+    ]
+    return min(told) if told else spec.server.memory_bytes or None
+
+
+def _cache_cannot_hold(spec: ResultSpec, good: Sequence[ResultTrial]) -> bool:
+    """Whether the file is larger than what the page cache could take."""
+    room = _room(spec, good)
+    return room is not None and room < _file_size(spec)
+
+
+def served_once(transfer: Transfer) -> float:
+    """Bytes that a disk had to read: downloads at the same time are of the same file, which is read once."""
+    return transfer.bytes / max(transfer.downloads, 1)
+
+
+def io_bound(spec: ResultSpec, trial: ResultTrial) -> bool | None:
+    """Whether the trial waited for the disk; None where the node does not tell.
+
+    At least half of the file came from the block device, and some task waited for I/O for at least 5 % of the time:
+    pressure (PSI), or where the kernel tells none the time in I/O wait, added up over the CPUs, for one task that waits
+    keeps one CPU of many in it.
+    """
+    sample, transfer = trial.server, trial.transfer
+    if sample is None or transfer is None or sample.device_read_bytes is None or not transfer.bytes:
+        return None
+    if sample.device_read_bytes < DEVICE_SHARE * served_once(transfer):
+        return False
+    waiting = _waiting(spec, sample)
+    return None if waiting is None else waiting >= WAITING_PARTS_PER_MILLION
+
+
+def _waiting(spec: ResultSpec, sample: ServerSample) -> float | None:
+    """Parts per million of the time in which a task waited for I/O."""
+    if sample.io_pressure_parts_per_million is not None:
+        return sample.io_pressure_parts_per_million
+    if sample.io_wait_parts_per_million is None:
+        return None
+    return sample.io_wait_parts_per_million * max(spec.server.cpu_millicores / 1000, 1)
+
+
+def facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
+    """What explains the numbers and spoils nothing: a cache that is too small, a disk that was waited for."""
+    notes = []
+    if _cache_cannot_hold(spec, good):
+        message = (
+            f"The file is larger than the {(_room(spec, good) or 0) // 2**20} MiB that the page cache of "
+            f"{spec.server.node} could take: its available memory, or less by the limit of the agent's container."
+        )
+        notes.append(Note(reason="CacheCannotHold", message=message))
+    bound = sum(io_bound(spec, trial) is True for trial in good)
+    if bound:
+        message = f"In {bound} of {len(good)} trials most of the file came from the disk, and the node waited for it."
+        notes.append(Note(reason="IOBound", message=message))
+    return notes
+
+
+def invalid(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
+    """What could have spoiled the numbers: a cache that was not as asked for."""
+    resident = [value for trial in good if (value := _resident(trial.server)) is not None]
+    match spec.levels.get("cacheState"):
+        case "Warm" if not _cache_cannot_hold(spec, good) and any(value < WARM_PARTS_PER_MILLION for value in resident):
+            message = f"Only {min(resident) / 1e4:.1f} % of the file was in the page cache though memory could hold it."
+            return [Note(reason="CacheNotWarm", message=message)]
+        case "Cold" if any(value > COLD_PARTS_PER_MILLION for value in resident):
+            message = f"{max(resident) / 1e4:.1f} % of the file was still in the page cache."
+            return [Note(reason="CacheNotCold", message=message)]
+    return []
+
+
+def _resident(sample: ServerSample | None) -> int | None:
+    return None if sample is None else sample.resident_before_parts_per_million

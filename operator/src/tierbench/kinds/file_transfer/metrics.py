@@ -6,7 +6,7 @@ from typing import Final
 
 from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, ResultTrial
-from tierbench.kinds.file_transfer.validity import io_bound
+from tierbench.kinds.file_transfer.measures import io_bound
 from tierbench.metrics.family import Family, Samples, gauge, label_text
 
 FACTORS: Final = ("fileSize", "concurrency", "cacheState", "tls", "image")

@@ -8,8 +8,7 @@ from tierbench.api.benchmark import Tls
 from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
-from tierbench.kinds.file_transfer.download import download_job
-from tierbench.kinds.file_transfer.manifests import NGINX, server_manifests
+from tierbench.kinds.file_transfer.manifests import NGINX, download_job, server_manifests
 from tierbench.kinds.file_transfer.spec import FileTransferSpec
 from tierbench.kinds.network.preflight import preflight
 from tierbench.workloads.names import Owner

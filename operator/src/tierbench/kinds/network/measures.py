@@ -1,12 +1,25 @@
-"""What one trial of a network gives."""
+"""What trials of a network give: their quantities, several clients' together, and what spoils or explains them."""
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Final
 
-from tierbench.api.contract import ClientShare, Echoes, Flow, ServerSample, TcpActivity
-from tierbench.api.result import ResultTrial
-from tierbench.results.shares import fairness
+from tierbench.api.contract import (
+    ClientShare,
+    Echoes,
+    Failure,
+    Flow,
+    Network,
+    ServerSample,
+    TcpActivity,
+    Trace,
+    TrialLine,
+)
+from tierbench.api.result import Note, ResultSpec, ResultTrial
+from tierbench.results.statistics import fairness
+from tierbench.results.units import show
 
 RATE: Final = "throughputBitsPerSecond"
 MAIN: Final = (RATE,)
@@ -90,3 +103,216 @@ def _mean(values: Iterable[int | None]) -> float | None:
 
 def _share(part: int | None, whole: int | None) -> float | None:
     return 1e6 * part / whole if whole and part is not None else None
+
+
+SATURATED_SHARE: Final = 0.9
+EVEN_FAIRNESS: Final = 0.95
+TOGETHER_PARTS_PER_MILLION: Final = 950_000
+
+
+def facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
+    """What explains the numbers and spoils nothing: what was lost, and who took the bandwidth."""
+    notes = _taken(spec, good)
+    flows = [flow for trial in good for flow in _flows(trial)]
+    lost = sum(flow.lost_packets or 0 for flow in flows)
+    if lost:
+        packets = sum(flow.packets or 0 for flow in flows)
+        message = f"{lost} of {packets} UDP packets were lost: more was sent than the network carried."
+        notes.append(Note(reason="PacketsLost", message=message))
+    echoes = [trial.network.ping for trial in good if trial.network is not None and trial.network.ping is not None]
+    unanswered = sum(one.sent - one.received for one in echoes)
+    if unanswered:
+        message = f"{unanswered} of {sum(one.sent for one in echoes)} echo requests were not answered."
+        notes.append(Note(reason="PingLost", message=message))
+    return notes
+
+
+def _taken(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
+    """Who took most, where the shares were not even."""
+    trials = [trial.network.shares for trial in good if trial.network is not None and trial.network.shares]
+    if not trials:
+        return []
+    rates = [fmean(share.bits_per_second for share in shares) for shares in zip(*trials, strict=True)]
+    total, most = sum(rates), max(range(len(rates)), key=rates.__getitem__)
+    if not total or fairness(rates) >= EVEN_FAIRNESS:
+        return []
+    node = spec.clients[most] if most < len(spec.clients) else spec.client
+    message = (
+        f"Client {most + 1} ({node.node}, {node.node_class}) had {show('throughputBitsPerSecond', rates[most])}, "
+        f"{100 * rates[most] / total:.0f} % of what they had in all; even shares are {100 / len(rates):.0f} %."
+    )
+    return [Note(reason="UnevenShares", message=message)]
+
+
+def invalid(good: Sequence[ResultTrial]) -> list[Note]:
+    """What could have spoiled the numbers: a server that was the limit, clients that were not at once what they were to
+    be. That a client was the limit is said for every kind."""
+    notes = []
+    saturated = sum(map(_server_saturated, good))
+    if saturated:
+        message = (
+            f"In {saturated} of {len(good)} trials an iperf3 server used all its CPU: it may be what was measured."
+        )
+        notes.append(Note(reason="ServerSaturated", message=message))
+    overlaps = [
+        trial.network.overlap_parts_per_million
+        for trial in good
+        if trial.network is not None and trial.network.overlap_parts_per_million is not None
+    ]
+    apart = [overlap for overlap in overlaps if overlap < TOGETHER_PARTS_PER_MILLION]
+    if apart:
+        message = (
+            f"In {len(apart)} of {len(good)} trials clients sent together for less than 95 % of the time, "
+            f"in the worst for {min(apart) / 1e4:.0f} %."
+        )
+        notes.append(Note(reason="NotSimultaneous", message=message))
+    return notes
+
+
+def _flows(trial: ResultTrial) -> list[Flow]:
+    network = trial.network
+    return [] if network is None else [flow for flow in (network.upload, network.download) if flow is not None]
+
+
+def _server_saturated(trial: ResultTrial) -> bool:
+    """Whether the busiest server used 90 % of what it could: of its quota, of its node, and of as many CPUs as it has
+    threads. Not said where that is unknown."""
+    sample = trial.server
+    if trial.network is None or sample is None:
+        return False
+    used, limit = sample.process_cpu_nanoseconds, sample.cpu_limit_millicores
+    if used is None or not limit:
+        return False
+    return used >= SATURATED_SHARE * limit / 1000 * trial.duration_nanoseconds
+
+
+CLIENT_LOST = "ClientLost"
+
+
+def lost_client(lines: Sequence[TrialLine | None]) -> Failure | None:
+    """Why a trial failed of which some clients, counted from 0, have no line."""
+    lost = [str(client + 1) for client, line in enumerate(lines) if line is None]
+    if not lost:
+        return None
+    message = f"client {', '.join(lost)} of {len(lines)} was lost in mid-trial: the others' figures are kept"
+    return Failure(reason=CLIENT_LOST, message=message)
+
+
+def merge_networks(lines: Sequence[TrialLine | None]) -> Network:
+    """What the clients, in their order, got together; those without a line were lost."""
+    known = [line for line in lines if line is not None and line.network is not None]
+    networks = [line.network for line in known if line.network is not None]
+    return Network(
+        upload=_add(
+            [(network.start_nanoseconds, network.upload) for network in networks if network.upload is not None]
+        ),
+        download=_add(
+            [(network.start_nanoseconds, network.download) for network in networks if network.download is not None]
+        ),
+        ping=_pool([network.ping for network in networks if network.ping is not None]),
+        shares=tuple(_client_share(client, line) for client, line in enumerate(lines)),
+        overlap_parts_per_million=_overlap(known),
+    )
+
+
+def merge_traces(lines: Sequence[TrialLine | None]) -> tuple[Trace, ...]:
+    """The clients' traces, each with its client's number. The server's has all clients in it, by their ports."""
+    return tuple(
+        trace.model_copy(update={"client": client})
+        for client, line in enumerate(lines)
+        if line is not None
+        for trace in line.traces
+    )
+
+
+def _client_share(client: int, line: TrialLine | None) -> ClientShare:
+    if line is None or line.network is None:
+        return ClientShare(client=client, failure=Failure(reason=CLIENT_LOST, message="It was lost in mid-trial."))
+    flows = [flow for flow in (line.network.upload, line.network.download) if flow is not None]
+    return ClientShare(
+        client=client,
+        bits_per_second=sum(flow.bits_per_second for flow in flows),
+        retransmits=_sum([flow.retransmits for flow in flows]),
+        lost_packets=_sum([flow.lost_packets for flow in flows]),
+        failure=line.failure,
+    )
+
+
+def _overlap(lines: Sequence[TrialLine]) -> int | None:
+    """The time in which all loads ran, as a share of the longest; None if it is not known of all."""
+    spans = [
+        (line.network.start_nanoseconds, line.duration_nanoseconds)
+        for line in lines
+        if line.network is not None and line.network.start_nanoseconds is not None
+    ]
+    longest = max((duration for _, duration in spans), default=0)
+    if len(spans) < len(lines) or not longest:
+        return None
+    together = min(start + duration for start, duration in spans) - max(start for start, _ in spans)
+    return round(1e6 * max(together, 0) / longest)
+
+
+def _add(started: Sequence[tuple[int | None, Flow]]) -> Flow | None:
+    """All flows together, each with its start in nanoseconds, if that is known."""
+    if not started:
+        return None
+    flows = [flow for _, flow in started]
+    jitters = [flow.jitter_nanoseconds for flow in flows if flow.jitter_nanoseconds is not None]
+    sums = {name: _sum([getattr(flow, name) for flow in flows]) for name in Flow.model_fields if name != "tcp"}
+    activities = [flow.tcp for flow in flows if flow.tcp is not None]
+    jitter = round(fmean(jitters)) if jitters else None
+    received = _rate([(start, flow.received_bytes, flow.bits_per_second) for start, flow in started])
+    sent = _rate([(start, flow.sent_bytes, flow.sent_bits_per_second) for start, flow in started])
+    together = {"bits_per_second": received or 0, "sent_bits_per_second": sent, "jitter_nanoseconds": jitter}
+    return Flow(**(sums | together), tcp=_all_activity(activities))
+
+
+def _rate(started: Sequence[tuple[int | None, int, int | None]]) -> int | None:
+    """All bytes, each client's with its start and its rate, from the first start to the last end, in bits a second.
+
+    Rates do not add up: the receiver whose last segments come late has for itself what the others have left.
+    """
+    starts = [start for start, _, _ in started if start is not None]
+    if len(starts) < len(started):
+        starts = [0] * len(started)
+    ends = [start + 8e9 * moved / rate for start, (_, moved, rate) in zip(starts, started, strict=True) if rate]
+    return round(8e9 * sum(moved for _, moved, _ in started) / (max(ends) - min(starts))) if ends else None
+
+
+def _all_activity(activities: Sequence[TcpActivity]) -> TcpActivity | None:
+    """All samples and all events together."""
+    samples = sum(activity.samples for activity in activities)
+    if not samples:
+        return None
+    states: dict[str, float] = {}
+    events: Counter[str] = Counter()
+    for activity in activities:
+        events.update(activity.events)
+        for name, share in activity.states_parts_per_million.items():
+            states[name] = states.get(name, 0) + share * activity.samples / samples
+    rounded = {name: round(share) for name, share in states.items()}
+    return TcpActivity(samples=samples, states_parts_per_million=rounded, events=dict(events))
+
+
+def _pool(many: Sequence[Echoes]) -> Echoes | None:
+    """All echo requests as if one ping had sent them: the moments are exact, of figures that ping has rounded."""
+    if not many:
+        return None
+    counts = {name: sum(getattr(one, name) for one in many) for name in ("sent", "received", "duplicated")}
+    answered = [
+        (one.received, one.mean_nanoseconds, one.standard_deviation_nanoseconds or 0)
+        for one in many
+        if one.mean_nanoseconds is not None
+    ]
+    if not answered:
+        return Echoes(**counts)
+    total = sum(count for count, _, _ in answered)
+    mean = sum(count * value for count, value, _ in answered) / total
+    variance = sum(count * (spread**2 + (value - mean) ** 2) for count, value, spread in answered) / total
+    return Echoes(
+        **counts,
+        minimum_nanoseconds=min(one.minimum_nanoseconds for one in many if one.minimum_nanoseconds is not None),
+        mean_nanoseconds=round(mean),
+        maximum_nanoseconds=max(one.maximum_nanoseconds for one in many if one.maximum_nanoseconds is not None),
+        standard_deviation_nanoseconds=round(math.sqrt(variance)),
+    )

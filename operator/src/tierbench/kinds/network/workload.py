@@ -6,9 +6,8 @@ from typing import Final
 
 from tierbench.api.policy import Policy
 from tierbench.api.result import ServiceFacts
-from tierbench.kinds.network.manifests import PROCESS, iperf3_manifests
+from tierbench.kinds.network.manifests import CONGESTION_CONTROL, PROCESS, iperf3_manifests, transmission_job
 from tierbench.kinds.network.spec import TOGETHER, NetworkSpec, Together
-from tierbench.kinds.network.transmission import CONGESTION_CONTROL, transmission_job
 from tierbench.workloads.agent import agent_manifests
 from tierbench.workloads.names import Owner
 from tierbench.workloads.plan import EXTERNAL, Case, Factor, Slot, slots
