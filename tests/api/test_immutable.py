@@ -8,7 +8,7 @@ from tests.api.objects import changed, create, item, smallest
 from tests.api.server import ApiServer, Json, RefusedError
 from tierbench.api.model import IMMUTABLE, Resource
 from tierbench.api.result import BenchmarkResult
-from tierbench.generate.crd import object_schema
+from tierbench.api.schema import object_schema
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.registry import BENCHMARKS
 

@@ -13,7 +13,7 @@ from tierbench.api.model import IMMUTABLE, Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
-from tierbench.generate.crd import object_schema, placed_rules
+from tierbench.api.schema import object_schema, placed_rules
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.network.spec import NetworkBenchmark

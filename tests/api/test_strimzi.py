@@ -17,8 +17,8 @@ from tierbench.domain.actions import Create, DeleteProvided, DropFinalizers
 from tierbench.domain.children import Family
 from tierbench.domain.observed import Surroundings
 from tierbench.domain.provided import Provided
-from tierbench.domain.providers.strimzi.provider import API
 from tierbench.kinds.broker.strimzi import GROUP, KINDS
+from tierbench.kinds.broker.strimzi_lifecycle import API
 from tierbench.kinds.broker.workload import BrokerWorkload
 from tierbench.kube.apply import Executor
 from tierbench.kube.cache import Objects

@@ -23,11 +23,12 @@ from tierbench.api.model import API_VERSION, Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
+from tierbench.api.schema import object_schema
 from tierbench.controller import advisor, definitions, loop
 from tierbench.controller.refusals import TRIES
 from tierbench.domain.definitions import compare
 from tierbench.domain.phases import pending
-from tierbench.generate.crd import custom_resource_definition, object_schema
+from tierbench.generate.crd import custom_resource_definition
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark as Files
 from tierbench.kube.client import FIELD_MANAGER
 from tierbench.kube.clock import Clock

@@ -10,6 +10,7 @@ import pytest
 from tests.unit.controller.api import Api
 from tests.unit.controller.test_controller import ENVIRONMENT
 from tests.unit.domain.world import benchmark, node, node_class, seal, trial_line
+from tierbench.api.schema import object_schema
 from tierbench.api.timestamps import format_time
 from tierbench.controller import loop as module
 from tierbench.controller.context import Context
@@ -19,7 +20,6 @@ from tierbench.controller.settings import Settings
 from tierbench.domain.actions import DeleteJob, DeleteServer, SaveResult
 from tierbench.domain.decide import decide
 from tierbench.domain.definitions import Definitions, compare
-from tierbench.generate.crd import object_schema
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.client import ApiError, ConflictError, NotFoundError, ResourceType, UnknownFieldError
 from tierbench.workloads.names import (

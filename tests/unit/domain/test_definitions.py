@@ -7,9 +7,9 @@ from tests.unit.domain.world import World, benchmark
 from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.kinds import KINDS
 from tierbench.api.result import BenchmarkResult
+from tierbench.api.schema import object_schema
 from tierbench.domain.actions import DeleteServer
 from tierbench.domain.definitions import Definitions, compare
-from tierbench.generate.crd import object_schema
 from tierbench.workloads.names import ROLE_SERVER
 
 TEXT = {"type": "string"}

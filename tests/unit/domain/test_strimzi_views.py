@@ -7,9 +7,9 @@ import pytest
 from tierbench.api.timestamps import parse_time
 from tierbench.domain import reasons
 from tierbench.domain.provided import ProvidedObject
-from tierbench.domain.providers.strimzi.view import strimzi_object
 from tierbench.domain.views import pod_view
 from tierbench.kinds.broker.strimzi import ROLE
+from tierbench.kinds.broker.strimzi_lifecycle import strimzi_object
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT
 
 SINCE = "2026-01-01T00:01:00Z"

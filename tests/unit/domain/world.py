@@ -35,8 +35,8 @@ from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, Termin
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.network.spec import NetworkBenchmark
+from tierbench.kinds.registry import workload_of
 from tierbench.results.output import parse_output
-from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.names import (
     LABEL_ATTEMPT,
     LABEL_CASE,
@@ -101,6 +101,7 @@ def benchmark(**spec: Any) -> FileTransferBenchmark:
 
 
 MEASURED: dict[str, dict[str, Any]] = {
+    "echo": {"server": {"cpuPartsPerMillion": 10_000}},
     "broker": {
         "exchange": {"pairs": 2, "sent": 200, "received": 198, "lost": 2, "connectNanoseconds": 1000},
         "distributions": {

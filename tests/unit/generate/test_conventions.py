@@ -10,10 +10,9 @@ import pytest
 from tierbench.api.contract import Seal, TrialLine, TrialStartedLine
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import Model, Resource
+from tierbench.api.schema import Schema, element, object_schema
 from tierbench.generate.__main__ import differences, write
 from tierbench.generate.contract import contract_schema
-from tierbench.generate.crd import object_schema
-from tierbench.generate.schema import Schema, element
 
 STARTED = {"contract": 1, "record": "TrialStarted", "trial": 1, "warmup": False, "time": "2026-11-20T22:00:00Z"}
 TRIAL = {

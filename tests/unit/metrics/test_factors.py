@@ -11,9 +11,8 @@ from tests.unit.domain.world import IMAGES, OWNER, benchmark, broker_benchmark, 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import Model
 from tierbench.api.policy import Policy
-from tierbench.kinds.registry import BENCHMARKS, kind_modules
-from tierbench.metrics.results import MetricsModule, label_name
-from tierbench.workloads.kinds import workload_of
+from tierbench.kinds.registry import BENCHMARKS, kind_of, workload_of
+from tierbench.metrics.results import label_name
 from tierbench.workloads.plan import plan
 
 TEXT = (Path(__file__).parents[3] / "docs/concepts/metrics.md").read_text()
@@ -54,11 +53,6 @@ EVERYTHING: dict[str, list[Benchmark]] = {
 each_kind = pytest.mark.parametrize("kind", BENCHMARKS)
 
 
-def module(kind: str) -> MetricsModule:
-    modules: dict[str, MetricsModule] = dict(kind_modules("metrics"))
-    return modules[kind]
-
-
 def said_to_be_factors(model: Model) -> Iterator[tuple[str, bool]]:
     """The fields of a spec that its reference calls factors, and whether they are set."""
     for name, field in type(model).model_fields.items():
@@ -80,15 +74,15 @@ def test_every_factor_is_a_label(kind: str) -> None:
         (each.spec, workload_of(replace(OWNER, kind=kind), each.spec, IMAGES, Policy())) for each in EVERYTHING[kind]
     ]
     cases = [case for spec, workload in asked for case in plan(spec, workload.slots(), workload.factors)]
-    assert {name for case in cases for name in case.levels} == set(module(kind).FACTORS)
+    assert {name for case in cases for name in case.levels} == set(kind_of(kind).metrics.factors)
 
 
 @each_kind
 def test_every_condition_is_a_label(kind: str) -> None:
     conditions = {name for asked in EVERYTHING[kind] for name in asked.spec.conditions}
-    assert conditions == set(module(kind).CONDITIONS)
+    assert conditions == set(kind_of(kind).metrics.conditions)
 
 
 @each_kind
 def test_every_factor_is_explained(kind: str) -> None:
-    assert not [name for name in module(kind).FACTORS if f"`{label_name(name)}`" not in TEXT]
+    assert not [name for name in kind_of(kind).metrics.factors if f"`{label_name(name)}`" not in TEXT]

@@ -12,7 +12,7 @@ from tests.unit.workloads.test_file_transfer import CLASS
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.policy import Policy
 from tierbench.domain.actions import Create
-from tierbench.workloads.kinds import workload_of
+from tierbench.kinds.registry import workload_of
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_CLIENT
 from tierbench.workloads.network_policy import network_policy
 from tierbench.workloads.workload import Manifest, ServerSite

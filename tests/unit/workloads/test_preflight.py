@@ -10,7 +10,7 @@ from tierbench.api.benchmark import Benchmark, Seat
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.api.policy import Policy
 from tierbench.kinds.network.workload import NetworkWorkload
-from tierbench.workloads.kinds import workload_of
+from tierbench.kinds.registry import workload_of
 from tierbench.workloads.plan import Case, Slot, Turn
 from tierbench.workloads.workload import ClientSite, Part, RunningServer, ServerSite, Target, Workload
 

@@ -7,7 +7,7 @@ from tierbench.advice.costs import costs_of_run, sentences
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.matrix import RunResults
 from tierbench.advice.words import Standing, answer_of_run, standings_of_run
-from tierbench.kinds.network.together import said_at_once
+from tierbench.kinds.registry import kind_of
 
 EQUAL: Final = "equal"
 DEPENDS: Final = "depends"
@@ -22,13 +22,18 @@ def ranks(run: RunResults) -> bool:
     return len(compared(run).classes) > 1
 
 
+def own_answers(run: RunResults) -> tuple[str, ...]:
+    """What a run answers beside who is ahead, by its kind of benchmark."""
+    return kind_of(run.benchmark.kind).report.answers(run)
+
+
 def answer(run: RunResults) -> tuple[str, ...]:
-    """Who is ahead where; of one class and setting, what clients have at once of what they have alone, or else what the
+    """Who is ahead where; of one class and setting, what its kind of benchmark answers beside that, or else what the
     factors cost."""
-    at_once = said_at_once(run)
+    own = own_answers(run)
     if ranks(run):
-        return (answer_of_run(compared(run)), *at_once)
-    return at_once or tuple(sentences(costs_of_run(run))[:_HANDFUL]) or (answer_of_run(run),)
+        return (answer_of_run(compared(run)), *own)
+    return own or tuple(sentences(costs_of_run(run))[:_HANDFUL]) or (answer_of_run(run),)
 
 
 def best(run: RunResults) -> str:

@@ -16,8 +16,6 @@ from tierbench.results.quantities import main_quantity, rate_quantity
 
 EVERYTHING: Final = (Item({}, 1),)
 """The workload of which every measured level is a part."""
-LOADS: Final = frozenset({"pairs", "concurrency", "streams"})
-"""The factors that say how much is asked for at once."""
 _TRANSFER: Final = "durationNanoseconds"
 _WIRE: Final = "wireBytesPerMessage"
 

@@ -12,12 +12,12 @@ from tierbench.advice.estimate import Estimate, smaller_is_better
 from tierbench.advice.factorial import Factorial, Layout
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.workload import Levels, same
+from tierbench.results.levels import factor_of
 from tierbench.results.rates import gamma_distribution
 from tierbench.results.statistics import CONFIDENCE
 
 SHOWN: Final = frozenset({Outcome.BETTER, Outcome.AHEAD, Outcome.WORSE, Outcome.BEHIND})
 """Of these the interval excludes 1."""
-_AMOUNTS: Final = frozenset({"fileSize", "payloadSize"})
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def effects(every: Factorial, factors: Iterable[str], margin: float) -> list[Eff
 
 def _may_cost(factor: str, quantity: str) -> bool:
     """A larger file takes longer, and a larger message more of the wire, which is no cost of anything."""
-    return factor not in _AMOUNTS or not smaller_is_better(quantity)
+    return not factor_of(factor).amount or not smaller_is_better(quantity)
 
 
 def _effects_of(layout: Layout, every: Factorial, margin: float) -> Iterator[Effect]:

@@ -16,7 +16,7 @@ from tierbench.advice.knowledge import Knowledge
 from tierbench.advice.matrix import Cell, ascending
 from tierbench.advice.workload import Item, Levels, carried, same
 from tierbench.api.result import BenchmarkResult, ResultPhase
-from tierbench.results.levels import USUAL, are_numbers, number_of_level
+from tierbench.results.levels import are_numbers, factor_of, number_of_level
 
 MOST_LEVELS: Final = 8
 """Of a factor, spread evenly over those that were measured."""
@@ -207,7 +207,7 @@ def _varying(every: Sequence[Settings]) -> dict[str, tuple[str, ...]]:
 def _ordered(alternatives: Mapping[str, Settings], factor: str) -> dict[str, Settings]:
     if _are_numbers(alternatives, factor):
         return dict(sorted(alternatives.items(), key=lambda item: number_of_level(item[1][factor]) or 0.0))
-    return dict(sorted(alternatives.items(), key=lambda item: item[1].get(factor) != USUAL.get(factor)))
+    return dict(sorted(alternatives.items(), key=lambda item: item[1].get(factor) != factor_of(factor).usual))
 
 
 def _are_numbers(alternatives: Mapping[str, Settings], factor: str) -> bool:

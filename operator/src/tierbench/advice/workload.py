@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import prod
 from statistics import fmean
-from typing import Final
 
 from tierbench.advice.classes import Known
 from tierbench.advice.estimate import by_node, smaller_is_better
@@ -15,10 +14,9 @@ from tierbench.advice.words import joined
 from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.conditions import circumstances
-from tierbench.results.levels import level_in_words, number_of_level
+from tierbench.results.levels import factor_of, level_in_words, number_of_level
 
 Levels = tuple[tuple[str, str], ...]
-_CARRIED: Final = frozenset({"fileSize", "payloadSize"})
 """The factors that say what a request carries."""
 
 
@@ -161,7 +159,7 @@ def carried(levels: Levels, quantity: str) -> float:
     """What one request of these levels carries, in the unit of a rate but for a factor; of all else 1."""
     if not quantity.endswith(("BytesPerSecond", "BitsPerSecond")):
         return 1.0
-    sizes = (number_of_level(level) for factor, level in levels if factor in _CARRIED)
+    sizes = (number_of_level(level) for factor, level in levels if factor_of(factor).amount)
     return prod(size for size in sizes if size)
 
 

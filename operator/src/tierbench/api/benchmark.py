@@ -62,6 +62,14 @@ class Phase(StrEnum):
     FAILED = "Failed"
 
 
+class Delivery(StrEnum):
+    """How hard client and broker try to deliver a message."""
+
+    AT_MOST_ONCE = "AtMostOnce"
+    AT_LEAST_ONCE = "AtLeastOnce"
+    EXACTLY_ONCE = "ExactlyOnce"
+
+
 class Tls(StrEnum):
     """Protection of the connection."""
 

@@ -6,13 +6,13 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field, JsonValue, ValidationError, field_validator
 
+from tierbench.api.benchmark import Delivery
 from tierbench.api.contract import Count, Reason
 from tierbench.api.effects import MOST_EFFECTS, MOST_KNEES, Alternative, FactorEffect, FactorKnee, Text
 from tierbench.api.limits import Limits
 from tierbench.api.model import MOST_SIZES, ClassName, Column, Conditions, Kind, Model, Resource, Rule, Size, rules
 from tierbench.api.node_class import SelectorOperator
 from tierbench.api.result import Level, Note
-from tierbench.kinds.broker.spec import Delivery
 
 _SET: Final[dict[str, JsonValue]] = {"x-kubernetes-list-type": "set"}
 MOST_ALTERNATIVES: Final = 64

@@ -12,8 +12,9 @@ from pydantic.alias_generators import to_camel
 from tierbench.api.asks import Asks
 from tierbench.api.benchmark import Access
 from tierbench.api.model import CLASS_NAME_PATTERN
-from tierbench.kinds.file_transfer.spec import HOST_PATH_PATTERN, HOST_STORAGE
 
+HOST_STORAGE: Final = "/var/lib/tierbench"
+HOST_PATH_PATTERN: Final = r"^(/[A-Za-z0-9][A-Za-z0-9._-]*)+$"
 EVERY_OTHER: Final = "*"
 """Stands for the namespaces that are not named."""
 

@@ -1,4 +1,4 @@
-"""The preflight: ping and iperf3 between the very nodes before the first case, for benchmarks of a service."""
+"""The preflight: the network between the very nodes before the first case, for benchmarks of a service."""
 
 from typing import Final
 
@@ -7,10 +7,17 @@ from pydantic import Field
 from tierbench.api.benchmark import BenchmarkSpec
 from tierbench.api.model import Model, Rule
 from tierbench.api.node_network import MAXIMUM_PAIRS
-from tierbench.kinds.network.spec import Ping
 
 NODES: Final = "(has(self.servers) ? size(self.servers.nodeClasses) * self.servers.nodesPerClass : 0)"
 """How many nodes host the service, in CEL."""
+
+
+class Ping(Model):
+    """Echo requests before the load of each trial, while nothing else is on the way."""
+
+    count: int = Field(default=10, ge=0, le=1000, description="How many; 0 for none.")
+    interval_milliseconds: int = Field(default=200, ge=2, le=60000, description="From one to the next.")
+    size: int = Field(default=56, ge=16, le=65000, description="Bytes of payload in each, as ping counts them.")
 
 
 class Preflight(Model):

@@ -13,6 +13,7 @@ from tierbench.cli.ask import ask
 from tierbench.cli.errors import UserError
 from tierbench.cli.files import read_files
 from tierbench.cli.objects import Objects, choose, parse_reference
+from tierbench.kinds.registry import kind_of
 from tierbench.report.timeline import Traces
 from tierbench.results.conditions import circumstances
 
@@ -40,17 +41,14 @@ def chosen_with_traces(
     objects, namespace = read_objects(options, options.name)
     runs = _kept(options, objects, namespace)
     traces = objects.traces
-    traced = [result for run in runs for result in run.results if _traced(result)]
+    traced = [result for run in runs for result in run.results if _has_traces(result)]
     if traced and not options.source:
         traces = ask(options, lambda cluster: cluster.traces(traced))
     return runs, objects.specs, {(t.metadata.namespace or "default", t.metadata.name): t for t in traces}
 
 
-def _traced(result: BenchmarkResult) -> bool:
-    """Whether there is a trace of the case, or was."""
-    networks = [trial.network for trial in result.status.trials if trial.network is not None]
-    flows = (flow for network in networks for flow in (network.upload, network.download) if flow is not None)
-    return any(flow.tcp is not None for flow in flows)
+def _has_traces(result: BenchmarkResult) -> bool:
+    return kind_of(result.spec.benchmark.kind).measures.has_traces(result)
 
 
 def _kept(options: argparse.Namespace, objects: Objects, namespace: str | None) -> Sequence[RunResults]:

@@ -16,7 +16,6 @@ from tierbench.cli.objects import Objects, Parsed, Reference, parse_items, parse
 from tierbench.cli.watched import Watched, watched
 from tierbench.domain.node_classes import usable
 from tierbench.domain.views import NodeView, node_view
-from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import (
     CLUSTER_ROLES,
@@ -175,14 +174,14 @@ class Cluster:
                     ) from None
 
     async def create_benchmark(self, body: Mapping[str, Any]) -> None:
-        """Creates a FileTransferBenchmark in the namespace.
+        """Creates a benchmark in the namespace.
 
         Raises:
             UserError: one of this name exists.
         """
         with self._explained():
             try:
-                await self.kube.create(ResourceType.of(FileTransferBenchmark.KIND), self.namespace, body)
+                await self.kube.create(ResourceType.of(BENCHMARKS[body["kind"]].KIND), self.namespace, body)
             except ConflictError:
                 name = body["metadata"]["name"]
                 raise UserError(

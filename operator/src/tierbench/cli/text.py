@@ -9,18 +9,17 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tierbench.advice.alternatives import compared, compared_factor
-from tierbench.advice.answer import ranks
+from tierbench.advice.answer import own_answers, ranks
 from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
-from tierbench.advice.costs import LOADS, costs_of_run, sentences
+from tierbench.advice.costs import costs_of_run, sentences
 from tierbench.advice.estimate import estimate, quantities
 from tierbench.advice.matrix import Cell, RunResults, Table
 from tierbench.advice.words import Standing, joined, retries, said_of, standings, verdict
 from tierbench.api.result import BenchmarkResult
-from tierbench.kinds.network.together import said_at_once
 from tierbench.report.notes import case_notes, cautions, networks
 from tierbench.results.computers import in_words as node_in_words
 from tierbench.results.computers import node_computers
-from tierbench.results.levels import show_level
+from tierbench.results.levels import factor_of, show_level
 from tierbench.results.node_network import in_words
 from tierbench.results.quantities import rate_quantity
 from tierbench.results.units import DASH, show, show_with_deviation, title, words
@@ -57,7 +56,7 @@ def show_run(run: RunResults, published: Sequence[BenchmarkResult] = ()) -> Iter
         yield from _published(beside(told, table, theirs))
     if published and not any(beside(told, table, theirs) for table in told.tables):
         yield Text(nothing_beside(run), style="yellow")
-    yield from map(Text, said_at_once(run))
+    yield from map(Text, own_answers(run))
     yield from _costs(run)
     yield from _notes(run)
 
@@ -67,7 +66,8 @@ def _costs(run: RunResults) -> Iterator[RenderableType]:
     no other answer."""
     found = costs_of_run(run, without=(compared_factor(run),))
     factors = {factor for costs in found for factor in costs.factors}
-    if len(factors) >= _SEVERAL or factors & LOADS or (factors and not ranks(run) and not said_at_once(run)):
+    has_load = any(factor_of(name).load for name in factors)
+    if len(factors) >= _SEVERAL or has_load or (factors and not ranks(run) and not own_answers(run)):
         yield Text("What each factor costs, all else equal", style="bold")
         yield from map(Text, sentences(found)[:_HANDFUL])
         yield Text("Every effect, with its interval: `kubectl tierbench report`.", style="dim")

@@ -6,10 +6,10 @@ import logging
 from typing import Any, Final
 
 from tierbench.api.kinds import KINDS
+from tierbench.api.schema import object_schema
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
 from tierbench.domain.definitions import compare
-from tierbench.generate.crd import object_schema
 from tierbench.kube.client import UNANSWERED
 from tierbench.kube.definitions import edition, served_structure
 

@@ -31,9 +31,9 @@ from tierbench.domain.decide import decide
 from tierbench.domain.leave import leave
 from tierbench.domain.observed import Observed, Refusal, Surroundings
 from tierbench.domain.provided import ProviderApi
-from tierbench.domain.providers.registry import APIS, apis
+from tierbench.domain.providers.registry import apis, known_apis
 from tierbench.domain.views import Raw
-from tierbench.kinds.registry import BENCHMARKS
+from tierbench.kinds.registry import BENCHMARKS, workload_of
 from tierbench.kube.apply import Executor
 from tierbench.kube.client import (
     REFUSED,
@@ -51,7 +51,6 @@ from tierbench.kube.leases import NodeTakenError
 from tierbench.kube.logs import LogFollower
 from tierbench.kube.observe import Here, look_around
 from tierbench.kube.refused import refused_pods
-from tierbench.workloads.kinds import workload_of
 from tierbench.workloads.names import ROLE_CLIENT, Owner
 from tierbench.workloads.workload import Workload
 
@@ -193,7 +192,7 @@ class Loop:
 
     async def _leave(self, raw: Raw) -> float | None:
         """A step after deletion: removes what runs, waits until it is gone, gives the nodes back. The rest is owned."""
-        here = await self._look_around(APIS)
+        here = await self._look_around(known_apis())
         leaving = leave(here.surroundings, self._context.kube.now())
         if leaving is None:
             await self._let_go(raw)

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.provided import ProvidedObject
-from tierbench.domain.providers.registry import APIS
+from tierbench.domain.providers.registry import known_apis, makers_of
 from tierbench.domain.results import Head
 from tierbench.domain.views import JobView, PodView, Raw, job_view, pod_view
 from tierbench.workloads.names import LABEL_ROLE, Owner
@@ -17,8 +17,6 @@ View = TypeVar("View")
 UNREADABLE: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionError)
 """What reading an object that somebody else wrote may end with."""
 
-# Other operators' pods have the labels that a benchmark asks for, and owners of theirs.
-_MAKERS: Final = {api.role: api.makers for api in APIS}
 _RESULT: Final = BenchmarkResult.KIND.kind
 _logger = logging.getLogger(__name__)
 
@@ -66,7 +64,7 @@ class Family:
         kept = sorting.take_heads(heads)
         provided = {
             api.group: tuple(item for kind in api.kinds for item in sorting.take(kind, listed, partial(api.view, kind)))
-            for api in APIS
+            for api in known_apis()
         }
         return Children(
             pods=pods,
@@ -136,7 +134,8 @@ class _Sorting:
         owners = raw["metadata"].get("ownerReferences", ())
         by: Raw = next((item for item in owners if item.get("controller")), {})
         uid = by.get("uid")
-        makers = _MAKERS.get(raw["metadata"]["labels"].get(LABEL_ROLE)) if kind == "Pod" else None
+        # Other operators' pods have the labels that a benchmark asks for, and owners of theirs.
+        makers = makers_of(raw["metadata"]["labels"].get(LABEL_ROLE)) if kind == "Pod" else None
         if makers is not None:
             own = any(item["kind"] in makers for item in owners)
         else:

@@ -8,20 +8,15 @@ from typing import Any, Final
 from tierbench.api.model import API_VERSION
 from tierbench.api.node_class import NodeClass
 from tierbench.domain.views import NodeView
-from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
+from tierbench.kinds.registry import BenchmarkKind, FirstBenchmark, kinds
 
 ARCHITECTURE: Final = "kubernetes.io/arch"
 HOSTNAME: Final = "kubernetes.io/hostname"
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 CLIENT: Final = "client"
-SIZES: Final = ("1Mi", "64Mi")
-REPETITIONS: Final = 3
-WARMUP: Final = 1
-"""The first download of a file from a new server takes longer, and three trials cannot absorb that."""
 
 _BOARD_LABEL: Final = re.compile(r"(^|[./-])(hw|hardware|board|model|device)$")
 _MOST_CLASSES: Final = 8
-_SIZE_BYTES: Final = 65 * 2**20
 _SECONDS_PER_SERVER: Final = 20
 _SECONDS_PER_CASE: Final = 5
 _BYTES_PER_SECOND: Final = 100_000_000 / 8
@@ -41,24 +36,29 @@ class Proposal:
 
     @property
     def trials(self) -> int:
-        """The number of downloads."""
-        return len(self.servers) * len(self.clients) * len(SIZES) * (WARMUP + REPETITIONS)
+        """The number of trials."""
+        _, first = _first()
+        return self._cases * (first.warmup + first.repetitions)
+
+    @property
+    def _cases(self) -> int:
+        return len(self.servers) * len(self.clients) * _first()[1].cases
 
     @property
     def bytes_moved(self) -> int:
-        """The bytes that all downloads together transfer."""
-        return self.trials // len(SIZES) * _SIZE_BYTES
+        """The bytes that all trials together transfer."""
+        _, first = _first()
+        return self.trials // first.cases * first.bytes_moved
 
     @property
     def bytes_on_disk(self) -> int:
-        """The bytes that the files take on each server node."""
-        return _SIZE_BYTES
+        """The bytes that each server needs on the disk of its node."""
+        return _first()[1].bytes_on_disk
 
     @property
     def seconds(self) -> float:
         """An estimate of the duration, in seconds, over links of 100 Mbit/s."""
-        cases = self.trials // (WARMUP + REPETITIONS)
-        starts = len(self.servers) * _SECONDS_PER_SERVER + cases * _SECONDS_PER_CASE
+        starts = len(self.servers) * _SECONDS_PER_SERVER + self._cases * _SECONDS_PER_CASE
         return starts + self.bytes_moved / _BYTES_PER_SECOND
 
     def node_classes(self) -> list[dict[str, Any]]:
@@ -69,18 +69,23 @@ class Proposal:
         ]
 
     def benchmark(self, name: str) -> dict[str, Any]:
-        """The FileTransferBenchmark object."""
+        """The benchmark object."""
+        kind, first = _first()
         spec: dict[str, Any] = {
             "servers": {"nodeClasses": list(self.servers)},
             "clients": {"nodeClasses": list(self.clients)},
-            "fileSizes": list(SIZES),
-            "storage": {"emptyDir": {}},
-            "warmup": WARMUP,
-            "repetitions": REPETITIONS,
+            **first.spec,
+            "warmup": first.warmup,
+            "repetitions": first.repetitions,
         }
         if self.colocated:
             spec["colocation"] = "Allowed"
-        return _object(FileTransferBenchmark.KIND.kind, name, spec)
+        return _object(kind.model.KIND.kind, name, spec)
+
+
+def _first() -> tuple[BenchmarkKind, FirstBenchmark]:
+    """The kind of benchmark to begin with, and what it proposes."""
+    return next((kind, kind.first) for kind in kinds() if kind.first is not None)
 
 
 def _object(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pydantic.json_schema import models_json_schema
 
 from tierbench.api.contract import CONTRACT_VERSION, Seal, TrialLine, TrialStartedLine
 from tierbench.api.model import Model
-from tierbench.generate.schema import Schema, each_child, plain
+from tierbench.api.schema import Schema, each_child, plain
 
 _RECORDS: Final[Mapping[str, type[Model]]] = {"Trial": TrialLine, "TrialStarted": TrialStartedLine, "Seal": Seal}
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from tierbench.api.images import IMAGE_NAME_PATTERN, LONGEST_IMAGE_NAME, OWN_IMAGE
-from tierbench.generate.schema import Schema
+from tierbench.api.schema import Schema
 
 _WRITE_AN_IMAGE: Final = (
     "an object, as in {repository: registry.example/NAME, tag: VERSION}; where an older chart is upgraded, "

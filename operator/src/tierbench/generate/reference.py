@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tierbench.api.model import API_VERSION, Resource
-from tierbench.generate.crd import object_schema, placed_rules
+from tierbench.api.schema import Schema, element, object_schema, placed_rules
 from tierbench.generate.render import NOTICE
-from tierbench.generate.schema import Schema, element
 from tierbench.generate.values import values_schema
 
 _FIELD_HEADER: Final = ("Field", "Type", "Default", "Bounds", "Description")

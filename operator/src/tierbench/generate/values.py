@@ -10,10 +10,10 @@ from pydantic import ConfigDict, Field
 
 from tierbench.api.policy import Policy
 from tierbench.api.quotas import Quotas
+from tierbench.api.schema import Schema, inlined, plain
 from tierbench.controller.logs import LogFormat
 from tierbench.generate.image_values import Program, PullSecrets, Server, Values
 from tierbench.generate.render import NOTICE, WIDTH, to_yaml
-from tierbench.generate.schema import Schema, inlined, plain
 
 _NAMESPACE_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 

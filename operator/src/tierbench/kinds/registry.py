@@ -1,26 +1,241 @@
-"""The kinds of benchmark. A new one is one line here: its modules are found in the folder of its name."""
+"""What a kind of benchmark is, and all that there are. Shared code asks here, and names no kind.
 
+This module imports nothing of tierbench, so that every package may import it: the folder of a kind is imported when
+somebody first asks for more than its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pydantic.alias_generators import to_snake
+from pydantic.alias_generators import to_pascal
 
-from tierbench.api.benchmark import Benchmark
-from tierbench.kinds.broker.spec import BrokerBenchmark
-from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
-from tierbench.kinds.network.spec import NetworkBenchmark
+if TYPE_CHECKING:
+    from tierbench.advice.matrix import RunResults
+    from tierbench.api.benchmark import Access, Benchmark, BenchmarkSpec
+    from tierbench.api.contract import TrialLine
+    from tierbench.api.node_network import NodeNetwork
+    from tierbench.api.policy import Policy
+    from tierbench.api.preflight import ServiceSpec
+    from tierbench.api.result import BenchmarkResult, Note, ResultSpec, ResultTrial
+    from tierbench.domain.providers.provider import Provider
+    from tierbench.metrics.family import Samples
+    from tierbench.report.figures import Figure
+    from tierbench.report.layout import Panel
+    from tierbench.workloads.names import Owner
+    from tierbench.workloads.plan import Case
+    from tierbench.workloads.workload import Images, Workload
 
-BENCHMARKS: Final[dict[str, type[Benchmark]]] = {
-    model.KIND.kind: model for model in (FileTransferBenchmark, BrokerBenchmark, NetworkBenchmark)
-}
+    Rule = Callable[[ResultSpec, Sequence[ResultTrial]], Sequence[Note]]
+    """What the good trials of a case show."""
 
 
-def kind_modules(part: str) -> dict[str, Any]:
-    """This module of each kind. The folder of FileTransferBenchmark is `file_transfer`.
+def _nothing(*_: object) -> tuple[()]:
+    return ()
+
+
+def _none(*_: object) -> None:
+    return None
+
+
+def _never(_: object) -> bool:
+    return False
+
+
+def _unchanged(merged: TrialLine, _: Sequence[TrialLine | None]) -> TrialLine:
+    return merged
+
+
+@dataclass(frozen=True)
+class FactorTraits:
+    """How the levels of a factor are read.
+
+    `usual` is its level where nothing is said of it, `words` how a level stands among others, `phrases` how single
+    levels stand in a sentence. The levels of a factor of names are never numbers. One that is `first` stands before the
+    others of a case. A `load` is how much is asked for at once, an `amount` what one request carries. With a `sum` the
+    levels are no alternatives to one another: some are one client's, others the sum of all.
+    """
+
+    usual: str | None = None
+    words: str = "{}"
+    phrases: Mapping[str, str] = field(default_factory=dict)
+    names: bool = False
+    first: bool = False
+    load: bool = False
+    amount: bool = False
+    sum: bool = False
+
+
+@dataclass(frozen=True)
+class Measures:
+    """The quantities that trials give, and how they are read.
+
+    Of several main ones and times the first is taken that there is. `times` names for each rate the time by which its
+    amount is divided. `everything` is a trial that leaves no quantity out. `facts` explain the numbers, `invalid` is
+    what could have spoiled them. `merge` makes one trial of the lines of several clients, each None that was lost.
+    """
+
+    quantities: Callable[[ResultTrial], Mapping[str, float | None]]
+    everything: ResultTrial
+    main: Sequence[str]
+    time: Sequence[str]
+    rate: str
+    times: Mapping[str, str] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
+    facts: Rule = _nothing
+    invalid: Rule = _nothing
+    merge: Callable[[TrialLine, Sequence[TrialLine | None]], TrialLine] = _unchanged
+    bits_per_second: Callable[[ResultTrial, str], float | None] = _none
+    """What a trial took of the network, `up` or `down`."""
+    bytes_served: Callable[[ResultTrial], float | None] = _none
+    """What a disk had to read for a trial."""
+    has_traces: Callable[[BenchmarkResult], bool] = _never
+    """Whether there is a trace of the case, or was."""
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What the operator exposes of a result. Factors are labels of all that results of the kind say, conditions of
+    `tierbench_result_info`; what others write into a result is no label."""
+
+    factors: Sequence[str]
+    conditions: Sequence[str]
+    add: Callable[[Samples, BenchmarkResult], None]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a report shows of this kind alone: a row of cells a trial, and pictures.
+
+    `drawn` says of a quantity that `figures` show it, so that it needs no picture of its own.
+    """
+
+    headings: tuple[str, ...]
+    cells: Callable[[ResultTrial], tuple[str, ...]]
+    answers: Callable[[RunResults], tuple[str, ...]] = _nothing
+    """What a run answers beside who is ahead."""
+    figures: Callable[[str, RunResults], tuple[Figure, ...]] = _nothing
+    drawn: Callable[[str], bool] = _never
+    shares: Callable[[str, Panel], tuple[Figure, ...]] = _nothing
+    """What each of several parts had."""
+    times: Callable[[str, Panel], tuple[Figure, ...]] = _nothing
+    """Where the time goes."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """How a kind measures the way between two nodes before the first case of another kind."""
+
+    programs: str
+    program: str
+    """Of these the one that measures rates."""
+    workloads: Callable[[Owner, ServiceSpec, Access, Images], tuple[Workload, ...]]
+    is_known: Callable[[NodeNetwork, Case], bool]
+    """Whether the network that is known has what a case measures."""
+
+
+@dataclass(frozen=True)
+class FirstBenchmark:
+    """What `kubectl tierbench init` proposes: a spec without its classes, how many cases it has for each pair of them,
+    and the bytes that one trial of each of these cases moves and that a server keeps on its disk."""
+
+    spec: Mapping[str, Any]
+    cases: int
+    warmup: int
+    repetitions: int
+    bytes_moved: int
+    bytes_on_disk: int
+
+
+@dataclass(frozen=True, eq=False)
+class BenchmarkKind:
+    """One kind of benchmark: everything that shared code asks of it.
+
+    `dashboard` names a module with a function `dashboard`. The generator alone imports it, as the package that draws
+    dashboards is installed nowhere else.
+    """
+
+    model: type[Benchmark]
+    workload: Callable[[Owner, Any, Images, Policy], Workload]
+    measures: Measures
+    metrics: Metrics
+    report: Report
+    factors: Mapping[str, FactorTraits] = field(default_factory=dict)
+    dashboard: str = ""
+    providers: Mapping[str, Provider] = field(default_factory=dict)
+    """Who else than this operator brings servers up, by the name that a slot bears."""
+    probe: Probe | None = None
+    first: FirstBenchmark | None = None
+
+
+_FOLDERS: Final = ("file_transfer", "broker", "network")
+_added: Final[dict[str, BenchmarkKind]] = {}
+
+
+def register(kind: BenchmarkKind) -> None:
+    """Adds a kind to those of this package."""
+    _added[kind.model.KIND.kind] = kind
+    kinds.cache_clear()
+
+
+def unregister(kind: BenchmarkKind) -> None:
+    """Takes a kind out that was added."""
+    del _added[kind.model.KIND.kind]
+    kinds.cache_clear()
+
+
+def names() -> tuple[str, ...]:
+    """The names of all kinds, as a folder `file_transfer` is FileTransferBenchmark."""
+    return (*(f"{to_pascal(folder)}Benchmark" for folder in _FOLDERS), *_added)
+
+
+@cache
+def kinds() -> tuple[BenchmarkKind, ...]:
+    """All kinds."""
+    own: list[BenchmarkKind] = [import_module(f"tierbench.kinds.{folder}").KIND for folder in _FOLDERS]
+    return (*own, *_added.values())
+
+
+def kind_of(name: str) -> BenchmarkKind:
+    """The kind of this name.
 
     Raises:
-        ModuleNotFoundError: it has none of some kind.
+        KeyError: there is none.
     """
-    return {
-        kind: import_module(f"tierbench.kinds.{to_snake(kind.removesuffix('Benchmark'))}.{part}") for kind in BENCHMARKS
-    }
+    try:
+        return next(kind for kind in kinds() if kind.model.KIND.kind == name)
+    except StopIteration:
+        raise KeyError(name) from None
+
+
+def workload_of(owner: Owner, spec: BenchmarkSpec, images: Images, policy: Policy) -> Workload:
+    """What a benchmark deploys."""
+    return kind_of(owner.kind).workload(owner, spec, images, policy)
+
+
+def probe() -> Probe:
+    """How the way between two nodes is measured."""
+    return next(kind.probe for kind in kinds() if kind.probe is not None)
+
+
+class _Benchmarks(Mapping[str, "type[Benchmark]"]):
+    """The models of all kinds, by their names."""
+
+    def __getitem__(self, name: str) -> type[Benchmark]:
+        return kind_of(name).model
+
+    def __contains__(self, name: object) -> bool:
+        return name in names()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(names())
+
+    def __len__(self) -> int:
+        return len(names())
+
+
+BENCHMARKS: Final[Mapping[str, type[Benchmark]]] = _Benchmarks()

@@ -3,30 +3,16 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Final, Protocol
+from typing import Final
 
 from tierbench.api.benchmark import Phase
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain.results import NewestRun, ResultStore
-from tierbench.kinds.registry import kind_modules
+from tierbench.kinds.registry import Metrics, kind_of
 from tierbench.metrics import preflight
 from tierbench.metrics.family import Labels, Samples, gauge
 from tierbench.results.levels import is_size
-
-
-class MetricsModule(Protocol):
-    """What a kind's module in this package has. Factors are labels of all that its results say, conditions of
-    `tierbench_result_info`; what others write into a result is no label."""
-
-    FACTORS: Sequence[str]
-    CONDITIONS: Sequence[str]
-
-    def add(self, samples: Samples, result: BenchmarkResult) -> None:
-        """Everything that only this kind says."""
-
-
-_KINDS: Final[Mapping[str, MetricsModule]] = kind_modules("metrics")
 
 PHASE: Final = gauge("tierbench_benchmark_phase", "1 for the phase that the benchmark is in, 0 for the others.")
 CASES: Final = gauge("tierbench_benchmark_cases", "Cases of the run under way, or of the last one, by state.")
@@ -92,7 +78,7 @@ def result_samples(result: BenchmarkResult) -> Samples:
         ValueError: a size among its levels is none.
     """
     spec, status = result.spec, result.status
-    kind = _KINDS[spec.benchmark.kind]
+    kind = kind_of(spec.benchmark.kind).metrics
     samples = Samples(
         {
             "benchmark_namespace": result.metadata.namespace or "",
@@ -101,7 +87,7 @@ def result_samples(result: BenchmarkResult) -> Samples:
             "client_class": spec.client.node_class,
             "server_node": spec.server.node,
             "client_node": spec.client.node,
-            **_chosen(spec.levels, kind.FACTORS),
+            **_chosen(spec.levels, kind.factors),
         }
     )
     kind.add(samples, result)
@@ -127,7 +113,7 @@ def _chosen(levels: Mapping[str, str], names: Sequence[str]) -> Labels:
     return {label_name(name): str(parse_size(level)) if is_size(name) else level for name, level in known.items()}
 
 
-def _facts(result: BenchmarkResult, kind: MetricsModule) -> Labels:
+def _facts(result: BenchmarkResult, kind: Metrics) -> Labels:
     spec, status = result.spec, result.status
     return {
         "benchmark_kind": spec.benchmark.kind,
@@ -138,7 +124,7 @@ def _facts(result: BenchmarkResult, kind: MetricsModule) -> Labels:
         "server_access_network": spec.server.access_network,
         "server_storage": spec.server.storage,
         "client_access_network": spec.client.access_network,
-        **_chosen(spec.conditions, kind.CONDITIONS),
+        **_chosen(spec.conditions, kind.conditions),
     }
 
 

@@ -7,7 +7,7 @@ from tierbench.advice.estimate import estimate
 from tierbench.advice.matrix import Cell
 from tierbench.api.contract import Outcome
 from tierbench.api.result import ResultTrial
-from tierbench.kinds.file_transfer.measures import served_once
+from tierbench.kinds.registry import kind_of
 from tierbench.results.quantities import quantities
 
 DEVICE_READ_SHARE: Final = "deviceReadPartsPerMillion"
@@ -46,9 +46,6 @@ def observed(cell: Cell, quantity: str) -> float | None:
 
 def _device_read_share(cell: Cell) -> float | None:
     read = estimate(cell, "serverDeviceReadBytes")
-    served = [
-        served_once(trial.transfer)
-        for trial in good_trials(cell)
-        if trial.transfer is not None and trial.transfer.bytes
-    ]
+    of = kind_of(cell.results[0].spec.benchmark.kind).measures.bytes_served if cell.results else None
+    served = [] if of is None else [each for trial in good_trials(cell) if (each := of(trial)) is not None]
     return None if read is None or not served else 1e6 * read.mean / fmean(served)

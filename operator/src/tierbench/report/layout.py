@@ -12,11 +12,10 @@ from tierbench.advice.matrix import CLIENT, CURVE, EMPTY, Cell, RunResults, Tabl
 from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.conditions import circumstances
-from tierbench.results.levels import are_numbers, level_in_words
+from tierbench.results.levels import are_numbers, factor_of, level_in_words
 from tierbench.results.units import in_sentence, words
 
 SERVER: Final = Dimension.NODE_CLASS.value
-_AT_ONCE: Final = "together"  # one client's rate and the sum of all are no comparison
 _MOST_LINES: Final = 8
 Levels = Mapping[str, tuple[str, ...]]
 """The levels of each factor that varies."""
@@ -148,7 +147,7 @@ def _noun(name: str, clients: Mapping[str, str]) -> str:
 
 def _axis(varying: Levels, run: RunResults) -> str:
     """The factor with the most levels, numbers of three or more before words; of what every case has."""
-    own = [name for name in varying if name not in {CLIENT, SERVER, _AT_ONCE} and _shared(run, name)]
+    own = [name for name in varying if name not in {CLIENT, SERVER} and not factor_of(name).sum and _shared(run, name)]
     if not all(_shared(run, name) for name in varying):
         own = [name for name in own if name not in _settings(varying, run)[:1]]  # it tells which cases have the others
     usual = "" if run.row_factor in varying else run.row_factor
@@ -162,7 +161,7 @@ def _weight(name: str, levels: Sequence[str]) -> tuple[bool, int, bool]:
 
 def _tone(varying: Levels, axis: str, run: RunResults) -> str:
     """What is compared: the server class, else a setting of words, else the client, else the fewest levels."""
-    shared = [name for name in varying if name != _AT_ONCE and _shared(run, name)]
+    shared = [name for name in varying if not factor_of(name).sum and _shared(run, name)]
     others = sorted(shared, key=lambda name: len(varying[name]))
     wanted = [SERVER, *_settings(varying, run), CLIENT, *others]
     return next((name for name in wanted if name in varying and name != axis), "")
@@ -178,7 +177,8 @@ def _settings(varying: Levels, run: RunResults) -> list[str]:
 def _dash(varying: Levels, axis: str, tone: str, run: RunResults) -> str:
     """The client, else a factor of words, as long as the lines can be told apart."""
     told = [name for name, levels in varying.items() if not are_numbers(name, levels) and _shared(run, name)]
-    free = (name for name in (CLIENT, *told) if name in varying and name not in {axis, tone, SERVER, _AT_ONCE})
+    others = (name for name in (CLIENT, *told) if name in varying and name not in {axis, tone, SERVER})
+    free = (name for name in others if not factor_of(name).sum)
     lines = len(varying.get(tone, ("",)))
     return next((name for name in free if lines * len(varying[name]) <= _MOST_LINES), "")
 

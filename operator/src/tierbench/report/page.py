@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tierbench.advice.alternatives import compared
-from tierbench.advice.answer import answer, ranks
+from tierbench.advice.answer import answer, own_answers, ranks
 from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
 from tierbench.advice.estimate import estimate, quantities, smaller_is_better
 from tierbench.advice.inference.verdict import Outcome
@@ -31,7 +31,6 @@ from tierbench.advice.words import (
     where,
 )
 from tierbench.api.result import BenchmarkResult
-from tierbench.kinds.network.together import said_at_once
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.report.beside import beside_figures
 from tierbench.report.costs import CostTable, cost_tables
@@ -244,7 +243,7 @@ class Article:
     @property
     def also(self) -> tuple[str, ...]:
         """What the answer is beside, or without, who is ahead."""
-        return said_at_once(self.run) if self.ranks else answer(self.run)
+        return own_answers(self.run) if self.ranks else answer(self.run)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:

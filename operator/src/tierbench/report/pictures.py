@@ -7,8 +7,7 @@ from typing import Final
 
 from tierbench.advice.estimate import is_rate, quantities, smaller_is_better
 from tierbench.advice.matrix import RunResults
-from tierbench.kinds.broker.report import message_time_figures, pair_share_figures
-from tierbench.kinds.network.report import device_figures, is_of_client
+from tierbench.kinds.registry import Report, kind_of
 from tierbench.report import distributions, layout
 from tierbench.report.distributions import distribution_figures
 from tierbench.report.evidence import EVIDENCE
@@ -38,27 +37,31 @@ class Pictures:
         return layout.panels_of_trials(self.run)
 
     @property
+    def _own(self) -> Report:
+        return kind_of(self.run.benchmark.kind).report
+
+    @property
     def left_out(self) -> bool:
         """Whether a page could not hold them all."""
         return max(len(self._panels), len(self._trials)) > _MOST
 
     @cached_property
     def main(self) -> tuple[Figure, ...]:
-        """The main quantity throughout, the rates, and what each of several clients had at once."""
+        """What only this kind of benchmark shows, the main quantity throughout, and the rates."""
         rates = [name for name in quantities(self.run) if is_rate(name) and name != self.quantity]
-        whole = [name for name in rates if not is_of_client(name) and not is_overall(name)]
-        devices = device_figures(f"{self.name}-devices", self.run)
-        return (*devices, *self._measured(self.quantity, len(self._panels)), *self._each(whole))
+        whole = [name for name in rates if not self._own.drawn(name) and not is_overall(name)]
+        own = self._own.figures(f"{self.name}-devices", self.run)
+        return (*own, *self._measured(self.quantity, len(self._panels)), *self._each(whole))
 
     @cached_property
     def shares(self) -> tuple[Figure, ...]:
-        """What each of several pairs had."""
-        return self._drawn("shares", pair_share_figures)
+        """What each of several parts had."""
+        return self._drawn("shares", self._own.shares)
 
     @cached_property
     def times(self) -> tuple[Figure, ...]:
-        """Where the time of a message goes."""
-        return self._drawn("time", message_time_figures)
+        """Where the time goes."""
+        return self._drawn("time", self._own.times)
 
     @cached_property
     def trials(self) -> tuple[Figure, ...]:

@@ -1,14 +1,13 @@
 """The long tables of a report: nodes and trials."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from tierbench.advice.matrix import RunResults
 from tierbench.api.contract import Outcome
 from tierbench.api.node_network import EchoSpread, NodeNetwork
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultTrial
-from tierbench.kinds.registry import kind_modules
+from tierbench.kinds.registry import kind_of
 from tierbench.report.notes import networks
 from tierbench.results.computers import NAMES, node_computers
 from tierbench.results.levels import show_level
@@ -123,29 +122,19 @@ class TrialRow:
     muted: bool
 
 
-class ReportModule(Protocol):
-    """What a kind's module in this package has: of a trial, what only this kind says."""
-
-    HEADINGS: tuple[str, ...]
-
-    def cells(self, trial: ResultTrial) -> tuple[str, ...]:
-        """The cells in the order of HEADINGS."""
-
-
-_KINDS: Final[Mapping[str, ReportModule]] = kind_modules("report")
 _FIRST_HEADINGS: Final = ("Class", "Node", "Trial", "Outcome", "Time", "Throughput", "Retries")
 _LAST_HEADINGS: Final = ("Begun",)
 
 
 def trial_headings(run: RunResults) -> tuple[str, ...]:
     """What the cells of its trials are, after the levels that vary."""
-    return (*_FIRST_HEADINGS, *_KINDS[run.benchmark.kind].HEADINGS, *_LAST_HEADINGS)
+    return (*_FIRST_HEADINGS, *kind_of(run.benchmark.kind).report.headings, *_LAST_HEADINGS)
 
 
 def trial_rows(run: RunResults) -> tuple[TrialRow, ...]:
     """Every trial of every case, warm-up ones included."""
     varying = [name for name in run.factors if name not in run.fixed or name == run.row_factor]
-    kind = _KINDS[run.benchmark.kind]
+    kind = kind_of(run.benchmark.kind).report
     return tuple(
         TrialRow(
             (

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from math import isfinite
 from typing import Final
 
@@ -36,7 +36,6 @@ _SIDES: Final = tuple(
 )
 _WHOLE: Final = frozenset({"run", "case", "trial", TRIALS})
 _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "kind": tuple(BENCHMARKS),
     "warmup": ("true", "false"),
     "outcome": tuple(Outcome),
 }
@@ -64,7 +63,7 @@ def check_columns(columns: list[str]) -> None:
         raise ValueError(f"no column kind: it says of each row which benchmark it is of, {' or '.join(BENCHMARKS)}")
 
 
-@lru_cache(maxsize=len(BENCHMARKS))
+@cache
 def quantities_of(kind: str) -> Mapping[str, tuple[str, float]]:
     """The columns that hold a quantity of a kind: which one, and what a number there is multiplied with."""
     found: dict[str, tuple[str, float]] = {name: (name, 1) for name in names(kind)}
@@ -92,7 +91,7 @@ def place(column: str, text: str) -> str:
         raise ValueError(f"{text!r} is not a number from 1 to {most}")
     if column == "failure" and not _REASON.fullmatch(text):
         raise ValueError(f"{text!r} is not one word as in TimedOut")
-    allowed = _WORDS.get(column)
+    allowed = tuple(BENCHMARKS) if column == "kind" else _WORDS.get(column)
     if allowed is not None and text not in allowed:
         raise ValueError(f"{text!r} is not {' or '.join(allowed)}")
     longest = _LONGEST if column.endswith(("Class", "Network")) else _LONGEST_NAME

@@ -2,43 +2,34 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from tierbench.api.quantity import format_size, parse_size
+from tierbench.kinds.registry import BenchmarkKind, FactorTraits, kinds
 from tierbench.results.units import BINARY_SIZES, DECIMAL_SIZES, in_three_digits, words
 
 _RATIO: Final = "Ratio"
-USUAL: Final = {
-    "concurrency": "1",
-    "cacheState": "Natural",
-    "tls": "None",
-    "content": "Random",
-    "encryption": "None",
-    "compression": "None",
-    "pairs": "1",
-    "streams": "1",
-    "together": "Alone",
-    "image": "default",
-    "codec": "None",
-    "partitions": "1",
-    "lingerMilliseconds": "0",
-    "batchSize": "1Mi",
+_FACTORS: Final = {
+    "nodeClass": FactorTraits(names=True),
+    "clientClass": FactorTraits(names=True),
+    "accessNetwork": FactorTraits(names=True),
+    "client": FactorTraits(names=True),
+    "tls": FactorTraits(usual="None"),
+    "image": FactorTraits(usual="default", words="image {}"),
 }
-"""What a factor is set to if nothing is said of it."""
-_NAMES: Final = frozenset({"nodeClass", "clientClass", "accessNetwork", "broker", "client"})
-"""Factors whose levels are names, though one may look like a number, as 5G does."""
-_PHRASES: Final = {("together", "Alone"): "alone", ("together", "AllAtOnce"): "all at once"}
-_SIZES: Final = ("fileSize", "payloadSize")
-_WORDS: Final = {
-    "concurrency": "x{}",
-    "pairs": "x{}",
-    "streams": "x{}",
-    "partitions": "{} partitions",
-    "lingerMilliseconds": "linger {} ms",
-    "batchSize": "batches of {}",
-    "image": "image {}",
-}
+"""Factors of several kinds of benchmark."""
+_UNKNOWN: Final = FactorTraits()
+
+
+def factor_of(name: str) -> FactorTraits:
+    """How the levels of a factor are read."""
+    return _factors(kinds()).get(name, _UNKNOWN)
+
+
+@cache
+def _factors(every: tuple[BenchmarkKind, ...]) -> Mapping[str, FactorTraits]:
+    return _FACTORS | {name: factor for kind in every for name, factor in kind.factors.items()}
 
 
 @lru_cache(maxsize=4096)
@@ -52,7 +43,7 @@ def number_of_level(level: str) -> float | None:
 
 def are_numbers(factor: str, levels: Iterable[str]) -> bool:
     """Whether all levels of a factor are numbers."""
-    return factor not in _NAMES and all(number_of_level(level) is not None for level in levels)
+    return not factor_of(factor).names and all(number_of_level(level) is not None for level in levels)
 
 
 def show_level(factor: str, level: str) -> str:
@@ -85,8 +76,9 @@ def is_share(levels: Iterable[str]) -> bool:
 
 def level_in_words(factor: str, level: str) -> str:
     """A level as a sentence names it: 512 MB, concurrency 4, cache state Warm, all at once."""
-    if (factor, level) in _PHRASES:
-        return _PHRASES[factor, level]
+    phrase = factor_of(factor).phrases.get(level)
+    if phrase is not None:
+        return phrase
     shown = show_level(factor, level)
     name = words(factor)
     if is_size(factor) or shown.lower().startswith(name.lower()):
@@ -96,10 +88,10 @@ def level_in_words(factor: str, level: str) -> str:
 
 def levels_in_short(levels: Mapping[str, str]) -> str:
     """The levels that tell a case from the usual: `1Gi Cold TLSv1.3 x4`."""
-    said = [levels["broker"]] if "broker" in levels else []
-    said += [levels[name] for name in _SIZES if name in levels]
+    first = [name for name in _factors(kinds()) if name in levels and factor_of(name).first]
+    said = [levels[name] for name in first]
     for name, level in levels.items():
-        if name in {"broker", "access", *_SIZES} or USUAL.get(name) == level:
-            continue
-        said.append(_WORDS.get(name, "{}").format(level))
+        factor = factor_of(name)
+        if name not in {"access", *first} and factor.usual != level:
+            said.append(factor.words.format(level))
     return " ".join(said)

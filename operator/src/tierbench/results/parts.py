@@ -13,7 +13,7 @@ from tierbench.api.contract import (
     Outcome,
     TrialLine,
 )
-from tierbench.kinds.network.measures import lost_client, merge_networks, merge_traces
+from tierbench.kinds.registry import kinds
 from tierbench.results import histogram
 from tierbench.results.pairs import join_pairs
 
@@ -50,18 +50,9 @@ def merge_parts(parts: Sequence[PartOutput]) -> tuple[TrialLine, ...]:
 
 def _together(lines: Sequence[TrialLine | None], parts: Sequence[PartOutput]) -> TrialLine:
     merged = _merge([(line, part.echo) for line, part in zip(lines, parts, strict=True) if line is not None])
-    if merged.network is None:
-        return merged
-    failure = lost_client(lines) or merged.failure
-    outcome = Outcome.COMPLETED if failure is None else Outcome.FAILED
-    return merged.model_copy(
-        update={
-            "network": merge_networks(lines),
-            "traces": merge_traces(lines),
-            "outcome": outcome,
-            "failure": failure,
-        }
-    )
+    for kind in kinds():
+        merged = kind.measures.merge(merged, lines)
+    return merged
 
 
 def _merge(lines: Sequence[tuple[TrialLine, bool]]) -> TrialLine:

@@ -1,10 +1,13 @@
 """Numbers as a person reads them. The name of a quantity ends with its unit, as everywhere in the API."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import floor, log10
 from typing import Final
+
+from tierbench.kinds.registry import BenchmarkKind, kinds
 
 DASH: Final = "–"
 _DIGITS: Final = 3
@@ -124,39 +127,12 @@ def tick(quantity: str, value: float) -> str:
 
 _TITLES: Final = {
     "durationNanoseconds": "Transfer time",
-    "lookupNanoseconds": "Lookup of the server's name",
-    "firstByteNanoseconds": "Time to the first byte",
     "connectNanoseconds": "Connection",
-    "roundTripNanoseconds": "Round trip",
-    "acknowledgeNanoseconds": "Time to the acknowledgement",
-    "sessionNanoseconds": "Whole session",
-    "throughputMessagesPerSecond": "Messages a second",
-    "wireThroughputBytesPerSecond": "Bytes on the wire a second",
-    "overallThroughputMessagesPerSecond": "All messages by all time",
     "overallThroughputBytesPerSecond": "All bytes by all time",
-    "overallWireThroughputBytesPerSecond": "All bytes on the wire by all time",
     "retriesPerTrialPartsPerMillion": "Retries",
-    "wireBytes": "On the wire",
-    "wireBytesPerMessage": "Bytes on the wire a message",
-    "wirePacketsPerMessagePartsPerMillion": "Packets a message",
-    "setupBytes": "On the wire to set up a connection",
-    "setupPackets": "Packets to set up a connection",
-    "pairFairnessPartsPerMillion": "Fairness between pairs (Jain's index)",
-    "encodedPartsPerMillion": "Left by compression",
-    "brokerCpuPartsPerMillion": "CPU of the broker's process",
-    "throughputBitsPerSecond": "Throughput",
-    "sentBitsPerSecond": "Sent",
-    "uploadBitsPerSecond": "Upload",
-    "downloadBitsPerSecond": "Download",
-    "fairnessPartsPerMillion": "Fairness (Jain's index)",
-    "retransmits": "TCP segments sent again",
-    "tcpNotOpenPartsPerMillion": "TCP not in state Open",
-    "lostPartsPerMillion": "UDP packets lost",
-    "pingNanoseconds": "Ping",
-    "pingLostPartsPerMillion": "Echo requests not answered",
-    "iperf3CpuPartsPerMillion": "CPU of the iperf3 server",
     "serverDeviceReadBytes": "Read from the server's disk",
 }
+"""Those of quantities that several kinds of benchmark have."""
 _SUFFIX: Final = re.compile(
     "PerTrialPartsPerMillion$|(?:Bytes|Bits|Messages)?(?:PerSecond)$|Nanoseconds$|Bytes$|PartsPerMillion$"
 )
@@ -181,4 +157,9 @@ def title(quantity: str) -> str:
     for name, word in _PERCENTILES.items():
         if name in quantity:
             return f"{title(quantity.replace(name, '', 1))}, {word}"
-    return _TITLES.get(quantity) or words(_SUFFIX.sub("", quantity) or quantity)
+    return _titles(kinds()).get(quantity) or words(_SUFFIX.sub("", quantity) or quantity)
+
+
+@cache
+def _titles(every: tuple[BenchmarkKind, ...]) -> Mapping[str, str]:
+    return _TITLES | {name: text for kind in every for name, text in kind.measures.titles.items()}

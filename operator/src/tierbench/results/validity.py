@@ -6,9 +6,7 @@ from typing import Final
 from tierbench.api.computer import Computer
 from tierbench.api.node_network import Way
 from tierbench.api.result import Note, ResultSpec, ResultTrial, Statistic
-from tierbench.kinds.broker import measures as broker
-from tierbench.kinds.file_transfer import measures as file_transfer
-from tierbench.kinds.network import measures as network
+from tierbench.kinds.registry import kind_of, probe
 from tierbench.results.quantities import main_quantity
 from tierbench.results.units import show
 
@@ -20,9 +18,7 @@ NARROW_NANOSECONDS: Final = 10_000_000
 def facts(spec: ResultSpec, good: Sequence[ResultTrial], interruptions: int) -> tuple[Note, ...]:
     """What explains the numbers and spoils nothing."""
     notes = [
-        *file_transfer.facts(spec, good),
-        *broker.facts(spec, good),
-        *network.facts(spec, good),
+        *kind_of(spec.benchmark.kind).measures.facts(spec, good),
         *_preflight_facts(spec, good),
         *_computer_facts(good),
     ]
@@ -44,9 +40,7 @@ def invalid(
     main = statistics.get(name)
     notes = [
         *_incomplete(spec, counted, good, why),
-        *file_transfer.invalid(spec, good),
-        *broker.invalid(good),
-        *network.invalid(good),
+        *kind_of(spec.benchmark.kind).measures.invalid(spec, good),
         *_computer_invalid(good),
     ]
     saturated = sum(map(_client_saturated, good))
@@ -151,29 +145,18 @@ def _preflight_facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note
     """That trials went as fast as the network between the nodes, where the preflight has measured that."""
     if len(spec.networks) != 1:
         return []
-    network = spec.networks[0]
+    network, taken = spec.networks[0], kind_of(spec.benchmark.kind).measures.bits_per_second
     for name, way in (("down", network.download), ("up", network.upload)):
-        rates = [rate for trial in good if way is not None and (rate := _rate_of_way(trial, name)) is not None]
+        rates = [rate for trial in good if way is not None and (rate := taken(trial, name)) is not None]
         bound = [rate for rate in rates if way is not None and _is_bound(rate, way)]
         if way is not None and bound:
             message = (
                 f"In {len(bound)} of {len(good)} trials at least {100 * BOUND_SHARE:.0f} % of the "
-                f"{show('throughputBitsPerSecond', way.bits_per_second)} {name} that iperf3 got before: "
+                f"{show('throughputBitsPerSecond', way.bits_per_second)} {name} that {probe().program} got before: "
                 "the network was the limit."
             )
             return [Note(reason="NetworkBound", message=message)]
     return []
-
-
-def _rate_of_way(trial: ResultTrial, way: str) -> float | None:
-    """Bits a second that the trial took of a way."""
-    transfer, exchange = trial.transfer, trial.exchange
-    if transfer is not None and way == "down" and trial.duration_nanoseconds:
-        return 8e9 * transfer.bytes / trial.duration_nanoseconds
-    if exchange is not None and exchange.session_nanoseconds:
-        wire = exchange.wire_received_bytes if way == "down" else exchange.wire_sent_bytes
-        return 8e9 * wire / exchange.session_nanoseconds
-    return None
 
 
 def _is_bound(rate: float, way: Way) -> bool:

@@ -1,28 +1,37 @@
-"""Grafana dashboards, as the chart ships them: one file a dashboard. The only import of grafana_foundation_sdk."""
+"""Grafana dashboards, as the chart ships them: one file a dashboard.
 
-from collections.abc import Iterable
-from typing import Final, Protocol
+Only this package and the dashboards of kinds of benchmark import grafana_foundation_sdk.
+"""
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Protocol
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from tierbench.generate.dashboards import operator, overview
 from tierbench.generate.dashboards.board import name_of
-from tierbench.kinds.registry import kind_modules
+from tierbench.kinds.registry import kinds
 
 
 class DashboardModule(Protocol):
-    """What a module in this package has: those of kinds of benchmark, and others."""
+    """What a module in this package has, and the one that a kind of benchmark names."""
 
     def dashboard(self) -> Dashboard:
         """The dashboard."""
 
 
-_MODULES: Final[Iterable[DashboardModule]] = (overview, *kind_modules("dashboard").values(), operator)
+def _modules() -> Iterator[DashboardModule]:
+    yield overview
+    for kind in kinds():
+        if kind.dashboard:
+            yield import_module(kind.dashboard)
+    yield operator
 
 
 def dashboards() -> dict[str, str]:
     """The JSON of each, by its name."""
     encoder = JSONEncoder(indent=1, sort_keys=True, ensure_ascii=False)
-    boards = [module.dashboard() for module in _MODULES]
+    boards = [module.dashboard() for module in _modules()]
     return {name_of(board): encoder.encode(board) + "\n" for board in boards}

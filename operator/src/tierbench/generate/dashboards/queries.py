@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from tierbench.kinds.registry import kind_modules
-from tierbench.metrics.results import MetricsModule, label_name
+from tierbench.kinds.registry import Metrics, kinds
+from tierbench.metrics.results import label_name
 
 BY: Final = "by"
 _BENCHMARK: Final = 'benchmark_namespace=~"$namespace",benchmark=~"$benchmark"'
@@ -18,11 +18,11 @@ _CLASSES: Final = ("server_class", "client_class")
 _NODES: Final = ("server_node", "client_node")
 
 
-def _factors(module: MetricsModule) -> tuple[str, ...]:
-    return tuple(map(label_name, module.FACTORS))
+def _factors(metrics: Metrics) -> tuple[str, ...]:
+    return tuple(map(label_name, metrics.factors))
 
 
-_FACTORS: Final = {kind: _factors(module) for kind, module in kind_modules("metrics").items()}
+_FACTORS: Final = {kind.model.KIND.kind: _factors(kind.metrics) for kind in kinds()}
 
 
 @dataclass(frozen=True)

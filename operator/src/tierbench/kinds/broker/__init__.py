@@ -1,1 +1,47 @@
-"""Benchmarks of brokers."""
+"""BrokerBenchmark: Mosquitto, Kafka or a broker that is there already, driven by publishers and subscribers."""
+
+from typing import Final
+
+from tierbench.kinds.broker import measures, metrics, report, strimzi_lifecycle
+from tierbench.kinds.broker.server_spec import KafkaProvider
+from tierbench.kinds.broker.spec import BrokerBenchmark
+from tierbench.kinds.broker.workload import BrokerWorkload
+from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Measures, Metrics, Report
+
+KIND: Final = BenchmarkKind(
+    model=BrokerBenchmark,
+    workload=BrokerWorkload,
+    measures=Measures(
+        quantities=measures.of,
+        everything=measures.EVERYTHING,
+        main=measures.MAIN,
+        time=measures.TIME,
+        rate=measures.RATE,
+        times=measures.TIMES,
+        titles=measures.TITLES,
+        facts=measures.facts,
+        invalid=measures.invalid,
+        bits_per_second=measures.bits_per_second,
+    ),
+    metrics=Metrics(metrics.FACTORS, metrics.CONDITIONS, metrics.add),
+    report=Report(
+        report.HEADINGS,
+        report.cells,
+        shares=report.pair_share_figures,
+        times=report.message_time_figures,
+    ),
+    factors={
+        "broker": FactorTraits(names=True, first=True),
+        "payloadSize": FactorTraits(first=True, amount=True),
+        "content": FactorTraits(usual="Random"),
+        "encryption": FactorTraits(usual="None"),
+        "compression": FactorTraits(usual="None"),
+        "pairs": FactorTraits(usual="1", words="x{}", load=True),
+        "codec": FactorTraits(usual="None"),
+        "partitions": FactorTraits(usual="1", words="{} partitions"),
+        "lingerMilliseconds": FactorTraits(usual="0", words="linger {} ms"),
+        "batchSize": FactorTraits(usual="1Mi", words="batches of {}"),
+    },
+    providers={KafkaProvider.STRIMZI: strimzi_lifecycle},
+    dashboard="tierbench.kinds.broker.dashboard",
+)

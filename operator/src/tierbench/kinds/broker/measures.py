@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from tierbench.api.contract import ServerSample
+from tierbench.api.contract import Exchange, Outcome, ServerSample
 from tierbench.api.result import Note, ResultSpec, ResultTrial, Spread
 
 RATE: Final = "throughputMessagesPerSecond"
@@ -14,7 +14,35 @@ TIMES: Final = {
     "throughputBytesPerSecond": "durationNanoseconds",
     "wireThroughputBytesPerSecond": "sessionNanoseconds",
 }
+TITLES: Final = {
+    "roundTripNanoseconds": "Round trip",
+    "acknowledgeNanoseconds": "Time to the acknowledgement",
+    "sessionNanoseconds": "Whole session",
+    "throughputMessagesPerSecond": "Messages a second",
+    "wireThroughputBytesPerSecond": "Bytes on the wire a second",
+    "overallThroughputMessagesPerSecond": "All messages by all time",
+    "overallWireThroughputBytesPerSecond": "All bytes on the wire by all time",
+    "wireBytes": "On the wire",
+    "wireBytesPerMessage": "Bytes on the wire a message",
+    "wirePacketsPerMessagePartsPerMillion": "Packets a message",
+    "setupBytes": "On the wire to set up a connection",
+    "setupPackets": "Packets to set up a connection",
+    "pairFairnessPartsPerMillion": "Fairness between pairs (Jain's index)",
+    "encodedPartsPerMillion": "Left by compression",
+    "brokerCpuPartsPerMillion": "CPU of the broker's process",
+}
 _NOT_SEEN: Final = ServerSample()
+_SPREAD: Final = Spread(mean=0, p50=0, p90=0, p99=0)
+EVERYTHING: Final = ResultTrial(
+    trial=1,
+    outcome=Outcome.COMPLETED,
+    start_time="",
+    duration_nanoseconds=1,
+    exchange=Exchange(received=0, lost=0, received_bytes=0),
+    round_trip=_SPREAD,
+    acknowledge=_SPREAD,
+)
+"""A trial that leaves no quantity out."""
 
 
 def of(trial: ResultTrial) -> dict[str, float | None]:
@@ -134,7 +162,7 @@ def _broker_saturated(trial: ResultTrial, single_threaded: bool) -> bool:
     return saturated or (sample.cpu_parts_per_million or 0) >= NODE_SATURATED_PARTS_PER_MILLION
 
 
-def invalid(good: Sequence[ResultTrial]) -> list[Note]:
+def invalid(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
     """What could have spoiled the numbers: messages that did not arrive."""
     exchanges = [trial.exchange for trial in good if trial.exchange is not None]
     notes = []
@@ -148,3 +176,12 @@ def invalid(good: Sequence[ResultTrial]) -> list[Note]:
         message = f"{lost} of {sent} messages were lost: the times are of those that arrived."
         notes.append(Note(reason="MessagesLost", message=message))
     return notes
+
+
+def bits_per_second(trial: ResultTrial, way: str) -> float | None:
+    """What a trial took of the network."""
+    exchange = trial.exchange
+    if exchange is None or not exchange.session_nanoseconds:
+        return None
+    wire = exchange.wire_received_bytes if way == "down" else exchange.wire_sent_bytes
+    return 8e9 * wire / exchange.session_nanoseconds

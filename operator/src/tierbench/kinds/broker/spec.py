@@ -12,6 +12,7 @@ from tierbench.api.benchmark import (
     MAXIMUM_CASES,
     Access,
     Benchmark,
+    Delivery,
     Servers,
     Tls,
     refinable,
@@ -21,14 +22,6 @@ from tierbench.api.model import Kind, Model, Rule, is_smaller, matching, rules
 from tierbench.api.preflight import NODES, ServiceSpec, bounded_pairs
 from tierbench.kinds.broker.client_spec import PAYLOAD_CASES, PAYLOAD_RULES, BrokerClients, Payload
 from tierbench.kinds.broker.server_spec import BROKER_RULES, Broker, KafkaFactors
-
-
-class Delivery(StrEnum):
-    """How hard client and broker try to deliver a message."""
-
-    AT_MOST_ONCE = "AtMostOnce"
-    AT_LEAST_ONCE = "AtLeastOnce"
-    EXACTLY_ONCE = "ExactlyOnce"
 
 
 class Encryption(StrEnum):

@@ -14,7 +14,7 @@ from tierbench.kinds.broker.kafka import kafka_factors
 from tierbench.kinds.broker.registry import PROVIDERS, provider_name
 from tierbench.kinds.broker.server_spec import Protocol
 from tierbench.kinds.broker.spec import BrokerSpec
-from tierbench.kinds.network.preflight import preflight
+from tierbench.kinds.registry import probe
 from tierbench.workloads.names import Owner
 from tierbench.workloads.plan import EXTERNAL, Case, Factor, Slot, image_levels, slots
 from tierbench.workloads.workload import (
@@ -116,12 +116,9 @@ class BrokerWorkload:
 
     def preflight(self) -> tuple[Workload, ...]:
         """The network, on the way that messages take."""
-        return preflight(self.owner, self.spec, self.spec.access, self.images)
+        return probe().workloads(self.owner, self.spec, self.spec.access, self.images)
 
     def _asked(self, slot: Slot) -> Asked:
         name = dict(slot.levels)[_BROKER]
         broker = next(broker for broker in self.spec.brokers if broker.name == name)
         return Asked(self.owner, self.spec, broker, self.images, slot.image, self.policy)
-
-
-WORKLOAD: Final = BrokerWorkload

@@ -1,1 +1,45 @@
-"""Benchmarks of file transfers."""
+"""FileTransferBenchmark: nginx serves files of each size to clients that download them."""
+
+from typing import Final
+
+from tierbench.kinds.file_transfer import measures, metrics, report
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
+from tierbench.kinds.file_transfer.workload import FileTransfer
+from tierbench.kinds.registry import BenchmarkKind, FactorTraits, FirstBenchmark, Measures, Metrics, Report
+
+_FIRST_SIZES: Final = {"1Mi": 2**20, "64Mi": 64 * 2**20}
+
+KIND: Final = BenchmarkKind(
+    model=FileTransferBenchmark,
+    workload=FileTransfer,
+    measures=Measures(
+        quantities=measures.of,
+        everything=measures.EVERYTHING,
+        main=measures.MAIN,
+        time=measures.TIME,
+        rate=measures.RATE,
+        times=measures.TIMES,
+        titles=measures.TITLES,
+        facts=measures.facts,
+        invalid=measures.invalid,
+        bits_per_second=measures.bits_per_second,
+        bytes_served=measures.bytes_served,
+    ),
+    metrics=Metrics(metrics.FACTORS, metrics.CONDITIONS, metrics.add),
+    report=Report(report.HEADINGS, report.cells),
+    factors={
+        "fileSize": FactorTraits(first=True, amount=True),
+        "concurrency": FactorTraits(usual="1", words="x{}", load=True),
+        "cacheState": FactorTraits(usual="Natural"),
+    },
+    first=FirstBenchmark(
+        spec={"fileSizes": list(_FIRST_SIZES), "storage": {"emptyDir": {}}},
+        cases=len(_FIRST_SIZES),
+        # The first download of a file from a new server takes longer, and three trials cannot absorb that.
+        warmup=1,
+        repetitions=3,
+        bytes_moved=sum(_FIRST_SIZES.values()),
+        bytes_on_disk=sum(_FIRST_SIZES.values()),
+    ),
+    dashboard="tierbench.kinds.file_transfer.dashboard",
+)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from tierbench.api.contract import ServerSample, Transfer
+from tierbench.api.contract import Outcome, ServerSample, Transfer
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import Note, ResultSpec, ResultTrial
 
@@ -11,7 +11,15 @@ MAIN: Final = ("durationNanoseconds",)
 TIME: Final = MAIN
 RATE: Final = "throughputBytesPerSecond"
 TIMES: Final = {RATE: "durationNanoseconds"}
+TITLES: Final = {
+    "lookupNanoseconds": "Lookup of the server's name",
+    "firstByteNanoseconds": "Time to the first byte",
+}
 _NOT_SEEN: Final = ServerSample()
+EVERYTHING: Final = ResultTrial(
+    trial=1, outcome=Outcome.COMPLETED, start_time="", duration_nanoseconds=1, transfer=Transfer()
+)
+"""A trial that leaves no quantity out."""
 
 
 def of(trial: ResultTrial) -> dict[str, float | None]:
@@ -130,3 +138,15 @@ def invalid(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
 
 def _resident(sample: ServerSample | None) -> int | None:
     return None if sample is None else sample.resident_before_parts_per_million
+
+
+def bits_per_second(trial: ResultTrial, way: str) -> float | None:
+    """What a trial took of the network: files go one way."""
+    if trial.transfer is None or way != "down" or not trial.duration_nanoseconds:
+        return None
+    return 8e9 * trial.transfer.bytes / trial.duration_nanoseconds
+
+
+def bytes_served(trial: ResultTrial) -> float | None:
+    """What a disk had to read for a trial."""
+    return served_once(trial.transfer) if trial.transfer is not None and trial.transfer.bytes else None

@@ -10,6 +10,7 @@ from tierbench.api.asks import Asks, AsksInCel
 from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, Servers, Tls, refinable
 from tierbench.api.images import ImageNames, levels
 from tierbench.api.model import MOST_SIZES, Kind, Model, Rule, Size, StorageClassName, matching, rules
+from tierbench.api.policy import HOST_PATH_PATTERN, HOST_STORAGE
 from tierbench.api.preflight import ServiceSpec, bounded_pairs
 from tierbench.api.quantity import distinct
 
@@ -50,8 +51,6 @@ _GROWING_WAIT: Final = Rule(
     "waitMaximumMilliseconds is less than waitMilliseconds, the first pause: make it longer, or leave it out",
 )
 
-HOST_STORAGE: Final = "/var/lib/tierbench"
-HOST_PATH_PATTERN: Final = r"^(/[A-Za-z0-9][A-Za-z0-9._-]*)+$"
 """Neither the root nor anything with `.` or `..` in it."""
 
 

@@ -10,7 +10,7 @@ from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
 from tierbench.kinds.file_transfer.manifests import NGINX, download_job, server_manifests
 from tierbench.kinds.file_transfer.spec import FileTransferSpec
-from tierbench.kinds.network.preflight import preflight
+from tierbench.kinds.registry import probe
 from tierbench.workloads.names import Owner
 from tierbench.workloads.plan import Case, Factor, Slot, image_levels, slots
 from tierbench.workloads.workload import (
@@ -91,7 +91,4 @@ class FileTransfer:
 
     def preflight(self) -> tuple[Workload, ...]:
         """The network, on the way that downloads take."""
-        return preflight(self.owner, self.spec, self.spec.access, self.images)
-
-
-WORKLOAD: Final = FileTransfer
+        return probe().workloads(self.owner, self.spec, self.spec.access, self.images)

@@ -1,1 +1,45 @@
-"""Benchmarks of networks."""
+"""NetworkBenchmark: iperf3 and ping between nodes, or to a server outside."""
+
+from typing import Final
+
+from tierbench.kinds.network import measures, metrics, report
+from tierbench.kinds.network.preflight import PROBE
+from tierbench.kinds.network.spec import NetworkBenchmark
+from tierbench.kinds.network.together import said_at_once
+from tierbench.kinds.network.workload import NetworkWorkload
+from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Measures, Metrics, Report
+
+KIND: Final = BenchmarkKind(
+    model=NetworkBenchmark,
+    workload=NetworkWorkload,
+    measures=Measures(
+        quantities=measures.of,
+        everything=measures.EVERYTHING,
+        main=measures.MAIN,
+        time=measures.TIME,
+        rate=measures.RATE,
+        titles=measures.TITLES,
+        facts=measures.facts,
+        invalid=measures.invalid,
+        merge=measures.merge,
+        has_traces=measures.has_traces,
+    ),
+    metrics=Metrics(metrics.FACTORS, metrics.CONDITIONS, metrics.add),
+    report=Report(
+        report.HEADINGS,
+        report.cells,
+        answers=said_at_once,
+        figures=report.device_figures,
+        drawn=report.is_of_client,
+    ),
+    factors={
+        "streams": FactorTraits(usual="1", words="x{}", load=True),
+        "together": FactorTraits(
+            usual="Alone",
+            phrases={"Alone": "alone", "AllAtOnce": "all at once"},
+            sum=True,
+        ),
+    },
+    dashboard="tierbench.kinds.network.dashboard",
+    probe=PROBE,
+)

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Final
 
@@ -12,20 +12,49 @@ from tierbench.api.contract import (
     Failure,
     Flow,
     Network,
+    Outcome,
     ServerSample,
     TcpActivity,
     Trace,
     TrialLine,
 )
-from tierbench.api.result import Note, ResultSpec, ResultTrial
+from tierbench.api.result import BenchmarkResult, Note, ResultSpec, ResultTrial, Spread
 from tierbench.results.statistics import fairness
 from tierbench.results.units import show
 
 RATE: Final = "throughputBitsPerSecond"
 MAIN: Final = (RATE,)
 TIME: Final = ("pingNanoseconds",)
-TIMES: Final[Mapping[str, str]] = {}
+TITLES: Final = {
+    "throughputBitsPerSecond": "Throughput",
+    "sentBitsPerSecond": "Sent",
+    "uploadBitsPerSecond": "Upload",
+    "downloadBitsPerSecond": "Download",
+    "fairnessPartsPerMillion": "Fairness (Jain's index)",
+    "retransmits": "TCP segments sent again",
+    "tcpNotOpenPartsPerMillion": "TCP not in state Open",
+    "lostPartsPerMillion": "UDP packets lost",
+    "pingNanoseconds": "Ping",
+    "pingLostPartsPerMillion": "Echo requests not answered",
+    "iperf3CpuPartsPerMillion": "CPU of the iperf3 server",
+}
 _NOT_SEEN: Final = ServerSample()
+_FLOW: Final = Flow(tcp=TcpActivity(samples=1))
+_MOST_CLIENTS: Final = 16
+EVERYTHING: Final = ResultTrial(
+    trial=1,
+    outcome=Outcome.COMPLETED,
+    start_time="",
+    duration_nanoseconds=1,
+    round_trip=Spread(mean=0, p50=0, p90=0, p99=0),
+    network=Network(
+        upload=_FLOW,
+        download=_FLOW,
+        ping=Echoes(),
+        shares=tuple(ClientShare(client=number, bits_per_second=1) for number in range(_MOST_CLIENTS)),
+    ),
+)
+"""A trial that leaves no quantity out."""
 
 
 def of(trial: ResultTrial) -> dict[str, float | None]:
@@ -144,7 +173,7 @@ def _taken(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
     return [Note(reason="UnevenShares", message=message)]
 
 
-def invalid(good: Sequence[ResultTrial]) -> list[Note]:
+def invalid(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
     """What could have spoiled the numbers: a server that was the limit, clients that were not at once what they were to
     be. That a client was the limit is said for every kind."""
     notes = []
@@ -169,6 +198,11 @@ def invalid(good: Sequence[ResultTrial]) -> list[Note]:
     return notes
 
 
+def has_traces(result: BenchmarkResult) -> bool:
+    """Whether TCP was sampled in some trial."""
+    return any(flow.tcp is not None for trial in result.status.trials for flow in _flows(trial))
+
+
 def _flows(trial: ResultTrial) -> list[Flow]:
     network = trial.network
     return [] if network is None else [flow for flow in (network.upload, network.download) if flow is not None]
@@ -187,6 +221,21 @@ def _server_saturated(trial: ResultTrial) -> bool:
 
 
 CLIENT_LOST = "ClientLost"
+
+
+def merge(merged: TrialLine, lines: Sequence[TrialLine | None]) -> TrialLine:
+    """The trial of several clients that measured at once; those without a line were lost."""
+    if merged.network is None:
+        return merged
+    failure = lost_client(lines) or merged.failure
+    return merged.model_copy(
+        update={
+            "network": merge_networks(lines),
+            "traces": merge_traces(lines),
+            "outcome": Outcome.COMPLETED if failure is None else Outcome.FAILED,
+            "failure": failure,
+        }
+    )
 
 
 def lost_client(lines: Sequence[TrialLine | None]) -> Failure | None:

@@ -3,10 +3,13 @@
 from typing import Final
 
 from tierbench.api.benchmark import Access, Timeouts
+from tierbench.api.node_network import NodeNetwork
 from tierbench.api.preflight import Preflight, ServiceSpec
 from tierbench.kinds.network.spec import Direction, NetworkClients, NetworkServers, NetworkSpec, Ping
 from tierbench.kinds.network.workload import NetworkWorkload
+from tierbench.kinds.registry import Probe
 from tierbench.workloads.names import Owner
+from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import Images
 
 # Beside load and ping: iperf3 may find the server busy for 30 s, and is given up a minute after its load.
@@ -38,3 +41,10 @@ def _network(spec: ServiceSpec, asked: Preflight, access: Access, direction: Dir
         access=access,
         timeouts=Timeouts(trial_seconds=seconds),
     )
+
+
+def _is_known(network: NodeNetwork, case: Case) -> bool:
+    return (network.upload if case.levels["direction"] == Direction.UPLOAD else network.download) is not None
+
+
+PROBE: Final = Probe("ping and iperf3", "iperf3", preflight, _is_known)

@@ -18,6 +18,7 @@ from tierbench.api.benchmark import (
     Servers,
 )
 from tierbench.api.model import ClassNames, Kind, Model, Rule, is_address, matching, rules
+from tierbench.api.preflight import Ping
 from tierbench.api.trim import FITTING_TRIM, TRIM_BY_CLIENT, Trim
 
 MAXIMUM_CLIENTS: Final = 16
@@ -84,14 +85,6 @@ class Tcp(Model):
         description="Algorithms of congestion control at both ends, as in cubic, reno, bbr (a factor). The kernels of "
         "both nodes must allow them.",
     )
-
-
-class Ping(Model):
-    """Echo requests before the load of each trial, while nothing else is on the way."""
-
-    count: int = Field(default=10, ge=0, le=1000, description="How many; 0 for none.")
-    interval_milliseconds: int = Field(default=200, ge=2, le=60000, description="From one to the next.")
-    size: int = Field(default=56, ge=16, le=65000, description="Bytes of payload in each, as ping counts them.")
 
 
 class ExternalServer(Model):

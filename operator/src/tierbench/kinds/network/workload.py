@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from tierbench.api.policy import Policy
 from tierbench.api.result import ServiceFacts
@@ -95,6 +94,3 @@ class NetworkWorkload:
     def preflight(self) -> tuple[Workload, ...]:
         """Nothing: the network is what the cases measure."""
         return ()
-
-
-WORKLOAD: Final = NetworkWorkload

@@ -18,7 +18,7 @@ from tierbench.domain.providers import standalone
 from tierbench.domain.run import Run
 from tierbench.domain.status import report
 from tierbench.domain.views import Problem
-from tierbench.kinds.network.spec import Direction
+from tierbench.kinds.registry import probe
 from tierbench.results.node_network import figures, in_words
 from tierbench.workloads.plan import Case, Slot, Turn
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload
@@ -61,7 +61,7 @@ class _Step:
     case: Case
 
     def server_site(self) -> ServerSite | Problem:
-        """Where the iperf3 server stands; its slot counts on from those of the service."""
+        """Where the server stands; its slot counts on from those of the service."""
         site = self.run.site(self.pair.slot)
         if isinstance(site, Problem):
             return site
@@ -72,7 +72,7 @@ class _Step:
 
     @property
     def client(self) -> Client:
-        """What pings and runs iperf3."""
+        """What measures."""
         return Client(self.run, self.workload, (self.case,))
 
 
@@ -104,7 +104,7 @@ def _steps(run: Run) -> Iterator[_Step]:
             continue
         for way, workload in enumerate(workloads):
             case = _only_case(len(run.cases) + 1 + place * len(workloads) + way, pair, workload)
-            if not _is_known(network, case):
+            if not probe().is_known(network, case):
                 yield _Step(run, pair, workload, case)
 
 
@@ -120,10 +120,6 @@ def _pairs(run: Run, case: Case) -> Iterator[_Pair]:
 def _only_case(number: int, pair: _Pair, workload: Workload) -> Case:
     levels = {factor.name: factor.levels[0] for factor in workload.factors(pair.slot)}
     return Case(number, pair.slot, Seat(pair.client_class), levels)
-
-
-def _is_known(network: NodeNetwork, case: Case) -> bool:
-    return (network.upload if case.levels["direction"] == Direction.UPLOAD else network.download) is not None
 
 
 def _measure(step: _Step, server: RunningServer) -> Decision:
@@ -167,7 +163,7 @@ def _over(step: _Step, over: Over) -> Decision:
 
 def _why(client: Client, over: Over) -> Problem:
     if over.job.timed_out:
-        return Problem(reasons.TIMED_OUT, "ping and iperf3 did not end in time: see the network between the nodes.")
+        return Problem(reasons.TIMED_OUT, f"{probe().programs} did not end in time: see the network between the nodes.")
     return why_over(client, over)
 
 
@@ -199,7 +195,7 @@ def _said(run: Run) -> Said:
     missing = [network for network in run.status.networks if network.reason is not None]
     left = len({step.pair.nodes for step in _steps(run)})
     if left:
-        message = f"ping and iperf3 come before the first case: {left} pairs of nodes to go."
+        message = f"{probe().programs} come before the first case: {left} pairs of nodes to go."
         return Said(reasons.NETWORK_MEASURED, False, reasons.RUNNING, message)
     if missing:
         message = f"{in_words(missing[0])} The cases are measured all the same."

@@ -10,7 +10,7 @@ from tierbench.domain.actions import Action, Decision, DeleteJob, DeleteServer, 
 from tierbench.domain.conditions import Said
 from tierbench.domain.phases.running.refuse import lasting, refuse
 from tierbench.domain.providers.provider import Provider
-from tierbench.domain.providers.registry import PROVIDERS, in_the_way, retire
+from tierbench.domain.providers.registry import in_the_way, provider_of, retire
 from tierbench.domain.run import Run
 from tierbench.domain.status import report
 from tierbench.domain.views import Problem
@@ -35,7 +35,7 @@ def serve(run: Run, block: Block) -> Mapping[Slot, RunningServer] | Decision:
 
 def _site(run: Run, slot: Slot) -> ServerSite | Problem:
     site = run.site(slot)
-    obstacle = None if isinstance(site, Problem) else PROVIDERS[slot.provider].obstacle(run, site)
+    obstacle = None if isinstance(site, Problem) else provider_of(slot.provider).obstacle(run, site)
     return site if obstacle is None else obstacle
 
 
@@ -44,7 +44,7 @@ def _bring_up_all(run: Run, block: Block, sites: Sequence[ServerSite]) -> Mappin
     servers: dict[Slot, RunningServer] = {}
     waits: list[Decision] = []
     for site in sites:
-        match bring_up(run, PROVIDERS[site.slot.provider], run.observed.workload, site, current, sites):
+        match bring_up(run, provider_of(site.slot.provider), run.observed.workload, site, current, sites):
             case Problem() as problem:
                 return _give_up(run, site.slot, problem, site)
             case Decision() as decision:

@@ -1,0 +1,151 @@
+"""The JSON Schema that pydantic makes, in the plain form that all generators start from, and as a structural schema."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from tierbench.api.benchmark import Benchmark
+from tierbench.api.model import GROUP, IMMUTABLE, VERSION, Resource, Rule
+
+Schema = dict[str, Any]
+
+_DEFINITIONS = "#/$defs/"
+
+_VALIDATIONS: Final = "x-kubernetes-validations"
+_INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+_LIST_TYPE: Final = "x-kubernetes-list-type"
+_INT32_MAXIMUM: Final = 2**31 - 1
+_OPEN: Final = ("additionalProperties", True)  # models keep what is stored of newer versions; a definition names all
+_MUTABLE: Final = "runPolicy"
+
+
+def plain(schema: Schema) -> Schema:
+    """Without titles, without null (a field is there or is not), constants as enums of one."""
+    schema = {keyword: value for keyword, value in schema.items() if keyword != "title"}
+    options = schema.get("anyOf", ())
+    if {"type": "null"} in options:
+        (option,) = (option for option in options if option != {"type": "null"})
+        del schema["anyOf"]
+        schema = option | schema
+    if "const" in schema:
+        schema["enum"] = [schema.pop("const")]
+    if "default" in schema:
+        schema["default"] = without_null(schema["default"])
+        if schema["default"] is None:
+            del schema["default"]
+    return each_child(schema, plain)
+
+
+def inlined(schema: Schema, definitions: Schema) -> Schema:
+    """Without references. What stands beside a reference wins over what it refers to."""
+    if "$ref" in schema:
+        target = definitions[schema["$ref"].removeprefix(_DEFINITIONS)]
+        schema = target | {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
+    return each_child(
+        {keyword: value for keyword, value in schema.items() if keyword != "$defs"},
+        lambda child: inlined(child, definitions),
+    )
+
+
+def each_child(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
+    """A copy in which every schema directly below has been changed."""
+    schema = dict(schema)
+    for group in ("properties", "$defs"):
+        if group in schema:
+            schema[group] = {name: change(child) for name, child in schema[group].items()}
+    for single in ("items", "additionalProperties"):
+        if isinstance(schema.get(single), dict):
+            schema[single] = change(schema[single])
+    return schema
+
+
+def element(schema: Schema) -> tuple[Schema, str]:
+    """The schema of what a list or a map holds and how that is written in a path; else `schema` itself."""
+    if "items" in schema:
+        return schema["items"], "[]"
+    if isinstance(schema.get("additionalProperties"), dict):
+        return schema["additionalProperties"], ".*"
+    return schema, ""
+
+
+def without_null(value: Any) -> Any:
+    """A JSON value without the members of objects that are null."""
+    if isinstance(value, dict):
+        return {name: without_null(member) for name, member in value.items() if member is not None}
+    return value
+
+
+def object_schema(model: type[Resource]) -> Schema:
+    """The structural schema of a whole object.
+
+    A status bears no defaults: what it does not say is not known.
+    """
+    generated = model.model_json_schema(by_alias=True)
+    properties = inlined(plain(generated), plain(generated)["$defs"])["properties"]
+    spec, status = _structural(properties["spec"]), _without_defaults(_structural(properties["status"]))
+    if issubclass(model, Benchmark):
+        spec = _frozen(spec)
+    schema = {
+        "type": "object",
+        "description": model.KIND.description,
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string", "description": f"{GROUP}/{VERSION}."},
+            "kind": {"type": "string", "description": f"{model.KIND.kind}."},
+            "metadata": {"type": "object"},
+            "spec": _with_rules(spec, *model.SPEC_RULES),
+            "status": status,
+        },
+    }
+    return _with_rules(schema, *model.RULES)
+
+
+def placed_rules(path: str, schema: Schema) -> Iterator[tuple[str, Schema]]:
+    """Every CEL rule at and below `path`, with the path that it stands at, as in spec.servers.nodeClasses[]."""
+    yield from ((path, rule) for rule in schema.get(_VALIDATIONS, ()))
+    for name, child in schema.get("properties", {}).items():
+        yield from placed_rules(f"{path}.{name}" if path else name, child)
+    inner, suffix = element(schema)
+    if inner is not schema:
+        yield from placed_rules(path + suffix, inner)
+
+
+def _structural(schema: Schema) -> Schema:
+    """As apiextensions/v1 takes it: list types and integer formats spelled out, int-or-string without a type."""
+    schema = {keyword: value for keyword, value in schema.items() if (keyword, value) != _OPEN}
+    if schema.get(_INT_OR_STRING):
+        del schema["type"]
+        schema["anyOf"] = [{"type": "integer"}, {"type": "string"}]
+    elif schema["type"] == "integer":
+        narrow = schema.get("maximum", _INT32_MAXIMUM + 1) <= _INT32_MAXIMUM
+        schema.setdefault("format", "int32" if narrow else "int64")
+    elif schema["type"] == "array":
+        schema.setdefault(_LIST_TYPE, "atomic")
+    return each_child(schema, _structural)
+
+
+def _without_defaults(schema: Schema) -> Schema:
+    return each_child({keyword: value for keyword, value in schema.items() if keyword != "default"}, _without_defaults)
+
+
+def _with_rules(schema: Schema, *rules: Rule) -> Schema:
+    if not rules:
+        return schema
+    return schema | {_VALIDATIONS: [*schema.get(_VALIDATIONS, ()), *(rule.to_json() for rule in rules)]}
+
+
+def _frozen(spec: Schema) -> Schema:
+    """A spec of which nothing but the run policy can change once the object exists.
+
+    A rule on a field holds only while the field is there, so fields that may be absent need one above them as well.
+    """
+    properties = {
+        name: schema if name == _MUTABLE else _with_rules(schema, IMMUTABLE)
+        for name, schema in spec["properties"].items()
+    }
+    optional = [
+        name
+        for name, schema in properties.items()
+        if name != _MUTABLE and name not in spec["required"] and "default" not in schema
+    ]
+    kept = (Rule(f"has(self.{name}) == has(oldSelf.{name})", f"{name} {IMMUTABLE.message}") for name in optional)
+    return _with_rules(spec | {"properties": properties}, *kept)

@@ -1,1 +1,0 @@
-"""Strimzi, which is asked for a Kafka."""

@@ -1,0 +1,85 @@
+"""A toy kind of benchmark: everything that a kind needs, in one folder."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from tierbench.api.benchmark import BENCHMARK_COLUMNS, Benchmark
+from tierbench.api.contract import Outcome
+from tierbench.api.model import Kind
+from tierbench.api.result import BenchmarkResult, ResultTrial
+from tierbench.kinds.network.spec import NetworkSpec
+from tierbench.kinds.network.workload import NetworkWorkload
+from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Measures, Metrics, Report
+from tierbench.metrics.family import Family, Samples, gauge
+from tierbench.workloads.client_job import flags, series_options
+from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_PASS, LABEL_RUN
+from tierbench.workloads.plan import Factor, Slot
+from tierbench.workloads.workload import ClientSite, Manifest, Target
+
+
+class EchoSpec(NetworkSpec):
+    sizes: tuple[int, ...]
+
+
+class EchoBenchmark(Benchmark):
+    KIND: ClassVar[Kind] = Kind(
+        kind="EchoBenchmark",
+        plural="echobenchmarks",
+        singular="echobenchmark",
+        short_names=("eb",),
+        namespaced=True,
+        columns=BENCHMARK_COLUMNS,
+        description="EchoBenchmark measures how fast something is said again.",
+    )
+    PREFIX: ClassVar[str] = "eb"
+
+    spec: EchoSpec
+
+
+@dataclass(frozen=True)
+class EchoWorkload(NetworkWorkload):
+    spec: EchoSpec
+
+    def factors(self, slot: Slot) -> tuple[Factor, ...]:
+        return (Factor("size", tuple(map(str, self.spec.sizes))),)
+
+    def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:
+        place = {LABEL_RUN: site.run, LABEL_CASE: site.block, LABEL_PASS: site.pass_number}
+        numbers = {**place, LABEL_ATTEMPT: site.attempt, LABEL_PART: 0}
+        metadata = self.owner.metadata(site.name, {label: str(number) for label, number in numbers.items()})
+        container = {"args": ["echo", *flags(series_options(site, self.spec.warmup, targets))]}
+        return {"kind": "Job", "metadata": metadata, "spec": {"template": {"spec": {"containers": [container]}}}}
+
+
+ECHO_TIME: Final[Family] = gauge("tierbench_echo_seconds", "Time of an echo.")
+
+
+def quantities(trial: ResultTrial) -> dict[str, float | None]:
+    return {"echoNanoseconds": trial.duration_nanoseconds, "echoesPerSecond": 1e9 / trial.duration_nanoseconds}
+
+
+def add(samples: Samples, result: BenchmarkResult) -> None:
+    samples.add(ECHO_TIME, result.status.statistics["echoNanoseconds"].mean / 1e9)
+
+
+def cells(trial: ResultTrial) -> tuple[str, ...]:
+    return (f"{trial.duration_nanoseconds} ns",)
+
+
+KIND: Final = BenchmarkKind(
+    model=EchoBenchmark,
+    workload=EchoWorkload,
+    measures=Measures(
+        quantities=quantities,
+        everything=ResultTrial(trial=1, outcome=Outcome.COMPLETED, start_time="", duration_nanoseconds=1),
+        main=("echoNanoseconds",),
+        time=("echoNanoseconds",),
+        rate="echoesPerSecond",
+        times={"echoesPerSecond": "echoNanoseconds"},
+        titles={"echoNanoseconds": "Time of an echo"},
+    ),
+    metrics=Metrics(factors=("size",), conditions=(), add=add),
+    report=Report(headings=("Echo",), cells=cells),
+    factors={"size": FactorTraits(usual="1", first=True)},
+)
