@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.domain import world
 from tests.unit.domain.world import World
-from tests.unit.echo import KIND as ECHO
-from tests.unit.echo import EchoBenchmark
+from tests.unit.kinds.echo import KIND as ECHO
+from tests.unit.kinds.echo import EchoBenchmark
 from tests.unit.report.published import measured
 from tierbench.advice.advise import advise
 from tierbench.advice.matrix import runs

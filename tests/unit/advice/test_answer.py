@@ -4,8 +4,8 @@ import pytest
 
 from tests.unit.advice.test_alternatives import results
 from tests.unit.advice.test_effects import of_client
-from tests.unit.advice.test_together import ALONE, CLIENTS, result
-from tests.unit.advice.test_together import run as network_run
+from tests.unit.kinds.network.test_together import ALONE, CLIENTS, result
+from tests.unit.kinds.network.test_together import run as network_run
 from tests.unit.report.published import measured
 from tierbench.advice.answer import DEPENDS, EQUAL, INCONCLUSIVE, LONGEST_BEST, answer, best, ranks
 from tierbench.advice.matrix import RunResults, runs

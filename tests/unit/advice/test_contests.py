@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.unit.advice.estimates import sample
-from tests.unit.results.network import flow, line, measured, spec
+from tests.unit.kinds.network.trials import flow, line, measured, spec
 from tierbench.advice.contests import Difference, adjusted
 from tierbench.advice.estimate import of_class, of_node, reading
 from tierbench.api.model import Metadata

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.results.network import flow, line, spec
+from tests.unit.kinds.network.trials import flow, line, spec
 from tierbench.advice.advise import advise
 from tierbench.api.contract import TrialLine
 from tierbench.api.placement_advice import PlacementAdviceSpec

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.test_offline import told, write
+from tests.unit.kinds.broker.trials import line, measured, spec
 from tests.unit.report.published import published
-from tests.unit.results.broker import line, measured, spec
 from tests.unit.results.preflights import carrying, node_network
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli import export

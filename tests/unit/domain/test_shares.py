@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tests.unit.domain.test_parts import until_clients_print
 from tests.unit.domain.world import MEASURED, World, network_benchmark, node, trial_line
-from tests.unit.results.network import trace
+from tests.unit.kinds.network.trials import trace
 from tierbench.api.benchmark import Phase
 from tierbench.api.contract import Outcome
 from tierbench.api.result import ResultPhase

@@ -2,7 +2,8 @@
 
 from prometheus_client import generate_latest
 
-from tests.unit.metrics import test_broker, test_network
+from tests.unit.kinds.broker import test_metrics as test_broker
+from tests.unit.kinds.network import test_metrics as test_network
 from tests.unit.metrics.test_metrics import filled, raw_benchmark, raw_result, said
 from tests.unit.results.preflights import node_network
 from tierbench.metrics.family import render

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import product
 
-from tests.unit.results.broker import line, spec
+from tests.unit.kinds.broker.trials import line, spec
 from tests.unit.results.test_record import NOW
 from tierbench.api.contract import Distributions, TrialLine
 from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus

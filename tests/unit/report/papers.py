@@ -5,9 +5,10 @@ from functools import cache
 from itertools import product
 from typing import Any
 
-from tests.unit.results import broker, network
+from tests.unit.kinds.broker import trials as broker
+from tests.unit.kinds.network import trials as network
+from tests.unit.kinds.network.test_clients import shared
 from tests.unit.results.test_record import NOW
-from tests.unit.results.test_shares import shared
 from tierbench.api.contract import TrialLine
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus

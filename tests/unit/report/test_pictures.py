@@ -2,11 +2,11 @@
 
 import pytest
 
+from tests.unit.kinds.network.test_clients import NODES
 from tests.unit.report import papers
 from tests.unit.report.published import measured, published
 from tests.unit.report.test_layout import run
 from tests.unit.report.test_page import outline, page
-from tests.unit.results.test_shares import NODES
 from tierbench.advice.matrix import Cell
 from tierbench.api.result import BenchmarkResult
 from tierbench.kinds.broker.report import message_time

@@ -2,9 +2,9 @@
 
 from xml.etree import ElementTree
 
-from tests.unit.results.network import spec, trace, traced
+from tests.unit.kinds.network.test_clients import NODES
+from tests.unit.kinds.network.trials import spec, trace, traced
 from tests.unit.results.test_record import NOW
-from tests.unit.results.test_shares import NODES
 from tierbench.advice.matrix import runs
 from tierbench.api.model import Metadata
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultStatus

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.kinds.broker.trials import line, spec
+from tests.unit.kinds.broker.trials import measured as exchanged
 from tests.unit.report.published import measured, published
-from tests.unit.results.broker import line, spec
-from tests.unit.results.broker import measured as exchanged
 from tests.unit.results.preflights import carrying, node_network
 from tierbench.advice.advise import advise
 from tierbench.advice.derived import derived

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.results import broker, network
+from tests.unit.kinds.broker import trials as broker
+from tests.unit.kinds.network import trials as network
 from tests.unit.results.preflights import blocked, node_network
 from tests.unit.results.test_record import line, spec
 from tierbench.api.contract import TrialLine

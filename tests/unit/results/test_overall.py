@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.results.broker import line, measured
+from tests.unit.kinds.broker.trials import line, measured
 from tests.unit.results.test_record import line as download
 from tests.unit.results.test_record import measured as downloaded
 from tierbench.results.overall import describe_overall, is_overall

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.results.broker import line, measured
+from tests.unit.kinds.broker.trials import line, measured
 from tierbench.api.contract import PairShares, TrialLine
 from tierbench.results.pairs import pair_rates
 from tierbench.results.parts import PartOutput, merge_parts

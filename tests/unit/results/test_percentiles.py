@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.unit.kinds.broker import trials as broker
 from tests.unit.report.published import measured
-from tests.unit.results import broker
 from tierbench.api.contract import Distributions
 from tierbench.api.model import Metadata
 from tierbench.api.result import BenchmarkResult

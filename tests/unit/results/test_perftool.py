@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.unit.results.broker import line, measured, spec
+from tests.unit.kinds.broker.trials import line, measured, spec
 from tests.unit.results.test_record import line as download
 from tests.unit.results.test_record import measured as downloaded
 from tests.unit.results.test_record import spec as file_spec

@@ -5,7 +5,7 @@ from base64 import b64encode
 
 import pytest
 
-from tests.unit.results.network import line, measured, trace, traced
+from tests.unit.kinds.network.trials import line, measured, trace, traced
 from tierbench.api.trace import MAXIMUM_BYTES, TrialTrace
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.traces import collect, connections

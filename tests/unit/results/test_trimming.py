@@ -5,7 +5,7 @@ from math import exp
 
 import pytest
 
-from tests.unit.results.network import flow, line, measured
+from tests.unit.kinds.network.trials import flow, line, measured
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultStatus
 from tierbench.api.trim import Trim

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.unit.workloads import test_broker, test_file_transfer, test_network
-from tests.unit.workloads.test_file_transfer import SITE
+from tests.unit.kinds.broker import test_workload as test_broker
+from tests.unit.kinds.file_transfer import test_workload as test_file_transfer
+from tests.unit.kinds.file_transfer.test_workload import SITE
+from tests.unit.kinds.network import test_workload as test_network
 from tierbench.workloads.agent import agent_url
 from tierbench.workloads.workload import Manifest, RunningServer
 

@@ -92,7 +92,7 @@ def parse_items(items: Iterable[Raw], origin: str) -> Objects:
             _check_version(item, place)
             if kind == BenchmarkResult.KIND.kind:
                 results.append(parse_object(BenchmarkResult, item, place))
-            elif kind in BENCHMARKS:
+            elif isinstance(kind, str) and kind in BENCHMARKS:
                 metadata = parse_object(BENCHMARKS[kind], item, place).metadata
                 specs[kind, metadata.namespace or "default", metadata.name] = item["spec"]
             elif kind == PlacementAdvice.KIND.kind:

@@ -4,8 +4,8 @@ from typing import Final
 
 from tierbench.api.benchmark import Access, Timeouts
 from tierbench.api.node_network import NodeNetwork
-from tierbench.api.preflight import Preflight, ServiceSpec
-from tierbench.kinds.network.spec import Direction, NetworkClients, NetworkServers, NetworkSpec, Ping
+from tierbench.api.preflight import Ping, Preflight, ServiceSpec
+from tierbench.kinds.network.spec import Direction, NetworkClients, NetworkServers, NetworkSpec
 from tierbench.kinds.network.workload import NetworkWorkload
 from tierbench.kinds.registry import Probe
 from tierbench.workloads.names import Owner

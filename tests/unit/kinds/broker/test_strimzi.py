@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.domain.strimzi_world import LISTENERS, strimzi_benchmark
 from tests.unit.domain.world import IMAGES, OWNER
-from tests.unit.workloads.test_broker import arguments, cases, secret_keys
+from tests.unit.kinds.broker.test_workload import arguments, cases, secret_keys
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.kinds.broker.kafka import kafka_settings
 from tierbench.kinds.broker.strimzi import strimzi_names

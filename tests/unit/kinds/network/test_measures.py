@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.results.network import flow, line, measured, spec
+from tests.unit.kinds.network.trials import flow, line, measured, spec
 from tests.unit.results.test_record import NOW
 from tierbench.api.result import ResultSpec, ResultStatus
 from tierbench.results.record import conclude, record

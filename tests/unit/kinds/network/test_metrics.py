@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from tests.unit.kinds.network.test_clients import NODES, shared
+from tests.unit.kinds.network.trials import flow, line, spec
 from tests.unit.metrics.test_metrics import one, samples
-from tests.unit.results.network import flow, line, spec
 from tests.unit.results.test_record import NOW
-from tests.unit.results.test_shares import NODES, shared
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultStatus
 from tierbench.domain.results import ResultStore

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.unit.domain.world import IMAGES, OWNER, network_benchmark
-from tests.unit.workloads.test_broker import arguments
-from tests.unit.workloads.test_file_transfer import CLASS
+from tests.unit.kinds.broker.test_workload import arguments
+from tests.unit.kinds.file_transfer.test_workload import CLASS
 from tierbench.kinds.network.workload import NetworkWorkload
 from tierbench.workloads.plan import Turn, plan
 from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, Role, RunningServer, ServerSite, Target

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.unit.kinds.broker.trials import line, measured, spec
 from tests.unit.metrics.test_metrics import one, samples
-from tests.unit.results.broker import line, measured, spec
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.results import ResultStore
 from tierbench.metrics.results import result_samples

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.results.broker import line, measured
+from tests.unit.kinds.broker.trials import line, measured
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.units import show_with_deviation
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.results.network import flow, line, spec
+from tests.unit.kinds.network.test_clients import shared
+from tests.unit.kinds.network.trials import flow, line, spec
 from tests.unit.results.test_record import NOW
-from tests.unit.results.test_shares import shared
 from tierbench.advice.matrix import RunResults, runs
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import BenchmarkResult, ResultStatus

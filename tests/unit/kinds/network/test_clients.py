@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.results.network import flow, line, spec
+from tests.unit.kinds.network.trials import flow, line, spec
 from tests.unit.results.test_record import NOW
 from tierbench.api.contract import Network, Outcome, TrialLine
 from tierbench.api.result import NodeFacts, ResultStatus

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.domain.world import IMAGES, OWNER, broker_benchmark
-from tests.unit.workloads.test_file_transfer import CLASS
+from tests.unit.kinds.file_transfer.test_workload import CLASS
 from tierbench.kinds.broker.client import share
 from tierbench.kinds.broker.workload import BrokerWorkload
 from tierbench.workloads.plan import Case, Turn, plan

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.unit.domain.world import broker_benchmark
-from tests.unit.workloads.test_broker import arguments, cases, jobs, secret_keys, workload
-from tests.unit.workloads.test_file_transfer import CLASS
+from tests.unit.kinds.broker.test_workload import arguments, cases, jobs, secret_keys, workload
+from tests.unit.kinds.file_transfer.test_workload import CLASS
 from tierbench.kinds.broker.kafka import kafka_settings
 from tierbench.kinds.broker.server import storage_size
 from tierbench.kinds.broker.workload import BrokerWorkload
