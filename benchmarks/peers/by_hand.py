@@ -19,11 +19,7 @@ from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningSe
 
 _IMAGES = Images(
     client=reference("client"),
-    nginx=reference("nginx"),
-    mosquitto=reference("mosquitto"),
-    kafka=reference("kafka"),
-    paho=reference("paho"),
-    network=reference("network"),
+    programs={name: reference(name) for name in ("nginx", "mosquitto", "kafka", "paho", "network")},
     user=ChartValues().workloads.user,
 )
 _SECONDS = 60

@@ -29,7 +29,7 @@ A, B, C = (("FileTransferBenchmark", "ns", name) for name in "abc")
 def test_settings() -> None:
     settings = Settings.from_environment(ENVIRONMENT)
     assert settings.watch_namespaces == ("a", "b")
-    assert (settings.images.client, settings.images.nginx) == ("client:1", "nginx:1")
+    assert (settings.images.client, settings.images.programs["nginx"]) == ("client:1", "nginx:1")
     assert (settings.log_level, settings.log_format) == ("INFO", LogFormat.TEXT)
 
 

@@ -55,10 +55,11 @@ from tierbench.workloads.workload import Images
 START = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = Owner("FileTransferBenchmark", "default", "demo", "uid-1")
 IMAGES = Images(
-    client="client:1", nginx="nginx:1", mosquitto="mosquitto:1", kafka="kafka:1", paho="paho:1", network="network:1",
+    client="client:1",
+    programs={name: f"{name}:1" for name in ("nginx", "mosquitto", "kafka", "paho", "network")},
     user=10_000,
     alternatives={"nginx": {"1.19.6": "nginx:1.19.6"}, "mosquitto": {"1.6.9": "mosquitto:1.6.9"}},
-)  # fmt: skip
+)
 MAXIMUM_PASSES = 2000
 METADATA = {"name": "demo", "namespace": "default", "uid": "uid-1", "generation": 1}
 

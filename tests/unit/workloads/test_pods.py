@@ -82,7 +82,7 @@ def test_every_pod_has_the_priority_that_was_chosen(monkeypatch: pytest.MonkeyPa
 
 
 def test_every_container_has_the_pull_policy_of_its_image(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = (IMAGES.client, IMAGES.nginx, IMAGES.mosquitto, IMAGES.kafka, IMAGES.paho, IMAGES.network)
+    names = (IMAGES.client, *IMAGES.programs.values())
     policies = {name: f"policy of {name}" for name in names}
     for each in (*BENCHMARKS.values(), broker_benchmark(brokers=[{"name": "kafka", "kafka": {}}])):
         assert not any("imagePullPolicy" in container for container in containers(each, IMAGES, monkeypatch))

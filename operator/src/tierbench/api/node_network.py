@@ -1,4 +1,4 @@
-"""NodeNetwork: what ping and iperf3 said of the network between two nodes before the cases of a run."""
+"""NodeNetwork: what the preflight found of the network between two nodes before the cases of a run."""
 
 from typing import Annotated, Final
 

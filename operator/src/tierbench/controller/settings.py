@@ -12,6 +12,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from tierbench.api.policy import Policy
 from tierbench.api.quotas import Quotas
 from tierbench.controller.logs import LogFormat
+from tierbench.kinds.registry import kinds
 from tierbench.workloads.workload import Images
 
 _Values = TypeVar("_Values", bound=BaseModel)
@@ -75,11 +76,7 @@ class Settings:
             lease_namespace=needed("TIERBENCH_LEASE_NAMESPACE"),
             images=Images(
                 client=needed("TIERBENCH_CLIENT_IMAGE"),
-                nginx=needed("TIERBENCH_NGINX_IMAGE"),
-                mosquitto=needed("TIERBENCH_MOSQUITTO_IMAGE"),
-                kafka=needed("TIERBENCH_KAFKA_IMAGE"),
-                paho=needed("TIERBENCH_PAHO_IMAGE"),
-                network=needed("TIERBENCH_NETWORK_IMAGE"),
+                programs={name: needed(f"TIERBENCH_{name.upper()}_IMAGE") for kind in kinds() for name in kind.images},
                 pull_secrets=words("TIERBENCH_IMAGE_PULL_SECRETS"),
                 pull_policies=_pull_policies(environment.get("TIERBENCH_IMAGE_PULL_POLICIES", "{}")),
                 user=_user(environment.get("TIERBENCH_WORKLOADS_USER", "")),

@@ -6,7 +6,7 @@ from enum import StrEnum
 from textwrap import wrap
 from typing import Annotated, Any, Final
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, create_model
 
 from tierbench.api.policy import Policy
 from tierbench.api.quotas import Quotas
@@ -14,6 +14,7 @@ from tierbench.api.schema import Schema, inlined, plain
 from tierbench.controller.logs import LogFormat
 from tierbench.generate.image_values import Program, PullSecrets, Server, Values
 from tierbench.generate.render import NOTICE, WIDTH, to_yaml
+from tierbench.kinds.registry import kinds
 
 _NAMESPACE_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
@@ -294,23 +295,6 @@ class ChartValues(Values):
     client: Program = Field(
         default=Program(), description="The client of file transfers and brokers, and the agent beside servers."
     )
-    nginx: Server = Field(
-        default=Server(),
-        description="The file server. An official image does as well: {repository: docker.io/library/nginx, tag: "
-        '"1.29"}.',
-    )
-    mosquitto: Server = Field(
-        default=Server(),
-        description="The MQTT broker. An official image does as well: "
-        '{repository: docker.io/library/eclipse-mosquitto, tag: "2.0"}.',
-    )
-    kafka: Server = Field(
-        default=Server(),
-        description="Apache Kafka. An official image is laid out alike: {repository: docker.io/apache/kafka, tag: "
-        "4.3.1}.",
-    )
-    paho: Program = Field(default=Program(), description="The client of brokers with clients.engine: Paho.")
-    network: Program = Field(default=Program(), description="iperf3 and ping, servers and clients.")
     limits: Quotas = Quotas()
     image_pull_secrets: PullSecrets = Field(
         default=[],
@@ -329,8 +313,25 @@ class ChartValues(Values):
 
 def values_schema() -> Schema:
     """The JSON Schema of the values, without references."""
-    generated = plain(ChartValues.model_json_schema(by_alias=True))
+    schema, images = _schema(ChartValues), _schema(_images())["properties"]
+    properties: Schema = {}
+    for name, child in schema["properties"].items():
+        properties |= {name: child, **(images if name == "client" else {})}
+    return schema | {"properties": properties}
+
+
+def _schema(model: type[Values]) -> Schema:
+    generated = plain(model.model_json_schema(by_alias=True))
     return inlined(generated, generated["$defs"])
+
+
+def _images() -> type[Values]:
+    """The values of the images of all kinds of benchmark. They stand after that of the client."""
+    fields: dict[str, Any] = {}
+    for name, image in ((name, image) for kind in kinds() for name, image in kind.images.items()):
+        model = Server if image.alternatives else Program
+        fields[name] = (model, Field(default=model(), description=image.description))
+    return create_model("Images", __base__=Values, **fields)
 
 
 def sections() -> Iterator[str]:

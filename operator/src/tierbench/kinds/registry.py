@@ -151,6 +151,14 @@ class FirstBenchmark:
     bytes_on_disk: int
 
 
+@dataclass(frozen=True)
+class Image:
+    """An image that a kind uses. Of a server that has `alternatives` a benchmark can name others."""
+
+    description: str
+    alternatives: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class BenchmarkKind:
     """One kind of benchmark: everything that shared code asks of it.
@@ -165,6 +173,8 @@ class BenchmarkKind:
     metrics: Metrics
     report: Report
     factors: Mapping[str, FactorTraits] = field(default_factory=dict)
+    images: Mapping[str, Image] = field(default_factory=dict)
+    """By the names that they have among the values of the chart."""
     dashboard: str = ""
     providers: Mapping[str, Provider] = field(default_factory=dict)
     """Who else than this operator brings servers up, by the name that a slot bears."""

@@ -19,17 +19,13 @@ class Images:
     """Container images, and how they are run: the secrets that they are pulled with, the user whom they run as, the
     PriorityClass of their pods.
 
-    `alternatives` are further ones of a server that may be asked for, by its service and their names. `pull_policies`
-    are of those images, by the images, that Kubernetes shall not pull as it does by default. Without `user` the
-    platform assigns one.
+    `programs` are those that kinds of benchmark name. `alternatives` are further ones of a server that may be asked
+    for, by its service and their names. `pull_policies` are of those images, by the images, that Kubernetes shall not
+    pull as it does by default. Without `user` the platform assigns one.
     """
 
     client: str
-    nginx: str
-    mosquitto: str
-    kafka: str
-    paho: str
-    network: str
+    programs: Mapping[str, str]
     pull_secrets: tuple[str, ...] = ()
     pull_policies: Mapping[str, str] = field(default_factory=dict)
     user: int | None = None
@@ -38,8 +34,7 @@ class Images:
 
     def of(self, service: str, name: str) -> str:
         """The image of a service that has this name; empty where none has."""
-        own = {"nginx": self.nginx, "mosquitto": self.mosquitto, "kafka": self.kafka}
-        return {**self.alternatives.get(service, {}), OWN_IMAGE: own[service]}.get(name, "")
+        return {**self.alternatives.get(service, {}), OWN_IMAGE: self.programs[service]}.get(name, "")
 
     def pulled(self, image: str) -> dict[str, str]:
         """The image of a container, and when it is pulled."""

@@ -6,7 +6,7 @@ from tierbench.kinds.broker import measures, metrics, report, strimzi_lifecycle
 from tierbench.kinds.broker.server_spec import KafkaProvider
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.broker.workload import BrokerWorkload
-from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Measures, Metrics, Report
+from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Image, Measures, Metrics, Report
 
 KIND: Final = BenchmarkKind(
     model=BrokerBenchmark,
@@ -41,6 +41,18 @@ KIND: Final = BenchmarkKind(
         "partitions": FactorTraits(usual="1", words="{} partitions"),
         "lingerMilliseconds": FactorTraits(usual="0", words="linger {} ms"),
         "batchSize": FactorTraits(usual="1Mi", words="batches of {}"),
+    },
+    images={
+        "mosquitto": Image(
+            "The MQTT broker. An official image does as well: "
+            '{repository: docker.io/library/eclipse-mosquitto, tag: "2.0"}.',
+            alternatives=True,
+        ),
+        "kafka": Image(
+            "Apache Kafka. An official image is laid out alike: {repository: docker.io/apache/kafka, tag: 4.3.1}.",
+            alternatives=True,
+        ),
+        "paho": Image("The client of brokers with clients.engine: Paho."),
     },
     providers={KafkaProvider.STRIMZI: strimzi_lifecycle},
     dashboard="tierbench.kinds.broker.dashboard",

@@ -160,7 +160,7 @@ def _load(load: Load) -> dict[str, int]:
 def broker_job(asked: Asked, ways: Sequence[Way], site: ClientSite, targets: Sequence[Target]) -> Manifest:
     """The Job of one part. `ways` are those to the targets."""
     images, clients = asked.images, asked.spec.clients
-    image = images.paho if clients.engine is EngineType.PAHO else images.client
+    image = images.programs["paho"] if clients.engine is EngineType.PAHO else images.client
     command = arguments(asked, ways, site, targets)
     payload, secrets = asked.spec.payload, [way.secrets for way in ways]
     messages = [_own_messages(payload, targets[0].case)] if payload.messages else []

@@ -1,4 +1,4 @@
-"""What a broker's provider is asked for. Each further module of this folder is one Provider, but for the registry."""
+"""What the provider of a broker is asked for, and what it has to answer."""
 
 from dataclasses import dataclass
 from typing import Final, Protocol

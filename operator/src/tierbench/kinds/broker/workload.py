@@ -11,7 +11,7 @@ from tierbench.api.result import ServiceFacts
 from tierbench.kinds.broker.client import PAYLOAD_SIZE, broker_job, parts, payload_factors
 from tierbench.kinds.broker.endpoints import Asked
 from tierbench.kinds.broker.kafka import kafka_factors
-from tierbench.kinds.broker.registry import PROVIDERS, provider_name
+from tierbench.kinds.broker.providers import PROVIDERS, provider_name
 from tierbench.kinds.broker.server_spec import Protocol
 from tierbench.kinds.broker.spec import BrokerSpec
 from tierbench.kinds.registry import probe

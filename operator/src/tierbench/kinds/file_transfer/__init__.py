@@ -5,7 +5,7 @@ from typing import Final
 from tierbench.kinds.file_transfer import measures, metrics, report
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.file_transfer.workload import FileTransfer
-from tierbench.kinds.registry import BenchmarkKind, FactorTraits, FirstBenchmark, Measures, Metrics, Report
+from tierbench.kinds.registry import BenchmarkKind, FactorTraits, FirstBenchmark, Image, Measures, Metrics, Report
 
 _FIRST_SIZES: Final = {"1Mi": 2**20, "64Mi": 64 * 2**20}
 
@@ -31,6 +31,12 @@ KIND: Final = BenchmarkKind(
         "fileSize": FactorTraits(first=True, amount=True),
         "concurrency": FactorTraits(usual="1", words="x{}", load=True),
         "cacheState": FactorTraits(usual="Natural"),
+    },
+    images={
+        "nginx": Image(
+            'The file server. An official image does as well: {repository: docker.io/library/nginx, tag: "1.29"}.',
+            alternatives=True,
+        ),
     },
     first=FirstBenchmark(
         spec={"fileSizes": list(_FIRST_SIZES), "storage": {"emptyDir": {}}},

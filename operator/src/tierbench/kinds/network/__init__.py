@@ -7,7 +7,7 @@ from tierbench.kinds.network.preflight import PROBE
 from tierbench.kinds.network.spec import NetworkBenchmark
 from tierbench.kinds.network.together import said_at_once
 from tierbench.kinds.network.workload import NetworkWorkload
-from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Measures, Metrics, Report
+from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Image, Measures, Metrics, Report
 
 KIND: Final = BenchmarkKind(
     model=NetworkBenchmark,
@@ -40,6 +40,7 @@ KIND: Final = BenchmarkKind(
             sum=True,
         ),
     },
+    images={"network": Image("iperf3 and ping, servers and clients.")},
     dashboard="tierbench.kinds.network.dashboard",
     probe=PROBE,
 )

@@ -25,6 +25,7 @@ from tierbench.workloads.pods import (
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, ServerSite, Target
 
 PROCESS: Final = "iperf3"
+IMAGE: Final = "network"
 _FIRST_PORT: Final = 5201
 # Where iperf3 keeps what it sends.
 TMP: Final = ScratchDirectory("tmp", "/tmp", "64Mi")  # noqa: S108 (the container's own)
@@ -81,7 +82,7 @@ def _iperf3(spec: NetworkSpec, images: Images, part: int) -> dict[str, Any]:
     server = ["iperf3", "--server", "--forceflush", "--bind", POD_IP, "--port", str(port(part))]
     return {
         "name": port_name(part),
-        **images.pulled(images.network),
+        **images.pulled(images.programs[IMAGE]),
         "command": ["tierbench-client", "gate", "--socket", gate, "--", *server],
         "env": [POD_IP_VARIABLE],
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -162,7 +163,7 @@ def transmission_job(
         images,
         site,
         targets,
-        images.network,
+        images.programs[IMAGE],
         arguments(spec, policy, parts, site, targets),
         spec.clients.resources,
         [(secret_items(target.server.site.attached, *CLIENT_KEYS),) for target in targets],

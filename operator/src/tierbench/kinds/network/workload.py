@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from tierbench.api.policy import Policy
 from tierbench.api.result import ServiceFacts
-from tierbench.kinds.network.manifests import CONGESTION_CONTROL, PROCESS, iperf3_manifests, transmission_job
+from tierbench.kinds.network.manifests import CONGESTION_CONTROL, IMAGE, PROCESS, iperf3_manifests, transmission_job
 from tierbench.kinds.network.spec import TOGETHER, NetworkSpec, Together
 from tierbench.workloads.agent import agent_manifests
 from tierbench.workloads.names import Owner
@@ -63,7 +63,7 @@ class NetworkWorkload:
 
     def service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
         """Which image iperf3 and ping are from; nothing is known of an external server."""
-        return ServiceFacts(name=PROCESS, image="" if slot.external else self.images.network)
+        return ServiceFacts(name=PROCESS, image="" if slot.external else self.images.programs[IMAGE])
 
     def credentials(self, site: ServerSite) -> Credentials:
         """The agent's token."""
