@@ -19,7 +19,7 @@ from tests.api.server import ApiServer, Json, RefusedError
 from tests.api.waiting import SECONDS, wait_for
 from tests.chart.helm import Helm, HelmError, of_kind
 from tierbench.api.kinds import KINDS
-from tierbench.api.permissions import PERMISSIONS, Scope
+from tierbench.api.permissions import Scope, permissions
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 
 pytestmark = pytest.mark.apiserver
@@ -192,7 +192,7 @@ def test_watched_namespace_that_is_missing_is_refused_before_anything_is_install
 def test_service_account_may_do_what_the_table_says_and_no_more(cluster_helm: Helm, server: ApiServer) -> None:
     cluster_helm.install("one", "team-a", {**FIRST, "metrics": {"authorization": True}})
     account, places = "team-a/one-tierbench", {Scope.NAMESPACED: "team-a", Scope.LEASES: "tierbench-leases"}
-    for permission in PERMISSIONS:
+    for permission in permissions():
         if permission.scope is Scope.REMOVAL:
             continue
         for resource in permission.resources:

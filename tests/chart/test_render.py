@@ -9,7 +9,7 @@ from images.naming import reference
 from tests.chart.helm import Helm, HelmError, Json, of_kind
 from tierbench.api.kinds import KINDS
 from tierbench.api.model import GROUP
-from tierbench.api.permissions import PERMISSIONS, Permission, Scope
+from tierbench.api.permissions import Permission, Scope, permissions
 from tierbench.api.policy import Policy
 from tierbench.api.quotas import Quotas
 from tierbench.api.user_roles import GRANTS, UserRole
@@ -121,7 +121,7 @@ WRONG_VALUES: list[tuple[Json, str]] = [
 
 def table(*scopes: Scope) -> set[tuple[str, str, str]]:
     """The permissions of these scopes, each verb on each resource."""
-    return expanded([policy(permission) for permission in PERMISSIONS if permission.scope in scopes])
+    return expanded([policy(permission) for permission in permissions() if permission.scope in scopes])
 
 
 def policy(permission: Permission) -> Json:

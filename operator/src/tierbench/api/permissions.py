@@ -9,7 +9,7 @@ from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.api.trace import BenchmarkTrace
-from tierbench.kinds.registry import BENCHMARKS
+from tierbench.kinds.registry import BENCHMARKS, kinds
 
 
 class Scope(StrEnum):
@@ -36,92 +36,90 @@ class Permission:
 
 _CORE: Final = ""
 _FOLLOW: Final = ("list", "watch")
-_BENCHMARKS: Final = tuple(model.KIND.plural for model in BENCHMARKS.values())
 _NODE_CLASSES: Final = NodeClass.KIND.plural
 _RESULTS: Final = BenchmarkResult.KIND.plural
 _TRACES: Final = BenchmarkTrace.KIND.plural
 _ADVICES: Final = PlacementAdvice.KIND.plural
 
 
+def _benchmarks() -> tuple[str, ...]:
+    return tuple(model.KIND.plural for model in BENCHMARKS.values())
+
+
 def _status(*plurals: str) -> tuple[str, ...]:
     return tuple(f"{plural}/status" for plural in plurals)
 
 
-OPERATORS_OWN: Final = (
-    _RESULTS,
-    _TRACES,
-    *_status(_RESULTS, _TRACES, *_BENCHMARKS, _ADVICES, _NODE_CLASSES),
-)
-"""What the operator alone creates and updates, whatever roles permit to others."""
+def operators_own() -> tuple[str, ...]:
+    """What the operator alone creates and updates, whatever roles permit to others."""
+    return (_RESULTS, _TRACES, *_status(_RESULTS, _TRACES, *_benchmarks(), _ADVICES, _NODE_CLASSES))
 
-PERMISSIONS: Final = (
-    Permission(GROUP, (_NODE_CLASSES,), _FOLLOW, Scope.CLUSTER, "Resolves node classes."),
-    Permission(GROUP, _status(_NODE_CLASSES), ("patch",), Scope.CLUSTER, "Says what they resolve to."),
-    Permission(_CORE, ("nodes",), _FOLLOW, Scope.CLUSTER, "Finds the nodes of a class, and records what they are."),
-    Permission(
-        GROUP,
-        _BENCHMARKS,
-        (*_FOLLOW, "patch", "delete"),
-        Scope.NAMESPACED,
-        "Runs benchmarks; patches their finalizer, deletes them when runPolicy.ttlSeconds is over.",
-    ),
-    Permission(GROUP, _status(*_BENCHMARKS), ("patch",), Scope.NAMESPACED, "Says how they stand."),
-    Permission(
-        GROUP,
-        (_RESULTS,),
-        (*_FOLLOW, "create", "delete"),
-        Scope.NAMESPACED,
-        "Keeps results, within the history.",
-    ),
-    Permission(GROUP, _status(_RESULTS, _TRACES), ("patch",), Scope.NAMESPACED, "Writes what was measured."),
-    Permission(GROUP, (_TRACES,), ("create",), Scope.NAMESPACED, "Keeps traces; never reads one."),
-    Permission(GROUP, (_ADVICES,), _FOLLOW, Scope.NAMESPACED, "Sees what is asked."),
-    Permission(GROUP, _status(_ADVICES), ("patch",), Scope.NAMESPACED, "Answers."),
-    Permission(
-        _CORE, ("pods",), (*_FOLLOW, "create", "delete"), Scope.NAMESPACED, "Deploys servers, sees how clients end."
-    ),
-    Permission(_CORE, ("pods/log",), ("get",), Scope.NAMESPACED, "Reads what clients measured."),
-    Permission(_CORE, ("services",), (*_FOLLOW, "create", "delete"), Scope.NAMESPACED, "Gives servers an address."),
-    Permission(_CORE, ("configmaps",), ("create", "delete"), Scope.NAMESPACED, "Gives servers their configuration."),
-    Permission(_CORE, ("secrets",), ("create", "delete"), Scope.NAMESPACED, "Makes credentials; never reads a Secret."),
-    Permission(
-        _CORE,
-        ("persistentvolumeclaims",),
-        ("create", "delete"),
-        Scope.NAMESPACED,
-        "Gives servers a volume of a storage class.",
-    ),
-    Permission(
-        "networking.k8s.io",
-        ("networkpolicies",),
-        ("create", "delete"),
-        Scope.NAMESPACED,
-        "Keeps strangers from a benchmark's pods.",
-    ),
-    Permission(_CORE, ("events",), ("create",), Scope.NAMESPACED, "Tells what happened, and why."),
-    Permission(
-        "kafka.strimzi.io",
-        ("kafkas", "kafkanodepools", "kafkatopics", "kafkausers"),
-        ("list", "create", "delete"),
-        Scope.NAMESPACED,
-        "Has Strimzi bring up Kafka, where a benchmark asks for it.",
-    ),
-    Permission(
-        "kafka.strimzi.io",
-        ("kafkatopics",),
-        ("patch",),
-        Scope.NAMESPACED,
-        "Lets go a topic whose operator is gone, which would block its namespace.",
-    ),
-    Permission("batch", ("jobs",), (*_FOLLOW, "create", "delete"), Scope.NAMESPACED, "Runs clients."),
-    Permission(GROUP, _BENCHMARKS, ("list", "delete"), Scope.REMOVAL, "Removes them before their definitions go."),
-    Permission(
-        "coordination.k8s.io",
-        ("leases",),
-        ("get", *_FOLLOW, "create", "update", "delete"),
-        Scope.LEASES,
-        "Keeps nodes for one benchmark at a time, and benchmarks for one operator, across all releases.",
-    ),
-    Permission("authentication.k8s.io", ("tokenreviews",), ("create",), Scope.METRICS, "Learns who scrapes."),
-    Permission("authorization.k8s.io", ("subjectaccessreviews",), ("create",), Scope.METRICS, "Asks whether they may."),
-)
+
+def permissions() -> tuple[Permission, ...]:
+    """Everything that the operator may ask."""
+    return (
+        Permission(GROUP, (_NODE_CLASSES,), _FOLLOW, Scope.CLUSTER, "Resolves node classes."),
+        Permission(GROUP, _status(_NODE_CLASSES), ("patch",), Scope.CLUSTER, "Says what they resolve to."),
+        Permission(_CORE, ("nodes",), _FOLLOW, Scope.CLUSTER, "Finds the nodes of a class, and records what they are."),
+        Permission(
+            GROUP,
+            _benchmarks(),
+            (*_FOLLOW, "patch", "delete"),
+            Scope.NAMESPACED,
+            "Runs benchmarks; patches their finalizer, deletes them when runPolicy.ttlSeconds is over.",
+        ),
+        Permission(GROUP, _status(*_benchmarks()), ("patch",), Scope.NAMESPACED, "Says how they stand."),
+        Permission(
+            GROUP,
+            (_RESULTS,),
+            (*_FOLLOW, "create", "delete"),
+            Scope.NAMESPACED,
+            "Keeps results, within the history.",
+        ),
+        Permission(GROUP, _status(_RESULTS, _TRACES), ("patch",), Scope.NAMESPACED, "Writes what was measured."),
+        Permission(GROUP, (_TRACES,), ("create",), Scope.NAMESPACED, "Keeps traces; never reads one."),
+        Permission(GROUP, (_ADVICES,), _FOLLOW, Scope.NAMESPACED, "Sees what is asked."),
+        Permission(GROUP, _status(_ADVICES), ("patch",), Scope.NAMESPACED, "Answers."),
+        Permission(
+            _CORE, ("pods",), (*_FOLLOW, "create", "delete"), Scope.NAMESPACED, "Deploys servers, sees how clients end."
+        ),
+        Permission(_CORE, ("pods/log",), ("get",), Scope.NAMESPACED, "Reads what clients measured."),
+        Permission(_CORE, ("services",), (*_FOLLOW, "create", "delete"), Scope.NAMESPACED, "Gives servers an address."),
+        Permission(
+            _CORE, ("configmaps",), ("create", "delete"), Scope.NAMESPACED, "Gives servers their configuration."
+        ),
+        Permission(
+            _CORE, ("secrets",), ("create", "delete"), Scope.NAMESPACED, "Makes credentials; never reads a Secret."
+        ),
+        Permission(
+            _CORE,
+            ("persistentvolumeclaims",),
+            ("create", "delete"),
+            Scope.NAMESPACED,
+            "Gives servers a volume of a storage class.",
+        ),
+        Permission(
+            "networking.k8s.io",
+            ("networkpolicies",),
+            ("create", "delete"),
+            Scope.NAMESPACED,
+            "Keeps strangers from a benchmark's pods.",
+        ),
+        Permission(_CORE, ("events",), ("create",), Scope.NAMESPACED, "Tells what happened, and why."),
+        *(permission for kind in kinds() for permission in kind.permissions),
+        Permission("batch", ("jobs",), (*_FOLLOW, "create", "delete"), Scope.NAMESPACED, "Runs clients."),
+        Permission(
+            GROUP, _benchmarks(), ("list", "delete"), Scope.REMOVAL, "Removes them before their definitions go."
+        ),
+        Permission(
+            "coordination.k8s.io",
+            ("leases",),
+            ("get", *_FOLLOW, "create", "update", "delete"),
+            Scope.LEASES,
+            "Keeps nodes for one benchmark at a time, and benchmarks for one operator, across all releases.",
+        ),
+        Permission("authentication.k8s.io", ("tokenreviews",), ("create",), Scope.METRICS, "Learns who scrapes."),
+        Permission(
+            "authorization.k8s.io", ("subjectaccessreviews",), ("create",), Scope.METRICS, "Asks whether they may."
+        ),
+    )

@@ -13,8 +13,9 @@ from tierbench.cli.arguments import Subparsers, choose_results, command
 from tierbench.cli.choice import chosen_runs, chosen_with_traces
 from tierbench.cli.errors import ExitCode, UserError
 from tierbench.cli.output import write
+from tierbench.kinds.registry import kinds
 from tierbench.report.timeline import Traces
-from tierbench.results import perftool, table
+from tierbench.results import table
 
 Results = Sequence[BenchmarkResult]
 OBJECTS: Final = "json"
@@ -38,12 +39,9 @@ def _as_parquet(results: Results) -> bytes:
     return to_parquet(table.trial_table(results))
 
 
-FORMATS: Final[Mapping[str, Callable[[Results], str | bytes]]] = {
-    "csv": table.to_csv,
-    "parquet": _as_parquet,
-    "perftool": perftool.to_json,
-    "perftool-tsv": perftool.to_tsv,
-}
+def _formats() -> Mapping[str, Callable[[Results], str | bytes]]:
+    own = {name: export for kind in kinds() for name, export in kind.exports.items()}
+    return {"csv": table.to_csv, "parquet": _as_parquet, **own}
 
 
 def register(commands: Subparsers) -> None:
@@ -53,7 +51,7 @@ def register(commands: Subparsers) -> None:
     choose_results(parser)
     parser.add_argument(
         "--format",
-        choices=(*FORMATS, OBJECTS),
+        choices=(*_formats(), OBJECTS),
         default="csv",
         help="csv, parquet, json, perftool (brokers), perftool-tsv",
     )
@@ -82,4 +80,4 @@ def _objects(options: argparse.Namespace) -> str:
 
 def _table(options: argparse.Namespace) -> str | bytes:
     runs, _ = chosen_runs(options)
-    return FORMATS[options.format]([result for each in runs for result in each.results])
+    return _formats()[options.format]([result for each in runs for result in each.results])

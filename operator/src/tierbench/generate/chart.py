@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tierbench.api.model import GROUP, Resource
-from tierbench.api.permissions import OPERATORS_OWN, PERMISSIONS, Permission, Scope
+from tierbench.api.permissions import Permission, Scope, operators_own, permissions
 from tierbench.api.user_roles import GRANTS, Grant
 from tierbench.generate.crd import custom_resource_definition
 from tierbench.generate.render import NOTICE, to_yaml
@@ -61,7 +61,7 @@ def checked_template() -> str:
     """What writers.yaml guards, and the sections of the values without which no template works."""
     return (
         f"{_comment('api/permissions.py and generate/values.py')}"
-        f'{{{{- define "tierbench.operatorsOwn" -}}}}\n{to_yaml(list(OPERATORS_OWN))}{{{{- end }}}}\n'
+        f'{{{{- define "tierbench.operatorsOwn" -}}}}\n{to_yaml(list(operators_own()))}{{{{- end }}}}\n'
         f'{{{{- define "tierbench.sections" -}}}}\n{" ".join(sections())}\n{{{{- end }}}}\n'
     )
 
@@ -85,7 +85,7 @@ def _rules(scope: Scope) -> str:
 
 
 def _of(scope: Scope) -> Iterable[Permission]:
-    return (permission for permission in PERMISSIONS if permission.scope is scope)
+    return (permission for permission in permissions() if permission.scope is scope)
 
 
 def _rule(permission: Permission) -> str:

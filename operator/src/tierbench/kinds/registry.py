@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tierbench.api.benchmark import Access, Benchmark, BenchmarkSpec
     from tierbench.api.contract import TrialLine
     from tierbench.api.node_network import NodeNetwork
+    from tierbench.api.permissions import Permission
     from tierbench.api.policy import Policy
     from tierbench.api.preflight import ServiceSpec
     from tierbench.api.result import BenchmarkResult, Note, ResultSpec, ResultTrial
@@ -46,8 +47,16 @@ def _never(_: object) -> bool:
     return False
 
 
-def _unchanged(merged: TrialLine, _: Sequence[TrialLine | None]) -> TrialLine:
+def _unchanged(merged: TrialLine, _: object, __: object) -> TrialLine:
     return merged
+
+
+def _no_counts(_: object) -> Mapping[str, Any]:
+    return {}
+
+
+def _as_given(values: Mapping[str, float], _: object) -> Mapping[str, float]:
+    return values
 
 
 @dataclass(frozen=True)
@@ -76,7 +85,9 @@ class Measures:
 
     Of several main ones and times the first is taken that there is. `times` names for each rate the time by which its
     amount is divided. `everything` is a trial that leaves no quantity out. `facts` explain the numbers, `invalid` is
-    what could have spoiled them. `merge` makes one trial of the lines of several clients, each None that was lost.
+    what could have spoiled them. `merge` adds what only this kind merges to a trial of several clients: their lines,
+    None of those that were lost, and whether each is an echo. `counts` are fields of Counts, of the counted trials.
+    `derived` adds quantities to a trial that others have measured, by its levels.
     """
 
     quantities: Callable[[ResultTrial], Mapping[str, float | None]]
@@ -88,7 +99,9 @@ class Measures:
     titles: Mapping[str, str] = field(default_factory=dict)
     facts: Rule = _nothing
     invalid: Rule = _nothing
-    merge: Callable[[TrialLine, Sequence[TrialLine | None]], TrialLine] = _unchanged
+    merge: Callable[[TrialLine, Sequence[TrialLine | None], Sequence[bool]], TrialLine] = _unchanged
+    counts: Callable[[Sequence[ResultTrial]], Mapping[str, Any]] = _no_counts
+    derived: Callable[[Mapping[str, float], Mapping[str, str]], Mapping[str, float]] = _as_given
     bits_per_second: Callable[[ResultTrial, str], float | None] = _none
     """What a trial took of the network, `up` or `down`."""
     bytes_served: Callable[[ResultTrial], float | None] = _none
@@ -116,6 +129,8 @@ class Report:
 
     headings: tuple[str, ...]
     cells: Callable[[ResultTrial], tuple[str, ...]]
+    retries: Callable[[ResultTrial], str | None] = _none
+    """The retries of a trial in words, where they are more than a number."""
     answers: Callable[[RunResults], tuple[str, ...]] = _nothing
     """What a run answers beside who is ahead."""
     figures: Callable[[str, RunResults], tuple[Figure, ...]] = _nothing
@@ -178,6 +193,10 @@ class BenchmarkKind:
     dashboard: str = ""
     providers: Mapping[str, Provider] = field(default_factory=dict)
     """Who else than this operator brings servers up, by the name that a slot bears."""
+    permissions: Sequence[Permission] = ()
+    """What the operator may ask of the API server for this kind alone."""
+    exports: Mapping[str, Callable[[Sequence[BenchmarkResult]], str]] = field(default_factory=dict)
+    """Formats of `kubectl tierbench export` that only this kind has."""
     probe: Probe | None = None
     first: FirstBenchmark | None = None
 

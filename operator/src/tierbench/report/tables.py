@@ -13,7 +13,7 @@ from tierbench.results.computers import NAMES, node_computers
 from tierbench.results.levels import show_level
 from tierbench.results.node_network import quantities as measured
 from tierbench.results.quantities import quantities, rate_quantity
-from tierbench.results.units import DASH, show, words
+from tierbench.results.units import DASH, show
 
 
 @dataclass(frozen=True)
@@ -159,14 +159,13 @@ def _first_cells(result: BenchmarkResult, trial: ResultTrial) -> tuple[str, ...]
         trial.outcome if trial.failure is None else f"{trial.outcome}: {trial.failure.reason}",
         show("durationNanoseconds", trial.duration_nanoseconds or None),
         show(rate, quantities([trial]).get(rate, [None])[0]),
-        _retries(trial),
+        _retries(result.spec.benchmark.kind, trial),
     )
 
 
-def _retries(trial: ResultTrial) -> str:
-    if trial.transfer is None:
-        known = quantities([trial]).get("retries")
-        return DASH if known is None else f"{known[0]:.0f}"
-    count, causes = trial.transfer.retries, trial.transfer.retry_causes.model_dump(by_alias=True)
-    named = [words(cause).lower() for cause, times in causes.items() if times]
-    return f"{count} ({', '.join(named)})" if count and named else str(count)
+def _retries(kind: str, trial: ResultTrial) -> str:
+    said = kind_of(kind).report.retries(trial)
+    if said is not None:
+        return said
+    known = quantities([trial]).get("retries")
+    return DASH if known is None else f"{known[0]:.0f}"

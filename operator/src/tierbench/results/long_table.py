@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult
+from tierbench.kinds.registry import kind_of
 from tierbench.results import columns
 from tierbench.results.columns import DEVIATION, OF_A_TRIAL, PLACES, TRIALS
 from tierbench.results.published import Row, result
@@ -78,11 +78,12 @@ def _row(cells: Mapping[str, str], line: int, name: str) -> Row:
         of_a_mean = column == TRIALS or column.endswith(DEVIATION)
         if (of_a_mean and not is_mean) or (column in OF_A_TRIAL and is_mean):
             raise ValueError(f"line {line}, column {column}: {_HOLDS}")
+    derived = kind_of(places["kind"]).measures.derived
     return Row(
         line=line,
         places=tuple(places.get(column, name if column == "benchmark" else "") for column in PLACES),
         levels=found.levels,
-        values=found.values if is_mean else _with_rate(found.values, found.levels),
+        values=found.values if is_mean else derived(found.values, found.levels),
         deviations=found.deviations,
         trial=int(places.get("trial", 0)),
         trials=int(places.get(TRIALS, 0)),
@@ -116,15 +117,6 @@ def _sorted(cells: Mapping[str, str], line: int) -> _Cells:
         except ValueError as error:
             raise ValueError(f"line {line}, column {column}: {error}") from None
     return _Cells(places, levels, values, deviations)
-
-
-def _with_rate(values: Mapping[str, float], levels: Mapping[str, str]) -> Mapping[str, float]:
-    """Of a trial that transferred a file: with the rate that its size and time make."""
-    seconds = values.get("durationNanoseconds", 0) / 1e9
-    if "fileSize" not in levels or not seconds:
-        return values
-    size = parse_size(levels["fileSize"]) * int(levels.get("concurrency", "1"))
-    return {"throughputBytesPerSecond": size / seconds, **values}
 
 
 def _check_beside(row: Row, group: Sequence[Row]) -> None:

@@ -2,13 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from tierbench.api.contract import (
     ClientSample,
     Distributions,
-    Exchange,
-    ExchangeErrors,
     Histogram,
     Outcome,
     TrialLine,
@@ -16,14 +13,6 @@ from tierbench.api.contract import (
 from tierbench.kinds.registry import kinds
 from tierbench.results import histogram
 from tierbench.results.pairs import join_pairs
-
-_SETUP_MEANS: Final = ("connect_nanoseconds", "tls_nanoseconds")
-_SETUP_SUMS: Final = ("setup_bytes", "setup_packets")
-_COSTS: Final = (
-    "reconnects", "errors", "wire_sent_bytes", "wire_received_bytes", "wire_sent_packets", "wire_received_packets",
-    "connections", "load_bytes", "load_packets", "tcp_retransmits", "decrypt_nanoseconds", "decompress_nanoseconds",
-)  # fmt: skip
-_WHOLE: Final = ("error_causes", "session_nanoseconds", "steady", "cipher")
 
 
 @dataclass(frozen=True)
@@ -51,7 +40,7 @@ def merge_parts(parts: Sequence[PartOutput]) -> tuple[TrialLine, ...]:
 def _together(lines: Sequence[TrialLine | None], parts: Sequence[PartOutput]) -> TrialLine:
     merged = _merge([(line, part.echo) for line, part in zip(lines, parts, strict=True) if line is not None])
     for kind in kinds():
-        merged = kind.measures.merge(merged, lines)
+        merged = kind.measures.merge(merged, lines, [part.echo for part in parts])
     return merged
 
 
@@ -67,7 +56,6 @@ def _merge(lines: Sequence[tuple[TrialLine, bool]]) -> TrialLine:
             "duration_nanoseconds": max(line.duration_nanoseconds for line in senders),
             "client": max((line.client for line, _ in lines), key=_load),
             "server": next((line.server for line, _ in lines if line.server is not None), None),
-            "exchange": _exchange(lines),
             "distributions": merge_distributions(line.distributions for line in senders),
             "pair_shares": join_pairs([line.pair_shares for line in senders if line.pair_shares is not None]),
         }
@@ -78,44 +66,6 @@ def _load(sample: ClientSample) -> tuple[int, float]:
     """How often it was throttled, and its share of its limit; a limit that is unknown was not come near."""
     slowed = 0 if sample.computer is None else sample.computer.thermal_throttles or 0
     return slowed, 0 if not sample.cpu_limit_millicores else sample.cpu_nanoseconds / sample.cpu_limit_millicores
-
-
-def _exchange(lines: Sequence[tuple[TrialLine, bool]]) -> Exchange | None:
-    whole = [line.exchange for line, echo in lines if line.exchange is not None and not echo]
-    echoes = [line.exchange for line, echo in lines if line.exchange is not None and echo]
-    if not whole:
-        return None
-    summed = {
-        name: sum(getattr(one, name) or 0 for one in whole)
-        for name in Exchange.model_fields
-        if name not in (*_SETUP_MEANS, *_SETUP_SUMS, *_WHOLE) and any(getattr(one, name) is not None for one in whole)
-    }
-    for name in _COSTS:
-        summed[name] += sum(getattr(one, name) for one in echoes)
-    causes = {
-        name: sum(getattr(one.error_causes, name) for one in (*whole, *echoes)) for name in ExchangeErrors.model_fields
-    }
-    steady = [one.steady for one in whole if one.steady is not None]
-    return Exchange(
-        **summed,
-        **_setup(whole, echoes),
-        error_causes=ExchangeErrors(**causes),
-        session_nanoseconds=max(one.session_nanoseconds for one in whole),
-        steady=all(steady) if steady else None,
-        cipher=next((one.cipher for one in whole if one.cipher is not None), None),
-    )
-
-
-def _setup(whole: Sequence[Exchange], echoes: Sequence[Exchange]) -> dict[str, int]:
-    """What connecting took; absent where the connections of a part are an earlier trial's."""
-    pairs = max(sum(one.pairs for one in whole), 1)
-    means = {name: [(getattr(one, name), one.pairs) for one in whole] for name in _SETUP_MEANS}
-    sums = {name: [getattr(one, name) for one in (*whole, *echoes)] for name in _SETUP_SUMS}
-    return {
-        name: sum(value * weight for value, weight in values) // pairs
-        for name, values in means.items()
-        if all(value is not None for value, _ in values)
-    } | {name: sum(values) for name, values in sums.items() if None not in values}
 
 
 def merge_distributions(many: Iterable[Distributions]) -> Distributions:

@@ -3,14 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
-from tierbench.api.contract import Distributions, Engine, Exchange, Histogram, Outcome, TrialFields, TrialLine
+from tierbench.api.contract import Distributions, Engine, Histogram, Outcome, TrialFields, TrialLine
 from tierbench.api.passes import shares
 from tierbench.api.result import (
     Counts,
     Display,
-    MessageCounts,
     Missing,
     Note,
     ResultPhase,
@@ -21,6 +20,7 @@ from tierbench.api.result import (
     Statistic,
 )
 from tierbench.api.timestamps import format_time
+from tierbench.kinds.registry import kind_of
 from tierbench.results import histogram
 from tierbench.results.levels import levels_in_short
 from tierbench.results.overall import describe_overall
@@ -32,8 +32,6 @@ from tierbench.results.statistics import describe
 from tierbench.results.trimming import kept, trimmed
 from tierbench.results.units import show
 from tierbench.results.validity import facts, invalid
-
-_OF_SUBSCRIBERS: Final = {"received", "lost", "acknowledged_lost", "duplicated", "out_of_order"}
 
 
 def record(spec: ResultSpec, status: ResultStatus, lines: Iterable[TrialLine], attempt: int) -> ResultStatus:
@@ -116,18 +114,11 @@ def _statistics(spec: ResultSpec, trials: Sequence[ResultTrial]) -> dict[str, St
 
 def _counts(spec: ResultSpec, trials: Sequence[ResultTrial]) -> Counts:
     counted = _counted(trials)
-    transfers = [trial.transfer for trial in counted if trial.transfer is not None]
-    exchanges = [trial.exchange for trial in counted if trial.exchange is not None]
-    causes: Counter[str] = Counter()
-    for transfer in transfers:
-        causes.update(transfer.retry_causes.model_dump(by_alias=True))
     return Counts(
         completed=len(_good(trials)),
         failed=len(counted) - len(_good(trials)),
         retries=round(sum(quantities(counted).get("retries", ()))),
-        retry_causes={cause: number for cause, number in sorted(causes.items()) if number},
-        errors=sum(one.errors for one in transfers) + sum(one.errors for one in exchanges),
-        messages=_messages(exchanges) if exchanges else None,
+        **kind_of(spec.benchmark.kind).measures.counts(counted),
         interruptions=sum(max(newest_attempt(trials, share) - 1, 0) for share in shares(spec.trials, spec.passes)),
     )
 
@@ -135,12 +126,6 @@ def _counts(spec: ResultSpec, trials: Sequence[ResultTrial]) -> Counts:
 def newest_attempt(trials: Iterable[ResultTrial], share: range) -> int:
     """The newest client that ran trials of a pass; each pass counts from 1, and 0 is none."""
     return max((trial.attempt for trial in _counted(trials) if trial.trial in share), default=0)
-
-
-def _messages(exchanges: Sequence[Exchange]) -> MessageCounts:
-    alone = all(one.received is None for one in exchanges)
-    names = set(MessageCounts.model_fields) - (_OF_SUBSCRIBERS if alone else set())
-    return MessageCounts(**{name: sum(getattr(one, name) or 0 for one in exchanges) for name in names})
 
 
 def display(spec: ResultSpec, status: ResultStatus, valid: str) -> Display:

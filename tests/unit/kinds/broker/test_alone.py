@@ -12,9 +12,9 @@ from tierbench.advice.advise import quantity_of
 from tierbench.api.contract import TrialLine
 from tierbench.api.placement_advice import Objective, ObjectiveType
 from tierbench.api.result import BenchmarkResult, ResultStatus
+from tierbench.kinds.broker.perftool import to_json, to_tsv
 from tierbench.kinds.broker.report import HEADINGS, cells
 from tierbench.results.parts import PartOutput, merge_parts
-from tierbench.results.perftool import to_json, to_tsv
 from tierbench.results.quantities import main_quantity, time_quantity
 from tierbench.results.units import DASH
 

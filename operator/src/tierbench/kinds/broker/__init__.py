@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tierbench.kinds.broker import measures, metrics, report, strimzi_lifecycle
+from tierbench.kinds.broker import measures, metrics, perftool, report, strimzi_lifecycle
 from tierbench.kinds.broker.server_spec import KafkaProvider
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.broker.workload import BrokerWorkload
@@ -21,6 +21,8 @@ KIND: Final = BenchmarkKind(
         titles=measures.TITLES,
         facts=measures.facts,
         invalid=measures.invalid,
+        merge=measures.merge,
+        counts=measures.counts,
         bits_per_second=measures.bits_per_second,
     ),
     metrics=Metrics(metrics.FACTORS, metrics.CONDITIONS, metrics.add),
@@ -54,6 +56,8 @@ KIND: Final = BenchmarkKind(
         ),
         "paho": Image("The client of brokers with clients.engine: Paho."),
     },
+    exports={"perftool": perftool.to_json, "perftool-tsv": perftool.to_tsv},
+    permissions=strimzi_lifecycle.PERMISSIONS,
     providers={KafkaProvider.STRIMZI: strimzi_lifecycle},
     dashboard="tierbench.kinds.broker.dashboard",
 )

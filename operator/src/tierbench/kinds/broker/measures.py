@@ -1,11 +1,18 @@
 """What trials of a broker give: their quantities, and what spoils or explains them."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
-from tierbench.api.contract import Exchange, Outcome, ServerSample
-from tierbench.api.result import Note, ResultSpec, ResultTrial, Spread
+from tierbench.api.contract import Exchange, ExchangeErrors, Outcome, ServerSample, TrialLine
+from tierbench.api.result import MessageCounts, Note, ResultSpec, ResultTrial, Spread
 
+_SETUP_MEANS: Final = ("connect_nanoseconds", "tls_nanoseconds")
+_SETUP_SUMS: Final = ("setup_bytes", "setup_packets")
+_COSTS: Final = (
+    "reconnects", "errors", "wire_sent_bytes", "wire_received_bytes", "wire_sent_packets", "wire_received_packets",
+    "connections", "load_bytes", "load_packets", "tcp_retransmits", "decrypt_nanoseconds", "decompress_nanoseconds",
+)  # fmt: skip
+_WHOLE: Final = ("error_causes", "session_nanoseconds", "steady", "cipher")
 RATE: Final = "throughputMessagesPerSecond"
 MAIN: Final = ("roundTripNanoseconds", RATE)
 TIME: Final = ("roundTripNanoseconds", "acknowledgeNanoseconds")
@@ -31,6 +38,7 @@ TITLES: Final = {
     "encodedPartsPerMillion": "Left by compression",
     "brokerCpuPartsPerMillion": "CPU of the broker's process",
 }
+_OF_SUBSCRIBERS: Final = {"received", "lost", "acknowledged_lost", "duplicated", "out_of_order"}
 _NOT_SEEN: Final = ServerSample()
 _SPREAD: Final = Spread(mean=0, p50=0, p90=0, p99=0)
 EVERYTHING: Final = ResultTrial(
@@ -185,3 +193,58 @@ def bits_per_second(trial: ResultTrial, way: str) -> float | None:
         return None
     wire = exchange.wire_received_bytes if way == "down" else exchange.wire_sent_bytes
     return 8e9 * wire / exchange.session_nanoseconds
+
+
+def counts(trials: Sequence[ResultTrial]) -> dict[str, Any]:
+    """Errors, and messages where any were exchanged; those of subscribers where there were any."""
+    exchanges = [trial.exchange for trial in trials if trial.exchange is not None]
+    if not exchanges:
+        return {}
+    alone = all(one.received is None for one in exchanges)
+    names = set(MessageCounts.model_fields) - (_OF_SUBSCRIBERS if alone else set())
+    messages = MessageCounts(**{name: sum(getattr(one, name) or 0 for one in exchanges) for name in names})
+    return {"errors": sum(one.errors for one in exchanges), "messages": messages}
+
+
+def merge(merged: TrialLine, lines: Sequence[TrialLine | None], echoes: Sequence[bool]) -> TrialLine:
+    """The messages of several clients. An echo's costs count; its messages are those that the senders count."""
+    known = [(line, echo) for line, echo in zip(lines, echoes, strict=True) if line is not None]
+    return merged if merged.exchange is None else merged.model_copy(update={"exchange": _exchange(known)})
+
+
+def _exchange(lines: Sequence[tuple[TrialLine, bool]]) -> Exchange | None:
+    whole = [line.exchange for line, echo in lines if line.exchange is not None and not echo]
+    echoes = [line.exchange for line, echo in lines if line.exchange is not None and echo]
+    if not whole:
+        return None
+    summed = {
+        name: sum(getattr(one, name) or 0 for one in whole)
+        for name in Exchange.model_fields
+        if name not in (*_SETUP_MEANS, *_SETUP_SUMS, *_WHOLE) and any(getattr(one, name) is not None for one in whole)
+    }
+    for name in _COSTS:
+        summed[name] += sum(getattr(one, name) for one in echoes)
+    causes = {
+        name: sum(getattr(one.error_causes, name) for one in (*whole, *echoes)) for name in ExchangeErrors.model_fields
+    }
+    steady = [one.steady for one in whole if one.steady is not None]
+    return Exchange(
+        **summed,
+        **_setup(whole, echoes),
+        error_causes=ExchangeErrors(**causes),
+        session_nanoseconds=max(one.session_nanoseconds for one in whole),
+        steady=all(steady) if steady else None,
+        cipher=next((one.cipher for one in whole if one.cipher is not None), None),
+    )
+
+
+def _setup(whole: Sequence[Exchange], echoes: Sequence[Exchange]) -> dict[str, int]:
+    """What connecting took; absent where the connections of a part are an earlier trial's."""
+    pairs = max(sum(one.pairs for one in whole), 1)
+    means = {name: [(getattr(one, name), one.pairs) for one in whole] for name in _SETUP_MEANS}
+    sums = {name: [getattr(one, name) for one in (*whole, *echoes)] for name in _SETUP_SUMS}
+    return {
+        name: sum(value * weight for value, weight in values) // pairs
+        for name, values in means.items()
+        if all(value is not None for value, _ in values)
+    } | {name: sum(values) for name, values in sums.items() if None not in values}

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tierbench.api.benchmark import Phase
+from tierbench.api.permissions import Permission, Scope
 from tierbench.api.timestamps import parse_time
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteProvided, DropFinalizers
@@ -89,6 +90,22 @@ API: Final = ProviderApi(
     role=ROLE,
     makers=frozenset({"StrimziPodSet", "ReplicaSet", "Kafka"}),
     view=strimzi_object,
+)
+PERMISSIONS: Final = (
+    Permission(
+        GROUP,
+        ("kafkas", "kafkanodepools", "kafkatopics", "kafkausers"),
+        ("list", "create", "delete"),
+        Scope.NAMESPACED,
+        "Has Strimzi bring up Kafka, where a benchmark asks for it.",
+    ),
+    Permission(
+        GROUP,
+        ("kafkatopics",),
+        ("patch",),
+        Scope.NAMESPACED,
+        "Lets go a topic whose operator is gone, which would block its namespace.",
+    ),
 )
 _LOOK_AGAIN_SECONDS: Final = 2.0  # nothing wakes the loop when Strimzi says something
 _ORDER: Final = (("KafkaTopic",), ("KafkaUser", "Kafka"), ("KafkaNodePool",))

@@ -1,7 +1,8 @@
 """What trials of a file transfer give: their quantities, and what spoils or explains them."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from tierbench.api.contract import Outcome, ServerSample, Transfer
 from tierbench.api.quantity import parse_size
@@ -150,3 +151,24 @@ def bits_per_second(trial: ResultTrial, way: str) -> float | None:
 def bytes_served(trial: ResultTrial) -> float | None:
     """What a disk had to read for a trial."""
     return served_once(trial.transfer) if trial.transfer is not None and trial.transfer.bytes else None
+
+
+def counts(trials: Sequence[ResultTrial]) -> dict[str, Any]:
+    """Errors, and why downloads were tried again."""
+    transfers = [trial.transfer for trial in trials if trial.transfer is not None]
+    causes: Counter[str] = Counter()
+    for transfer in transfers:
+        causes.update(transfer.retry_causes.model_dump(by_alias=True))
+    return {
+        "retry_causes": {cause: number for cause, number in sorted(causes.items()) if number},
+        "errors": sum(one.errors for one in transfers),
+    }
+
+
+def derived(values: Mapping[str, float], levels: Mapping[str, str]) -> Mapping[str, float]:
+    """With the rate that size and time make."""
+    seconds = values.get("durationNanoseconds", 0) / 1e9
+    if "fileSize" not in levels or not seconds:
+        return values
+    size = parse_size(levels["fileSize"]) * int(levels.get("concurrency", "1"))
+    return {RATE: size / seconds, **values}

@@ -4,7 +4,7 @@ from typing import Final
 
 from tierbench.api.contract import ServerSample, Transfer
 from tierbench.api.result import ResultTrial
-from tierbench.results.units import DASH, show
+from tierbench.results.units import DASH, show, words
 
 HEADINGS: Final = ("Content", "Lookup", "First byte", "Longest stall", "Cached before", "Read from disk", "I/O wait")
 
@@ -28,3 +28,12 @@ def _regime(transfer: Transfer) -> str:
     if transfer.copied is None:
         return DASH
     return transfer.cipher or ("copied" if transfer.copied else "dropped in the kernel")
+
+
+def retries(trial: ResultTrial) -> str | None:
+    """How many there were, and why."""
+    if trial.transfer is None:
+        return None
+    count, causes = trial.transfer.retries, trial.transfer.retry_causes.model_dump(by_alias=True)
+    named = [words(cause).lower() for cause, times in causes.items() if times]
+    return f"{count} ({', '.join(named)})" if count and named else str(count)

@@ -223,7 +223,7 @@ def _server_saturated(trial: ResultTrial) -> bool:
 CLIENT_LOST = "ClientLost"
 
 
-def merge(merged: TrialLine, lines: Sequence[TrialLine | None]) -> TrialLine:
+def merge(merged: TrialLine, lines: Sequence[TrialLine | None], echoes: Sequence[bool]) -> TrialLine:
     """The trial of several clients that measured at once; those without a line were lost."""
     if merged.network is None:
         return merged

@@ -11,7 +11,7 @@ from tests.unit.results.test_record import line as download
 from tests.unit.results.test_record import measured as downloaded
 from tests.unit.results.test_record import spec as file_spec
 from tierbench.api.result import BenchmarkResult
-from tierbench.results.perftool import to_json, to_tsv
+from tierbench.kinds.broker.perftool import to_json, to_tsv
 
 FIELDS = [
     "start_time",
