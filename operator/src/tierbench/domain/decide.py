@@ -12,11 +12,9 @@ from tierbench.domain.observed import Observed
 from tierbench.domain.phases.ended import abandon, finish, refuse_run, wait_for_next
 from tierbench.domain.phases.pending import choose_nodes
 from tierbench.domain.phases.queued import hold_nodes
-from tierbench.domain.phases.running.measure import measure
+from tierbench.domain.phases.running.measure import measure, refine
 from tierbench.domain.phases.running.preflight import preflight
-from tierbench.domain.phases.running.refine import refine
-from tierbench.domain.phases.running.refuse import refuse_impossible, refuse_rest
-from tierbench.domain.phases.running.serve import serve
+from tierbench.domain.phases.running.servers import refuse_impossible, refuse_rest, serve
 from tierbench.domain.phases.suspended import suspend
 from tierbench.domain.run import Run, run_to_do
 

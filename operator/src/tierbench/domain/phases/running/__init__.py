@@ -1,1 +1,1 @@
-"""Running: the preflight, then of each case serve, start, follow, fold, conclude."""
+"""Running: servers come up, the preflight measures the network, and then clients measure block after block."""

@@ -9,11 +9,8 @@ from tierbench.api.node_network import NodeNetwork
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, Event
 from tierbench.domain.conditions import Said
-from tierbench.domain.phases.running.client import Client
-from tierbench.domain.phases.running.fold import fold
-from tierbench.domain.phases.running.follow import Over, follow, why_over
-from tierbench.domain.phases.running.serve import bring_up
-from tierbench.domain.phases.running.start import start
+from tierbench.domain.phases.running.client import Client, Over, fold, follow, start, why_over
+from tierbench.domain.phases.running.servers import bring_up
 from tierbench.domain.providers import standalone
 from tierbench.domain.run import Run
 from tierbench.domain.status import report
