@@ -1,6 +1,7 @@
 """Percentiles by class: the right numbers, only where there are enough, drawn within the plot."""
 
 import re
+from collections.abc import Mapping
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,12 +11,15 @@ from tests.unit.report.test_page import outline, page, plots
 from tierbench.advice.matrix import newest, runs
 from tierbench.api.contract import Distributions
 from tierbench.api.result import BenchmarkResult
-from tierbench.report.distributions import MAIN, OTHERS, distribution_figures
+from tierbench.kinds.registry import kind_of, kinds
+from tierbench.report.distributions import distribution_figures
 from tierbench.report.figures import Figure
 from tierbench.report.layout import panel_of
 
+BROKER = kind_of("BrokerBenchmark").report
 
-def figures(results: list[BenchmarkResult], titles: dict[str, str] = MAIN) -> tuple[Figure, ...]:
+
+def figures(results: list[BenchmarkResult], titles: Mapping[str, str] = BROKER.spreads) -> tuple[Figure, ...]:
     (run,) = newest(runs(results))
     (table,) = run.tables
     return distribution_figures("p", panel_of(table), titles)
@@ -37,11 +41,12 @@ def test_a_plot_for_each_size_and_a_line_for_each_class() -> None:
     for figure in found:
         assert [series.name for series in figure.chart.series] == ["cloud", "jetson", "raspberry-pi-4"]
         assert figure.svg.count('class="line"') == 3
-    assert len(figures(three_classes(), OTHERS)) == 3
+    assert len(figures(three_classes(), BROKER.other_spreads)) == 3
 
 
 def test_every_distribution_that_results_hold_has_a_name() -> None:
-    assert set(MAIN) | set(OTHERS) == set(Distributions.model_fields)
+    drawn = [name for kind in kinds() for name in (*kind.report.spreads, *kind.report.other_spreads)]
+    assert sorted(drawn) == sorted(Distributions.model_fields)
 
 
 def test_few_messages_have_no_percentiles() -> None:

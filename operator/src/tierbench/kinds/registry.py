@@ -97,6 +97,8 @@ class Measures:
     rate: str
     times: Mapping[str, str] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
+    distributions: Mapping[str, str] = field(default_factory=dict)
+    """The times of which a trial has many, and the fields of Distributions that keep them."""
     facts: Rule = _nothing
     invalid: Rule = _nothing
     merge: Callable[[TrialLine, Sequence[TrialLine | None], Sequence[bool]], TrialLine] = _unchanged
@@ -135,6 +137,10 @@ class Report:
     """What a run answers beside who is ahead."""
     figures: Callable[[str, RunResults], tuple[Figure, ...]] = _nothing
     drawn: Callable[[str], bool] = _never
+    spreads: Mapping[str, str] = field(default_factory=dict)
+    """The fields of Distributions that are drawn, with their titles."""
+    other_spreads: Mapping[str, str] = field(default_factory=dict)
+    """Those that are drawn with the quantities that few readers look for."""
     shares: Callable[[str, Panel], tuple[Figure, ...]] = _nothing
     """What each of several parts had."""
     times: Callable[[str, Panel], tuple[Figure, ...]] = _nothing

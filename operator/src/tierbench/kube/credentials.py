@@ -16,19 +16,16 @@ from tierbench.workloads.workload import Credentials, Manifest
 
 _LIFETIME = timedelta(days=30)
 _LONGEST_NAME = 64
-_PAYLOAD_KEY_BYTES = 16
-_SALT_BYTES = 12
 _DER, _PEM = serialization.Encoding.DER, serialization.Encoding.PEM
 _PKCS8 = serialization.PrivateFormat.PKCS8
 
 
 def fill(credentials: Credentials) -> Manifest:
     """The Secret, filled anew: an agent's token, its key and the pin of that; with `certificate` a CA and a server
-    certificate that it signed; with `account` a user with a password, as clear text, as Mosquitto keeps it and as Kafka
-    takes it, and a key for payloads."""
+    certificate that it signed; with `account` what that makes for the user."""
     data = _agent()
-    if credentials.account:
-        data |= _account(credentials.username)
+    if credentials.account is not None:
+        data |= credentials.account(credentials.username)
     if credentials.certificate:
         data |= certificates(SERVER_NAME)
     return {**credentials.manifest, "data": {key: b64encode(value).decode() for key, value in data.items()}}
@@ -43,24 +40,6 @@ def _agent() -> dict[str, bytes]:
         KEY: key.private_bytes(_PEM, _PKCS8, serialization.NoEncryption()),
         PIN: b"sha256//" + b64encode(hashlib.sha256(public).digest()),
     }
-
-
-def _account(username: str) -> dict[str, bytes]:
-    password = secrets.token_urlsafe(24).encode()
-    return {
-        "username": username.encode(),
-        "password": password,
-        "mosquitto-passwords": f"{username}:{_mosquitto_hash(password)}\n".encode(),
-        "kafka-account": f"SCRAM-SHA-512=[name={username},password={password.decode()}]".encode(),
-        "payload-key": secrets.token_bytes(_PAYLOAD_KEY_BYTES),
-    }
-
-
-def _mosquitto_hash(password: bytes) -> str:
-    """SHA-512 with a salt, as every version of Mosquitto reads it. The password is random: one round does."""
-    salt = secrets.token_bytes(_SALT_BYTES)
-    digest = hashlib.sha512(password + salt).digest()
-    return f"$6${b64encode(salt).decode()}${b64encode(digest).decode()}"
 
 
 def certificates(*hosts: str) -> dict[str, bytes]:

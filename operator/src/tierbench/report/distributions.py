@@ -1,5 +1,6 @@
 """How single observations are spread, beyond their mean: percentiles by line, with the slow ones drawn wide."""
 
+from collections.abc import Mapping
 from itertools import takewhile
 from typing import Final
 
@@ -13,17 +14,6 @@ from tierbench.results import histogram
 from tierbench.results.levels import level_in_words
 from tierbench.results.units import show
 
-MAIN: Final = {
-    "round_trip": "Round trip",
-    "ping": "Round trip of an echo request",
-    "download_duration": "Time of a single download",
-}
-OTHERS: Final = {
-    "round_trip_actual": "Round trip from the actual send time",
-    "acknowledge": "Time to the acknowledgement",
-}
-"""The distributions of a result, as they are called."""
-
 _ENOUGH: Final = 100
 _QUANTITY: Final = "Nanoseconds"
 _AXIS: Final = "Share that was at least as fast"
@@ -35,7 +25,7 @@ _NOTE: Final = (
 )
 
 
-def distribution_figures(prefix: str, panel: Panel, titles: dict[str, str]) -> tuple[Figure, ...]:
+def distribution_figures(prefix: str, panel: Panel, titles: Mapping[str, str]) -> tuple[Figure, ...]:
     """A plot for each of these distributions and each level, where any line has enough observations."""
     found = [
         _figure(f"{prefix}-{name}-{row}", heading(f"{title} {_at(panel, level)}".rstrip(), panel), panel, level, name)

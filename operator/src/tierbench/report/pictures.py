@@ -8,7 +8,7 @@ from typing import Final
 from tierbench.advice.estimate import is_rate, quantities, smaller_is_better
 from tierbench.advice.matrix import RunResults
 from tierbench.kinds.registry import Report, kind_of
-from tierbench.report import distributions, layout
+from tierbench.report import layout
 from tierbench.report.distributions import distribution_figures
 from tierbench.report.evidence import EVIDENCE
 from tierbench.report.figures import Figure, measured_figure, trials_figure
@@ -73,14 +73,14 @@ class Pictures:
     @cached_property
     def spreads(self) -> tuple[Figure, ...]:
         """How single round trips or downloads are spread."""
-        return self._drawn("spread", lambda name, panel: distribution_figures(name, panel, distributions.MAIN))
+        return self._drawn("spread", lambda name, panel: distribution_figures(name, panel, self._own.spreads))
 
     @cached_property
     def others(self) -> tuple[Figure, ...]:
         """Every other quantity that the results hold, as far as it is not 0 throughout."""
         names = [name for name in quantities(self.run) if not is_rate(name) or is_overall(name)]
         rest = [name for name in names if name not in {self.quantity, RETRIES, *EVIDENCE}]
-        spreads = self._drawn("other", lambda name, panel: distribution_figures(name, panel, distributions.OTHERS))
+        spreads = self._drawn("other", lambda name, panel: distribution_figures(name, panel, self._own.other_spreads))
         return (*(figure for figure in self._each(rest) if not figure.chart.zero), *spreads)
 
     def _each(self, names: Iterable[str]) -> tuple[Figure, ...]:

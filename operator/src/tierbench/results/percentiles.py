@@ -10,6 +10,7 @@ from typing import Final
 
 from tierbench.api.contract import Distributions, Histogram, Outcome
 from tierbench.api.result import BenchmarkResult, ResultTrial
+from tierbench.kinds.registry import kind_of
 from tierbench.results import histogram
 from tierbench.results.parts import merge_distributions
 from tierbench.results.quantities import quantities
@@ -17,12 +18,6 @@ from tierbench.results.statistics import CONFIDENCE, describe, incomplete_beta, 
 
 _TAIL: Final = (1 - CONFIDENCE) / 2
 _EXACT_UP_TO: Final = 10_000
-_DISTRIBUTIONS: Final = {
-    "roundTripNanoseconds": "round_trip",
-    "acknowledgeNanoseconds": "acknowledge",
-    "pingNanoseconds": "ping",
-}
-"""The times of which a trial has many, and where they are kept."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +50,8 @@ def percentile_over(results: Iterable[BenchmarkResult], quantity: str, share: fl
     """
     every = list(results)
     trials = [trial for result in every for trial in _good(result)]
-    name = _DISTRIBUTIONS.get(quantity)
+    kept = kind_of(every[0].spec.benchmark.kind).measures.distributions if every else {}
+    name = kept.get(quantity)
     merged: Distributions = merge_distributions(result.status.distributions for result in every)
     found: Histogram | None = None if name is None else getattr(merged, name)
     if found is not None and found.count:

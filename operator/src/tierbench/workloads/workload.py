@@ -1,6 +1,6 @@
 """What a kind of benchmark gives to the controller: its factors, its server, its client."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -144,12 +144,12 @@ class Target:
 class Credentials:
     """A Secret to be filled with random credentials when it is created.
 
-    `certificate` adds a CA and a server's, `account` a user with a password, and a key for payloads.
+    `certificate` adds a CA and a server's, `account` makes what a user of this name needs.
     """
 
     manifest: Manifest
     certificate: bool
-    account: bool = False
+    account: Callable[[str], Mapping[str, bytes]] | None = None
     username: str = "tierbench"
 
 

@@ -7,6 +7,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from tierbench.generate.dashboards.board import Panels, Topic, board, result_variables
 from tierbench.generate.dashboards.panels import bars, facts, number, over_time, query, share_bars
 from tierbench.generate.dashboards.queries import Results, benchmarks
+from tierbench.kinds.registry import probe
 
 _RESULTS: Final = Results()
 _BY_BENCHMARK: Final = "benchmark_namespace, benchmark"
@@ -164,8 +165,8 @@ def _networks() -> Panels:
     return (
         over_time(
             "Throughput between nodes",
-            "What did the network carry before the first case? Payload that iperf3 carried each way, of benchmarks "
-            "with a preflight. A step is a new run.",
+            f"What did the network carry before the first case? Payload that {probe().program} carried each way, of "
+            "benchmarks with a preflight. A step is a new run.",
             "bps",
             query(_between_nodes("upload_bits_per_second"), f"{_NODES}, upload"),
             query(_between_nodes("download_bits_per_second"), f"{_NODES}, download"),

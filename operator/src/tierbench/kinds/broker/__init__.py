@@ -19,6 +19,7 @@ KIND: Final = BenchmarkKind(
         rate=measures.RATE,
         times=measures.TIMES,
         titles=measures.TITLES,
+        distributions={"roundTripNanoseconds": "round_trip", "acknowledgeNanoseconds": "acknowledge"},
         facts=measures.facts,
         invalid=measures.invalid,
         merge=measures.merge,
@@ -29,6 +30,11 @@ KIND: Final = BenchmarkKind(
     report=Report(
         report.HEADINGS,
         report.cells,
+        spreads={"round_trip": "Round trip"},
+        other_spreads={
+            "round_trip_actual": "Round trip from the actual send time",
+            "acknowledge": "Time to the acknowledgement",
+        },
         shares=report.pair_share_figures,
         times=report.message_time_figures,
     ),

@@ -7,6 +7,7 @@ from tierbench.api.benchmark import Tls
 from tierbench.api.result import ServiceFacts
 from tierbench.kinds.broker import kafka, strimzi
 from tierbench.kinds.broker import server as mosquitto
+from tierbench.kinds.broker.account import account
 from tierbench.kinds.broker.endpoints import ACCOUNT, AGENT, Asked, Provider, Way
 from tierbench.kinds.broker.server import broker_manifests
 from tierbench.kinds.broker.server_spec import Broker, KafkaProvider, Protocol
@@ -34,7 +35,7 @@ class Standalone:
 
     def credentials(self, asked: Asked, site: ServerSite) -> Credentials:
         """With certificates, for clients know it by one name."""
-        return Credentials(secret(asked.owner, site), certificate=asked.tls, account=True)
+        return Credentials(secret(asked.owner, site), certificate=asked.tls, account=account)
 
     def manifests(self, asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:
         """The broker, and the agent beside it."""
@@ -66,7 +67,7 @@ class External:
 
     def credentials(self, asked: Asked, site: ServerSite) -> Credentials:
         """For the agent's token and the key for payloads: the rest is the user's."""
-        return Credentials(secret(asked.owner, site), certificate=asked.tls, account=True)
+        return Credentials(secret(asked.owner, site), certificate=asked.tls, account=account)
 
     def manifests(self, asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:
         """The agent alone, where clients meet."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 from tierbench.api.benchmark import Access, Tls
 from tierbench.api.quantity import format_size
 from tierbench.api.result import ServiceFacts
+from tierbench.kinds.broker.account import account
 from tierbench.kinds.broker.endpoints import ACCOUNT, AGENT, Asked, Way
 from tierbench.kinds.broker.kafka import heap_size, kafka_settings
 from tierbench.kinds.broker.server import storage_size
@@ -101,7 +102,7 @@ def facts(asked: Asked, size: NodeSize) -> ServiceFacts:
 def credentials(asked: Asked, site: ServerSite) -> Credentials:
     """Strimzi makes its own certificates, and the user's name is that of an object."""
     user = strimzi_names(asked.owner, site.name).kafka
-    return Credentials(secret(asked.owner, site), certificate=False, account=True, username=user)
+    return Credentials(secret(asked.owner, site), certificate=False, account=account, username=user)
 
 
 def _compute(options: Strimzi) -> dict[str, dict[str, str]]:

@@ -28,7 +28,12 @@ KIND: Final = BenchmarkKind(
         bytes_served=measures.bytes_served,
     ),
     metrics=Metrics(metrics.FACTORS, metrics.CONDITIONS, metrics.add),
-    report=Report(report.HEADINGS, report.cells, retries=report.retries),
+    report=Report(
+        report.HEADINGS,
+        report.cells,
+        retries=report.retries,
+        spreads={"download_duration": "Time of a single download"},
+    ),
     factors={
         "fileSize": FactorTraits(first=True, amount=True),
         "concurrency": FactorTraits(usual="1", words="x{}", load=True),

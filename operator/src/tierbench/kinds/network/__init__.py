@@ -19,6 +19,7 @@ KIND: Final = BenchmarkKind(
         time=measures.TIME,
         rate=measures.RATE,
         titles=measures.TITLES,
+        distributions={"pingNanoseconds": "ping"},
         facts=measures.facts,
         invalid=measures.invalid,
         merge=measures.merge,
@@ -31,6 +32,7 @@ KIND: Final = BenchmarkKind(
         answers=said_at_once,
         figures=report.device_figures,
         drawn=report.is_of_client,
+        spreads={"ping": "Round trip of an echo request"},
     ),
     factors={
         "streams": FactorTraits(usual="1", words="x{}", load=True),
