@@ -92,6 +92,12 @@ def test_a_kind_that_is_registered_is_like_the_others() -> None:
     assert "echoSeconds" in quantities_of("EchoBenchmark")
 
 
+@pytest.mark.usefixtures("echo")
+def test_a_kind_is_registered_once() -> None:
+    with pytest.raises(ValueError, match="EchoBenchmark"):
+        register(ECHO)
+
+
 def test_a_kind_that_is_taken_out_is_unknown() -> None:
     register(ECHO)
     unregister(ECHO)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -19,7 +19,6 @@ from tierbench.kinds.registry import BENCHMARKS
 
 Raw = Mapping[str, Any]
 Parsed = TypeVar("Parsed", bound=Resource)
-_PLURALS: Final = ",".join(model.KIND.plural for model in BENCHMARKS.values())
 _logger = logging.getLogger(__name__)
 
 
@@ -147,7 +146,8 @@ def choose(objects: Objects, text: str | None, namespace: str | None, number: in
     every = [run for run in runs(objects.results) if namespace in {None, run.namespace}]
     if not every:
         place = f" in namespace {namespace}" if namespace else ""
-        raise UserError(f"there are no results{place} yet: see `kubectl get {_PLURALS} -A` for what runs")
+        plurals = ",".join(model.KIND.plural for model in BENCHMARKS.values())
+        raise UserError(f"there are no results{place} yet: see `kubectl get {plurals} -A` for what runs")
     chosen = every if text is None else [run for run in every if names(parse_reference(text), run)]
     if not chosen:
         known = ", ".join(sorted({run.benchmark.name for run in every}))

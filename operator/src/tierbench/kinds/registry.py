@@ -212,8 +212,15 @@ _added: Final[dict[str, BenchmarkKind]] = {}
 
 
 def register(kind: BenchmarkKind) -> None:
-    """Adds a kind to those of this package."""
-    _added[kind.model.KIND.kind] = kind
+    """Adds a kind to those of this package.
+
+    Raises:
+        ValueError: there is one of this name.
+    """
+    name = kind.model.KIND.kind
+    if name in names():
+        raise ValueError(f"there is a kind {name}")
+    _added[name] = kind
     kinds.cache_clear()
 
 
