@@ -12,12 +12,12 @@ from tierbench.advice.matrix import RunResults
 from tierbench.advice.words import SMALLEST_MARGIN
 from tierbench.advice.workload import Item
 from tierbench.api.result import BenchmarkResult
+from tierbench.kinds.registry import kind_of
 from tierbench.results.quantities import main_quantity, rate_quantity
 
 EVERYTHING: Final = (Item({}, 1),)
 """The workload of which every measured level is a part."""
 _TRANSFER: Final = "durationNanoseconds"
-_WIRE: Final = "wireBytesPerMessage"
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ def costs(
 
 def costs_of_run(run: RunResults, without: Sequence[str] = ()) -> tuple[Costs, ...]:
     """By the bytes or bits a second, by what its kind is read by first if the rate is not just one over it, and by
-    what a message takes on the wire: no answer compares that, and a slow or paid link asks for it first.
+    what only costs compare.
     """
     kind = run.benchmark.kind
     rate = rate_quantity(kind).replace("Messages", "Bytes")
     there = {name for result in run.results for name in result.status.statistics}
-    wire = (_WIRE,) if _WIRE in there else ()
-    names = dict.fromkeys(name for name in (rate, main_quantity(kind, there), *wire) if name != _TRANSFER)
-    return tuple(costs(run.results, name, without=() if name in wire else without) for name in names)
+    alone = [name for name in kind_of(kind).measures.costs if name in there]
+    names = dict.fromkeys(name for name in (rate, main_quantity(kind, there), *alone) if name != _TRANSFER)
+    return tuple(costs(run.results, name, without=() if name in alone else without) for name in names)

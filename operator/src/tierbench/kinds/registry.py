@@ -99,6 +99,8 @@ class Measures:
     titles: Mapping[str, str] = field(default_factory=dict)
     distributions: Mapping[str, str] = field(default_factory=dict)
     """The times of which a trial has many, and the fields of Distributions that keep them."""
+    costs: Sequence[str] = ()
+    """The quantities that no answer compares, and of which the costs of factors are said all the same."""
     facts: Rule = _nothing
     invalid: Rule = _nothing
     merge: Callable[[TrialLine, Sequence[TrialLine | None], Sequence[bool]], TrialLine] = _unchanged

@@ -20,6 +20,7 @@ KIND: Final = BenchmarkKind(
         times=measures.TIMES,
         titles=measures.TITLES,
         distributions={"roundTripNanoseconds": "round_trip", "acknowledgeNanoseconds": "acknowledge"},
+        costs=("wireBytesPerMessage",),  # a slow or paid link asks for it first
         facts=measures.facts,
         invalid=measures.invalid,
         merge=measures.merge,
