@@ -13,6 +13,12 @@ from tierbench.results.units import show
 SATURATED_SHARE: Final = 0.9
 WIDE_VARIATION: Final = 0.3
 NARROW_NANOSECONDS: Final = 10_000_000
+HELD_BACK_SHARE: Final = 0.01
+FULL_FREQUENCY_SHARE: Final = 0.9
+_FIXED_GOVERNOR: Final = "performance"
+BOUND_SHARE: Final = 0.9
+# A burst, or another network than the one before: then it was not the limit.
+BEYOND_SHARE: Final = 1.1
 
 
 def facts(spec: ResultSpec, good: Sequence[ResultTrial], interruptions: int) -> tuple[Note, ...]:
@@ -85,11 +91,6 @@ def _wide(main: Statistic, quantity: str) -> bool:
     return spread > narrow and spread > WIDE_VARIATION * main.mean
 
 
-HELD_BACK_SHARE: Final = 0.01
-FULL_FREQUENCY_SHARE: Final = 0.9
-_FIXED_GOVERNOR: Final = "performance"
-
-
 def _computer_facts(good: Sequence[ResultTrial]) -> list[Note]:
     """That processors which were to run at their highest frequency did not; with all cores busy that is usual."""
     slow = sum(any(_is_below_maximum(computer) for _, computer in _computers(trial)) for trial in good)
@@ -134,11 +135,6 @@ def _is_below_maximum(computer: Computer) -> bool:
     if now is None or highest is None or computer.cpu_governor != _FIXED_GOVERNOR:
         return False
     return now < FULL_FREQUENCY_SHARE * highest
-
-
-BOUND_SHARE: Final = 0.9
-# A burst, or another network than the one before: then it was not the limit.
-BEYOND_SHARE: Final = 1.1
 
 
 def _preflight_facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:

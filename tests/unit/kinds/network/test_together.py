@@ -10,7 +10,7 @@ from tests.unit.results.test_record import NOW
 from tierbench.advice.matrix import RunResults, runs
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import BenchmarkResult, ResultStatus
-from tierbench.kinds.network.together import at_once, said_at_once
+from tierbench.kinds.network.report import at_once, said_at_once
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.record import conclude, record
 

@@ -1,5 +1,8 @@
-"""What the provider of a broker is asked for, and what it has to answer."""
+"""What the provider of a broker is asked for and has to answer, and the account of its clients."""
 
+import hashlib
+import secrets
+from base64 import b64encode
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -15,6 +18,9 @@ from tierbench.workloads.workload import Credentials, Images, Manifest, NodeSize
 # Keys of a Secret.
 AGENT: Final = (*CLIENT_KEYS, "payload-key")
 ACCOUNT: Final = ("username", "password")
+
+_PAYLOAD_KEY_BYTES: Final = 16
+_SALT_BYTES: Final = 12
 
 
 @dataclass(frozen=True)
@@ -75,3 +81,22 @@ class Provider(Protocol):
 
     def way(self, asked: Asked, server: RunningServer, tls: Tls) -> Way:
         """How clients reach a server that is ready."""
+
+
+def account(username: str) -> dict[str, bytes]:
+    """A password as clear text, as Mosquitto keeps it and as Kafka takes it, and a key for payloads."""
+    password = secrets.token_urlsafe(24).encode()
+    return {
+        "username": username.encode(),
+        "password": password,
+        "mosquitto-passwords": f"{username}:{_mosquitto_hash(password)}\n".encode(),
+        "kafka-account": f"SCRAM-SHA-512=[name={username},password={password.decode()}]".encode(),
+        "payload-key": secrets.token_bytes(_PAYLOAD_KEY_BYTES),
+    }
+
+
+def _mosquitto_hash(password: bytes) -> str:
+    """SHA-512 with a salt, as every version of Mosquitto reads it. The password is random: one round does."""
+    salt = secrets.token_bytes(_SALT_BYTES)
+    digest = hashlib.sha512(password + salt).digest()
+    return f"$6${b64encode(salt).decode()}${b64encode(digest).decode()}"

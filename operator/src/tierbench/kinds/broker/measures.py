@@ -51,6 +51,9 @@ EVERYTHING: Final = ResultTrial(
     acknowledge=_SPREAD,
 )
 """A trial that leaves no quantity out."""
+SATURATED_SHARE: Final = 0.8
+_KAFKAS_OWN: Final = "codec"  # a factor that no other broker has
+NODE_SATURATED_PARTS_PER_MILLION: Final = 950_000
 
 
 def of(trial: ResultTrial) -> dict[str, float | None]:
@@ -122,11 +125,6 @@ def _mean(total: int | None, number: int) -> float | None:
 
 def _share(part: int, whole: int) -> float | None:
     return 1e6 * part / whole if whole else None
-
-
-SATURATED_SHARE: Final = 0.8
-_KAFKAS_OWN: Final = "codec"  # a factor that no other broker has
-NODE_SATURATED_PARTS_PER_MILLION: Final = 950_000
 
 
 def facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:

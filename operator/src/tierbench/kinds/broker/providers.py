@@ -7,8 +7,7 @@ from tierbench.api.benchmark import Tls
 from tierbench.api.result import ServiceFacts
 from tierbench.kinds.broker import kafka, strimzi
 from tierbench.kinds.broker import server as mosquitto
-from tierbench.kinds.broker.account import account
-from tierbench.kinds.broker.endpoints import ACCOUNT, AGENT, Asked, Provider, Way
+from tierbench.kinds.broker.endpoints import ACCOUNT, AGENT, Asked, Provider, Way, account
 from tierbench.kinds.broker.server import broker_manifests
 from tierbench.kinds.broker.server_spec import Broker, KafkaProvider, Protocol
 from tierbench.kinds.broker.server_spec import External as ExternalBroker

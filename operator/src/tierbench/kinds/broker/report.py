@@ -19,6 +19,22 @@ from tierbench.results.quantities import quantities
 from tierbench.results.units import DASH, percent, show
 
 HEADINGS: Final = ("Round trip", "99th percentile", "Acknowledged after", "Received", "Lost", "Late", "Broker's CPU")
+_RATE: Final = "throughputMessagesPerSecond"
+_AXIS: Final = "PerSecond"  # of messages, as the title says
+_MOST: Final = 8
+_TONES: Final = 6
+_QUARTERS: Final = ("slowest quarter", "second quarter", "third quarter", "fastest quarter")
+_PAIRS_NOTE: Final = "Each by its own time, of all good trials; the height is the sum."
+_QUARTERS_NOTE: Final = (
+    f"{_PAIRS_NOTE} There are too many pairs to show each: they stand in quarters, the slowest first."
+)
+_QUANTITY: Final = "Nanoseconds"
+_TRANSFER: Final = "transfer"
+_PARTS: Final = ("compress", "encrypt", _TRANSFER, "decrypt", "decompress")
+_CODEC: Final = tuple(part for part in _PARTS if part != _TRANSFER)
+_MEAN: Final = "Mean a message, of the good trials."
+_ALL_NOTE: Final = f"{_MEAN} Transfer is the round trip without compressing and encrypting, waiting included."
+_CODEC_NOTE: Final = f"{_MEAN} The same without the transfer."
 
 
 def cells(trial: ResultTrial) -> tuple[str, ...]:
@@ -34,17 +50,6 @@ def cells(trial: ResultTrial) -> tuple[str, ...]:
         str(exchange.late_sends),
         show("brokerCpuPartsPerMillion", busy),
     )
-
-
-_RATE: Final = "throughputMessagesPerSecond"
-_AXIS: Final = "PerSecond"  # of messages, as the title says
-_MOST: Final = 8
-_TONES: Final = 6
-_QUARTERS: Final = ("slowest quarter", "second quarter", "third quarter", "fastest quarter")
-_PAIRS_NOTE: Final = "Each by its own time, of all good trials; the height is the sum."
-_QUARTERS_NOTE: Final = (
-    f"{_PAIRS_NOTE} There are too many pairs to show each: they stand in quarters, the slowest first."
-)
 
 
 def pair_share_figures(prefix: str, panel: Panel) -> tuple[Figure, ...]:
@@ -98,15 +103,6 @@ def _points(parts: Sequence[Sequence[float]], index: int) -> tuple[Point, ...]:
 def _point(level: int, parts: Sequence[float], index: int) -> Point:
     share = parts[index] / sum(parts) if any(parts) else 0.0
     return Point(level, parts[index], f"{show(_RATE, parts[index])} ({percent(share)})")
-
-
-_QUANTITY: Final = "Nanoseconds"
-_TRANSFER: Final = "transfer"
-_PARTS: Final = ("compress", "encrypt", _TRANSFER, "decrypt", "decompress")
-_CODEC: Final = tuple(part for part in _PARTS if part != _TRANSFER)
-_MEAN: Final = "Mean a message, of the good trials."
-_ALL_NOTE: Final = f"{_MEAN} Transfer is the round trip without compressing and encrypting, waiting included."
-_CODEC_NOTE: Final = f"{_MEAN} The same without the transfer."
 
 
 def message_time_figures(prefix: str, panel: Panel) -> tuple[Figure, ...]:

@@ -40,6 +40,10 @@ _MOUNTS: Final = (
     {"name": "config", "mountPath": CONFIGURATION, "readOnly": True},
     {"name": "data", "mountPath": DATA},
 )
+PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
+PASSWORDS_KEY: Final = "mosquitto-passwords"
+PASSWORDS_FILE: Final = f"/{PASSWORDS_KEY}"
+_UNLIMITED: Final = "0"
 
 
 @dataclass(frozen=True)
@@ -161,12 +165,6 @@ def _container(broker: BrokerServer) -> Manifest:
             "failureThreshold": START_SECONDS,
         },
     }
-
-
-PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
-PASSWORDS_KEY: Final = "mosquitto-passwords"
-PASSWORDS_FILE: Final = f"/{PASSWORDS_KEY}"
-_UNLIMITED: Final = "0"
 
 
 def settings(mosquitto: Mosquitto) -> dict[str, str]:

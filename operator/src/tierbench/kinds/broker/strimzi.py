@@ -8,8 +8,7 @@ from typing import Any, Final
 from tierbench.api.benchmark import Access, Tls
 from tierbench.api.quantity import format_size
 from tierbench.api.result import ServiceFacts
-from tierbench.kinds.broker.account import account
-from tierbench.kinds.broker.endpoints import ACCOUNT, AGENT, Asked, Way
+from tierbench.kinds.broker.endpoints import ACCOUNT, AGENT, Asked, Way, account
 from tierbench.kinds.broker.kafka import heap_size, kafka_settings
 from tierbench.kinds.broker.server import storage_size
 from tierbench.kinds.broker.server_spec import Strimzi

@@ -28,6 +28,27 @@ _LASTING: Final = frozenset(
     {"InvalidConfigurationException", "InvalidResourceException", "UnsupportedKafkaVersionException"}
 )
 _LONGEST_MESSAGE: Final = 600
+PERMISSIONS: Final = (
+    Permission(
+        GROUP,
+        ("kafkas", "kafkanodepools", "kafkatopics", "kafkausers"),
+        ("list", "create", "delete"),
+        Scope.NAMESPACED,
+        "Has Strimzi bring up Kafka, where a benchmark asks for it.",
+    ),
+    Permission(
+        GROUP,
+        ("kafkatopics",),
+        ("patch",),
+        Scope.NAMESPACED,
+        "Lets go a topic whose operator is gone, which would block its namespace.",
+    ),
+)
+_LOOK_AGAIN_SECONDS: Final = 2.0  # nothing wakes the loop when Strimzi says something
+_ORDER: Final = (("KafkaTopic",), ("KafkaUser", "Kafka"), ("KafkaNodePool",))
+_ANSWERED: Final = ("Kafka", "KafkaUser", "KafkaTopic")
+_SILENCE: Final = 3  # times as long as a pod may take to find its node: Strimzi may be starting, too
+_HUNG: Final = timedelta(seconds=30)
 
 
 def strimzi_object(kind: str, raw: Raw) -> ProvidedObject:
@@ -91,27 +112,6 @@ API: Final = ProviderApi(
     makers=frozenset({"StrimziPodSet", "ReplicaSet", "Kafka"}),
     view=strimzi_object,
 )
-PERMISSIONS: Final = (
-    Permission(
-        GROUP,
-        ("kafkas", "kafkanodepools", "kafkatopics", "kafkausers"),
-        ("list", "create", "delete"),
-        Scope.NAMESPACED,
-        "Has Strimzi bring up Kafka, where a benchmark asks for it.",
-    ),
-    Permission(
-        GROUP,
-        ("kafkatopics",),
-        ("patch",),
-        Scope.NAMESPACED,
-        "Lets go a topic whose operator is gone, which would block its namespace.",
-    ),
-)
-_LOOK_AGAIN_SECONDS: Final = 2.0  # nothing wakes the loop when Strimzi says something
-_ORDER: Final = (("KafkaTopic",), ("KafkaUser", "Kafka"), ("KafkaNodePool",))
-_ANSWERED: Final = ("Kafka", "KafkaUser", "KafkaTopic")
-_SILENCE: Final = 3  # times as long as a pod may take to find its node: Strimzi may be starting, too
-_HUNG: Final = timedelta(seconds=30)
 
 
 def obstacle(run: Run, site: ServerSite) -> Problem | None:

@@ -21,6 +21,10 @@ EVERYTHING: Final = ResultTrial(
     trial=1, outcome=Outcome.COMPLETED, start_time="", duration_nanoseconds=1, transfer=Transfer()
 )
 """A trial that leaves no quantity out."""
+WARM_PARTS_PER_MILLION: Final = 990_000
+COLD_PARTS_PER_MILLION: Final = 10_000
+DEVICE_SHARE: Final = 0.5
+WAITING_PARTS_PER_MILLION: Final = 50_000
 
 
 def of(trial: ResultTrial) -> dict[str, float | None]:
@@ -49,12 +53,6 @@ def of(trial: ResultTrial) -> dict[str, float | None]:
 
 def _share(part: int, whole: int) -> float | None:
     return 1e6 * part / whole if whole else None
-
-
-WARM_PARTS_PER_MILLION: Final = 990_000
-COLD_PARTS_PER_MILLION: Final = 10_000
-DEVICE_SHARE: Final = 0.5
-WAITING_PARTS_PER_MILLION: Final = 50_000
 
 
 def _file_size(spec: ResultSpec) -> int:

@@ -3,10 +3,8 @@
 from typing import Final
 
 from tierbench.kinds.network import measures, metrics, report
-from tierbench.kinds.network.preflight import PROBE
 from tierbench.kinds.network.spec import NetworkBenchmark
-from tierbench.kinds.network.together import said_at_once
-from tierbench.kinds.network.workload import NetworkWorkload
+from tierbench.kinds.network.workload import PROBE, NetworkWorkload
 from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Image, Measures, Metrics, Report
 
 KIND: Final = BenchmarkKind(
@@ -29,7 +27,7 @@ KIND: Final = BenchmarkKind(
     report=Report(
         report.HEADINGS,
         report.cells,
-        answers=said_at_once,
+        answers=report.said_at_once,
         figures=report.device_figures,
         drawn=report.is_of_client,
         spreads={"ping": "Round trip of an echo request"},

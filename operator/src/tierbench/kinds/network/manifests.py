@@ -32,6 +32,10 @@ TMP: Final = ScratchDirectory("tmp", "/tmp", "64Mi")  # noqa: S108 (the containe
 # Where the agent has an iperf3 listen while the client that it is for is there.
 GATES: Final = ScratchDirectory("gates", "/gates", "1Mi")
 _OBSERVED: Final = ("--directory=", "--process", PROCESS, "--gates", GATES.path)
+CONGESTION_CONTROL: Final = "congestionControl"
+# Lets any group open ICMP sockets, which need no capability: the pod's may be the platform's choice. It holds in the
+# pod's network alone, and Kubernetes counts it among the safe sysctls.
+PING_SYSCTL: Final = {"name": "net.ipv4.ping_group_range", "value": "0 2147483647"}
 
 
 def port_name(part: int) -> str:
@@ -96,12 +100,6 @@ def _iperf3(spec: NetworkSpec, images: Images, part: int) -> dict[str, Any]:
         "securityContext": RESTRICTED,
         "volumeMounts": [TMP.mount, GATES.mount],
     }
-
-
-CONGESTION_CONTROL: Final = "congestionControl"
-# Lets any group open ICMP sockets, which need no capability: the pod's may be the platform's choice. It holds in the
-# pod's network alone, and Kubernetes counts it among the safe sysctls.
-PING_SYSCTL: Final = {"name": "net.ipv4.ping_group_range", "value": "0 2147483647"}
 
 
 def arguments(spec: NetworkSpec, policy: Policy, parts: int, site: ClientSite, targets: Sequence[Target]) -> list[str]:

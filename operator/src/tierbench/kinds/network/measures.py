@@ -55,6 +55,10 @@ EVERYTHING: Final = ResultTrial(
     ),
 )
 """A trial that leaves no quantity out."""
+SATURATED_SHARE: Final = 0.9
+EVEN_FAIRNESS: Final = 0.95
+TOGETHER_PARTS_PER_MILLION: Final = 950_000
+CLIENT_LOST = "ClientLost"
 
 
 def of(trial: ResultTrial) -> dict[str, float | None]:
@@ -132,11 +136,6 @@ def _mean(values: Iterable[int | None]) -> float | None:
 
 def _share(part: int | None, whole: int | None) -> float | None:
     return 1e6 * part / whole if whole and part is not None else None
-
-
-SATURATED_SHARE: Final = 0.9
-EVEN_FAIRNESS: Final = 0.95
-TOGETHER_PARTS_PER_MILLION: Final = 950_000
 
 
 def facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
@@ -218,9 +217,6 @@ def _server_saturated(trial: ResultTrial) -> bool:
     if used is None or not limit:
         return False
     return used >= SATURATED_SHARE * limit / 1000 * trial.duration_nanoseconds
-
-
-CLIENT_LOST = "ClientLost"
 
 
 def merge(merged: TrialLine, lines: Sequence[TrialLine | None], echoes: Sequence[bool]) -> TrialLine:

@@ -1,22 +1,30 @@
 """What a report shows of a network: its trials, and what each client had when all measured at once."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import hypot
 from typing import Final
 
-from tierbench.advice.estimate import Estimate, estimate
+from tierbench.advice.estimate import Estimate, estimate, reading, satterthwaite
 from tierbench.advice.matrix import Cell, RunResults
-from tierbench.api.result import BenchmarkResult, NodeFacts, ResultTrial
+from tierbench.advice.words import joined
+from tierbench.api.result import BenchmarkResult, NodeFacts, ResultPhase, ResultTrial
 from tierbench.kinds.network.measures import RATE
+from tierbench.kinds.network.spec import TOGETHER, Together
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure, estimate_words
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words
 from tierbench.results.quantities import quantities
-from tierbench.results.units import show
+from tierbench.results.statistics import interval
+from tierbench.results.units import percent, show
 
 HEADINGS: Final = ("Sent", "Sent again", "Packets lost", "Jitter", "Ping", "Ping lost", "iperf3's CPU")
+_AT_ONCE: Final = ("together", "simultaneousClients")
+_OF_CLIENT: Final = re.compile(r"client\d+BitsPerSecond")
+_NOTE: Final = "Mean of the good trials, with 95 % confidence interval."
 
 
 def cells(trial: ResultTrial) -> tuple[str, ...]:
@@ -27,11 +35,6 @@ def cells(trial: ResultTrial) -> tuple[str, ...]:
         "pingLostPartsPerMillion", "iperf3CpuPartsPerMillion",
     )  # fmt: skip
     return tuple(show(name, values.get(name, [None])[0]) for name in names)
-
-
-_AT_ONCE: Final = ("together", "simultaneousClients")
-_OF_CLIENT: Final = re.compile(r"client\d+BitsPerSecond")
-_NOTE: Final = "Mean of the good trials, with 95 % confidence interval."
 
 
 def is_of_client(quantity: str) -> bool:
@@ -99,3 +102,110 @@ def _at_once(devices: Sequence[NodeFacts], results: Sequence[BenchmarkResult]) -
 def _point(level: int, found: Estimate | None) -> Iterator[Point]:
     if found is not None:
         yield Point(level, found.mean, estimate_words(RATE, found), found.low, found.high)
+
+
+@dataclass(frozen=True)
+class ClientRates:
+    """A client's rate alone, and beside all others, in bits a second. `name` is its class, or its node where several
+    are of one class.
+    """
+
+    name: str
+    alone: Estimate
+    at_once: Estimate
+
+    @property
+    def share(self) -> float:
+        """What it has at once of what it has alone."""
+        return self.at_once.mean / self.alone.mean
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % confidence interval of the share, by the delta method; None where an error is not known."""
+        both = self.alone, self.at_once
+        errors = [one.error / one.mean for one in both if one.error is not None]
+        if len(errors) < len(both):
+            return None
+        degrees = satterthwaite([(error**2, one.degrees) for error, one in zip(errors, both, strict=True)])
+        return interval(self.share, self.share * hypot(*errors), degrees)
+
+
+@dataclass(frozen=True)
+class AtOnce:
+    """A case of all clients at once, and those of them that were measured alone. `held` are the levels that vary."""
+
+    server: str
+    held: Mapping[str, str]
+    clients: tuple[ClientRates, ...]
+
+    @property
+    def foremost(self) -> tuple[tuple[str, ...], float]:
+        """The fewest clients that have more than half of the band, and their share of it."""
+        total = sum(client.at_once.mean for client in self.clients)
+        names: tuple[str, ...] = ()
+        share = 0.0
+        for client in sorted(self.clients, key=lambda client: -client.at_once.mean):
+            names, share = (*names, client.name), share + client.at_once.mean / total
+            if share > 1 / 2:
+                break
+        return names, share
+
+
+def at_once(run: RunResults) -> Iterator[AtOnce]:
+    """Every case of all at once with which some case of one alone can be compared."""
+    alone = {_place(result): result for result in run.results if _is(Together.ALONE, result)}
+    for result in run.results:
+        if not _is(Together.ALL_AT_ONCE, result):
+            continue
+        clients = tuple(_clients(result, alone))
+        if clients:
+            varying = {name: level for name, level in result.spec.levels.items() if name not in run.fixed}
+            varying.pop(TOGETHER, None)
+            yield AtOnce(result.spec.server.node_class, varying, clients)
+
+
+def _is(level: Together, result: BenchmarkResult) -> bool:
+    return result.spec.levels.get(TOGETHER) == level and result.status.phase is ResultPhase.MEASURED
+
+
+def _place(result: BenchmarkResult, client: str = "") -> tuple[object, ...]:
+    """What a client has in common with itself alone."""
+    levels = {**result.spec.levels, TOGETHER: ""}
+    return result.spec.server.node, client or result.spec.client.node, *sorted(levels.items())
+
+
+def _clients(result: BenchmarkResult, alone: Mapping[tuple[object, ...], BenchmarkResult]) -> Iterator[ClientRates]:
+    classes = [client.node_class for client in result.spec.clients]
+    for number, client in enumerate(result.spec.clients, start=1):
+        other = alone.get(_place(result, client.node))
+        before = None if other is None else reading(other, RATE)
+        now = reading(result, f"client{number}BitsPerSecond")
+        if before is not None and now is not None and before.mean > 0 and now.mean > 0:
+            one_of_class = classes.count(client.node_class) == 1
+            yield ClientRates(client.node_class if one_of_class else client.node, before, now)
+
+
+def said_at_once(run: RunResults) -> tuple[str, ...]:
+    """The same in a sentence a case: "All at once, phone has 60 % of the band. Of what each has alone: phone 98 %"."""
+    found = list(at_once(run))
+    several = len(run.classes) > 1
+    return tuple(_said(one, one.server if several else "") for one in found)
+
+
+def _said(one: AtOnce, server: str) -> str:
+    held = [level_in_words(name, level) for name, level in one.held.items()]
+    where = ", ".join(filter(None, (*held, server and f"to {server}")))
+    clients = ", ".join(f"{client.name} {_share(client)}" for client in one.clients)
+    at_once = f"All at once{f' ({where})' if where else ''}"
+    names, share = one.foremost
+    if 2 * len(names) >= len(one.clients):
+        return f"{at_once}, of what each has alone: {clients}."
+    have = "has" if len(names) == 1 else "have"
+    return f"{at_once}, {joined(names)} {have} {percent(share)} of the band. Of what each has alone: {clients}."
+
+
+def _share(client: ClientRates) -> str:
+    if client.interval is None:
+        return percent(client.share)
+    low, high = (f"{100 * end:.0f}" for end in client.interval)
+    return f"{percent(client.share)} ({low} to {high})"

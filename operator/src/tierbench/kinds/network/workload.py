@@ -1,12 +1,17 @@
-"""NetworkBenchmark as a workload."""
+"""NetworkBenchmark as a workload, and as the preflight of other kinds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
+from tierbench.api.benchmark import Access, Timeouts
+from tierbench.api.node_network import NodeNetwork
 from tierbench.api.policy import Policy
+from tierbench.api.preflight import Ping, Preflight, ServiceSpec
 from tierbench.api.result import ServiceFacts
 from tierbench.kinds.network.manifests import CONGESTION_CONTROL, IMAGE, PROCESS, iperf3_manifests, transmission_job
-from tierbench.kinds.network.spec import TOGETHER, NetworkSpec, Together
+from tierbench.kinds.network.spec import TOGETHER, Direction, NetworkClients, NetworkServers, NetworkSpec, Together
+from tierbench.kinds.registry import Probe
 from tierbench.workloads.agent import agent_manifests
 from tierbench.workloads.names import Owner
 from tierbench.workloads.plan import EXTERNAL, Case, Factor, Slot, slots
@@ -23,6 +28,9 @@ from tierbench.workloads.workload import (
     Workload,
     secret,
 )
+
+# Beside load and ping: iperf3 may find the server busy for 30 s, and is given up a minute after its load.
+_SLACK_SECONDS: Final = 120
 
 
 @dataclass(frozen=True)
@@ -94,3 +102,37 @@ class NetworkWorkload:
     def preflight(self) -> tuple[Workload, ...]:
         """Nothing: the network is what the cases measure."""
         return ()
+
+
+def preflight(owner: Owner, spec: ServiceSpec, access: Access, images: Images) -> tuple[NetworkWorkload, ...]:
+    """Upload with echo requests before it, then download; nothing, unless the spec asks for a preflight."""
+    asked = spec.preflight
+    if asked is None:
+        return ()
+    echoes = {Direction.UPLOAD: asked.ping, Direction.DOWNLOAD: Ping(count=0)}
+    return tuple(
+        NetworkWorkload(owner, _network(spec, asked, access, direction, ping), images)
+        for direction, ping in echoes.items()
+    )
+
+
+def _network(spec: ServiceSpec, asked: Preflight, access: Access, direction: Direction, ping: Ping) -> NetworkSpec:
+    seconds = asked.duration_seconds + ping.count * ping.interval_milliseconds // 1000 + _SLACK_SECONDS
+    return NetworkSpec(
+        servers=NetworkServers.model_construct(**dict(spec.servers)),
+        clients=NetworkClients(node_classes=spec.clients.node_classes, resources=spec.clients.resources),
+        directions=(direction,),
+        duration_seconds=asked.duration_seconds,
+        ping=ping,
+        repetitions=1,
+        trace_interval_milliseconds=0,
+        access=access,
+        timeouts=Timeouts(trial_seconds=seconds),
+    )
+
+
+def _is_known(network: NodeNetwork, case: Case) -> bool:
+    return (network.upload if case.levels["direction"] == Direction.UPLOAD else network.download) is not None
+
+
+PROBE: Final = Probe("ping and iperf3", "iperf3", preflight, _is_known)

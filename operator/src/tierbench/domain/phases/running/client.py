@@ -22,6 +22,12 @@ from tierbench.workloads.names import LAYOUT, ROLE_CLIENT, ROLE_SERVER
 from tierbench.workloads.plan import Case, Slot, Turn
 from tierbench.workloads.workload import ClientSite, Part, Role, RunningServer, Target, Workload
 
+_START_SECONDS: Final = 120
+_LONGEST_TROUBLE: Final = 300
+_SOON_SECONDS: Final = 1.0
+_PATIENCE_SECONDS: Final = 30.0
+_POD_SECONDS: Final = 5.0  # nothing wakes the loop when a pod is refused
+
 
 @dataclass(frozen=True)
 class Client:
@@ -110,9 +116,6 @@ class Client:
         return tuple(DeleteJob(job.name) for job in others if not job.deleting)
 
 
-_START_SECONDS: Final = 120
-
-
 def start(
     client: Client,
     servers: Mapping[Slot, RunningServer],
@@ -177,12 +180,6 @@ def _output_of(client: Client, case: Case, part: Part, pod: PodView | None, want
     lost = part.role is Role.SHARE and failed
     of_case = (trial for trial in log.output.printed if (trial.case or client.first.number) == case.number)
     return PartOutput(tuple(trial.line for trial in of_case if wanted(trial)), part.role is Role.ECHO, lost)
-
-
-_LONGEST_TROUBLE: Final = 300
-_SOON_SECONDS: Final = 1.0
-_PATIENCE_SECONDS: Final = 30.0
-_POD_SECONDS: Final = 5.0  # nothing wakes the loop when a pod is refused
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from tierbench.workloads.plan import Block, Case, Factor, Slot, Turn, schedule
 from tierbench.workloads.workload import RunningServer
 
 _MAXIMUM_MESSAGE: Final = 1024
+_MAXIMUM_ATTEMPTS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,6 @@ class Underway:
         places = "; ".join(f"{server.site.name} is ready on {server.site.node}" for server in self.servers.values())
         said = Said(reasons.SERVER_READY, True, reasons.READY, f"{places}."[:_MAXIMUM_MESSAGE])
         return report(self.run, Phase.RUNNING, said, current=tuple(one.case for one in self.due))
-
-
-_MAXIMUM_ATTEMPTS: Final = 3
 
 
 def measure(run: Run, block: Block, servers: Mapping[Slot, RunningServer]) -> Decision:

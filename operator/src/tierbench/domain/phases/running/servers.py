@@ -27,6 +27,7 @@ _HINT: Final = (
     "See the quotas and the pod-security labels of the namespace: give what they ask for in spec.servers.resources and "
     "spec.clients.resources, or ask for other storage or access."
 )
+_LOOK_AGAIN_SECONDS: Final = 2.0  # nothing wakes the loop when another operator has done something
 
 
 def refuse_impossible(run: Run) -> Decision | None:
@@ -82,9 +83,6 @@ def lasting(run: Run, refusal: Refusal | None) -> Problem | None:
 def refusal_event(case: Case, problem: Problem) -> Event:
     """The same for `kubectl describe`."""
     return Event(reasons.CASE_FAILED, f"{case_words(case)}: {problem.reason}: {problem.message}", warning=True)
-
-
-_LOOK_AGAIN_SECONDS: Final = 2.0  # nothing wakes the loop when another operator has done something
 
 
 def serve(run: Run, block: Block) -> Mapping[Slot, RunningServer] | Decision:
