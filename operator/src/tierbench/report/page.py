@@ -31,7 +31,7 @@ from tierbench.advice.words import (
     where,
 )
 from tierbench.api.result import BenchmarkResult
-from tierbench.kinds.registry import BENCHMARKS
+from tierbench.kinds.registry import BENCHMARKS, probe
 from tierbench.report.beside import beside_figures
 from tierbench.report.costs import CostTable, cost_tables
 from tierbench.report.figures import Figure, evidence_figures, retries_figure, slowness_figure
@@ -367,6 +367,7 @@ def render(
         articles=articles,
         node_facts=NODE_FACTS,
         network_headings=NETWORK_HEADINGS,
+        network_programs=probe().programs,
         files=files,
         version=version("tierbench"),
     )
