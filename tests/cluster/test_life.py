@@ -13,7 +13,7 @@ from tests.cluster.processes import output, processes, wait
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.release
-NODES = '[[node]]\nname = "one"\nmemory = "512Mi"\ndisk_size = "1Gi"\n'
+NODES = '[[node]]\nname = "one"\nmemory = "512Mi"\ndisk_size = "1Gi"\ncongestion_control = "reno"\n'
 
 
 @pytest.fixture
@@ -40,6 +40,11 @@ def traces(cluster: Cluster) -> list[str]:
     return found + [process.name for process in processes() if f"/{cluster.name}/" in " ".join(process.command)]
 
 
+def congestion_control(cluster: Cluster) -> str:
+    """The algorithm that connections of the node begin with."""
+    return cluster.node("one").machine.output("cat", "/proc/sys/net/ipv4/tcp_congestion_control").strip()
+
+
 def wait_until_ready(cluster: Cluster) -> None:
     """A busy machine may be late with heartbeats while another cluster starts."""
     wait(cluster.ready, f"every node of {cluster.name} to be Ready", 60 * PATIENCE)
@@ -50,6 +55,7 @@ def test_life_of_a_cluster(cluster: Cluster, second: Cluster, nodes: Path) -> No
     assert second.addresses != cluster.addresses
     wait_until_ready(cluster)
     assert second.ready()
+    assert congestion_control(second) == "reno"  # every kernel has it, and hardly any begins with it
     assert traces(second)
     assert not second.up(nodes)
 

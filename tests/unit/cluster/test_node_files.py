@@ -35,3 +35,9 @@ def test_registry_is_found_by_its_address_and_has_plain_http() -> None:
     ((name, text),) = node_files.registry("198.18.0.254:5000").items()
     assert name == "registries/198.18.0.254:5000/hosts.toml"
     assert tomllib.loads(text) == {"host": {"http://198.18.0.254:5000": {"capabilities": ["pull", "resolve"]}}}
+
+
+def test_pods_begin_with_the_congestion_control_of_their_node() -> None:
+    plugins = json.loads(node_files.cni("198.18.1.0/24", "reno"))["plugins"]
+    tuned = [plugin["sysctl"] for plugin in plugins if plugin["type"] == "tuning"]
+    assert tuned == [{"net.ipv4.tcp_congestion_control": "reno"}]

@@ -77,6 +77,7 @@ def test_what_is_left_out_is_not_limited() -> None:
         ('[[node]]\nname = "a"\ndisk_read = "0Mi"', "disk_read = '0Mi': write a whole number above 0"),
         ('[[node]]\nname = "a"\ncpus = true', "cpus = True: write a number above 0"),
         ('[[node]]\nname = "a"\ncpus = -1', "cpus = -1: write a number above 0"),
+        ('[[node]]\nname = "a"\ncongestion_control = "BBR v3"', "'BBR v3': write the name of an algorithm, such as"),
         ('[[node]]\nname = "a"\nlink = "1Gbps"', "link = '1Gbps': write a whole number with kbit, mbit or gbit"),
         (
             '[[node]]\nname = "a"\nlink = { rate = "1mbit", delay = 20 }',

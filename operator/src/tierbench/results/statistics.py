@@ -171,9 +171,9 @@ def fairness(rates: Sequence[float]) -> float:
     """Jain's index: 1 where all have the same, 1/n where one has everything (Jain, Chiu and Hawe, DEC-TR-301, 1984).
 
     Raises:
-        ValueError: nobody has anything.
+        ValueError: All shares are 0.
     """
     squares = sum(rate * rate for rate in rates)
     if not squares:
-        raise ValueError("nobody has anything to share")
+        raise ValueError("all shares are 0")
     return sum(rates) ** 2 / (len(rates) * squares)

@@ -25,7 +25,7 @@ class Connections(StrEnum):
 
 
 class NoSubscribers(Model):
-    """Nobody subscribes: what is measured is publishing alone."""
+    """There is no subscriber: the benchmark measures publishing alone."""
 
 
 class Subscribers(Model):
@@ -74,7 +74,7 @@ class BrokerClients(Clients):
 
     @property
     def alone(self) -> bool:
-        """Whether nobody subscribes."""
+        """Whether there is no subscriber."""
         return self.subscribers is not None and self.subscribers.none is not None
 
 

@@ -194,7 +194,7 @@ def _refusal(run: Run, site: ServerSite) -> Problem | None:
 
 
 def _silence(run: Run, site: ServerSite) -> Problem | None:
-    """That nobody looks after Kafka, or that it takes too long."""
+    """The problem that no Strimzi watches the Kafka, or that it takes too long."""
     kafka = next((item for item in _mine(run, site) if item.kind == "Kafka"), None)
     if kafka is None:
         return None

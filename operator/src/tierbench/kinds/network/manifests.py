@@ -120,7 +120,7 @@ def arguments(spec: NetworkSpec, policy: Policy, parts: int, site: ClientSite, t
         "parts": parts,
         **series_options(site, spec.warmup, targets),
     }
-    if targets[0].case.server.external:  # nobody is beside it
+    if targets[0].case.server.external:  # it has no agent
         options = {name: value for name, value in options.items() if not name.startswith("agent")}
         options["refused-networks"] = ",".join(policy.refused_networks)
     if spec.udp is not None:
