@@ -11,7 +11,7 @@ from benchmarks.scale.connection import all_of
 from benchmarks.scale.kubelet import SIMULATED
 from tests.e2e.benchmarks import node_class
 from tests.e2e.kubectl import Kubectl
-from tierbench.api.timestamps import format_time
+from tierbench.api.model import format_time
 from tierbench.kube.client import NODES, Kube
 
 CLASS_LABEL: Final = "scale"

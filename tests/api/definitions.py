@@ -8,8 +8,8 @@ from functools import cache
 from tests.api.objects import crd_path, item
 from tests.api.server import CRDS, ApiServer, Json, RefusedError
 from tests.api.waiting import wait_for
-from tierbench.api.kinds import KINDS
 from tierbench.api.model import API_VERSION, GROUP, Resource
+from tierbench.api.schema import resource_types
 from tierbench.generate.crd import custom_resource_definition
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
@@ -25,7 +25,7 @@ def ours() -> list[Json]:
 
 @cache
 def _ours() -> list[Json]:
-    return [custom_resource_definition(model) for model in KINDS]
+    return [custom_resource_definition(model) for model in resource_types()]
 
 
 def put_definitions(server: ApiServer, crds: Iterable[Json]) -> None:
@@ -41,13 +41,16 @@ def put_definitions(server: ApiServer, crds: Iterable[Json]) -> None:
         wanted[crd["spec"]["names"]["kind"]] = _description(crd)
         if there.get(name) != _description(crd):
             server.request("PATCH", f"{CRDS}/{name}?{_AS_HELM}", crd, APPLY)
-    wait_for(lambda: _published(server) == wanted and all(_is_served(server, model) for model in KINDS), "our kinds")
+    wait_for(
+        lambda: _published(server) == wanted and all(_is_served(server, model) for model in resource_types()),
+        "our kinds",
+    )
 
 
 def remove_definitions(server: ApiServer) -> None:
     """Removes those of our kinds, with all objects."""
     empty(server)
-    for model in KINDS:
+    for model in resource_types():
         server.request("DELETE", crd_path(model))
     wait_for(lambda: not defined(server), "the end of the CRDs")
 
@@ -60,7 +63,7 @@ def defined(server: ApiServer) -> dict[str, Json]:
 
 def empty(server: ApiServer) -> None:
     """Removes all objects of our kinds, whatever their finalizers."""
-    for model in KINDS:
+    for model in resource_types():
         for body in server.request("GET", f"/apis/{API_VERSION}/{model.KIND.plural}")["items"]:
             metadata = body["metadata"]
             path = item(model, metadata["name"], metadata.get("namespace", ""))

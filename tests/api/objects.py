@@ -8,8 +8,7 @@ from tests.api.server import CRDS, ApiServer, Json
 from tierbench.api.model import API_VERSION, Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
-from tierbench.api.result import BenchmarkResult
-from tierbench.api.trace import BenchmarkTrace
+from tierbench.api.result import BenchmarkResult, BenchmarkTrace
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.network.spec import NetworkBenchmark

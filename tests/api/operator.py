@@ -15,7 +15,7 @@ from kubernetes.config import kube_config
 from tests.api.waiting import SECONDS, eventually
 from tests.ports import free_ports
 from tests.unit.controller.test_controller import ENVIRONMENT
-from tierbench.api.quotas import Quotas
+from tierbench.api.policy import Quotas
 from tierbench.controller import node_classes
 from tierbench.controller.main import operate
 from tierbench.controller.settings import Settings

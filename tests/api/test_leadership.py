@@ -10,7 +10,7 @@ import pytest
 from tests.api.forgetful import forgetful
 from tests.api.operator import operator
 from tests.api.server import ApiServer
-from tierbench.api.timestamps import format_micro_time
+from tierbench.api.model import format_micro_time
 from tierbench.controller import leadership
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timing]

@@ -8,12 +8,11 @@ import pytest
 
 from tests.api.objects import changed, create, schema_path, smallest
 from tests.api.server import ApiServer, Json, RefusedError
-from tierbench.api.kinds import KINDS
 from tierbench.api.model import IMMUTABLE, Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
-from tierbench.api.schema import object_schema, placed_rules
+from tierbench.api.schema import object_schema, placed_rules, resource_types
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.network.spec import NetworkBenchmark
@@ -608,7 +607,7 @@ def test_every_rule_has_a_row() -> None:
     covered = {(row.model, row.place, row.message) for row in ROWS} | IN_ITS_OWN_TEST
     missing = [
         (model.KIND.kind, place, rule["message"])
-        for model in KINDS
+        for model in resource_types()
         for place, rule in placed_rules("", object_schema(model))
         if rule["message"] != IMMUTABLE.message
         and not any((model, place) == row[:2] and rule["message"].startswith(row[2]) for row in covered)

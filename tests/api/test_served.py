@@ -8,35 +8,26 @@ from tests.api.connection import connected
 from tests.api.objects import changed, crd_path, create, item, smallest
 from tests.api.server import ApiServer, Json, RefusedError
 from tierbench.advice.answer import LONGEST_BEST
-from tierbench.api.benchmark import BenchmarkStatus, CaseCounts, CurrentCase, NodeAssignment, Phase, RunStatus
-from tierbench.api.contract import (
-    ClientSample,
-    Distributions,
-    Engine,
-    Failure,
-    Histogram,
-    Outcome,
-    RetryCauses,
-    ServerSample,
-    Transfer,
-)
-from tierbench.api.kinds import KINDS
-from tierbench.api.model import Condition, Resource
-from tierbench.api.node_class import NodeClass, NodeClassStatus, NodeSummary
-from tierbench.api.placement_advice import (
+from tierbench.api.advice_answer import (
     Confidence,
     LevelCrossover,
     NodeAffinity,
     NodeRequirement,
     NodeSelectorTerm,
-    PlacementAdvice,
     PlacementAdviceStatus,
     Ranked,
     RequiredNodes,
     Verdict,
 )
+from tierbench.api.benchmark import BenchmarkStatus, CaseCounts, CurrentCase, NodeAssignment, Phase, RunStatus
+from tierbench.api.contract import ClientSample, Distributions, Engine, Histogram, Outcome, ServerSample
+from tierbench.api.measurements import Failure, RetryCauses, Transfer
+from tierbench.api.model import Condition, Resource
+from tierbench.api.node_class import NodeClass, NodeClassStatus, NodeSummary
+from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import (
     BenchmarkResult,
+    BenchmarkTrace,
     Counts,
     Display,
     Note,
@@ -44,8 +35,10 @@ from tierbench.api.result import (
     ResultStatus,
     ResultTrial,
     Statistic,
+    TraceStatus,
+    TrialTrace,
 )
-from tierbench.api.trace import BenchmarkTrace, TraceStatus, TrialTrace
+from tierbench.api.schema import resource_types
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.network.spec import NetworkBenchmark
@@ -249,7 +242,7 @@ def with_status(model: type[Resource], name: str, status: Json, version: str | N
     return {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": metadata, "status": status}
 
 
-@pytest.mark.parametrize("model", KINDS)
+@pytest.mark.parametrize("model", resource_types())
 def test_kind_is_served_where_it_belongs_and_nothing_is_said_against_its_schema(
     server: ApiServer, model: type[Resource]
 ) -> None:
@@ -264,7 +257,7 @@ def test_kind_is_served_where_it_belongs_and_nothing_is_said_against_its_schema(
     assert f"{model.KIND.plural}/status" in names
 
 
-@pytest.mark.parametrize("model", KINDS)
+@pytest.mark.parametrize("model", resource_types())
 def test_defaults_are_those_of_the_model(server: ApiServer, name: str, model: type[Resource]) -> None:
     created = create(server, model, smallest(model, name))
     read = model.model_validate(smallest(model, name))
@@ -285,7 +278,7 @@ def test_sizes_may_be_numbers_or_quantities(server: ApiServer, name: str) -> Non
     assert create(server, FileTransferBenchmark, body)["spec"]["fileSizes"] == [1500, "1Ki", "16Ti"]
 
 
-@pytest.mark.parametrize("model", KINDS)
+@pytest.mark.parametrize("model", resource_types())
 def test_status_of_the_model_is_taken_once_and_shown_whole(server: ApiServer, name: str, model: type[Resource]) -> None:
     create(server, model, smallest(model, name))
     body = with_status(model, name, STATUSES[model].to_json())
@@ -333,7 +326,7 @@ def test_table_of_kubectl_get_fits_120_columns(
     assert sum(widths) + SPACES_BETWEEN_COLUMNS * (len(widths) - 1) <= MOST_COLUMNS
 
 
-@pytest.mark.parametrize("model", KINDS)
+@pytest.mark.parametrize("model", resource_types())
 async def test_status_can_say_less_than_before(server: ApiServer, name: str, model: type[Resource]) -> None:
     """Server-side apply makes null, which no schema takes, of an object whose fields are all taken back."""
     create(server, model, smallest(model, name))

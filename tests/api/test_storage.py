@@ -11,7 +11,7 @@ from tests.api.operator import operator
 from tests.api.server import ApiServer, Json
 from tests.api.waiting import eventually
 from tierbench.api.model import API_VERSION
-from tierbench.api.quotas import Quotas
+from tierbench.api.policy import Quotas
 from tierbench.api.result import BenchmarkResult
 from tierbench.controller import storage
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark

@@ -18,12 +18,11 @@ from tests.api.operator import answer, operator
 from tests.api.server import CRDS, ApiServer, Json, RefusedError
 from tests.api.waiting import SECONDS, eventually, wait_for
 from tests.cluster import binaries
-from tierbench.api.kinds import KINDS
 from tierbench.api.model import API_VERSION, Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
-from tierbench.api.schema import object_schema
+from tierbench.api.schema import object_schema, resource_types
 from tierbench.controller import advisor, definitions, loop
 from tierbench.controller.refusals import TRIES
 from tierbench.domain.definitions import compare
@@ -195,7 +194,7 @@ def place(server: ApiServer, namespace: str) -> Iterator[Place]:
 def test_what_v0_1_0_knew_is_still_known_but_for_this() -> None:
     """What was stored by it, or is sent by its clients, is not lost in silence."""
     earlier = {crd["spec"]["names"]["kind"]: served(crd)["schema"]["openAPIV3Schema"] for crd in versions.definitions()}
-    own = {model.KIND.kind: object_schema(model) for model in KINDS}
+    own = {model.KIND.kind: object_schema(model) for model in resource_types()}
     assert compare(own, earlier).further == (
         "NetworkBenchmark spec.clients.simultaneous",
         "PlacementAdvice status.ranking[].nodeClass",

@@ -3,7 +3,7 @@
 from tests.chart.helm import Helm, Json, of_kind
 from tests.chart.test_render import CLUSTER_WIDE, container, environment, expanded, table
 from tests.network_policies import Peer, permitted
-from tierbench.api.permissions import Scope
+from tierbench.api.rbac import Scope
 
 HTTP = {"http": 8080}
 PROMETHEUS = Peer("10.0.0.2", "monitoring")

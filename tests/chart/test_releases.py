@@ -18,8 +18,8 @@ from tests.api.objects import collection, create, item, smallest
 from tests.api.server import ApiServer, Json, RefusedError
 from tests.api.waiting import SECONDS, wait_for
 from tests.chart.helm import Helm, HelmError, of_kind
-from tierbench.api.kinds import KINDS
-from tierbench.api.permissions import Scope, permissions
+from tierbench.api.rbac import Scope, permissions
+from tierbench.api.schema import resource_types
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 
 pytestmark = pytest.mark.apiserver
@@ -43,7 +43,7 @@ def can_list_every_kind(server: ApiServer) -> bool:
     CRD may stay until it looks again, minutes later.
     """
     try:
-        for model in KINDS:
+        for model in resource_types():
             server.request("GET", collection(model))
     except RefusedError:
         return False

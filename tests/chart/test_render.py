@@ -7,12 +7,10 @@ import pytest
 
 from images.naming import reference
 from tests.chart.helm import Helm, HelmError, Json, of_kind
-from tierbench.api.kinds import KINDS
 from tierbench.api.model import GROUP
-from tierbench.api.permissions import Permission, Scope, permissions
-from tierbench.api.policy import Policy
-from tierbench.api.quotas import Quotas
-from tierbench.api.user_roles import GRANTS, UserRole
+from tierbench.api.policy import Policy, Quotas
+from tierbench.api.rbac import Permission, Scope, UserRole, permissions, user_grants
+from tierbench.api.schema import resource_types
 from tierbench.generate.crd import custom_resource_definition
 from tierbench.kinds.registry import BENCHMARKS
 
@@ -334,7 +332,7 @@ def test_users_get_what_the_table_says_and_one_release_brings_it(helm: Helm) -> 
         assert body["metadata"]["labels"][f"rbac.authorization.k8s.io/aggregate-to-{role}"] == "true"
         assert expanded(body["rules"]) == {
             (GROUP, resource, verb)
-            for grant in GRANTS
+            for grant in user_grants()
             if grant.role is role
             for resource in grant.resources
             for verb in grant.verbs
@@ -421,7 +419,7 @@ def test_definitions_are_the_generated_ones_and_kept_if_asked(helm: Helm) -> Non
         crd["metadata"]["name"]: crd for crd in of_kind(helm.template(CLUSTER_WIDE), "CustomResourceDefinition")
     }
     assert {name: crd["spec"] for name, crd in rendered.items()} == {
-        f"{model.KIND.plural}.tierbench.io": custom_resource_definition(model)["spec"] for model in KINDS
+        f"{model.KIND.plural}.tierbench.io": custom_resource_definition(model)["spec"] for model in resource_types()
     }
     keep = {"helm.sh/resource-policy": "keep"}
     assert {name: crd["metadata"].get("annotations") for name, crd in rendered.items()} == dict.fromkeys(rendered, keep)

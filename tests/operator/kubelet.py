@@ -12,7 +12,7 @@ from tests.api.server import ApiServer
 from tests.operator.player import Client, Player, Pod, begin
 from tests.operator.process import HERE, Operator, token_of
 from tests.operator.relay import Relay
-from tierbench.api.timestamps import format_time
+from tierbench.api.model import format_time
 from tierbench.kube.client import PODS, ConflictError, Kube, NotFoundError
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_ROLE
 from tierbench.workloads.plan import Turn

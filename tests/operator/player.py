@@ -14,7 +14,7 @@ import aiohttp
 from aiohttp import web
 
 from tests.operator.recorded import Script
-from tierbench.api.timestamps import format_time
+from tierbench.api.model import format_time
 from tierbench.kube.client import PODS, ConflictError, Kube, NotFoundError
 from tierbench.kube.credentials import certificates
 from tierbench.kube.news import Changed

@@ -1,4 +1,4 @@
-{{- /* Generated from operator/src/tierbench/api/permissions.py and generate/values.py: change that, then run `make generate`. */ -}}
+{{- /* Generated from operator/src/tierbench/api/rbac.py and generate/values.py: change that, then run `make generate`. */ -}}
 {{- define "tierbench.operatorsOwn" -}}
 - benchmarkresults
 - benchmarktraces

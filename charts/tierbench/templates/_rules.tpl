@@ -1,4 +1,4 @@
-{{- /* Generated from operator/src/tierbench/api/permissions.py: change that, then run `make generate`. */ -}}
+{{- /* Generated from operator/src/tierbench/api/rbac.py: change that, then run `make generate`. */ -}}
 {{- define "tierbench.rules.cluster" -}}
 # Resolves node classes.
 - apiGroups: [tierbench.io]

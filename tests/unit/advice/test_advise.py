@@ -11,10 +11,11 @@ from tests.unit.report.test_page import of_kind
 from tierbench.advice.advise import advise
 from tierbench.advice.constraints import limits
 from tierbench.advice.essence import essence
-from tierbench.api.limits import Limits
+from tierbench.api.advice_answer import Confidence, PlacementAdviceStatus
 from tierbench.api.node_class import NodeClass
-from tierbench.api.placement_advice import Confidence, PlacementAdviceSpec, PlacementAdviceStatus
+from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult
+from tierbench.api.run_policy import Limits
 
 MEGABYTE = Limits(minimum_bytes_per_second="1M")
 NOW = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)

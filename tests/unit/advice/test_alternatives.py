@@ -12,8 +12,8 @@ from tests.unit.report.published import measured
 from tierbench.advice.alternatives import Choice, compared, label
 from tierbench.advice.matrix import runs
 from tierbench.advice.words import answer_of_run
+from tierbench.api.advice_answer import PlacementAdviceStatus, Verdict
 from tierbench.api.node_class import NodeClass
-from tierbench.api.placement_advice import PlacementAdviceStatus, Verdict
 from tierbench.api.result import BenchmarkResult
 
 Places = Mapping[Any, float]

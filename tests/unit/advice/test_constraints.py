@@ -9,9 +9,9 @@ from tests.unit.advice.test_advise import ask, edited, reasons, sizes
 from tests.unit.report.published import measured, published
 from tierbench.advice.constraints import Breach, breaches
 from tierbench.advice.workload import items, sort_results
-from tierbench.api.limits import Limits
 from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult
+from tierbench.api.run_policy import Limits
 
 CUT_OFF = {"trials": 3, "reason": "TimedOut", "message": "The client ran out of time."}
 ANY = items(None)

@@ -10,14 +10,14 @@ import yaml
 
 from tests.cluster import profiles
 from tierbench.api.benchmark import Benchmark
-from tierbench.api.kinds import KINDS
 from tierbench.api.model import API_VERSION, Resource
 from tierbench.api.node_class import NodeClass
+from tierbench.api.schema import resource_types
 from tierbench.kinds.network.spec import NetworkBenchmark
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 FOLDERS = sorted(path.parent.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("benchmark.yaml"))
-MODELS: Mapping[str, type[Resource]] = {model.KIND.kind: model for model in KINDS}
+MODELS: Mapping[str, type[Resource]] = {model.KIND.kind: model for model in resource_types()}
 
 
 def documents(folder: Path) -> Iterator[dict[str, Any]]:

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierbench.api.policy import Policy
-from tierbench.api.quotas import Quotas
+from tierbench.api.policy import Policy, Quotas
 from tierbench.controller.logs import LogFormat
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.wakeups import Queue, Wakeups

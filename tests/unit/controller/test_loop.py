@@ -10,8 +10,8 @@ import pytest
 from tests.unit.controller.api import Api
 from tests.unit.controller.test_controller import ENVIRONMENT
 from tests.unit.domain.world import benchmark, node, node_class, seal, trial_line
+from tierbench.api.model import format_time
 from tierbench.api.schema import object_schema
-from tierbench.api.timestamps import format_time
 from tierbench.controller import loop as module
 from tierbench.controller.context import Context
 from tierbench.controller.loop import Loop

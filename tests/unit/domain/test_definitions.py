@@ -5,9 +5,8 @@ from typing import Any
 
 from tests.unit.domain.world import World, benchmark
 from tierbench.api.benchmark import BenchmarkStatus, Phase
-from tierbench.api.kinds import KINDS
 from tierbench.api.result import BenchmarkResult
-from tierbench.api.schema import object_schema
+from tierbench.api.schema import object_schema, resource_types
 from tierbench.domain.actions import DeleteServer
 from tierbench.domain.definitions import Definitions, compare
 from tierbench.workloads.names import ROLE_SERVER
@@ -24,7 +23,7 @@ def of(**status: Any) -> dict[str, Any]:
 
 
 def test_definitions_as_they_are_known_differ_in_nothing_and_cost_no_field() -> None:
-    own = {model.KIND.kind: object_schema(model) for model in KINDS}
+    own = {model.KIND.kind: object_schema(model) for model in resource_types()}
     assert compare(own, own).reason == ""
     status = BenchmarkStatus.model_validate({"run": {"number": 1, "startTime": "2026-01-01T00:00:00Z"}}).to_json()
     body = {"kind": "FileTransferBenchmark", "metadata": {"name": "a"}, "status": status}

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.domain.test_ledger import raw_benchmark, raw_result
-from tierbench.api.quotas import Quotas
-from tierbench.api.timestamps import format_time
+from tierbench.api.model import format_time
+from tierbench.api.policy import Quotas
 from tierbench.domain import reasons
 from tierbench.domain.eviction import Change, mark, plan
 from tierbench.domain.ledger import Ledger

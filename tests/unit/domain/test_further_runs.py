@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.domain.world import START, World, benchmark
 from tierbench.api.benchmark import Phase
-from tierbench.api.timestamps import format_time
+from tierbench.api.model import format_time
 from tierbench.domain import reasons
 
 ENDED = (Phase.COMPLETE, Phase.FAILED)

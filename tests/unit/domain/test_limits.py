@@ -10,7 +10,7 @@ from tests.unit.domain.test_decide import condition, every_trial_once, measured_
 from tests.unit.domain.world import START, World, benchmark, broker_benchmark
 from tierbench.api.benchmark import Eviction, Phase
 from tierbench.api.contract import Outcome
-from tierbench.api.quotas import Quotas
+from tierbench.api.policy import Quotas
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.observed import Observed

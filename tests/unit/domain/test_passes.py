@@ -12,9 +12,9 @@ from tests.unit.domain.test_blocks import DriftingWorld, end_client, ratio, run_
 from tests.unit.domain.test_decide import every_trial_once, measured_trials, nothing_left
 from tests.unit.domain.test_refine import CliffWorld, payload_world
 from tests.unit.domain.world import World, benchmark, broker_benchmark
-from tierbench.api.benchmark import Order, OrderType, Phase, Seat
-from tierbench.api.passes import shares
+from tierbench.api.benchmark import Phase, Seat
 from tierbench.api.result import ResultPhase
+from tierbench.api.run_policy import Order, OrderType, shares
 from tierbench.domain import reasons
 from tierbench.domain.views import PodView, Problem
 from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER

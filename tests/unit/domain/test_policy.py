@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.policies import ROWS, Row, own_answer
 from tests.unit.domain.world import World, benchmark
-from tierbench.api.asks import Asks
-from tierbench.api.benchmark import Access, Phase
+from tierbench.api.benchmark import Access, Asks, Phase
 from tierbench.api.policy import Policy
 from tierbench.domain import reasons
 from tierbench.kinds.registry import BENCHMARKS

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.domain.test_blocks import run_with
 from tests.unit.domain.world import World, benchmark, broker_benchmark, node, node_class, seal, trial_line
 from tierbench.api.benchmark import Benchmark, Phase
-from tierbench.api.node_network import NodeNetwork
+from tierbench.api.measurements import NodeNetwork
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.views import PodView, Problem, Termination

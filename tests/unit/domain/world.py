@@ -10,8 +10,7 @@ from typing import Any
 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.node_class import NodeClass
-from tierbench.api.policy import Policy
-from tierbench.api.quotas import Quotas
+from tierbench.api.policy import Policy, Quotas
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain.actions import (
     AcquireLeases,

@@ -8,9 +8,8 @@ import jsonschema
 import pytest
 
 from tierbench.api.contract import Seal, TrialLine, TrialStartedLine
-from tierbench.api.kinds import KINDS
 from tierbench.api.model import Model, Resource
-from tierbench.api.schema import Schema, element, object_schema
+from tierbench.api.schema import Schema, element, object_schema, resource_types
 from tierbench.generate.__main__ import differences, write
 from tierbench.generate.contract import contract_schema
 
@@ -67,7 +66,7 @@ def test_check_shows_what_differs_until_it_is_written(tmp_path: Path) -> None:
     assert "-three" in differences(tmp_path, files)
 
 
-@pytest.mark.parametrize("model", KINDS)
+@pytest.mark.parametrize("model", resource_types())
 def test_every_field_is_described_and_bounded(model: type[Resource]) -> None:
     properties = object_schema(model)["properties"]
     for part in ("spec", "status"):
@@ -77,7 +76,7 @@ def test_every_field_is_described_and_bounded(model: type[Resource]) -> None:
         assert [path for path, schema, _ in below if schema.get("type") == "number"] == []
 
 
-@pytest.mark.parametrize("model", KINDS)
+@pytest.mark.parametrize("model", resource_types())
 def test_a_status_has_no_defaults(model: type[Resource]) -> None:
     status = object_schema(model)["properties"]["status"]
     assert [path for path, schema, _ in fields("status", status) if "default" in schema] == []

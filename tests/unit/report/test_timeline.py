@@ -7,8 +7,14 @@ from tests.unit.kinds.network.trials import spec, trace, traced
 from tests.unit.results.test_record import NOW
 from tierbench.advice.matrix import runs
 from tierbench.api.model import Metadata
-from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultStatus
-from tierbench.api.trace import BenchmarkTrace, TraceSpec, TraceStatus
+from tierbench.api.result import (
+    BenchmarkReference,
+    BenchmarkResult,
+    BenchmarkTrace,
+    ResultStatus,
+    TraceSpec,
+    TraceStatus,
+)
 from tierbench.report.page import render
 from tierbench.report.timeline import Drawing, Timeline, timelines
 from tierbench.results.parts import PartOutput, merge_parts

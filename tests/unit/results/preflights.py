@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tierbench.api.node_network import NodeNetwork
+from tierbench.api.measurements import NodeNetwork
 from tierbench.api.result import BenchmarkResult
 
 

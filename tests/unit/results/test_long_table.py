@@ -15,9 +15,9 @@ from tierbench.advice.advise import advise
 from tierbench.advice.derived import derived
 from tierbench.advice.estimate import estimate
 from tierbench.advice.matrix import Cell
+from tierbench.api.model import parse_time
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, ResultPhase
-from tierbench.api.timestamps import parse_time
 from tierbench.results.columns import is_passed_over
 from tierbench.results.long_table import read_csv
 from tierbench.results.rates import RETRIES

@@ -9,7 +9,7 @@ from tests.unit.kinds.network import trials as network
 from tests.unit.results.preflights import blocked, node_network
 from tests.unit.results.test_record import line, spec
 from tierbench.api.contract import TrialLine
-from tierbench.api.node_network import NodeNetwork, Way
+from tierbench.api.measurements import NodeNetwork, Way
 from tierbench.api.result import ResultSpec, ResultStatus
 from tierbench.results.node_network import figures, in_words, worst
 from tierbench.results.record import record

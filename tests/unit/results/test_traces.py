@@ -6,7 +6,7 @@ from base64 import b64encode
 import pytest
 
 from tests.unit.kinds.network.trials import line, measured, trace, traced
-from tierbench.api.trace import MAXIMUM_BYTES, TrialTrace
+from tierbench.api.result import MAXIMUM_TRACE_BYTES, TrialTrace
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.traces import collect, connections
 
@@ -22,11 +22,11 @@ def test_a_trace_is_read_as_it_was_sampled() -> None:
 
 
 def test_traces_that_have_no_room_are_counted() -> None:
-    noise = random.Random(1).randbytes(MAXIMUM_BYTES // 5)
+    noise = random.Random(1).randbytes(MAXIMUM_TRACE_BYTES // 5)
     large = {"side": "Client", "data": b64encode(noise).decode()}
     status = collect([traced(number, large) for number in (2, 1, 3, 4)])
     assert ([one.trial for one in status.traces], status.trials, status.left_out) == ([1, 2, 3], 3, 1)
-    assert sum(len(one.data) for one in status.traces) <= MAXIMUM_BYTES
+    assert sum(len(one.data) for one in status.traces) <= MAXIMUM_TRACE_BYTES
 
 
 def test_trials_without_a_trace_take_no_room() -> None:

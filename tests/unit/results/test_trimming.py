@@ -8,7 +8,7 @@ import pytest
 from tests.unit.kinds.network.trials import flow, line, measured
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultStatus
-from tierbench.api.trim import Trim
+from tierbench.api.run_policy import Trim
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.trimming import describe_trimmed
 

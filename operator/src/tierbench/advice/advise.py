@@ -17,26 +17,22 @@ from tierbench.advice.selection import Selection, select
 from tierbench.advice.verdicts import Inquiry
 from tierbench.advice.words import Standing, joined, retries, said_of_all, standings
 from tierbench.advice.workload import items, same, sort_results
-from tierbench.api.model import Condition
-from tierbench.api.node_class import NodeClass, SelectorOperator
-from tierbench.api.placement_advice import (
+from tierbench.api.advice_answer import (
     MOST_ALTERNATIVES,
     Confidence,
-    Dimension,
     LevelCrossover,
     NodeAffinity,
     NodeRequirement,
     NodeSelectorTerm,
-    Objective,
-    ObjectiveType,
-    PlacementAdviceSpec,
     PlacementAdviceStatus,
     Ranked,
     RequiredNodes,
     Verdict,
 )
+from tierbench.api.model import Condition, format_time
+from tierbench.api.node_class import NodeClass, SelectorOperator
+from tierbench.api.placement_advice import Dimension, Objective, ObjectiveType, PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, Note
-from tierbench.api.timestamps import format_time
 from tierbench.results.conditions import circumstances
 from tierbench.results.quantities import rate_quantity, time_quantity
 from tierbench.results.units import percent, title

@@ -8,7 +8,7 @@ from tierbench.advice.classes import Contest, pairs
 from tierbench.advice.crossover import Crossover
 from tierbench.advice.verdicts import HARMLESS, Inquiry, sign
 from tierbench.advice.words import joined
-from tierbench.api.placement_advice import Verdict
+from tierbench.api.advice_answer import Verdict
 from tierbench.api.result import Note
 from tierbench.api.run_policy import REFINABLE
 from tierbench.results.levels import level_in_words, number_of_level

@@ -9,9 +9,9 @@ from tierbench.advice.estimate import estimate, smaller_is_better
 from tierbench.advice.matrix import Cell
 from tierbench.advice.words import joined
 from tierbench.advice.workload import Item, Measured
-from tierbench.api.limits import Limits
 from tierbench.api.placement_advice import Constraints
 from tierbench.api.quantity import parse_size
+from tierbench.api.run_policy import Limits
 from tierbench.results.censoring import censored
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words

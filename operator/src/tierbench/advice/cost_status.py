@@ -8,7 +8,7 @@ from tierbench.advice.effects import Effect
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.knee import Knee
 from tierbench.advice.verdicts import millionths
-from tierbench.api.effects import (
+from tierbench.api.advice_answer import (
     MOST_EFFECTS,
     MOST_KNEES,
     EffectAt,

@@ -12,7 +12,7 @@ from tierbench.advice.estimate import smaller_is_better
 from tierbench.advice.factorial import Factorial
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.words import place_in_words
-from tierbench.api.effects import KneeCourse
+from tierbench.api.advice_answer import KneeCourse
 from tierbench.results.levels import is_size
 from tierbench.results.units import in_sentence, title
 

@@ -16,7 +16,8 @@ from tierbench.advice.matrix import RunResults
 from tierbench.advice.selection import Selection
 from tierbench.advice.words import joined
 from tierbench.advice.workload import Item, Levels, Measured, asked, sort_results
-from tierbench.api.placement_advice import PlacementAdviceSpec, Ranked, Verdict
+from tierbench.api.advice_answer import Ranked, Verdict
+from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.results.published import is_mean_alone
 from tierbench.results.units import percent, title
 

@@ -1,4 +1,4 @@
-"""What all kinds of benchmark share: placement, run policy and status."""
+"""What all kinds of benchmark share: placement, preflight, status, and what an administrator may refuse."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,12 +6,19 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
-from tierbench.api.asks import Asks, AsksInCel
-from tierbench.api.compute import FITTING, Resources
+from tierbench.api.measurements import MAXIMUM_PAIRS, NodeNetwork
 from tierbench.api.model import ClassNames, Column, Conditions, Model, Resource, Rule, Stored, rules
-from tierbench.api.node_network import MAXIMUM_PAIRS, NodeNetwork
-from tierbench.api.run_policy import MAXIMUM_REFINED, ZONE_OF_SCHEDULE, RunPolicy
-from tierbench.api.trim import Trim
+from tierbench.api.quantity import FITTING, Resources
+from tierbench.api.run_policy import (
+    MAXIMUM_REFINED,
+    ZONE_OF_SCHEDULE,
+    Order,
+    Repetitions,
+    RunPolicy,
+    Timeouts,
+    Trim,
+    Warmup,
+)
 
 _SHORT_NAME = Rule(
     "size(self.metadata.name) <= 40",
@@ -23,7 +30,35 @@ _UNDOTTED_NAME = Rule(
 )
 
 
-MAXIMUM_CASES: Final = 1000
+NODES: Final = "(has(self.servers) ? size(self.servers.nodeClasses) * self.servers.nodesPerClass : 0)"
+"""How many nodes host the service, in CEL."""
+NOTHING: Final = "[]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asks:
+    """What a spec asks for. Addresses are those of servers that are there already; `plain_secrets` are the user's that
+    would be sent to them without encryption."""
+
+    access: str
+    node_classes: tuple[str, ...]
+    host_paths: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    plain_secrets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsksInCel:
+    """The same of an `object`, each a list in CEL, and what of a user's its clients are given: the API server
+    alone knows who may read that."""
+
+    access: str = "[object.spec.access]"
+    node_classes: str = "object.spec.servers.nodeClasses + object.spec.clients.nodeClasses"
+    host_paths: str = NOTHING
+    addresses: str = NOTHING
+    plain_secrets: str = NOTHING
+    secrets: str = NOTHING
+    config_maps: str = NOTHING
 
 
 def refinable(sizes: str) -> Rule:
@@ -36,19 +71,20 @@ def refinable(sizes: str) -> Rule:
     )
 
 
+def bounded_pairs(clients: str) -> Rule:
+    """The rule that a preflight fits the status; `clients` is how many nodes use each server, in CEL."""
+    return Rule(
+        f"!has(self.preflight) || {NODES} * ({clients}) <= {MAXIMUM_PAIRS}",
+        f"preflight would measure between more than {MAXIMUM_PAIRS} pairs of nodes: take it out, or name fewer classes",
+    )
+
+
 class Colocation(StrEnum):
     """Whether server and client may share a node."""
 
     FORBIDDEN = "Forbidden"
     ALLOWED = "Allowed"
     REQUIRED = "Required"
-
-
-class OrderType(StrEnum):
-    """In which order cases run."""
-
-    SEQUENTIAL = "Sequential"
-    RANDOM = "Random"
 
 
 class Phase(StrEnum):
@@ -134,59 +170,19 @@ class Clients(Model):
         return tuple(map(Seat, self.node_classes))
 
 
-class Order(Model):
-    """In which order levels are measured; within each the trials of the servers alternate, in random order. Servers
-    that cannot be up at once take turns in whole passes."""
+class Ping(Model):
+    """Echo requests before the load of each trial, while nothing else is on the way."""
 
-    type: OrderType = Field(
-        default=OrderType.SEQUENTIAL,
-        description="Sequential as the spec lists them; Random shuffles them, and servers that are not up at once.",
-    )
-    seed: int = Field(
-        default=0,
-        ge=0,
-        le=2**31 - 1,
-        description="Of both orders: one seed gives one order of levels, and one of servers in each repetition.",
-    )
-    passes: int = Field(
-        default=2,
-        ge=1,
-        le=10,
-        description="Where servers cannot be up at once, the repetitions are shared among so many passes over them, "
-        "forwards and backwards in turn: with an even number a steady drift falls on all alike. Each pass sets every "
-        "server up anew.",
-    )
+    count: int = Field(default=10, ge=0, le=1000, description="How many; 0 for none.")
+    interval_milliseconds: int = Field(default=200, ge=2, le=60000, description="From one to the next.")
+    size: int = Field(default=56, ge=16, le=65000, description="Bytes of payload in each, as ping counts them.")
 
 
-class Timeouts(Model):
-    """How long a step may take before its cases are marked failed."""
+class Preflight(Model):
+    """How the network between two nodes is measured before the first case."""
 
-    scheduling_seconds: int = Field(
-        default=60, ge=5, le=3600, description="Until nodes of a class are found and a pod has its node."
-    )
-    node_not_ready_seconds: int = Field(
-        default=120,
-        ge=5,
-        le=3600,
-        description="That a node in use may be NotReady, as after an outage of the API server, before it is given up.",
-    )
-    server_ready_seconds: int = Field(
-        default=1800, ge=10, le=86400, description="Until the server is ready, the preparation of its data included."
-    )
-    trial_seconds: int = Field(
-        default=1800,
-        ge=1,
-        le=86400,
-        description="A trial. Of file transfers each one: it has failed when it takes longer, and the next one is run. "
-        "Of other kinds on average over those of a case.",
-    )
-
-
-Repetitions = Annotated[
-    int,
-    Field(ge=1, le=30, description="Trials of each case that count. From 10 on, intervals mean something."),
-]
-Warmup = Annotated[int, Field(ge=0, le=5, description="Trials before them that are run, shown and never counted.")]
+    duration_seconds: int = Field(default=3, ge=1, le=60, description="How long TCP is sent each way.")
+    ping: Ping = Field(default=Ping(), description="Echo requests before that.")
 
 
 class NodeAssignment(Stored):
@@ -344,6 +340,17 @@ class BenchmarkSpec(Model):
             if resources is not None
             for name, amount in resources.conditions(side).items()
         }
+
+
+class ServiceSpec(BenchmarkSpec):
+    """What the spec of every kind has that measures a service, and not the network itself."""
+
+    preflight: Preflight | None = Field(
+        default=None,
+        description="Measures the network between each server's and each client's node once a run, before the first "
+        "case, so that every result carries the network that it ran on. Without it nothing is known of the network; "
+        "write {} for three seconds each way and ten echo requests.",
+    )
 
 
 class Benchmark(Resource):

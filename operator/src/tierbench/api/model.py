@@ -1,10 +1,11 @@
-"""What every model of the API shares: naming, CEL rules, printer columns and bounded field types."""
+"""What every model of the API shares: naming, CEL rules, printer columns, bounded field types and timestamps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 GROUP: Final = "tierbench.io"
@@ -26,6 +27,12 @@ class Stored(Model):
     """A part of a status. Fields that a newer version has written stay in it, and are written back."""
 
     model_config = ConfigDict(extra="allow")
+
+
+Count = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
+Nanoseconds = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
+PartsPerMillion = Annotated[int, Field(ge=0, le=1_000_000)]
+Reason = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[A-Z][A-Za-z0-9]*$")]
 
 
 @dataclass(frozen=True)
@@ -173,64 +180,53 @@ StorageClassName = Annotated[
     ),
 ]
 
-_DIGITS: Final = [str(digit) for digit in range(10)]
+IMAGE: Final = "image"
+"""The factor whose levels these names are."""
+OWN_IMAGE: Final = "default"
+"""The chart's own image of a service."""
+IMAGE_NAME_PATTERN: Final = r"^([A-Za-z][A-Za-z0-9]*|[A-Za-z0-9]+[._-][A-Za-z0-9]+)([._-][A-Za-z0-9]+)*$"
+"""A bare number is no name: levels that are numbers are sizes and counts, between which something may lie."""
+LONGEST_IMAGE_NAME: Final = 32
 
-
-def is_whole_number(value: str, longest: int, letters: str, binary: str = "") -> str:
-    """The CEL expression that an int-or-string is a whole number, at least 1, which may end with a unit.
-
-    A unit is one of these letters, or one of `binary` followed by i. The expression reads one character at a time, and
-    `in [int]` in place of `== int`: API servers before 1.34 assume that an int-or-string has 3 MiB, whatever its
-    maxLength, and refuse a CustomResourceDefinition that reads all of it for each item of a list (ADR 0066).
-    """
-    size = f"size({value})"
-    unit = f"i == {size} - 1 && {value}.charAt(i) in {list(letters)}"
-    if binary:
-        before, last = (f"{value}.charAt({size} - {distance})" for distance in (2, 1))
-        unit += f" || i >= {size} - 2 && {before} in {list(binary)} && {last} in ['i']"
-    character = f"i >= {size} || {value}.charAt(i) in {_DIGITS} || {unit}"
-    whole = f"{value}.charAt(0) in {_DIGITS[1:]} && {list(range(longest))}.all(i, {character})"
-    return f"(type({value}) in [int] ? {value} >= 1 : {whole})"
-
-
-def quantity_of(value: str) -> str:
-    """The CEL expression for the quantity that an int-or-string is."""
-    return f"(type({value}) in [int] ? quantity('0').add({value}) : quantity({value}))"
-
-
-LONGEST_SIZE: Final = 18
-MOST_SIZES: Final = 30
-"""Of a list. API servers before 1.34 refuse a rule that reads more than 31 sizes: see `is_whole_number`."""
-QUANTITY_PATTERN: Final = r"^[1-9][0-9]{0,14}(k|M|G|T|Ki|Mi|Gi|Ti)?$"
-
-
-def is_size(value: str, largest: str = "16Ti") -> str:
-    """The CEL expression that an int-or-string is a size, and not larger than this one."""
-    return f"{_is_whole(value)} && {quantity_of(value)}.compareTo(quantity('{largest}')) <= 0"
-
-
-def is_smaller(size: str, other: str) -> str:
-    """The CEL expression that a size is smaller than another one. It holds where one of them is not a size."""
-    less = f"{quantity_of(size)}.compareTo({quantity_of(other)}) < 0"
-    return f"(!{_is_whole(size)} || !{_is_whole(other)} || {less})"
-
-
-def _is_whole(value: str) -> str:
-    return is_whole_number(value, LONGEST_SIZE, "kMGT", "KMGT")
-
-
-Size = Annotated[
+ImageName = Annotated[
     str,
     Field(
-        max_length=LONGEST_SIZE,
-        description="A size in bytes as a whole-number quantity: 1048576, 512Ki, 1Mi, 5Gi, 5G.",
-        json_schema_extra={"x-kubernetes-int-or-string": True}
-        | rules(
-            Rule(
-                is_size("self"),
-                "is not a size: write a whole number of bytes up to 16Ti, as in 1048576, 512Ki, 1Mi or 5Gi",
+        max_length=LONGEST_IMAGE_NAME,
+        json_schema_extra=rules(
+            matching(
+                IMAGE_NAME_PATTERN,
+                "is not the name of an image: write letters and digits with dots or hyphens between them, and not a "
+                "number alone, as in 1.19.6 or debian",
             )
         ),
     ),
-    BeforeValidator(str),
 ]
+ImageNames = Annotated[
+    tuple[ImageName, ...],
+    Field(
+        max_length=8,
+        json_schema_extra={"x-kubernetes-list-type": "set"},
+        description="Images of it, by the names that the chart's value `alternatives` of this service lists; "
+        f"`{OWN_IMAGE}` is the chart's own (a factor). None means the chart's own.",
+    ),
+]
+
+
+def levels(images: str) -> str:
+    """How many levels a field of images has, in CEL."""
+    return f"(size({images}) == 0 ? 1 : size({images}))"
+
+
+def parse_time(text: str) -> datetime:
+    """A timestamp of the API server."""
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def format_time(time: datetime) -> str:
+    """A timestamp as the API server writes it, in whole seconds."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_micro_time(time: datetime) -> str:
+    """A timestamp as the API server wants those of Leases, in microseconds."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

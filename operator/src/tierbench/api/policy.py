@@ -1,5 +1,4 @@
-"""What an administrator lets benchmarks ask for: the one source of values of the chart, of the operator's check and of
-the admission policy."""
+"""What an administrator permits, and how much: the chart's values `policy` and `limits`, and the check of a spec."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,9 +8,10 @@ from typing import Annotated, Final, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from tierbench.api.asks import Asks
-from tierbench.api.benchmark import Access
-from tierbench.api.model import CLASS_NAME_PATTERN
+from tierbench.api.benchmark import Access, Asks
+from tierbench.api.model import CLASS_NAME_PATTERN, Model
+from tierbench.api.quantity import QUANTITY_PATTERN, parse_size
+from tierbench.api.run_policy import MAXIMUM_CASES, MAXIMUM_HISTORY
 
 HOST_STORAGE: Final = "/var/lib/tierbench"
 HOST_PATH_PATTERN: Final = r"^(/[A-Za-z0-9][A-Za-z0-9._-]*)+$"
@@ -184,3 +184,69 @@ def _ip(address: str) -> IPv4Address | IPv6Address | None:
     except ValueError:
         return None
     return None if isinstance(found, IPv6Address) and found.ipv4_mapped is not None else found
+
+
+class Quotas(Model):
+    """What a benchmark may take. Beyond it a case fails, or a benchmark, with a reason and the name of the value."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    lease_seconds: int = Field(
+        default=14 * 24 * 3600,
+        ge=600,
+        description="How long a run may hold its nodes in one go. Then its client is ended, the cases that are left "
+        "end with what was measured, and the nodes are given back.",
+    )
+    benchmarks_at_once: int = Field(
+        default=100,
+        ge=1,
+        description="How many benchmarks of a namespace may hold nodes at once. Others wait in the queue.",
+    )
+    cases: int = Field(
+        default=MAXIMUM_CASES,
+        ge=1,
+        le=MAXIMUM_CASES,
+        description="How many cases a run may have. A benchmark that asks for more fails before anything is deployed.",
+    )
+    history: int = Field(
+        default=MAXIMUM_HISTORY,
+        ge=1,
+        le=MAXIMUM_HISTORY,
+        description="How many runs of a benchmark are kept, whatever runPolicy.history says.",
+    )
+    result_bytes: Annotated[str, Field(max_length=18, pattern=QUANTITY_PATTERN)] = Field(
+        default="256Mi",
+        description="How much the results and traces of a benchmark may take in etcd, those of all runs together. "
+        "Cases beyond it fail; what was measured is kept.",
+    )
+    stored_bytes: Annotated[str, Field(max_length=18, pattern=QUANTITY_PATTERN)] = Field(
+        default="512Mi",
+        description="How much the results and traces of all benchmarks of this release may take in etcd. From 80 % of "
+        "it on a warning announces that the oldest runs which have ended will go. At the limit they do, and no run "
+        "begins before there is room.",
+    )
+    eviction_notice_seconds: int = Field(
+        default=24 * 3600,
+        ge=10,
+        description="How long before a run goes for limits.storedBytes it is announced at the least.",
+    )
+    free_disk: Annotated[str, Field(max_length=18, pattern=f"^({QUANTITY_PATTERN.strip('^$')})?$")] = Field(
+        default="",
+        description="How much of a node's disk stays free when files are prepared there; if empty, the lesser of 5 % "
+        "of it and 256Mi.",
+    )
+
+    @property
+    def most_bytes(self) -> int:
+        """Of the results and traces of a benchmark."""
+        return parse_size(self.result_bytes)
+
+    @property
+    def most_stored_bytes(self) -> int:
+        """Of the results and traces of all benchmarks."""
+        return parse_size(self.stored_bytes)
+
+    @property
+    def free_bytes(self) -> int | None:
+        """Of a node's disk; None leaves it to the preparation."""
+        return parse_size(self.free_disk) if self.free_disk else None

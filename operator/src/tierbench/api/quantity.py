@@ -1,14 +1,23 @@
-"""Sizes and quantities in the notation of Kubernetes.
+"""Sizes and quantities in the notation of Kubernetes: parsed, as CEL rules, and as the resources of containers.
 
 `kubernetes.utils.quantity` is not used: importing it loads the whole client, which nothing pure here may, it takes
 `NaN`, `-1` and `1_000` for quantities, and it has no shortest notation of a size.
 """
 
 import re
-from typing import Final
+from typing import Annotated, Final
 
-from tierbench.api.model import QUANTITY_PATTERN
+from pydantic import BeforeValidator, Field
+from pydantic.alias_generators import to_pascal
 
+from tierbench.api.model import Model, Rule, rules
+
+LONGEST_SIZE: Final = 18
+MOST_SIZES: Final = 30
+"""Of a list. API servers before 1.34 refuse a rule that reads more than 31 sizes: see `is_whole_number`."""
+QUANTITY_PATTERN: Final = r"^[1-9][0-9]{0,14}(k|M|G|T|Ki|Mi|Gi|Ti)?$"
+
+_DIGITS: Final = [str(digit) for digit in range(10)]
 _FACTORS: Final = {
     "": 1,
     "k": 10**3,
@@ -66,3 +75,117 @@ def parse_quantity(text: str) -> float:
         raise ValueError(f"{text[:32]!r} is not a quantity")
     number, suffix = match.groups()
     return float(number) * _SCALES[suffix or ""]
+
+
+def is_whole_number(value: str, longest: int, letters: str, binary: str = "") -> str:
+    """The CEL expression that an int-or-string is a whole number, at least 1, which may end with a unit.
+
+    A unit is one of these letters, or one of `binary` followed by i. The expression reads one character at a time, and
+    `in [int]` in place of `== int`: API servers before 1.34 assume that an int-or-string has 3 MiB, whatever its
+    maxLength, and refuse a CustomResourceDefinition that reads all of it for each item of a list (ADR 0066).
+    """
+    size = f"size({value})"
+    unit = f"i == {size} - 1 && {value}.charAt(i) in {list(letters)}"
+    if binary:
+        before, last = (f"{value}.charAt({size} - {distance})" for distance in (2, 1))
+        unit += f" || i >= {size} - 2 && {before} in {list(binary)} && {last} in ['i']"
+    character = f"i >= {size} || {value}.charAt(i) in {_DIGITS} || {unit}"
+    whole = f"{value}.charAt(0) in {_DIGITS[1:]} && {list(range(longest))}.all(i, {character})"
+    return f"(type({value}) in [int] ? {value} >= 1 : {whole})"
+
+
+def quantity_of(value: str) -> str:
+    """The CEL expression for the quantity that an int-or-string is."""
+    return f"(type({value}) in [int] ? quantity('0').add({value}) : quantity({value}))"
+
+
+def is_size(value: str, largest: str = "16Ti") -> str:
+    """The CEL expression that an int-or-string is a size, and not larger than this one."""
+    return f"{_is_whole(value)} && {quantity_of(value)}.compareTo(quantity('{largest}')) <= 0"
+
+
+def is_smaller(size: str, other: str) -> str:
+    """The CEL expression that a size is smaller than another one. It holds where one of them is not a size."""
+    less = f"{quantity_of(size)}.compareTo({quantity_of(other)}) < 0"
+    return f"(!{_is_whole(size)} || !{_is_whole(other)} || {less})"
+
+
+def _is_whole(value: str) -> str:
+    return is_whole_number(value, LONGEST_SIZE, "kMGT", "KMGT")
+
+
+Size = Annotated[
+    str,
+    Field(
+        max_length=LONGEST_SIZE,
+        description="A size in bytes as a whole-number quantity: 1048576, 512Ki, 1Mi, 5Gi, 5G.",
+        json_schema_extra={"x-kubernetes-int-or-string": True}
+        | rules(
+            Rule(
+                is_size("self"),
+                "is not a size: write a whole number of bytes up to 16Ti, as in 1048576, 512Ki, 1Mi or 5Gi",
+            )
+        ),
+    ),
+    BeforeValidator(str),
+]
+
+Cpu = Annotated[
+    str,
+    Field(
+        max_length=8,
+        description="Cores, or thousandths of one: 2, 500m.",
+        json_schema_extra={"x-kubernetes-int-or-string": True}
+        | rules(
+            Rule(
+                is_whole_number("self", 8, "m"),
+                "is not an amount of CPU: write cores or thousandths of one, as in 2 or 500m",
+            )
+        ),
+    ),
+    BeforeValidator(str),
+]
+
+
+class Compute(Model):
+    """CPU, memory and disk of a container, as a pod has them."""
+
+    cpu: Cpu | None = Field(default=None, description="Cores, or thousandths of one: 2, 500m.")
+    memory: Size | None = Field(
+        default=None, description="Memory: the program's own, a Java heap included, and pages of files that are cached."
+    )
+    ephemeral_storage: Size | None = Field(
+        default=None,
+        alias="ephemeral-storage",
+        description="Of the node's own disk: logs, and directories that come and go with the pod.",
+    )
+
+
+class Resources(Model):
+    """What each container asks for, and may use at most. It bears on the numbers, so it is kept with each result."""
+
+    requests: Compute = Field(default=Compute(), description="What it asks for; of what is not named, very little.")
+    limits: Compute = Field(default=Compute(), description="What it may use at most; without it, what the node has.")
+
+    def conditions(self, side: str) -> dict[str, str]:
+        """All that is given, by name, of one side."""
+        given = {"Requests": self.requests, "Limits": self.limits}
+        return {
+            f"{side}{part}{to_pascal(name)}": amount
+            for part, compute in given.items()
+            for name, amount in compute.model_dump(exclude_none=True).items()
+        }
+
+
+def at_most(name: str) -> Rule:
+    """The rule that a request is no more than its limit; `name` is the resource's."""
+    field = name.replace("-", "__dash__")
+    given = f"has(self.requests.{field}) && has(self.limits.{field})"
+    asked, limit = (quantity_of(f"self.{part}.{field}") for part in ("requests", "limits"))
+    return Rule(
+        f"!({given}) || {asked}.compareTo({limit}) <= 0",
+        f"requests.{name} is more than limits.{name}: no pod is let in like this; lower the one or raise the other",
+    )
+
+
+FITTING: Final = rules(*map(at_most, ("cpu", "memory", "ephemeral-storage")))

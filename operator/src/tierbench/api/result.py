@@ -1,4 +1,4 @@
-"""BenchmarkResult: what one case of one run measured."""
+"""BenchmarkResult: what one case of one run measured. BenchmarkTrace: TCP over time in its trials."""
 
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final
@@ -6,22 +6,15 @@ from typing import Annotated, Any, ClassVar, Final
 from pydantic import Field, field_serializer, field_validator
 from pydantic_core import PydanticCustomError
 
-from tierbench.api.contract import (
-    Count,
-    Distributions,
-    Engine,
-    PairShares,
-    PartsPerMillion,
-    Reason,
-    TrialFields,
-)
-from tierbench.api.model import Column, Kind, Model, Resource, Rule, Stored
-from tierbench.api.node_network import NodeNetwork
-from tierbench.api.trim import Trim
+from tierbench.api.contract import Distributions, Engine, PairShares, Trace, TrialFields
+from tierbench.api.measurements import NodeNetwork
+from tierbench.api.model import Column, Count, Kind, Model, PartsPerMillion, Reason, Resource, Rule, Stored
+from tierbench.api.run_policy import Trim
 from tierbench.kinds.registry import BENCHMARKS
 
 Level = Annotated[str, Field(max_length=63)]
 
+MAXIMUM_TRACE_BYTES: Final = 256 * 1024
 UNKNOWN_KIND: Final = "unknown_kind"
 """The error of a reference to a benchmark of another version's kind."""
 
@@ -324,3 +317,49 @@ class BenchmarkResult(Resource):
 
     spec: ResultSpec
     status: ResultStatus = ResultStatus()
+
+
+class TrialTrace(Trace):
+    """The trace of one side in one trial."""
+
+    trial: int = Field(ge=1, le=1000, description="The trial, by its number in the result.")
+    warmup: bool = Field(default=False, description="Whether it is one that is not counted.")
+
+
+class TraceSpec(Model):
+    """Which case of which run this is of. Its result has the same name."""
+
+    benchmark: BenchmarkReference = Field(description="The benchmark that it belongs to.")
+    run: int = Field(ge=1, description="The run.")
+    case: int = Field(ge=1, description="The case's number in the benchmark's matrix.")
+
+
+class TraceStatus(Model):
+    """What was sampled."""
+
+    trials: int = Field(default=0, ge=0, description="Trials that there are traces of.")
+    left_out: int = Field(default=0, ge=0, description="Trials whose traces were more than 256 KiB could hold.")
+    traces: tuple[TrialTrace, ...] = Field(default=(), max_length=1024, description="By trial, then by client.")
+
+
+class BenchmarkTrace(Resource):
+    """TCP over time in the trials of one case."""
+
+    KIND: ClassVar[Kind] = Kind(
+        kind="BenchmarkTrace",
+        plural="benchmarktraces",
+        singular="benchmarktrace",
+        short_names=("traces",),
+        namespaced=True,
+        columns=(
+            Column("Benchmark", ".spec.benchmark.name"),
+            Column("Run", ".spec.run", "integer"),
+            Column("Trials", ".status.trials", "integer"),
+            Column("Age", ".metadata.creationTimestamp", "date"),
+        ),
+        description="BenchmarkTrace is TCP over time in the trials of one case, at most 256 KiB of it: the result of "
+        "the same name says what was measured. It is read when a report is drawn, and never watched.",
+    )
+
+    spec: TraceSpec
+    status: TraceStatus = TraceStatus()

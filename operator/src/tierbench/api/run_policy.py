@@ -1,11 +1,12 @@
-"""When a benchmark runs, how long it is kept, and what its runs are held to."""
+"""How and when a benchmark runs: order, passes, timeouts, trimming, schedule, and the constraints on its results."""
 
+from enum import StrEnum
 from typing import Annotated, Final
 
 from pydantic import Field
 
-from tierbench.api.limits import Limits
 from tierbench.api.model import Model, Rule, matching, rules
+from tierbench.api.quantity import Size
 
 _CRON_FIELD: Final = r"[0-9A-Za-z*?/,#-]+"
 _SCHEDULE = matching(
@@ -16,11 +17,111 @@ _TIME_ZONE = matching(
     r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$",
     "is not the name of a time zone: write one of the IANA database, as in Europe/Berlin, or UTC",
 )
+MAXIMUM_CASES: Final = 1000
 MAXIMUM_HISTORY: Final = 50
 MAXIMUM_REFINED: Final = 128
 REFINABLE: Final = frozenset({"fileSize", "payloadSize"})
 """The factors of which a run may take levels in between."""
 ZONE_OF_SCHEDULE: Final = Rule("!has(self.timeZone) || has(self.schedule)", "timeZone goes with schedule: give both")
+
+
+class OrderType(StrEnum):
+    """In which order cases run."""
+
+    SEQUENTIAL = "Sequential"
+    RANDOM = "Random"
+
+
+class Order(Model):
+    """In which order levels are measured; within each the trials of the servers alternate, in random order. Servers
+    that cannot be up at once take turns in whole passes."""
+
+    type: OrderType = Field(
+        default=OrderType.SEQUENTIAL,
+        description="Sequential as the spec lists them; Random shuffles them, and servers that are not up at once.",
+    )
+    seed: int = Field(
+        default=0,
+        ge=0,
+        le=2**31 - 1,
+        description="Of both orders: one seed gives one order of levels, and one of servers in each repetition.",
+    )
+    passes: int = Field(
+        default=2,
+        ge=1,
+        le=10,
+        description="Where servers cannot be up at once, the repetitions are shared among so many passes over them, "
+        "forwards and backwards in turn: with an even number a steady drift falls on all alike. Each pass sets every "
+        "server up anew.",
+    )
+
+
+def shares(trials: int, passes: int) -> tuple[range, ...]:
+    """The numbers of the trials of each pass, one after the other; none has more than the first."""
+    bounds = [-(-trials * number // passes) + 1 for number in range(passes + 1)]
+    return tuple(map(range, bounds, bounds[1:]))
+
+
+class Timeouts(Model):
+    """How long a step may take before its cases are marked failed."""
+
+    scheduling_seconds: int = Field(
+        default=60, ge=5, le=3600, description="Until nodes of a class are found and a pod has its node."
+    )
+    node_not_ready_seconds: int = Field(
+        default=120,
+        ge=5,
+        le=3600,
+        description="That a node in use may be NotReady, as after an outage of the API server, before it is given up.",
+    )
+    server_ready_seconds: int = Field(
+        default=1800, ge=10, le=86400, description="Until the server is ready, the preparation of its data included."
+    )
+    trial_seconds: int = Field(
+        default=1800,
+        ge=1,
+        le=86400,
+        description="A trial. Of file transfers each one: it has failed when it takes longer, and the next one is run. "
+        "Of other kinds on average over those of a case.",
+    )
+
+
+Repetitions = Annotated[
+    int,
+    Field(ge=1, le=30, description="Trials of each case that count. From 10 on, intervals mean something."),
+]
+
+
+Warmup = Annotated[int, Field(ge=0, le=5, description="Trials before them that are run, shown and never counted.")]
+
+
+class TrimBy(StrEnum):
+    """Whose lowest and highest are left out."""
+
+    TOTAL = "Total"
+    CLIENT = "Client"
+
+
+class Trim(Model):
+    """How many of the good trials of a case are left out of its statistics, by what the kind is read by first."""
+
+    lowest: int = Field(default=0, ge=0, le=10, description="The lowest so many.")
+    highest: int = Field(default=0, ge=0, le=10, description="The highest so many.")
+    by: TrimBy = Field(
+        default=TrimBy.TOTAL,
+        description="Total: trials are left out of everything, by what all clients had together. Client: of each of "
+        "several clients that measure at once its own lowest and highest are left out of its rate alone.",
+    )
+
+
+FITTING_TRIM: Final = Rule(
+    "self.trim.lowest + self.trim.highest < self.repetitions",
+    "trim leaves no trial: raise repetitions above trim.lowest and trim.highest together",
+)
+TRIM_BY_CLIENT: Final = Rule(
+    "self.trim.by != 'Client' || self.clients.together.all(t, t == 'AllAtOnce')",
+    "trim.by: Client is of clients that measure at once: write clients.together: [AllAtOnce], or take trim.by out",
+)
 
 
 class Refine(Model):
@@ -34,6 +135,28 @@ class Refine(Model):
     )
     maximum_cases: int = Field(
         default=MAXIMUM_REFINED // 2, ge=2, le=MAXIMUM_REFINED, description="Cases that a run may get by it."
+    )
+
+
+class Limits(Model):
+    """Each holds at every level that it is asked of."""
+
+    maximum_mean_milliseconds: int | None = Field(
+        default=None, ge=1, le=86400000, description="Of the mean time that the kind is read by."
+    )
+    maximum_p99_milliseconds: int | None = Field(
+        default=None,
+        ge=1,
+        le=86400000,
+        description="Of the 99th percentile of that time, judged by its 95 % interval: kept to, broken, or not known.",
+    )
+    minimum_bytes_per_second: Size | None = Field(default=None, description="Of the mean throughput.")
+    minimum_messages_per_second: int | None = Field(default=None, ge=1, le=10**9, description="Of it, in messages.")
+    maximum_retries: int | None = Field(
+        default=None,
+        ge=0,
+        le=10**9,
+        description="Retries a trial, on average over the counted trials of a level; 0: none at all.",
     )
 
 

@@ -1,10 +1,14 @@
-"""The JSON Schema that pydantic makes, in the plain form that all generators start from, and as a structural schema."""
+"""The types of objects, and their JSON Schema: in the plain form that all generators start from, and structural."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import GROUP, IMMUTABLE, VERSION, Resource, Rule
+from tierbench.api.node_class import NodeClass
+from tierbench.api.placement_advice import PlacementAdvice
+from tierbench.api.result import BenchmarkResult, BenchmarkTrace
+from tierbench.kinds.registry import BENCHMARKS
 
 Schema = dict[str, Any]
 
@@ -16,6 +20,11 @@ _LIST_TYPE: Final = "x-kubernetes-list-type"
 _INT32_MAXIMUM: Final = 2**31 - 1
 _OPEN: Final = ("additionalProperties", True)  # models keep what is stored of newer versions; a definition names all
 _MUTABLE: Final = "runPolicy"
+
+
+def resource_types() -> tuple[type[Resource], ...]:
+    """Returns the models of all kinds of object that tierbench serves."""
+    return (NodeClass, *BENCHMARKS.values(), BenchmarkResult, BenchmarkTrace, PlacementAdvice)
 
 
 def plain(schema: Schema) -> Schema:

@@ -13,14 +13,9 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tierbench.advice.advise import ORDER_CHANGES, advise
-from tierbench.api.effects import EffectVerdict, FactorEffect
+from tierbench.api.advice_answer import EffectVerdict, FactorEffect, PlacementAdviceStatus, Ranked, Verdict
 from tierbench.api.model import API_VERSION, Metadata
-from tierbench.api.placement_advice import (
-    PlacementAdvice,
-    PlacementAdviceStatus,
-    Ranked,
-    Verdict,
-)
+from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.arguments import Subparsers, choose_files, command
 from tierbench.cli.ask import ask

@@ -9,8 +9,7 @@ from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import Kind
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
-from tierbench.api.result import BenchmarkResult
-from tierbench.api.trace import BenchmarkTrace
+from tierbench.api.result import BenchmarkResult, BenchmarkTrace
 from tierbench.cli.errors import UserError
 from tierbench.cli.objects import Objects, Parsed, Reference, parse_items, parse_object
 from tierbench.cli.watched import Watched, watched

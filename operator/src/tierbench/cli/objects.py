@@ -12,8 +12,7 @@ from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import API_VERSION, GROUP, Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
-from tierbench.api.result import UNKNOWN_KIND, BenchmarkResult
-from tierbench.api.trace import BenchmarkTrace
+from tierbench.api.result import UNKNOWN_KIND, BenchmarkResult, BenchmarkTrace
 from tierbench.cli.errors import UnknownKindError, UserError
 from tierbench.kinds.registry import BENCHMARKS
 

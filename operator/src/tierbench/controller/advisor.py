@@ -11,8 +11,9 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from tierbench.advice.essence import essence
+from tierbench.api.advice_answer import PlacementAdviceStatus
 from tierbench.api.model import API_VERSION
-from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceSpec, PlacementAdviceStatus
+from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import Context
 from tierbench.controller.refusals import REST_SECONDS, UPGRADE, Refusals

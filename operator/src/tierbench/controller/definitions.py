@@ -5,8 +5,7 @@ import contextlib
 import logging
 from typing import Any, Final
 
-from tierbench.api.kinds import KINDS
-from tierbench.api.schema import object_schema
+from tierbench.api.schema import object_schema, resource_types
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
 from tierbench.domain.definitions import compare
@@ -76,4 +75,4 @@ class DefinitionsReader:
 
 
 def _own() -> dict[str, dict[str, Any]]:
-    return {model.KIND.kind: object_schema(model) for model in KINDS}
+    return {model.KIND.kind: object_schema(model) for model in resource_types()}

@@ -9,8 +9,7 @@ from typing import Final, Self, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from tierbench.api.policy import Policy
-from tierbench.api.quotas import Quotas
+from tierbench.api.policy import Policy, Quotas
 from tierbench.controller.logs import LogFormat
 from tierbench.kinds.registry import kinds
 from tierbench.workloads.workload import Images

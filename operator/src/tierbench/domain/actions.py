@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tierbench.api.benchmark import BenchmarkStatus
-from tierbench.api.result import ResultSpec, ResultStatus
-from tierbench.api.trace import TraceSpec, TraceStatus
+from tierbench.api.result import ResultSpec, ResultStatus, TraceSpec, TraceStatus
 from tierbench.workloads.workload import Credentials, Manifest
 
 

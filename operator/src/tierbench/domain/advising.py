@@ -5,9 +5,10 @@ from datetime import datetime
 from typing import Final
 
 from tierbench.advice.advise import advise
+from tierbench.api.advice_answer import PlacementAdviceStatus
 from tierbench.api.model import Condition
 from tierbench.api.node_class import NodeClass
-from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceStatus
+from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.actions import Event
 

@@ -8,8 +8,8 @@ from tierbench.advice.comparison import Change, compare_runs
 from tierbench.advice.constraints import Breach, breaches
 from tierbench.advice.words import joined
 from tierbench.advice.workload import items, sort_results
-from tierbench.api.limits import Limits
 from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.api.run_policy import Limits
 from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.conditions import Said

@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from tierbench.api.benchmark import Benchmark
-from tierbench.api.model import Condition
-from tierbench.api.timestamps import format_time
+from tierbench.api.model import Condition, format_time
 
 _MOST_CHARACTERS: Final = 4096
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tierbench.api.benchmark import Eviction
-from tierbench.api.quotas import Quotas
-from tierbench.api.timestamps import format_time, parse_time
+from tierbench.api.model import format_time, parse_time
+from tierbench.api.policy import Quotas
 from tierbench.domain.ledger import Ledger, RunKey, SealedRun
 from tierbench.domain.results import BenchmarkKey
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from tierbench.api.quotas import Quotas
-from tierbench.api.timestamps import format_time, parse_time
+from tierbench.api.model import format_time, parse_time
+from tierbench.api.policy import Quotas
 from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.conditions import Said

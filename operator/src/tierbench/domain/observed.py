@@ -7,8 +7,7 @@ from typing import Any
 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.node_class import NodeClass
-from tierbench.api.policy import Policy
-from tierbench.api.quotas import Quotas
+from tierbench.api.policy import Policy, Quotas
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.definitions import Definitions
 from tierbench.domain.provided import Provided

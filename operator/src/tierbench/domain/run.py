@@ -8,7 +8,8 @@ from functools import cached_property
 from itertools import cycle, islice
 
 from tierbench.api.benchmark import BenchmarkSpec, Colocation, NodeAssignment, RunStatus
-from tierbench.api.node_network import NodeNetwork
+from tierbench.api.measurements import NodeNetwork
+from tierbench.api.model import format_time
 from tierbench.api.result import (
     Alternation,
     BenchmarkReference,
@@ -18,7 +19,6 @@ from tierbench.api.result import (
     ResultSpec,
     ServiceFacts,
 )
-from tierbench.api.timestamps import format_time
 from tierbench.domain import reasons
 from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed

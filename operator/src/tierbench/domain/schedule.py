@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cronsim import CronSim, CronSimError
 
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus
+from tierbench.api.model import format_time, parse_time
 from tierbench.api.run_policy import RunPolicy
-from tierbench.api.timestamps import format_time, parse_time
 from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.conditions import Said, conditions

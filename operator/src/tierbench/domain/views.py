@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from tierbench.api.contract import Failure
+from tierbench.api.measurements import Failure
+from tierbench.api.model import parse_time
 from tierbench.api.quantity import parse_quantity
-from tierbench.api.timestamps import parse_time
 from tierbench.domain import reasons
 from tierbench.workloads.names import (
     CLIENT,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from difflib import unified_diff
 from pathlib import Path
 
-from tierbench.api.kinds import KINDS
+from tierbench.api.schema import resource_types
 from tierbench.generate.admission import admission_template
 from tierbench.generate.chart import checked_template, crd_template, rules_template, user_roles_template
 from tierbench.generate.contract import contract_schema
@@ -22,9 +22,9 @@ _CONTEXT_LINES = 1
 
 def generated_files() -> dict[str, str]:
     """The content of every generated file, by its path from the project's root."""
-    crds = {f"crds/{model.KIND.plural}.yaml": crd_yaml(model) for model in KINDS}
-    templates = {f"{_CHART}/templates/crds/{model.KIND.plural}.yaml": crd_template(model) for model in KINDS}
-    references = {f"{_REFERENCE}/{model.KIND.plural}.md": kind_reference(model) for model in KINDS}
+    crds = {f"crds/{model.KIND.plural}.yaml": crd_yaml(model) for model in resource_types()}
+    templates = {f"{_CHART}/templates/crds/{model.KIND.plural}.yaml": crd_template(model) for model in resource_types()}
+    references = {f"{_REFERENCE}/{model.KIND.plural}.md": kind_reference(model) for model in resource_types()}
     boards = dashboards()
     return {
         **crds,

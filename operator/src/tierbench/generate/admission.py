@@ -7,8 +7,7 @@ from typing import Any, Final
 from pydantic.alias_generators import to_camel
 
 from tierbench.api import policy
-from tierbench.api.asks import NOTHING
-from tierbench.api.benchmark import Benchmark
+from tierbench.api.benchmark import NOTHING, Benchmark
 from tierbench.api.model import GROUP, VERSION
 from tierbench.api.policy import EVERY_OTHER, Policy
 from tierbench.generate.render import NOTICE, to_yaml

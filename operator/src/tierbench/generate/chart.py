@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tierbench.api.model import GROUP, Resource
-from tierbench.api.permissions import Permission, Scope, operators_own, permissions
-from tierbench.api.user_roles import GRANTS, Grant
+from tierbench.api.rbac import Grant, Permission, Scope, operators_own, permissions, user_grants
 from tierbench.generate.crd import custom_resource_definition
 from tierbench.generate.render import NOTICE, to_yaml
 from tierbench.generate.values import sections
@@ -46,21 +45,21 @@ def crd_template(model: type[Resource]) -> str:
 
 def rules_template() -> str:
     """The rules of each scope, as named templates that rbac.yaml puts into roles."""
-    return _comment("api/permissions.py") + "".join(
+    return _comment("api/rbac.py") + "".join(
         f'{{{{- define "tierbench.rules.{scope.lower()}" -}}}}\n{_rules(scope)}{{{{- end }}}}\n' for scope in Scope
     )
 
 
 def user_roles_template() -> str:
     """ClusterRoles that Kubernetes adds to its own; a cluster has one set, as it has of the CRDs."""
-    roles = "".join(_user_role(grant) for grant in GRANTS)
-    return f"{_comment('api/user_roles.py')}{{{{- if .Values.crds.install }}}}\n{roles}{{{{- end }}}}\n"
+    roles = "".join(_user_role(grant) for grant in user_grants())
+    return f"{_comment('api/rbac.py')}{{{{- if .Values.crds.install }}}}\n{roles}{{{{- end }}}}\n"
 
 
 def checked_template() -> str:
     """What writers.yaml guards, and the sections of the values without which no template works."""
     return (
-        f"{_comment('api/permissions.py and generate/values.py')}"
+        f"{_comment('api/rbac.py and generate/values.py')}"
         f'{{{{- define "tierbench.operatorsOwn" -}}}}\n{to_yaml(list(operators_own()))}{{{{- end }}}}\n'
         f'{{{{- define "tierbench.sections" -}}}}\n{" ".join(sections())}\n{{{{- end }}}}\n'
     )

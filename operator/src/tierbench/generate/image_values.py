@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from tierbench.api.images import IMAGE_NAME_PATTERN, LONGEST_IMAGE_NAME, OWN_IMAGE
+from tierbench.api.model import IMAGE_NAME_PATTERN, LONGEST_IMAGE_NAME, OWN_IMAGE
 from tierbench.api.schema import Schema
 
 _WRITE_AN_IMAGE: Final = (

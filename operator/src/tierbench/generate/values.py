@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import ConfigDict, Field, create_model
 
-from tierbench.api.policy import Policy
-from tierbench.api.quotas import Quotas
+from tierbench.api.policy import Policy, Quotas
 from tierbench.api.schema import Schema, inlined, plain
 from tierbench.controller.logs import LogFormat
 from tierbench.generate.image_values import Program, PullSecrets, Server, Values

@@ -16,12 +16,11 @@ from pydantic.alias_generators import to_pascal
 
 if TYPE_CHECKING:
     from tierbench.advice.matrix import RunResults
-    from tierbench.api.benchmark import Access, Benchmark, BenchmarkSpec
+    from tierbench.api.benchmark import Access, Benchmark, BenchmarkSpec, ServiceSpec
     from tierbench.api.contract import TrialLine
-    from tierbench.api.node_network import NodeNetwork
-    from tierbench.api.permissions import Permission
+    from tierbench.api.measurements import NodeNetwork
     from tierbench.api.policy import Policy
-    from tierbench.api.preflight import ServiceSpec
+    from tierbench.api.rbac import Permission
     from tierbench.api.result import BenchmarkResult, Note, ResultSpec, ResultTrial
     from tierbench.domain.providers.provider import Provider
     from tierbench.metrics.family import Samples

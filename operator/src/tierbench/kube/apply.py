@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tierbench.api.model import API_VERSION
-from tierbench.api.result import BenchmarkResult
-from tierbench.api.trace import BenchmarkTrace
+from tierbench.api.result import BenchmarkResult, BenchmarkTrace
 from tierbench.domain.actions import (
     AcquireLeases,
     Action,

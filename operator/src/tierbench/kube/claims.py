@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tierbench.api.model import GROUP
-from tierbench.api.timestamps import format_micro_time
+from tierbench.api.model import GROUP, format_micro_time
 from tierbench.kube.client import LEASES, ConflictError, Kube, NotFoundError
 from tierbench.kube.fence import DeposedError, Fence, Seconds, uptime
 

@@ -1,7 +1,6 @@
 """Events, for `kubectl describe`."""
 
-from tierbench.api.model import API_VERSION
-from tierbench.api.timestamps import format_time
+from tierbench.api.model import API_VERSION, format_time
 from tierbench.domain.actions import Event
 from tierbench.kube.client import EVENTS, Kube
 from tierbench.workloads.names import Owner

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from tierbench.api.timestamps import format_micro_time
+from tierbench.api.model import format_micro_time
 from tierbench.domain.views import lease_view
 from tierbench.kube.cache import Objects
 from tierbench.kube.client import LEASES, ConflictError, Kube, NotFoundError

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, Final
 
-from tierbench.api.timestamps import parse_time
+from tierbench.api.model import parse_time
 from tierbench.domain.observed import Refusal
 from tierbench.domain.views import Raw
 from tierbench.kube.client import PODS, REFUSED, ApiError, Kube

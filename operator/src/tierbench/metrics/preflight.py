@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tierbench.api.node_network import NodeNetwork
+from tierbench.api.measurements import NodeNetwork
 from tierbench.metrics.family import Samples, gauge
 from tierbench.results.node_network import quantities
 

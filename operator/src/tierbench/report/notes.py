@@ -5,7 +5,7 @@ from typing import Final
 
 from tierbench.advice.matrix import RunResults
 from tierbench.advice.words import joined
-from tierbench.api.node_network import NodeNetwork
+from tierbench.api.measurements import NodeNetwork
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.results.levels import show_level
 from tierbench.results.published import is_mean_alone

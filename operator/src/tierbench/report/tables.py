@@ -5,7 +5,7 @@ from typing import Final
 
 from tierbench.advice.matrix import RunResults
 from tierbench.api.contract import Outcome
-from tierbench.api.node_network import EchoSpread, NodeNetwork
+from tierbench.api.measurements import EchoSpread, NodeNetwork
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultTrial
 from tierbench.kinds.registry import kind_of
 from tierbench.report.notes import networks

@@ -9,8 +9,7 @@ from typing import Final
 from markupsafe import Markup
 
 from tierbench.advice.matrix import RunResults
-from tierbench.api.result import BenchmarkResult
-from tierbench.api.trace import BenchmarkTrace, TrialTrace
+from tierbench.api.result import BenchmarkResult, BenchmarkTrace, TrialTrace
 from tierbench.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from tierbench.report.notes import case_name
 from tierbench.report.svg import element, linear, linear_ticks, path

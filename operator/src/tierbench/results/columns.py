@@ -6,8 +6,7 @@ from functools import cache
 from math import isfinite
 from typing import Final
 
-from tierbench.api.computer import Computer
-from tierbench.api.contract import Outcome
+from tierbench.api.contract import Computer, Outcome
 from tierbench.api.quantity import parse_size
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.results.levels import is_size

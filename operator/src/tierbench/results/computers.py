@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tierbench.api.computer import Computer
+from tierbench.api.contract import Computer
 from tierbench.api.result import BenchmarkResult
 
 NAMES = ("Governor", "Frequency", "Power mode", "Temperature", "Throttled", "Interface", "Congestion control")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tierbench.api.contract import Histogram, TrialLine
-from tierbench.api.node_network import EchoSpread, NodeNetwork, Way
+from tierbench.api.measurements import EchoSpread, NodeNetwork, Way
 from tierbench.results import histogram
 from tierbench.results.units import show
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Final
 
-from tierbench.api.contract import Failure, Outcome
+from tierbench.api.contract import Outcome
+from tierbench.api.measurements import Failure
 from tierbench.api.result import (
     BenchmarkReference,
     BenchmarkResult,

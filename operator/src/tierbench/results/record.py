@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from tierbench.api.contract import Distributions, Engine, Histogram, Outcome, TrialFields, TrialLine
-from tierbench.api.passes import shares
+from tierbench.api.model import format_time
 from tierbench.api.result import (
     Counts,
     Display,
@@ -19,7 +19,7 @@ from tierbench.api.result import (
     Spread,
     Statistic,
 )
-from tierbench.api.timestamps import format_time
+from tierbench.api.run_policy import shares
 from tierbench.kinds.registry import kind_of
 from tierbench.results import histogram
 from tierbench.results.levels import levels_in_short

@@ -2,8 +2,7 @@
 
 import json
 
-from tierbench.api.result import ResultStatus
-from tierbench.api.trace import TraceStatus
+from tierbench.api.result import ResultStatus, TraceStatus
 
 
 def sized(status: ResultStatus, trace: TraceStatus | None = None) -> ResultStatus:

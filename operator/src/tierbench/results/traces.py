@@ -11,7 +11,7 @@ from io import BytesIO
 from typing import Any, Final
 
 from tierbench.api.contract import TrialLine
-from tierbench.api.trace import MAXIMUM_BYTES, TraceStatus, TrialTrace
+from tierbench.api.result import MAXIMUM_TRACE_BYTES, TraceStatus, TrialTrace
 
 STATES: Final = ("Open", "Disorder", "CWR", "Recovery", "Loss")
 _MOST_UNPACKED: Final = 32 * 2**20
@@ -38,7 +38,7 @@ def collect(lines: Iterable[TrialLine]) -> TraceStatus:
         if not line.traces:
             continue
         needed = sum(len(trace.data) for trace in line.traces)
-        if size + needed > MAXIMUM_BYTES:
+        if size + needed > MAXIMUM_TRACE_BYTES:
             left_out += 1
             continue
         size, trials = size + needed, trials + 1

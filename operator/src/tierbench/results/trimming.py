@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Final
 
 from tierbench.api.result import ResultTrial, Statistic
-from tierbench.api.trim import Trim, TrimBy
+from tierbench.api.run_policy import Trim, TrimBy
 from tierbench.results.quantities import quantities
 from tierbench.results.statistics import describe, interval
 

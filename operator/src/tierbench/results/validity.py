@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from tierbench.api.computer import Computer
-from tierbench.api.node_network import Way
+from tierbench.api.contract import Computer
+from tierbench.api.measurements import Way
 from tierbench.api.result import Note, ResultSpec, ResultTrial, Statistic
 from tierbench.kinds.registry import kind_of, probe
 from tierbench.results.quantities import main_quantity

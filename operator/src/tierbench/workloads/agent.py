@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from tierbench.api.compute import Resources
+from tierbench.api.quantity import Resources
 from tierbench.workloads.access import host_and_port, service
 from tierbench.workloads.compute import beside
 from tierbench.workloads.credentials import KEY, PIN, TOKEN, secret_volume

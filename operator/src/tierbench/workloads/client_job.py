@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tierbench.api.compute import Resources
+from tierbench.api.quantity import Resources
 from tierbench.workloads.agent import CLIENT_KEYS, agent_url
 from tierbench.workloads.compute import measured
 from tierbench.workloads.credentials import CREDENTIALS, CREDENTIALS_MOUNT

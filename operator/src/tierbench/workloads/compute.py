@@ -8,8 +8,7 @@ the server it limits these, too, for a quota that counts limits wants one of eve
 from collections.abc import Mapping
 from typing import Final
 
-from tierbench.api.compute import Resources
-from tierbench.api.quantity import parse_quantity, parse_size
+from tierbench.api.quantity import Resources, parse_quantity, parse_size
 from tierbench.workloads.workload import Manifest, NodeSize
 
 SMALL: Final = {"cpu": "50m", "memory": "32Mi"}

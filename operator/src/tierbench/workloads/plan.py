@@ -6,10 +6,9 @@ from itertools import product
 from random import Random
 from typing import Final
 
-from tierbench.api.benchmark import BenchmarkSpec, Order, OrderType, Seat
-from tierbench.api.images import IMAGE, OWN_IMAGE
-from tierbench.api.passes import shares
-from tierbench.api.run_policy import REFINABLE
+from tierbench.api.benchmark import BenchmarkSpec, Seat
+from tierbench.api.model import IMAGE, OWN_IMAGE
+from tierbench.api.run_policy import REFINABLE, Order, OrderType, shares
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
-from tierbench.api.images import OWN_IMAGE
+from tierbench.api.model import OWN_IMAGE
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.api.result import ServiceFacts
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tierbench.api.timestamps import parse_time
+from tierbench.api.model import parse_time
 from tierbench.domain import reasons
 from tierbench.domain.provided import ProvidedObject
 from tierbench.domain.views import pod_view

@@ -6,7 +6,8 @@ import pytest
 
 from tests.unit.kinds.network.trials import flow, line, spec
 from tests.unit.results.test_record import NOW
-from tierbench.api.contract import Network, Outcome, TrialLine
+from tierbench.api.contract import Outcome, TrialLine
+from tierbench.api.measurements import Network
 from tierbench.api.result import NodeFacts, ResultStatus
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.record import conclude, record

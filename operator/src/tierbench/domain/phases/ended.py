@@ -7,7 +7,7 @@ from typing import Final
 from tierbench.advice.answer import answer, best
 from tierbench.advice.matrix import runs
 from tierbench.api.benchmark import Phase
-from tierbench.api.timestamps import format_time, parse_time
+from tierbench.api.model import format_time, parse_time
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, DeleteBenchmark, DeleteResult, Event
 from tierbench.domain.assessment import assess, begun

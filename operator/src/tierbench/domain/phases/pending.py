@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from tierbench.api.benchmark import NodeAssignment, Phase
-from tierbench.api.timestamps import parse_time
+from tierbench.api.model import parse_time
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, Event
 from tierbench.domain.assessment import begun

@@ -6,8 +6,8 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field
 
 from tierbench.api.benchmark import Clients
-from tierbench.api.model import ClassName, Model, Rule, Size, is_size, matching, rules
-from tierbench.api.quantity import distinct, parse_size
+from tierbench.api.model import ClassName, Model, Rule, matching, rules
+from tierbench.api.quantity import Size, distinct, is_size, parse_size
 
 
 class EngineType(StrEnum):

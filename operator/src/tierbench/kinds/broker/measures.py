@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tierbench.api.contract import Exchange, ExchangeErrors, Outcome, ServerSample, TrialLine
+from tierbench.api.contract import Outcome, ServerSample, TrialLine
+from tierbench.api.measurements import Exchange, ExchangeErrors
 from tierbench.api.result import MessageCounts, Note, ResultSpec, ResultTrial, Spread
 
 _SETUP_MEANS: Final = ("connect_nanoseconds", "tls_nanoseconds")

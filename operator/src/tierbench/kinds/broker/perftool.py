@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from tierbench.api.contract import Exchange
+from tierbench.api.measurements import Exchange
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultTrial
 

@@ -7,7 +7,8 @@ from statistics import fmean
 from typing import Final
 
 from tierbench.advice.matrix import Cell
-from tierbench.api.contract import Exchange, PairShares
+from tierbench.api.contract import PairShares
+from tierbench.api.measurements import Exchange
 from tierbench.api.result import ResultTrial
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series

@@ -5,21 +5,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from tierbench.api.compute import FITTING, Compute
-from tierbench.api.images import ImageNames
-from tierbench.api.model import (
-    Model,
-    Rule,
-    Size,
-    StorageClassName,
-    is_address,
-    is_size,
-    is_smaller,
-    matching,
-    quantity_of,
-    rules,
-)
-from tierbench.api.quantity import distinct
+from tierbench.api.model import ImageNames, Model, Rule, StorageClassName, is_address, matching, rules
+from tierbench.api.quantity import FITTING, Compute, Size, distinct, is_size, is_smaller, quantity_of
 
 
 class Resources(Model):

@@ -6,20 +6,23 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, JsonValue
 
-from tierbench.api.asks import Asks, AsksInCel
 from tierbench.api.benchmark import (
     BENCHMARK_COLUMNS,
-    MAXIMUM_CASES,
+    NODES,
     Access,
+    Asks,
+    AsksInCel,
     Benchmark,
     Delivery,
     Servers,
+    ServiceSpec,
     Tls,
+    bounded_pairs,
     refinable,
 )
-from tierbench.api.images import levels
-from tierbench.api.model import Kind, Model, Rule, is_smaller, matching, rules
-from tierbench.api.preflight import NODES, ServiceSpec, bounded_pairs
+from tierbench.api.model import Kind, Model, Rule, levels, matching, rules
+from tierbench.api.quantity import is_smaller
+from tierbench.api.run_policy import MAXIMUM_CASES
 from tierbench.kinds.broker.client_spec import PAYLOAD_CASES, PAYLOAD_RULES, BrokerClients, Payload
 from tierbench.kinds.broker.server_spec import BROKER_RULES, Broker, KafkaFactors
 

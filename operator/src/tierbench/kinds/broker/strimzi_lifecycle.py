@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tierbench.api.benchmark import Phase
-from tierbench.api.permissions import Permission, Scope
-from tierbench.api.timestamps import parse_time
+from tierbench.api.model import parse_time
+from tierbench.api.rbac import Permission, Scope
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteProvided, DropFinalizers
 from tierbench.domain.conditions import Said

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tierbench.api.contract import Outcome, ServerSample, Transfer
+from tierbench.api.contract import Outcome, ServerSample
+from tierbench.api.measurements import Transfer
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import Note, ResultSpec, ResultTrial
 

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from tierbench.api.contract import ServerSample, Transfer
+from tierbench.api.contract import ServerSample
+from tierbench.api.measurements import Transfer
 from tierbench.api.result import ResultTrial
 from tierbench.results.units import DASH, show, words
 

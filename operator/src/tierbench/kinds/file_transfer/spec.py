@@ -6,13 +6,22 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import AfterValidator, Field, JsonValue
 
-from tierbench.api.asks import Asks, AsksInCel
-from tierbench.api.benchmark import BENCHMARK_COLUMNS, MAXIMUM_CASES, Access, Benchmark, Servers, Tls, refinable
-from tierbench.api.images import ImageNames, levels
-from tierbench.api.model import MOST_SIZES, Kind, Model, Rule, Size, StorageClassName, matching, rules
+from tierbench.api.benchmark import (
+    BENCHMARK_COLUMNS,
+    Access,
+    Asks,
+    AsksInCel,
+    Benchmark,
+    Servers,
+    ServiceSpec,
+    Tls,
+    bounded_pairs,
+    refinable,
+)
+from tierbench.api.model import ImageNames, Kind, Model, Rule, StorageClassName, levels, matching, rules
 from tierbench.api.policy import HOST_PATH_PATTERN, HOST_STORAGE
-from tierbench.api.preflight import ServiceSpec, bounded_pairs
-from tierbench.api.quantity import distinct
+from tierbench.api.quantity import MOST_SIZES, Size, distinct
+from tierbench.api.run_policy import MAXIMUM_CASES
 
 
 class FileServers(Servers):

@@ -6,18 +6,8 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Final
 
-from tierbench.api.contract import (
-    ClientShare,
-    Echoes,
-    Failure,
-    Flow,
-    Network,
-    Outcome,
-    ServerSample,
-    TcpActivity,
-    Trace,
-    TrialLine,
-)
+from tierbench.api.contract import Outcome, ServerSample, Trace, TrialLine
+from tierbench.api.measurements import ClientShare, Echoes, Failure, Flow, Network, TcpActivity
 from tierbench.api.result import BenchmarkResult, Note, ResultSpec, ResultTrial, Spread
 from tierbench.results.statistics import fairness
 from tierbench.results.units import show

@@ -6,20 +6,20 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field, JsonValue
 
-from tierbench.api.asks import Asks, AsksInCel
 from tierbench.api.benchmark import (
     BENCHMARK_COLUMNS,
-    MAXIMUM_CASES,
     Access,
+    Asks,
+    AsksInCel,
     Benchmark,
     BenchmarkSpec,
     Clients,
+    Ping,
     Seat,
     Servers,
 )
 from tierbench.api.model import ClassNames, Kind, Model, Rule, is_address, matching, rules
-from tierbench.api.preflight import Ping
-from tierbench.api.trim import FITTING_TRIM, TRIM_BY_CLIENT, Trim
+from tierbench.api.run_policy import FITTING_TRIM, MAXIMUM_CASES, TRIM_BY_CLIENT, Trim
 
 MAXIMUM_CLIENTS: Final = 16
 

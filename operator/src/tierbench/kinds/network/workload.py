@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tierbench.api.benchmark import Access, Timeouts
-from tierbench.api.node_network import NodeNetwork
+from tierbench.api.benchmark import Access, Ping, Preflight, ServiceSpec
+from tierbench.api.measurements import NodeNetwork
 from tierbench.api.policy import Policy
-from tierbench.api.preflight import Ping, Preflight, ServiceSpec
 from tierbench.api.result import ServiceFacts
+from tierbench.api.run_policy import Timeouts
 from tierbench.kinds.network.manifests import CONGESTION_CONTROL, IMAGE, PROCESS, iperf3_manifests, transmission_job
 from tierbench.kinds.network.spec import TOGETHER, Direction, NetworkClients, NetworkServers, NetworkSpec, Together
 from tierbench.kinds.registry import Probe

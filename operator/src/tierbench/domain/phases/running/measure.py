@@ -10,9 +10,8 @@ from tierbench.advice.bisection import Middle, middles
 from tierbench.advice.matrix import runs
 from tierbench.api.benchmark import BenchmarkStatus, Phase, Refinement
 from tierbench.api.contract import Engine, Outcome, TrialLine
-from tierbench.api.result import Note, ResultPhase, ResultSpec, ResultStatus
+from tierbench.api.result import Note, ResultPhase, ResultSpec, ResultStatus, TraceSpec, TraceStatus
 from tierbench.api.run_policy import Refine
-from tierbench.api.trace import TraceSpec, TraceStatus
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteJob, Event, SaveResult, SaveTrace
 from tierbench.domain.conditions import Said

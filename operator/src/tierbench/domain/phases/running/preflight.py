@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from tierbench.api.benchmark import BenchmarkStatus, Phase, Seat
 from tierbench.api.contract import TrialLine
-from tierbench.api.node_network import NodeNetwork
+from tierbench.api.measurements import NodeNetwork
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, Event
 from tierbench.domain.conditions import Said

@@ -1,4 +1,4 @@
-"""What the operator may ask of the API server: the one table behind the chart's RBAC and the check of its calls."""
+"""The permissions of the operator, and what users may do with our kinds: the tables behind the chart's RBAC."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,8 +7,8 @@ from typing import Final
 from tierbench.api.model import GROUP
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
-from tierbench.api.result import BenchmarkResult
-from tierbench.api.trace import BenchmarkTrace
+from tierbench.api.result import BenchmarkResult, BenchmarkTrace
+from tierbench.api.schema import resource_types
 from tierbench.kinds.registry import BENCHMARKS, kinds
 
 
@@ -122,4 +122,44 @@ def permissions() -> tuple[Permission, ...]:
         Permission(
             "authorization.k8s.io", ("subjectaccessreviews",), ("create",), Scope.METRICS, "Asks whether they may."
         ),
+    )
+
+
+class UserRole(StrEnum):
+    """A ClusterRole of Kubernetes' own. Each has what those before it have."""
+
+    VIEW = "view"
+    EDIT = "edit"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True)
+class Grant:
+    """Verbs on kinds of ours that a role gets, and what for."""
+
+    role: UserRole
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    why: str
+
+
+_DELETE: Final = ("delete", "deletecollection")
+
+
+def user_grants() -> tuple[Grant, ...]:
+    """Returns what each role grants on the kinds of tierbench."""
+    return (
+        Grant(
+            UserRole.VIEW,
+            tuple(model.KIND.plural for model in resource_types()),
+            ("get", "list", "watch"),
+            "Reads everything; node classes, which have no namespace, where the role is bound for the cluster.",
+        ),
+        Grant(
+            UserRole.EDIT,
+            (*_benchmarks(), _ADVICES),
+            ("create", "update", "patch", *_DELETE),
+            "Asks; statuses are the operator's to write.",
+        ),
+        Grant(UserRole.ADMIN, (_RESULTS, _TRACES), _DELETE, "Throws away what was measured."),
     )
