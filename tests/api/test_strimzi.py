@@ -16,9 +16,9 @@ from tierbench.api.node_class import NodeClassSpec
 from tierbench.domain.actions import Create, DeleteProvided, DropFinalizers
 from tierbench.domain.children import Family
 from tierbench.domain.observed import Surroundings
-from tierbench.domain.provided import Provided
+from tierbench.domain.views import Provided
 from tierbench.kinds.broker.strimzi import GROUP, KINDS
-from tierbench.kinds.broker.strimzi_lifecycle import API
+from tierbench.kinds.broker.strimzi_lifecycle import STRIMZI_API
 from tierbench.kinds.broker.workload import BrokerWorkload
 from tierbench.kube.apply import Executor
 from tierbench.kube.cache import Objects
@@ -123,12 +123,12 @@ def manifests(owner: Owner, version: str, **spec: Any) -> list[Manifest]:
 
 async def see(kube: Kube, owner: Owner) -> Provided:
     """What there is of Strimzi, and of the benchmark's own objects."""
-    view, listed = await list_provided(kube, owner, API)
+    view, listed = await list_provided(kube, owner, STRIMZI_API)
     return replace(view, objects=Family(owner).sort(listed).provided[GROUP])
 
 
 async def executor_of(kube: Kube, owner: Owner) -> Executor:
-    _, listed = await list_provided(kube, owner, API)
+    _, listed = await list_provided(kube, owner, STRIMZI_API)
     here = Surroundings(owner=owner, uids=Family(owner).sort(listed).uids)
     return Executor(kube, Objects(), ResourceType.of(strimzi_benchmark().KIND), here, {}, "default", {})
 

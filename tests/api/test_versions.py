@@ -25,8 +25,8 @@ from tierbench.api.result import BenchmarkResult
 from tierbench.api.schema import object_schema, resource_types
 from tierbench.controller import advisor, definitions, loop
 from tierbench.controller.refusals import TRIES
+from tierbench.domain import placement
 from tierbench.domain.definitions import compare
-from tierbench.domain.phases import pending
 from tierbench.generate.crd import custom_resource_definition
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark as Files
 from tierbench.kube.client import FIELD_MANAGER
@@ -102,7 +102,7 @@ class Place:
         """With an operator for which a minute is a second. What fails is tried `again` after so many seconds."""
         began = datetime.now(UTC)
         monkeypatch.setattr(Clock, "now", lambda _: began + 60 * (datetime.now(UTC) - began))
-        monkeypatch.setattr(pending, "_LOOK_AGAIN_SECONDS", 0.1)
+        monkeypatch.setattr(placement, "_LOOK_AGAIN_SECONDS", 0.1)
         monkeypatch.setattr(definitions, "_AGAIN_SECONDS", 0.5)
         monkeypatch.setattr(advisor, "_ERROR_SECONDS", again)
         monkeypatch.setattr(loop, "_ERROR_SECONDS", (again,))

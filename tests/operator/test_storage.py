@@ -6,7 +6,7 @@ import re
 from tests.e2e.benchmarks import Running, file_transfer
 from tests.e2e.kubectl import Kubectl, tierbench, wait_for
 from tests.operator.site import Site
-from tierbench.domain.ledger import size_of
+from tierbench.domain.eviction import size_of
 
 
 def test_no_room_for_more_results(site: Site, kubectl: Kubectl) -> None:

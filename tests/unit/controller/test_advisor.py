@@ -16,9 +16,9 @@ from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
 from tierbench.controller.refusals import TRIES
 from tierbench.controller.settings import Settings
-from tierbench.domain.advising import answer
 from tierbench.domain.definitions import Definitions
 from tierbench.domain.results import ResultStore
+from tierbench.domain.status import advice_status
 from tierbench.kube.client import ApiError, ConflictError, Kube, NotFoundError
 from tierbench.metrics.results import result_samples
 
@@ -246,14 +246,14 @@ async def test_an_advice_that_is_gone_or_damaged_stops_nothing() -> None:
 async def test_an_answer_that_fails_costs_its_advice_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server()
     server.add("cloud", FAST, 1)
-    answers = answer
+    answers = advice_status
 
     def failing(advice: Any, *rest: Any) -> Any:
         if advice.metadata.name == "broken":
             raise ZeroDivisionError
         return answers(advice, *rest)
 
-    monkeypatch.setattr(module, "answer", failing)
+    monkeypatch.setattr(module, "advice_status", failing)
     broken = asked()
     broken["metadata"] = {**broken["metadata"], "name": "broken"}
     async with advising(server) as advisor:

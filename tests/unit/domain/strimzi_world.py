@@ -7,8 +7,7 @@ from typing import Any
 from tests.unit.domain.world import World, broker_benchmark
 from tierbench.domain.actions import Action, Create, DeleteProvided, DropFinalizers
 from tierbench.domain.observed import Observed
-from tierbench.domain.provided import Provided, ProvidedObject
-from tierbench.domain.views import PodView
+from tierbench.domain.views import PodView, Provided, ProvidedObject
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.broker.strimzi import GROUP, KINDS, ROLE, StrimziNames, strimzi_names
 from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT

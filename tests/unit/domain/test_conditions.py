@@ -1,7 +1,7 @@
 """What is written of conditions."""
 
 from tests.unit.domain.world import START, benchmark
-from tierbench.domain.conditions import Said, conditions
+from tierbench.domain.status import Said, conditions
 
 
 def test_a_message_longer_than_the_api_takes_is_cut() -> None:

@@ -12,9 +12,7 @@ from tests.unit.domain.test_ledger import raw_benchmark, raw_result
 from tierbench.api.model import format_time
 from tierbench.api.policy import Quotas
 from tierbench.domain import reasons
-from tierbench.domain.eviction import Change, mark, plan
-from tierbench.domain.ledger import Ledger
-from tierbench.domain.notices import condition, events
+from tierbench.domain.eviction import Change, Ledger, eviction_condition, eviction_events, mark, plan
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -63,7 +61,7 @@ class Store:
         steps: list[Callable[[], None]] = []
         for change in changes:
             name = change.benchmark[2]
-            self.told += [event.message for event in events(change, self.ledger.total, self.quotas, self.now)]
+            self.told += [event.message for event in eviction_events(change, self.ledger.total, self.quotas, self.now)]
             steps.append(partial(self.write, change))
             for run in change.going:
                 assert run.key[1] < self.newest[name] or not self.under_way[name], "the run under way"
@@ -170,7 +168,7 @@ def test_a_notice_is_withdrawn_when_there_is_room_and_given_anew() -> None:
     one.remove("b", 1)
     (change,) = one.look()
     assert one.said["a"] == []
-    assert condition(change, one.ledger.total, QUOTAS).status is False
+    assert eviction_condition(change, one.ledger.total, QUOTAS).status is False
     one.now += HOUR
     one.run("b", 2000)
     one.look()
@@ -193,7 +191,7 @@ def test_whole_runs_go_though_the_operator_is_killed_between_two_results() -> No
 def test_words_say_what_when_and_how_it_is_kept() -> None:
     one = store("a", "a", "a", "a", "a")
     (change,) = plan(one.ledger, QUOTAS, one.now)
-    (event,) = events(change, one.ledger.total, QUOTAS, one.now)
+    (event,) = eviction_events(change, one.ledger.total, QUOTAS, one.now)
     assert (event.reason, event.warning) == (reasons.EVICTION_PENDING, True)
     for words in (
         f"take {one.ledger.total} bytes, and limits.storedBytes, a value of the chart, is 11k",
@@ -202,7 +200,7 @@ def test_words_say_what_when_and_how_it_is_kept() -> None:
     ):
         assert words in event.message
     assert len(event.message) < 1024
-    assert condition(change, one.ledger.total, QUOTAS).status is True
+    assert eviction_condition(change, one.ledger.total, QUOTAS).status is True
 
 
 def test_a_condition_names_the_time_of_the_first_that_may_go() -> None:
@@ -214,7 +212,9 @@ def test_a_condition_names_the_time_of_the_first_that_may_go() -> None:
     one.run("a")
     (change,) = plan(one.ledger, QUOTAS, one.now)
     assert [eviction.run for eviction in change.evictions] == [1, 2]
-    assert f"runs 1, 2 of this benchmark may be deleted from {first} on" in condition(change, 0, QUOTAS).message
+    assert (
+        f"runs 1, 2 of this benchmark may be deleted from {first} on" in eviction_condition(change, 0, QUOTAS).message
+    )
 
 
 STEPS = st.one_of(

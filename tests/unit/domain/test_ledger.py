@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tierbench.domain.ledger import Ledger, size_of
+from tierbench.domain.eviction import Ledger, size_of
 
 KIND = "FileTransferBenchmark"
 TIME = "2026-01-01T00:00:{:02}Z"

@@ -12,8 +12,7 @@ from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Create
-from tierbench.domain.provided import Provided
-from tierbench.domain.views import Problem
+from tierbench.domain.views import Problem, Provided
 
 MOSQUITTO = {"name": "mosquitto", "mosquitto": {}}
 STRIMZI = {"name": "kafka", "kafka": {"provider": "Strimzi"}}

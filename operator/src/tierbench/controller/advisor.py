@@ -19,7 +19,7 @@ from tierbench.controller.context import Context
 from tierbench.controller.refusals import REST_SECONDS, UPGRADE, Refusals
 from tierbench.domain import reasons
 from tierbench.domain.actions import Event
-from tierbench.domain.advising import answer, news
+from tierbench.domain.status import advice_events, advice_status
 from tierbench.kube.client import ADVICES, UNANSWERED, NotFoundError, is_never_taken
 from tierbench.kube.events import post
 from tierbench.workloads.names import Owner
@@ -137,12 +137,12 @@ class Advisor:
             update={"status": status, "metadata": metadata.model_copy(update=version)}
         )
         owner = Owner(kind, *key, metadata.uid)
-        for event in news(advice.status, status):
+        for event in advice_events(advice.status, status):
             await post(self._kube, owner, event)
 
     def _answer_from(self, packed: Sequence[bytes], advice: PlacementAdvice, now: datetime) -> PlacementAdviceStatus:
         classes = tuple(self._cluster.classes.values())
-        return answer(advice, self._understood(packed, advice.spec), classes, now)
+        return advice_status(advice, self._understood(packed, advice.spec), classes, now)
 
     def _understood(self, packed: Sequence[bytes], spec: PlacementAdviceSpec) -> Iterator[BenchmarkResult]:
         """What the answer needs of each result."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from tierbench.controller.settings import Settings
 from tierbench.controller.wakeups import Queue, Wakeups
-from tierbench.domain.ledger import Ledger
+from tierbench.domain.eviction import Ledger
 from tierbench.domain.results import ResultStore
 from tierbench.kube.cache import Objects
 from tierbench.kube.client import Kube

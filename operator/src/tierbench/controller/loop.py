@@ -27,12 +27,11 @@ from tierbench.domain.actions import (
     SaveTrace,
 )
 from tierbench.domain.children import UNREADABLE, Family
+from tierbench.domain.completion import leave
 from tierbench.domain.decide import decide
-from tierbench.domain.leave import leave
 from tierbench.domain.observed import Observed, Refusal, Surroundings
-from tierbench.domain.provided import ProviderApi
-from tierbench.domain.providers.registry import apis, known_apis
-from tierbench.domain.views import Raw
+from tierbench.domain.providers import apis, known_apis
+from tierbench.domain.views import ProviderApi, Raw
 from tierbench.kinds.registry import BENCHMARKS, workload_of
 from tierbench.kube.apply import Executor
 from tierbench.kube.client import (

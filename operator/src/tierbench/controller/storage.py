@@ -7,9 +7,8 @@ from typing import Final
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import API_VERSION
 from tierbench.controller.context import Context
-from tierbench.domain.conditions import conditions
-from tierbench.domain.eviction import Change, plan
-from tierbench.domain.notices import condition, events
+from tierbench.domain.eviction import Change, eviction_condition, eviction_events, plan
+from tierbench.domain.status import conditions
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import RESULTS, UNANSWERED, NotFoundError, ResourceType
 from tierbench.kube.events import post
@@ -66,9 +65,9 @@ async def _say(context: Context, change: Change, benchmark: Benchmark) -> None:
     """In its status, which its loop writes, too: whole, and refused if the other has written since it was read."""
     ledger, quotas, now = context.ledger, context.settings.quotas, context.kube.now()
     kind, namespace, name = change.benchmark
-    for event in events(change, ledger.total, quotas, now):
+    for event in eviction_events(change, ledger.total, quotas, now):
         await post(context.kube, Owner(kind, namespace, name, benchmark.metadata.uid), event)
-    said = conditions(benchmark, [condition(change, ledger.total, quotas)], now)
+    said = conditions(benchmark, [eviction_condition(change, ledger.total, quotas)], now)
     status = benchmark.status.model_copy(update={"evictions": change.evictions, "conditions": said})
     head = {"name": name, "namespace": namespace, "resourceVersion": benchmark.metadata.resource_version}
     body = {"apiVersion": API_VERSION, "kind": kind, "metadata": head, "status": status.to_json()}

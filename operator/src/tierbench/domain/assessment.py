@@ -12,8 +12,8 @@ from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.api.run_policy import Limits
 from tierbench.domain import reasons
 from tierbench.domain.actions import Event
-from tierbench.domain.conditions import Said
 from tierbench.domain.run import Run
+from tierbench.domain.status import Said
 from tierbench.results.levels import levels_in_short
 from tierbench.results.quantities import main_quantity, rate_quantity
 from tierbench.results.units import percent, show, title, words

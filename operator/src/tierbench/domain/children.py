@@ -7,10 +7,9 @@ from functools import partial
 from typing import Final, TypeVar
 
 from tierbench.api.result import BenchmarkResult
-from tierbench.domain.provided import ProvidedObject
-from tierbench.domain.providers.registry import known_apis, makers_of
+from tierbench.domain.providers import known_apis, makers_of
 from tierbench.domain.results import Head
-from tierbench.domain.views import JobView, PodView, Raw, job_view, pod_view
+from tierbench.domain.views import JobView, PodView, ProvidedObject, Raw, job_view, pod_view
 from tierbench.workloads.names import LABEL_ROLE, Owner
 
 View = TypeVar("View")

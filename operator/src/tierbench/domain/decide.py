@@ -4,19 +4,18 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from tierbench.api.benchmark import Phase
+from tierbench.api.benchmark import Phase, RunStatus
+from tierbench.api.model import format_time
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, DeleteResult, Event
-from tierbench.domain.conditions import conditions
+from tierbench.domain.completion import abandon, finish, is_time, refuse_run, suspend, wait_for_next
+from tierbench.domain.measuring import measure, refine
 from tierbench.domain.observed import Observed
-from tierbench.domain.phases.ended import abandon, finish, refuse_run, wait_for_next
-from tierbench.domain.phases.pending import choose_nodes
-from tierbench.domain.phases.queued import hold_nodes
-from tierbench.domain.phases.running.measure import measure, refine
-from tierbench.domain.phases.running.preflight import preflight
-from tierbench.domain.phases.running.servers import refuse_impossible, refuse_rest, serve
-from tierbench.domain.phases.suspended import suspend
-from tierbench.domain.run import Run, run_to_do
+from tierbench.domain.placement import choose_nodes, hold_nodes
+from tierbench.domain.preflight import preflight
+from tierbench.domain.run import Run
+from tierbench.domain.servers import refuse_impossible, refuse_rest, serve
+from tierbench.domain.status import Said, conditions
 
 _NAMED: Final = 5
 
@@ -36,7 +35,7 @@ def decide(observed: Observed, now: datetime) -> Decision:
 
 
 def _decide(observed: Observed, now: datetime) -> Decision:
-    status = run_to_do(observed, now)
+    status = _run_to_do(observed, now)
     if status is None:
         return wait_for_next(observed, now)
     if observed.benchmark.spec.run_policy.suspend:
@@ -49,6 +48,18 @@ def _decide(observed: Observed, now: datetime) -> Decision:
     return prepared or _measure_next(run) or refine(run) or finish(run)
 
 
+def _run_to_do(observed: Observed, now: datetime) -> RunStatus | None:
+    """The run under way, or a new one if one is due, or None."""
+    last, policy = observed.benchmark.status.run, observed.benchmark.spec.run_policy
+    if last is None:
+        return RunStatus(number=observed.last_orphan + 1, rerun=policy.rerun, start_time=format_time(now))
+    if last.completion_time is None:
+        return last
+    if (policy.rerun is not None and policy.rerun != last.rerun) or is_time(observed.benchmark, now):
+        return RunStatus(number=last.number + 1, rerun=policy.rerun, start_time=format_time(now))
+    return None
+
+
 def _measure_next(run: Run) -> Decision | None:
     if not run.due:
         return None
@@ -59,12 +70,14 @@ def _measure_next(run: Run) -> Decision | None:
 
 def _with_definitions(observed: Observed, decision: Decision, now: datetime) -> Decision:
     """Says beside all else whether what is served is of another version."""
+    definitions = observed.definitions
     before = any(item.type == reasons.DEFINITIONS_DIFFER for item in decision.status.conditions)
-    said = observed.definitions.said(before)
-    if not said:
+    if not definitions.reason and not before:
         return decision
+    reason = definitions.reason or reasons.DEFINITIONS_ALIKE
+    said = Said(reasons.DEFINITIONS_DIFFER, bool(definitions.reason), reason, definitions.message)
     benchmark = observed.benchmark.model_copy(update={"status": decision.status})
-    status = decision.status.model_copy(update={"conditions": conditions(benchmark, said, now)})
+    status = decision.status.model_copy(update={"conditions": conditions(benchmark, [said], now)})
     return replace(decision, status=status)
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tierbench.domain import reasons
-from tierbench.domain.conditions import Said
 
 Schema = Mapping[str, Any]
 
@@ -57,13 +56,6 @@ class Definitions:
             return dict(body)
         known = served.get("properties", {})
         return {name: _fitted(part, known.get(name, {})) if name in _PARTS else part for name, part in body.items()}
-
-    def said(self, before: bool) -> tuple[Said, ...]:
-        """The condition, if there is anything to say; `before` is whether it was said already."""
-        if not self.reason and not before:
-            return ()
-        reason = self.reason or reasons.DEFINITIONS_ALIKE
-        return (Said(reasons.DEFINITIONS_DIFFER, bool(self.reason), reason, self.message),)
 
 
 def compare(own: Mapping[str, Schema], served: Mapping[str, Schema]) -> Definitions:

@@ -10,9 +10,8 @@ from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy, Quotas
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.definitions import Definitions
-from tierbench.domain.provided import Provided
 from tierbench.domain.results import Head
-from tierbench.domain.views import JobView, LeaseView, NodeView, PodView
+from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, Provided
 from tierbench.results.output import Output
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Workload

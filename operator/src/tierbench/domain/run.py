@@ -9,7 +9,6 @@ from itertools import cycle, islice
 
 from tierbench.api.benchmark import BenchmarkSpec, Colocation, NodeAssignment, RunStatus
 from tierbench.api.measurements import NodeNetwork
-from tierbench.api.model import format_time
 from tierbench.api.result import (
     Alternation,
     BenchmarkReference,
@@ -22,25 +21,12 @@ from tierbench.api.result import (
 from tierbench.domain import reasons
 from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed
-from tierbench.domain.schedule import is_time
 from tierbench.domain.views import Problem
 from tierbench.results import record
 from tierbench.workloads.compute import left
 from tierbench.workloads.names import ROLE_SERVER
 from tierbench.workloads.plan import STANDALONE, Block, Case, Factor, Slot, Team, in_blocks, plan, refined
 from tierbench.workloads.workload import NodeSize, Role, ServerSite
-
-
-def run_to_do(observed: Observed, now: datetime) -> RunStatus | None:
-    """The run under way, or a new one if one is due, or None."""
-    last, policy = observed.benchmark.status.run, observed.benchmark.spec.run_policy
-    if last is None:
-        return RunStatus(number=observed.last_orphan + 1, rerun=policy.rerun, start_time=format_time(now))
-    if last.completion_time is None:
-        return last
-    if (policy.rerun is not None and policy.rerun != last.rerun) or is_time(observed.benchmark, now):
-        return RunStatus(number=last.number + 1, rerun=policy.rerun, start_time=format_time(now))
-    return None
 
 
 @dataclass(frozen=True)

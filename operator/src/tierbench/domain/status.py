@@ -1,18 +1,55 @@
-"""The status of a benchmark, written from what is observed."""
+"""The statuses of benchmarks and advices: conditions, phase, progress."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
-from tierbench.api.benchmark import BenchmarkStatus, CaseCounts, CurrentCase, Phase
+from tierbench.advice.advise import advise
+from tierbench.api.advice_answer import PlacementAdviceStatus
+from tierbench.api.benchmark import Benchmark, BenchmarkStatus, CaseCounts, CurrentCase, Phase
 from tierbench.api.contract import Outcome
-from tierbench.api.result import ResultPhase
-from tierbench.domain.conditions import Said, conditions
+from tierbench.api.model import Condition, format_time
+from tierbench.api.node_class import NodeClass
+from tierbench.api.placement_advice import PlacementAdvice
+from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.domain.actions import Event
 from tierbench.domain.run import Run
 from tierbench.results.levels import levels_in_short
 from tierbench.workloads.plan import Case
 
+_MOST_CHARACTERS: Final = 4096
 _MAXIMUM_NAME: Final = 253
 _START_SECONDS: Final = 3.0
+BEST_CHANGED: Final = "BestChanged"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What is to be said of one condition; a status of None is Unknown."""
+
+    type: str
+    status: bool | None
+    reason: str
+    message: str
+
+
+def conditions(benchmark: Benchmark, said: Iterable[Said], now: datetime) -> tuple[Condition, ...]:
+    """The conditions as they were, with `said` in place; a transition time changes only with its status."""
+    known = {condition.type: condition for condition in benchmark.status.conditions}
+    for item in said:
+        before = known.get(item.type)
+        status = "Unknown" if item.status is None else str(item.status)
+        since = before.last_transition_time if before is not None and before.status == status else format_time(now)
+        known[item.type] = Condition(
+            type=item.type,
+            status=status,
+            reason=item.reason,
+            message=item.message[:_MOST_CHARACTERS],
+            last_transition_time=since,
+            observed_generation=benchmark.metadata.generation,
+        )
+    return tuple(known.values())
 
 
 def report(run: Run, phase: Phase, *said: Said, current: Sequence[Case] = ()) -> BenchmarkStatus:
@@ -86,3 +123,27 @@ def remaining_seconds(run: Run) -> int | None:
     if not weight:
         return None
     return round(spent / weight * left + _START_SECONDS * len(run.due_blocks))
+
+
+def advice_status(
+    advice: PlacementAdvice, results: Iterable[BenchmarkResult], classes: Sequence[NodeClass], now: datetime
+) -> PlacementAdviceStatus:
+    """The status that the results ask for; a transition time changes only with its condition's status."""
+    fresh = advise(advice.spec, results, now, classes)
+    known = {condition.type: condition for condition in advice.status.conditions}
+    generation = advice.metadata.generation
+    settled = tuple(_settled(condition, known.get(condition.type), generation) for condition in fresh.conditions)
+    return fresh.model_copy(update={"observed_generation": generation, "conditions": settled})
+
+
+def _settled(condition: Condition, before: Condition | None, generation: int) -> Condition:
+    same = before is not None and before.status == condition.status
+    since = before.last_transition_time if before is not None and same else condition.last_transition_time
+    return condition.model_copy(update={"last_transition_time": since, "observed_generation": generation})
+
+
+def advice_events(before: PlacementAdviceStatus, after: PlacementAdviceStatus) -> tuple[Event, ...]:
+    """Events for what has changed: something else is best, or nothing any more."""
+    if before.best == after.best:
+        return ()
+    return (Event(BEST_CHANGED, after.answer, warning=not after.best),)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tierbench.api.policy import Policy
     from tierbench.api.rbac import Permission
     from tierbench.api.result import BenchmarkResult, Note, ResultSpec, ResultTrial
-    from tierbench.domain.providers.provider import Provider
+    from tierbench.domain.providers import Provider
     from tierbench.metrics.family import Samples
     from tierbench.report.figures import Figure
     from tierbench.report.layout import Panel

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 from tierbench.domain.children import UNREADABLE, Children, Family
 from tierbench.domain.observed import Surroundings
-from tierbench.domain.provided import ProviderApi
 from tierbench.domain.results import Head
-from tierbench.domain.views import LeaseView, Raw, lease_view
+from tierbench.domain.views import LeaseView, ProviderApi, Raw, lease_view
 from tierbench.kube.cache import Objects
 from tierbench.kube.client import JOBS, LEASES, PODS, RESULTS, SERVICES, Kube
 from tierbench.kube.cluster import ClusterView

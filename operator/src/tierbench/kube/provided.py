@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from tierbench.domain.provided import Provided, ProviderApi
+from tierbench.domain.views import Provided, ProviderApi
 from tierbench.kube.client import Kube, NotFoundError, type_of
 from tierbench.workloads.names import Owner
 

@@ -6,8 +6,7 @@ import pytest
 
 from tierbench.api.model import parse_time
 from tierbench.domain import reasons
-from tierbench.domain.provided import ProvidedObject
-from tierbench.domain.views import pod_view
+from tierbench.domain.views import ProvidedObject, pod_view
 from tierbench.kinds.broker.strimzi import ROLE
 from tierbench.kinds.broker.strimzi_lifecycle import strimzi_object
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT

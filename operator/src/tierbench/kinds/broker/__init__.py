@@ -65,6 +65,6 @@ KIND: Final = BenchmarkKind(
     },
     exports={"perftool": perftool.to_json, "perftool-tsv": perftool.to_tsv},
     permissions=strimzi_lifecycle.PERMISSIONS,
-    providers={KafkaProvider.STRIMZI: strimzi_lifecycle},
+    providers={KafkaProvider.STRIMZI: strimzi_lifecycle.StrimziProvider()},
     dashboard="tierbench.kinds.broker.dashboard",
 )

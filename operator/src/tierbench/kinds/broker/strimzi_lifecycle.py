@@ -10,13 +10,11 @@ from tierbench.api.model import parse_time
 from tierbench.api.rbac import Permission, Scope
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteProvided, DropFinalizers
-from tierbench.domain.conditions import Said
 from tierbench.domain.observed import Surroundings, out_of_reach
-from tierbench.domain.provided import Provided, ProvidedObject, ProviderApi
-from tierbench.domain.providers import standalone
+from tierbench.domain.providers import STANDALONE_PROVIDER
 from tierbench.domain.run import Run
-from tierbench.domain.status import report
-from tierbench.domain.views import PodView, Problem, Raw
+from tierbench.domain.status import Said, report
+from tierbench.domain.views import PodView, Problem, Provided, ProvidedObject, ProviderApi, Raw
 from tierbench.kinds.broker.strimzi import ARCHITECTURES, GROUP, KINDS, ROLE, StrimziNames, strimzi_names
 from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
 from tierbench.workloads.plan import Case
@@ -104,7 +102,7 @@ def _versions(status: Raw) -> dict[str, str]:
     return {name: status[field] for name, field in names.items() if status.get(field)}
 
 
-API: Final = ProviderApi(
+STRIMZI_API: Final = ProviderApi(
     group=GROUP,
     versions=("v1", "v1beta2"),
     kinds=KINDS,
@@ -114,48 +112,71 @@ API: Final = ProviderApi(
 )
 
 
-def obstacle(run: Run, site: ServerSite) -> Problem | None:
-    """Why Strimzi cannot bring this server up, known before it is asked."""
-    strimzi, node = _seen(run.observed), run.observed.nodes.get(site.node)
-    if not strimzi.installed:
-        message = (
-            f"There is no Strimzi: the cluster does not serve {GROUP}. Install Strimzi, or write provider: Standalone."
-        )
-        return Problem(reasons.STRIMZI_NOT_FOUND, message)
-    if not strimzi.version:
-        message = (
-            "The Strimzi that is installed is too old: it serves no KafkaNodePool in v1 or v1beta2. "
-            "Upgrade it to 0.48 or newer, or write provider: Standalone."
-        )
-        return Problem(reasons.STRIMZI_TOO_OLD, message)
-    if node is not None and node.architecture not in ARCHITECTURES:
-        message = (
-            f"Strimzi has no image for {node.architecture}, which node {site.node} is: leave its class out, "
-            "or write provider: Standalone."
-        )
-        return Problem(reasons.NO_IMAGE_FOR_ARCHITECTURE, message)
-    return None
+class StrimziProvider:
+    """Asks Strimzi for a Kafka, next to the agent of tierbench."""
 
+    api = STRIMZI_API
 
-def bring_up(
-    run: Run, workload: Workload, site: ServerSite, current: Sequence[Case], strays: tuple[Action, ...]
-) -> RunningServer | Problem | Decision:
-    """The agent as a server of ours is, and beside it what Strimzi is asked for."""
-    complete = {item.kind for item in _mine(run, site)} == set(KINDS)
-    site = replace(site, api_version=f"{GROUP}/{_seen(run.observed).version}")
-    server = standalone.bring_up(run, workload, site, current, strays, complete=complete)
-    if not isinstance(server, RunningServer):
-        return server
-    problem, lacking = _problem(run, site), _lacking(run, site)
-    if problem is not None:
-        return problem
-    if lacking:
-        message = f"Strimzi starts Kafka on {site.node}; not ready yet: {', '.join(lacking)}."
-        said = Said(reasons.SERVER_READY, False, reasons.STARTING, message)
-        status = report(run, Phase.RUNNING, said, current=current)
-        return Decision(status, wait_seconds=_LOOK_AGAIN_SECONDS)
-    listeners = next((item.listeners for item in _mine(run, site) if item.kind == "Kafka"), {})
-    return replace(server, listeners=listeners)
+    def check(self, run: Run, site: ServerSite) -> Problem | None:
+        """Why Strimzi cannot bring this server up, known before it is asked."""
+        strimzi, node = _seen(run.observed), run.observed.nodes.get(site.node)
+        if not strimzi.installed:
+            message = (
+                f"The cluster does not serve {GROUP}: Strimzi is not installed. Install Strimzi, or write "
+                "provider: Standalone."
+            )
+            return Problem(reasons.STRIMZI_NOT_FOUND, message)
+        if not strimzi.version:
+            message = (
+                "The Strimzi that is installed is too old: it serves no KafkaNodePool in v1 or v1beta2. "
+                "Upgrade it to 0.48 or newer, or write provider: Standalone."
+            )
+            return Problem(reasons.STRIMZI_TOO_OLD, message)
+        if node is not None and node.architecture not in ARCHITECTURES:
+            message = (
+                f"Strimzi has no image for {node.architecture}, which node {site.node} is: leave its class out, "
+                "or write provider: Standalone."
+            )
+            return Problem(reasons.NO_IMAGE_FOR_ARCHITECTURE, message)
+        return None
+
+    def ensure(
+        self, run: Run, workload: Workload, site: ServerSite, current: Sequence[Case], cleanup: tuple[Action, ...]
+    ) -> RunningServer | Problem | Decision:
+        """The agent as a server of ours is, and beside it what Strimzi is asked for."""
+        complete = {item.kind for item in _mine(run, site)} == set(KINDS)
+        site = replace(site, api_version=f"{GROUP}/{_seen(run.observed).version}")
+        server = STANDALONE_PROVIDER.ensure(run, workload, site, current, cleanup, complete=complete)
+        if not isinstance(server, RunningServer):
+            return server
+        problem, lacking = _problem(run, site), _lacking(run, site)
+        if problem is not None:
+            return problem
+        if lacking:
+            message = f"Strimzi starts Kafka on {site.node}; not ready yet: {', '.join(lacking)}."
+            said = Said(reasons.SERVER_READY, False, reasons.STARTING, message)
+            status = report(run, Phase.RUNNING, said, current=current)
+            return Decision(status, wait_seconds=_LOOK_AGAIN_SECONDS)
+        listeners = next((item.listeners for item in _mine(run, site) if item.kind == "Kafka"), {})
+        return replace(server, listeners=listeners)
+
+    def has_leftovers(self, owned: Surroundings, keep: Sequence[ServerSite]) -> bool:
+        """Whether Strimzi has anything of another server still there: it would disturb what is measured."""
+        pods = (pod for pod in owned.pods if pod.role == ROLE and not _is_of(owned, keep, pod.name))
+        return bool(_others(owned, keep)) or any(not out_of_reach(owned, pod) for pod in pods)
+
+    def teardown(self, owned: Surroundings, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
+        """Topics go first, while their operator lives, then users and Kafka, then the pools. A topic that hangs all the
+        same is let go, or its namespace could never be deleted."""
+        objects = _others(owned, keep)
+        going = next((found for kinds in _ORDER if (found := [item for item in objects if item.kind in kinds])), [])
+        api_version = f"{GROUP}/{_seen(owned).version}"
+        topics = (item for item in going if item.kind == "KafkaTopic")
+        hung = [item for item in topics if item.deleted is not None and now - item.deleted > _HUNG]
+        return (
+            *(DeleteProvided(api_version, item.kind, item.name) for item in going if item.deleted is None),
+            *(DropFinalizers(api_version, item.kind, item.name) for item in hung),
+        )
 
 
 def _lacking(run: Run, site: ServerSite) -> tuple[str, ...]:
@@ -216,45 +237,25 @@ def _silence(run: Run, site: ServerSite) -> Problem | None:
     return None
 
 
-def remains(here: Surroundings, keep: Sequence[ServerSite]) -> bool:
-    """Whether Strimzi has anything of another server still there: it would disturb what is measured."""
-    pods = (pod for pod in here.pods if pod.role == ROLE and not _is_of(here, keep, pod.name))
-    return bool(_others(here, keep)) or any(not out_of_reach(here, pod) for pod in pods)
-
-
-def retire(here: Surroundings, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
-    """Topics go first, while their operator lives, then users and Kafka, then the pools. A topic that hangs all the
-    same is let go, or its namespace could never be deleted."""
-    objects = _others(here, keep)
-    going = next((found for kinds in _ORDER if (found := [item for item in objects if item.kind in kinds])), [])
-    api_version = f"{GROUP}/{_seen(here).version}"
-    topics = (item for item in going if item.kind == "KafkaTopic")
-    hung = [item for item in topics if item.deleted is not None and now - item.deleted > _HUNG]
-    return (
-        *(DeleteProvided(api_version, item.kind, item.name) for item in going if item.deleted is None),
-        *(DropFinalizers(api_version, item.kind, item.name) for item in hung),
-    )
-
-
 def _patience(run: Run) -> timedelta:
     return timedelta(seconds=run.spec.timeouts.scheduling_seconds)
 
 
-def _seen(here: Surroundings) -> Provided:
-    return here.provided.get(GROUP, Provided())
+def _seen(owned: Surroundings) -> Provided:
+    return owned.provided.get(GROUP, Provided())
 
 
 def _names(run: Run, site: ServerSite) -> StrimziNames:
     return strimzi_names(run.observed.owner, site.name)
 
 
-def _is_of(here: Surroundings, sites: Sequence[ServerSite], name: str) -> bool:
-    return any(strimzi_names(here.owner, site.name).have(name) for site in sites)
+def _is_of(owned: Surroundings, sites: Sequence[ServerSite], name: str) -> bool:
+    return any(strimzi_names(owned.owner, site.name).have(name) for site in sites)
 
 
-def _others(here: Surroundings, keep: Sequence[ServerSite]) -> list[ProvidedObject]:
+def _others(owned: Surroundings, keep: Sequence[ServerSite]) -> list[ProvidedObject]:
     """The objects of all servers but some."""
-    return [item for item in _seen(here).objects if not _is_of(here, keep, item.name)]
+    return [item for item in _seen(owned).objects if not _is_of(owned, keep, item.name)]
 
 
 def _mine(run: Run, site: ServerSite) -> tuple[ProvidedObject, ...]:

@@ -10,13 +10,11 @@ from tierbench.api.contract import Outcome
 from tierbench.api.result import Note, ResultStatus
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteJob, DeleteServer, Event, SaveResult
-from tierbench.domain.conditions import Said
-from tierbench.domain.limits import storage_full, too_large, too_long
 from tierbench.domain.observed import Refusal
-from tierbench.domain.providers.provider import Provider
-from tierbench.domain.providers.registry import in_the_way, provider_of, retire
+from tierbench.domain.providers import Provider, blocking_provider, provider_of, teardown
+from tierbench.domain.quotas import storage_full, too_large, too_long
 from tierbench.domain.run import Run
-from tierbench.domain.status import case_words, report
+from tierbench.domain.status import Said, case_words, report
 from tierbench.domain.views import Problem
 from tierbench.results.record import conclude, fail
 from tierbench.results.sizes import sized
@@ -100,7 +98,7 @@ def serve(run: Run, block: Block) -> Mapping[Slot, RunningServer] | Decision:
 
 def _site(run: Run, slot: Slot) -> ServerSite | Problem:
     site = run.site(slot)
-    obstacle = None if isinstance(site, Problem) else provider_of(slot.provider).obstacle(run, site)
+    obstacle = None if isinstance(site, Problem) else provider_of(slot.provider).check(run, site)
     return site if obstacle is None else obstacle
 
 
@@ -143,14 +141,14 @@ def bring_up(
     if refused is not None:
         return refused
     keep = beside or (site,)
-    strays = retire(run.observed, run.now, keep) if site == keep[0] else ()
-    other = in_the_way(run.observed, keep)
+    strays = teardown(run.observed, run.now, keep) if site == keep[0] else ()
+    other = blocking_provider(run.observed, keep)
     if other:
         message = f"{site.name} waits until {other} has taken down the server before it."
         said = Said(reasons.SERVER_READY, False, reasons.STARTING, message)
         status = report(run, Phase.RUNNING, said, current=current)
         return Decision(status, strays, wait_seconds=_LOOK_AGAIN_SECONDS)
-    return provider.bring_up(run, workload, site, current, strays)
+    return provider.ensure(run, workload, site, current, strays)
 
 
 def _give_up(run: Run, slot: Slot, problem: Problem, site: ServerSite | None = None) -> Decision:

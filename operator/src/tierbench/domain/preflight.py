@@ -8,12 +8,11 @@ from tierbench.api.contract import TrialLine
 from tierbench.api.measurements import NodeNetwork
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, Event
-from tierbench.domain.conditions import Said
-from tierbench.domain.phases.running.client import Client, Over, fold, follow, start, why_over
-from tierbench.domain.phases.running.servers import bring_up
-from tierbench.domain.providers import standalone
+from tierbench.domain.client import Client, Over, fold, follow, start, why_over
+from tierbench.domain.providers import STANDALONE_PROVIDER
 from tierbench.domain.run import Run
-from tierbench.domain.status import report
+from tierbench.domain.servers import bring_up
+from tierbench.domain.status import Said, report
 from tierbench.domain.views import Problem
 from tierbench.kinds.registry import probe
 from tierbench.results.node_network import figures, in_words
@@ -79,7 +78,7 @@ def preflight(run: Run) -> Decision | None:
     if step is None:
         return None
     site = step.server_site()
-    server = site if isinstance(site, Problem) else bring_up(run, standalone, step.workload, site)
+    server = site if isinstance(site, Problem) else bring_up(run, STANDALONE_PROVIDER, step.workload, site)
     if isinstance(server, Problem):
         return _missed(step, server)
     return _measure(step, server) if isinstance(server, RunningServer) else server

@@ -14,11 +14,10 @@ from tierbench.api.result import Note, ResultPhase, ResultSpec, ResultStatus, Tr
 from tierbench.api.run_policy import Refine
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteJob, Event, SaveResult, SaveTrace
-from tierbench.domain.conditions import Said
-from tierbench.domain.phases.running.client import Client, Over, fold, follow, start, why_over
-from tierbench.domain.phases.running.servers import refusal_event
+from tierbench.domain.client import Client, Over, fold, follow, start, why_over
 from tierbench.domain.run import Run
-from tierbench.domain.status import case_words, cases_words, report
+from tierbench.domain.servers import refusal_event
+from tierbench.domain.status import Said, case_words, cases_words, report
 from tierbench.domain.views import Problem
 from tierbench.results import record
 from tierbench.results.output import check_seal

@@ -10,11 +10,11 @@ from typing import Final
 from tierbench.api.contract import TrialLine
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Create, DeleteJob
-from tierbench.domain.limits import seconds_left, too_long
 from tierbench.domain.observed import PodLog
-from tierbench.domain.phases.queued import hold
-from tierbench.domain.phases.running.servers import lasting
+from tierbench.domain.placement import hold
+from tierbench.domain.quotas import seconds_left, too_long
 from tierbench.domain.run import Run
+from tierbench.domain.servers import lasting
 from tierbench.domain.views import JobView, PodView, Problem
 from tierbench.results.output import PrintedTrial, SealState, check_seal
 from tierbench.results.parts import PartOutput, merge_parts

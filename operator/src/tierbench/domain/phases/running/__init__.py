@@ -1,1 +1,0 @@
-"""Running: servers come up, the preflight measures the network, and then clients measure block after block."""

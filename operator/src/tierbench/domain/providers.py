@@ -1,0 +1,188 @@
+"""The providers of servers: what each one checks, creates, waits for and deletes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Protocol
+
+from tierbench.api.benchmark import Phase
+from tierbench.domain import reasons
+from tierbench.domain.actions import Action, Create, CreateCredentials, Decision, DeleteServer, Event
+from tierbench.domain.observed import Surroundings
+from tierbench.domain.run import Run
+from tierbench.domain.status import Said, report
+from tierbench.domain.views import PodView, Problem, ProviderApi
+from tierbench.kinds.registry import BenchmarkKind, kinds
+from tierbench.workloads.names import LAYOUT, ROLE_SERVER
+from tierbench.workloads.network_policy import network_policy
+from tierbench.workloads.plan import EXTERNAL, STANDALONE, Case, Slot
+from tierbench.workloads.workload import RunningServer, ServerSite, Workload
+
+
+class Provider(Protocol):
+    """Brings servers up and takes them down. Each server has a pod of tierbench: the server itself, or its agent."""
+
+    @property
+    def api(self) -> ProviderApi | None:
+        """The API of the other operator whose objects have to be observed, if there is one."""
+
+    def check(self, run: Run, site: ServerSite) -> Problem | None:
+        """Returns why this provider cannot bring the server up, before it creates anything."""
+
+    def ensure(
+        self, run: Run, workload: Workload, site: ServerSite, current: Sequence[Case], cleanup: tuple[Action, ...]
+    ) -> RunningServer | Problem | Decision:
+        """Returns the server of a workload on its site if it is ready, a problem that it does not recover from, or the
+        next step. A step contains the actions of `cleanup`, which delete other servers."""
+
+    def has_leftovers(self, owned: Surroundings, keep: Sequence[ServerSite]) -> bool:
+        """Whether objects of servers on other sites exist that have to be gone before the next server starts."""
+
+    def teardown(self, owned: Surroundings, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
+        """Returns the next actions that remove the servers on all other sites."""
+
+
+class StandaloneProvider:
+    """Runs each server as one pod of tierbench. It runs the agents of external servers in the same way."""
+
+    api = None
+
+    def check(self, run: Run, site: ServerSite) -> Problem | None:
+        """Returns None: every problem of a pod shows when it starts."""
+
+    def ensure(
+        self,
+        run: Run,
+        workload: Workload,
+        site: ServerSite,
+        current: Sequence[Case],
+        cleanup: tuple[Action, ...],
+        *,
+        complete: bool = True,
+    ) -> RunningServer | Problem | Decision:
+        """Implements `Provider.ensure`. `complete` says whether all other objects of the server exist."""
+        pod = next((pod for pod in run.observed.pods if pod.role == ROLE_SERVER and pod.name == site.name), None)
+        if pod is None or cleanup or not complete:
+            return _create(run, workload, site, current, cleanup)
+        if pod.layout != LAYOUT and not _is_measured(run):
+            return _replace(run, pod, current)
+        problem = _problem(run, pod, site)
+        if problem is not None:
+            return problem
+        services = run.observed.services
+        agent = services.get(f"{site.name}-agent")
+        if pod.deleting or not pod.ready or agent is None:
+            said = Said(reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} starts on {site.node}.")
+            return Decision(report(run, Phase.RUNNING, said, current=current), wait_seconds=_patience(run, pod))
+        return RunningServer(site, pod.pod_ip, pod.host_ip, services.get(site.name, {}), agent)
+
+    def has_leftovers(self, owned: Surroundings, keep: Sequence[ServerSite]) -> bool:
+        """Returns False: the next server starts while the pod of the previous one terminates."""
+        return False
+
+    def teardown(self, owned: Surroundings, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
+        """Deletes pods; if no server is kept, also servers of which only the Services exist."""
+        names = {pod.name for pod in owned.pods if pod.role == ROLE_SERVER and not pod.deleting}
+        if not keep:
+            names |= {name.removesuffix("-agent") for name in owned.services}
+        names -= {site.name for site in keep}
+        return tuple(DeleteServer(name) for name in sorted(names))
+
+
+def _is_measured(run: Run) -> bool:
+    """Whether a client that was started with a server of an earlier version still runs."""
+    return any(not job.finished and not job.deleting for job in run.observed.jobs)
+
+
+def _replace(run: Run, pod: PodView, current: Sequence[Case]) -> Decision:
+    """Deletes a server of another version before a client starts that cannot use it."""
+    said = Said(reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} is of another version, and is set up anew.")
+    status = report(run, Phase.RUNNING, said, current=current)
+    return Decision(status, () if pod.deleting else (DeleteServer(pod.name),), wait_seconds=_patience(run, pod))
+
+
+def _create(
+    run: Run, workload: Workload, site: ServerSite, current: Sequence[Case], cleanup: tuple[Action, ...]
+) -> Decision:
+    """Creates the Services first: if the operator is killed after them, `teardown` finds the server by its Services."""
+    manifests = workload.server(site)
+    services = tuple(item for item in manifests if item["kind"] == "Service")
+    policies = (network_policy(run.observed.owner, site, manifests),) if run.observed.isolated else ()
+    rest = (*policies, *(item for item in manifests if item["kind"] != "Service"))
+    actions = (*cleanup, Create(services), CreateCredentials(workload.credentials(site)), Create(rest))
+    said = Said(reasons.SERVER_READY, False, reasons.STARTING, f"{site.name} starts on {site.node}.")
+    event = Event(reasons.STARTING, f"Server for class {site.slot.node_class} on node {site.node}")
+    return Decision(report(run, Phase.RUNNING, said, current=current), actions, (event,), wait_seconds=30)
+
+
+def _problem(run: Run, pod: PodView, site: ServerSite) -> Problem | None:
+    """Returns the problem that the server does not recover from."""
+    timeouts = run.spec.timeouts
+    age = run.now - pod.created
+    out_of_time = age > timedelta(seconds=timeouts.scheduling_seconds)
+    down = run.node_problem(site.node)
+    if down is not None:
+        return down
+    if pod.problem is not None and (out_of_time or not pod.problem.transient):
+        return pod.problem
+    if pod.terminated is not None and not pod.deleting:
+        return Problem(
+            reasons.POD_FAILED, f"{pod.name} ended: {pod.terminated.reason} {pod.terminated.message}".strip()
+        )
+    if not pod.ready and age > timedelta(seconds=timeouts.server_ready_seconds):
+        message = f"{pod.name} was not ready within {timeouts.server_ready_seconds} s: see `kubectl describe pod`, "
+        return Problem(reasons.SERVER_NOT_READY, message + "or raise spec.timeouts.serverReadySeconds")
+    return None
+
+
+def _patience(run: Run, pod: PodView) -> float:
+    """Returns the seconds until the next deadline of the pod passes: at most 30, since an event may be missed."""
+    timeouts = run.spec.timeouts
+    age = (run.now - pod.created).total_seconds()
+    left = [limit - age for limit in (timeouts.scheduling_seconds, timeouts.server_ready_seconds) if limit > age]
+    return max(1.0, min([30.0, *left]))
+
+
+STANDALONE_PROVIDER = StandaloneProvider()
+
+
+def provider_of(name: str) -> Provider:
+    """Returns the provider of this name, as `Slot.provider` gives it."""
+    return _providers(kinds())[name]
+
+
+def known_apis() -> tuple[ProviderApi, ...]:
+    """Returns the APIs of other operators that any provider uses."""
+    return tuple(provider.api for provider in _all() if provider.api is not None)
+
+
+def makers_of(role: str | None) -> frozenset[str] | None:
+    """Returns the kinds that own pods of this role, if another operator creates such pods."""
+    return next((api.makers for api in known_apis() if api.role == role), None)
+
+
+def apis(slots: Iterable[Slot]) -> tuple[ProviderApi, ...]:
+    """Returns the APIs of other operators that the providers of these servers use."""
+    used = {provider_of(slot.provider).api for slot in slots}
+    return tuple(api for api in known_apis() if api in used)
+
+
+def blocking_provider(owned: Surroundings, keep: Sequence[ServerSite]) -> str:
+    """Returns the name of a provider that still has servers on other sites, which would disturb the measurement."""
+    every = _providers(kinds()).items()
+    return next((name for name, provider in every if provider.has_leftovers(owned, keep)), "")
+
+
+def teardown(owned: Surroundings, now: datetime, keep: Sequence[ServerSite] = ()) -> tuple[Action, ...]:
+    """Returns the next actions of all providers that remove the servers on all other sites."""
+    return tuple(action for provider in _all() for action in provider.teardown(owned, now, keep))
+
+
+def _all() -> Iterable[Provider]:
+    return dict.fromkeys(_providers(kinds()).values())
+
+
+@cache
+def _providers(every: tuple[BenchmarkKind, ...]) -> Mapping[str, Provider]:
+    ours: dict[str, Provider] = {STANDALONE: STANDALONE_PROVIDER, EXTERNAL: STANDALONE_PROVIDER}
+    return ours | {name: provider for kind in every for name, provider in kind.providers.items()}
