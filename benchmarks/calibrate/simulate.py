@@ -10,11 +10,10 @@ from math import exp, log, log1p
 from random import Random
 
 from tests.unit.advice.estimates import sample
-from tierbench.advice.classes import Contest
 from tierbench.advice.estimate import Estimate
 from tierbench.advice.inference.mixture import Mixture
 from tierbench.advice.inference.verdict import TAIL
-from tierbench.advice.knowledge import Knowledge
+from tierbench.advice.posterior import Contest, Knowledge
 
 QUANTITY = "durationNanoseconds"
 MARGIN = 0.05

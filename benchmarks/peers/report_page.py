@@ -6,7 +6,7 @@ from random import Random
 from benchmarks.peers.measure import Comparison, limit
 from benchmarks.peers.reading import against_reading
 from tests.unit.report.brokers import CLASSES, SIZES, measured
-from tierbench.advice.matrix import newest, runs
+from tierbench.advice.tables import newest, runs
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.page import render
 

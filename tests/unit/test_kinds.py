@@ -12,7 +12,7 @@ from tests.unit.kinds.echo import KIND as ECHO
 from tests.unit.kinds.echo import EchoBenchmark
 from tests.unit.report.published import measured
 from tierbench.advice.advise import advise
-from tierbench.advice.matrix import runs
+from tierbench.advice.tables import runs
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkReference, ResultStatus
 from tierbench.generate.crd import crd_yaml

@@ -10,7 +10,7 @@ from tests.unit.report.published import LEVELS, measured, published
 from tests.unit.report.test_page import of_kind
 from tierbench.advice.advise import advise
 from tierbench.advice.constraints import limits
-from tierbench.advice.essence import essence
+from tierbench.advice.selection import essence
 from tierbench.api.advice_answer import Confidence, PlacementAdviceStatus
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdviceSpec

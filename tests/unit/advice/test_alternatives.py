@@ -9,9 +9,9 @@ import pytest
 from benchmarks.calibrate.simulate import Point, run
 from tests.unit.advice.test_advise import answered, ask, reasons
 from tests.unit.report.published import measured
-from tierbench.advice.alternatives import Choice, compared, label
-from tierbench.advice.matrix import runs
-from tierbench.advice.words import answer_of_run
+from tierbench.advice.answer import answer_of_run
+from tierbench.advice.selection import Choice, compared, label
+from tierbench.advice.tables import runs
 from tierbench.api.advice_answer import PlacementAdviceStatus, Verdict
 from tierbench.api.node_class import NodeClass
 from tierbench.api.result import BenchmarkResult

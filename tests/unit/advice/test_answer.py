@@ -8,7 +8,7 @@ from tests.unit.kinds.network.test_together import ALONE, CLIENTS, result
 from tests.unit.kinds.network.test_together import run as network_run
 from tests.unit.report.published import measured
 from tierbench.advice.answer import DEPENDS, EQUAL, INCONCLUSIVE, LONGEST_BEST, answer, best, ranks
-from tierbench.advice.matrix import RunResults, runs
+from tierbench.advice.tables import RunResults, runs
 from tierbench.api.result import BenchmarkResult
 
 

@@ -7,11 +7,11 @@ import pytest
 from tests.unit.report.brokers import SIZES
 from tests.unit.report.brokers import measured as exchanged
 from tests.unit.report.published import measured, published
-from tierbench.advice.alternatives import compared
-from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
 from tierbench.advice.estimate import estimate
-from tierbench.advice.matrix import RunResults, runs
+from tierbench.advice.selection import compared
+from tierbench.advice.tables import RunResults, runs
 from tierbench.api.result import BenchmarkResult
+from tierbench.report.published import Beside, beside, nothing_beside, of_kind
 from tierbench.results.long_table import read_csv
 
 FILES = "kind,benchmark,serverClass,clientClass,fileSize,tls,durationSeconds"

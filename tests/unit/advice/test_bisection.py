@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.unit.advice.test_crossover import results
-from tierbench.advice.bisection import middle_of, middles
-from tierbench.advice.matrix import runs
+from tierbench.advice.leaders import middle_of, middles
+from tierbench.advice.tables import runs
 from tierbench.api.result import BenchmarkResult, ResultPhase
 
 CLOUD, JETSON = {"cloud": 1.0, "jetson": 2.0}, {"cloud": 2.0, "jetson": 1.0}

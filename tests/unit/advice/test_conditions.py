@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tests.unit.advice.test_advise import ask, verdicts
 from tests.unit.report.published import LEVELS, measured
 from tierbench.advice.comparison import compare_runs
-from tierbench.advice.matrix import Matrix
+from tierbench.advice.tables import Matrix
 from tierbench.advice.workload import items, sort_results
 from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult

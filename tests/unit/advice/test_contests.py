@@ -10,7 +10,7 @@ from scipy import stats
 
 from tests.unit.advice.estimates import sample
 from tests.unit.kinds.network.trials import flow, line, measured, spec
-from tierbench.advice.contests import Difference, adjusted
+from tierbench.advice.comparison import Difference, adjusted
 from tierbench.advice.estimate import of_class, of_node, reading
 from tierbench.api.model import Metadata
 from tierbench.api.result import BenchmarkResult

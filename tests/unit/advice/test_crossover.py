@@ -3,9 +3,8 @@
 import pytest
 
 from tests.unit.report.published import measured, published
-from tierbench.advice.crossover import Crossover, crossovers
-from tierbench.advice.matrix import Table, runs
-from tierbench.advice.words import standings
+from tierbench.advice.leaders import Crossover, crossovers, standings
+from tierbench.advice.tables import Table, runs
 from tierbench.api.result import BenchmarkResult
 
 TIME = "durationNanoseconds"

@@ -6,7 +6,8 @@ import pytest
 from scipy import stats
 
 from tests.unit.report.published import measured
-from tierbench.advice.derived import RETRIES, percentile_of, with_quantities
+from tierbench.advice.estimate import percentile_of, with_quantities
+from tierbench.results.rates import RETRIES
 from tierbench.results.statistics import quantile_error
 
 P50, P99 = (percentile_of("durationNanoseconds", which) for which in ("P50", "P99"))

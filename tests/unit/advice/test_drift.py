@@ -6,8 +6,7 @@ import pytest
 
 from tests.unit.advice.test_advise import edited
 from tests.unit.report.published import measured
-from tierbench.advice.comparison import Change, compare_classes, compare_runs
-from tierbench.advice.drift import SHOWN, Run, drift
+from tierbench.advice.comparison import SHOWN, Change, Run, compare_classes, compare_runs, drift
 from tierbench.api.result import BenchmarkResult
 
 TIME = "durationNanoseconds"

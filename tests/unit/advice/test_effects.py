@@ -11,9 +11,8 @@ from tests.unit.advice.test_advise import ask, sizes
 from tests.unit.advice.test_alternatives import results
 from tests.unit.examples import examples
 from tests.unit.report.published import measured
-from tierbench.advice.costs import EVERYTHING, costs, sentences
-from tierbench.advice.effect_words import statement
 from tierbench.advice.effects import Effect
+from tierbench.advice.factor_summary import EVERYTHING, costs, sentences, statement
 from tierbench.advice.factorial import MOST_LEVELS, MOST_READINGS, factorial
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.api.result import BenchmarkResult

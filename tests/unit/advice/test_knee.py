@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.advice.test_alternatives import results
 from tests.unit.advice.test_effects import RATE, on_nodes
-from tierbench.advice.costs import costs
+from tierbench.advice.factor_summary import costs, knee_statement
 
 TIME = "durationNanoseconds"
 
@@ -14,7 +14,7 @@ TIME = "durationNanoseconds"
 def knee(times: Mapping[str, float], *nodes: str) -> list[str]:
     """Of these times by the number of pairs, on each of these nodes."""
     found = results(["pairs"], {("cloud", "1M", pairs): time for pairs, time in times.items()})
-    return [str(each) for each in costs(on_nodes(found, *nodes), RATE).knees]
+    return [knee_statement(each) for each in costs(on_nodes(found, *nodes), RATE).knees]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_it_is_said_by_what_it_depends_on() -> None:
         for pairs, time in zip("124", course, strict=True)
     }
     (found,) = costs(on_nodes(results(["pairs", "broker"], times), "a", "b", "c"), RATE).knees
-    assert str(found) == (
+    assert knee_statement(found) == (
         "from pairs 2 on nothing more of throughput is gained with mosquitto; "
         "throughput grows to the last level measured, pairs 4 with kafka."
     )

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.report.published import LEVELS, measured, published
 from tierbench.advice.estimate import estimate, quantities
-from tierbench.advice.matrix import newest, runs
+from tierbench.advice.tables import newest, runs
 
 TIME = "durationNanoseconds"
 

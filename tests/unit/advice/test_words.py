@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tests.unit.report.published import measured, published
-from tierbench.advice.matrix import Table, runs
-from tierbench.advice.words import retries, said_of, standings, stretches
+from tierbench.advice.answer import retries, said_of
+from tierbench.advice.leaders import standings, stretches
+from tierbench.advice.tables import Table, runs
 
 TIME = "durationNanoseconds"
 RATE = "throughputBytesPerSecond"

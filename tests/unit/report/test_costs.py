@@ -5,7 +5,7 @@ from rich.text import Text
 from tests.unit.advice.test_effects import tls
 from tests.unit.report.published import published
 from tests.unit.report.test_page import outline, page
-from tierbench.advice.matrix import runs
+from tierbench.advice.tables import runs
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.text import show_run
 

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from tests.unit.report.brokers import measured, three_classes
 from tests.unit.report.test_page import outline, page, plots
-from tierbench.advice.matrix import newest, runs
+from tierbench.advice.tables import newest, runs
 from tierbench.api.contract import Distributions
 from tierbench.api.result import BenchmarkResult
 from tierbench.kinds.registry import kind_of, kinds
-from tierbench.report.distributions import distribution_figures
 from tierbench.report.figures import Figure
-from tierbench.report.layout import panel_of
+from tierbench.report.panels import panel_of
+from tierbench.report.run_figures import distribution_figures
 
 BROKER = kind_of("BrokerBenchmark").report
 

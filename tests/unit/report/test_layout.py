@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from tests.unit.report import papers
 from tests.unit.report.published import LEVELS, measured, published
-from tierbench.advice.alternatives import compared
-from tierbench.advice.matrix import RunResults, newest, runs
+from tierbench.advice.selection import compared
+from tierbench.advice.tables import RunResults, newest, runs
 from tierbench.api.result import BenchmarkResult
-from tierbench.report.layout import Panel, client_names, panels, panels_of_trials
+from tierbench.report.panels import Panel, client_names, panels, panels_of_trials
 
 
 def run(results: Sequence[BenchmarkResult]) -> RunResults:

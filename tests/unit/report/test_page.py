@@ -14,7 +14,7 @@ from tests.unit.kinds.network.test_together import ALONE, CLIENTS, result
 from tests.unit.kinds.network.test_together import run as network_run
 from tests.unit.report.published import LEVELS, measured, published
 from tests.unit.results.preflights import blocked, carrying, node_network
-from tierbench.advice.matrix import newest, runs
+from tierbench.advice.tables import newest, runs
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.text import show_run
 from tierbench.report.page import render

@@ -7,12 +7,12 @@ from tests.unit.report import papers
 from tests.unit.report.published import measured, published
 from tests.unit.report.test_layout import run
 from tests.unit.report.test_page import outline, page
-from tierbench.advice.matrix import Cell
+from tierbench.advice.tables import Cell
 from tierbench.api.result import BenchmarkResult
 from tierbench.kinds.broker.report import message_time
 from tierbench.kinds.network.report import device_figures
 from tierbench.report.figures import Figure
-from tierbench.report.pictures import Pictures
+from tierbench.report.run_figures import Pictures
 from tierbench.results.quantities import main_quantity
 
 

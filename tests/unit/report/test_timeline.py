@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 from tests.unit.kinds.network.test_clients import NODES
 from tests.unit.kinds.network.trials import spec, trace, traced
 from tests.unit.results.test_record import NOW
-from tierbench.advice.matrix import runs
+from tierbench.advice.tables import runs
 from tierbench.api.model import Metadata
 from tierbench.api.result import (
     BenchmarkReference,

@@ -12,9 +12,8 @@ from tests.unit.kinds.broker.trials import measured as exchanged
 from tests.unit.report.published import measured, published
 from tests.unit.results.preflights import carrying, node_network
 from tierbench.advice.advise import advise
-from tierbench.advice.derived import derived
-from tierbench.advice.estimate import estimate
-from tierbench.advice.matrix import Cell
+from tierbench.advice.estimate import derived, estimate
+from tierbench.advice.tables import Cell
 from tierbench.api.model import parse_time
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, ResultPhase

@@ -1,21 +1,18 @@
 """The answer to a PlacementAdvice, from the results that are there. Pure."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from tierbench.advice.alternatives import Choice, Settings
+from tierbench.advice.answer import retries, said_of_all
 from tierbench.advice.caveats import MISLEADING, caveats, next_measurements
-from tierbench.advice.constraints import limits
-from tierbench.advice.cost_status import factor_effects, factor_knees
-from tierbench.advice.costs import costs
-from tierbench.advice.crossover import Crossover, crossovers
-from tierbench.advice.derived import RETRIES, percentile_of, with_quantities
+from tierbench.advice.estimate import with_quantities
+from tierbench.advice.factor_summary import costs, factor_effects, factor_knees
 from tierbench.advice.inference.odds import Odds
-from tierbench.advice.matrix import Matrix, Table
-from tierbench.advice.selection import Selection, select
-from tierbench.advice.verdicts import Inquiry
-from tierbench.advice.words import Standing, joined, retries, said_of_all, standings
+from tierbench.advice.leaders import Crossover, Standing, crossovers, standings
+from tierbench.advice.ranking import Inquiry
+from tierbench.advice.selection import Choice, Selection, Settings, objective_of, quantities_read, quantity_of, select
+from tierbench.advice.tables import Matrix, Table
 from tierbench.advice.workload import items, same, sort_results
 from tierbench.api.advice_answer import (
     MOST_ALTERNATIVES,
@@ -31,11 +28,11 @@ from tierbench.api.advice_answer import (
 )
 from tierbench.api.model import Condition, format_time
 from tierbench.api.node_class import NodeClass, SelectorOperator
-from tierbench.api.placement_advice import Dimension, Objective, ObjectiveType, PlacementAdviceSpec
+from tierbench.api.placement_advice import Dimension, PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, Note
 from tierbench.results.conditions import circumstances
-from tierbench.results.quantities import rate_quantity, time_quantity
-from tierbench.results.units import percent, title
+from tierbench.results.rates import RETRIES
+from tierbench.results.units import joined, percent, title
 
 ANSWERED: Final = "Answered"
 ORDER_CHANGES: Final = "OrderChanges"
@@ -45,7 +42,6 @@ _LONGEST: Final = 1024
 _LONGEST_MESSAGE: Final = 4096
 _MOST_CROSSOVERS: Final = 32
 _HOSTNAME: Final = "kubernetes.io/hostname"
-
 Tables = Sequence[tuple[Table, Sequence[Standing]]]
 
 
@@ -66,7 +62,7 @@ def advise(
         return _nothing(*_why_nothing(spec, selection, known), now)
     kind = selection.kinds[0]
     there = {name for result in selection.results for name in result.status.statistics}
-    quantity = quantity_of(_objective(spec), kind, there)
+    quantity = quantity_of(objective_of(spec), kind, there)
     wanted = items(spec.workload)
     read = quantities_read(spec, kind, there)
     selection = selection.changed(lambda results: tuple(with_quantities(result, read) for result in results))
@@ -99,26 +95,6 @@ def advise(
         next=next_measurements(inquiry, found),
         conditions=(_answered(inquiry, best, now), _order_changes(tables, found, now)),
     )
-
-
-def quantities_read(spec: PlacementAdviceSpec, kind: str, there: Container[str]) -> tuple[str, ...]:
-    """The quantities that the answer rests on, of those that are `there`."""
-    limited = (limit.quantity for limit in limits(spec.constraints, kind, there))
-    return (quantity_of(_objective(spec), kind, there), *limited)
-
-
-def quantity_of(objective: Objective, kind: str, there: Container[str]) -> str:
-    """What alternatives are ranked by, of the quantities that are `there`."""
-    if objective.type is ObjectiveType.PERCENTILE and objective.percentile is not None:
-        return percentile_of(time_quantity(kind, there), objective.percentile)
-    if objective.type is ObjectiveType.RETRIES:
-        return RETRIES
-    return rate_quantity(kind) if objective.type is ObjectiveType.THROUGHPUT else time_quantity(kind, there)
-
-
-def _objective(spec: PlacementAdviceSpec) -> Objective:
-    default = ObjectiveType.THROUGHPUT if spec.workload is None else ObjectiveType.MEAN_TIME
-    return spec.objective or Objective(type=default)
 
 
 def _why_nothing(

@@ -1,19 +1,22 @@
 """The answer of a run in words, whatever it compares. Pure."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from tierbench.advice.alternatives import compared
-from tierbench.advice.costs import costs_of_run, sentences
+from tierbench.advice.estimate import quantities, smaller_is_better
+from tierbench.advice.factor_summary import costs_of_run, sentences
 from tierbench.advice.inference.verdict import Outcome
-from tierbench.advice.matrix import RunResults
-from tierbench.advice.words import Standing, answer_of_run, standings_of_run
+from tierbench.advice.leaders import Standing, Stretch, standings, stretches
+from tierbench.advice.selection import compared
+from tierbench.advice.tables import RunResults, Table, where
 from tierbench.kinds.registry import kind_of
+from tierbench.results.levels import level_in_words
+from tierbench.results.units import joined, percent
 
 EQUAL: Final = "equal"
 DEPENDS: Final = "depends"
 INCONCLUSIVE: Final = "inconclusive"
 LONGEST_BEST: Final = 32
-
 _HANDFUL: Final = 3
 
 
@@ -64,3 +67,103 @@ def _leads(name: str, standing: Standing) -> bool:
     if standing.outcome is Outcome.EQUAL:
         return _is_compared(standing) and name in standing.leaders
     return _is_compared(standing) and standing.outcome is not Outcome.UNKNOWN and name == standing.best
+
+
+def said_of(table: Table, found: Sequence[Standing]) -> str:
+    """Who is ahead where, in one sentence, from the standings of the table."""
+    parts = [
+        _say(stretch, where(table, [standing.level for standing in stretch.standings])) for stretch in stretches(found)
+    ]
+    if not parts:
+        return "Nothing is measured yet."
+    nodes = any(standing.one_node and not standing.alone for standing in found)
+    return f"{'On the nodes measured, ' if nodes else ''}{'; '.join(parts)}."
+
+
+def answer_of_run(run: RunResults) -> str:
+    """The same for all tables of a run."""
+    return said_of_all(list(zip(run.tables, standings_of_run(run), strict=True)))
+
+
+def standings_of_run(run: RunResults) -> list[tuple[Standing, ...]]:
+    """Who is ahead at each level of each table of a run."""
+    return standings(run.tables, next(iter(quantities(run)), ""))
+
+
+def said_of_all(tables: Sequence[tuple[Table, Sequence[Standing]]]) -> str:
+    """The same for several tables: what is held is said where there is more than one."""
+    sentences = [(_held(table), said_of(table, found)) for table, found in tables]
+    return " ".join(sentence if len(tables) == 1 else f"{held}: {sentence}" for held, sentence in sentences)
+
+
+def _held(table: Table) -> str:
+    words = ", ".join(level_in_words(name, level) for name, level in table.held.items())
+    return words[:1].upper() + words[1:]
+
+
+def _say(stretch: Stretch, place: str) -> str:
+    if not stretch.leaders:
+        return f"nothing is known {place}"
+    who, first = joined(stretch.leaders), stretch.standings[0]
+    if stretch.alone:
+        return f"only {who} is measured {place}"
+    if stretch.outcome is Outcome.EQUAL:
+        return f"{who} are equal within {percent(first.least)} {place}"
+    if stretch.outcome is Outcome.AHEAD:
+        return f"{who} is ahead {place}, perhaps by less than {percent(first.least)}"
+    if stretch.outcome is Outcome.UNKNOWN:
+        return f"it is not known which of {who} is ahead {place}"
+    return f"{who} is ahead {place}{_by(stretch.margins)}"
+
+
+def _by(margins: Sequence[float]) -> str:
+    if not margins:
+        return ""
+    low, high = round(min(margins) * 100), round(max(margins) * 100)
+    return f", by {low} %" if low == high else f", by {low}–{high} %"
+
+
+def verdict(standing: Standing, quantity: str) -> str:
+    """Who is ahead at one level, as short as a table wants it."""
+    if not standing.leaders:
+        return "–"
+    if standing.alone:
+        return f"only {standing.best}"
+    if standing.outcome is Outcome.EQUAL:
+        return f"equal: {joined(standing.leaders)}"
+    if standing.outcome is Outcome.UNKNOWN:
+        return f"not known: {joined(standing.leaders, 'or')}"
+    sign = "−" if smaller_is_better(quantity) else "+"
+    perhaps = "perhaps " if standing.outcome is Outcome.AHEAD else ""
+    return f"{perhaps}{standing.best}, {sign}{round((standing.margin or 0) * 100)} %"
+
+
+def retries(table: Table) -> str:
+    """Where something had to be tried again, and whether messages were lost, in a sentence each."""
+    measured = [name for name in table.columns if any(table.cell(row, name).tells_retries for row in table.rows)]
+    if not measured:
+        return "Of retries nothing is known."
+    hit = {name: [row for row in table.rows if table.cell(row, name).retries] for name in measured}
+    concerned = [name for name in measured if hit[name]]
+    if not concerned:
+        return f"No retries.{_losses(table)}"
+    total = {name: sum(table.cell(row, name).retries for row in table.rows) for name in concerned}
+    places = [f"on {name}, {_spots(table, hit[name])} ({total[name]} in all)" for name in concerned]
+    only = " only" if len(concerned) < len(measured) else ""
+    return f"Retries happened{only} {joined(places)}.{_losses(table)}"
+
+
+def _losses(table: Table) -> str:
+    """Of brokers: whether every message arrived."""
+    lost = {name: sum(table.cell(row, name).lost or 0 for row in table.rows) for name in table.columns}
+    if all(table.cell(row, name).lost is None for row in table.rows for name in table.columns):
+        return ""
+    places = [f"{number} on {name}" for name, number in lost.items() if number]
+    return f" Messages were lost: {joined(places)}." if places else " Every message arrived."
+
+
+def _spots(table: Table, levels: Sequence[str]) -> str:
+    start = table.rows.index(levels[0])
+    if table.rows[start : start + len(levels)] == tuple(levels):
+        return where(table, levels)
+    return f"at {joined([level_in_words(table.factor, level) for level in levels])}"

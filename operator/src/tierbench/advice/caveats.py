@@ -4,15 +4,14 @@ from collections.abc import Iterator, Sequence
 from math import expm1
 from typing import Final
 
-from tierbench.advice.classes import Contest, pairs
-from tierbench.advice.crossover import Crossover
-from tierbench.advice.verdicts import HARMLESS, Inquiry, sign
-from tierbench.advice.words import joined
+from tierbench.advice.leaders import Crossover
+from tierbench.advice.posterior import Contest, pairs
+from tierbench.advice.ranking import HARMLESS, Inquiry, sign
 from tierbench.api.advice_answer import Verdict
 from tierbench.api.result import Note
 from tierbench.api.run_policy import REFINABLE
 from tierbench.results.levels import level_in_words, number_of_level
-from tierbench.results.units import percent, words
+from tierbench.results.units import joined, percent, words
 
 MISLEADING: Final = frozenset(
     {

@@ -3,26 +3,34 @@
 Two classes are compared within a run, by their trials. A run is compared with earlier runs, by how far runs differ.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
-from statistics import geometric_mean
+from functools import cached_property
+from itertools import pairwise
+from math import atan, comb, exp, fsum, inf, log, log1p, pi, sqrt
+from statistics import NormalDist, geometric_mean
+from typing import Final, TypeVar
 
-from tierbench.advice.contests import SIGNIFICANCE, Difference, adjusted
-from tierbench.advice.derived import RETRIES, with_quantities
-from tierbench.advice.drift import SHOWN, drift, of_estimate
-from tierbench.advice.estimate import Estimate, estimate, smaller_is_better
-from tierbench.advice.matrix import Cell
+from tierbench.advice.estimate import Estimate, estimate, satterthwaite, smaller_is_better, with_quantities
+from tierbench.advice.tables import Cell
 from tierbench.advice.workload import Levels, same
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.censoring import censored
 from tierbench.results.conditions import circumstances
 from tierbench.results.quantities import values_of
-from tierbench.results.rates import dispersion
-from tierbench.results.statistics import incomplete_beta
+from tierbench.results.rates import RETRIES, dispersion
+from tierbench.results.statistics import CONFIDENCE, incomplete_beta, student_distribution, student_quantile
 
 Place = tuple[str, str, Levels]
 """Server class (empty where classes are compared), client class and levels."""
+SIGNIFICANCE: Final = 1 - CONFIDENCE
+_SHOWN_FROM: Final = 0.001
+Key = TypeVar("Key", bound=Hashable)
+SHOWN: Final = 0.02
+"""Two-sided: one case in a hundred is called worse by chance."""
+_SCALE: Final = 0.01
+_STEPS: Final = 50
+_TAIL: Final = 0.025
 
 
 @dataclass(frozen=True)
@@ -209,3 +217,162 @@ def _places(results: Iterable[BenchmarkResult], quantity: str, *, classes: bool 
         server = "" if classes else spec.server.node_class
         found.setdefault((server, spec.client.node_class, levels), []).append(with_quantities(result, [quantity]))
     return {place: Cell(tuple(group)) for place, group in found.items()}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`first` minus `second` by Welch's t-test (Biometrika 34, 1947)."""
+
+    first: Estimate
+    second: Estimate
+
+    @property
+    def value(self) -> float:
+        """The difference of the means."""
+        return self.first.mean - self.second.mean
+
+    @cached_property
+    def error(self) -> float | None:
+        """Its standard error."""
+        if self.first.error is None or self.second.error is None:
+            return None
+        return sqrt(self.first.error**2 + self.second.error**2)
+
+    @cached_property
+    def degrees(self) -> float:
+        """The degrees of freedom of its error."""
+        return satterthwaite([((item.error or 0) ** 2, item.degrees) for item in (self.first, self.second)])
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Its 95 % confidence interval."""
+        if self.error is None:
+            return None
+        half = student_quantile((1 + CONFIDENCE) / 2, self.degrees) * self.error if self.error else 0.0
+        return self.value - half, self.value + half
+
+    @property
+    def p(self) -> float:
+        """Two-sided; 1 if an error is not known.
+
+        Where no value of either varies there is no t: then that of the permutation test of values that lie wholly
+        apart (Pitman, Supplement to the Journal of the Royal Statistical Society 4, 1937).
+        """
+        if self.error is None or not self.value:
+            return 1.0
+        if not self.error:
+            return min(1.0, 2 / comb(self.first.size + self.second.size, self.first.size))
+        return 2 * (1 - student_distribution(abs(self.value) / self.error, self.degrees))
+
+
+def adjusted(p_values: Mapping[Key, float]) -> dict[Key, float]:
+    """p-values that hold for all comparisons together (Holm, Scandinavian Journal of Statistics 6, 1979)."""
+    found: dict[Key, float] = {}
+    least = 0.0
+    for rank, key in enumerate(sorted(p_values, key=lambda key: p_values[key])):
+        least = max(least, min(1.0, p_values[key] * (len(p_values) - rank)))
+        found[key] = least
+    return found
+
+
+def chance(p: float) -> str:
+    """A p-value in words."""
+    return f"p < {_SHOWN_FROM}" if p < _SHOWN_FROM else f"p = {p:.2g}"
+
+
+_GRID: Final = tuple(exp(log(0.001) + step * log(1000) / 19) for step in range(20))
+
+
+@dataclass(frozen=True)
+class Run:
+    """The logarithm of a run's mean, the variance of that within the run, and its degrees of freedom."""
+
+    value: float
+    variance: float
+    degrees: float
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How far a run lies from earlier ones, as a ratio with its 95 % interval. `p`, two-sided, is how likely runs are
+    to lie so far apart when nothing has changed but the day."""
+
+    ratio: float
+    low: float
+    high: float
+    p: float
+
+
+def of_estimate(found: Estimate) -> Run | None:
+    """A run as it counts here; None where its error is not known, or its mean has no logarithm."""
+    if found.error is None or found.mean <= 0:
+        return None
+    return Run(log(found.mean), (found.error / found.mean) ** 2, found.degrees)
+
+
+def drift(now: Run, before: Sequence[Run], spread: Sequence[Run] = ()) -> Drift:
+    """The run against the mean of earlier ones, of which there is at least one. How far runs differ is what `spread`
+    says; by default these."""
+    parts = [(_likelihood(spread or before, rho), *_part(now, before, rho)) for rho in _GRID]
+    heaviest = max(likelihood for likelihood, *_ in parts)
+    weights = [mass * exp(part[0] - heaviest) for mass, part in zip(_PRIOR, parts, strict=True)]
+    total = sum(weights)
+    mixture = [(weight / total, *part[1:]) for weight, part in zip(weights, parts, strict=True)]
+
+    def at_most(x: float) -> float:
+        return sum(weight * _student((x - centre) / spread, degrees) for weight, centre, spread, degrees in mixture)
+
+    below = at_most(0.0)
+    middle = sum(weight * centre for weight, centre, _, _ in mixture)
+    reach = 10 + abs(middle)
+    low, high = (_quantile(at_most, tail, middle - reach, middle + reach) for tail in (_TAIL, 1 - _TAIL))
+    return Drift(exp(middle), exp(low), exp(high), min(1.0, 2 * min(below, 1 - below)))
+
+
+def _likelihood(runs: Sequence[Run], rho: float) -> float:
+    """The restricted log-likelihood of rho."""
+    weights, mean = _mean(runs, rho)
+    squares = sum(weight * (run.value - mean) ** 2 for weight, run in zip(weights, runs, strict=True))
+    return -0.5 * (log(sum(weights)) - sum(map(log, weights)) + squares)
+
+
+def _mean(runs: Sequence[Run], rho: float) -> tuple[list[float], float]:
+    weights = [1 / (rho**2 + run.variance) for run in runs]
+    return weights, sum(weight * run.value for weight, run in zip(weights, runs, strict=True)) / sum(weights)
+
+
+def _part(now: Run, before: Sequence[Run], rho: float) -> tuple[float, float, float]:
+    """For one rho: centre, spread and degrees (Satterthwaite's) of the difference."""
+    weights, mean = _mean(before, rho)
+    total = sum(weights)
+    variance = rho**2 + now.variance + 1 / total
+    of_trials = now.variance**2 / now.degrees + sum(
+        ((weight / total) ** 2 * run.variance) ** 2 / run.degrees for weight, run in zip(weights, before, strict=True)
+    )
+    return now.value - mean, sqrt(variance), variance**2 / of_trials if of_trials else inf
+
+
+def _student(t: float, degrees: float) -> float:
+    """The distribution function of Student's t by Wallace's normal approximation (Annals of Mathematical Statistics
+    30, 1959)."""
+    if degrees == inf:
+        return NormalDist().cdf(t)
+    z = (8 * degrees + 1) / (8 * degrees + 3) * sqrt(degrees * log1p(t * t / degrees))
+    return NormalDist().cdf(z if t >= 0 else -z)
+
+
+def _quantile(at_most: Callable[[float], float], probability: float, low: float, high: float) -> float:
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if at_most(middle) < probability else (low, middle)
+    return (low + high) / 2
+
+
+def _prior() -> tuple[float, ...]:
+    """The probability of the half-Cauchy between the geometric midpoints of the grid; its ends take the tails."""
+    middles = [sqrt(one * next_one) for one, next_one in pairwise(_GRID)]
+    up_to = [0.0, *(2 / pi * atan(middle / _SCALE) for middle in middles), 1.0]
+    return tuple(next_one - one for one, next_one in pairwise(up_to))
+
+
+_PRIOR: Final = _prior()

@@ -4,10 +4,8 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tierbench.advice.derived import percentile_of
-from tierbench.advice.estimate import estimate, smaller_is_better
-from tierbench.advice.matrix import Cell
-from tierbench.advice.words import joined
+from tierbench.advice.estimate import estimate, percentile_of, smaller_is_better
+from tierbench.advice.tables import Cell
 from tierbench.advice.workload import Item, Measured
 from tierbench.api.placement_advice import Constraints
 from tierbench.api.quantity import parse_size
@@ -18,7 +16,7 @@ from tierbench.results.levels import level_in_words
 from tierbench.results.percentiles import needed, percentile_over
 from tierbench.results.quantities import rate_quantity, time_quantity
 from tierbench.results.rates import rate_interval
-from tierbench.results.units import show, title
+from tierbench.results.units import joined, show, title
 
 _MILLISECOND: Final = 10**6
 _BITS: Final = 8

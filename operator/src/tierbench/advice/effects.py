@@ -1,4 +1,4 @@
-"""What each factor costs: the ratios between its levels, all else equal. Pure."""
+"""What each factor costs: ratios between its levels, all else equal, and where nothing more is gained. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,18 +6,20 @@ from math import inf, log, log1p
 from statistics import fmean, variance
 from typing import Final
 
-from tierbench.advice.classes import Pair, Ratio
-from tierbench.advice.derived import RETRIES
 from tierbench.advice.estimate import Estimate, smaller_is_better
 from tierbench.advice.factorial import Factorial, Layout
 from tierbench.advice.inference.verdict import Outcome
+from tierbench.advice.posterior import Contest, Pair, Ratio
 from tierbench.advice.workload import Levels, same
-from tierbench.results.levels import factor_of
-from tierbench.results.rates import gamma_distribution
+from tierbench.api.advice_answer import KneeCourse
+from tierbench.results.levels import factor_of, is_size
+from tierbench.results.rates import RETRIES, gamma_distribution
 from tierbench.results.statistics import CONFIDENCE
 
 SHOWN: Final = frozenset({Outcome.BETTER, Outcome.AHEAD, Outcome.WORSE, Outcome.BEHIND})
 """Of these the interval excludes 1."""
+_FEWEST: Final = 3
+_LESS: Final = frozenset({Outcome.WORSE, Outcome.BEHIND})
 
 
 @dataclass(frozen=True)
@@ -177,3 +179,70 @@ def _variation(pairs: Iterable[Sequence[_Gap]]) -> _Variation:
             degrees += len(gaps) - 1
     chance = 1 - gamma_distribution(square / 2, degrees / 2) if 0 < square < inf else float(not square)
     return _Variation(reach, excess, chance)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The knee at one level of what the factor's effects depend on: no later level is shown to be better than this one
+    by the margin or more.
+    """
+
+    level: str
+    knee: str
+    course: KneeCourse
+
+
+@dataclass(frozen=True)
+class Knee:
+    """Of one factor, by the levels of the factor `by` if there is one; `every` are all levels of that."""
+
+    factor: str
+    quantity: str
+    by: str
+    every: tuple[str, ...]
+    turns: tuple[Turn, ...]
+    one_node: bool
+
+
+def knees(every: Factorial, factors: Iterable[str], margin: float) -> Iterator[Knee]:
+    """Of each of these factors that has at least three numbers, where the quantity is a rate."""
+    if smaller_is_better(every.quantity):
+        return
+    for factor in factors:
+        layout = every.laid_out(factor)
+        names = tuple(layout.settings)
+        if not layout.numbers or len(names) < _FEWEST or (is_size(factor) and not _counts_bytes(every.quantity)):
+            continue
+        by = depends_on(layout, layout.pairs, margin)
+        levels = every.levels.get(by, ("",))
+        found = {
+            level: contest
+            for level, places in by_level(layout.shared(names), by, levels).items()
+            if len((contest := layout.contest(names, places, margin)).known) == len(names)
+        }
+        turns = tuple(_turn(level, contest, names) for level, contest in found.items())
+        if turns:
+            yield Knee(factor, every.quantity, by, levels, turns, any(each.one_node for each in found.values()))
+
+
+def _counts_bytes(quantity: str) -> bool:
+    """Whether what carries more may be faster for it, as it is not in messages."""
+    return quantity.endswith(("BytesPerSecond", "BitsPerSecond"))
+
+
+def _turn(level: str, contest: Contest, names: Sequence[str]) -> Turn:
+    for number, name in enumerate(names):
+        beyond = names[number + 1 :]
+        if not any(contest.beats(other, name) for other in beyond):
+            return Turn(level, name, _course(contest, name, beyond))
+    raise AssertionError("there is nothing beyond the last level")
+
+
+def _course(contest: Contest, knee: str, beyond: Sequence[str]) -> KneeCourse:
+    if not beyond:
+        return KneeCourse.GROWS
+    if all(contest.outcome(other, knee) in _LESS for other in beyond):
+        return KneeCourse.FALLS
+    most = max(contest.ratio(other, knee).high for other in beyond)
+    sure = not contest.one_node and not contest.known[knee].cut_short
+    return KneeCourse.LEVEL if sure and most <= 1 + contest.margin else KneeCourse.NOT_KNOWN

@@ -1,19 +1,24 @@
 """What the trials of a cell say of one quantity, its nodes taken together."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf, sqrt
 from statistics import fmean, stdev
 from typing import Final
 
-from tierbench.advice.matrix import Cell, Matrix
-from tierbench.api.result import BenchmarkResult
-from tierbench.results.quantities import main_quantity, rate_quantity
-from tierbench.results.statistics import interval, standard_error
+from tierbench.advice.tables import Cell, Matrix
+from tierbench.api.contract import Outcome
+from tierbench.api.result import BenchmarkResult, Statistic
+from tierbench.results.published import is_mean
+from tierbench.results.quantities import main_quantity, rate_quantity, values_of
+from tierbench.results.rates import RETRIES
+from tierbench.results.statistics import describe, interval, quantile_error, standard_error
 from tierbench.results.units import title
 
 _EVENNESS: Final = frozenset({"fairnessPartsPerMillion", "pairFairnessPartsPerMillion"})
+_PERCENTILE: Final = re.compile(r"(?P<stem>\w+)(?P<which>P50|P90|P99)(?P<unit>Nanoseconds)")
 
 
 @dataclass(frozen=True)
@@ -144,3 +149,66 @@ def smaller_is_better(quantity: str) -> bool:
 def margin(best: float, next_best: float) -> float | None:
     """How far the best lies from the next, as a share of the latter; None if that is 0."""
     return abs(next_best - best) / next_best if next_best else None
+
+
+def percentile_of(quantity: str, which: str) -> str:
+    """The name of a quantity's percentile: of durationNanoseconds and P99 it is durationP99Nanoseconds."""
+    return quantity.replace("Nanoseconds", f"{which}Nanoseconds")
+
+
+def with_quantities(result: BenchmarkResult, wanted: Iterable[str]) -> BenchmarkResult:
+    """The result with these quantities among its statistics, as far as it tells them."""
+    there = result.status.statistics
+    found = {name: derived(result, name) for name in wanted if name not in there}
+    known = {name: statistic for name, statistic in found.items() if statistic is not None}
+    if not known:
+        return result
+    status = result.status.model_copy(update={"statistics": {**there, **known}})
+    return result.model_copy(update={"status": status})
+
+
+def derived(result: BenchmarkResult, quantity: str) -> Statistic | None:
+    """RETRIES over the counted trials; or a percentile over the good ones. Of a mean no trial is known, and nothing.
+
+    A percentile's standard deviation is what its standard error would come from, were it a mean.
+    """
+    if is_mean(result):
+        return None
+    if quantity == RETRIES:
+        return _retries(result)
+    match = _PERCENTILE.fullmatch(quantity)
+    base = "" if match is None else match["stem"] + match["unit"]
+    whole = result.status.statistics.get(base)
+    if match is None or whole is None:
+        return None
+    values = sorted(_values(result, base, good=True))
+    error = quantile_error(values, int(match["which"][1:]) / 100) if len(values) == whole.count else None
+    value = getattr(whole, match["which"].lower())
+    deviation = None if error is None else round(error * sqrt(whole.count))
+    ends = {"confidence_low": None, "confidence_high": None}
+    return whole.model_copy(update={"mean": value, "standard_deviation": deviation, **ends})
+
+
+def _retries(result: BenchmarkResult) -> Statistic | None:
+    counts = result.status.counts
+    trials = counts.completed + counts.failed
+    if not trials:
+        return None
+    if not counts.retries:
+        return _never(trials)
+    values = [1e6 * value for value in _values(result, "retries", good=False)]
+    if len(values) == trials:
+        return describe(values)
+    return describe([1e6 * counts.retries / trials]).model_copy(update={"count": trials})
+
+
+@lru_cache(maxsize=64)
+def _never(trials: int) -> Statistic:
+    return describe([0.0] * trials)
+
+
+def _values(result: BenchmarkResult, quantity: str, *, good: bool) -> Sequence[float]:
+    """The quantity in each counted trial, or in each good one."""
+    counted = (trial for trial in result.status.trials if not trial.warmup)
+    chosen = (trial for trial in counted if not good or trial.outcome is Outcome.COMPLETED)
+    return values_of(result.spec.benchmark.kind, chosen, quantity)

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from tierbench.advice.alternatives import ACCESS_NETWORK, CLIENT_CLASS, Choice, Settings, label, situation
-from tierbench.advice.classes import Contest, Known
 from tierbench.advice.estimate import Estimate, of_node, reading
-from tierbench.advice.knowledge import Knowledge
-from tierbench.advice.matrix import Cell, ascending
+from tierbench.advice.posterior import Contest, Knowledge, Known
+from tierbench.advice.selection import ACCESS_NETWORK, CLIENT_CLASS, Choice, Settings, label, situation
+from tierbench.advice.tables import Cell, ascending
 from tierbench.advice.workload import Item, Levels, carried, same
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.results.levels import are_numbers, factor_of, number_of_level

@@ -6,15 +6,14 @@ from functools import cached_property, lru_cache
 from math import prod
 from statistics import fmean
 
-from tierbench.advice.classes import Known
 from tierbench.advice.estimate import by_node, smaller_is_better
-from tierbench.advice.knowledge import ByNode, Knowledge
-from tierbench.advice.matrix import EMPTY, Cell
-from tierbench.advice.words import joined
+from tierbench.advice.posterior import ByNode, Knowledge, Known
+from tierbench.advice.tables import EMPTY, Cell
 from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import factor_of, level_in_words, number_of_level
+from tierbench.results.units import joined
 
 Levels = tuple[tuple[str, str], ...]
 """The factors that say what a request carries."""

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tierbench.advice.matrix import RunResults
-from tierbench.advice.words import joined
+from tierbench.advice.tables import RunResults
 from tierbench.advice.workload import same
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.ask import ask
@@ -16,6 +15,7 @@ from tierbench.cli.objects import Objects, choose, parse_reference
 from tierbench.kinds.registry import kind_of
 from tierbench.report.timeline import Traces
 from tierbench.results.conditions import circumstances
+from tierbench.results.units import joined
 
 
 def chosen_runs(

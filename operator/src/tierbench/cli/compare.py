@@ -9,12 +9,9 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from tierbench.advice.advise import quantity_of
-from tierbench.advice.alternatives import Choice
-from tierbench.advice.comparison import Change, compare_classes, compare_runs
-from tierbench.advice.contests import chance
-from tierbench.advice.matrix import RunResults, newest, runs
-from tierbench.advice.words import joined
+from tierbench.advice.comparison import Change, chance, compare_classes, compare_runs
+from tierbench.advice.selection import Choice, quantity_of
+from tierbench.advice.tables import RunResults, newest, runs
 from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.arguments import Subparsers, choose_files, command
@@ -23,7 +20,7 @@ from tierbench.cli.errors import ExitCode, UserError
 from tierbench.cli.objects import names, parse_reference
 from tierbench.cli.question import OBJECTIVES
 from tierbench.results.levels import level_in_words
-from tierbench.results.units import percent, show, title
+from tierbench.results.units import joined, percent, show, title
 
 _WIDE: Final = 200
 _LARGEST: Final = 1000

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from tierbench.advice.matrix import RunResults, newest, runs
+from tierbench.advice.tables import RunResults, newest, runs
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import API_VERSION, GROUP, Resource
 from tierbench.api.node_class import NodeClass

@@ -5,7 +5,6 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from tierbench.advice.words import joined
 from tierbench.advice.workload import items
 from tierbench.api.placement_advice import (
     Dimension,
@@ -18,6 +17,7 @@ from tierbench.api.placement_advice import (
 from tierbench.api.quantity import parse_size
 from tierbench.cli.errors import UserError
 from tierbench.cli.objects import Objects
+from tierbench.results.units import joined
 
 OBJECTIVES: Final = {
     "mean": Objective(type=ObjectiveType.MEAN_TIME),

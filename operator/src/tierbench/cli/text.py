@@ -8,21 +8,21 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from tierbench.advice.alternatives import compared, compared_factor
-from tierbench.advice.answer import own_answers, ranks
-from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
-from tierbench.advice.costs import costs_of_run, sentences
+from tierbench.advice.answer import own_answers, ranks, retries, said_of, verdict
 from tierbench.advice.estimate import estimate, quantities
-from tierbench.advice.matrix import Cell, RunResults, Table
-from tierbench.advice.words import Standing, joined, retries, said_of, standings, verdict
+from tierbench.advice.factor_summary import costs_of_run, sentences
+from tierbench.advice.leaders import Standing, standings
+from tierbench.advice.selection import compared, compared_factor
+from tierbench.advice.tables import Cell, RunResults, Table
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.notes import case_notes, cautions, networks
+from tierbench.report.published import Beside, beside, nothing_beside, of_kind
 from tierbench.results.computers import in_words as node_in_words
 from tierbench.results.computers import node_computers
 from tierbench.results.levels import factor_of, show_level
 from tierbench.results.node_network import in_words
 from tierbench.results.quantities import rate_quantity
-from tierbench.results.units import DASH, show, show_with_deviation, title, words
+from tierbench.results.units import DASH, joined, show, show_with_deviation, title, words
 
 _BAR = 40
 _HANDFUL = 8

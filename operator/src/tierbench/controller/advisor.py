@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from tierbench.advice.essence import essence
+from tierbench.advice.selection import essence
 from tierbench.api.advice_answer import PlacementAdviceStatus
 from tierbench.api.model import API_VERSION
 from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceSpec

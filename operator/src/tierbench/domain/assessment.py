@@ -6,7 +6,6 @@ from typing import Final
 
 from tierbench.advice.comparison import Change, compare_runs
 from tierbench.advice.constraints import Breach, breaches
-from tierbench.advice.words import joined
 from tierbench.advice.workload import items, sort_results
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.api.run_policy import Limits
@@ -16,7 +15,7 @@ from tierbench.domain.run import Run
 from tierbench.domain.status import Said
 from tierbench.results.levels import levels_in_short
 from tierbench.results.quantities import main_quantity, rate_quantity
-from tierbench.results.units import percent, show, title, words
+from tierbench.results.units import joined, percent, show, title, words
 
 _NAMED: Final = 3
 

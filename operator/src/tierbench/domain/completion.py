@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cronsim import CronSim, CronSimError
 
 from tierbench.advice.answer import answer, best
-from tierbench.advice.matrix import runs
+from tierbench.advice.tables import runs
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase
 from tierbench.api.model import format_time, parse_time
 from tierbench.api.run_policy import RunPolicy

@@ -6,8 +6,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
-from tierbench.advice.bisection import Middle, middles
-from tierbench.advice.matrix import runs
+from tierbench.advice.leaders import Middle, middles
+from tierbench.advice.tables import runs
 from tierbench.api.benchmark import BenchmarkStatus, Phase, Refinement
 from tierbench.api.contract import Engine, Outcome, TrialLine
 from tierbench.api.result import Note, ResultPhase, ResultSpec, ResultStatus, TraceSpec, TraceStatus

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic.alias_generators import to_pascal
 
 if TYPE_CHECKING:
-    from tierbench.advice.matrix import RunResults
+    from tierbench.advice.tables import RunResults
     from tierbench.api.benchmark import Access, Benchmark, BenchmarkSpec, ServiceSpec
     from tierbench.api.contract import TrialLine
     from tierbench.api.measurements import NodeNetwork
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tierbench.domain.providers import Provider
     from tierbench.metrics.family import Samples
     from tierbench.report.figures import Figure
-    from tierbench.report.layout import Panel
+    from tierbench.report.panels import Panel
     from tierbench.workloads.names import Owner
     from tierbench.workloads.plan import Case
     from tierbench.workloads.workload import Images, Workload

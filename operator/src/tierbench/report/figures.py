@@ -8,21 +8,32 @@ from typing import Final
 from markupsafe import Markup
 
 from tierbench.advice.estimate import Estimate, estimate, smaller_is_better
-from tierbench.advice.matrix import Cell
-from tierbench.advice.words import Standing, joined
+from tierbench.advice.leaders import Standing
+from tierbench.advice.tables import Cell
+from tierbench.api.contract import Outcome
+from tierbench.api.result import ResultTrial
+from tierbench.kinds.registry import kind_of
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
-from tierbench.report.evidence import EVIDENCE, good_trials, observed, values
-from tierbench.report.layout import Panel
+from tierbench.report.panels import Panel
 from tierbench.results.levels import are_numbers, is_share, number_of_level, show_level
 from tierbench.results.quantities import quantities
-from tierbench.results.units import in_sentence, show, show_interval, title, words
+from tierbench.results.units import in_sentence, joined, show, show_interval, title, words
 
 _PERCENT_FULL: Final = 1_000_000.0
 _FEW: Final = 3
 _BOTH: Final = "Both axes are logarithmic."
 _RATIO: Final = "Compression ratio"
 Draw = Callable[[int, Cell], Point | None]
+DEVICE_READ_SHARE: Final = "deviceReadPartsPerMillion"
+EVIDENCE: Final = (
+    DEVICE_READ_SHARE,
+    "serverIoWaitPartsPerMillion",
+    "serverIoPressurePartsPerMillion",
+    "serverResidentPartsPerMillion",
+    "serverCpuPartsPerMillion",
+)
+"""The quantities that explain the others, the most telling first."""
 
 
 @dataclass(frozen=True)
@@ -262,3 +273,33 @@ _HEADINGS: Final = {
     "tcpRetransmits": ("TCP segments sent again, a trial", "Seen at the sending side."),
     "tcpRoundTripNanoseconds": ("TCP round-trip time", "Seen at the sending side while data flows."),
 }
+
+
+def good_trials(cell: Cell) -> tuple[ResultTrial, ...]:
+    """The counted trials that ended with everything asked for."""
+    return tuple(
+        trial
+        for result in cell.results
+        for trial in result.status.trials
+        if not trial.warmup and trial.outcome is Outcome.COMPLETED
+    )
+
+
+def values(cell: Cell, quantity: str) -> tuple[float, ...]:
+    """The quantity in each good trial that has it."""
+    return tuple(quantities(good_trials(cell)).get(quantity, ()))
+
+
+def observed(cell: Cell, quantity: str) -> float | None:
+    """The mean of a quantity that explains others; None where nothing was seen."""
+    if quantity == DEVICE_READ_SHARE:
+        return _device_read_share(cell)
+    found = estimate(cell, quantity)
+    return None if found is None else found.mean
+
+
+def _device_read_share(cell: Cell) -> float | None:
+    read = estimate(cell, "serverDeviceReadBytes")
+    of = kind_of(cell.results[0].spec.benchmark.kind).measures.bytes_served if cell.results else None
+    served = [] if of is None else [each for trial in good_trials(cell) if (each := of(trial)) is not None]
+    return None if read is None or not served else 1e6 * read.mean / fmean(served)

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Final
 
-from tierbench.advice.matrix import RunResults
-from tierbench.advice.words import joined
+from tierbench.advice.tables import RunResults
 from tierbench.api.measurements import NodeNetwork
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.results.levels import show_level
 from tierbench.results.published import is_mean_alone
+from tierbench.results.units import joined
 
 _ENOUGH_TRIALS: Final = 10
 

@@ -12,38 +12,27 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from tierbench.advice.alternatives import compared
-from tierbench.advice.answer import answer, own_answers, ranks
-from tierbench.advice.beside import Beside, beside, nothing_beside, of_kind
+from tierbench.advice.answer import answer, own_answers, ranks, retries, said_of, verdict
 from tierbench.advice.estimate import estimate, quantities, smaller_is_better
 from tierbench.advice.inference.verdict import Outcome
-from tierbench.advice.matrix import CLIENT, RunResults, Table
-from tierbench.advice.words import (
-    Standing,
-    Stretch,
-    expected_wrong,
-    joined,
-    retries,
-    said_of,
-    standings,
-    stretches,
-    verdict,
-    where,
-)
+from tierbench.advice.leaders import Standing, Stretch, expected_wrong, standings, stretches
+from tierbench.advice.selection import compared
+from tierbench.advice.tables import CLIENT, RunResults, Table, where
 from tierbench.api.result import BenchmarkResult
 from tierbench.kinds.registry import BENCHMARKS, probe
-from tierbench.report.beside import beside_figures
-from tierbench.report.costs import CostTable, cost_tables
 from tierbench.report.figures import Figure, evidence_figures, retries_figure, slowness_figure
-from tierbench.report.layout import Panel, panel_of
 from tierbench.report.notes import CaseNote, case_notes, cautions
-from tierbench.report.pictures import Pictures
+from tierbench.report.panels import Panel, panel_of
+from tierbench.report.published import Beside, beside, beside_figures, nothing_beside, of_kind
+from tierbench.report.run_figures import Pictures
 from tierbench.report.tables import (
     NETWORK_HEADINGS,
     NODE_FACTS,
+    CostTable,
     NetworkRow,
     NodeColumn,
     TrialRow,
+    cost_tables,
     network_rows,
     node_columns,
     trial_headings,
@@ -52,7 +41,7 @@ from tierbench.report.tables import (
 from tierbench.report.timeline import Timeline, Traces, timelines
 from tierbench.results.levels import level_in_words, show_level
 from tierbench.results.quantities import main_quantity
-from tierbench.results.units import show_with_deviation, title, words
+from tierbench.results.units import joined, show_with_deviation, title, words
 
 _OPEN_SECTIONS = 3
 _FULL_SECTIONS = 24

@@ -8,11 +8,10 @@ from typing import Final
 
 from markupsafe import Markup
 
-from tierbench.advice.matrix import RunResults
+from tierbench.advice.tables import RunResults
 from tierbench.api.result import BenchmarkResult, BenchmarkTrace, TrialTrace
-from tierbench.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
+from tierbench.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, element, linear, linear_ticks, path
 from tierbench.report.notes import case_name
-from tierbench.report.svg import element, linear, linear_ticks, path
 from tierbench.results.traces import STATES, Connection, connections
 from tierbench.results.units import tick, unit_for
 

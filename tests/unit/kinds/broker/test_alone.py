@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.kinds.broker.trials import ACKNOWLEDGEMENTS, line, measured, spec
-from tierbench.advice.advise import quantity_of
+from tierbench.advice.selection import quantity_of
 from tierbench.api.contract import TrialLine
 from tierbench.api.placement_advice import Objective, ObjectiveType
 from tierbench.api.result import BenchmarkResult, ResultStatus

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.kinds.network.test_clients import shared
 from tests.unit.kinds.network.trials import flow, line, spec
 from tests.unit.results.test_record import NOW
-from tierbench.advice.matrix import RunResults, runs
+from tierbench.advice.tables import RunResults, runs
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import BenchmarkResult, ResultStatus
 from tierbench.kinds.network.report import at_once, said_at_once

@@ -6,15 +6,14 @@ from functools import reduce
 from statistics import fmean
 from typing import Final
 
-from tierbench.advice.matrix import Cell
+from tierbench.advice.tables import Cell
 from tierbench.api.contract import PairShares
 from tierbench.api.measurements import Exchange
 from tierbench.api.result import ResultTrial
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
-from tierbench.report.evidence import good_trials
-from tierbench.report.figures import Figure, axis_of, by, heading, levels_of
-from tierbench.report.layout import Line, Panel
+from tierbench.report.figures import Figure, axis_of, by, good_trials, heading, levels_of
+from tierbench.report.panels import Line, Panel
 from tierbench.results.pairs import add_trial, pair_rates
 from tierbench.results.quantities import quantities
 from tierbench.results.units import DASH, percent, show

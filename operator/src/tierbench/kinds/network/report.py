@@ -7,8 +7,7 @@ from math import hypot
 from typing import Final
 
 from tierbench.advice.estimate import Estimate, estimate, reading, satterthwaite
-from tierbench.advice.matrix import Cell, RunResults
-from tierbench.advice.words import joined
+from tierbench.advice.tables import Cell, RunResults
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultPhase, ResultTrial
 from tierbench.kinds.network.measures import RATE
 from tierbench.kinds.network.spec import TOGETHER, Together
@@ -19,7 +18,7 @@ from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words
 from tierbench.results.quantities import quantities
 from tierbench.results.statistics import interval
-from tierbench.results.units import percent, show
+from tierbench.results.units import joined, percent, show
 
 HEADINGS: Final = ("Sent", "Sent again", "Packets lost", "Jitter", "Ping", "Ping lost", "iperf3's CPU")
 _AT_ONCE: Final = ("together", "simultaneousClients")

@@ -5,15 +5,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Self
 
+from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
 from tierbench.results.censoring import censored
 from tierbench.results.conditions import circumstances
-from tierbench.results.levels import are_numbers, is_size, number_of_level
+from tierbench.results.levels import are_numbers, is_size, level_in_words, number_of_level
 from tierbench.results.published import is_mean
+from tierbench.results.units import joined
 
 CLIENT: Final = "client"
 CURVE: Final = 3
 """So many numbers make a curve."""
+NAMED_BY_VALUE: Final = (Dimension.BROKER, Dimension.NODE_CLASS)
+"""Factors whose levels say by themselves what they are."""
 
 
 @dataclass(frozen=True)
@@ -204,3 +208,23 @@ def newest(all_runs: Iterable[RunResults]) -> tuple[RunResults, ...]:
     """The last run of each benchmark."""
     last = {(run.namespace, run.benchmark.kind, run.benchmark.name): run for run in all_runs}
     return tuple(last.values())
+
+
+def where(table: Table, levels: Sequence[str]) -> str:
+    """A stretch of neighbouring levels of a table in words."""
+    return place_in_words(table.factor, table.rows, levels)
+
+
+def place_in_words(factor: str, every: Sequence[str], levels: Sequence[str]) -> str:
+    """Some levels of all that there are: at 1 MB, up to 2 GB, from 3 GB on; of words: with GZIP and Zstd, on cloud."""
+    if not are_numbers(factor, every):
+        texts = [level if factor in NAMED_BY_VALUE else level_in_words(factor, level) for level in levels]
+        return f"{'on' if factor == Dimension.NODE_CLASS else 'with'} {joined(texts)}"
+    first, last = level_in_words(factor, levels[0]), level_in_words(factor, levels[-1])
+    if len(levels) == len(every):
+        return f"from {first} to {last}" if len(levels) > 1 else f"at {first}"
+    if len(levels) == 1:
+        return f"at {first}"
+    if levels[-1] == every[-1]:
+        return f"from {first} on"
+    return f"up to {last}" if levels[0] == every[0] else f"from {first} to {last}"

@@ -3,16 +3,18 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tierbench.advice.alternatives import choice_of
-from tierbench.advice.derived import RETRIES
-from tierbench.advice.estimate import quantities
-from tierbench.advice.matrix import CLIENT, Cell, Matrix, RunResults, Table, ascending
-from tierbench.advice.words import joined
+from tierbench.advice.estimate import quantities, smaller_is_better
+from tierbench.advice.selection import choice_of
+from tierbench.advice.tables import CLIENT, Cell, Matrix, RunResults, Table, ascending
 from tierbench.advice.workload import same
 from tierbench.api.result import BenchmarkResult
+from tierbench.report.figures import Figure, measured_figure
+from tierbench.report.panels import panel_of
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words
 from tierbench.results.published import UNKNOWN
+from tierbench.results.rates import RETRIES
+from tierbench.results.units import joined
 
 
 @dataclass(frozen=True)
@@ -102,3 +104,14 @@ def _column(result: BenchmarkResult, levels: Sequence[str], names: Sequence[str]
     server, name = result.spec.server.node_class, result.spec.benchmark.name
     who = [] if server == UNKNOWN else [server]
     return ", ".join([*who, "published" if len(names) == 1 else f"published in {name}", *levels])
+
+
+def beside_figures(name: str, found: Beside | None) -> tuple[Figure, ...]:
+    """A plot of each quantity that is published, with a line for each class measured and each class published."""
+    if found is None:
+        return ()
+    figures = (
+        measured_figure(f"{name}-beside-{quantity}", panel_of(found.table), quantity, log=smaller_is_better(quantity))
+        for quantity in found.quantities
+    )
+    return tuple(figure for figure in figures if figure is not None)

@@ -6,20 +6,18 @@ from functools import cached_property
 from math import exp
 from typing import Final
 
-from tierbench.advice.alternatives import Choice
-from tierbench.advice.classes import Contest, Known, pairs
 from tierbench.advice.constraints import Breach, architecture_breaches, breaches
-from tierbench.advice.derived import RETRIES
 from tierbench.advice.estimate import margin, smaller_is_better
 from tierbench.advice.inference.verdict import TAIL, Outcome
-from tierbench.advice.matrix import RunResults
-from tierbench.advice.selection import Selection
-from tierbench.advice.words import joined
+from tierbench.advice.posterior import Contest, Known, pairs
+from tierbench.advice.selection import Choice, Selection
+from tierbench.advice.tables import RunResults
 from tierbench.advice.workload import Item, Levels, Measured, asked, sort_results
 from tierbench.api.advice_answer import Ranked, Verdict
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.results.published import is_mean_alone
-from tierbench.results.units import percent, title
+from tierbench.results.rates import RETRIES
+from tierbench.results.units import joined, percent, title
 
 HARMLESS: Final = frozenset({"SpreadTooWide", "TrialsFailed", "TrialsMissing", "ServerNotObserved"})
 """Reasons of results that are not valid which intervals and caveats account for."""

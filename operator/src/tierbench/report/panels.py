@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
-from tierbench.advice.alternatives import Choice
-from tierbench.advice.matrix import CLIENT, CURVE, EMPTY, Cell, RunResults, Table
+from tierbench.advice.selection import Choice
+from tierbench.advice.tables import CLIENT, CURVE, EMPTY, Cell, RunResults, Table
 from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.conditions import circumstances

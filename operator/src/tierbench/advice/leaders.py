@@ -1,0 +1,235 @@
+"""Which class is ahead at which levels, where another comes ahead, and where to measure next to know it better."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from math import floor, log10, sqrt
+from typing import Final
+
+from tierbench.advice.estimate import Estimate, by_node, margin, quantities
+from tierbench.advice.inference.verdict import Outcome
+from tierbench.advice.posterior import Contest, Knowledge, Known
+from tierbench.advice.tables import RunResults, Table
+from tierbench.api.quantity import parse_size
+from tierbench.api.result import ResultPhase
+from tierbench.results.levels import level_in_words, number_of_level
+
+SMALLEST_MARGIN: Final = 0.05
+"""The share that a difference must reach to be worth having, unless an advice says another."""
+_DIGITS: Final = 3
+_SMALLEST: Final = 10 ** (_DIGITS - 1)
+_BINARY: Final = ("Ti", "Gi", "Mi", "Ki", "")
+_DECIMAL: Final = ("T", "G", "M", "k", "")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Who is ahead at one level. With a sole leader it is shown; several are equal, or it is not known which of them is
+    (`outcome`); none means that nothing is measured.
+
+    `best` has the best value, and `margin` is the share of the next class's value that lies between, None with one
+    class. `doubt` is how likely it is not the best at most. With `one_node` this is said of nodes, not of classes.
+    """
+
+    level: str
+    leaders: tuple[str, ...]
+    best: str = ""
+    margin: float | None = None
+    alone: bool = False
+    outcome: Outcome = Outcome.UNKNOWN
+    doubt: float = 0.0
+    one_node: bool = False
+    least: float = SMALLEST_MARGIN
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Neighbouring levels of which the same is said."""
+
+    leaders: tuple[str, ...]
+    standings: tuple[Standing, ...]
+    alone: bool
+    outcome: Outcome
+
+    @property
+    def sole(self) -> bool:
+        """Whether one class is shown to be ahead."""
+        return self.outcome is Outcome.BETTER and not self.alone
+
+    @property
+    def margins(self) -> tuple[float, ...]:
+        """The margins that are known."""
+        return tuple(standing.margin for standing in self.standings if standing.margin is not None)
+
+
+def standings(tables: Sequence[Table], quantity: str, least: float = SMALLEST_MARGIN) -> list[tuple[Standing, ...]]:
+    """Who is ahead at each level of each table, with how far nodes differ learnt from all of them together."""
+    places: dict[str, dict[Hashable, Mapping[str, Estimate]]] = {}
+    for number, table in enumerate(tables):
+        for (row, column), cell in table.cells.items():
+            places.setdefault(column, {})[number, row] = by_node(cell, quantity)
+    knowledge = Knowledge(quantity, places)
+    return [
+        tuple(_standing(row, _contest(knowledge, (number, row), table, quantity, least)) for row in table.rows)
+        for number, table in enumerate(tables)
+    ]
+
+
+def _contest(knowledge: Knowledge, place: tuple[int, str], table: Table, quantity: str, least: float) -> Contest:
+    known: dict[str, Known] = {}
+    for column in table.columns:
+        cell = table.cell(place[1], column)
+        found = knowledge.of(column, {place: 1.0}, cut_short=cell.cut_short) if cell.results else None
+        if found is not None:
+            known[column] = found
+    return Contest(quantity, known, least)
+
+
+def _standing(level: str, contest: Contest) -> Standing:
+    ranked, known = contest.ranked, contest.known
+    if not ranked:
+        return Standing(level, ())
+    alone = len(ranked) == 1
+    lead = None if alone else margin(known[ranked[0]].value, known[ranked[1]].value)
+    doubt = 0.0 if alone else contest.doubt
+    return Standing(
+        level, contest.leaders, ranked[0], lead, alone, contest.standing, doubt, contest.one_node, contest.margin
+    )
+
+
+def stretches(found: Sequence[Standing]) -> tuple[Stretch, ...]:
+    """Neighbouring levels of which the same is said, joined."""
+    groups = groupby(found, key=lambda each: (_named(each), each.alone, each.outcome))
+    return tuple(Stretch(leaders, tuple(items), alone, outcome) for (leaders, alone, outcome), items in groups)
+
+
+def _named(standing: Standing) -> tuple[str, ...]:
+    """The classes that are named: the one that is perhaps ahead, or all leaders."""
+    return (standing.best,) if standing.outcome is Outcome.AHEAD else standing.leaders
+
+
+def expected_wrong(found: Iterable[Standing]) -> tuple[int, float]:
+    """How many levels have a class that is said to be ahead, and of how many of them that is expected to be wrong at
+    most (Gelman, Hill and Yajima, Journal of Research on Educational Effectiveness 5, 2012).
+    """
+    said = [each.doubt for each in found if not each.alone and each.outcome in {Outcome.BETTER, Outcome.AHEAD}]
+    return len(said), sum(said)
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """`below` is ahead up to the level `lower`, `above` from the level `upper` on. Nothing is said of where in between:
+    a limit may be reached there, at which times leap. `confidence` is how likely both are so, at least.
+    """
+
+    factor: str
+    held: Mapping[str, str]
+    below: str
+    above: str
+    lower: str
+    upper: str
+    confidence: float
+
+    def __str__(self) -> str:
+        """The crossover in a sentence."""
+        first, last = level_in_words(self.factor, self.lower), level_in_words(self.factor, self.upper)
+        return f"Between {first} and {last} {self.above} comes ahead of {self.below}."
+
+
+def crossovers(table: Table, standings: Sequence[Standing]) -> tuple[Crossover, ...]:
+    """Every change of the sole leader between levels at which it is shown who that is.
+
+    Levels in between at which that is not shown belong to the crossover. `standings` are those of the table.
+    """
+    if not all(number_of_level(level) for level in table.rows):
+        return ()
+    decided = [item for item in standings if item.outcome is Outcome.BETTER and not item.alone]
+    return tuple(
+        Crossover(
+            table.factor,
+            table.held,
+            before.best,
+            after.best,
+            before.level,
+            after.level,
+            max(0.0, 1 - before.doubt - after.doubt),
+        )
+        for before, after in pairwise(decided)
+        if before.best != after.best
+    )
+
+
+@dataclass(frozen=True)
+class Middle:
+    """A crossover, and the `level` in the middle of its bracket. `levels` are those of all factors, with that one."""
+
+    crossover: Crossover
+    client_class: str
+    level: str
+    levels: Mapping[str, str]
+
+    def __str__(self) -> str:
+        """What is known, and what comes of it."""
+        known = self.crossover
+        held = "".join(f", {name} {level}" for name, level in known.held.items())
+        between = f"{known.lower} and {known.upper}{held}"
+        return f"{known.above} overtakes {known.below} between {between}: measures {self.level}"
+
+
+def middles(run: RunResults, factor: str, within: float) -> tuple[Middle, ...]:
+    """The middle of every crossover along the factor, whose levels are sizes, with an upper end that is more than the
+    share `within` beyond the lower.
+
+    None of a bracket at which a case of any class failed, since what is ahead there is what did not; and none that is
+    measured: if it does not tell who is ahead, no other level is guessed to.
+    """
+    tables = run.along(factor)
+    found = standings(tables, next(iter(quantities(run)), ""))
+    return tuple(
+        middle
+        for table, standing in zip(tables, found, strict=True)
+        for crossover in crossovers(table, standing)
+        for middle in _middle(table, crossover, within)
+    )
+
+
+def _middle(table: Table, crossover: Crossover, within: float) -> Iterator[Middle]:
+    level = middle_of(crossover.lower, crossover.upper, within)
+    known = {number_of_level(row) for row in table.rows}
+    if level is None or number_of_level(level) in known or _failed(table, crossover):
+        return
+    one = table.cell(crossover.lower, crossover.below).results[0].spec
+    yield Middle(crossover, one.client.node_class, level, {**one.levels, table.factor: level})
+
+
+def _failed(table: Table, crossover: Crossover) -> bool:
+    first, last = table.rows.index(crossover.lower), table.rows.index(crossover.upper)
+    cells = (table.cell(row, column) for row in table.rows[first : last + 1] for column in table.columns)
+    return any(result.status.phase is ResultPhase.FAILED for cell in cells for result in cell.results)
+
+
+def middle_of(lower: str, upper: str, within: float) -> str | None:
+    """The geometric mean of two sizes in three digits, with prefixes as they have them; None if they are no further
+    apart than the share `within`, or nothing of three digits lies between.
+    """
+    low, high = parse_size(lower), parse_size(upper)
+    if high <= low * (1 + within):
+        return None
+    middle, prefixes = sqrt(low * high), _prefixes(lower + upper)
+    unit = next(unit for unit in map(_unit, prefixes) if unit == 1 or middle >= _SMALLEST * unit)
+    number = middle / unit
+    size = int(round(number, min(_DIGITS - 1 - floor(log10(number)), 0))) * unit
+    if not low < size < high:
+        return None
+    shortest = next(prefix for prefix in prefixes if size % _unit(prefix) == 0)
+    return f"{size // _unit(shortest)}{shortest}"
+
+
+def _unit(prefix: str) -> int:
+    return parse_size(f"1{prefix}")
+
+
+def _prefixes(levels: str) -> Sequence[str]:
+    if levels.isdigit():
+        return ("",)
+    return _BINARY if "i" in levels else _DECIMAL

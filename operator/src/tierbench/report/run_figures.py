@@ -1,0 +1,172 @@
+"""The plots of a whole run: what is compared stands in one of them, laid out by the levels."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
+from typing import Final
+
+from tierbench.advice.estimate import is_rate, quantities, smaller_is_better
+from tierbench.advice.tables import Cell, RunResults
+from tierbench.api.contract import Histogram
+from tierbench.kinds.registry import Report, kind_of
+from tierbench.report import charts
+from tierbench.report.charts import Chart, Point, Series
+from tierbench.report.figures import EVIDENCE, Figure, heading, measured_figure, trials_figure
+from tierbench.report.panels import Line, Panel, panels, panels_of_trials
+from tierbench.results import histogram
+from tierbench.results.levels import level_in_words
+from tierbench.results.overall import is_overall
+from tierbench.results.quantities import rate_quantity
+from tierbench.results.rates import RETRIES
+from tierbench.results.units import show
+
+_MOST: Final = 24
+_ENOUGH: Final = 100
+_QUANTITY: Final = "Nanoseconds"
+_AXIS: Final = "Share that was at least as fast"
+# One in so many is slower: equal steps on a logarithmic axis, so that 99 % and 99.9 % do not stick to its end.
+_LEVELS: Final = {"0 %": 1, "50 %": 2, "90 %": 10, "99 %": 100, "99.9 %": 1000, "99.99 %": 10**4, "99.999 %": 10**5}
+_STEPS_PER_DECADE: Final = 24
+_NOTE: Final = (
+    "All messages of the good trials, to about 1 %. One in ten is slower than at 90 %, one in 100 than at 99 %."
+)
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Those of one run. `name` begins the names of all, and `quantity` is the one that classes are compared by."""
+
+    run: RunResults
+    name: str
+    quantity: str
+
+    @cached_property
+    def _panels(self) -> tuple[Panel, ...]:
+        return panels(self.run)
+
+    @cached_property
+    def _trials(self) -> tuple[Panel, ...]:
+        return panels_of_trials(self.run)
+
+    @property
+    def _own(self) -> Report:
+        return kind_of(self.run.benchmark.kind).report
+
+    @property
+    def left_out(self) -> bool:
+        """Whether a page could not hold them all."""
+        return max(len(self._panels), len(self._trials)) > _MOST
+
+    @cached_property
+    def main(self) -> tuple[Figure, ...]:
+        """What only this kind of benchmark shows, the main quantity throughout, and the rates."""
+        rates = [name for name in quantities(self.run) if is_rate(name) and name != self.quantity]
+        whole = [name for name in rates if not self._own.drawn(name) and not is_overall(name)]
+        own = self._own.figures(f"{self.name}-devices", self.run)
+        return (*own, *self._measured(self.quantity, len(self._panels)), *self._each(whole))
+
+    @cached_property
+    def shares(self) -> tuple[Figure, ...]:
+        """What each of several parts had."""
+        return self._drawn("shares", self._own.shares)
+
+    @cached_property
+    def times(self) -> tuple[Figure, ...]:
+        """Where the time goes."""
+        return self._drawn("time", self._own.times)
+
+    @cached_property
+    def trials(self) -> tuple[Figure, ...]:
+        """The rate over the number of the trial."""
+        rate = rate_quantity(self.run.benchmark.kind)
+        drawn = enumerate(self._trials[:_MOST])
+        return _known(trials_figure(f"{self.name}-trials-{number}", panel, rate) for number, panel in drawn)
+
+    @cached_property
+    def spreads(self) -> tuple[Figure, ...]:
+        """How single round trips or downloads are spread."""
+        return self._drawn("spread", lambda name, panel: distribution_figures(name, panel, self._own.spreads))
+
+    @cached_property
+    def others(self) -> tuple[Figure, ...]:
+        """Every other quantity that the results hold, as far as it is not 0 throughout."""
+        names = [name for name in quantities(self.run) if not is_rate(name) or is_overall(name)]
+        rest = [name for name in names if name not in {self.quantity, RETRIES, *EVIDENCE}]
+        spreads = self._drawn("other", lambda name, panel: distribution_figures(name, panel, self._own.other_spreads))
+        return (*(figure for figure in self._each(rest) if not figure.chart.zero), *spreads)
+
+    def _each(self, names: Iterable[str]) -> tuple[Figure, ...]:
+        return tuple(figure for name in names for figure in self._measured(name, _MOST))
+
+    def _measured(self, quantity: str, most: int) -> tuple[Figure, ...]:
+        log = quantity == self.quantity and smaller_is_better(quantity)
+        some = enumerate(self._panels[:most])
+        return _known(
+            measured_figure(f"{self.name}-{quantity}-{number}", panel, quantity, log=log) for number, panel in some
+        )
+
+    def _drawn(self, name: str, draw: Callable[[str, Panel], tuple[Figure, ...]]) -> tuple[Figure, ...]:
+        some = enumerate(self._panels[:_MOST])
+        return tuple(figure for number, panel in some for figure in draw(f"{self.name}-{name}-{number}", panel))
+
+
+def _known(figures: Iterable[Figure | None]) -> tuple[Figure, ...]:
+    return tuple(figure for figure in figures if figure is not None)
+
+
+def distribution_figures(prefix: str, panel: Panel, titles: Mapping[str, str]) -> tuple[Figure, ...]:
+    """A plot for each of these distributions and each level, where any line has enough observations."""
+    found = [
+        _figure(f"{prefix}-{name}-{row}", heading(f"{title} {_at(panel, level)}".rstrip(), panel), panel, level, name)
+        for name, title in titles.items()
+        for row, level in enumerate(panel.levels)
+    ]
+    return tuple(figure for figure in found if figure is not None)
+
+
+def _at(panel: Panel, level: str) -> str:
+    shown = level_in_words(panel.axis, level) if panel.axis and level else ""
+    return f"at {shown}" if shown else ""
+
+
+def _figure(name: str, title: str, panel: Panel, level: str, field: str) -> Figure | None:
+    merged = [(line, _merged(line.cell(level), field)) for line in panel.lines]
+    most = max((each.count for _, each in merged), default=0)
+    if most < _ENOUGH:
+        return None
+    levels = dict(takewhile(lambda item: item[1] <= most, _LEVELS.items()))
+    series = tuple(_series(line, each, tuple(levels.values())) for line, each in merged)
+    chart = Chart(
+        name,
+        title,
+        f"How long it took, by the share that was at least as fast. {_NOTE}",
+        _QUANTITY,
+        _AXIS,
+        tuple(levels),
+        series,
+        tuple(map(float, levels.values())),
+        logarithmic=True,
+    )
+    return Figure(chart, charts.lines(chart), _NOTE)
+
+
+def _merged(cell: Cell, field: str) -> Histogram:
+    known = (getattr(result.status.distributions, field) for result in cell.measured)
+    return histogram.merge(each for each in known if each is not None)
+
+
+def _series(line: Line, observations: Histogram, levels: tuple[int, ...]) -> Series:
+    """Marks at the levels and a finer line between them, as far as there are so many observations."""
+    if not observations.count:
+        return Series(line.name, (), tone=line.tone, dash=line.dash)
+    known = [level for level in levels if level <= observations.count]
+    values = histogram.quantiles(observations, [1 - 1 / level for level in known])
+    points = [Point(index, value, show(_QUANTITY, value)) for index, value in enumerate(values)]
+    return Series(line.name, tuple(points), _curve(observations, known[-1]), line.tone, line.dash)
+
+
+def _curve(observations: Histogram, last: int) -> tuple[tuple[float, float], ...]:
+    steps = range(_STEPS_PER_DECADE * (len(str(last)) - 1) + 1)
+    numbers = [min(10 ** (step / _STEPS_PER_DECADE), last) for step in steps]
+    return tuple(zip(numbers, histogram.quantiles(observations, [1 - 1 / each for each in numbers]), strict=True))
