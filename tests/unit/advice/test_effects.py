@@ -1,18 +1,19 @@
-"""What each factor costs, all else equal."""
+"""What each factor costs, all else equal, and from which level on nothing more is gained."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
 from math import isclose
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.advice.test_advise import ask, sizes
-from tests.unit.advice.test_alternatives import results
+from tests.unit.advice.test_selection import results
 from tests.unit.examples import examples
 from tests.unit.report.published import measured
 from tierbench.advice.effects import Effect
-from tierbench.advice.factor_summary import EVERYTHING, costs, sentences, statement
+from tierbench.advice.factor_summary import EVERYTHING, costs, knee_statement, sentences, statement
 from tierbench.advice.factorial import MOST_LEVELS, MOST_READINGS, factorial
 from tierbench.advice.inference.verdict import Outcome
 from tierbench.api.result import BenchmarkResult
@@ -20,6 +21,8 @@ from tierbench.api.result import BenchmarkResult
 RATE, TIME = "throughputBytesPerSecond", "durationNanoseconds"
 SIZES = {"1k": 1.3, "10k": 1.08, "100k": 1.003, "1M": 1.0}
 """What TLS costs at each."""
+RATIOS = st.floats(0.5, 2.0)
+TIME = "durationNanoseconds"
 
 
 def of(found: Sequence[BenchmarkResult], factor: str, quantity: str = RATE) -> list[Effect]:
@@ -188,9 +191,6 @@ def test_the_sentences_to_read_first_are_one_a_factor_the_shown_ones_before_othe
     assert ("2 MB" in first, "nothing is shown" in last) == (True, True)
 
 
-RATIOS = st.floats(0.5, 2.0)
-
-
 @examples(0.2)
 @given(RATIOS, RATIOS, st.floats(0.1, 10.0))
 def test_ratios_do_not_hang_on_the_unit_and_turn_with_their_levels(one: float, other: float, unit: float) -> None:
@@ -209,3 +209,50 @@ def test_ratios_do_not_hang_on_the_unit_and_turn_with_their_levels(one: float, o
         assert all(isclose(a, b, rel_tol=1e-4) for a, b in zip(first, second, strict=True))
     for first, second in zip(plain, ratios(swapped=True, scale=1.0), strict=True):
         assert all(isclose(a, 1 / b, rel_tol=1e-4) for a, b in zip(first, reversed(second), strict=True))
+
+
+def knee(times: Mapping[str, float], *nodes: str) -> list[str]:
+    """Of these times by the number of pairs, on each of these nodes."""
+    found = results(["pairs"], {("cloud", "1M", pairs): time for pairs, time in times.items()})
+    return [knee_statement(each) for each in costs(on_nodes(found, *nodes), RATE).knees]
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        ((1.0, 0.5, 0.5, 0.5), "from pairs 2 on nothing more of throughput is gained."),
+        ((1.0, 0.5, 0.495, 0.49), "from pairs 2 on nothing more of throughput is gained."),
+        ((1.0, 0.97, 0.94, 0.91), "from pairs 4 on nothing more of throughput is gained."),
+        ((1.0, 0.5, 0.7, 0.9), "throughput is highest with pairs 2, and falls beyond."),
+        ((1.0, 0.5, 0.25, 0.12), "throughput grows to the last level measured, pairs 8."),
+        ((1.0, 1.0, 1.0, 1.0), "from pairs 1 on nothing more of throughput is gained."),
+    ],
+)
+def test_the_knee_is_where_no_later_level_is_better_by_the_margin(times: tuple[float, ...], words: str) -> None:
+    """Small gains add up: each of three may lie within the margin, and all together beyond it."""
+    assert knee(dict(zip("1248", times, strict=True)), "a", "b", "c") == [words]
+
+
+def test_one_node_shows_no_more_and_does_not_tell_that_there_is_none() -> None:
+    assert knee({"1": 1.0, "2": 0.5, "4": 0.5}, "a") == [
+        "On the nodes measured, beyond pairs 2 no more of throughput is shown to be gained."
+    ]
+
+
+def test_two_levels_and_times_have_none() -> None:
+    assert knee({"1": 1.0, "2": 0.5}, "a", "b") == []
+    found = results(["pairs"], {("cloud", "1M", pairs): 1.0 for pairs in "124"})
+    assert costs(found, TIME).knees == ()
+
+
+def test_it_is_said_by_what_it_depends_on() -> None:
+    times = {
+        ("cloud", "1M", pairs, broker): time
+        for broker, course in (("mosquitto", (1.0, 0.5, 0.5)), ("kafka", (1.0, 0.5, 0.25)))
+        for pairs, time in zip("124", course, strict=True)
+    }
+    (found,) = costs(on_nodes(results(["pairs", "broker"], times), "a", "b", "c"), RATE).knees
+    assert knee_statement(found) == (
+        "from pairs 2 on nothing more of throughput is gained with mosquitto; "
+        "throughput grows to the last level measured, pairs 4 with kafka."
+    )

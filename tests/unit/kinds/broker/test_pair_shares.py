@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.report import papers
 from tests.unit.report.test_page import page
-from tests.unit.report.test_pictures import pictures
+from tests.unit.report.test_run_figures import pictures
 from tierbench.api.contract import PairShares
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.figures import Figure
