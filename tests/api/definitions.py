@@ -10,7 +10,7 @@ from tests.api.server import CRDS, ApiServer, Json, RefusedError
 from tests.api.waiting import wait_for
 from tierbench.api.model import API_VERSION, GROUP, Resource
 from tierbench.api.schema import resource_types
-from tierbench.generate.crd import custom_resource_definition
+from tierbench.generate.schemas import custom_resource_definition
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
 APPLY = {"Content-Type": "application/apply-patch+yaml"}

@@ -10,8 +10,8 @@ import yaml
 
 from tests.api.server import ApiServer, RefusedError
 from tests.unit.cli.test_examples import EXAMPLES
+from tierbench.cli.cluster import ANNOTATION
 from tierbench.cli.main import main
-from tierbench.cli.watched import ANNOTATION
 
 pytestmark = pytest.mark.apiserver
 

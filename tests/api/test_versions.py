@@ -27,7 +27,7 @@ from tierbench.controller import advisor, definitions, loop
 from tierbench.controller.refusals import TRIES
 from tierbench.domain import placement
 from tierbench.domain.definitions import compare
-from tierbench.generate.crd import custom_resource_definition
+from tierbench.generate.schemas import custom_resource_definition
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark as Files
 from tierbench.kube.client import FIELD_MANAGER
 from tierbench.kube.clock import Clock

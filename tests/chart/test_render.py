@@ -11,7 +11,7 @@ from tierbench.api.model import GROUP
 from tierbench.api.policy import Policy, Quotas
 from tierbench.api.rbac import Permission, Scope, UserRole, permissions, user_grants
 from tierbench.api.schema import resource_types
-from tierbench.generate.crd import custom_resource_definition
+from tierbench.generate.schemas import custom_resource_definition
 from tierbench.kinds.registry import BENCHMARKS
 
 DIGEST = f"sha256:{'5' * 64}"

@@ -15,7 +15,7 @@ from tierbench.advice.advise import advise
 from tierbench.advice.tables import runs
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkReference, ResultStatus
-from tierbench.generate.crd import crd_yaml
+from tierbench.generate.schemas import crd_yaml
 from tierbench.kinds.registry import BENCHMARKS, kind_of, kinds, names, register, unregister
 from tierbench.metrics.family import render
 from tierbench.metrics.results import result_samples

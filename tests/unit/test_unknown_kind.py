@@ -62,7 +62,7 @@ def test_the_command_line_leaves_it_out_and_says_so(
 def test_what_else_is_wrong_with_a_result_still_ends_a_command(tmp_path: Path, capsys: Capture) -> None:
     damaged = {**raw(measured("cloud", "1M", [(1.0, 0)])), "spec": {"run": 0}}
     assert main(["results", "--from", write(tmp_path / "r.json", published(), damaged)]) == 2
-    assert "use the tierbench version that made it" in capsys.readouterr().err
+    assert "use the tierbench version that wrote it" in capsys.readouterr().err
 
 
 def test_a_benchmark_does_not_take_it_for_its_own() -> None:
@@ -87,4 +87,4 @@ def test_objects_of_another_version_or_of_somebody_else_are_left_out(
     codes.append(main(["results", "--from", both]))
     assert capsys.readouterr().out == expected.replace("known.json", "both.json")
     assert codes == [0, 0]
-    assert "BenchmarkResult is of tierbench.io/v2; use the tierbench version that made it" in caplog.text
+    assert "BenchmarkResult is tierbench.io/v2: use the tierbench version that wrote it" in caplog.text

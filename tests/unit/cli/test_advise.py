@@ -154,7 +154,7 @@ def test_a_damaged_file_gives_the_line_and_the_reason(
     ("arguments", "hint"),
     [
         (["nobody"], "there is no PlacementAdvice nobody"),
-        (["nobody", "--size", "1Mi"], "is a question of its own"),
+        (["nobody", "--size", "1Mi"], "already has a question: omit its name"),
         (["--size", "1.5Mi"], "'1.5Mi' is not a size"),
         (["--min-rate", "1MB"], "'1MB' is not a size"),
         (["--size", "1Mi="], "is not SIZE or SIZE=WEIGHT"),
@@ -172,7 +172,7 @@ def test_a_question_that_is_none_is_said_in_one_line(arguments: list[str], hint:
     ("spec", "hint"),
     [
         ({"workload": {"fileSizes": [{"size": "1MB"}]}}, "'1MB' is not a size"),
-        ({"objective": {"type": "Percentile"}}, "a percentile goes with type Percentile"),
+        ({"objective": {"type": "Percentile"}}, "percentile and type Percentile belong together"),
     ],
 )
 def test_a_question_in_a_file_is_held_to_the_rules(
@@ -193,7 +193,7 @@ def test_of_several_clients_one_must_be_chosen(tmp_path: Path, capsys: Capture) 
         body["metadata"]["name"] += "-pi"
     path = write(tmp_path / "results.json", results, *other)
     assert main(["advise", "--from", path]) == 2
-    assert "there are clients on pi, user: say which is meant with --client" in told(capsys)
+    assert "there are clients on pi, user: select one with --client" in told(capsys)
     assert answer(capsys, "--from", path, "--client", "pi")["ranking"]
 
 
@@ -232,7 +232,7 @@ def test_settings_can_be_chosen_and_are_told_to_set(tls: str, capsys: Capture) -
     assert main(["advise", "--from", tls, "--choose", "tls", "--size", "1Mi"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("TLS None is best for 1 MiB, by transfer time: 50 % ahead of TLSv1.3")
-    assert "To set there:\ntls: None" in text
+    assert "Settings of the best choice:\ntls: None" in text
     assert "nodeAffinity" not in text
     assert main(["advise", "--from", tls, "--choose", "nodeClass,tls"]) == 0
     assert "cloud with TLS None is best" in capsys.readouterr().out
@@ -242,9 +242,9 @@ def test_settings_can_be_chosen_and_are_told_to_set(tls: str, capsys: Capture) -
     ("arguments", "hint"),
     [
         (["--choose", "size"], "Input should be 'nodeClass', 'broker'"),
-        (["--choose", "tls,tls"], "tls,tls names something twice: write each once"),
+        (["--choose", "tls,tls"], "tls,tls contains a name twice: write each name once"),
         (["--choose", "nodeClass,broker,tls,pairs"], "at most 3 items"),
-        (["--choose", "tls", "--level", "tls=None"], "tls cannot both be chosen and be given: leave out one"),
+        (["--choose", "tls", "--level", "tls=None"], "tls cannot be both in --choose and in --level: omit one"),
     ],
 )
 def test_what_cannot_be_chosen_is_said_in_one_line(arguments: list[str], hint: str, tls: str, capsys: Capture) -> None:

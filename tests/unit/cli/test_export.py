@@ -15,7 +15,7 @@ from tests.unit.kinds.broker.trials import line, measured, spec
 from tests.unit.report.published import published
 from tests.unit.results.preflights import carrying, node_network
 from tierbench.api.result import BenchmarkResult
-from tierbench.cli import export
+from tierbench.cli import files
 from tierbench.cli.main import main
 
 WRITE = "import sys; from tierbench.cli.main import main; sys.exit(main(sys.argv[1:]))"
@@ -106,7 +106,7 @@ def _python(program: str, *arguments: str) -> str:
 def test_without_the_library_parquet_says_what_to_install(
     both: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "find_spec", lambda name: None)
+    monkeypatch.setattr(files, "find_spec", lambda name: None)
     assert main(["export", "--from", both, "--format", "parquet"]) == 2
     assert "pip install 'tierbench[parquet]'" in told(capsys)
 

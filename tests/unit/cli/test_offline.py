@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +91,9 @@ def test_the_report_is_one_file_with_the_spec_if_it_is_there(tmp_path: Path, cap
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["results", "other"], "these have: file-transfer"),
+        (["results", "other"], "these benchmarks have: file-transfer"),
         (["results", "Pod/file-transfer"], "filetransferbenchmark"),
-        (["results", "--run", "7"], "these are kept: 1"),
+        (["results", "--run", "7"], "the results have these runs: 1"),
         (["results", "-n", "elsewhere"], "no results in namespace elsewhere"),
         (["report", "-o", "/nowhere/report.html"], "another file with -o"),
     ],
@@ -107,7 +109,7 @@ def test_what_is_not_there_is_said_in_one_line(arguments: list[str], hint: str, 
         ('{"items": [\n\n', "line 3"),
         ("42", "kubectl get results -o json"),
         ("[42]", "item 1"),
-        ('{"items": 3}', "holds no list"),
+        ('{"items": 3}', "contains no list"),
         ('{"items": []}', "no results"),
         (
             '[{"kind": "BenchmarkResult", "metadata": {"name": "a"}, "spec": {"run": 0}}]',
@@ -165,14 +167,14 @@ def test_only_the_cases_that_are_asked_for_are_shown(exported: str, capsys: Capt
 def test_filters_that_leave_nothing_say_what_there_is(exported: str, capsys: Capture, filters: list[str]) -> None:
     assert main(["results", "--from", exported, *filters]) == 2
     text = told(capsys)
-    assert "no case is as asked for; there are the classes cloud, jetson and user" in text
+    assert "no case matches; the node classes are cloud, jetson and user" in text
     assert "fileSize 1Mi, 512Mi" in text
 
 
 def test_a_filter_that_is_none_is_refused(exported: str, capsys: Capture) -> None:
     with pytest.raises(SystemExit):
         main(["results", "--from", exported, "--where", "1Mi"])
-    assert "write FACTOR=LEVEL" in capsys.readouterr().err
+    assert "is not FACTOR=LEVEL" in capsys.readouterr().err
 
 
 def test_the_network_before_the_first_case_is_told_once_a_pair(tmp_path: Path, capsys: Capture) -> None:
@@ -181,3 +183,18 @@ def test_the_network_before_the_first_case_is_told_once_a_pair(tmp_path: Path, c
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Network: ")]
     servers = dict.fromkeys(result.spec.server.node for result in results)
     assert lines == [f"Network: user-1 to {name}: 90.0 Mbit/s up, 80.0 Mbit/s down, ping 500 µs" for name in servers]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["results", "--from", "RESULTS"]])
+def test_the_kubernetes_library_is_not_imported_without_a_cluster(arguments: list[str], tmp_path: Path) -> None:
+    results = write(tmp_path / "results.json", published())
+    program = (
+        "import sys; from tierbench.cli.main import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: print(*sys.modules, file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", program, *(results if each == "RESULTS" else each for each in arguments)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    imported = ended.stderr.split()
+    assert "tierbench.cli.command" in imported
+    assert "kubernetes" not in imported

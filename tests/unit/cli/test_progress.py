@@ -7,8 +7,8 @@ import pytest
 from tests.unit.cli.benchmarks import benchmark, condition, current
 from tests.unit.report.published import measured
 from tierbench.api.result import BenchmarkResult
-from tierbench.cli.errors import UserError
-from tierbench.cli.progress import Progress, changes, closing_line, heard, time_left
+from tierbench.cli.command import UserError
+from tierbench.cli.progress import Progress, apply_event, changes, closing_line, time_left
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.client import RESULTS, ResourceType
 from tierbench.kube.news import Changed, Listed, Trouble, name_of
@@ -50,11 +50,11 @@ def test_a_rerun_that_is_due_keeps_a_complete_benchmark_going() -> None:
 
 def test_deletion_ends_it() -> None:
     before = progress("Running")
-    assert heard(before, changed(benchmark("Running"), deleted=True)).exit_code == 2
-    assert heard(before, listed(FTB)).exit_code == 2
+    assert apply_event(before, changed(benchmark("Running"), deleted=True)).exit_code == 2
+    assert apply_event(before, listed(FTB)).exit_code == 2
     anew = benchmark("Running")
     anew["metadata"]["uid"] = "u2"
-    after = heard(heard(before, changed(anew)), listed(FTB, anew))
+    after = apply_event(apply_event(before, changed(anew)), listed(FTB, anew))
     assert after.exit_code == 2
     assert "was deleted" in closing_line(after)
 
@@ -62,7 +62,7 @@ def test_deletion_ends_it() -> None:
 def test_every_change_is_a_line() -> None:
     before = progress("Running", remainingSeconds=130, current=current(0))
     assert list(changes(None, before)) == ["Running · 0/2 cases · 1M, cloud to user, trial 1 of 2 · 2 min 10 s left"]
-    after = heard(before, changed(benchmark("Running", current=current(1))))
+    after = apply_event(before, changed(benchmark("Running", current=current(1))))
     assert list(changes(before, after)) == ["Running · 0/2 cases · 1M, cloud to user, trial 2 of 2"]
     assert list(changes(after, after)) == []
 
@@ -70,27 +70,28 @@ def test_every_change_is_a_line() -> None:
 def test_a_result_is_told_once_and_only_when_it_has_ended() -> None:
     before = progress("Running")
     running = BenchmarkResult.model_validate(result()).to_json() | {"status": {"phase": "Running"}}
-    begun = heard(before, changed(running))
+    begun = apply_event(before, changed(running))
     assert list(changes(before, begun)) == []
-    ended = heard(begun, changed(result()))
+    ended = apply_event(begun, changed(result()))
     assert list(changes(begun, ended)) == ["measured: 1M on cloud: 600 ms, 1.71 MB/s, 1 retries"]
-    assert list(changes(ended, heard(ended, listed(RESULTS, result())))) == []
+    assert list(changes(ended, apply_event(ended, listed(RESULTS, result())))) == []
 
 
 def test_results_of_other_runs_are_left_out() -> None:
-    assert heard(progress("Running"), changed(result(run=2))).ended == ()
+    assert apply_event(progress("Running"), changed(result(run=2))).ended == ()
 
 
 def test_a_failed_case_says_why() -> None:
     before = progress("Running")
     failed = result() | {"status": {"phase": "Failed", "reason": "NoReadyNode", "message": "No node is ready."}}
-    assert "NoReadyNode: No node is ready." in "".join(changes(before, heard(before, changed(failed))))
+    assert "NoReadyNode: No node is ready." in "".join(changes(before, apply_event(before, changed(failed))))
 
 
 def test_the_reason_for_waiting_is_told() -> None:
     queued = benchmark("Queued", conditions=[condition("Queued", "True", "NodesBusy", "other holds cloud-1.")])
     before = progress("Pending")
-    assert "Queued is True (NodesBusy): other holds cloud-1." in list(changes(before, heard(before, changed(queued))))
+    after = apply_event(before, changed(queued))
+    assert "Queued is True (NodesBusy): other holds cloud-1." in list(changes(before, after))
 
 
 def test_a_network_that_is_not_known_is_told_while_cases_run() -> None:
@@ -107,10 +108,10 @@ def test_a_failure_is_told_with_its_reason() -> None:
 
 def test_trouble_is_told_once_and_its_end_too() -> None:
     before = progress("Running")
-    lost = heard(before, Trouble(UserError("Connection refused")))
-    assert list(changes(before, lost)) == ["no news: Connection refused; trying again"]
-    assert list(changes(lost, heard(lost, Trouble(UserError("Connection refused"))))) == []
-    assert list(changes(lost, heard(lost, listed(FTB, benchmark("Running"))))) == ["the API server answers again"]
+    lost = apply_event(before, Trouble(UserError("Connection refused")))
+    assert list(changes(before, lost)) == ["watch failed: Connection refused; retrying"]
+    assert list(changes(lost, apply_event(lost, Trouble(UserError("Connection refused"))))) == []
+    assert list(changes(lost, apply_event(lost, listed(FTB, benchmark("Running"))))) == ["the API server answers again"]
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(-3, "0 s"), (40, "40 s"), (130, "2 min 10 s"), (3900, "1 h 5 min")])

@@ -15,12 +15,10 @@ from tests.unit.cli.benchmarks import benchmark, condition, current
 from tests.unit.report.published import measured, published
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli import watch
-from tierbench.cli.cluster import connect
-from tierbench.cli.errors import UserError
-from tierbench.cli.live import picture
+from tierbench.cli.cluster import ANNOTATION, connect
+from tierbench.cli.command import UserError
 from tierbench.cli.main import main
-from tierbench.cli.progress import Progress
-from tierbench.cli.watched import ANNOTATION
+from tierbench.cli.progress import Progress, render_live
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.news import Changed, Listed
 
@@ -72,7 +70,7 @@ def test_it_tells_every_step_and_ends_with_the_benchmark(server: tuple[Store, st
 def test_a_namespace_that_is_not_watched_is_named(
     server: tuple[Store, str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "_SILENT_SECONDS", 0)
+    monkeypatch.setattr(watch, "_STATUS_SECONDS", 0)
     store, kubeconfig = server
     metadata = {"name": "tierbench:tierbench", "annotations": {ANNOTATION: "team-a"}}
     store.put("clusterroles", {"metadata": metadata})
@@ -86,7 +84,7 @@ def test_a_namespace_that_is_not_watched_is_named(
 def test_a_status_ends_what_was_said_of_its_absence(
     server: tuple[Store, str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "_SILENT_SECONDS", 0)
+    monkeypatch.setattr(watch, "_STATUS_SECONDS", 0)
     store, kubeconfig = server
     store.put(FTB, benchmark("Pending"))
 
@@ -119,7 +117,7 @@ def test_it_survives_an_api_server_that_fails_for_a_while(server: tuple[Store, s
     assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig, "--timeout", "60"]) == 0
     thread.join()
     text = capsys.readouterr().out
-    assert "no news: 503" in text
+    assert "watch failed: 503" in text
     assert "the API server answers again" in text
     assert "measured: 1M on jetson" in text
 
@@ -149,7 +147,7 @@ def test_the_time_is_over(server: tuple[Store, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Running"))
     assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig, "--timeout", "1s"]) == 2
-    assert "did not end in time (Running)" in capsys.readouterr().err
+    assert "did not end within the timeout (Running)" in capsys.readouterr().err
 
 
 def test_what_is_not_there_is_said(server: tuple[Store, str], capsys: Capture) -> None:
@@ -160,7 +158,7 @@ def test_what_is_not_there_is_said(server: tuple[Store, str], capsys: Capture) -
     assert "there are no results in namespace default yet" in capsys.readouterr().err
     store.fail(403)
     assert main(["results", "--kubeconfig", kubeconfig]) == 2
-    assert "ask for get, list and watch" in capsys.readouterr().err
+    assert "ask an administrator for get, list and watch" in capsys.readouterr().err
 
 
 async def test_a_watch_that_ends_goes_on_where_it_was(server: tuple[Store, str]) -> None:
@@ -225,12 +223,12 @@ def test_the_picture_shows_progress_and_the_last_results() -> None:
     shown = Progress(
         FileTransferBenchmark.model_validate(benchmark("Running", 7, 14, **status)),
         {result.metadata.name: BenchmarkResult.model_validate(result.to_json()) for result in published()[:7]},
-        trouble="Connection refused",
+        watch_error="Connection refused",
     )
     console = Console(width=100, file=io.StringIO(), record=True)
-    console.print(picture(shown, age_seconds=10, rows=3))
+    console.print(render_live(shown, age_seconds=10, rows=3))
     text = console.export_text()
     assert "7/14 cases, 2 min 0 s left" in text
     assert "1M, cloud to user, trial 2 of 2" in text
-    assert "No news: Connection refused" in text
+    assert "Watch failed: Connection refused" in text
     assert [word for word in ("2Gi", "3Gi", "4Gi", "5Gi") if f"{word} " in text] == ["3Gi", "4Gi", "5Gi"]

@@ -11,7 +11,7 @@ from tierbench.api.contract import Seal, TrialLine, TrialStartedLine
 from tierbench.api.model import Model, Resource
 from tierbench.api.schema import Schema, element, object_schema, resource_types
 from tierbench.generate.__main__ import differences, write
-from tierbench.generate.contract import contract_schema
+from tierbench.generate.schemas import contract_schema
 
 STARTED = {"contract": 1, "record": "TrialStarted", "trial": 1, "warmup": False, "time": "2026-11-20T22:00:00Z"}
 TRIAL = {

@@ -16,7 +16,7 @@ from tests.unit.report.published import LEVELS, measured, published
 from tests.unit.results.preflights import blocked, carrying, node_network
 from tierbench.advice.tables import newest, runs
 from tierbench.api.result import BenchmarkResult
-from tierbench.cli.text import show_run
+from tierbench.cli.results import show_run
 from tierbench.report.page import render
 
 

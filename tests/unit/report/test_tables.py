@@ -7,7 +7,7 @@ from tests.unit.report.published import published
 from tests.unit.report.test_page import outline, page
 from tierbench.advice.tables import runs
 from tierbench.api.result import BenchmarkResult
-from tierbench.cli.text import show_run
+from tierbench.cli.results import show_run
 
 _SENTENCE = "On the nodes measured, kafka costs 29 % (28 to 29) of throughput against mosquitto."
 

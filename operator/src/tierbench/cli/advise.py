@@ -1,4 +1,4 @@
-"""`kubectl tierbench advise`: where or with which settings to run, from which level on another is ahead, how surely."""
+"""`kubectl tierbench advise`: recommends a node class or settings."""
 
 import argparse
 import json
@@ -7,26 +7,55 @@ from datetime import UTC, datetime
 from typing import Final
 
 import yaml
+from pydantic import ValidationError
 from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
 from tierbench.advice.advise import ORDER_CHANGES, advise
+from tierbench.advice.workload import items
 from tierbench.api.advice_answer import EffectVerdict, FactorEffect, PlacementAdviceStatus, Ranked, Verdict
 from tierbench.api.model import API_VERSION, Metadata
-from tierbench.api.placement_advice import PlacementAdvice
+from tierbench.api.placement_advice import (
+    Dimension,
+    Objective,
+    ObjectiveType,
+    Percentile,
+    PlacementAdvice,
+    PlacementAdviceSpec,
+    WorkloadProfile,
+)
+from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult
-from tierbench.cli.arguments import Subparsers, choose_files, command
-from tierbench.cli.ask import ask
-from tierbench.cli.errors import ExitCode, UserError
-from tierbench.cli.files import read_files
-from tierbench.cli.objects import Objects
-from tierbench.cli.question import asks, check, choose_question, question
-from tierbench.results.units import DASH, percent, show, show_interval, title
+from tierbench.cli.command import ExitCode, UserError, add_file_arguments, run_with_cluster
+from tierbench.cli.objects import Objects, read_files
+from tierbench.results.units import DASH, joined, percent, show, show_interval, title
 
-_WIDE: Final = 200
-_FEW: Final = 3
+_WIDTH_OF_FILES: Final = 200
+_MAX_FACTORS: Final = 3
+OBJECTIVES: Final = {
+    "mean": Objective(type=ObjectiveType.MEAN_TIME),
+    "p50": Objective(type=ObjectiveType.PERCENTILE, percentile=Percentile.P50),
+    "p90": Objective(type=ObjectiveType.PERCENTILE, percentile=Percentile.P90),
+    "p99": Objective(type=ObjectiveType.PERCENTILE, percentile=Percentile.P99),
+    "throughput": Objective(type=ObjectiveType.THROUGHPUT),
+    "retries": Objective(type=ObjectiveType.RETRIES),
+}
+_QUESTION: Final = (
+    "choose",
+    "client",
+    "benchmark",
+    "size",
+    "level",
+    "by",
+    "max_mean",
+    "max_p99",
+    "max_retries",
+    "min_rate",
+    "arch",
+    "margin",
+)
 _STYLES: Final = {
     Verdict.BEST: "bold green",
     Verdict.WORSE: "dim",
@@ -35,30 +64,53 @@ _STYLES: Final = {
 }
 
 
-def register(commands: Subparsers) -> None:
-    """Adds the command."""
-    text = (
-        "Say on which class of node, or with which settings, a service should run. "
-        "Exit code 0: one is best, 1: none is shown to be, 2: there is nothing to say."
+def add_advise(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `advise`."""
+    parser.set_defaults(run=run)
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a PlacementAdvice in the cluster or in the files")
+    add_file_arguments(parser)
+    parser.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="the output format")
+    group = parser.add_argument_group("the question, if you do not name a PlacementAdvice")
+    group.add_argument(
+        "--choose",
+        metavar="WHAT[,WHAT]",
+        help=f"what to choose: one to three of {', '.join(Dimension)} (default: nodeClass)",
     )
-    parser = command(commands, "advise", run, text)
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a PlacementAdvice, in the cluster or in the files")
-    choose_files(parser)
-    choose_question(parser)
-    parser.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="text, json or yaml")
+    group.add_argument("--client", metavar="CLASS", help="the node class that will use the service")
+    group.add_argument(
+        "--benchmark", action="append", metavar="NAME", help="use only results of this benchmark (repeatable)"
+    )
+    group.add_argument(
+        "--size", action="append", metavar="SIZE[=WEIGHT]", help="a file size of the workload (repeatable)"
+    )
+    group.add_argument(
+        "--level",
+        action="append",
+        metavar="FACTOR=LEVEL",
+        help="a level of another factor (repeatable)",
+    )
+    group.add_argument(
+        "--by", choices=OBJECTIVES, help="what to rank by (default: mean with --size or --level, else throughput)"
+    )
+    group.add_argument("--margin", metavar="PERCENT", help="the smallest difference that matters (default: 5%%)")
+    group.add_argument("--max-mean", type=int, metavar="MS", help="exclude alternatives with a longer mean time")
+    group.add_argument("--max-p99", type=int, metavar="MS", help="exclude alternatives with a longer 99th percentile")
+    group.add_argument("--max-retries", type=int, metavar="N", help="exclude alternatives with more retries")
+    group.add_argument("--min-rate", metavar="SIZE", help="exclude alternatives with fewer bytes per second, as in 10M")
+    group.add_argument("--arch", action="append", metavar="ARCH", help="exclude other architectures (repeatable)")
 
 
 def run(options: argparse.Namespace) -> ExitCode:
-    """Prints the answers.
+    """Answers the questions, and prints the answers.
 
     Raises:
-        UserError: there is no such advice, or nothing to answer from.
+        UserError: there is no such PlacementAdvice, or there are no results.
     """
-    objects, asked = _asked(options)
+    objects, questions = _questions(options)
     now = datetime.now(UTC)
     answered = [
         advice.model_copy(update={"status": advise(advice.spec, _in_namespace(objects, advice), now, objects.classes)})
-        for advice in asked
+        for advice in questions
     ]
     if options.output == "text":
         _print(answered)
@@ -76,24 +128,94 @@ def run(options: argparse.Namespace) -> ExitCode:
     return ExitCode.ANSWER if all(status.best for status in statuses) else ExitCode.NO
 
 
-def _asked(options: argparse.Namespace) -> tuple[Objects, Sequence[PlacementAdvice]]:
-    """The objects, and the questions to answer from them."""
-    if options.name is not None and asks(options):
-        raise UserError(f"{options.name} is a question of its own: leave out its name, or --client and the like")
+def _questions(options: argparse.Namespace) -> tuple[Objects, Sequence[PlacementAdvice]]:
+    """Returns the objects, and the questions to answer from them."""
+    has_question = any(getattr(options, name) is not None for name in _QUESTION)
+    if options.name is not None and has_question:
+        raise UserError(f"{options.name} already has a question: omit its name, or --client and the other options")
     if options.source:
         objects, namespace = read_files(options.source), options.namespace
         named = [each for each in objects.advices if options.name in {None, each.metadata.name}]
     else:
-        objects, namespace = ask(options, lambda cluster: cluster.read_to_advise(options.name))
+        objects, namespace = run_with_cluster(options, lambda cluster: cluster.read_to_advise(options.name))
         named = list(objects.advices)
     if options.name is not None and not named:
-        raise UserError(f"there is no PlacementAdvice {options.name}: see `kubectl get advice`, or leave its name out")
-    if named and not asks(options):
+        raise UserError(f"there is no PlacementAdvice {options.name}: see `kubectl get advice`, or omit the name")
+    if named and not has_question:
         for each in named:
-            check(each.spec)
+            _check(each.spec)
         return objects, named
     metadata = Metadata(name="question", namespace=namespace)
-    return objects, [PlacementAdvice(metadata=metadata, spec=question(options, objects))]
+    return objects, [PlacementAdvice(metadata=metadata, spec=_spec(options, objects))]
+
+
+def _spec(options: argparse.Namespace, objects: Objects) -> PlacementAdviceSpec:
+    """Returns the question of the arguments as the spec of a PlacementAdvice."""
+    constraints = {
+        "maximumMeanMilliseconds": options.max_mean,
+        "maximumP99Milliseconds": options.max_p99,
+        "maximumRetries": options.max_retries,
+        "minimumBytesPerSecond": options.min_rate,
+        "architectures": options.arch,
+    }
+    body = {
+        "clientClass": options.client or _only_client(objects),
+        "benchmarks": {"names": options.benchmark or ()},
+        "constraints": {name: value for name, value in constraints.items() if value is not None},
+        "objective": None if options.by is None else OBJECTIVES[options.by],
+    }
+    if options.choose is not None:
+        body["choose"] = options.choose.split(",")
+    if options.margin is not None:
+        body["smallestMargin"] = f"{options.margin.removesuffix('%')}%"
+    if options.size or options.level:
+        sizes = [_pair(text, "1") for text in options.size or ()]
+        levels = dict(_pair(text, None) for text in options.level or ())
+        body["workload"] = {"fileSizes": [{"size": size, "weight": weight} for size, weight in sizes], "levels": levels}
+    try:
+        spec = PlacementAdviceSpec.model_validate(body)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}; see --help") from None
+    _check(spec)
+    return spec
+
+
+def _check(spec: PlacementAdviceSpec) -> None:
+    """Raises UserError for a spec that the API server would refuse by a rule."""
+    workload = spec.workload or WorkloadProfile()
+    if len(set(spec.choose)) < len(spec.choose):
+        raise UserError(f"{','.join(spec.choose)} contains a name twice: write each name once")
+    fixed = set(spec.choose) & {name for item in items(workload) for name in item.levels}
+    if fixed:
+        raise UserError(f"{joined(sorted(fixed))} cannot be both in --choose and in --level: omit one")
+    sizes = [each.size for each in workload.file_sizes]
+    sizes += [size for size in (workload.payload_size, spec.constraints.minimum_bytes_per_second) if size is not None]
+    try:
+        for size in sizes:
+            parse_size(size)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    objective = spec.objective
+    if objective and (objective.type is ObjectiveType.PERCENTILE) != (objective.percentile is not None):
+        raise UserError("percentile and type Percentile belong together: write {type: Percentile, percentile: P99}")
+
+
+def _only_client(objects: Objects) -> str:
+    clients = sorted({result.spec.client.node_class for result in objects.results})
+    if not clients:
+        raise UserError("there are no results yet: see `kubectl tierbench results`")
+    if len(clients) > 1:
+        raise UserError(f"there are clients on {', '.join(clients)}: select one with --client")
+    return clients[0]
+
+
+def _pair(text: str, default: str | None) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or (default is None and not value) or (equals and not value):
+        form = "FACTOR=LEVEL, as in tls=TLSv1.3" if default is None else "SIZE or SIZE=WEIGHT, as in 512Mi=3"
+        raise UserError(f"{text!r} is not {form}")
+    return name, value or default or ""
 
 
 def _in_namespace(objects: Objects, advice: PlacementAdvice) -> Iterator[BenchmarkResult]:
@@ -104,7 +226,7 @@ def _in_namespace(objects: Objects, advice: PlacementAdvice) -> Iterator[Benchma
 def _print(answered: Sequence[PlacementAdvice]) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
-        console.width = _WIDE
+        console.width = _WIDTH_OF_FILES
     for advice in answered:
         for part in _show(advice):
             console.print(part, soft_wrap=isinstance(part, Text))
@@ -123,21 +245,21 @@ def _show(advice: PlacementAdvice) -> Iterator[RenderableType]:
     yield from (Text(f"Keep in mind: {note.message}") for note in status.caveats)
     yield from (Text(f"Measure next: {note.message}") for note in status.next)
     if status.settings:
-        yield Text(f"\nTo set there:\n{yaml.safe_dump(status.settings, sort_keys=False).rstrip()}")
+        yield Text(f"\nSettings of the best choice:\n{yaml.safe_dump(status.settings, sort_keys=False).rstrip()}")
     if status.node_affinity is not None:
         affinity = {"affinity": {"nodeAffinity": status.node_affinity.to_json()}}
-        yield Text(f"\nTo place a pod there:\n{yaml.safe_dump(affinity, sort_keys=False).rstrip()}")
+        yield Text(f"\nAffinity that places a pod there:\n{yaml.safe_dump(affinity, sort_keys=False).rstrip()}")
 
 
 def _other_factors(status: PlacementAdviceStatus) -> Iterator[Text]:
-    """One sentence a factor: its knee if it has one, else its largest effect that is shown."""
+    """Returns one sentence per factor: its knee if it has one, else its largest effect that is shown."""
     with_knee = {knee.factor for knee in status.knees}
     shown = [each for each in status.effects if each.factor not in with_knee and _is_shown(each)]
     largest = reversed({each.factor: each.statement for each in reversed(shown)}.values())
-    said = [*largest, *(knee.statement for knee in status.knees)][:_FEW]
-    if said:
-        more = len(status.effects) + len(status.knees) - len(said)
-        yield Text(f"Other factors: {' '.join(said)}{f' ({more} more with -o yaml)' if more else ''}")
+    sentences = [*largest, *(knee.statement for knee in status.knees)][:_MAX_FACTORS]
+    if sentences:
+        more = len(status.effects) + len(status.knees) - len(sentences)
+        yield Text(f"Other factors: {' '.join(sentences)}{f' ({more} more with -o yaml)' if more else ''}")
 
 
 def _is_shown(effect: FactorEffect) -> bool:
@@ -148,7 +270,7 @@ def _grid(status: PlacementAdviceStatus) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
     grid.add_column("Choice")
     grid.add_column("Verdict")
-    grid.add_column(f"{title(status.quantity)} (95 %)", justify="right")
+    grid.add_column(f"{title(status.quantity)} (95%)", justify="right")
     for name in ("Margin", "Nodes", "Trials", "Retries"):
         grid.add_column(name, justify="right")
     grid.add_column("Why")

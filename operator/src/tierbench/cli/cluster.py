@@ -1,8 +1,8 @@
-"""Reads objects from the API server, watches them, and asks for runs."""
+"""Reads, watches, creates and changes objects through the API server."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tierbench.api.benchmark import Benchmark
@@ -10,9 +10,8 @@ from tierbench.api.model import Kind
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult, BenchmarkTrace
-from tierbench.cli.errors import UserError
+from tierbench.cli.command import UserError
 from tierbench.cli.objects import Objects, Parsed, Reference, parse_items, parse_object
-from tierbench.cli.watched import Watched, watched
 from tierbench.domain.node_classes import usable
 from tierbench.domain.views import NodeView, node_view
 from tierbench.kinds.registry import BENCHMARKS
@@ -34,20 +33,35 @@ from tierbench.kube.news import News, Trouble
 from tierbench.kube.watch import watch
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND
 
+ANNOTATION: Final = "tierbench.io/watch-namespaces"
+"""The annotation on the ClusterRole of a release that lists the namespaces it watches. Empty means all."""
 _FORBIDDEN: Final = 403
 _HINTS: Final = {
-    401: "the API server does not know you: log in again, or check the kubeconfig",
-    403: "you may not do this: ask for get, list and watch on tierbench.io, and for rerun for patch",
+    401: "the API server does not accept your credentials: log in again, or check the kubeconfig",
+    403: "you may not do this: ask an administrator for get, list and watch on tierbench.io, and for patch to rerun",
     404: "the cluster does not serve tierbench.io: install the chart first",
 }
 
 
+@dataclass(frozen=True)
+class WatchedNamespaces:
+    """The namespaces that operators watch. `known` is False if the user may not read them, or there is no operator."""
+
+    namespaces: tuple[str, ...] = ()
+    known: bool = False
+    everywhere: bool = False
+
+    def excludes(self, namespace: str) -> bool:
+        """Returns whether it is certain that no operator watches this namespace."""
+        return self.known and not self.everywhere and namespace not in self.namespaces
+
+
 @asynccontextmanager
 async def connect(kubeconfig: str | None, context: str | None, namespace: str | None) -> AsyncIterator["Cluster"]:
-    """The cluster that a kubeconfig names.
+    """Connects to the cluster that a kubeconfig names.
 
     Raises:
-        UserError: the kubeconfig cannot be used.
+        UserError: the kubeconfig is unusable.
     """
     try:
         async with connect_by_kubeconfig(kubeconfig, context) as (kube, default):
@@ -57,17 +71,17 @@ async def connect(kubeconfig: str | None, context: str | None, namespace: str | 
 
 
 class Cluster:
-    """A namespace of a cluster. Each of its methods raises UserError if the API server does not answer, or refuses."""
+    """A namespace of a cluster. Methods raise UserError if the API server does not answer or refuses a request."""
 
     def __init__(self, kube: Kube, namespace: str) -> None:
         self.kube = kube
         self.namespace = namespace
 
     async def find(self, reference: Reference) -> Benchmark:
-        """The benchmark.
+        """Returns the benchmark.
 
         Raises:
-            UserError: there is none of that name, or more than one.
+            UserError: no benchmark has this name, or several have it.
         """
         models = BENCHMARKS.values() if reference.kind is None else (reference.kind,)
         found = [benchmark for model in models if (benchmark := await self.get(model, reference.name)) is not None]
@@ -78,40 +92,40 @@ class Cluster:
             )
         if len(found) > 1:
             kinds = " or ".join(f"{benchmark.KIND.singular}/{reference.name}" for benchmark in found)
-            raise UserError(f"{reference.name} names more than one benchmark: write {kinds}")
+            raise UserError(f"several benchmarks have the name {reference.name}: write {kinds}")
         return found[0]
 
     async def get(self, model: type[Parsed], name: str) -> Parsed | None:
-        """The object of this name in the namespace, None if there is none."""
+        """Returns the object of this name in the namespace, or None."""
         with self._explained():
             try:
                 body = await self.kube.get(ResourceType.of(model.KIND), self.namespace, name)
             except NotFoundError as error:
-                # A Status, which has a reason, means that this object is missing, a plain text that the whole kind is.
+                # A Status has a reason: the object is missing. An answer in plain text means that the kind is missing.
                 if error.reason:
                     return None
                 raise
         return parse_object(model, body)
 
     async def patch(self, benchmark: Benchmark, change: dict[str, Any]) -> None:
-        """Changes a benchmark by a merge patch."""
+        """Applies a merge patch to a benchmark."""
         with self._explained():
             await self.kube.merge(ResourceType.of(benchmark.KIND), self.namespace, benchmark.metadata.name, change)
 
     async def read(self, reference: Reference | None) -> tuple[Objects, str]:
-        """Benchmarks, and the results of one name or all; and the namespace that they are of."""
+        """Returns all benchmarks, the results of one benchmark or of all, and their namespace."""
         items = [item for model in BENCHMARKS.values() for item in await self._list(model.KIND)]
         items += await self._list(BenchmarkResult.KIND, {LABEL_BENCHMARK: reference.name} if reference else None)
         return parse_items(items, "the cluster"), self.namespace
 
     async def read_to_advise(self, name: str | None) -> tuple[Objects, str]:
-        """The same of all, with the node classes, and the PlacementAdvice of that name if there is one."""
+        """Returns all benchmarks and results, the node classes, the PlacementAdvice of this name, and the namespace."""
         advice = None if name is None else await self.get(PlacementAdvice, name)
         objects, namespace = await self.read(None)
         return replace(objects, classes=await self._classes(), advices=(advice,) if advice else ()), namespace
 
     async def traces(self, results: Iterable[BenchmarkResult]) -> tuple[BenchmarkTrace, ...]:
-        """Those that there are of these results."""
+        """Returns the traces of these results. Not every result has one."""
         found = [await self.get(BenchmarkTrace, result.metadata.name) for result in results]
         return tuple(trace for trace in found if trace is not None)
 
@@ -121,7 +135,7 @@ class Cluster:
         return [{"kind": kind.kind, **item} for item in found]
 
     async def _classes(self) -> tuple[NodeClass, ...]:
-        """All node classes; none to those who may not read them, since they belong to no namespace."""
+        """Returns all node classes, or none if the user may not list these cluster-scoped objects."""
         with self._explained():
             try:
                 found = await self.kube.list(NODE_CLASSES)
@@ -132,7 +146,7 @@ class Cluster:
         return tuple(parse_object(NodeClass, item) for item in found)
 
     async def schedulable_nodes(self) -> tuple[NodeView, ...] | None:
-        """The nodes that are Ready, uncordoned and without taints; None if the user may not list nodes."""
+        """Returns the nodes that are Ready, uncordoned and without taints, or None if the user may not list nodes."""
         with self._explained():
             try:
                 found = await self.kube.list(NODES)
@@ -144,21 +158,21 @@ class Cluster:
         return tuple(view for view in views if usable(view))
 
     async def class_names(self) -> tuple[str, ...]:
-        """The names of all node classes; none if the user may not list them."""
+        """Returns the names of all node classes, or none if the user may not list them."""
         return tuple(item.metadata.name for item in await self._classes())
 
-    async def watched(self) -> Watched:
-        """Which namespaces operators watch; not known to those who may not list ClusterRoles."""
+    async def watched_namespaces(self) -> WatchedNamespaces:
+        """Returns the namespaces that operators watch. They are unknown if the user may not list ClusterRoles."""
         try:
-            return watched([role async for role in self.kube.each_metadata(CLUSTER_ROLES)])
+            return watched_namespaces([role async for role in self.kube.each_metadata(CLUSTER_ROLES)])
         except UNANSWERED:
-            return Watched()
+            return WatchedNamespaces()
 
     async def create_class(self, body: Mapping[str, Any]) -> None:
         """Creates a node class, unless one with the same selector exists.
 
         Raises:
-            UserError: a class of this name has another selector.
+            UserError: a node class of this name has another selector.
         """
         name, wanted = body["metadata"]["name"], NodeClass.model_validate(body)
         with self._explained():
@@ -176,7 +190,7 @@ class Cluster:
         """Creates a benchmark in the namespace.
 
         Raises:
-            UserError: one of this name exists.
+            UserError: a benchmark of this name exists.
         """
         with self._explained():
             try:
@@ -189,7 +203,7 @@ class Cluster:
                 ) from None
 
     def watch(self, benchmark: Benchmark) -> tuple[AsyncGenerator[News], AsyncGenerator[News]]:
-        """What happens to the benchmark's results, and to itself, for ever; a fault is told as what is to be done."""
+        """Watches the results of the benchmark, and the benchmark, without end. An error says what the user can do."""
         labels = {LABEL_KIND: benchmark.KIND.kind, LABEL_BENCHMARK: benchmark.metadata.name}
         return (
             self._watch(BenchmarkResult.KIND, {"labelSelector": selector(labels)}),
@@ -208,7 +222,7 @@ class Cluster:
             raise self._problem(error) from None
 
     def _problem(self, error: Exception) -> UserError:
-        """What the user can do about it."""
+        """Returns an error that says what the user can do."""
         address, reason = self.kube.address, why(error)
         if isinstance(error, ApiError):
             return UserError(f"{_HINTS.get(error.status, reason)} ({address})")
@@ -218,6 +232,38 @@ class Cluster:
 
 
 def _is_tainted(node: Mapping[str, Any]) -> bool:
-    """Whether a pod needs a toleration to run on the node."""
+    """Returns whether a pod needs a toleration to run on the node."""
     taints = node.get("spec", {}).get("taints") or ()
     return any(taint.get("effect") in {"NoSchedule", "NoExecute"} for taint in taints)
+
+
+def watched_namespaces(roles: Iterable[Mapping[str, Any]]) -> WatchedNamespaces:
+    """Returns the watched namespaces from the metadata of all ClusterRoles."""
+    annotations = [role.get("annotations") or {} for role in roles]
+    found = [each[ANNOTATION] for each in annotations if ANNOTATION in each]
+    names = sorted({name for text in found for name in text.split(",") if name})
+    return WatchedNamespaces(tuple(names), known=bool(found), everywhere="" in found)
+
+
+def explain_unwatched(watched: WatchedNamespaces, namespace: str) -> str:
+    """Returns a message that no operator watches the namespace, and what to do."""
+    return (
+        f"The operator does not watch namespace {namespace}, only {', '.join(watched.namespaces)}. Use a namespace "
+        f"that it watches, or add {namespace} to the chart value watchNamespaces."
+    )
+
+
+def explain_missing_status(watched: WatchedNamespaces, name: str, namespace: str, seconds: float) -> str:
+    """Returns a message why a benchmark may have no status after this time, and what to do."""
+    symptom = f"{name} has no status after {seconds:.0f} s."
+    if watched.excludes(namespace):
+        return f"{symptom} {explain_unwatched(watched, namespace)}"
+    if watched.known:
+        return (
+            f"{symptom} An operator for namespace {namespace} is installed, but does not answer: see `kubectl get pods "
+            "-A -l app.kubernetes.io/name=tierbench`."
+        )
+    return (
+        f"{symptom} Either the operator does not watch namespace {namespace}, or it does not run. Ask the person who "
+        f"installed tierbench whether the chart value watchNamespaces contains {namespace}."
+    )

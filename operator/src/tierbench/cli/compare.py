@@ -1,4 +1,4 @@
-"""`kubectl tierbench compare`: two runs, benchmarks, classes or settings, place by place."""
+"""`kubectl tierbench compare`: compares two runs, benchmarks, node classes or settings, case by case."""
 
 import argparse
 from collections.abc import Sequence
@@ -14,32 +14,30 @@ from tierbench.advice.selection import Choice, quantity_of
 from tierbench.advice.tables import RunResults, newest, runs
 from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkResult
-from tierbench.cli.arguments import Subparsers, choose_files, command
-from tierbench.cli.choice import read_objects
-from tierbench.cli.errors import ExitCode, UserError
-from tierbench.cli.objects import names, parse_reference
-from tierbench.cli.question import OBJECTIVES
+from tierbench.cli.advise import OBJECTIVES
+from tierbench.cli.command import ExitCode, UserError, add_file_arguments
+from tierbench.cli.objects import is_run_of, parse_reference, read_objects
 from tierbench.results.levels import level_in_words
 from tierbench.results.units import joined, percent, show, title
 
-_WIDE: Final = 200
-_LARGEST: Final = 1000
+_WIDTH_OF_FILES: Final = 200
+_MAX_TOLERANCE: Final = 1000
 
 
-def register(commands: Subparsers) -> None:
-    """Adds the command."""
-    text = (
-        "Compare two runs, benchmarks, node classes or settings wherever both were measured. "
-        "Exit code 0: B is nowhere shown to be worse, 1: it is, 2: there is nothing to compare."
-    )
-    parser = command(commands, "compare", run, text)
-    form = "[KIND/]BENCHMARK[@RUN], by default the newest run; or a node class; or a setting, as in tls=None"
+def add_compare(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `compare`."""
+    parser.set_defaults(run=compare)
+    form = "[KIND/]BENCHMARK[@RUN] (default: the newest run), a node class, or a setting as in tls=None"
     parser.add_argument("first", metavar="A", help=form)
-    parser.add_argument("second", metavar="B", help="the same")
-    choose_files(parser)
-    parser.add_argument("--by", choices=OBJECTIVES, default="mean", help="what is compared")
+    parser.add_argument("second", metavar="B", help="another one of the same type")
+    add_file_arguments(parser)
+    parser.add_argument("--by", choices=OBJECTIVES, default="mean", help="the quantity to compare (default: mean)")
     parser.add_argument(
-        "--tolerance", type=_percent, default=0.0, metavar="PERCENT", help="how much worse B may be for exit code 0"
+        "--tolerance",
+        type=_percent,
+        default=0.0,
+        metavar="PERCENT",
+        help="tolerate that B is worse by this (default: 0)",
     )
 
 
@@ -48,16 +46,16 @@ def _percent(text: str) -> float:
         number = float(text.removesuffix("%"))
     except ValueError:
         number = -1
-    if not 0 <= number <= _LARGEST:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a share: write 5 for 5 %")
+    if not 0 <= number <= _MAX_TOLERANCE:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage: write 5 for 5%")
     return number / 100
 
 
-def run(options: argparse.Namespace) -> ExitCode:
+def compare(options: argparse.Namespace) -> ExitCode:
     """Prints the differences.
 
     Raises:
-        UserError: one of the two has no results, or they share no place.
+        UserError: A or B has no results, or they have no case in common.
     """
     objects, namespace = read_objects(options)
     every = [each for each in runs(objects.results) if namespace in {None, each.namespace}]
@@ -67,7 +65,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         first, second = _side(options.first, every), _side(options.second, every)
     kinds = sorted({result.spec.benchmark.kind for result in (*first, *second)})
     if len(kinds) > 1:
-        raise UserError(f"{joined(kinds)} measure different things: compare benchmarks of one kind")
+        raise UserError(f"{joined(kinds)} measure different quantities: compare benchmarks of one kind")
     there = {name for result in (*first, *second) for name in result.status.statistics}
     quantity = quantity_of(OBJECTIVES[options.by], kinds[0], there)
     if "=" in options.first or (_is_class(options.first, every) and _is_class(options.second, every)):
@@ -83,7 +81,7 @@ def run(options: argparse.Namespace) -> ExitCode:
 def _earlier(
     first: Sequence[BenchmarkResult], second: Sequence[BenchmarkResult], every: Sequence[RunResults]
 ) -> list[BenchmarkResult]:
-    """All that is kept of the first's benchmarks but the second: it tells how far runs differ."""
+    """Returns all other results of the benchmarks of `first`. They show how much runs differ."""
     names = {(each.metadata.namespace or "default", each.spec.benchmark) for each in first}
     runs_of = [each for each in every if (each.namespace, each.benchmark) in names]
     return [result for each in runs_of for result in each.results if result not in second]
@@ -95,29 +93,31 @@ def _is_class(text: str, every: Sequence[RunResults]) -> bool:
 
 def _named(text: str, every: Sequence[RunResults]) -> Sequence[RunResults]:
     name, at, number = text.partition("@")
-    found = [each for each in every if names(parse_reference(name), each)]
+    found = [each for each in every if is_run_of(parse_reference(name), each)]
     return [each for each in found if str(each.number) == number] if at else newest(found)
 
 
 def _settings(first: str, second: str, every: Sequence[RunResults]) -> tuple[Sequence[BenchmarkResult], ...]:
-    """The results of either level of a setting, each as one of that alternative."""
+    """Returns the results of each of two levels of a setting. The levels take the place of server classes."""
     factor, levels = first.partition("=")[0], [text.partition("=")[2] for text in (first, second)]
     if factor not in set(Dimension) or second.partition("=")[0] != factor:
-        raise UserError(f"{first} and {second} are no two levels of a setting: write tls=None tls=TLSv1.3, for example")
+        raise UserError(f"{first} and {second} are not two levels of a setting: write tls=None tls=TLSv1.3")
     results = [result for each in newest(every) for result in each.results]
     choice = Choice((factor,), results)
     sides = {level: [name for name, of in choice.alternatives.items() if of[factor] == level] for level in levels}
     for level, names_of in sides.items():
         if len(names_of) != 1:
-            there = joined(names_of or list(choice.alternatives)) or "nothing"
-            asked = "names several" if names_of else "has no results"
-            raise UserError(f"{factor}={level} {asked}; there is {there}: see `kubectl tierbench advise --choose`")
-    told = choice.told_apart(results)
-    return tuple([result for result in told if result.spec.server.node_class == sides[level][0]] for level in levels)
+            known = joined(names_of or list(choice.alternatives)) or "none"
+            problem = "matches several alternatives" if names_of else "has no results"
+            raise UserError(f"{factor}={level} {problem}; there are {known}: see `kubectl tierbench advise --choose`")
+    relabelled = choice.told_apart(results)
+    return tuple(
+        [result for result in relabelled if result.spec.server.node_class == sides[level][0]] for level in levels
+    )
 
 
 def _side(text: str, every: Sequence[RunResults]) -> list[BenchmarkResult]:
-    """The results that one of the two names."""
+    """Returns the results of A or B."""
     if _is_class(text, every):
         of_newest = [result for each in newest(every) for result in each.results]
         return [result for result in of_newest if result.spec.server.node_class == text]
@@ -132,9 +132,9 @@ def _side(text: str, every: Sequence[RunResults]) -> list[BenchmarkResult]:
 def _print(first: str, second: str, changes: Sequence[Change], tolerance: float) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
-        console.width = _WIDE
+        console.width = _WIDTH_OF_FILES
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("Case", first, second, "Difference (95 %)", "Change", "Chance"):
+    for name in ("Case", first, second, "Difference (95%)", "Change", "Chance"):
         grid.add_column(name, justify="left" if name == "Case" else "right")
     grid.add_column("B is")
     varying = _varying(changes)
@@ -145,17 +145,17 @@ def _print(first: str, second: str, changes: Sequence[Change], tolerance: float)
 
 
 def _basis(changes: Sequence[Change]) -> str:
-    """What chances rest on."""
+    """Returns how the chances were computed."""
     runs = max(change.runs for change in changes)
     if not runs:
-        return f"chances are adjusted for {len(changes)} places"
+        return f"chances are adjusted for {len(changes)} comparisons"
     if runs == 1:
-        return "one earlier run: how far runs differ is assumed, not measured"
-    return f"judged by how far {runs} earlier runs differ"
+        return "with one earlier run, the variation between runs is assumed, not measured"
+    return f"judged by the variation between {runs} earlier runs"
 
 
 def _varying(changes: Sequence[Change]) -> frozenset[str]:
-    """The factors that tell places apart."""
+    """Returns the factors that have several levels."""
     found: dict[str, set[str]] = {}
     for change in changes:
         for factor, level in change.levels.items():
@@ -171,7 +171,7 @@ def _row(change: Change, varying: frozenset[str], tolerance: float) -> Sequence[
     if interval is not None:
         shown += f" ({_signed(change.quantity, interval[0])} to {_signed(change.quantity, interval[1])})"
     sign = "+" if share is not None and share > 0 else "−" if share else ""
-    verdict = Text("not told apart", style="dim")
+    verdict = Text("inconclusive", style="dim")
     if change.worse(tolerance):
         verdict = Text("worse", style="red")
     elif change.worse() or change.better:
@@ -192,8 +192,8 @@ def _signed(quantity: str, value: float) -> str:
 
 
 def summary(second: str, changes: Sequence[Change], tolerance: float) -> str:
-    """How many places are better, worse, or not told apart."""
+    """Returns in how many cases the second one is worse, better, or neither."""
     worse = sum(change.worse(tolerance) for change in changes)
     better = sum(change.better for change in changes)
     rest = len(changes) - worse - better
-    return f"{second} is worse in {worse} of {len(changes)} places, better in {better}; {rest} are not told apart."
+    return f"{second} is worse in {worse} of {len(changes)} cases, better in {better}, and inconclusive in {rest}."

@@ -1,68 +1,107 @@
-"""Reads objects from files: JSON and YAML as kubectl prints them, and long tables as `export` writes them."""
+"""`kubectl tierbench report` and `export`: write results to files."""
 
+import argparse
 import json
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import yaml
+from tierbench.api.model import API_VERSION, Resource
+from tierbench.api.result import BenchmarkResult
+from tierbench.cli.command import (
+    ExitCode,
+    UserError,
+    add_published_arguments,
+    add_result_arguments,
+    write_output,
+)
+from tierbench.cli.objects import read_files, select_runs, select_runs_with_traces
+from tierbench.kinds.registry import kinds
+from tierbench.report.page import render
+from tierbench.results import table
 
-from tierbench.cli.errors import UserError
-from tierbench.cli.objects import Objects, parse_items
-from tierbench.results.long_table import read_csv
-
-_GIVE: Final = "give what `kubectl get results -o json` prints"
-_STANDARD_INPUT: Final = Path("-")
-_Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+Results = Sequence[BenchmarkResult]
+_OBJECTS: Final = "json"
 
 
-def read_files(paths: Sequence[Path]) -> Objects:
-    """All objects of the files; `-` is standard input. An object that is in several counts once.
+def add_report(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `report`."""
+    parser.set_defaults(run=report)
+    add_result_arguments(parser)
+    add_published_arguments(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("report.html"),
+        metavar="FILE",
+        help="the file to write, - for standard output (default: report.html)",
+    )
+
+
+def report(options: argparse.Namespace) -> ExitCode:
+    """Writes the report."""
+    runs, specs, traces = select_runs_with_traces(options)
+    published = read_files(options.beside).results
+    page = render(runs, specs, traces, [path.name for path in options.source], published)
+    if write_output(page, options.output):
+        print(f"{options.output}: {sum(len(each.results) for each in runs)} results, {len(page) // 1000} kB")
+    return ExitCode.ANSWER
+
+
+def add_export(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `export`."""
+    parser.set_defaults(run=export)
+    add_result_arguments(parser)
+    parser.add_argument(
+        "--format",
+        choices=(*_formats(), _OBJECTS),
+        default="csv",
+        help="csv (the default), parquet, json, or for brokers perftool or perftool-tsv",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("-"), metavar="FILE", help="the file (default: standard output)"
+    )
+
+
+def export(options: argparse.Namespace) -> ExitCode:
+    """Writes the results.
 
     Raises:
-        UserError: a file cannot be read, or is none of these.
+        UserError: there are no results of this format, the file cannot be written, or a library is missing.
     """
-    return Objects.together([_read(path) for path in paths])
+    content = _objects(options) if options.format == _OBJECTS else _table(options)
+    if not content:
+        raise UserError(f"format {options.format} is for brokers, and no selected result is one: use --format csv")
+    write_output(content, options.output)
+    return ExitCode.ANSWER
 
 
-def _read(path: Path) -> Objects:
-    origin = "standard input" if path == _STANDARD_INPUT else str(path)
-    try:
-        text = sys.stdin.read() if path == _STANDARD_INPUT else path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"cannot read {origin}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{origin} is not text: {_GIVE}") from None
-    if path.suffix == ".csv" or "kind" in text.partition("\n")[0].split(","):
-        return _table(text, origin, path.stem)
-    items: list[Any] = []
-    for body in _documents(text, origin):
-        found = body.get("items", [body]) if isinstance(body, dict) else body
-        if not isinstance(found, list):
-            raise UserError(f"{origin} holds no list of objects: {_GIVE}")
-        items += found
-    return parse_items(items, origin)
+def _objects(options: argparse.Namespace) -> str:
+    """Returns a List of the results as JSON. The trace of a case follows its result."""
+    runs, _, traces = select_runs_with_traces(options)
+    objects: list[Resource] = []
+    for result in (result for run in runs for result in run.results):
+        trace = traces.get((result.metadata.namespace or "default", result.metadata.name))
+        objects += [result] if trace is None else [result, trace]
+    items = [{"apiVersion": API_VERSION, "kind": one.KIND.kind, **one.to_json()} for one in objects]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=2) + "\n"
 
 
-def _table(text: str, origin: str, name: str) -> Objects:
-    try:
-        return Objects(tuple(read_csv(text, name, origin)))
-    except ValueError as error:
-        raise UserError(f"{origin}, {error}") from None
+def _table(options: argparse.Namespace) -> str | bytes:
+    runs, _ = select_runs(options)
+    return _formats()[options.format]([result for each in runs for result in each.results])
 
 
-def _documents(text: str, origin: str) -> list[Any]:
-    """What a file of JSON, or of YAML, holds."""
-    if text.lstrip()[:1] in {"{", "["}:
-        try:
-            return [json.loads(text)]
-        except json.JSONDecodeError as error:
-            raise UserError(f"{origin}, line {error.lineno}: {error.msg}; {_GIVE}") from None
-    try:
-        return [body for body in yaml.load_all(text, _Loader) if body is not None]
-    except yaml.MarkedYAMLError as error:
-        line = 1 if error.problem_mark is None else error.problem_mark.line + 1
-        raise UserError(f"{origin}, line {line}: {error.problem}; {_GIVE}") from None
-    except yaml.YAMLError as error:
-        raise UserError(f"{origin}: {str(error).splitlines()[0]}; {_GIVE}") from None
+def _formats() -> Mapping[str, Callable[[Results], str | bytes]]:
+    of_kinds = {name: export for kind in kinds() for name, export in kind.exports.items()}
+    return {"csv": table.to_csv, "parquet": _to_parquet, **of_kinds}
+
+
+def _to_parquet(results: Results) -> bytes:
+    if find_spec("pyarrow") is None:
+        raise UserError("parquet needs another library: run `pip install 'tierbench[parquet]'`, or use --format csv")
+    from tierbench.results.parquet import to_parquet  # noqa: PLC0415 (an optional extra)
+
+    return to_parquet(table.trial_table(results))

@@ -1,43 +1,96 @@
-"""The command line: parses arguments, runs a command, turns every problem into one line and an exit code."""
+"""The command line: parses arguments, runs a command, prints each problem as one line."""
 
 import argparse
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Final, NoReturn
+from pkgutil import resolve_name
+from typing import Final, NamedTuple, NoReturn
 
-from tierbench.cli import advise, compare, export, init, report, rerun, results, watch
-from tierbench.cli.errors import ExitCode, UserError
+from tierbench.cli.command import ExitCode, UserError, add_cluster_arguments
 
-COMMANDS: Final = (init, watch, rerun, results, advise, compare, report, export)
 PROGRAM: Final = "kubectl tierbench"
 GARBAGE_THRESHOLD: Final = 1_000_000
-"""New objects between two looks for garbage: thousands of results are all needed, and each look goes through them."""
+"""Allocations between two garbage collections. Each collection visits all results, and a command needs all of them."""
+
+
+class Command(NamedTuple):
+    """A command: the function that adds its arguments, as `module:function`, and a help text."""
+
+    arguments: str
+    help: str
+
+
+# Modules are imported when their command is used: most are slow to import.
+COMMANDS: Final[Mapping[str, Command]] = {
+    "init": Command(
+        "tierbench.cli.start:add_init",
+        "Propose node classes and a first benchmark for the nodes of the cluster, as YAML with comments. Exit code 0: "
+        "proposed, 2: not possible.",
+    ),
+    "watch": Command(
+        "tierbench.cli.watch:add_watch",
+        "Show the progress of a benchmark until it ends. Exit code 0: complete, 1: failed, 2: unknown.",
+    ),
+    "rerun": Command(
+        "tierbench.cli.start:add_rerun",
+        "Start a new run of a benchmark, after the current run if there is one. Exit code 0: requested, 2: not "
+        "possible.",
+    ),
+    "results": Command(
+        "tierbench.cli.results:add_results", "Show the results: a table for each benchmark, and the answer."
+    ),
+    "advise": Command(
+        "tierbench.cli.advise:add_advise",
+        "Recommend a node class or settings for a service. Exit code 0: there is a best one, 1: no winner is shown, "
+        "2: there are no usable results.",
+    ),
+    "compare": Command(
+        "tierbench.cli.compare:add_compare",
+        "Compare two runs, benchmarks, node classes or settings in all cases that both measured. Exit code 0: B is not "
+        "shown to be worse in any case, 1: B is worse in some case, 2: there is nothing to compare.",
+    ),
+    "report": Command(
+        "tierbench.cli.files:add_report",
+        "Write a report: the answer, plots, evidence and every trial in one HTML file that needs no network.",
+    ),
+    "export": Command(
+        "tierbench.cli.files:add_export",
+        "Write results for other programs: a table with one row per trial, objects, or the format of SINETStream's "
+        "perftool.",
+    ),
+}
 
 
 class Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong, and where help is."""
+    """Reports a wrong argument in one line that names the help."""
 
     def error(self, message: str) -> NoReturn:
         """Ends the program."""
         self.exit(ExitCode.UNUSABLE, f"{self.prog}: {message}; see `{self.prog} --help`\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
-    root = Parser(prog=PROGRAM, description="Ask tierbench: on which class of node should a service run?")
+def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """Returns the parser of all commands. Only commands that the arguments name have their own arguments."""
+    root = Parser(
+        prog=PROGRAM, description="Measure a service on classes of nodes, and find the class on which it should run."
+    )
     root.add_argument("--version", action="version", version=f"tierbench {version('tierbench')}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.register(commands)
+    for name, command in COMMANDS.items():
+        subparser = commands.add_parser(name, help=command.help, description=command.help)
+        if name in arguments:
+            add_cluster_arguments(subparser)
+            resolve_name(command.arguments)(subparser)
     return root
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command and gives its exit code."""
-    options = parser().parse_args(arguments)
+    """Runs the command and returns its exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    options = parser(given).parse_args(given)
     gc.set_threshold(GARBAGE_THRESHOLD)
     try:
         code: ExitCode = options.run(options)
@@ -48,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # The reader has seen enough; Python would complain once more when it closes standard output.
+        # The reader closed the pipe. Without this, Python reports it again when it closes standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     else:
         return code

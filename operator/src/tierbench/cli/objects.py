@@ -1,29 +1,44 @@
-"""Objects, as the API server and kubectl give them, become models; and the choice among them."""
+"""Reads objects from files and clusters, and selects the runs that a command shows."""
 
+import argparse
+import json
 import logging
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
+import yaml
 from pydantic import ValidationError
 
 from tierbench.advice.tables import RunResults, newest, runs
+from tierbench.advice.workload import same
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import API_VERSION, GROUP, Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import UNKNOWN_KIND, BenchmarkResult, BenchmarkTrace
-from tierbench.cli.errors import UnknownKindError, UserError
-from tierbench.kinds.registry import BENCHMARKS
+from tierbench.cli.command import UnknownKindError, UserError, run_with_cluster
+from tierbench.kinds.registry import BENCHMARKS, kind_of
+from tierbench.report.timeline import Traces
+from tierbench.results.conditions import circumstances
+from tierbench.results.long_table import read_csv
+from tierbench.results.units import joined
 
 Raw = Mapping[str, Any]
+Specs = Mapping[tuple[str, str, str], Raw]
+"""Specs of benchmarks by kind, namespace and name."""
 Parsed = TypeVar("Parsed", bound=Resource)
 _logger = logging.getLogger(__name__)
+_GIVE: Final = "use the output of `kubectl get results -o json`"
+_STANDARD_INPUT: Final = Path("-")
+_Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A benchmark as the user names it: `kind` is None if any will do."""
+    """A benchmark as the user names it. A `kind` of None matches every kind."""
 
     name: str
     kind: type[Benchmark] | None = None
@@ -31,32 +46,180 @@ class Reference:
 
 @dataclass(frozen=True)
 class Objects:
-    """Results, the specs of benchmarks by kind, namespace and name, questions, and node classes."""
+    """The objects that a command reads."""
 
     results: tuple[BenchmarkResult, ...]
-    specs: Mapping[tuple[str, str, str], Raw] = field(default_factory=dict)
+    specs: Specs = field(default_factory=dict)
     advices: tuple[PlacementAdvice, ...] = ()
     classes: tuple[NodeClass, ...] = ()
     traces: tuple[BenchmarkTrace, ...] = ()
 
     @classmethod
-    def together(cls, parts: Sequence["Objects"]) -> "Objects":
-        """All of them; a result that is in several counts once."""
+    def merge(cls, parts: Sequence["Objects"]) -> "Objects":
+        """Returns the objects of all parts. A result that is in several parts counts once."""
         results = {
             (result.metadata.namespace, result.metadata.name, result.metadata.uid): result
             for part in parts
             for result in part.results
         }
-        specs = {key: spec for part in parts for key, spec in part.specs.items()}
-        advices = tuple(advice for part in parts for advice in part.advices)
-        classes = tuple(each for part in parts for each in part.classes)
         return cls(
-            tuple(results.values()), specs, advices, classes, tuple(one for part in parts for one in part.traces)
+            tuple(results.values()),
+            {key: spec for part in parts for key, spec in part.specs.items()},
+            tuple(advice for part in parts for advice in part.advices),
+            tuple(each for part in parts for each in part.classes),
+            tuple(trace for part in parts for trace in part.traces),
         )
 
 
+def select_runs(options: argparse.Namespace) -> tuple[Sequence[RunResults], Specs]:
+    """Returns the runs that the arguments select, and the specs of their benchmarks as far as they are known.
+
+    Raises:
+        UserError: no run or case matches, or the objects cannot be read.
+    """
+    objects, namespace = read_objects(options, options.name)
+    return _select(options, objects, namespace), objects.specs
+
+
+def select_runs_with_traces(options: argparse.Namespace) -> tuple[Sequence[RunResults], Specs, Traces]:
+    """Returns what `select_runs` returns, and the traces of the cases. It gets traces from a cluster one by one.
+
+    Raises:
+        UserError: no run or case matches, or the objects cannot be read.
+    """
+    objects, namespace = read_objects(options, options.name)
+    selected = _select(options, objects, namespace)
+    traces = objects.traces
+    traced = [result for run in selected for result in run.results if _has_traces(result)]
+    if traced and not options.source:
+        traces = run_with_cluster(options, lambda cluster: cluster.traces(traced))
+    return selected, objects.specs, {(t.metadata.namespace or "default", t.metadata.name): t for t in traces}
+
+
+def _has_traces(result: BenchmarkResult) -> bool:
+    return kind_of(result.spec.benchmark.kind).measures.has_traces(result)
+
+
+def _select(options: argparse.Namespace, objects: Objects, namespace: str | None) -> Sequence[RunResults]:
+    """Returns the selected runs, each with the selected results only."""
+    of_runs = _runs(objects, options.name, namespace, options.number)
+    selected = [
+        replace(run, results=matching)
+        for run in of_runs
+        if (matching := tuple(result for result in run.results if _matches(options, result)))
+    ]
+    if not selected:
+        classes = joined(list(dict.fromkeys(name for run in of_runs for name in (*run.classes, *run.clients))))
+        levels = "; ".join(f"{name} {', '.join(all_)}" for run in of_runs for name, all_ in run.factors.items())
+        raise UserError(f"no case matches; the node classes are {classes}, and the levels are {levels}")
+    return selected
+
+
+def _matches(options: argparse.Namespace, result: BenchmarkResult) -> bool:
+    """Returns whether a result has the classes and levels that the arguments name."""
+    spec = result.spec
+    return (
+        options.server in {None, spec.server.node_class}
+        and options.client in {None, spec.client.node_class}
+        and all(same(circumstances(result).get(factor, "")) == same(level) for factor, level in options.where)
+    )
+
+
+def _runs(objects: Objects, text: str | None, namespace: str | None, number: int | None) -> Sequence[RunResults]:
+    """Returns the newest run, or the run of this number, of one benchmark or of all."""
+    every = [run for run in runs(objects.results) if namespace in {None, run.namespace}]
+    if not every:
+        place = f" in namespace {namespace}" if namespace else ""
+        plurals = ",".join(model.KIND.plural for model in BENCHMARKS.values())
+        raise UserError(f"there are no results{place} yet: see `kubectl get {plurals} -A` for the state of benchmarks")
+    found = every if text is None else [run for run in every if is_run_of(parse_reference(text), run)]
+    if not found:
+        known = ", ".join(sorted({run.benchmark.name for run in every}))
+        raise UserError(f"{text} has no results; these benchmarks have: {known}")
+    if number is None:
+        return newest(found)
+    numbered = [run for run in found if run.number == number]
+    if not numbered:
+        known = ", ".join(str(each) for each in sorted({run.number for run in found}))
+        raise UserError(f"there is no run {number}; the results have these runs: {known}")
+    return numbered
+
+
+def is_run_of(reference: Reference, run: RunResults) -> bool:
+    """Returns whether a reference matches the benchmark of a run."""
+    kind = reference.kind
+    return run.benchmark.name == reference.name and kind in {None, BENCHMARKS[run.benchmark.kind]}
+
+
+def read_objects(options: argparse.Namespace, name: str | None = None) -> tuple[Objects, str | None]:
+    """Returns the objects and the namespace to use, from the files of --from or from the cluster.
+
+    A `name` limits the results that are read from a cluster to those of that benchmark.
+
+    Raises:
+        UserError: the objects cannot be read.
+    """
+    if options.source:
+        return read_files(options.source), options.namespace
+    reference = None if name is None else parse_reference(name)
+    return run_with_cluster(options, lambda cluster: cluster.read(reference))
+
+
+def read_files(paths: Sequence[Path]) -> Objects:
+    """Reads objects from JSON or YAML as kubectl prints them, and results from the CSV that `export` writes.
+
+    The path `-` is standard input. A result that is in several files counts once.
+
+    Raises:
+        UserError: a file cannot be read, or has another format.
+    """
+    return Objects.merge([_read(path) for path in paths])
+
+
+def _read(path: Path) -> Objects:
+    origin = "standard input" if path == _STANDARD_INPUT else str(path)
+    try:
+        text = sys.stdin.read() if path == _STANDARD_INPUT else path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot read {origin}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{origin} is not text: {_GIVE}") from None
+    if path.suffix == ".csv" or "kind" in text.partition("\n")[0].split(","):
+        return _table(text, origin, path.stem)
+    items: list[Any] = []
+    for body in _documents(text, origin):
+        found = body.get("items", [body]) if isinstance(body, dict) else body
+        if not isinstance(found, list):
+            raise UserError(f"{origin} contains no list of objects: {_GIVE}")
+        items += found
+    return parse_items(items, origin)
+
+
+def _table(text: str, origin: str, name: str) -> Objects:
+    try:
+        return Objects(tuple(read_csv(text, name, origin)))
+    except ValueError as error:
+        raise UserError(f"{origin}, {error}") from None
+
+
+def _documents(text: str, origin: str) -> list[Any]:
+    """Returns the documents of a JSON or YAML file."""
+    if text.lstrip()[:1] in {"{", "["}:
+        try:
+            return [json.loads(text)]
+        except json.JSONDecodeError as error:
+            raise UserError(f"{origin}, line {error.lineno}: {error.msg}; {_GIVE}") from None
+    try:
+        return [body for body in yaml.load_all(text, _Loader) if body is not None]
+    except yaml.MarkedYAMLError as error:
+        line = 1 if error.problem_mark is None else error.problem_mark.line + 1
+        raise UserError(f"{origin}, line {line}: {error.problem}; {_GIVE}") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{origin}: {str(error).splitlines()[0]}; {_GIVE}") from None
+
+
 def parse_reference(text: str) -> Reference:
-    """`NAME`, or `KIND/NAME` with the kind as kubectl takes it.
+    """Parses `NAME`, or `KIND/NAME` with any name of the kind that kubectl accepts.
 
     Raises:
         UserError: there is no such kind.
@@ -70,21 +233,21 @@ def parse_reference(text: str) -> Reference:
         if word.lower() in names:
             return Reference(name, model)
     known = ", ".join(model.KIND.singular for model in BENCHMARKS.values())
-    raise UserError(f"{word!r} is no kind of benchmark: write KIND/NAME with one of {known}")
+    raise UserError(f"{word!r} is not a kind of benchmark: write KIND/NAME with one of {known}")
 
 
 def parse_items(items: Iterable[Raw], origin: str) -> Objects:
-    """Objects of our kinds; others are passed over, and what is said of a kind of benchmark not known is left out.
+    """Parses the objects of tierbench's API, and ignores others. Logs how many are of an unknown version or kind.
 
     Raises:
-        UserError: one of them is damaged.
+        UserError: an object is invalid.
     """
     results, specs, advices, classes, traces, unknown = [], {}, [], [], [], []
     for number, item in enumerate(items, start=1):
         if not isinstance(item, Mapping):
-            raise UserError(f"{origin}: item {number} is not an object: give what `kubectl get results -o json` prints")
+            raise UserError(f"{origin}: item {number} is not an object: {_GIVE}")
         kind, place = item.get("kind"), f"{origin}: item {number}"
-        if not _is_ours(item):
+        if not str(item.get("apiVersion", API_VERSION)).startswith(f"{GROUP}/"):
             continue
         try:
             _check_version(item, place)
@@ -102,26 +265,22 @@ def parse_items(items: Iterable[Raw], origin: str) -> Objects:
         except UnknownKindError as problem:
             unknown.append(problem)
     if unknown:
-        _logger.warning("%d left out: %s", len(unknown), unknown[0])
+        _logger.warning("ignoring %d objects of an unknown version or kind, such as %s", len(unknown), unknown[0])
     return Objects(tuple(results), specs, tuple(advices), tuple(classes), tuple(traces))
-
-
-def _is_ours(item: Raw) -> bool:
-    return str(item.get("apiVersion", API_VERSION)).startswith(f"{GROUP}/")
 
 
 def _check_version(item: Raw, place: str) -> None:
     version = item.get("apiVersion", API_VERSION)
     if version != API_VERSION:
-        raise UnknownKindError(f"{place}: {item.get('kind')} is of {version}; use the tierbench version that made it")
+        raise UnknownKindError(f"{place}: {item.get('kind')} is {version}: use the tierbench version that wrote it")
 
 
 def parse_object(model: type[Parsed], item: Raw, origin: str = "the cluster") -> Parsed:
-    """One object.
+    """Parses one object.
 
     Raises:
-        UnknownKindError: it is of a benchmark of another version's kind.
-        UserError: it is damaged, or of another version.
+        UnknownKindError: the object belongs to a kind of benchmark that this version does not know.
+        UserError: the object is invalid.
     """
     try:
         return model.model_validate(item)
@@ -133,34 +292,4 @@ def parse_object(model: type[Parsed], item: Raw, origin: str = "the cluster") ->
         what = f"{origin}: {model.KIND.kind} {name or 'without a name'}"
         place = ".".join(str(part) for part in first["loc"])
         problem = UnknownKindError if first["type"] == UNKNOWN_KIND else UserError
-        raise problem(f"{what}: {place}: {first['msg']}; use the tierbench version that made it") from None
-
-
-def choose(objects: Objects, text: str | None, namespace: str | None, number: int | None) -> Sequence[RunResults]:
-    """The runs that the user asks for: of one benchmark or of all, the newest or a given one.
-
-    Raises:
-        UserError: there is none.
-    """
-    every = [run for run in runs(objects.results) if namespace in {None, run.namespace}]
-    if not every:
-        place = f" in namespace {namespace}" if namespace else ""
-        plurals = ",".join(model.KIND.plural for model in BENCHMARKS.values())
-        raise UserError(f"there are no results{place} yet: see `kubectl get {plurals} -A` for what runs")
-    chosen = every if text is None else [run for run in every if names(parse_reference(text), run)]
-    if not chosen:
-        known = ", ".join(sorted({run.benchmark.name for run in every}))
-        raise UserError(f"{text} has no results; these have: {known}")
-    if number is None:
-        return newest(chosen)
-    numbered = [run for run in chosen if run.number == number]
-    if not numbered:
-        known = ", ".join(str(each) for each in sorted({run.number for run in chosen}))
-        raise UserError(f"there is no run {number}; these are kept: {known}")
-    return numbered
-
-
-def names(reference: Reference, run: RunResults) -> bool:
-    """Whether a reference means the benchmark of a run."""
-    kind = reference.kind
-    return run.benchmark.name == reference.name and kind in {None, BENCHMARKS[run.benchmark.kind]}
+        raise problem(f"{what}: {place}: {first['msg']}; use the tierbench version that wrote it") from None

@@ -1,17 +1,25 @@
-"""How a benchmark goes on, pieced together from news, and told in words: pure."""
+"""The progress of a benchmark: what watch events change, and how a terminal shows it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from rich import box
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
 from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.model import Condition
 from tierbench.api.result import BenchmarkResult, ResultPhase
-from tierbench.cli.errors import ExitCode
+from tierbench.cli.command import ExitCode
 from tierbench.cli.objects import parse_object
 from tierbench.kube.client import RESULTS
 from tierbench.kube.news import Changed, Listed, News, Raw, Trouble
 
+_FAILED: Final = ("Failed", "True")
+_NOT_PASSED: Final = frozenset({("Passed", "ConstraintsBroken"), ("Passed", "ConstraintsUnknown")})
 _WAITING: Final = {
     "Queued": "True",
     "Suspended": "True",
@@ -20,34 +28,38 @@ _WAITING: Final = {
     "ServerReady": "False",
 }
 _MINUTE: Final = 60
+_STYLES: Final = {"Running": "bold cyan", "Complete": "bold green", "Failed": "bold red"}
+_BAR_WIDTH: Final = 48
 
 
 @dataclass(frozen=True)
 class Progress:
-    """A benchmark and its results as last heard of. `trouble` is why nothing newer is known, `silence` why the
-    benchmark may have no status."""
+    """A benchmark and its results at the last watch event.
+
+    `watch_error` says why there are no newer events, `missing_status` why the benchmark may have no status.
+    """
 
     benchmark: Benchmark
     results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
-    trouble: str = ""
-    silence: str = ""
+    watch_error: str = ""
+    missing_status: str = ""
     deleted: bool = False
 
     @property
     def run(self) -> int:
-        """The number of the run under way, or of the last one; 0 before the first."""
+        """The number of the current or last run, 0 before the first run."""
         return self.benchmark.status.run.number if self.benchmark.status.run else 0
 
     @property
     def ended(self) -> tuple[BenchmarkResult, ...]:
-        """What this run has measured so far, oldest first."""
+        """The results that this run has completed, oldest first."""
         ours = [result for result in self.results.values() if result.spec.run == self.run]
         done = [result for result in ours if result.status.phase is not ResultPhase.RUNNING]
         return tuple(sorted(done, key=lambda result: (result.status.completion_time or "", result.spec.case)))
 
     @property
     def exit_code(self) -> ExitCode | None:
-        """None while the benchmark goes on."""
+        """The exit code, or None while the benchmark runs."""
         if self.deleted:
             return ExitCode.UNUSABLE
         status, wanted = self.benchmark.status, self.benchmark.spec.run_policy.rerun
@@ -59,48 +71,44 @@ class Progress:
 
     @property
     def broken(self) -> tuple[Condition, ...]:
-        """The constraints that the last run did not keep to, or is not known to."""
+        """The conditions of constraints that the last run broke, or for which this is unknown."""
         conditions = self.benchmark.status.conditions
-        return tuple(item for item in conditions if (item.type, item.reason) in NOT_PASSED)
+        return tuple(item for item in conditions if (item.type, item.reason) in _NOT_PASSED)
 
     @property
-    def unanswered(self) -> bool:
-        """Whether no operator has written a status."""
+    def lacks_status(self) -> bool:
+        """Whether the status is still empty."""
         return not self.deleted and self.benchmark.status.observed_generation == 0
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Why it waits, or why it failed."""
-        if self.silence and self.unanswered:
-            return (self.silence,)
+        """Messages why the benchmark waits, or why it failed."""
+        if self.missing_status and self.lacks_status:
+            return (self.missing_status,)
         if self.exit_code is ExitCode.ANSWER:
             return ()
         if self.exit_code is ExitCode.NO:
-            failed = (item for item in self.benchmark.status.conditions if (item.type, item.status) == FAILED)
-            return tuple(_say(item) for item in (*failed, *self.broken))
+            failed = (item for item in self.benchmark.status.conditions if (item.type, item.status) == _FAILED)
+            return tuple(_describe(item) for item in (*failed, *self.broken))
         conditions = self.benchmark.status.conditions
-        return tuple(_say(item) for item in conditions if _WAITING.get(item.type) == item.status)
+        return tuple(_describe(item) for item in conditions if _WAITING.get(item.type) == item.status)
 
 
-FAILED: Final = ("Failed", "True")
-NOT_PASSED: Final = frozenset({("Passed", "ConstraintsBroken"), ("Passed", "ConstraintsUnknown")})
-
-
-def _say(condition: Condition) -> str:
+def _describe(condition: Condition) -> str:
     return f"{condition.type} is {condition.status} ({condition.reason}): {condition.message}"
 
 
-def heard(progress: Progress, news: News) -> Progress:
-    """The progress after one piece of news."""
-    match news:
+def apply_event(progress: Progress, event: News) -> Progress:
+    """Returns the progress after one watch event."""
+    match event:
         case Trouble(error):
-            return replace(progress, trouble=str(error))
+            return replace(progress, watch_error=str(error))
         case Listed(resource, names, _) if resource == RESULTS:
             there = {name for _, name in names}
             known = {name: result for name, result in progress.results.items() if name in there}
-            return replace(progress, trouble="", results=known)
+            return replace(progress, watch_error="", results=known)
         case Listed(_, names, _):
-            return replace(progress, trouble="", deleted=progress.deleted or not names)
+            return replace(progress, watch_error="", deleted=progress.deleted or not names)
         case Changed(resource, item, deleted) if resource == RESULTS:
             name, result = _result(item)
             others = {key: value for key, value in progress.results.items() if key != name}
@@ -116,29 +124,29 @@ def _result(item: Raw) -> tuple[str, BenchmarkResult]:
 
 def _with_benchmark(progress: Progress, item: Raw) -> Progress:
     benchmark = parse_object(type(progress.benchmark), item)
-    # One of the same name that was made anew is another benchmark.
-    another = benchmark.metadata.uid != progress.benchmark.metadata.uid
-    return replace(progress, benchmark=benchmark, deleted=progress.deleted or another)
+    # A benchmark that was deleted and created again has the same name and another uid.
+    recreated = benchmark.metadata.uid != progress.benchmark.metadata.uid
+    return replace(progress, benchmark=benchmark, deleted=progress.deleted or recreated)
 
 
 def changes(before: Progress | None, after: Progress) -> Iterator[str]:
-    """What is new, a line each."""
-    if after.trouble and (before is None or not before.trouble):
-        yield f"no news: {after.trouble}; trying again"
-    if before is not None and before.trouble and not after.trouble:
+    """Returns one line for each change."""
+    if after.watch_error and (before is None or not before.watch_error):
+        yield f"watch failed: {after.watch_error}; retrying"
+    if before is not None and before.watch_error and not after.watch_error:
         yield "the API server answers again"
     known = {result.metadata.name for result in before.ended} if before is not None else set()
     yield from (result_line(result) for result in after.ended if result.metadata.name not in known)
     if before is None or now_line(before) != now_line(after):
         yield now_line(after)
-    said = before.remarks if before is not None else ()
-    yield from (remark for remark in after.remarks if remark not in said)
+    old = before.remarks if before is not None else ()
+    yield from (remark for remark in after.remarks if remark not in old)
     if after.deleted and not (before is not None and before.deleted):
         yield f"{after.benchmark.metadata.name} was deleted"
 
 
 def now_line(progress: Progress) -> str:
-    """Phase, cases, and what is measured now."""
+    """Returns the phase, the number of cases, the current trial and the time left."""
     status = progress.benchmark.status
     parts = [status.phase.value]
     if status.cases.total:
@@ -156,7 +164,7 @@ def _trial(progress: Progress) -> int:
 
 
 def time_left(seconds: float) -> str:
-    """About how long: 40 s, 2 min 10 s, 1 h 5 min."""
+    """Formats a duration, as in 40 s, 2 min 10 s or 1 h 5 min."""
     whole = max(0, round(seconds))
     minutes, rest = divmod(whole, _MINUTE)
     hours, minutes_left = divmod(minutes, _MINUTE)
@@ -166,7 +174,7 @@ def time_left(seconds: float) -> str:
 
 
 def result_line(result: BenchmarkResult) -> str:
-    """A case that has ended."""
+    """Returns a line for a case that has ended."""
     status, spec = result.status, result.spec
     place = f"{status.display.case} on {spec.server.node_class}".strip()
     if status.phase is ResultPhase.FAILED:
@@ -181,10 +189,10 @@ def result_line(result: BenchmarkResult) -> str:
 
 
 def closing_line(progress: Progress) -> str:
-    """How it ended, and what to do next."""
+    """Returns a line with the outcome and what to do next."""
     metadata, cases = progress.benchmark.metadata, progress.benchmark.status.cases
     if progress.deleted:
-        return f"{metadata.name} was deleted before it ended: apply it again to measure"
+        return f"{metadata.name} was deleted before it ended: create it again to measure"
     measured = f"{cases.total - cases.failed} of {cases.total} cases measured"
     if progress.broken:
         return f"Not passed: {measured}; {' '.join(item.message for item in progress.broken)}"
@@ -192,4 +200,62 @@ def closing_line(progress: Progress) -> str:
         return f"Failed: {measured}; see `kubectl describe {progress.benchmark.KIND.singular} {metadata.name}`"
     hint = f"see `kubectl tierbench results {metadata.name} -n {metadata.namespace or 'default'}`"
     answer = f" {progress.benchmark.status.answer}" if progress.benchmark.status.answer else ""
-    return f"Complete: {measured}.{answer} For the numbers {hint}"
+    return f"Complete: {measured}.{answer} For the numbers, {hint}"
+
+
+def render_live(progress: Progress, age_seconds: float, rows: int) -> RenderableType:
+    """Renders the progress with at most `rows` results. `age_seconds` is the age of the estimate of the time left."""
+    parts: list[RenderableType] = [_heading(progress), _bar(progress, age_seconds), *_now(progress)]
+    parts += [Text(remark, style="yellow") for remark in progress.remarks]
+    if progress.watch_error:
+        parts.append(Text(f"Watch failed: {progress.watch_error}; retrying", style="red"))
+    if progress.ended and rows > 0:
+        parts += [Text(), _results(progress, rows)]
+    return Group(*parts)
+
+
+def _heading(progress: Progress) -> Text:
+    benchmark, phase = progress.benchmark, progress.benchmark.status.phase.value
+    text = Text(benchmark.metadata.name, style="bold")
+    text.append(f"  {benchmark.KIND.kind}", style="dim")
+    text.append(f"  run {progress.run}  " if progress.run else "  ", style="dim")
+    return text.append(phase, style=_STYLES.get(phase, "bold yellow"))
+
+
+def _bar(progress: Progress, age_seconds: float) -> Table:
+    status = progress.benchmark.status
+    words = f"{status.cases.ended}/{status.cases.total} cases" if status.cases.total else "no case yet"
+    if status.remaining_seconds is not None:
+        words += f", {time_left(status.remaining_seconds - age_seconds)} left"
+    if status.cases.failed:
+        words += f", {status.cases.failed} failed"
+    line = Table.grid(padding=(0, 2))
+    line.add_row(ProgressBar(total=status.cases.total or 1, completed=_completed(progress), width=_BAR_WIDTH), words)
+    return line
+
+
+def _completed(progress: Progress) -> float:
+    status = progress.benchmark.status
+    within = status.current.trials / status.current.of if status.current is not None and status.current.of else 0
+    return min(status.cases.ended + within, status.cases.total)
+
+
+def _now(progress: Progress) -> list[Text]:
+    current = progress.benchmark.status.current
+    if current is None:
+        return []
+    trial = min(current.trials + 1, current.of)
+    return [Text("now  ", style="dim").append(f"{current.name}, trial {trial} of {current.of}", style="default")]
+
+
+def _results(progress: Progress, rows: int) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("Case", "Server", "Mean", "Throughput", "Retries", "Valid"):
+        table.add_column(name, justify="right" if name in {"Mean", "Throughput", "Retries"} else "left")
+    for result in progress.ended[-rows:]:
+        shown, status = result.status.display, result.status
+        style = "red" if status.phase is ResultPhase.FAILED else "yellow" if status.valid is False else ""
+        retries = Text(str(status.counts.retries), style="red" if status.counts.retries else "")
+        server = result.spec.server.node_class
+        table.add_row(shown.case, server, shown.mean, shown.throughput, retries, Text(shown.valid, style=style))
+    return table

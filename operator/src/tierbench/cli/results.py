@@ -1,33 +1,180 @@
-"""`kubectl tierbench results`: tables in the form of a paper, the answer in words, and bars."""
+"""`kubectl tierbench results`: prints tables, the answer in words, and bars."""
 
 import argparse
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from rich.console import Console
+from rich import box
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table as Grid
+from rich.text import Text
 
-from tierbench.cli.arguments import Subparsers, choose_beside, choose_results, command
-from tierbench.cli.choice import chosen_runs
-from tierbench.cli.errors import ExitCode
-from tierbench.cli.files import read_files
-from tierbench.cli.text import show_run
+from tierbench.advice.answer import own_answers, ranks, retries, said_of, verdict
+from tierbench.advice.estimate import estimate, quantities
+from tierbench.advice.factor_summary import costs_of_run, sentences
+from tierbench.advice.leaders import Standing, standings
+from tierbench.advice.selection import compared, compared_factor
+from tierbench.advice.tables import Cell, RunResults, Table
+from tierbench.api.result import BenchmarkResult
+from tierbench.cli.command import ExitCode, add_published_arguments, add_result_arguments
+from tierbench.cli.objects import read_files, select_runs
+from tierbench.report.notes import case_notes, cautions, networks
+from tierbench.report.published import Beside, beside, nothing_beside, of_kind
+from tierbench.results.computers import in_words as node_in_words
+from tierbench.results.computers import node_computers
+from tierbench.results.levels import factor_of, show_level
+from tierbench.results.node_network import in_words
+from tierbench.results.quantities import rate_quantity
+from tierbench.results.units import DASH, joined, show, show_with_deviation, title, words
 
-_WIDE = 200
+_WIDTH_OF_FILES: Final = 200
+_BAR_WIDTH: Final = 40
+_MAX_COSTS: Final = 8
+_SEVERAL: Final = 2
+_EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
+_COLOURS: Final = ("blue", "dark_orange3", "green", "magenta", "yellow", "cyan")
 
 
-def register(commands: Subparsers) -> None:
-    """Adds the command."""
-    text = "Show what was measured: a table for each benchmark, and the answer in words."
-    parser = command(commands, "results", run, text)
-    choose_results(parser)
-    choose_beside(parser)
+def add_results(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `results`."""
+    parser.set_defaults(run=results)
+    add_result_arguments(parser)
+    add_published_arguments(parser)
 
 
-def run(options: argparse.Namespace) -> ExitCode:
+def results(options: argparse.Namespace) -> ExitCode:
     """Prints the results."""
-    runs, _ = chosen_runs(options)
+    runs, _ = select_runs(options)
     published = read_files(options.beside).results
     console = Console(highlight=False)
     if not console.is_terminal:
-        console.width = _WIDE
+        console.width = _WIDTH_OF_FILES
     for each in runs:
         console.print(*show_run(each, published), sep="\n")
     return ExitCode.ANSWER
+
+
+def show_run(run: RunResults, published: Sequence[BenchmarkResult] = ()) -> Iterator[RenderableType]:
+    """Renders a run. `published` results appear next to its cases."""
+    measured = quantities(run)
+    heading = f"{run.benchmark.name}, run {run.number}"
+    if not measured:
+        yield Text(f"{heading}: no results yet", style="bold")
+        yield from _notes(run)
+        return
+    main, rate = measured[0], rate_quantity(run.benchmark.kind)
+    yield Text(f"{heading}: {title(main).lower()}, clients on {', '.join(run.clients)}", style="bold")
+    told, theirs = compared(run), of_kind(run, published)
+    for table, found in zip(told.tables, standings(told.tables, main), strict=True):
+        if table.held:
+            yield Text(", ".join(f"{words(name)} {level}" for name, level in table.held.items()), style="bold")
+        yield _grid(table, found, main)
+        if ranks(run):
+            yield Text(said_of(table, found))
+        yield Text(retries(table))
+        if rate in measured:
+            yield Text()
+            yield from _bars(table, rate)
+        yield Text()
+        yield from _published(beside(told, table, theirs))
+    if published and not any(beside(told, table, theirs) for table in told.tables):
+        yield Text(nothing_beside(run), style="yellow")
+    yield from map(Text, own_answers(run))
+    yield from _costs(run)
+    yield from _notes(run)
+
+
+def _costs(run: RunResults) -> Iterator[RenderableType]:
+    """Renders the costs of factors that the answer does not compare.
+
+    They appear if there are several factors, if one is a load, or if there is no other answer.
+    """
+    found = costs_of_run(run, without=(compared_factor(run),))
+    factors = {factor for costs in found for factor in costs.factors}
+    has_load = any(factor_of(name).load for name in factors)
+    if len(factors) >= _SEVERAL or has_load or (factors and not ranks(run) and not own_answers(run)):
+        yield Text("What each factor costs, all else equal", style="bold")
+        yield from map(Text, sentences(found)[:_MAX_COSTS])
+        yield Text("For every effect with its interval, see `kubectl tierbench report`.", style="dim")
+        yield Text()
+
+
+def _published(found: Beside | None) -> Iterator[RenderableType]:
+    if found is None:
+        return
+    for quantity in found.quantities:
+        grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+        grid.add_column(words(found.table.factor) or "Case")
+        for column in found.table.columns:
+            grid.add_column(column, justify="right")
+        for row in found.table.rows:
+            cells = [_mean(found.table.cell(row, column), quantity) for column in found.table.columns]
+            grid.add_row(show_level(found.table.factor, row) or "all", *cells)
+        yield Text(f"{title(quantity)}, beside {joined(found.names)} (published, in no verdict)", style="bold")
+        yield grid
+
+
+def _mean(cell: Cell, quantity: str) -> str:
+    found = estimate(cell, quantity)
+    return DASH if found is None else show_with_deviation(quantity, found.mean, found.deviation)
+
+
+def _grid(table: Table, found: Sequence[Standing], quantity: str) -> Grid:
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+    grid.add_column(words(table.factor) or "Case", vertical="bottom")
+    for index, column in enumerate(table.columns):
+        grid.add_column(Text(f"{column}\nmean ± s.d.", style=_COLOURS[index % len(_COLOURS)]), justify="right")
+        grid.add_column("\nretries", justify="right")
+        grid.add_column("\nn", justify="right")
+    grid.add_column("\nahead")
+    for standing in found:
+        grid.add_row(*_row(table, standing, quantity))
+    return grid
+
+
+def _row(table: Table, standing: Standing, quantity: str) -> list[Text]:
+    row = [Text(show_level(table.factor, standing.level) or "all")]
+    for column in table.columns:
+        cell = table.cell(standing.level, column)
+        best = standing.leaders == (column,) and not standing.alone
+        count = f"{cell.completed} + {cell.failed} failed" if cell.failed else str(cell.completed)
+        row += [
+            Text(_mean(cell, quantity), style="bold" if best else ""),
+            Text(str(cell.retries) if cell.tells_retries else DASH, style="red" if cell.retries else ""),
+            Text(count if cell.results and cell.completed + cell.failed else DASH),
+        ]
+    return [*row, Text(verdict(standing, quantity))]
+
+
+def _bars(table: Table, quantity: str) -> Iterator[RenderableType]:
+    found = {place: mean.mean for place, cell in table.cells.items() if (mean := estimate(cell, quantity)) is not None}
+    longest = max(found.values(), default=0) or 1
+    yield Text(title(quantity), style="bold")
+    grid = Grid.grid(padding=(0, 1))
+    grid.add_column(justify="right")
+    for row in table.rows:
+        for index, column in enumerate(table.columns):
+            value = found.get((row, column))
+            level = show_level(table.factor, row) if index == 0 else ""
+            bar = "" if value is None else _bar(value / longest)
+            grid.add_row(level, column, Text(bar, style=_COLOURS[index % len(_COLOURS)]), show(quantity, value))
+    yield Padding(grid, (0, 0, 0, 1), expand=False)
+
+
+def _bar(share: float) -> str:
+    """Returns a bar with a length of `share` times the full width, to an eighth of a character."""
+    full, eighths = divmod(round(share * _BAR_WIDTH * 8), 8)
+    return _EIGHTHS[-1] * full + _EIGHTHS[eighths].strip()
+
+
+def _notes(run: RunResults) -> Iterator[RenderableType]:
+    for network in networks(run):
+        yield Text(f"Network: {in_words(network)}")
+    for line in filter(None, map(node_in_words, node_computers(run.results))):
+        yield Text(f"Node: {line}")
+    for text in cautions(run):
+        yield Text(f"Note: {text}")
+    for note in case_notes(run):
+        if note.kind != "Fact":
+            yield Text(f"{note.kind}: {note.case}: {note.reason}: {note.message}")

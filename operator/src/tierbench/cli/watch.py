@@ -1,4 +1,4 @@
-"""`kubectl tierbench watch`: live progress until the benchmark ends."""
+"""`kubectl tierbench watch`: show the progress of a benchmark until it ends."""
 
 import argparse
 import asyncio
@@ -9,90 +9,86 @@ from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rich.console import Console
 from rich.live import Live
 
-from tierbench.cli.arguments import Subparsers, command
-from tierbench.cli.ask import ask
-from tierbench.cli.cluster import Cluster
-from tierbench.cli.errors import ExitCode, UserError
-from tierbench.cli.live import picture
+from tierbench.cli.cluster import Cluster, explain_missing_status
+from tierbench.cli.command import ExitCode, UserError, run_with_cluster
 from tierbench.cli.objects import Reference, parse_reference
-from tierbench.cli.progress import Progress, changes, closing_line, heard
-from tierbench.cli.watched import no_status
+from tierbench.cli.progress import Progress, apply_event, changes, closing_line, render_live
 from tierbench.kube.news import News
 
-if TYPE_CHECKING:
-    from tierbench.cli.cluster import Cluster
-
 _TICK_SECONDS: Final = 0.5
-_SILENT_SECONDS: Final = 10
-_LINES_BESIDE_RESULTS: Final = 10
-_LEAST_ROWS: Final = 3
+_STATUS_SECONDS: Final = 10
+"""The time after which `watch` explains why a benchmark may have no status."""
+_LINES_WITHOUT_RESULTS: Final = 10
+_MIN_RESULTS: Final = 3
 
 
-def register(commands: Subparsers) -> None:
-    """Adds the command."""
-    text = "Show how a benchmark goes on until it ends. Exit code 0: measured, 1: failed, 2: not known."
-    parser = command(commands, "watch", run, text)
+def add_watch(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `watch`."""
+    parser.set_defaults(run=watch)
     parser.add_argument("name", metavar="[KIND/]NAME", help="the benchmark")
-    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="give up after so long; 90, 90s, 10m or 2h")
+    parser.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS", help="stop after this time, as in 90, 90s, 10m or 2h"
+    )
 
 
 def _seconds(text: str) -> float:
     factor = {"s": 1, "m": 60, "h": 3600}.get(text[-1:], 0)
     number = text[:-1] if factor else text
     if not number.isdigit() or int(number) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time: write 90, 90s, 10m or 2h")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration: write 90, 90s, 10m or 2h")
     return float(number) * (factor or 1)
 
 
-def run(options: argparse.Namespace) -> ExitCode:
-    """Watches until the benchmark ends.
+def watch(options: argparse.Namespace) -> ExitCode:
+    """Shows the progress until the benchmark ends.
 
     Raises:
-        UserError: there is no such benchmark, or the time is over.
+        UserError: there is no such benchmark, or it does not end within the timeout.
     """
     deadline = None if options.timeout is None else time.monotonic() + options.timeout
-    return ask(options, partial(_watch, parse_reference(options.name), deadline))
+    return run_with_cluster(options, partial(_watch, parse_reference(options.name), deadline))
 
 
-async def _watch(reference: Reference, deadline: float | None, cluster: "Cluster") -> ExitCode:
+async def _watch(reference: Reference, deadline: float | None, cluster: Cluster) -> ExitCode:
     benchmark = await cluster.find(reference)
     console = Console(highlight=False)
-    async with aclosing(_news(cluster, Progress(benchmark), deadline)) as news:
-        last = await (_draw(console, news) if console.is_terminal else _tell(news))
+    async with aclosing(_follow(cluster, Progress(benchmark), deadline)) as updates:
+        last = await (_show_live(console, updates) if console.is_terminal else _print_changes(updates))
     print(closing_line(last), flush=True)
     return ExitCode.UNUSABLE if last.exit_code is None else last.exit_code
 
 
-async def _news(cluster: "Cluster", progress: Progress, deadline: float | None) -> AsyncGenerator[Progress]:
-    """The progress whenever something is heard, and every tick; ends with the benchmark."""
-    began = time.monotonic()
-    heard_of: asyncio.Queue[News | Exception] = asyncio.Queue()
-    tasks = [asyncio.create_task(_pass_on(feed, heard_of)) for feed in cluster.watch(progress.benchmark)]
+async def _follow(cluster: Cluster, progress: Progress, deadline: float | None) -> AsyncGenerator[Progress]:
+    """Yields the progress after each watch event and every tick, until the benchmark ends."""
+    start = time.monotonic()
+    events: asyncio.Queue[News | Exception] = asyncio.Queue()
+    tasks = [asyncio.create_task(_forward(source, events)) for source in cluster.watch(progress.benchmark)]
     try:
-        while not _all_told(progress):
+        while not _is_complete(progress):
             if deadline is not None and time.monotonic() > deadline:
+                name, phase = progress.benchmark.metadata.name, progress.benchmark.status.phase
                 raise UserError(
-                    f"{progress.benchmark.metadata.name} did not end in time ({progress.benchmark.status.phase}): "
-                    + (" ".join(progress.remarks) or "it continues; watch again, or give a longer --timeout")
+                    f"{name} did not end within the timeout ({phase}): "
+                    + (" ".join(progress.remarks) or "it continues; watch it again, or set a longer --timeout")
                 )
-            if progress.unanswered and not progress.silence and time.monotonic() - began >= _SILENT_SECONDS:
-                progress = await _explained(cluster, progress)
+            if progress.lacks_status and not progress.missing_status and time.monotonic() - start >= _STATUS_SECONDS:
+                progress = await _explain_missing_status(cluster, progress)
             yield progress
             try:
                 async with asyncio.timeout(_TICK_SECONDS):
-                    news = await heard_of.get()
+                    event = await events.get()
             except TimeoutError:
                 if progress.exit_code is not None:
                     break
                 continue
-            if isinstance(news, Exception):
-                raise news
-            progress = heard(progress, news)
+            if isinstance(event, Exception):
+                raise event
+            progress = apply_event(progress, event)
         yield progress
     finally:
         for task in tasks:
@@ -100,31 +96,32 @@ async def _news(cluster: "Cluster", progress: Progress, deadline: float | None) 
         await asyncio.wait(tasks)
 
 
-async def _explained(cluster: "Cluster", progress: Progress) -> Progress:
-    """The progress with the reason why the benchmark may have no status."""
-    found, name = await cluster.watched(), progress.benchmark.metadata.name
-    return replace(progress, silence=no_status(found, name, cluster.namespace, _SILENT_SECONDS))
+async def _explain_missing_status(cluster: Cluster, progress: Progress) -> Progress:
+    """Returns the progress with a message why the benchmark may have no status."""
+    watched, name = await cluster.watched_namespaces(), progress.benchmark.metadata.name
+    message = explain_missing_status(watched, name, cluster.namespace, _STATUS_SECONDS)
+    return replace(progress, missing_status=message)
 
 
-def _all_told(progress: Progress) -> bool:
-    """Whether the benchmark has ended and its last results were heard of, too."""
-    told = progress.deleted or len(progress.ended) >= progress.benchmark.status.cases.ended
-    return progress.exit_code is not None and told
+def _is_complete(progress: Progress) -> bool:
+    """Returns whether the benchmark has ended, and the events of its last results have arrived."""
+    has_results = progress.deleted or len(progress.ended) >= progress.benchmark.status.cases.ended
+    return progress.exit_code is not None and has_results
 
 
-async def _pass_on(feed: AsyncIterator[News], to: "asyncio.Queue[News | Exception]") -> None:
-    """Puts news in the queue, and what ends it, so that nobody waits for a feed that is no more."""
+async def _forward(source: AsyncIterator[News], queue: "asyncio.Queue[News | Exception]") -> None:
+    """Puts watch events into the queue, and the error that ends the watch."""
     try:
-        async for news in feed:
-            to.put_nowait(news)
+        async for event in source:
+            queue.put_nowait(event)
     except Exception as error:
-        to.put_nowait(error)
+        queue.put_nowait(error)
 
 
-async def _tell(news: AsyncIterator[Progress]) -> Progress:
-    """A line a change."""
+async def _print_changes(updates: AsyncIterator[Progress]) -> Progress:
+    """Prints one line for each change. Returns the last progress."""
     before: Progress | None = None
-    async for progress in news:
+    async for progress in updates:
         if progress is not before:
             for line in changes(before, progress):
                 print(f"{datetime.now().astimezone():%H:%M:%S} {line}", flush=True)
@@ -132,17 +129,17 @@ async def _tell(news: AsyncIterator[Progress]) -> Progress:
     return _last(before)
 
 
-async def _draw(console: Console, news: AsyncIterator[Progress]) -> Progress:
-    """A picture that is drawn again and again in its place."""
+async def _show_live(console: Console, updates: AsyncIterator[Progress]) -> Progress:
+    """Redraws the progress in place. Returns the last progress."""
     last: Progress | None = None
     status_since = time.monotonic()
     with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
-        async for progress in news:
+        async for progress in updates:
             if last is None or progress.benchmark.status != last.benchmark.status:
                 status_since = time.monotonic()
             last = progress
-            rows = max(_LEAST_ROWS, console.height - _LINES_BESIDE_RESULTS)
-            live.update(picture(progress, time.monotonic() - status_since, rows), refresh=True)
+            rows = max(_MIN_RESULTS, console.height - _LINES_WITHOUT_RESULTS)
+            live.update(render_live(progress, time.monotonic() - status_since, rows), refresh=True)
     return _last(last)
 
 

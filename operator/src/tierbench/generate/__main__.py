@@ -8,12 +8,17 @@ from pathlib import Path
 
 from tierbench.api.schema import resource_types
 from tierbench.generate.admission import admission_template
-from tierbench.generate.chart import checked_template, crd_template, rules_template, user_roles_template
-from tierbench.generate.contract import contract_schema
-from tierbench.generate.crd import crd_yaml
+from tierbench.generate.chart import (
+    checked_template,
+    crd_template,
+    rules_template,
+    user_roles_template,
+    values_schema_json,
+    values_yaml,
+)
 from tierbench.generate.dashboards import dashboards
 from tierbench.generate.reference import dashboards_reference, kind_reference, values_reference
-from tierbench.generate.values import values_schema_json, values_yaml
+from tierbench.generate.schemas import contract_schema, crd_yaml
 
 _CHART = "charts/tierbench"
 _REFERENCE = "docs/reference"

@@ -10,7 +10,7 @@ from tierbench.api import policy
 from tierbench.api.benchmark import NOTHING, Benchmark
 from tierbench.api.model import GROUP, VERSION
 from tierbench.api.policy import EVERY_OTHER, Policy
-from tierbench.generate.render import NOTICE, to_yaml
+from tierbench.generate.schemas import NOTICE, to_yaml
 from tierbench.kinds.registry import BENCHMARKS
 
 UNREADABLE_ACCOUNT: Final = (

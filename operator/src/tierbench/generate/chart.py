@@ -1,15 +1,20 @@
-"""The generated parts of the Helm chart: CRDs as templates, rules of roles, what is checked."""
+"""The generated files of the Helm chart: values, CRDs as templates, rules of roles."""
 
-from collections.abc import Iterable
-from typing import Any
+import json
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import Any, Final
+
+from pydantic import Field, create_model
 
 from tierbench.api.model import GROUP, Resource
 from tierbench.api.rbac import Grant, Permission, Scope, operators_own, permissions, user_grants
-from tierbench.generate.crd import custom_resource_definition
-from tierbench.generate.render import NOTICE, to_yaml
-from tierbench.generate.values import sections
+from tierbench.api.schema import Schema, inlined, plain
+from tierbench.generate.schemas import NOTICE, WIDTH, custom_resource_definition, to_yaml
+from tierbench.generate.values import ChartValues, Program, Server, Values
+from tierbench.kinds.registry import kinds
 
-_CRD_METADATA = """\
+_CRD_METADATA: Final = """\
 metadata:
   name: {name}
   labels:
@@ -20,7 +25,7 @@ metadata:
   {{{{- end }}}}
 """
 
-_USER_ROLE = """\
+_USER_ROLE: Final = """\
 ---
 # {why}
 apiVersion: rbac.authorization.k8s.io/v1
@@ -80,15 +85,11 @@ def policy_rule(permission: Permission) -> dict[str, Any]:
 
 
 def _rules(scope: Scope) -> str:
-    return "".join(_rule(permission) for permission in _of(scope))
-
-
-def _of(scope: Scope) -> Iterable[Permission]:
-    return (permission for permission in permissions() if permission.scope is scope)
-
-
-def _rule(permission: Permission) -> str:
-    return f"# {permission.why}\n{to_yaml([policy_rule(permission)], flat_leaves=True)}"
+    return "".join(
+        f"# {permission.why}\n{to_yaml([policy_rule(permission)], flat_leaves=True)}"
+        for permission in permissions()
+        if permission.scope is scope
+    )
 
 
 def _comment(source: str) -> str:
@@ -97,3 +98,63 @@ def _comment(source: str) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("{{", '{{ "{{" }}')
+
+
+def values_schema() -> Schema:
+    """The JSON Schema of the values, without references."""
+    schema, images = _schema(ChartValues), _schema(_images())["properties"]
+    properties: Schema = {}
+    for name, child in schema["properties"].items():
+        properties |= {name: child, **(images if name == "client" else {})}
+    return schema | {"properties": properties}
+
+
+def _schema(model: type[Values]) -> Schema:
+    generated = plain(model.model_json_schema(by_alias=True))
+    return inlined(generated, generated["$defs"])
+
+
+def _images() -> type[Values]:
+    """The values of the images of all kinds of benchmark. They stand after that of the client."""
+    fields: dict[str, Any] = {}
+    for name, image in ((name, image) for kind in kinds() for name, image in kind.images.items()):
+        model = Server if image.alternatives else Program
+        fields[name] = (model, Field(default=model(), description=image.description))
+    return create_model("Images", __base__=Values, **fields)
+
+
+def sections() -> Iterator[str]:
+    """The paths of values that have values below them, outer ones first."""
+    return _sections(values_schema(), ())
+
+
+def _sections(schema: Schema, path: tuple[str, ...]) -> Iterator[str]:
+    for name, child in schema["properties"].items():
+        if "properties" in child:
+            yield ".".join((*path, name))
+            yield from _sections(child, (*path, name))
+
+
+def values_schema_json() -> str:
+    """values.schema.json, by which Helm refuses wrong values."""
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **values_schema()}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def values_yaml() -> str:
+    """values.yaml: every default, with its description above it."""
+    notice = NOTICE.format(source="generate/values.py")
+    return f"# {notice}\n" + _documented(values_schema(), "")
+
+
+def _documented(schema: Schema, indent: str) -> str:
+    text = ""
+    for name, child in schema["properties"].items():
+        text += "" if indent else "\n"
+        comment = wrap(child["description"], WIDTH - len(indent) - 2, break_on_hyphens=False)
+        text += "".join(f"{indent}# {line}\n" for line in comment)
+        if "properties" in child:
+            text += f"{indent}{name}:\n{_documented(child, indent + '  ')}"
+        else:
+            text += "".join(f"{indent}{line}\n" for line in to_yaml({name: child["default"]}).splitlines())
+    return text

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from tierbench.api.model import API_VERSION, Resource
 from tierbench.api.schema import Schema, element, object_schema, placed_rules
-from tierbench.generate.render import NOTICE
-from tierbench.generate.values import values_schema
+from tierbench.generate.chart import values_schema
+from tierbench.generate.schemas import NOTICE
 
 _FIELD_HEADER: Final = ("Field", "Type", "Default", "Bounds", "Description")
 _RULE_HEADER: Final = ("At", "Answer", "CEL")

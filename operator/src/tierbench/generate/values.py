@@ -1,27 +1,98 @@
-"""The chart's values: one model behind values.yaml, its schema and its reference."""
+"""The model of the chart's values."""
 
-import json
-from collections.abc import Iterator
 from enum import StrEnum
-from textwrap import wrap
 from typing import Annotated, Any, Final
 
-from pydantic import ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
+from tierbench.api.model import IMAGE_NAME_PATTERN, LONGEST_IMAGE_NAME, OWN_IMAGE
 from tierbench.api.policy import Policy, Quotas
-from tierbench.api.schema import Schema, inlined, plain
+from tierbench.api.schema import Schema
 from tierbench.controller.logs import LogFormat
-from tierbench.generate.image_values import Program, PullSecrets, Server, Values
-from tierbench.generate.render import NOTICE, WIDTH, to_yaml
-from tierbench.kinds.registry import kinds
 
 _NAMESPACE_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+_WRITE_AN_IMAGE: Final = (
+    "an object, as in {repository: registry.example/NAME, tag: VERSION}; where an older chart is upgraded, "
+    "use --reset-then-reuse-values in place of --reuse-values, and write {} to forget its image"
+)
 
 Registry = Annotated[str, Field(max_length=512, pattern=r"^\S*$")]
 Namespace = Annotated[str, Field(min_length=1, max_length=63, pattern=_NAMESPACE_PATTERN)]
 Name = Annotated[str, Field(max_length=53, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")]
 UserId = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Compute = dict[str, str | int | float]
+Repository = Annotated[str, Field(max_length=255, pattern=r"^([^\s@]*/)?[^\s@:/]*$")]
+Tag = Annotated[str, Field(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$")]
+Digest = Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")]
+ImageReference = Annotated[str, Field(max_length=255, pattern=r"^\S+$")]
+
+
+class Values(BaseModel):
+    """A part of the values; a name that it does not know is refused."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+
+class PullPolicy(StrEnum):
+    """When the image is pulled; if empty, as Kubernetes does by default."""
+
+    UNSAID = ""
+    ALWAYS = "Always"
+    IF_NOT_PRESENT = "IfNotPresent"
+    NEVER = "Never"
+
+
+def _refuse_names(schema: Schema) -> None:
+    """Charts of 0.1.0 had the name of an image here: Helm prints the constant."""
+    schema |= {"if": {"type": "string"}, "then": {"const": _WRITE_AN_IMAGE}, "else": {"type": schema.pop("type")}}
+
+
+class Image(Values):
+    """Its image; what is left empty is that of the chart's version."""
+
+    model_config = ConfigDict(json_schema_extra=_refuse_names)
+
+    repository: Repository = Field(
+        default="", description="Registry and name; if empty, tierbench/NAME in global.imageRegistry, or in ghcr.io."
+    )
+    tag: Tag = Field(default="", description="Its tag; if empty, the version of the chart.")
+    digest: Digest = Field(default="", description="Its digest, as in sha256:…; it wins over the tag.")
+    pull_policy: PullPolicy = PullPolicy.UNSAID
+
+
+class PullSecret(Values):
+    """A Secret to pull images with."""
+
+    name: Annotated[str, Field(min_length=1, max_length=253)] = Field(description="Its name.")
+
+
+PullSecrets = Annotated[list[PullSecret], Field(max_length=16)]
+
+
+class Program(Values):
+    """What has an image."""
+
+    image: Image = Image()
+
+
+class Server(Program):
+    """A server, and further images of it that may be measured."""
+
+    alternatives: dict[str, ImageReference] = Field(
+        default={},
+        max_length=16,
+        json_schema_extra={
+            "propertyNames": {
+                "pattern": IMAGE_NAME_PATTERN,
+                "maxLength": LONGEST_IMAGE_NAME,
+                "not": {"enum": [OWN_IMAGE]},
+            }
+        },
+        description="Further images of it that benchmarks may ask for, each by a name, as in "
+        '{"1.19": registry.example/image:1.19}; `default` is the one above, whose pullPolicy they share. No other is '
+        "ever run.",
+    )
 
 
 class Resources(Values):
@@ -308,63 +379,3 @@ class ChartValues(Values):
     policy: PolicyValues = PolicyValues()
     metrics: Metrics = Metrics()
     network_policies: NetworkPolicies = NetworkPolicies()
-
-
-def values_schema() -> Schema:
-    """The JSON Schema of the values, without references."""
-    schema, images = _schema(ChartValues), _schema(_images())["properties"]
-    properties: Schema = {}
-    for name, child in schema["properties"].items():
-        properties |= {name: child, **(images if name == "client" else {})}
-    return schema | {"properties": properties}
-
-
-def _schema(model: type[Values]) -> Schema:
-    generated = plain(model.model_json_schema(by_alias=True))
-    return inlined(generated, generated["$defs"])
-
-
-def _images() -> type[Values]:
-    """The values of the images of all kinds of benchmark. They stand after that of the client."""
-    fields: dict[str, Any] = {}
-    for name, image in ((name, image) for kind in kinds() for name, image in kind.images.items()):
-        model = Server if image.alternatives else Program
-        fields[name] = (model, Field(default=model(), description=image.description))
-    return create_model("Images", __base__=Values, **fields)
-
-
-def sections() -> Iterator[str]:
-    """The paths of values that have values below them, outer ones first."""
-    return _sections(values_schema(), ())
-
-
-def _sections(schema: Schema, path: tuple[str, ...]) -> Iterator[str]:
-    for name, child in schema["properties"].items():
-        if "properties" in child:
-            yield ".".join((*path, name))
-            yield from _sections(child, (*path, name))
-
-
-def values_schema_json() -> str:
-    """values.schema.json, by which Helm refuses wrong values."""
-    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **values_schema()}
-    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
-
-
-def values_yaml() -> str:
-    """values.yaml: every default, with its description above it."""
-    notice = NOTICE.format(source="generate/values.py")
-    return f"# {notice}\n" + _documented(values_schema(), "")
-
-
-def _documented(schema: Schema, indent: str) -> str:
-    text = ""
-    for name, child in schema["properties"].items():
-        text += "" if indent else "\n"
-        comment = wrap(child["description"], WIDTH - len(indent) - 2, break_on_hyphens=False)
-        text += "".join(f"{indent}# {line}\n" for line in comment)
-        if "properties" in child:
-            text += f"{indent}{name}:\n{_documented(child, indent + '  ')}"
-        else:
-            text += "".join(f"{indent}{line}\n" for line in to_yaml({name: child["default"]}).splitlines())
-    return text

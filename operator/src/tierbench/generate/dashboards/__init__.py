@@ -11,7 +11,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from tierbench.generate.dashboards import operator, overview
-from tierbench.generate.dashboards.board import name_of
+from tierbench.generate.dashboards.panels import name_of
 from tierbench.kinds.registry import kinds
 
 

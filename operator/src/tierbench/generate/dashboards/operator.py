@@ -4,8 +4,7 @@ from typing import Final
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from tierbench.generate.dashboards.board import Panels, Topic, board, label_variable
-from tierbench.generate.dashboards.panels import bars, number, over_time, query
+from tierbench.generate.dashboards.panels import Panels, Topic, bars, board, label_variable, number, over_time, query
 from tierbench.generate.dashboards.queries import or_zero
 
 _MINE: Final = 'instance=~"$instance"'

@@ -4,8 +4,18 @@ from typing import Final
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from tierbench.generate.dashboards.board import Panels, Topic, board, result_variables
-from tierbench.generate.dashboards.panels import bars, facts, number, over_time, query, share_bars
+from tierbench.generate.dashboards.panels import (
+    Panels,
+    Topic,
+    bars,
+    board,
+    facts,
+    number,
+    over_time,
+    query,
+    result_variables,
+    share_bars,
+)
 from tierbench.generate.dashboards.queries import Results, benchmarks
 from tierbench.kinds.registry import probe
 

@@ -5,8 +5,18 @@ from typing import Final
 from grafana_foundation_sdk.builders import table, timeseries
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from tierbench.generate.dashboards.board import Panels, Topic, board, result_variables
-from tierbench.generate.dashboards.panels import bars, grouped_bars, matrix, over_time, query, share_bars
+from tierbench.generate.dashboards.panels import (
+    Panels,
+    Topic,
+    bars,
+    board,
+    grouped_bars,
+    matrix,
+    over_time,
+    query,
+    result_variables,
+    share_bars,
+)
 from tierbench.generate.dashboards.queries import Results, columns, part
 
 _PREFIX: Final = "tierbench_broker"

@@ -5,8 +5,16 @@ from typing import Final
 from grafana_foundation_sdk.builders import table
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from tierbench.generate.dashboards.board import Panels, Topic, board, result_variables
-from tierbench.generate.dashboards.panels import matrix, over_time, query, share_bars
+from tierbench.generate.dashboards.panels import (
+    Panels,
+    Topic,
+    board,
+    matrix,
+    over_time,
+    query,
+    result_variables,
+    share_bars,
+)
 from tierbench.generate.dashboards.queries import Results, or_zero
 
 _PREFIX: Final = "tierbench_file_transfer"

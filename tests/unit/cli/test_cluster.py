@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tierbench.cli.watched import ANNOTATION, no_status, watched
+from tierbench.cli.cluster import ANNOTATION, explain_missing_status, watched_namespaces
 
 
 def role(namespaces: str) -> dict[str, Any]:
@@ -25,7 +25,7 @@ OTHER_ROLE = {"name": "view"}
     ],
 )
 def test_a_namespace_is_missed_where_releases_name_others(roles: list[dict[str, Any]], misses: bool) -> None:
-    assert watched(roles).misses("team-b") is misses
+    assert watched_namespaces(roles).excludes("team-b") is misses
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,10 @@ def test_a_namespace_is_missed_where_releases_name_others(roles: list[dict[str, 
     [
         ([], "Either the operator does not watch namespace team-b, or it does not run"),
         ([role("team-a,team-c")], "The operator does not watch namespace team-b, only team-a, team-c"),
-        ([role("team-b")], "An operator is installed for namespace team-b, but does not answer"),
-        ([role("")], "An operator is installed for namespace team-b, but does not answer"),
+        ([role("team-b")], "An operator for namespace team-b is installed, but does not answer"),
+        ([role("")], "An operator for namespace team-b is installed, but does not answer"),
     ],
 )
 def test_no_status_names_what_is_known(roles: list[dict[str, Any]], reason: str) -> None:
-    text = no_status(watched(roles), "files", "team-b", 10)
+    text = explain_missing_status(watched_namespaces(roles), "files", "team-b", 10)
     assert text.startswith(f"files has no status after 10 s. {reason}")

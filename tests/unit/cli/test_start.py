@@ -54,7 +54,7 @@ def test_a_suspended_benchmark_is_not_asked(server: tuple[Store, str], capsys: C
     raw["spec"]["runPolicy"] = {"suspend": True}
     store.put(FTB, raw)
     assert main(["rerun", "file-transfer", "--kubeconfig", kubeconfig]) == 2
-    assert "file-transfer is suspended: first `kubectl patch" in capsys.readouterr().err
+    assert "file-transfer is suspended: resume it with `kubectl patch" in capsys.readouterr().err
     assert "rerun" not in policy(store)
 
 
@@ -62,4 +62,4 @@ def test_who_may_not_is_told_what_to_ask_for(server: tuple[Store, str], capsys: 
     store, kubeconfig = server
     store.fail(403)
     assert main(["rerun", "file-transfer", "--kubeconfig", kubeconfig]) == 2
-    assert "for rerun for patch" in capsys.readouterr().err
+    assert "for patch to rerun" in capsys.readouterr().err

@@ -1,0 +1,119 @@
+"""`kubectl tierbench init` and `rerun`: propose a first benchmark, and start a new run."""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from textwrap import wrap
+from typing import Any, Final
+
+import yaml
+
+from tierbench.cli.cluster import Cluster, explain_unwatched
+from tierbench.cli.command import ExitCode, UserError, run_with_cluster
+from tierbench.cli.objects import parse_reference
+from tierbench.domain.proposal import Proposal, propose, propose_from_classes
+
+_WIDTH: Final = 100
+
+
+def add_init(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `init`."""
+    parser.set_defaults(run=init)
+    parser.add_argument("--name", default="quick-start", help="the name of the benchmark (default: quick-start)")
+    parser.add_argument("--apply", action="store_true", help="create the objects instead of printing them")
+
+
+def init(options: argparse.Namespace) -> ExitCode:
+    """Prints or creates the proposed objects.
+
+    Raises:
+        UserError: no node can run pods, or the objects cannot be created.
+    """
+    proposal, warning = run_with_cluster(options, _propose)
+    if warning:
+        print(f"Warning: {warning}", file=sys.stderr)
+    if not options.apply:
+        sys.stdout.write(_to_yaml(proposal, options.name))
+        return ExitCode.ANSWER
+    namespace = run_with_cluster(options, partial(_create, proposal, options.name))
+    for note in (*proposal.notes, _estimate(proposal)):
+        print(note)
+    print(
+        f"Created benchmark {options.name}: see `kubectl tierbench watch {options.name} --namespace {namespace}`. It "
+        f"starts if the operator watches namespace {namespace}."
+    )
+    return ExitCode.ANSWER
+
+
+async def _propose(cluster: Cluster) -> tuple[Proposal, str]:
+    """Returns the proposal, and a warning if no operator watches the namespace."""
+    nodes = await cluster.schedulable_nodes()
+    if nodes is None:
+        proposal = propose_from_classes(await cluster.class_names())
+        problem = (
+            "you may not list nodes, and there are no node classes that you may list: ask an administrator to run "
+            "`kubectl tierbench init`, or for the right to `list` nodes"
+        )
+    else:
+        proposal = propose(nodes)
+        problem = "no node is Ready, uncordoned and free of taints: see `kubectl get nodes`"
+    if proposal is None:
+        raise UserError(problem)
+    watched = await cluster.watched_namespaces()
+    return proposal, explain_unwatched(watched, cluster.namespace) if watched.excludes(cluster.namespace) else ""
+
+
+async def _create(proposal: Proposal, name: str, cluster: Cluster) -> str:
+    for body in proposal.node_classes():
+        await cluster.create_class(body)
+    await cluster.create_benchmark(proposal.benchmark(name))
+    return cluster.namespace
+
+
+def _to_yaml(proposal: Proposal, name: str) -> str:
+    """Returns the objects as YAML. Comments explain the choices and estimate the cost of the benchmark."""
+    comments = "".join(
+        f"{line}\n"
+        for note in (*proposal.notes, _estimate(proposal))
+        for line in wrap(note, _WIDTH, initial_indent="# ", subsequent_indent="# ")
+    )
+    bodies: list[Mapping[str, Any]] = [*proposal.node_classes(), proposal.benchmark(name)]
+    return comments + "---\n".join(yaml.safe_dump(body, sort_keys=False, default_flow_style=False) for body in bodies)
+
+
+def _estimate(proposal: Proposal) -> str:
+    minutes = max(1, round(proposal.seconds / 60))
+    moved, disk = proposal.bytes_moved / 2**20, proposal.bytes_on_disk / 2**20
+    return (
+        f"Estimate: {proposal.trials} downloads, about {minutes} min over links of 100 Mbit/s, {moved:.0f} MiB moved, "
+        f"{disk:.0f} MiB of disk per server node."
+    )
+
+
+def add_rerun(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `rerun`."""
+    parser.set_defaults(run=rerun)
+    parser.add_argument("name", metavar="[KIND/]NAME", help="the benchmark")
+
+
+def rerun(options: argparse.Namespace) -> ExitCode:
+    """Requests a new run.
+
+    Raises:
+        UserError: there is no such benchmark, it is suspended, or you may not change it.
+    """
+    benchmark = run_with_cluster(options, lambda cluster: cluster.find(parse_reference(options.name)))
+    name, kind, status = benchmark.metadata.name, benchmark.KIND, benchmark.status
+    if benchmark.spec.run_policy.suspend:
+        patch = '{"spec":{"runPolicy":{"suspend":false}}}'
+        raise UserError(
+            f"{name} is suspended: resume it with `kubectl patch {kind.singular} {name} --type=merge -p '{patch}'`"
+        )
+    change = {"spec": {"runPolicy": {"rerun": datetime.now(UTC).isoformat(timespec="milliseconds")}}}
+    run_with_cluster(options, lambda cluster: cluster.patch(benchmark, change))
+    number = 1 if status.run is None else status.run.number + 1
+    after = "" if status.run is None or status.run.completion_time else f" when run {status.run.number} has ended"
+    print(f"Run {number} of {name} starts{after}: see `kubectl tierbench watch {kind.singular}/{name}`")
+    return ExitCode.ANSWER
