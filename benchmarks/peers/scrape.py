@@ -55,9 +55,9 @@ def _serve(port: int, ready: Connection) -> None:
     store = ResultStore(result_samples)
     run = {"number": 1, "startTime": "2026-11-20T22:00:00Z", "completionTime": "2026-11-20T23:00:00Z"}
     benchmark = {"kind": "FileTransferBenchmark", "metadata": {"name": "files", "namespace": "default"}}
-    store.see_benchmark(benchmark | {"status": {"run": run}}, deleted=False)
+    store.update_benchmark(benchmark | {"status": {"run": run}}, deleted=False)
     for result in results():
-        store.see(_with_histogram(result.to_json()), deleted=False)
+        store.update_result(_with_histogram(result.to_json()), deleted=False)
     store.mark_filled()
 
     async def forever() -> None:

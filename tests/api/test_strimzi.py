@@ -13,10 +13,10 @@ from tests.strimzi.crds import BETWEEN, NEW, OLD, Generation, crds
 from tests.unit.domain.strimzi_world import strimzi_benchmark
 from tests.unit.domain.world import IMAGES
 from tierbench.api.node_class import NodeClassSpec
-from tierbench.domain.actions import Create, DeleteProvided, DropFinalizers
-from tierbench.domain.children import Family
-from tierbench.domain.observed import Surroundings
-from tierbench.domain.views import Provided
+from tierbench.domain.actions import Create, DeleteProviderObject, RemoveFinalizers
+from tierbench.domain.children import ControllerRefManager
+from tierbench.domain.observed import ClusterState
+from tierbench.domain.views import ProviderState
 from tierbench.kinds.broker.strimzi import GROUP, KINDS
 from tierbench.kinds.broker.strimzi_lifecycle import STRIMZI_API
 from tierbench.kinds.broker.workload import BrokerWorkload
@@ -121,15 +121,15 @@ def manifests(owner: Owner, version: str, **spec: Any) -> list[Manifest]:
     return [item for item in given.server(site) if item["kind"] in KINDS]
 
 
-async def see(kube: Kube, owner: Owner) -> Provided:
+async def see(kube: Kube, owner: Owner) -> ProviderState:
     """What there is of Strimzi, and of the benchmark's own objects."""
     view, listed = await list_provided(kube, owner, STRIMZI_API)
-    return replace(view, objects=Family(owner).sort(listed).provided[GROUP])
+    return replace(view, objects=ControllerRefManager(owner).claim(listed).provider_objects[GROUP])
 
 
 async def executor_of(kube: Kube, owner: Owner) -> Executor:
     _, listed = await list_provided(kube, owner, STRIMZI_API)
-    here = Surroundings(owner=owner, uids=Family(owner).sort(listed).uids)
+    here = ClusterState(owner=owner, uids=ControllerRefManager(owner).claim(listed).uids)
     return Executor(kube, Objects(), ResourceType.of(strimzi_benchmark().KIND), here, {}, "default", {})
 
 
@@ -161,19 +161,19 @@ async def test_what_strimzi_says_is_read(generation: Generation, server: ApiServ
     await create(kube, owner, manifests(owner, version))
     before = (await see(kube, owner)).objects
     assert {item.kind for item in before} == set(KINDS)
-    assert not any(item.answered or item.ready or item.refusal for item in before)
+    assert not any(item.answered or item.ready or item.rejection for item in before)
     answer(server, version, made["Kafka"], 0, condition("NotReady", "True", "Creating"))
     (kafka,) = [item for item in (await see(kube, owner)).objects if item.kind == "Kafka"]
-    assert (kafka.answered, kafka.ready, kafka.refusal) == (True, False, None)
+    assert (kafka.answered, kafka.ready, kafka.rejection) == (True, False, None)
     refused = condition("NotReady", "True", "UnsupportedKafkaVersionException", "Version 9.9.9 is not supported")
     answer(server, version, made["Kafka"], 1, refused)
     (kafka,) = [item for item in (await see(kube, owner)).objects if item.kind == "Kafka"]
-    assert kafka.refusal is not None
-    assert "UnsupportedKafkaVersionException: Version 9.9.9" in kafka.refusal.message
+    assert kafka.rejection is not None
+    assert "UnsupportedKafkaVersionException: Version 9.9.9" in kafka.rejection.message
     ready = [condition("Warning", "True", "KafkaStorage"), condition("Ready", "True")]
     answer(server, version, made["Kafka"], 1, *ready)
     (kafka,) = [item for item in (await see(kube, owner)).objects if item.kind == "Kafka"]
-    assert (kafka.ready, kafka.refusal, kafka.listeners) == (
+    assert (kafka.ready, kafka.rejection, kafka.listeners) == (
         True,
         None,
         {"plain": "x-kafka-bootstrap.default.svc:9092"},
@@ -206,17 +206,17 @@ async def test_a_topic_that_hangs_is_let_go(
     await create(kube, owner, [topic])
     executor = await executor_of(kube, owner)
     for _ in range(2):
-        await executor.carry_out(DeleteProvided(api_version, "KafkaTopic", name))
+        await executor.carry_out(DeleteProviderObject(api_version, "KafkaTopic", name))
     (hung,) = (await see(kube, owner)).objects
     assert hung.deleted is not None
     for _ in range(2):
-        await executor.carry_out(DropFinalizers(api_version, "KafkaTopic", name))
+        await executor.carry_out(RemoveFinalizers(api_version, "KafkaTopic", name))
     assert (await see(kube, owner)).objects == ()
 
 
 @pytest.mark.parametrize("generation", [None], indirect=True)
 async def test_without_strimzi_there_is_nothing_to_see(generation: None, kube: Kube, owner: Owner) -> None:
-    assert await see(kube, owner) == Provided()
+    assert await see(kube, owner) == ProviderState()
 
 
 @pytest.mark.parametrize("generation", [None], indirect=True)
@@ -227,4 +227,4 @@ async def test_what_cannot_be_made_is_refused(generation: None, kube: Kube, owne
 
 
 async def test_strimzi_without_node_pools_is_too_old(without_node_pools: None, kube: Kube, owner: Owner) -> None:
-    assert await see(kube, owner) == Provided(installed=True)
+    assert await see(kube, owner) == ProviderState(installed=True)

@@ -10,7 +10,7 @@ from tests.unit.controller.test_advisor import FAST, SLOW, Server, advising, ask
 from tests.unit.metrics.test_metrics import filled, one, raw_result, samples
 from tests.unit.report.published import measured, published
 from tierbench.cli.main import main
-from tierbench.domain.children import Family
+from tierbench.domain.children import ControllerRefManager
 from tierbench.workloads.names import Owner
 
 NEWER = {"kind": "LatencyBenchmark", "name": "newer"}
@@ -25,8 +25,10 @@ def newer(body: dict[str, Any]) -> dict[str, Any]:
 
 async def test_it_is_left_out_of_the_metrics(caplog: pytest.LogCaptureFixture) -> None:
     cache = filled(raw_result())
-    cache.see_benchmark({"kind": NEWER["kind"], "metadata": {"name": NEWER["name"], "namespace": "ns"}}, deleted=False)
-    cache.see(newer(raw_result()), deleted=False)
+    cache.update_benchmark(
+        {"kind": NEWER["kind"], "metadata": {"name": NEWER["name"], "namespace": "ns"}}, deleted=False
+    )
+    cache.update_result(newer(raw_result()), deleted=False)
     found = await samples(cache)
     assert one(found, "tierbench_result_measured") == 1
     assert "ns/lb-newer-r1-c001 cannot be understood and is left out of the metrics" in caplog.text
@@ -37,7 +39,7 @@ async def test_it_is_left_out_of_advices(caplog: pytest.LogCaptureFixture) -> No
     server = Server()
     server.add("cloud", FAST, 1)
     slow = server.add("jetson", SLOW, 2)
-    server.store.see(newer(slow), deleted=False)
+    server.store.update_result(newer(slow), deleted=False)
     async with advising(server) as advisor:
         advisor.see(asked(), deleted=False)
         assert (await server.next_status())["best"] == "cloud"
@@ -69,7 +71,9 @@ def test_a_benchmark_does_not_take_it_for_its_own() -> None:
     body = newer(raw_result())
     reference = {"kind": "FileTransferBenchmark", "name": "demo", "uid": "u", "controller": True}
     body["metadata"] |= {"uid": "r", "ownerReferences": [reference]}
-    children = Family(Owner("FileTransferBenchmark", "ns", "demo", "u")).sort({"BenchmarkResult": [body]})
+    children = ControllerRefManager(Owner("FileTransferBenchmark", "ns", "demo", "u")).claim(
+        {"BenchmarkResult": [body]}
+    )
     assert not children.results
     assert children.unreadable == {"lb-newer-r1-c001"}
 

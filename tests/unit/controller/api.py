@@ -82,10 +82,10 @@ class Api(Kube):
                 if (api, rest.split("/")[1:2]) == (resource.api, [resource.plural]):
                     context.objects[resource].see(raw)
                     if resource == RESULTS:
-                        context.results.see(raw, deleted=False)
+                        context.results.update_result(raw, deleted=False)
         for namespace, known in context.results.known():
             if RESULTS.path(namespace, known) not in self.objects:
-                context.results.see({"metadata": {"namespace": namespace, "name": known}}, deleted=True)
+                context.results.update_result({"metadata": {"namespace": namespace, "name": known}}, deleted=True)
 
     def _placed(self, collection: str) -> dict[str, str]:
         _, _, namespace = collection.rpartition("/namespaces/")

@@ -33,10 +33,10 @@ class Store(ResultStore[Any]):
         self.read = asyncio.Event()
         self.reads = 0
 
-    def packed(self, namespace: str, benchmarks: Sequence[str] = ()) -> list[bytes]:
+    def compressed(self, namespace: str, benchmarks: Sequence[str] = ()) -> list[bytes]:
         self.read.set()
         self.reads += 1
-        return super().packed(namespace, benchmarks)
+        return super().compressed(namespace, benchmarks)
 
 
 class Server(Kube):
@@ -87,7 +87,7 @@ class Server(Kube):
     ) -> dict[str, Any]:
         result = measured(node_class, "1M", [(time, 0) for time in times], case, run, name=name)
         raw = result.to_json() | {"kind": "BenchmarkResult"}
-        self.store.see(raw, deleted=False)
+        self.store.update_result(raw, deleted=False)
         return raw
 
     async def next_status(self) -> dict[str, Any]:
@@ -204,7 +204,7 @@ async def test_only_the_benchmarks_that_are_named_count() -> None:
 @pytest.mark.parametrize(("ended", "best"), [(False, "cloud"), (True, "jetson")])
 async def test_a_run_under_way_yields_to_the_one_before(ended: bool, best: str) -> None:
     server = Server()
-    server.store.see_benchmark(ran(2, ended), deleted=False)
+    server.store.update_benchmark(ran(2, ended), deleted=False)
     for case, (node_class, times) in enumerate((("cloud", FAST), ("jetson", SLOW)), start=1):
         server.add(node_class, times, case)
         server.add(node_class, SLOW if times is FAST else FAST, case, run=2)
@@ -264,15 +264,15 @@ async def test_an_answer_that_fails_costs_its_advice_alone(monkeypatch: pytest.M
 
 def test_only_news_make_advices_due() -> None:
     store, raw = ResultStore(result_samples), Server().add("cloud", FAST, 1)
-    assert store.see(raw, deleted=False)
-    assert not store.see(raw, deleted=False)
+    assert store.update_result(raw, deleted=False)
+    assert not store.update_result(raw, deleted=False)
     again = raw | {"metadata": raw["metadata"] | {"uid": "other"}}
-    assert store.see(again, deleted=False)
-    assert store.see(again, deleted=True)
-    assert not store.see(again | {"status": {}}, deleted=False)
-    assert not store.see_benchmark(ran(1, ended=False), deleted=False)
-    assert store.see_benchmark(ran(1, ended=True), deleted=False)
-    assert not store.see_benchmark(ran(2, ended=False), deleted=False)
+    assert store.update_result(again, deleted=False)
+    assert store.update_result(again, deleted=True)
+    assert not store.update_result(again | {"status": {}}, deleted=False)
+    assert not store.update_benchmark(ran(1, ended=False), deleted=False)
+    assert store.update_benchmark(ran(1, ended=True), deleted=False)
+    assert not store.update_benchmark(ran(2, ended=False), deleted=False)
 
 
 async def test_an_answer_that_is_never_taken_is_tried_a_few_times_and_told_of_once() -> None:

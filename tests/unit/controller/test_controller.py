@@ -8,7 +8,7 @@ from tierbench.api.policy import Policy, Quotas
 from tierbench.controller.logs import LogFormat
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.wakeups import Queue, Wakeups
-from tierbench.domain.observed import Ahead
+from tierbench.domain.observed import QueueBlocker
 from tierbench.domain.results import BenchmarkKey as Key
 
 ENVIRONMENT = {
@@ -118,7 +118,7 @@ def test_the_oldest_goes_first_among_those_that_want_the_same_node() -> None:
     assert queue.wait(C, "2026-01-03T00:00:00Z", ["n3"]) == (C,)
     assert queue.wait(C, "2026-01-03T00:00:00Z", ["n3"]) == ()
     assert queue.ahead(A) is None
-    assert queue.ahead(B) == Ahead("ns/a", frozenset({"n2"}))
+    assert queue.ahead(B) == QueueBlocker("ns/a", frozenset({"n2"}))
     assert queue.ahead(C) is None
     assert set(queue.first()) == {A, B, C}
     assert queue.leave(A) == (B,)
@@ -145,7 +145,7 @@ def test_whoever_has_another_before_it_than_it_was_told_is_rung(steps: list[tupl
         told |= {one: _before(waiting, one) for one in rung}
         told = {one: who for one, who in told.items() if one in waiting}
         assert told == {one: _before(waiting, one) for one in waiting}
-        assert told == {one: None if (ahead := queue.ahead(one)) is None else ahead.who for one in waiting}
+        assert told == {one: None if (ahead := queue.ahead(one)) is None else ahead.benchmark for one in waiting}
         heads = {one for one in waiting if any(_first(waiting, item) == one for item in waiting[one][2])}
         assert set(queue.first()) == heads
 

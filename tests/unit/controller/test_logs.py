@@ -19,7 +19,7 @@ def record(message: str, *, failed: bool = False) -> logging.LogRecord:
         float(FORGED)
     except ValueError:
         caught = sys.exc_info() if failed else None
-    return logging.LogRecord("tierbench.x", logging.WARNING, "x.py", 1, "Said: %s", (message,), caught)
+    return logging.LogRecord("tierbench.x", logging.WARNING, "x.py", 1, "ConditionUpdate: %s", (message,), caught)
 
 
 @pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()])
@@ -32,14 +32,14 @@ def test_an_entry_is_one_line_of_printable_characters(formatter: logging.Formatt
 
 def test_text_is_for_people() -> None:
     line = TextFormatter().format(record("pod a\nb of Zoë", failed=True))
-    assert " WARNING tierbench.x: Said: pod a\\nb of Zoë\\nTraceback (most recent call last):\\n" in line
+    assert " WARNING tierbench.x: ConditionUpdate: pod a\\nb of Zoë\\nTraceback (most recent call last):\\n" in line
 
 
 def test_json_tells_apart_what_text_runs_together() -> None:
     entry = json.loads(JsonFormatter().format(record(FORGED, failed=True)))
     assert entry.pop("time").endswith("+00:00")
     assert entry.pop("exception").startswith("Traceback (most recent call last):\n")
-    assert entry == {"level": "WARNING", "logger": "tierbench.x", "message": f"Said: {FORGED}"}
+    assert entry == {"level": "WARNING", "logger": "tierbench.x", "message": f"ConditionUpdate: {FORGED}"}
 
 
 @pytest.fixture

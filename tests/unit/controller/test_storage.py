@@ -60,10 +60,10 @@ class Watched(Api):
 
     def _show(self, path: str, raw: Mapping[str, Any], *, deleted: bool) -> None:
         if path.startswith(RESULTS.path("a")):
-            self.context.ledger.see(raw, deleted=deleted)
+            self.context.storage_usage.update_result(raw, deleted=deleted)
         else:
             self.context.objects[BENCHMARK].see(raw, deleted=deleted)
-            self.context.ledger.see_benchmark({**raw, "kind": KIND}, deleted=deleted)
+            self.context.storage_usage.update_benchmark({**raw, "kind": KIND}, deleted=deleted)
 
     def put(self, collection: str, raw: Raw) -> Raw:
         stored = super().put(collection, raw)

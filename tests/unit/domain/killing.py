@@ -23,7 +23,7 @@ def run_killed(world: World, data: st.DataObject) -> None:
     for _ in range(600):
         if not world.due:
             break
-        if world.pass_(killed(data)).wait_seconds > 0 or data.draw(st.booleans()):
+        if world.pass_(killed(data)).requeue_after > 0 or data.draw(st.booleans()):
             world.step()
     world.run()
 
@@ -36,7 +36,7 @@ def run_deposed(world: World, data: st.DataObject) -> None:
             break
         late = under_way(world, data.draw(st.integers(0, 6)))
         for _ in range(data.draw(st.integers(0, MOST_PASSES))):
-            if world.due and world.pass_().wait_seconds > 0:
+            if world.due and world.pass_().requeue_after > 0:
                 world.step()
         if world.due:
             late()

@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 from tests.unit.domain.world import World, broker_benchmark
-from tierbench.domain.actions import Action, Create, DeleteProvided, DropFinalizers
+from tierbench.domain.actions import Action, Create, DeleteProviderObject, RemoveFinalizers
 from tierbench.domain.observed import Observed
-from tierbench.domain.views import PodView, Provided, ProvidedObject
+from tierbench.domain.views import PodView, ProviderObject, ProviderState
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.broker.strimzi import GROUP, KINDS, ROLE, StrimziNames, strimzi_names
 from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
@@ -23,7 +23,7 @@ def strimzi_benchmark(**spec: Any) -> BrokerBenchmark:
     return broker_benchmark(**{"brokers": brokers, "payload": {"sizes": ["1Ki"]}, **spec})
 
 
-def _names(kafka: ProvidedObject) -> StrimziNames:
+def _names(kafka: ProviderObject) -> StrimziNames:
     """Those of the server that a Kafka is."""
     return StrimziNames(kafka.name, f"n-{kafka.name.rpartition('-')[2]}")
 
@@ -34,8 +34,8 @@ class StrimziWorld(World):
     is how long its Kafkas take to go."""
 
     benchmark: Any = field(default_factory=strimzi_benchmark)
-    strimzi: Provided = field(default_factory=lambda: Provided(True, "v1"))
-    objects: dict[Key, ProvidedObject] = field(default_factory=dict)
+    strimzi: ProviderState = field(default_factory=lambda: ProviderState(True, "v1"))
+    objects: dict[Key, ProviderObject] = field(default_factory=dict)
     watching: bool = True
     finalizers: bool = False
     lingering: timedelta = timedelta(0)
@@ -45,7 +45,7 @@ class StrimziWorld(World):
     def observe(self) -> Observed:
         """What a pass sees now."""
         provided = replace(self.strimzi, objects=tuple(self.objects.values()))
-        return replace(super().observe(), provided={GROUP: provided})
+        return replace(super().observe(), provider_states={GROUP: provided})
 
     def step(self) -> None:
         """Strimzi goes on by one step before the rest does."""
@@ -62,7 +62,7 @@ class StrimziWorld(World):
         """The broker's pod of a slot's first server in the first run."""
         return self.pods[strimzi_names(self.owner, self.owner.server(1, slot)).pod]
 
-    def _stays(self, item: ProvidedObject) -> bool:
+    def _stays(self, item: ProviderObject) -> bool:
         """A topic with a finalizer, whose operator went with its Kafka; a Kafka that lingers."""
         if item.kind == "KafkaTopic":
             return self.finalizers and not any(kind == "Kafka" for kind, _ in self.objects)
@@ -72,9 +72,9 @@ class StrimziWorld(World):
         del self.objects[key]
         self.gone.append(key)
 
-    def _answer(self, item: ProvidedObject) -> ProvidedObject:
+    def _answer(self, item: ProviderObject) -> ProviderObject:
         """Kafka is ready once its pod is, users and topics after it."""
-        if item.refusal is not None:
+        if item.rejection is not None:
             return item
         kafkas = {name: self.objects[kind, name] for kind, name in self.objects if kind == "Kafka"}
         if item.kind == "Kafka":
@@ -103,10 +103,10 @@ class StrimziWorld(World):
 
     def _carry_out(self, action: Action) -> None:
         match action:
-            case DeleteProvided(_, kind, name):
+            case DeleteProviderObject(_, kind, name):
                 if (kind, name) in self.objects:
                     self.objects[kind, name] = replace(self.objects[kind, name], deleted=self.now)
-            case DropFinalizers(_, kind, name):
+            case RemoveFinalizers(_, kind, name):
                 assert kind == "KafkaTopic", "the operator has no right to"
                 if (kind, name) in self.objects:
                     self._remove((kind, name))
@@ -122,5 +122,5 @@ class StrimziWorld(World):
         key, labels = (manifest["kind"], manifest["metadata"]["name"]), manifest["metadata"]["labels"]
         if key not in self.objects:
             run, slot = int(labels[LABEL_RUN]), int(labels[LABEL_SLOT])
-            self.objects[key] = ProvidedObject(*key, run=run, slot=slot, created=self.now)
+            self.objects[key] = ProviderObject(*key, run=run, slot=slot, created=self.now)
             self.made.append(key)

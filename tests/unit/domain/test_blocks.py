@@ -24,7 +24,7 @@ def run_with(world: World, disturb: Callable[[PodView], object]) -> None:
     for _ in range(900):
         if not world.due:
             return
-        if world.pass_().wait_seconds > 0:
+        if world.pass_().requeue_after > 0:
             world.step()
         for pod in list(world.pods.values()):
             disturb(pod)
@@ -35,7 +35,7 @@ def until_printed(world: World, number: int) -> None:
     for _ in range(100):
         if len(world.printed) >= number:
             return
-        if world.pass_().wait_seconds > 0:
+        if world.pass_().requeue_after > 0:
             world.step()
     raise AssertionError("no client has printed")
 

@@ -1,15 +1,19 @@
 """What is written of conditions."""
 
 from tests.unit.domain.world import START, benchmark
-from tierbench.domain.status import Said, conditions
+from tierbench.domain.status import ConditionUpdate, set_conditions
 
 
 def test_a_message_longer_than_the_api_takes_is_cut() -> None:
     """A webhook may say as much as it likes."""
-    (written,) = conditions(benchmark(), [Said("ServerReady", False, "Refused", "denied " * 1000)], START)
+    (written,) = set_conditions(
+        benchmark(), [ConditionUpdate("ServerReady", False, "Refused", "denied " * 1000)], START
+    )
     assert len(written.message) == 4096
 
 
 def test_what_is_not_known_is_unknown() -> None:
-    (written,) = conditions(benchmark(), [Said("Regressed", None, "NotComparable", "Other nodes.")], START)
+    (written,) = set_conditions(
+        benchmark(), [ConditionUpdate("Regressed", None, "NotComparable", "Other nodes.")], START
+    )
     assert written.status == "Unknown"

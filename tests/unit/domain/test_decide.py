@@ -11,7 +11,7 @@ from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.decide import decide
-from tierbench.domain.observed import Ahead, Refusal
+from tierbench.domain.observed import FailedRequest, QueueBlocker
 from tierbench.domain.views import LeaseView, Problem, Termination
 from tierbench.results.censoring import censored
 from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
@@ -62,7 +62,7 @@ def test_settled_benchmark_is_not_looked_at() -> None:
 def test_suspend_keeps_what_was_measured_and_goes_on_with_the_next_trial() -> None:
     world = World()
     while len(world.printed) < 2:
-        if world.pass_().wait_seconds > 0:
+        if world.pass_().requeue_after > 0:
             world.step()
     world.pass_()
     world.change_spec(suspend=True)
@@ -103,11 +103,11 @@ def test_ttl_deletes_the_benchmark_after_its_end() -> None:
         decision = world.pass_()
         if world.benchmark.status.phase is Phase.COMPLETE:
             break
-        if decision.wait_seconds > 0:
+        if decision.requeue_after > 0:
             world.step()
     waited = 0.0
     while not world.deleted:
-        wait = world.pass_().wait_seconds
+        wait = world.pass_().requeue_after
         if not world.deleted:
             assert wait > 0
             waited += wait
@@ -119,7 +119,7 @@ def test_class_that_comes_late_is_waited_for() -> None:
     world = World()
     jetson = world.classes.pop("jetson")
     decision = world.pass_()
-    assert 0 < decision.wait_seconds <= 5
+    assert 0 < decision.requeue_after <= 5
     assert condition(world, reasons.SCHEDULED) == ("False", reasons.NODE_CLASS_NOT_FOUND)
     world.classes["jetson"] = jetson
     world.run()
@@ -184,7 +184,7 @@ def test_whoever_waits_behind_others_learns_the_names_of_its_own_namespace() -> 
     world = World()
     world.pass_()
     for who, named in (("default/older", "default/older"), ("other/secret", "a benchmark of another namespace")):
-        decision = decide(replace(world.observe(), ahead=Ahead(who, frozenset({"c1"}))), world.now)
+        decision = decide(replace(world.observe(), blocked_by=QueueBlocker(who, frozenset({"c1"}))), world.now)
         said = next(item.message for item in decision.status.conditions if item.type == reasons.QUEUED)
         assert said == f"Waits behind {named} for the same nodes. Goes on by itself after it."
         assert [event.message for event in decision.events] == [said]
@@ -195,7 +195,9 @@ def test_whoever_waits_for_a_turn_too_keeps_waiting_for_it() -> None:
     world, turn = World(), "namespace/default"
     world.pass_()
     for shared, waits in (({"c1"}, False), ({"c1", turn}, True)):
-        decision = decide(replace(world.observe(), ahead=Ahead("default/older", frozenset(shared))), world.now)
+        decision = decide(
+            replace(world.observe(), blocked_by=QueueBlocker("default/older", frozenset(shared))), world.now
+        )
         assert (turn in decision.waits_for) is waits
         assert {"c1", "u1"} <= {*decision.waits_for}
 
@@ -206,7 +208,7 @@ def test_a_server_that_cannot_start_fails_its_cases_and_no_others() -> None:
     for _ in range(500):
         if not world.due:
             break
-        if world.pass_().wait_seconds > 0:
+        if world.pass_().requeue_after > 0:
             world.step()
         name = "ft-demo-r1-s1"
         if name in world.pods and not world.pods[name].deleting:
@@ -223,7 +225,7 @@ def test_client_that_fails_for_good_fails_its_case_at_once() -> None:
     for _ in range(500):
         if not world.due:
             break
-        if world.pass_().wait_seconds > 0:
+        if world.pass_().requeue_after > 0:
             world.step()
         for pod in list(world.pods.values()):
             if pod.role == ROLE_CLIENT and pod.case == 1 and pod.terminated is None:
@@ -241,7 +243,7 @@ def test_client_lost_three_times_ends_the_case_with_what_was_measured() -> None:
     for _ in range(900):
         if not world.due:
             break
-        if world.pass_().wait_seconds > 0:
+        if world.pass_().requeue_after > 0:
             world.step()
         for pod in list(world.pods.values()):
             if (
@@ -267,7 +269,7 @@ def test_case_that_runs_out_of_time_says_that_slow_trials_were_cut_off() -> None
     for _ in range(900):
         if not world.due:
             break
-        if world.pass_().wait_seconds > 0:
+        if world.pass_().requeue_after > 0:
             world.step()
         for pod in list(world.pods.values()):
             if pod.role == ROLE_CLIENT and pod.case == 1 and world.logs.get(pod.uid):
@@ -283,7 +285,7 @@ def test_case_that_runs_out_of_time_says_that_slow_trials_were_cut_off() -> None
 def test_server_node_that_goes_away_fails_its_cases_after_a_while() -> None:
     world = World()
     while not any(pod.role == ROLE_SERVER and pod.ready for pod in world.pods.values()):
-        if world.pass_().wait_seconds > 0:
+        if world.pass_().requeue_after > 0:
             world.step()
     world.nodes["c1"] = replace(world.nodes["c1"], ready=False, unready_since=world.now)
     world.run()
@@ -297,13 +299,13 @@ def test_what_the_api_server_refuses_for_long_fails_its_cases_and_no_other() -> 
     world = World()
     world.pass_()
     world.pass_()
-    world.refusal = Refusal(world.now, 'pods "x" is forbidden: violates PodSecurity "baseline"')
+    world.rejected_create = FailedRequest(world.now, 'pods "x" is forbidden: violates PodSecurity "baseline"')
     world.now += timedelta(seconds=59)
     world.pass_()
     assert not world.results
     world.now += timedelta(seconds=2)
     world.pass_()
-    world.refusal = None
+    world.rejected_create = None
     world.run()
     failed = [name for name, result in world.results.items() if result.status.phase is ResultPhase.FAILED]
     assert failed == ["ft-demo-r1-c001", "ft-demo-r1-c002"]

@@ -110,7 +110,7 @@ def test_a_run_of_which_no_result_is_taken_gives_its_nodes_back_and_fails() -> N
     while not one.jobs:
         one.pass_()
         one.step()
-    one.unwritable = {"ft-demo-r1-c001"}
+    one.permanently_rejected = {"ft-demo-r1-c001"}
     one.run()
     failed = next(item for item in one.benchmark.status.conditions if item.type == "Failed")
     assert (one.benchmark.status.phase, failed.reason) == (Phase.FAILED, "ResultRefused")

@@ -145,7 +145,7 @@ def test_pods_killed_at_any_time_lose_no_trial(kind: str, data: st.DataObject) -
     world = subject.world()
     kills = data.draw(st.lists(st.integers(0, 100), max_size=2, unique=True))
     for tick in range(101):
-        if world.due and world.pass_().wait_seconds > 0:
+        if world.due and world.pass_().requeue_after > 0:
             world.step()
         if tick in kills and world.pods:
             world.kill_pod(data.draw(st.sampled_from(sorted(world.pods))))
@@ -160,7 +160,7 @@ def test_suspended_at_any_write_nothing_is_left_and_the_rest_is_measured_later(k
     subject = data.draw(subjects(kind))
     world = subject.world()
     for _ in range(data.draw(st.integers(0, 60))):
-        if world.due and world.pass_(killed(data)).wait_seconds > 0:
+        if world.due and world.pass_(killed(data)).requeue_after > 0:
             world.step()
     world.change_spec(suspend=True)
     world.run()

@@ -12,7 +12,14 @@ from tests.unit.domain.test_ledger import raw_benchmark, raw_result
 from tierbench.api.model import format_time
 from tierbench.api.policy import Quotas
 from tierbench.domain import reasons
-from tierbench.domain.eviction import Change, Ledger, eviction_condition, eviction_events, mark, plan
+from tierbench.domain.eviction import (
+    EvictionChange,
+    StorageUsage,
+    eviction_condition,
+    eviction_events,
+    plan_evictions,
+    watermark,
+)
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -28,7 +35,7 @@ class Store:
 
     quotas: Quotas = QUOTAS
     now: datetime = START
-    ledger: Ledger = field(default_factory=Ledger)
+    storage_usage: StorageUsage = field(default_factory=StorageUsage)
     runs: dict[tuple[str, int], int] = field(default_factory=dict)
     """When each was created, in the order of all."""
     under_way: dict[str, bool] = field(default_factory=dict)
@@ -46,31 +53,33 @@ class Store:
         for case in (1, 2):
             raw = raw_result(f"{name}-r{number}-c{case}", name, number, size)
             raw["metadata"]["creationTimestamp"] = format_time(self.now)
-            self.ledger.see(raw, deleted=False)
+            self.storage_usage.update_result(raw, deleted=False)
         self.under_way[name] = not ends
         self.show(name)
 
     def show(self, name: str) -> None:
         """What a watch tells of a benchmark."""
         raw = raw_benchmark(name, self.newest[name], ended=not self.under_way[name], evictions=self.said.get(name, []))
-        self.ledger.see_benchmark(raw, deleted=False)
+        self.storage_usage.update_benchmark(raw, deleted=False)
 
-    def look(self, writes: int = 1000) -> tuple[Change, ...]:
+    def look(self, writes: int = 1000) -> tuple[EvictionChange, ...]:
         """The operator looks once, and is killed after so many writes."""
-        changes = plan(self.ledger, self.quotas, self.now)
+        changes = plan_evictions(self.storage_usage, self.quotas, self.now)
         steps: list[Callable[[], None]] = []
         for change in changes:
             name = change.benchmark[2]
-            self.told += [event.message for event in eviction_events(change, self.ledger.total, self.quotas, self.now)]
+            self.told += [
+                event.message for event in eviction_events(change, self.storage_usage.total, self.quotas, self.now)
+            ]
             steps.append(partial(self.write, change))
-            for run in change.going:
+            for run in change.evicting:
                 assert run.key[1] < self.newest[name] or not self.under_way[name], "the run under way"
-                steps += [partial(self.delete, result, run.key) for result in self.ledger.results_of(run.key)]
+                steps += [partial(self.delete, result, run.key) for result in self.storage_usage.results_of(run.key)]
         for step in steps[:writes]:
             step()
         return changes
 
-    def write(self, change: Change) -> None:
+    def write(self, change: EvictionChange) -> None:
         name = change.benchmark[2]
         for run in change.announced:
             self.warned[name, run.key[1]] = self.now
@@ -83,18 +92,18 @@ class Store:
         assert waited >= timedelta(seconds=self.quotas.eviction_notice_seconds), f"{run} had {waited} of notice"
         if run not in self.gone:
             self.gone.append(run)
-        self.ledger.see({"metadata": {"name": result, "namespace": "a"}}, deleted=True)
+        self.storage_usage.update_result({"metadata": {"name": result, "namespace": "a"}}, deleted=True)
 
     def remove(self, name: str, run: int) -> None:
         """Somebody deletes the results of a run."""
         for case in (1, 2):
             metadata = {"name": f"{name}-r{run}-c{case}", "namespace": "a"}
-            self.ledger.see({"metadata": metadata}, deleted=True)
+            self.storage_usage.update_result({"metadata": metadata}, deleted=True)
 
     @property
     def sealed(self) -> dict[tuple[str, int], int]:
         """What the runs that have ended still take."""
-        return {(run.key[0][2], run.key[1]): run.size for run in self.ledger.sealed_runs()}
+        return {(run.key[0][2], run.key[1]): run.size for run in self.storage_usage.finished_runs()}
 
 
 def store(*names: str, size: int = 1000) -> Store:
@@ -106,13 +115,13 @@ def store(*names: str, size: int = 1000) -> Store:
 
 def test_nothing_is_announced_while_there_is_room() -> None:
     one = store("a", "a", "a")
-    assert 6000 < one.ledger.total <= mark(QUOTAS)
+    assert 6000 < one.storage_usage.total <= watermark(QUOTAS)
     assert one.look() == ()
 
 
 def test_at_the_mark_the_oldest_are_announced_and_at_the_limit_they_go_in_time() -> None:
     one = store("a", "a", "a", "b")
-    assert mark(QUOTAS) < one.ledger.total < QUOTAS.most_stored_bytes
+    assert watermark(QUOTAS) < one.storage_usage.total < QUOTAS.most_stored_bytes
     (change,) = one.look()
     assert [run.key[1] for run in change.announced] == [1]
     assert one.look() == ()
@@ -120,7 +129,7 @@ def test_at_the_mark_the_oldest_are_announced_and_at_the_limit_they_go_in_time()
     assert one.look() == ()
     one.run("b")
     one.run("b")
-    assert one.ledger.total >= QUOTAS.most_stored_bytes
+    assert one.storage_usage.total >= QUOTAS.most_stored_bytes
     one.look()
     assert one.gone == [("a", 1)]
     assert all(run not in one.gone for run in one.sealed)
@@ -135,7 +144,7 @@ def test_what_is_over_the_limit_waits_for_its_notice() -> None:
     one.now += timedelta(seconds=1)
     one.look()
     assert one.gone == [("a", 1), ("a", 2)]
-    assert one.ledger.total <= mark(QUOTAS)
+    assert one.storage_usage.total <= watermark(QUOTAS)
     one.look()
     assert one.said["a"] == []
 
@@ -168,7 +177,7 @@ def test_a_notice_is_withdrawn_when_there_is_room_and_given_anew() -> None:
     one.remove("b", 1)
     (change,) = one.look()
     assert one.said["a"] == []
-    assert eviction_condition(change, one.ledger.total, QUOTAS).status is False
+    assert eviction_condition(change, one.storage_usage.total, QUOTAS).status is False
     one.now += HOUR
     one.run("b", 2000)
     one.look()
@@ -190,17 +199,17 @@ def test_whole_runs_go_though_the_operator_is_killed_between_two_results() -> No
 
 def test_words_say_what_when_and_how_it_is_kept() -> None:
     one = store("a", "a", "a", "a", "a")
-    (change,) = plan(one.ledger, QUOTAS, one.now)
-    (event,) = eviction_events(change, one.ledger.total, QUOTAS, one.now)
+    (change,) = plan_evictions(one.storage_usage, QUOTAS, one.now)
+    (event,) = eviction_events(change, one.storage_usage.total, QUOTAS, one.now)
     assert (event.reason, event.warning) == (reasons.EVICTION_PENDING, True)
     for words in (
-        f"take {one.ledger.total} bytes, and limits.storedBytes, a value of the chart, is 11k",
+        f"take {one.storage_usage.total} bytes, and limits.storedBytes, a value of the chart, is 11k",
         f"runs 1, 2 of this benchmark may be deleted from {format_time(one.now + HOUR)} on",
         "kubectl tierbench export filetransferbenchmark/a --namespace a --run 1 --format json --output a-run-1.json",
     ):
         assert words in event.message
     assert len(event.message) < 1024
-    assert eviction_condition(change, one.ledger.total, QUOTAS).status is True
+    assert eviction_condition(change, one.storage_usage.total, QUOTAS).status is True
 
 
 def test_a_condition_names_the_time_of_the_first_that_may_go() -> None:
@@ -210,7 +219,7 @@ def test_a_condition_names_the_time_of_the_first_that_may_go() -> None:
     one.now += HOUR / 2
     one.run("a")
     one.run("a")
-    (change,) = plan(one.ledger, QUOTAS, one.now)
+    (change,) = plan_evictions(one.storage_usage, QUOTAS, one.now)
     assert [eviction.run for eviction in change.evictions] == [1, 2]
     assert (
         f"runs 1, 2 of this benchmark may be deleted from {first} on" in eviction_condition(change, 0, QUOTAS).message
@@ -239,7 +248,7 @@ def test_whatever_happens(steps: list[tuple[object, ...]]) -> None:
     for _ in range(3):
         one.look()
         one.now += HOUR
-    assert one.ledger.total < QUOTAS.most_stored_bytes or not one.sealed
+    assert one.storage_usage.total < QUOTAS.most_stored_bytes or not one.sealed
 
 
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 3000)), max_size=20))
@@ -253,4 +262,4 @@ def test_the_oldest_go_first(runs: list[tuple[str, int]]) -> None:
     one.look()
     assert set(one.gone) == set(order[: len(one.gone)])
     kept = [run for run in order if run not in one.gone]
-    assert not one.gone or one.ledger.total <= mark(QUOTAS) or not kept
+    assert not one.gone or one.storage_usage.total <= watermark(QUOTAS) or not kept

@@ -25,7 +25,7 @@ def world(**policy: Any) -> World:
 def finish(world: World, run: int) -> None:
     """Passes until this run has ended and what follows is planned."""
     for _ in range(500):
-        wait = world.pass_().wait_seconds
+        wait = world.pass_().requeue_after
         ended = number(world) == run and world.benchmark.status.phase in ENDED
         if ended and wait > 0 and not world.leases:
             world.pass_()
@@ -56,7 +56,7 @@ def test_the_first_run_starts_at_once_and_the_next_at_its_time() -> None:
     assert condition(it, reasons.RECURRING) == ("True", reasons.NEXT_RUN_PLANNED)
     it.now = datetime(2026, 1, 1, 2, 29, 59, tzinfo=UTC)
     decision = it.pass_()
-    assert (number(it), decision.wait_seconds) == (1, 1.0)
+    assert (number(it), decision.requeue_after) == (1, 1.0)
     it.now += timedelta(seconds=1)
     it.pass_()
     assert number(it) == 2

@@ -44,7 +44,7 @@ def test_a_run_of_too_many_cases_fails_before_anything_is_there() -> None:
 def test_a_run_under_way_is_not_ended_by_fewer_cases() -> None:
     one = world()
     for _ in range(20):
-        if one.pass_().wait_seconds > 0:
+        if one.pass_().requeue_after > 0:
             one.step()
     one.quotas = Quotas(cases=1)
     one.run()
@@ -141,7 +141,7 @@ def test_pass_by_pass_what_was_measured_before_is_kept() -> None:
     for _ in range(400):
         if any(result.status.trials for result in one.results.values()) and not one.jobs:
             break
-        if one.pass_().wait_seconds > 0:
+        if one.pass_().requeue_after > 0:
             one.step()
     one.quotas = Quotas(result_bytes="1")
     one.run()
@@ -190,7 +190,7 @@ def test_one_that_measures_is_not_sent_back() -> None:
     one = world(benchmarksAtOnce=2)
     held(one, "other", -5)
     for _ in range(10):
-        if one.pass_().wait_seconds > 0:
+        if one.pass_().requeue_after > 0:
             one.step()
     one.quotas = Quotas(benchmarks_at_once=1)
     one.run()
@@ -233,7 +233,7 @@ class Full(World):
 def test_no_run_begins_while_the_store_is_full() -> None:
     one = Full(quotas=Quotas(stored_bytes="10"))
     for _ in range(5):
-        if one.pass_().wait_seconds > 0:
+        if one.pass_().requeue_after > 0:
             one.step()
     assert condition(one, reasons.QUEUED) == ("True", reasons.STORAGE_FULL)
     assert not one.leases
@@ -246,7 +246,7 @@ def test_a_run_under_way_ends_with_what_it_has_when_the_store_is_full() -> None:
     one = Full(quotas=Quotas(stored_bytes="10"))
     one.stored = 9
     while not any(result.status.trials for result in one.results.values()):
-        if one.pass_().wait_seconds > 0:
+        if one.pass_().requeue_after > 0:
             one.step()
     one.stored = 10
     one.run()

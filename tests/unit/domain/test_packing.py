@@ -1,4 +1,4 @@
-"""What was packed is there again, whatever came before it."""
+"""What was compressed is there again, whatever came before it."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.operator.recorded import recorded
-from tierbench.domain.results import Packer
+from tierbench.domain.results import Compressor
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -16,13 +16,13 @@ JSON = st.recursive(
 
 @given(st.lists(st.dictionaries(st.text(), JSON, max_size=5), max_size=5))
 def test_it_reads_back(objects: list[dict[str, Any]]) -> None:
-    packer = Packer()
-    packed = [packer.pack(raw) for raw in objects]
-    assert [packer.unpack(one) for one in packed] == objects
+    compressor = Compressor()
+    compressed = [compressor.compress(raw) for raw in objects]
+    assert [compressor.decompress(one) for one in compressed] == objects
 
 
 def test_results_take_a_tenth_of_their_json() -> None:
-    packer, (result, *_) = Packer(), recorded("files").results
-    packer.pack(result)
+    compressor, (result, *_) = Compressor(), recorded("files").results
+    compressor.compress(result)
     again = {**result, "metadata": {**result["metadata"], "name": "another"}}
-    assert 10 * len(packer.pack(again)) < len(str(result))
+    assert 10 * len(compressor.compress(again)) < len(str(result))

@@ -21,7 +21,7 @@ def until_clients_print(world: World) -> None:
     for _ in range(50):
         if world.printed:
             return
-        if world.pass_().wait_seconds > 0:
+        if world.pass_().requeue_after > 0:
             world.step()
     raise AssertionError("no client has printed")
 
@@ -48,7 +48,7 @@ def test_a_client_that_was_half_made_is_made_whole() -> None:
     """Each kill between two of its Jobs was one of its three tries."""
     world = World(broker_benchmark(servers={"nodeClasses": ["cloud"]}, payload={"sizes": ["100"]}))
     while len(world.jobs) < 2:
-        if world.pass_().wait_seconds > 0:
+        if world.pass_().requeue_after > 0:
             world.step()
     for _ in range(5):
         del world.jobs[max(world.jobs)]
@@ -66,7 +66,7 @@ def test_operator_killed_while_it_starts_a_client(writes: int) -> None:
     for number in range(400):
         if not world.due:
             break
-        if world.pass_((lambda _: writes) if number % 3 == 0 else None).wait_seconds > 0:
+        if world.pass_((lambda _: writes) if number % 3 == 0 else None).requeue_after > 0:
             world.step()
     (result,) = world.results.values()
     assert result.status.phase is ResultPhase.MEASURED

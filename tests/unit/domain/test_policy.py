@@ -111,7 +111,7 @@ def test_it_runs_when_the_administrator_lets_it_meanwhile() -> None:
 def test_a_policy_that_comes_in_mid_run_ends_it() -> None:
     world = World(benchmark())
     while not world.printed:
-        if world.pass_().wait_seconds > 0:
+        if world.pass_().requeue_after > 0:
             world.step()
     world.policy = Policy(node_classes={"*": ()})
     world.run()

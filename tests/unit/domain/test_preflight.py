@@ -49,7 +49,7 @@ def test_each_pair_is_measured_once_before_the_first_case() -> None:
 def test_the_nodes_are_held_until_the_services_own_server_must_be_ready() -> None:
     world = World(benchmark(**ASKED))
     while len(networks(world)) < 2 or networks(world)[1].download is None:
-        if world.pass_().wait_seconds > 0:
+        if world.pass_().requeue_after > 0:
             world.step()
     ready = world.now + timedelta(seconds=world.benchmark.spec.timeouts.server_ready_seconds)
     assert {lease.expires > ready for lease in world.leases.values()} == {True}

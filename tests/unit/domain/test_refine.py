@@ -124,7 +124,7 @@ def test_each_round_has_servers_of_its_own_with_its_files() -> None:
         for pod in (item for item in created if item["kind"] == "Pod"):
             arguments = pod["spec"]["initContainers"][0]["args"]
             files[pod["metadata"]["name"]] = arguments[arguments.index("--sizes") + 1]
-        if decision.wait_seconds > 0:
+        if decision.requeue_after > 0:
             it.step()
     served = {"": "1Mi,64Mi", "-1": ROUNDS[0], "-2": ROUNDS[1]}
     assert files == {
@@ -144,11 +144,11 @@ def test_without_being_asked_nothing_is_added() -> None:
 def test_it_can_be_asked_for_and_taken_back_while_the_run_is_under_way() -> None:
     it = world(runPolicy={})
     while len(it.printed) < 12:
-        if it.pass_().wait_seconds > 0:
+        if it.pass_().requeue_after > 0:
             it.step()
     it.change_spec(refine=world().benchmark.spec.run_policy.refine)
     while len(it.printed) < 13:
-        if it.pass_().wait_seconds > 0:
+        if it.pass_().requeue_after > 0:
             it.step()
     it.change_spec(refine=None)
     it.run()
@@ -193,7 +193,7 @@ def test_a_server_that_does_not_come_up_again_ends_the_search() -> None:
     for _ in range(600):
         if not it.due:
             break
-        if it.pass_().wait_seconds > 0:
+        if it.pass_().requeue_after > 0:
             it.step()
         again = it.pods.get("ft-demo-r1-s2-1")
         if again is not None:
@@ -210,7 +210,7 @@ def test_a_server_that_does_not_come_up_again_ends_the_search() -> None:
 def test_a_suspended_run_goes_on_in_the_round_that_it_was_in() -> None:
     it = world(runPolicy={"refine": {"withinPercent": 200}})
     while len(it.printed) < 13:
-        if it.pass_().wait_seconds > 0:
+        if it.pass_().requeue_after > 0:
             it.step()
     it.pass_()
     it.change_spec(suspend=True)

@@ -47,7 +47,7 @@ def test_the_others_finish_the_trial_in_which_one_died() -> None:
     world.jobs[victim.name] = replace(world.jobs[victim.name], finished=True)
     world.logs[survivor.uid] += 2 * STARTED  # the world has left out that of trial 1
     waiting = world.pass_()
-    assert (waiting.wait_seconds, len(clients(world))) == (1, 2)
+    assert (waiting.requeue_after, len(clients(world))) == (1, 2)
     world.logs[survivor.uid] += trial_line(2, measured=MEASURED["network"])
     world.run()
     (result,) = world.results.values()
@@ -131,7 +131,7 @@ def test_a_trace_of_one_client_alone_is_kept() -> None:
     while world.due:
         decision = world.pass_()
         traces += sum(isinstance(action, SaveTrace) for action in decision.actions)
-        if decision.wait_seconds > 0:
+        if decision.requeue_after > 0:
             world.step()
             first = min((pod for pod in world.pods.values() if pod.role == ROLE_CLIENT), key=str, default=None)
             lines = "" if first is None else world.logs.get(first.uid, "")

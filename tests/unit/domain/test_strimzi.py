@@ -12,7 +12,7 @@ from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Create
-from tierbench.domain.views import Problem, Provided
+from tierbench.domain.views import Problem, ProviderState
 
 MOSQUITTO = {"name": "mosquitto", "mosquitto": {}}
 STRIMZI = {"name": "kafka", "kafka": {"provider": "Strimzi"}}
@@ -35,7 +35,7 @@ def step_until(world: StrimziWorld, reached: Callable[[StrimziWorld], bool]) -> 
     for _ in range(300):
         if reached(world):
             return
-        if world.pass_().wait_seconds > 0:
+        if world.pass_().requeue_after > 0:
             world.step()
     raise AssertionError(world.benchmark.status)
 
@@ -132,7 +132,7 @@ def test_a_kafka_that_is_slow_to_go_is_waited_for() -> None:
 
 
 def test_no_strimzi() -> None:
-    world = StrimziWorld(strimzi=Provided())
+    world = StrimziWorld(strimzi=ProviderState())
     world.run()
     assert world.benchmark.status.phase is Phase.FAILED
     assert failures(world) == {reasons.STRIMZI_NOT_FOUND}
@@ -141,7 +141,7 @@ def test_no_strimzi() -> None:
 
 
 def test_strimzi_that_is_too_old() -> None:
-    world = StrimziWorld(strimzi=Provided(installed=True))
+    world = StrimziWorld(strimzi=ProviderState(installed=True))
     world.run()
     assert failures(world) == {reasons.STRIMZI_TOO_OLD}
     assert world.made == []
@@ -170,8 +170,8 @@ def test_what_strimzi_refuses_is_said_in_its_words(transient: bool, seconds: int
     world = StrimziWorld()
     step_until(world, has_broker)
     key = next(key for key in world.objects if key[0] == "Kafka")
-    refusal = Problem(reasons.STRIMZI_REFUSED, "Kafka x: InvalidResourceException: no such option", transient)
-    world.objects[key] = replace(world.objects[key], ready=False, refusal=refusal, refused_since=world.now)
+    rejection = Problem(reasons.STRIMZI_REFUSED, "Kafka x: InvalidResourceException: no such option", transient)
+    world.objects[key] = replace(world.objects[key], ready=False, rejection=rejection, rejected_since=world.now)
     since = world.now
     step_until(world, lambda world: bool(world.results))
     assert timedelta(seconds=seconds - 5) <= world.now - since <= timedelta(seconds=seconds + 5)
@@ -229,7 +229,7 @@ def test_a_broker_on_another_node_is_not_the_one() -> None:
 def test_mosquitto_waits_until_strimzis_kafka_has_gone() -> None:
     world = StrimziWorld(benchmark=strimzi_benchmark(brokers=[STRIMZI, MOSQUITTO], servers={"nodeClasses": ["cloud"]}))
     while world.due:
-        if world.pass_().wait_seconds > 0:
+        if world.pass_().requeue_after > 0:
             world.step()
         servers = {pod.slot for pod in world.pods.values() if pod.role in {"server", "strimzi"} and not pod.deleting}
         assert len(servers) <= 1, world.pods

@@ -26,10 +26,10 @@ from tierbench.domain.actions import (
     ReleaseLeases,
     SaveResult,
 )
-from tierbench.domain.decide import decide, is_due
+from tierbench.domain.decide import decide, needs_reconcile
 from tierbench.domain.definitions import Definitions
-from tierbench.domain.observed import Observed, PodLog, Refusal
-from tierbench.domain.results import Head
+from tierbench.domain.observed import FailedRequest, Observed, PodLog
+from tierbench.domain.results import ResultMetadata
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, Termination
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
@@ -188,10 +188,12 @@ def one_by_one(action: Action) -> list[Action]:
     return [Create((manifest,)) for manifest in action.manifests] if isinstance(action, Create) else [action]
 
 
-def _head(result: BenchmarkResult) -> Head:
+def _head(result: BenchmarkResult) -> ResultMetadata:
     name, status = result.metadata.name, result.status
     controller = (OWNER.uid, OWNER.kind, OWNER.name)
-    return Head(name, f"uid-{name}", 1, result.spec.run, status.stored_bytes, controller, status.phase != "Running")
+    return ResultMetadata(
+        name, f"uid-{name}", 1, result.spec.run, status.stored_bytes, controller, status.phase != "Running"
+    )
 
 
 def _client(pod: PodView) -> tuple[str, int, int, int, int]:
@@ -225,7 +227,7 @@ class World:
     uids: int = 0
     nanoseconds: int = 10**9
     engine: str = "1"
-    refusal: Refusal | None = None
+    rejected_create: FailedRequest | None = None
     policy: Policy = field(default_factory=Policy)
     images: Images = IMAGES
     quotas: Quotas = field(default_factory=Quotas)
@@ -234,8 +236,8 @@ class World:
     isolated: bool = False
     definitions: Definitions = field(default_factory=Definitions)
     unreadable: set[str] = field(default_factory=set)
-    unwritable: set[str] = field(default_factory=set)
-    reads_earlier: bool = False
+    permanently_rejected: set[str] = field(default_factory=set)
+    needs_earlier_runs: bool = False
     layout: str = LAYOUT
 
     @property
@@ -260,21 +262,21 @@ class World:
             services=dict(self.services),
             results={name: one for name, one in self.results.items() if one.spec.run == number},
             earlier={name: one for name, one in self.results.items() if one.spec.run != number}
-            if self.reads_earlier
+            if self.needs_earlier_runs
             else None,
-            kept=tuple(map(_head, self.results.values())),
+            known_results=tuple(map(_head, self.results.values())),
             logs={
                 pod.uid: PodLog(parse_output(self.logs.get(pod.uid, "")), complete=pod.terminated is not None)
                 for pod in self.pods.values()
                 if pod.role == ROLE_CLIENT
             },
             quotas=self.quotas,
-            refusal=self.refusal,
-            refused_pods={name: Refusal(START, self.forbidden) for name in self.jobs if self.forbidden},
+            rejected_create=self.rejected_create,
+            rejected_pods={name: FailedRequest(START, self.forbidden) for name in self.jobs if self.forbidden},
             isolated=self.isolated,
             definitions=self.definitions,
             unreadable=frozenset(self.unreadable),
-            unwritable=frozenset(self.unwritable),
+            permanently_rejected=frozenset(self.permanently_rejected),
         )
 
     @property
@@ -283,12 +285,12 @@ class World:
         status, policy = self.benchmark.status, self.benchmark.spec.run_policy
         generation = self.benchmark.metadata.generation
         later = policy.ttl_seconds is not None or policy.schedule is not None
-        return not self.deleted and is_due(status.observed_generation, generation, status.phase, later=later)
+        return not self.deleted and needs_reconcile(status.observed_generation, generation, status.phase, later=later)
 
     def pass_(self, killed_after: Callable[[int], int | None] | None = None) -> Decision:
         """One pass. `killed_after` says after how many of its writes the operator is killed, None if it is not."""
         decision = decide(self.observe(), self.now)
-        self.reads_earlier = decision.reads_earlier
+        self.needs_earlier_runs = decision.needs_earlier_runs
         writes: list[Callable[[], None]] = [partial(self._set_status, decision)]
         writes += [partial(self._carry_out, one) for action in decision.actions for one in one_by_one(action)]
         killed = None if killed_after is None else killed_after(len(writes))
@@ -303,7 +305,7 @@ class World:
         for _ in range(MAXIMUM_PASSES):
             if not self.due:
                 return
-            if self.pass_().wait_seconds > 0:
+            if self.pass_().requeue_after > 0:
                 self.step()
         raise AssertionError(f"not done after {MAXIMUM_PASSES} passes: {self.benchmark.status}")
 

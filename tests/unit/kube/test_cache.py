@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierbench.domain.results import Head
+from tierbench.domain.results import ResultMetadata
 from tierbench.kube.cache import Cache, Objects, RunResults
 from tierbench.kube.client import CONFIG_MAPS, PODS
 
@@ -72,8 +72,8 @@ def test_of_other_types_nothing_is_kept() -> None:
     assert objects[PODS].names() == ()
 
 
-def head(name: str, run: int) -> Head:
-    return Head(name, "uid", 1, run, 0, ("", "", ""), ended=True)
+def head(name: str, run: int) -> ResultMetadata:
+    return ResultMetadata(name, "uid", 1, run, 0, ("", "", ""), ended=True)
 
 
 def test_results_are_kept_of_runs_that_are_followed() -> None:

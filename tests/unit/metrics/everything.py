@@ -28,7 +28,7 @@ def metrics_text() -> str:
     held, store = raw_benchmark(), filled(raw)
     held["status"]["conditions"] = [said("Passed", "True", "So"), said("Regressed", "False", "So")]
     held["status"]["run"]["networks"] = [node_network().to_json()]
-    store.see_benchmark(held, deleted=False)
+    store.update_benchmark(held, deleted=False)
     stores = (store, test_broker.filled(), test_network.filled())
     results = "".join(render([found for one in stores for found in samples(one)]))
     return results + generate_latest(metrics.registry).decode()

@@ -89,8 +89,8 @@ def one(found: Samples, name: str, **labels: str) -> float:
 
 def filled(raw: dict[str, Any] | None = None) -> ResultStore[Any]:
     store = ResultStore(result_samples)
-    store.see_benchmark(raw_benchmark(), deleted=False)
-    store.see(raw or raw_result(), deleted=False)
+    store.update_benchmark(raw_benchmark(), deleted=False)
+    store.update_result(raw or raw_result(), deleted=False)
     store.mark_filled()
     return store
 
@@ -121,7 +121,7 @@ async def test_a_result_as_prometheus_reads_it() -> None:
 
 async def test_images_are_apart() -> None:
     store = filled(raw_result(image="default"))
-    store.see(raw_result(seconds=2, image="1.19.6"), deleted=False)
+    store.update_result(raw_result(seconds=2, image="1.19.6"), deleted=False)
     found = await samples(store)
     assert one(found, "tierbench_file_transfer_duration_mean_seconds", image="default") == 1
     assert one(found, "tierbench_file_transfer_duration_mean_seconds", image="1.19.6") == 2
@@ -137,7 +137,7 @@ async def test_a_disk_that_nobody_tells_of_is_no_zero() -> None:
 
 async def test_openmetrics_says_the_same() -> None:
     store = filled()
-    store.see(raw_result(name="demo", cacheState="Warm"), deleted=False)
+    store.update_result(raw_result(name="demo", cacheState="Warm"), deleted=False)
     _, text = await scrape(store)
     _, openmetrics = await scrape(store, accept="application/openmetrics-text; version=1.0.0")
     assert openmetrics.endswith("# EOF\n")
@@ -155,7 +155,7 @@ async def test_states_of_cases_add_up() -> None:
     raw = raw_benchmark(complete=False)
     raw["status"]["cases"] = {"total": 10, "ended": 7, "failed": 1, "invalid": 2}
     store = filled()
-    store.see_benchmark(raw, deleted=False)
+    store.update_benchmark(raw, deleted=False)
     found = await samples(store)
     states = ("Valid", "Invalid", "Failed", "Due")
     assert [one(found, "tierbench_benchmark_cases", state=state) for state in states] == [4, 2, 1, 3]
@@ -174,9 +174,9 @@ async def test_a_failed_case_says_that_it_failed_and_no_time() -> None:
 async def test_success_is_remembered_while_the_next_run_goes_on_or_fails() -> None:
     store = filled()
     assert one(await samples(store), "tierbench_benchmark_last_success_timestamp_seconds") == NOW.timestamp()
-    store.see_benchmark(raw_benchmark(2, complete=False), deleted=False)
+    store.update_benchmark(raw_benchmark(2, complete=False), deleted=False)
     assert one(await samples(store), "tierbench_benchmark_last_success_timestamp_seconds") == NOW.timestamp()
-    store.see_benchmark(raw_benchmark(2), deleted=False)
+    store.update_benchmark(raw_benchmark(2), deleted=False)
     assert one(await samples(store), "tierbench_benchmark_last_success_timestamp_seconds") == NOW.timestamp()
 
 
@@ -186,7 +186,7 @@ async def test_nodes_that_a_class_lacks_are_one_series() -> None:
         raw = raw_result()
         raw["metadata"]["name"] += f"-{number}"
         raw["spec"]["server"]["node"] = ""
-        store.see(raw, deleted=False)
+        store.update_result(raw, deleted=False)
     found = await samples(store)
     assert one(found, "tierbench_result_measured", server_node="") == 1
 
@@ -195,7 +195,7 @@ async def test_a_result_that_cannot_be_understood_leaves_the_others_alone(caplog
     store = filled()
     for change in ({"levels": {"fileSize": "much"}}, {"run": "first"}):
         raw = raw_result(cacheState="Cold")
-        store.see(raw | {"spec": raw["spec"] | change}, deleted=False)
+        store.update_result(raw | {"spec": raw["spec"] | change}, deleted=False)
     assert one(await samples(store), "tierbench_file_transfer_retries") == 0
     assert caplog.text.count("is left out of the metrics") == 2
 
@@ -232,20 +232,20 @@ async def test_bucket_counts_are_exact(nanoseconds: list[int]) -> None:
 
 async def test_only_the_newest_complete_run_counts() -> None:
     store = ResultStore(result_samples)
-    store.see_benchmark(raw_benchmark(2, complete=False), deleted=False)
-    store.see(raw_result(1, seconds=1), deleted=False)
-    store.see(raw_result(2, seconds=2), deleted=False)
+    store.update_benchmark(raw_benchmark(2, complete=False), deleted=False)
+    store.update_result(raw_result(1, seconds=1), deleted=False)
+    store.update_result(raw_result(2, seconds=2), deleted=False)
     assert one(await samples(store), "tierbench_file_transfer_duration_mean_seconds") == 1
-    store.see_benchmark(raw_benchmark(2), deleted=False)
+    store.update_benchmark(raw_benchmark(2), deleted=False)
     assert one(await samples(store), "tierbench_file_transfer_duration_mean_seconds") == 2
 
 
 async def test_deleting_a_benchmark_ends_its_series() -> None:
     store = ResultStore(result_samples)
-    store.see_benchmark(raw_benchmark(), deleted=False)
-    store.see(raw_result(), deleted=False)
-    store.see(raw_result(), deleted=True)
-    store.see_benchmark(raw_benchmark(), deleted=True)
+    store.update_benchmark(raw_benchmark(), deleted=False)
+    store.update_result(raw_result(), deleted=False)
+    store.update_result(raw_result(), deleted=True)
+    store.update_benchmark(raw_benchmark(), deleted=True)
     assert not [key for key in await samples(store) if dict(key[1]).get("benchmark")]
 
 
@@ -258,9 +258,11 @@ async def test_deleting_a_benchmark_ends_its_series() -> None:
 async def test_no_two_results_give_the_same_series(cases: set[tuple[str, str, str]]) -> None:
     store = ResultStore(result_samples)
     for name in ("one", "two"):
-        store.see_benchmark(raw_benchmark(name=name), deleted=False)
+        store.update_benchmark(raw_benchmark(name=name), deleted=False)
         for size, concurrency, state in cases:
-            store.see(raw_result(name=name, fileSize=size, concurrency=concurrency, cacheState=state), deleted=False)
+            store.update_result(
+                raw_result(name=name, fileSize=size, concurrency=concurrency, cacheState=state), deleted=False
+            )
     found = await samples(store)
     assert len([key for key in found if key[0] == "tierbench_file_transfer_retries"]) == 2 * len(cases)
 
@@ -329,7 +331,7 @@ async def test_verdicts_are_exported_once_they_are_known(status: str, value: int
         said("Passed", status, "Running"),
         said("Complete", status, "So"),
     ]
-    store.see_benchmark(raw, deleted=False)
+    store.update_benchmark(raw, deleted=False)
     found = await samples(store)
     assert one(found, "tierbench_benchmark_regressed", benchmark="demo", benchmark_namespace="ns") == value
     assert not [name for name, _ in found if name == "tierbench_benchmark_passed"]

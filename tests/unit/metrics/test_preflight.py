@@ -12,8 +12,8 @@ def test_a_series_a_pair_and_none_of_what_is_not_known() -> None:
     held = raw_benchmark()
     held["status"]["run"]["networks"] = [node_network().to_json(), blocked().to_json()]
     store = filled(raw_result(fileSize="1Gi"))
-    store.see(raw_result(fileSize="2Gi"), deleted=False)
-    store.see_benchmark(held, deleted=False)
+    store.update_result(raw_result(fileSize="2Gi"), deleted=False)
+    store.update_benchmark(held, deleted=False)
     found = {
         sample.name: (sample.labels["server_node"], sample.labels["client_node"], sample.value)
         for family in text_string_to_metric_families("".join(render(samples(store))))

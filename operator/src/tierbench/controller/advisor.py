@@ -124,7 +124,7 @@ class Advisor:
             await post(self._kube, owner, Event(reasons.ANSWER_REFUSED, message, warning=True))
 
     async def _answer(self, key: Key, advice: PlacementAdvice) -> None:
-        packed = self._results.packed(advice.metadata.namespace or "", advice.spec.benchmarks.names)
+        packed = self._results.compressed(advice.metadata.namespace or "", advice.spec.benchmarks.names)
         status = await asyncio.to_thread(self._answer_from, packed, advice, self._kube.now())
         if status == advice.status:
             return
@@ -147,7 +147,7 @@ class Advisor:
     def _understood(self, packed: Sequence[bytes], spec: PlacementAdviceSpec) -> Iterator[BenchmarkResult]:
         """What the answer needs of each result."""
         for each in packed:
-            raw = self._results.unpack(each)
+            raw = self._results.decompress(each)
             try:
                 yield essence(spec, raw)
             except ValidationError as error:

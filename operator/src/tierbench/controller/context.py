@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from tierbench.controller.settings import Settings
 from tierbench.controller.wakeups import Queue, Wakeups
-from tierbench.domain.eviction import Ledger
+from tierbench.domain.eviction import StorageUsage
 from tierbench.domain.results import ResultStore
 from tierbench.kube.cache import Objects
 from tierbench.kube.client import Kube
@@ -23,7 +23,7 @@ class Context:
     settings: Settings
     metrics: OperatorMetrics = field(default_factory=OperatorMetrics)
     results: ResultStore[Samples] = field(default_factory=lambda: ResultStore(result_samples))
-    ledger: Ledger = field(default_factory=Ledger)
+    storage_usage: StorageUsage = field(default_factory=StorageUsage)
     objects: Objects = field(default_factory=Objects)
     cluster: ClusterView = field(default_factory=ClusterView)
     wakeups: Wakeups = field(default_factory=Wakeups)

@@ -25,4 +25,4 @@ def is_due(raw: Raw) -> bool:
     except ValueError:
         return True  # its loop says what is wrong
     later = any(policy.get(name) is not None for name in ("ttlSeconds", "schedule"))
-    return decide.is_due(known.observed_generation, metadata["generation"], known.phase, later=later)
+    return decide.needs_reconcile(known.observed_generation, metadata["generation"], known.phase, later=later)

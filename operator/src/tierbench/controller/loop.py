@@ -26,10 +26,10 @@ from tierbench.domain.actions import (
     SaveResult,
     SaveTrace,
 )
-from tierbench.domain.children import UNREADABLE, Family
-from tierbench.domain.completion import leave
+from tierbench.domain.children import PARSE_ERRORS, ControllerRefManager
+from tierbench.domain.completion import cleanup
 from tierbench.domain.decide import decide
-from tierbench.domain.observed import Observed, Refusal, Surroundings
+from tierbench.domain.observed import ClusterState, FailedRequest, Observed
 from tierbench.domain.providers import apis, known_apis
 from tierbench.domain.views import ProviderApi, Raw
 from tierbench.kinds.registry import BENCHMARKS, workload_of
@@ -65,7 +65,7 @@ _logger = logging.getLogger(__name__)
 
 def _understood(raws: Iterable[Raw]) -> Iterator[tuple[str, BenchmarkResult]]:
     for raw in raws:
-        with contextlib.suppress(*UNREADABLE):
+        with contextlib.suppress(*PARSE_ERRORS):
             yield raw["metadata"]["name"], BenchmarkResult.model_validate(raw)
 
 
@@ -88,8 +88,8 @@ class Loop:
         self._key = (owner.kind, owner.namespace, owner.name)
         self._bell = context.wakeups.bell(self._key)
         self._logs = LogFollower(context.kube, owner.namespace, self._bell.set)
-        self._family = Family(owner)
-        self._refusal: Refusal | None = None
+        self._ref_manager = ControllerRefManager(owner)
+        self._refusal: FailedRequest | None = None
         self._refusals = Refusals()
         self._told: set[str] = set()
         self._reads_earlier = False
@@ -170,7 +170,7 @@ class Loop:
         started = time.monotonic()
         observed = await self._observe(raw)
         await self._name_foreign(observed)
-        for refusal in observed.refused_pods.values():
+        for refusal in observed.rejected_pods.values():
             await self._say(reasons.REFUSED, refusal.message)
         for name in observed.unreadable:
             await self._say(reasons.UNREADABLE, f"BenchmarkResult {name} {_OF_ANOTHER_VERSION}")
@@ -178,7 +178,7 @@ class Loop:
             return REST_SECONDS
         executor = self._executor(observed, observed.benchmark.metadata.labels, observed.results)
         decision = decide(observed, self._context.kube.now())
-        self._reads_earlier = decision.reads_earlier
+        self._reads_earlier = decision.needs_earlier_runs
         written = await self._write(observed, decision)
         self._enqueue(observed, decision)
         for action in decision.actions:
@@ -187,19 +187,19 @@ class Loop:
         for event in decision.events:
             await executor.post(event)
         self._context.metrics.passed(time.monotonic() - started)
-        return 0.0 if written else decision.wait_seconds
+        return 0.0 if written else decision.requeue_after
 
     async def _leave(self, raw: Raw) -> float | None:
         """A step after deletion: removes what runs, waits until it is gone, gives the nodes back. The rest is owned."""
         here = await self._look_around(known_apis())
-        leaving = leave(here.surroundings, self._context.kube.now())
-        if leaving is None:
+        step = cleanup(here.state, self._context.kube.now())
+        if step is None:
             await self._let_go(raw)
             return None
-        executor = self._executor(here.surroundings, {}, {})
-        for action in leaving.actions:
+        executor = self._executor(here.state, {}, {})
+        for action in step.actions:
             await executor.carry_out(action)
-        return min(leaving.wait_seconds, _SOON_SECONDS)
+        return min(step.requeue_after, _SOON_SECONDS)
 
     async def _let_go(self, raw: Raw) -> None:
         """Nothing of the benchmark needs the operator any more: it may be deleted while there is none."""
@@ -237,7 +237,7 @@ class Loop:
             refused = error.status in REFUSED or isinstance(error, OccupiedError)
             if isinstance(action, (Create, CreateCredentials)) and refused:
                 since = self._context.kube.now() if self._refusal is None else self._refusal.since
-                self._refusal = Refusal(since, error.message)
+                self._refusal = FailedRequest(since, error.message)
                 if not isinstance(error, OccupiedError):
                     await self._say(reasons.REFUSED, error.message)
             raise
@@ -248,9 +248,9 @@ class Loop:
             context.kube,
             context.objects,
             self._owner,
-            self._family,
+            self._ref_manager,
             context.cluster,
-            context.results.heads(self._key),
+            context.results.metadata_of(self._key),
             apis,
         )
 
@@ -261,7 +261,7 @@ class Loop:
         earlier = await self._read_results(benchmark)
         here = await self._look_around(apis(workload.slots()))
         return Observed(
-            **vars(here.surroundings),
+            **vars(here.state),
             benchmark=benchmark,
             workload=workload,
             quotas=context.settings.quotas,
@@ -269,16 +269,16 @@ class Loop:
             classes=dict(context.cluster.classes),
             results=here.children.results,
             earlier=earlier,
-            kept=here.children.kept,
+            known_results=here.children.known_results,
             logs=await self._logs.read(pod for pod in here.children.pods if pod.role == ROLE_CLIENT),
-            ahead=context.queue.ahead(self._key),
-            foreign=here.children.foreign,
-            last_orphan=here.children.last_orphan,
-            stored_bytes=context.ledger.total,
-            refusal=self._refusal,
-            refused_pods=await refused_pods(context.kube, owner.namespace, here.without_pod),
-            refused_results=dict(self._refusals.results),
-            unwritable=self._refusals.unwritable,
+            blocked_by=context.queue.ahead(self._key),
+            unowned=here.children.unowned,
+            last_orphaned_run=here.children.last_orphaned_run,
+            stored_bytes=context.storage_usage.total,
+            rejected_create=self._refusal,
+            rejected_pods=await refused_pods(context.kube, owner.namespace, here.without_pod),
+            rejected_results=dict(self._refusals.results),
+            permanently_rejected=self._refusals.unwritable,
             unreadable=here.children.unreadable,
             definitions=context.kube.definitions,
             isolated=context.settings.isolated,
@@ -288,7 +288,7 @@ class Loop:
         """Sees to it that the results of the run under way are known in full; those of earlier runs, if asked for."""
         context, run = self._context, benchmark.status.run
         number = 0 if run is None else run.number
-        lacking = context.objects.results.follow(self._key, number, context.results.heads(self._key))
+        lacking = context.objects.results.follow(self._key, number, context.results.metadata_of(self._key))
         if not (lacking or self._reads_earlier):
             return None
         raws = await context.kube.list(RESULTS, self._owner.namespace, self._owner.selector)
@@ -316,7 +316,7 @@ class Loop:
 
     async def _name_foreign(self, observed: Observed) -> None:
         """One event for what bears the benchmark's labels and is not its own."""
-        fresh = [name for name in observed.foreign if name not in self._told]
+        fresh = [name for name in observed.unowned if name not in self._told]
         if not fresh:
             return
         more = f" and {len(fresh) - _NAMED} more" if len(fresh) > _NAMED else ""
@@ -328,7 +328,7 @@ class Loop:
         self._told.update(fresh)
 
     def _executor(
-        self, here: Surroundings, labels: Mapping[str, str], results: Mapping[str, BenchmarkResult]
+        self, here: ClusterState, labels: Mapping[str, str], results: Mapping[str, BenchmarkResult]
     ) -> Executor:
         context = self._context
         return Executor(

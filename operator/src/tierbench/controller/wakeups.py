@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tierbench.domain.observed import Ahead
+from tierbench.domain.observed import QueueBlocker
 from tierbench.domain.results import BenchmarkKey as Key
 
 
@@ -86,7 +86,7 @@ class Queue:
                 del self._lines[item]
         return after
 
-    def ahead(self, key: Key) -> Ahead | None:
+    def ahead(self, key: Key) -> QueueBlocker | None:
         """The last of those who have waited for longer for any of what `key` waits for."""
         mine = self._waiting.get(key)
         if mine is None:
@@ -96,7 +96,7 @@ class Queue:
         if not before:
             return None
         _, namespace, name = max(before.values()).key
-        return Ahead(f"{namespace}/{name}", frozenset(before))
+        return QueueBlocker(f"{namespace}/{name}", frozenset(before))
 
     def first(self) -> tuple[Key, ...]:
         """All that nobody is ahead of in one line at least."""

@@ -106,9 +106,9 @@ def everything(context: Context, advisor: Advisor, benchmarks: Benchmarks) -> It
 
     def see_result(raw: Raw, *, deleted: bool) -> None:
         objects.results.see(raw, deleted=deleted)
-        if context.results.see(raw, deleted=deleted):
+        if context.results.update_result(raw, deleted=deleted):
             advisor.look_again(raw["metadata"]["namespace"])
-        context.ledger.see(raw, deleted=deleted)
+        context.storage_usage.update_result(raw, deleted=deleted)
 
     def children(resource: ResourceType, labels: str = LABEL_KIND) -> Watched:
         cache = objects[resource]
@@ -140,9 +140,9 @@ def _benchmarks(
     def see(raw: Raw, *, deleted: bool) -> None:
         news = cache.see(raw, deleted=deleted)
         namespace, name = raw["metadata"]["namespace"], raw["metadata"]["name"]
-        if context.results.see_benchmark({**raw, "kind": kind.kind}, deleted=deleted):
+        if context.results.update_benchmark({**raw, "kind": kind.kind}, deleted=deleted):
             advisor.look_again(namespace)
-        context.ledger.see_benchmark({**raw, "kind": kind.kind}, deleted=deleted)
+        context.storage_usage.update_benchmark({**raw, "kind": kind.kind}, deleted=deleted)
         if news:
             benchmarks.look_at((kind.kind, namespace, name))
 

@@ -1,4 +1,4 @@
-"""What a decision asks to be done. Each is safe to do twice."""
+"""The output of a decision: actions, events and a status. Every action is idempotent."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from tierbench.workloads.workload import Credentials, Manifest
 
 @dataclass(frozen=True)
 class AcquireLeases:
-    """Take or renew the Leases of all these nodes, or none of them, until a time."""
+    """Acquires or renews the Leases of all these nodes, or of none of them, until a time."""
 
     nodes: tuple[str, ...]
     until: datetime
@@ -18,35 +18,35 @@ class AcquireLeases:
 
 @dataclass(frozen=True)
 class ReleaseLeases:
-    """Give back every Lease that this benchmark holds."""
+    """Releases the Leases of these nodes that the benchmark holds."""
 
     nodes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Create:
-    """Create what is not there yet."""
+    """Creates the objects that do not exist yet."""
 
     manifests: tuple[Manifest, ...]
 
 
 @dataclass(frozen=True)
 class CreateCredentials:
-    """Create a Secret with new random credentials, unless it is there."""
+    """Creates a Secret with new random credentials, unless it exists."""
 
     credentials: Credentials
 
 
 @dataclass(frozen=True)
 class DeleteServer:
-    """Delete a server's pod and all that bears its name."""
+    """Deletes the pod of a server and every other object of that server."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class DeleteProvided:
-    """Delete an object that another operator was asked for."""
+class DeleteProviderObject:
+    """Deletes an object that another operator reconciles."""
 
     api_version: str
     kind: str
@@ -54,8 +54,8 @@ class DeleteProvided:
 
 
 @dataclass(frozen=True)
-class DropFinalizers:
-    """Let go such an object that is being deleted, though nobody has done what it waits for."""
+class RemoveFinalizers:
+    """Removes the finalizers of an object whose operator is gone, so that the object can be deleted."""
 
     api_version: str
     kind: str
@@ -64,14 +64,14 @@ class DropFinalizers:
 
 @dataclass(frozen=True)
 class DeleteJob:
-    """Delete a client Job and its pod."""
+    """Deletes a client Job and its pod."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class SaveResult:
-    """Create the result if it is not there, and write its status."""
+    """Creates the result if it does not exist, and writes its status."""
 
     name: str
     spec: ResultSpec
@@ -80,7 +80,7 @@ class SaveResult:
 
 @dataclass(frozen=True)
 class SaveTrace:
-    """Create the trace of a case if it is not there, and write its status."""
+    """Creates the trace of a case if it does not exist, and writes its status."""
 
     name: str
     spec: TraceSpec
@@ -89,14 +89,14 @@ class SaveTrace:
 
 @dataclass(frozen=True)
 class DeleteResult:
-    """Delete a result of a run that is no longer kept, and its trace."""
+    """Deletes a result and its trace."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class DeleteBenchmark:
-    """Its time to live is over."""
+    """Deletes the benchmark, because its time to live is over."""
 
 
 Action = (
@@ -105,8 +105,8 @@ Action = (
     | Create
     | CreateCredentials
     | DeleteServer
-    | DeleteProvided
-    | DropFinalizers
+    | DeleteProviderObject
+    | RemoveFinalizers
     | DeleteJob
     | SaveResult
     | SaveTrace
@@ -117,7 +117,7 @@ Action = (
 
 @dataclass(frozen=True)
 class Event:
-    """A line for `kubectl describe`."""
+    """A Kubernetes event of the benchmark. `warning` selects the type Warning instead of Normal."""
 
     reason: str
     message: str
@@ -126,16 +126,16 @@ class Event:
 
 @dataclass(frozen=True)
 class Decision:
-    """The status to write, then the actions to take, then the events to post, then how long to wait for a wake-up.
+    """The result of one reconcile: write the status, then carry out the actions, then record the events.
 
-    `wait_seconds` 0 means: look again at once, something has changed by the actions. `waits_for` is what it waits for
-    in the queue, which whoever waits for it for longer gets first. `reads_earlier`: the next look needs the results of
-    earlier runs.
+    `requeue_after` is in seconds; 0 reconciles again at once, because the actions have changed something. `waits_for`
+    names the nodes, or the namespace, that the benchmark queues for, in the order of arrival. `needs_earlier_runs` asks
+    for the results of earlier runs at the next reconcile.
     """
 
     status: BenchmarkStatus
     actions: tuple[Action, ...] = ()
     events: tuple[Event, ...] = ()
-    wait_seconds: float = 30.0
+    requeue_after: float = 30.0
     waits_for: tuple[str, ...] = ()
-    reads_earlier: bool = False
+    needs_earlier_runs: bool = False

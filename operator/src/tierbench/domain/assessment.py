@@ -12,7 +12,7 @@ from tierbench.api.run_policy import Limits
 from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.run import Run
-from tierbench.domain.status import Said
+from tierbench.domain.status import ConditionUpdate
 from tierbench.results.levels import levels_in_short
 from tierbench.results.quantities import main_quantity, rate_quantity
 from tierbench.results.units import joined, percent, show, title, words
@@ -27,7 +27,7 @@ Pair = tuple[str, str]
 class Assessment:
     """Conditions, and the events that go with them."""
 
-    said: tuple[Said, ...]
+    said: tuple[ConditionUpdate, ...]
     events: tuple[Event, ...]
 
 
@@ -41,15 +41,19 @@ def assess(run: Run) -> Assessment:
     return Assessment(said, tuple(events))
 
 
-def begun(run: Run) -> tuple[Said, ...]:
+def begun(run: Run) -> tuple[ConditionUpdate, ...]:
     """The same conditions while the run is under way: nobody who waits for them must see those of the run before."""
     message = "The run is under way."
     policy = run.spec.run_policy
-    said = [Said(reasons.REGRESSED, False, reasons.RUNNING, message)]
+    said = [ConditionUpdate(reasons.REGRESSED, False, reasons.RUNNING, message)]
     if policy.constraints != Limits():
-        said.append(Said(reasons.PASSED, False, reasons.RUNNING, message))
+        said.append(ConditionUpdate(reasons.PASSED, False, reasons.RUNNING, message))
     if policy.schedule is not None:
-        said.append(Said(reasons.RECURRING, True, reasons.RUNNING, f"{message} The next is planned when it has ended."))
+        said.append(
+            ConditionUpdate(
+                reasons.RECURRING, True, reasons.RUNNING, f"{message} The next is planned when it has ended."
+            )
+        )
     return tuple(said)
 
 
@@ -58,7 +62,7 @@ def _results(run: Run, number: int) -> tuple[BenchmarkResult, ...]:
     return tuple(result for _, result in sorted(known.items()) if result.spec.run == number)
 
 
-def _passed(run: Run) -> Said | None:
+def _passed(run: Run) -> ConditionUpdate | None:
     constraints = run.spec.run_policy.constraints
     if constraints == Limits():
         return None
@@ -68,11 +72,13 @@ def _passed(run: Run) -> Said | None:
     broken = [f"{failed} cases failed."] if failed else []
     broken += [words for words, breach in found if not breach.unknown and not breach.unsure]
     if broken:
-        return Said(reasons.PASSED, False, reasons.CONSTRAINTS_BROKEN, _first(broken))
+        return ConditionUpdate(reasons.PASSED, False, reasons.CONSTRAINTS_BROKEN, _first(broken))
     unknown = [words for words, breach in found if breach.unknown]
     if unknown:
-        return Said(reasons.PASSED, None, reasons.CONSTRAINTS_UNKNOWN, _first(unknown))
-    return Said(reasons.PASSED, True, reasons.CONSTRAINTS_MET, "Every case keeps to spec.runPolicy.constraints.")
+        return ConditionUpdate(reasons.PASSED, None, reasons.CONSTRAINTS_UNKNOWN, _first(unknown))
+    return ConditionUpdate(
+        reasons.PASSED, True, reasons.CONSTRAINTS_MET, "Every case keeps to spec.runPolicy.constraints."
+    )
 
 
 def _breaches(run: Run, results: Sequence[BenchmarkResult]) -> Iterator[tuple[str, Breach]]:
@@ -85,24 +91,26 @@ def _breaches(run: Run, results: Sequence[BenchmarkResult]) -> Iterator[tuple[st
             yield f"{server} to {client}", breach
 
 
-def _regressed(run: Run) -> Said:
+def _regressed(run: Run) -> ConditionUpdate:
     policy, number = run.spec.run_policy, run.status.number
-    kept = sorted({result.run for result in run.observed.kept} - {number})
+    kept = sorted({result.run for result in run.observed.known_results} - {number})
     before = [each for each in kept if each < number]
     baseline = policy.baseline_run if policy.baseline_run != number else None
     if baseline is not None and baseline not in kept:
         there = f"; these are: {', '.join(map(str, kept))}" if kept else ""
         message = f"Run {baseline} is not kept, so nothing can be compared with it{there}. See runPolicy.baselineRun."
-        return Said(reasons.REGRESSED, False, reasons.BASELINE_NOT_FOUND, message)
+        return ConditionUpdate(reasons.REGRESSED, False, reasons.BASELINE_NOT_FOUND, message)
     against = dict.fromkeys([*before, *([baseline] if baseline is not None else [])])
     if not against:
-        return Said(reasons.REGRESSED, False, reasons.NO_EARLIER_RUN, "There is no other run to compare with.")
+        return ConditionUpdate(
+            reasons.REGRESSED, False, reasons.NO_EARLIER_RUN, "There is no other run to compare with."
+        )
     now = _circumstances(_results(run, number))
     earlier = {other: _circumstances(_results(run, other)) for other in against}
     references = dict.fromkeys([tuple(before), *([(baseline,)] if baseline is not None else [])])
     worse = [words for others in references if others for words in _worse(run, others, earlier, now)]
     if worse:
-        return Said(reasons.REGRESSED, True, reasons.WORSE_THAN_BEFORE, _first(list(dict.fromkeys(worse))))
+        return ConditionUpdate(reasons.REGRESSED, True, reasons.WORSE_THAN_BEFORE, _first(list(dict.fromkeys(worse))))
     unlike = [
         words
         for other in [*before[-1:], *([baseline] if baseline is not None else [])]
@@ -110,11 +118,11 @@ def _regressed(run: Run) -> Said:
     ]
     if unlike:
         message = f"{_first(unlike)} Pin runPolicy.baselineRun to a run of now, and later ones are compared with that."
-        return Said(reasons.REGRESSED, None, reasons.NOT_COMPARABLE, message)
+        return ConditionUpdate(reasons.REGRESSED, None, reasons.NOT_COMPARABLE, message)
     message = (
         f"No case is shown to be worse than in {_named(tuple(against))} by more than {policy.tolerance_percent} %."
     )
-    return Said(reasons.REGRESSED, False, reasons.NOT_WORSE, message)
+    return ConditionUpdate(reasons.REGRESSED, False, reasons.NOT_WORSE, message)
 
 
 def _circumstances(results: Iterable[BenchmarkResult]) -> dict[Pair, frozenset[str]]:

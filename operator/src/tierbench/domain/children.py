@@ -1,4 +1,4 @@
-"""What belongs to a benchmark: by the UID of its owner, since names and labels are anybody's to write. Pure."""
+"""The objects that a benchmark owns, found by the UID of their controller: anyone can write names and labels."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -7,14 +7,14 @@ from functools import partial
 from typing import Final, TypeVar
 
 from tierbench.api.result import BenchmarkResult
-from tierbench.domain.providers import known_apis, makers_of
-from tierbench.domain.results import Head
-from tierbench.domain.views import JobView, PodView, ProvidedObject, Raw, job_view, pod_view
+from tierbench.domain.providers import known_apis, owner_kinds_of
+from tierbench.domain.results import ResultMetadata
+from tierbench.domain.views import JobView, PodView, ProviderObject, Raw, job_view, pod_view
 from tierbench.workloads.names import LABEL_ROLE, Owner
 
 View = TypeVar("View")
-UNREADABLE: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionError)
-"""What reading an object that somebody else wrote may end with."""
+PARSE_ERRORS: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionError)
+"""The errors that parsing an object of someone else may raise."""
 
 _RESULT: Final = BenchmarkResult.KIND.kind
 _logger = logging.getLogger(__name__)
@@ -22,47 +22,47 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Children:
-    """The children of one benchmark; `uids` are theirs by kind and name, `provided` by the group of their API.
+    """The objects that one benchmark owns.
 
-    `results` are those that were given in full, `kept` the heads of all. `foreign` names objects that bear its labels
-    and are not its own, or cannot be understood. `last_orphan` is the newest run that a benchmark of the same name has
-    left results of. `unreadable` are results of its own that this version does not understand.
+    `uids` maps kind and name to the UID, `provider_objects` the API group of another operator to its objects. `results`
+    contains the results that were given in full, `known_results` the metadata of all. `unowned` names objects that have
+    the labels of the benchmark and another owner, or that cannot be parsed. `last_orphaned_run` is the newest run of
+    which results without an owner exist. `unreadable` names owned results that this version cannot parse.
     """
 
     pods: tuple[PodView, ...] = ()
     jobs: tuple[JobView, ...] = ()
     services: Mapping[str, Raw] = field(default_factory=dict)
     results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
-    kept: tuple[Head, ...] = ()
-    provided: Mapping[str, tuple[ProvidedObject, ...]] = field(default_factory=dict)
+    known_results: tuple[ResultMetadata, ...] = ()
+    provider_objects: Mapping[str, tuple[ProviderObject, ...]] = field(default_factory=dict)
     uids: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    foreign: tuple[str, ...] = ()
-    last_orphan: int = 0
+    unowned: tuple[str, ...] = ()
+    last_orphaned_run: int = 0
     unreadable: frozenset[str] = frozenset()
 
 
-class Family:
-    """Tells a benchmark's own children from others. Jobs that it has seen stay its own when they are deleted: their
-    pods end after them."""
+class ControllerRefManager:
+    """Claims the objects of one benchmark. It remembers claimed Jobs, because their pods outlive them."""
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
         self._jobs: set[str] = set()
         self._results: dict[str, tuple[Raw, BenchmarkResult]] = {}
 
-    def sort(self, listed: Mapping[str, Iterable[Raw]], heads: Iterable[Head] = ()) -> Children:
-        """The children among objects that bear the benchmark's labels, given by kind, and among the `heads` of all
-        results that say they are the benchmark's."""
-        sorting = _Sorting(self._owner, self._jobs)
-        jobs = sorting.take("Job", listed, job_view)
-        self._jobs |= {sorting.uids["Job", job.name] for job in jobs}
-        pods = sorting.take("Pod", listed, pod_view)
-        services = sorting.take("Service", listed, dict)
-        results = sorting.take(_RESULT, listed, self._result)
+    def claim(self, listed: Mapping[str, Iterable[Raw]], known_results: Iterable[ResultMetadata] = ()) -> Children:
+        """Returns the owned objects among those that have the labels of the benchmark, given by kind, and among
+        `known_results`, which refer to the benchmark by name."""
+        claim = _Claim(self._owner, self._jobs)
+        jobs = claim.views("Job", listed, job_view)
+        self._jobs |= {claim.uids["Job", job.name] for job in jobs}
+        pods = claim.views("Pod", listed, pod_view)
+        services = claim.views("Service", listed, dict)
+        results = claim.views(_RESULT, listed, self._parse_result)
         self._results = {result.metadata.uid: self._results[result.metadata.uid] for result in results}
-        kept = sorting.take_heads(heads)
-        provided = {
-            api.group: tuple(item for kind in api.kinds for item in sorting.take(kind, listed, partial(api.view, kind)))
+        owned_results = claim.results(known_results)
+        provider_objects = {
+            api.group: tuple(item for kind in api.kinds for item in claim.views(kind, listed, partial(api.view, kind)))
             for api in known_apis()
         }
         return Children(
@@ -70,16 +70,16 @@ class Family:
             jobs=jobs,
             services={raw["metadata"]["name"]: raw for raw in services},
             results={result.metadata.name: result for result in results},
-            kept=kept,
-            provided=provided,
-            uids=sorting.uids,
-            foreign=tuple(sorting.foreign),
-            last_orphan=sorting.last_orphan,
-            unreadable=frozenset(sorting.unreadable),
+            known_results=owned_results,
+            provider_objects=provider_objects,
+            uids=claim.uids,
+            unowned=tuple(claim.unowned),
+            last_orphaned_run=claim.last_orphaned_run,
+            unreadable=frozenset(claim.unreadable),
         )
 
-    def _result(self, raw: Raw) -> BenchmarkResult:
-        """Read once: the same object says the same."""
+    def _parse_result(self, raw: Raw) -> BenchmarkResult:
+        """Parses a result, unless the same object was parsed before."""
         uid = raw["metadata"]["uid"]
         known = self._results.get(uid)
         if known is None or known[0] is not raw:
@@ -88,66 +88,67 @@ class Family:
 
 
 @dataclass
-class _Sorting:
+class _Claim:
     owner: Owner
     jobs: set[str]
-    predecessors: set[str] = field(default_factory=set)
+    previous_uids: set[str] = field(default_factory=set)
     uids: dict[tuple[str, str], str] = field(default_factory=dict)
-    foreign: list[str] = field(default_factory=list)
-    last_orphan: int = 0
+    unowned: list[str] = field(default_factory=list)
+    last_orphaned_run: int = 0
     unreadable: set[str] = field(default_factory=set)
 
-    def take(self, kind: str, listed: Mapping[str, Iterable[Raw]], view: Callable[[Raw], View]) -> tuple[View, ...]:
-        """The benchmark's own objects of a kind."""
+    def views(self, kind: str, listed: Mapping[str, Iterable[Raw]], view: Callable[[Raw], View]) -> tuple[View, ...]:
+        """Returns the views of the owned objects of a kind."""
         found = []
         for raw in listed.get(kind, ()):
             name, uid = raw["metadata"]["name"], raw["metadata"]["uid"]
-            if not self._is_own(kind, raw):
+            if not self._is_owned(kind, raw):
                 continue
             self.uids[kind, name] = uid
             try:
                 found.append(view(raw))
-            except UNREADABLE as error:
-                _logger.warning("%s %s/%s cannot be understood: %s", kind, self.owner.namespace, name, error)
+            except PARSE_ERRORS as error:
+                extra = {"kind": kind, "namespace": self.owner.namespace, "object": name, "error": str(error)}
+                _logger.warning("ignoring invalid object", extra=extra)
                 if kind == _RESULT:
                     self.unreadable.add(name)
                 else:
-                    self.foreign.append(f"{kind} {name}")
+                    self.unowned.append(f"{kind} {name}")
         return tuple(found)
 
-    def take_heads(self, heads: Iterable[Head]) -> tuple[Head, ...]:
-        """Those of the benchmark's own results."""
-        own = []
-        for head in heads:
-            uid, *of = head.controller
+    def results(self, known: Iterable[ResultMetadata]) -> tuple[ResultMetadata, ...]:
+        """Returns the metadata of the owned results."""
+        owned = []
+        for result in known:
+            uid, *reference = result.controller
             if uid == self.owner.uid:
-                own.append(head)
-                self.uids[_RESULT, head.name] = head.uid
-            elif uid not in self.predecessors and tuple(of) != (self.owner.kind, self.owner.name):
-                self.foreign.append(f"{_RESULT} {head.name}")
+                owned.append(result)
+                self.uids[_RESULT, result.name] = result.uid
+            elif uid not in self.previous_uids and tuple(reference) != (self.owner.kind, self.owner.name):
+                self.unowned.append(f"{_RESULT} {result.name}")
                 if not uid:
-                    self.last_orphan = max(self.last_orphan, head.run)
-        return tuple(own)
+                    self.last_orphaned_run = max(self.last_orphaned_run, result.run)
+        return tuple(owned)
 
-    def _is_own(self, kind: str, raw: Raw) -> bool:
+    def _is_owned(self, kind: str, raw: Raw) -> bool:
         owners = raw["metadata"].get("ownerReferences", ())
-        by: Raw = next((item for item in owners if item.get("controller")), {})
-        uid = by.get("uid")
-        # Other operators' pods have the labels that a benchmark asks for, and owners of theirs.
-        makers = makers_of(raw["metadata"]["labels"].get(LABEL_ROLE)) if kind == "Pod" else None
-        if makers is not None:
-            own = any(item["kind"] in makers for item in owners)
+        controller: Raw = next((item for item in owners if item.get("controller")), {})
+        uid = controller.get("uid")
+        # The pods of other operators have the labels that a benchmark asks for, and owners of those operators' kinds.
+        owner_kinds = owner_kinds_of(raw["metadata"]["labels"].get(LABEL_ROLE)) if kind == "Pod" else None
+        if owner_kinds is not None:
+            owned = any(item["kind"] in owner_kinds for item in owners)
         else:
-            own = uid == self.owner.uid or (kind == "Pod" and uid in self.jobs)
-        if not own and kind != _RESULT and not self._is_of_predecessor(raw, by):
-            self.foreign.append(f"{kind} {raw['metadata']['name']}")
-        return own
+            owned = uid == self.owner.uid or (kind == "Pod" and uid in self.jobs)
+        if not owned and kind != _RESULT and not self._is_of_previous(raw, controller):
+            self.unowned.append(f"{kind} {raw['metadata']['name']}")
+        return owned
 
-    def _is_of_predecessor(self, raw: Raw, by: Raw) -> bool:
-        """Of a benchmark of the same name that was deleted: it will be gone soon."""
-        if by.get("uid") in self.predecessors:
+    def _is_of_previous(self, raw: Raw, controller: Raw) -> bool:
+        """Whether an object belongs to a deleted benchmark of the same name. Garbage collection will delete it."""
+        if controller.get("uid") in self.previous_uids:
             return True
-        if (by.get("kind"), by.get("name")) != (self.owner.kind, self.owner.name):
+        if (controller.get("kind"), controller.get("name")) != (self.owner.kind, self.owner.name):
             return False
-        self.predecessors.add(raw["metadata"]["uid"])
+        self.previous_uids.add(raw["metadata"]["uid"])
         return True

@@ -219,13 +219,13 @@ def _is_unread(client: Client, pod: PodView) -> bool:
 
 def _log_problem(client: Client, pod: PodView) -> Problem | None:
     """That the log of a client that has ended cannot be read, though its node has had the time to come back."""
-    run, trouble = client.run, client.log(pod).trouble
+    run, error = client.run, client.log(pod).error
     patience = timedelta(seconds=run.spec.timeouts.node_not_ready_seconds)
-    if trouble is None or run.now - trouble.since <= patience:
+    if error is None or run.now - error.since <= patience:
         return None
     message = (
         f"The client has ended, and its log on node {pod.node} could not be read for {patience.total_seconds():.0f} s "
-        f"({trouble.message[:_LONGEST_TROUBLE]}): see `kubectl logs {pod.name}`, and how the API server reaches the "
+        f"({error.message[:_LONGEST_TROUBLE]}): see `kubectl logs {pod.name}`, and how the API server reaches the "
         f"kubelet of {pod.node}."
     )
     return Problem(reasons.LOGS_UNREACHABLE, message)
@@ -256,7 +256,7 @@ def _others_measure(client: Client) -> bool:
 
 def _lack(client: Client, job: JobView) -> Problem | None:
     """Why a part has no pod, and will have none."""
-    return lasting(client.run, client.run.observed.refused_pods.get(job.name))
+    return lasting(client.run, client.run.observed.rejected_pods.get(job.name))
 
 
 def _pod_problem(client: Client, pod: PodView) -> Problem | None:

@@ -15,11 +15,11 @@ from tierbench.api.run_policy import RunPolicy
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteBenchmark, DeleteJob, DeleteResult, Event, ReleaseLeases
 from tierbench.domain.assessment import assess, begun
-from tierbench.domain.observed import Observed, Surroundings, out_of_reach
+from tierbench.domain.observed import ClusterState, Observed, is_unreachable
 from tierbench.domain.providers import teardown
 from tierbench.domain.quotas import history, outdated, too_many_cases
 from tierbench.domain.run import Run
-from tierbench.domain.status import Said, conditions, report
+from tierbench.domain.status import ConditionUpdate, build_status, set_conditions
 from tierbench.domain.views import Problem
 
 _MAXIMUM_ANSWER: Final = 1024
@@ -28,13 +28,13 @@ _LOOK_AGAIN_SECONDS: Final = 300.0
 
 def finish(run: Run) -> Decision:
     """Ends the run: nodes cleared and given back, old runs removed, the outcome said."""
-    leaving = leave(run.observed, run.now)
-    if leaving is not None:
-        return Decision(report(run, Phase.RUNNING), leaving.actions, wait_seconds=leaving.wait_seconds)
-    if run.observed.earlier is None and any(result.run != run.status.number for result in run.observed.kept):
-        return Decision(report(run, Phase.RUNNING), wait_seconds=0, reads_earlier=True)
+    step = cleanup(run.observed, run.now)
+    if step is not None:
+        return Decision(build_status(run, Phase.RUNNING), step.actions, requeue_after=step.requeue_after)
+    if run.observed.earlier is None and any(result.run != run.status.number for result in run.observed.known_results):
+        return Decision(build_status(run, Phase.RUNNING), requeue_after=0, needs_earlier_runs=True)
     run = Run(run.observed, run.status.model_copy(update={"completion_time": format_time(run.now)}), run.now)
-    draft = report(run, Phase.COMPLETE)
+    draft = build_status(run, Phase.COMPLETE)
     counts = draft.cases
     measured = counts.total - counts.failed
     message = (
@@ -47,12 +47,12 @@ def finish(run: Run) -> Decision:
         phase, complete, reason = Phase.FAILED, False, reasons.NO_CASE_MEASURED
         message += " See the events, and the reasons in `kubectl get results -o yaml`."
     said = (
-        Said(reasons.COMPLETE, complete, reason, message),
-        Said(reasons.FAILED, not complete, reason, message),
-        Said(reasons.SERVER_READY, False, reason, "The run has ended."),
+        ConditionUpdate(reasons.COMPLETE, complete, reason, message),
+        ConditionUpdate(reasons.FAILED, not complete, reason, message),
+        ConditionUpdate(reasons.SERVER_READY, False, reason, "The run has ended."),
     )
     held = assess(run)
-    status = report(run, phase, *said, *held.said).model_copy(update={"remaining_seconds": None, **_answer(run)})
+    status = build_status(run, phase, *said, *held.said).model_copy(update={"remaining_seconds": None, **_answer(run)})
     events = (Event(reason, message, warning=not complete or counts.failed > 0), *held.events, *_shortened(run))
     return Decision(status, tuple(map(DeleteResult, outdated(run, history(run)))), events)
 
@@ -65,14 +65,14 @@ def refuse_run(run: Run) -> Decision | None:
 
 def abandon(run: Run) -> Decision | None:
     """Ends a run of which a case can neither be kept as measured nor as failed: no case of it would fare better."""
-    refused = [name for name in run.observed.unwritable if name in map(run.result_name, run.cases)]
+    refused = [name for name in run.observed.permanently_rejected if name in map(run.result_name, run.cases)]
     if not refused:
         return None
-    leaving = leave(run.observed, run.now)
-    if leaving is not None:
-        return Decision(report(run, Phase.RUNNING), leaving.actions, wait_seconds=leaving.wait_seconds)
+    step = cleanup(run.observed, run.now)
+    if step is not None:
+        return Decision(build_status(run, Phase.RUNNING), step.actions, requeue_after=step.requeue_after)
     message = (
-        f"The API server takes no result {min(refused)}: {run.observed.refused_results.get(min(refused), '')}. If the "
+        f"The API server takes no result {min(refused)}: {run.observed.rejected_results.get(min(refused), '')}. If the "
         "CustomResourceDefinitions are of another version than the operator, upgrade both, then set "
         "spec.runPolicy.rerun."
     )
@@ -82,12 +82,14 @@ def abandon(run: Run) -> Decision | None:
 def _fail(run: Run, problem: Problem) -> Decision:
     run = Run(run.observed, run.status.model_copy(update={"completion_time": format_time(run.now)}), run.now)
     said = (
-        Said(reasons.SCHEDULED, False, problem.reason, problem.message),
-        Said(reasons.COMPLETE, False, problem.reason, problem.message),
-        Said(reasons.FAILED, True, problem.reason, problem.message),
+        ConditionUpdate(reasons.SCHEDULED, False, problem.reason, problem.message),
+        ConditionUpdate(reasons.COMPLETE, False, problem.reason, problem.message),
+        ConditionUpdate(reasons.FAILED, True, problem.reason, problem.message),
         *(replace(verdict, reason=problem.reason, message=problem.message) for verdict in begun(run)),
     )
-    return Decision(report(run, Phase.FAILED, *said), events=(Event(problem.reason, problem.message, warning=True),))
+    return Decision(
+        build_status(run, Phase.FAILED, *said), events=(Event(problem.reason, problem.message, warning=True),)
+    )
 
 
 def _answer(run: Run) -> dict[str, str]:
@@ -111,63 +113,63 @@ def _shortened(run: Run) -> tuple[Event, ...]:
 
 def wait_for_next(observed: Observed, now: datetime) -> Decision:
     """Nothing is due but, perhaps, the next run or the end of its time to live."""
-    leaving = leave(observed, now)
-    if leaving is not None:
-        return Decision(observed.benchmark.status, leaving.actions, wait_seconds=leaving.wait_seconds)
+    step = cleanup(observed, now)
+    if step is not None:
+        return Decision(observed.benchmark.status, step.actions, requeue_after=step.requeue_after)
     status, policy = plan_next(observed.benchmark, now), observed.benchmark.spec.run_policy
     wait, events = seconds_to_next(status, now), warnings(observed.benchmark.status, status)
     if policy.ttl_seconds is None or status.run is None or status.run.completion_time is None:
-        return Decision(status, events=events, wait_seconds=wait)
+        return Decision(status, events=events, requeue_after=wait)
     end = parse_time(status.run.completion_time) + timedelta(seconds=policy.ttl_seconds)
     if now >= end:
         return Decision(status, (DeleteBenchmark(),))
-    return Decision(status, events=events, wait_seconds=min(wait, (end - now).total_seconds()))
+    return Decision(status, events=events, requeue_after=min(wait, (end - now).total_seconds()))
 
 
 def suspend(observed: Observed, now: datetime) -> Decision:
     """Stops the client and the server."""
     benchmark = observed.benchmark
-    leaving = leave(observed, now)
+    step = cleanup(observed, now)
     message = "spec.runPolicy.suspend is true: set it to false to go on with the next trial."
     said = (
-        Said(reasons.SUSPENDED, True, reasons.BY_REQUEST, message),
-        Said(reasons.QUEUED, False, reasons.BY_REQUEST, "Suspended."),
-        Said(reasons.SERVER_READY, False, reasons.BY_REQUEST, "Suspended."),
+        ConditionUpdate(reasons.SUSPENDED, True, reasons.BY_REQUEST, message),
+        ConditionUpdate(reasons.QUEUED, False, reasons.BY_REQUEST, "Suspended."),
+        ConditionUpdate(reasons.SERVER_READY, False, reasons.BY_REQUEST, "Suspended."),
     )
     # The phase is what tells that nothing is due: it is written only when the nodes are clear.
-    phase = Phase.SUSPENDED if leaving is None else benchmark.status.phase
+    phase = Phase.SUSPENDED if step is None else benchmark.status.phase
     status = benchmark.status.model_copy(
         update={
             "phase": phase,
             "current": None,
             "remaining_seconds": None,
-            "conditions": conditions(benchmark, said, now),
+            "conditions": set_conditions(benchmark, said, now),
             "observed_generation": benchmark.metadata.generation,
         }
     )
-    if leaving is not None:
-        return Decision(status, leaving.actions, wait_seconds=leaving.wait_seconds)
+    if step is not None:
+        return Decision(status, step.actions, requeue_after=step.requeue_after)
     return Decision(status, events=(Event(reasons.SUSPENDED, message),))
 
 
 @dataclass(frozen=True)
-class Leaving:
+class CleanupStep:
     """A step on the way out, and how long to wait before the next."""
 
     actions: tuple[Action, ...]
-    wait_seconds: float
+    requeue_after: float
 
 
-def leave(here: Surroundings, now: datetime) -> Leaving | None:
+def cleanup(here: ClusterState, now: datetime) -> CleanupStep | None:
     """Clears the nodes, waits until they are clear, then gives them back. None when all that is done."""
     jobs = (DeleteJob(job.name) for job in here.jobs if not job.deleting)
     actions = (*jobs, *teardown(here, now))
-    if any(provided.objects for provided in here.provided.values()):
-        return Leaving(actions, 1)
-    if actions or here.jobs or any(not out_of_reach(here, pod) for pod in here.pods):
-        return Leaving(actions, 5)
+    if any(provided.objects for provided in here.provider_states.values()):
+        return CleanupStep(actions, 1)
+    if actions or here.jobs or any(not is_unreachable(here, pod) for pod in here.pods):
+        return CleanupStep(actions, 5)
     held = tuple(node for node, lease in sorted(here.leases.items()) if lease.holder == here.holder)
-    return Leaving((ReleaseLeases(held),), 0) if held else None
+    return CleanupStep((ReleaseLeases(held),), 0) if held else None
 
 
 @dataclass(frozen=True)
@@ -207,9 +209,9 @@ def plan_next(benchmark: Benchmark, now: datetime) -> BenchmarkStatus:
     if settled and before is not None and before.observed_generation == generation:
         return status
     following = _next(policy, policy.schedule, now)
-    said = Said(reasons.RECURRING, following.time is not None, following.reason, following.message)
+    said = ConditionUpdate(reasons.RECURRING, following.time is not None, following.reason, following.message)
     time = None if following.time is None else format_time(following.time)
-    return status.model_copy(update={"next_run_time": time, "conditions": conditions(benchmark, [said], now)})
+    return status.model_copy(update={"next_run_time": time, "conditions": set_conditions(benchmark, [said], now)})
 
 
 def seconds_to_next(status: BenchmarkStatus, now: datetime) -> float:

@@ -15,12 +15,12 @@ from tierbench.domain.placement import choose_nodes, hold_nodes
 from tierbench.domain.preflight import preflight
 from tierbench.domain.run import Run
 from tierbench.domain.servers import refuse_impossible, refuse_rest, serve
-from tierbench.domain.status import Said, conditions
+from tierbench.domain.status import ConditionUpdate, set_conditions
 
 _NAMED: Final = 5
 
 
-def is_due(observed_generation: int, generation: int, phase: Phase, *, later: bool) -> bool:
+def needs_reconcile(observed_generation: int, generation: int, phase: Phase, *, later: bool) -> bool:
     """Whether a benchmark needs the operator at all: nothing is read or written for one that does not.
 
     `later` says that its policy asks for something after the end of a run: the next one, or the end of its time.
@@ -30,7 +30,7 @@ def is_due(observed_generation: int, generation: int, phase: Phase, *, later: bo
 
 
 def decide(observed: Observed, now: datetime) -> Decision:
-    """The next step of a benchmark. Called again after every change, and at the latest after `wait_seconds`."""
+    """The next step of a benchmark. Called again after every change, and at the latest after `requeue_after`."""
     return _with_definitions(observed, _decide(observed, now), now)
 
 
@@ -52,7 +52,7 @@ def _run_to_do(observed: Observed, now: datetime) -> RunStatus | None:
     """The run under way, or a new one if one is due, or None."""
     last, policy = observed.benchmark.status.run, observed.benchmark.spec.run_policy
     if last is None:
-        return RunStatus(number=observed.last_orphan + 1, rerun=policy.rerun, start_time=format_time(now))
+        return RunStatus(number=observed.last_orphaned_run + 1, rerun=policy.rerun, start_time=format_time(now))
     if last.completion_time is None:
         return last
     if (policy.rerun is not None and policy.rerun != last.rerun) or is_time(observed.benchmark, now):
@@ -75,9 +75,9 @@ def _with_definitions(observed: Observed, decision: Decision, now: datetime) -> 
     if not definitions.reason and not before:
         return decision
     reason = definitions.reason or reasons.DEFINITIONS_ALIKE
-    said = Said(reasons.DEFINITIONS_DIFFER, bool(definitions.reason), reason, definitions.message)
+    said = ConditionUpdate(reasons.DEFINITIONS_DIFFER, bool(definitions.reason), reason, definitions.message)
     benchmark = observed.benchmark.model_copy(update={"status": decision.status})
-    status = decision.status.model_copy(update={"conditions": conditions(benchmark, [said], now)})
+    status = decision.status.model_copy(update={"conditions": set_conditions(benchmark, [said], now)})
     return replace(decision, status=status)
 
 
@@ -86,4 +86,4 @@ def _discard(run: Run) -> Decision:
     message = f"{', '.join(run.misfits[:_NAMED])}: of other cases than this run's, and not counted."
     event = Event(reasons.FOREIGN_OBJECT, message, warning=True)
     actions = tuple(DeleteResult(name) for name in run.misfits)
-    return Decision(run.observed.benchmark.status, actions, (event,), wait_seconds=0)
+    return Decision(run.observed.benchmark.status, actions, (event,), requeue_after=0)

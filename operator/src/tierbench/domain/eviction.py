@@ -15,14 +15,14 @@ from tierbench.api.policy import Quotas
 from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.results import BenchmarkKey
-from tierbench.domain.status import Said
+from tierbench.domain.status import ConditionUpdate
 from tierbench.kinds.registry import BENCHMARKS
 
 RunKey = tuple[BenchmarkKey, int]
 """A benchmark, and the number of a run."""
 
 _logger = logging.getLogger(__name__)
-MARK_PERCENT: Final = 80
+WATERMARK_PERCENT: Final = 80
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class KnownBenchmark:
 
 
 @dataclass(frozen=True)
-class SealedRun:
+class FinishedRun:
     """A run that has ended: what its results and traces take, and when the last of them was created.
 
     `needed` says that its benchmark's answer rests on it: it is the newest, or the one that others are compared with.
@@ -58,7 +58,7 @@ class _Run:
     results: dict[str, tuple[str, int]] = field(default_factory=dict)
 
 
-class Ledger:
+class StorageUsage:
     """Every result by its size, and every benchmark."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Ledger:
         """What all results and traces take, in bytes."""
         return self._total
 
-    def see(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
+    def update_result(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
         """Takes in a result, growing or sealed."""
         metadata = raw["metadata"]
         name = (metadata.get("namespace", ""), metadata["name"])
@@ -97,7 +97,7 @@ class Ledger:
         if not run.results:
             del self._runs[run.key]
 
-    def see_benchmark(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
+    def update_benchmark(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
         """Takes in a benchmark of any kind. One whose status cannot be understood has no runs that may go."""
         metadata = raw["metadata"]
         key = (raw["kind"], metadata["namespace"], metadata["name"])
@@ -115,12 +115,12 @@ class Ledger:
         baseline = raw.get("spec", {}).get("runPolicy", {}).get("baselineRun")
         self.benchmarks[key] = KnownBenchmark(version, _ended(status), baseline, status.evictions)
 
-    def sealed_runs(self) -> Iterator[SealedRun]:
+    def finished_runs(self) -> Iterator[FinishedRun]:
         """All runs that their benchmarks have ended."""
         for (key, number), run in self._runs.items():
             benchmark = self.benchmarks.get(key)
             if benchmark is not None and number <= benchmark.ended:
-                yield SealedRun(run.key, number in {benchmark.ended, benchmark.baseline}, run.size, run.last)
+                yield FinishedRun(run.key, number in {benchmark.ended, benchmark.baseline}, run.size, run.last)
 
     def results_of(self, key: RunKey) -> dict[str, str]:
         """The UIDs of a run's results, by name."""
@@ -142,46 +142,46 @@ def size_of(raw: Mapping[str, Any]) -> int:
 
 
 @dataclass(frozen=True)
-class Change:
-    """What becomes of the runs of one benchmark: `evictions` is what its status is to say. Of those, it does not say
-    yet that some are `announced`, or that they have `begun`. The results of all that are `going` are to be deleted."""
+class EvictionChange:
+    """The change of one benchmark's evictions: its status has to list `evictions`, of which some are newly `announced`
+    or newly `begun`. The results of all runs in `evicting` have to be deleted."""
 
     benchmark: BenchmarkKey
     evictions: tuple[Eviction, ...]
-    announced: tuple[SealedRun, ...]
-    begun: tuple[SealedRun, ...]
-    going: tuple[SealedRun, ...]
+    announced: tuple[FinishedRun, ...]
+    begun: tuple[FinishedRun, ...]
+    evicting: tuple[FinishedRun, ...]
 
 
-def mark(quotas: Quotas) -> int:
+def watermark(quotas: Quotas) -> int:
     """From how many bytes on runs are announced, and down to how many they go."""
-    return quotas.most_stored_bytes * MARK_PERCENT // 100
+    return quotas.most_stored_bytes * WATERMARK_PERCENT // 100
 
 
-def plan(ledger: Ledger, quotas: Quotas, now: datetime) -> tuple[Change, ...]:
+def plan_evictions(storage_usage: StorageUsage, quotas: Quotas, now: datetime) -> tuple[EvictionChange, ...]:
     """What is to be done now, by benchmark. All that is remembered is in the statuses."""
     said = {
         (key, eviction.run): eviction
-        for key, benchmark in ledger.benchmarks.items()
+        for key, benchmark in storage_usage.benchmarks.items()
         for eviction in benchmark.evictions
     }
-    if not said and ledger.total <= mark(quotas):
+    if not said and storage_usage.total <= watermark(quotas):
         return ()
-    runs = sorted(ledger.sealed_runs(), key=lambda run: (run.needed, run.last, run.key))
-    wanted = _wanted(ledger.total, runs, said, quotas, now)
+    runs = sorted(storage_usage.finished_runs(), key=lambda run: (run.needed, run.last, run.key))
+    wanted = _wanted(storage_usage.total, runs, said, quotas, now)
     changes = [_change(key, runs, said, wanted) for key in sorted({key for key, _ in (*said, *wanted)})]
     return tuple(
         change
         for change in changes
-        if change.going or change.evictions != ledger.benchmarks[change.benchmark].evictions
+        if change.evicting or change.evictions != storage_usage.benchmarks[change.benchmark].evictions
     )
 
 
 def _wanted(
-    total: int, runs: Sequence[SealedRun], said: Mapping[RunKey, Eviction], quotas: Quotas, now: datetime
+    total: int, runs: Sequence[FinishedRun], said: Mapping[RunKey, Eviction], quotas: Quotas, now: datetime
 ) -> dict[RunKey, Eviction]:
     """What is to be said, of runs in the order in which they go. What has begun is brought to its end."""
-    limit, low = quotas.most_stored_bytes, mark(quotas)
+    limit, low = quotas.most_stored_bytes, watermark(quotas)
     wanted = {run.key: said[run.key] for run in runs if run.key in said}
     left = total - sum(run.size for run in runs if run.key in said and said[run.key].begun)
     if left <= low:
@@ -202,20 +202,20 @@ def _wanted(
 
 
 def _change(
-    key: BenchmarkKey, runs: Sequence[SealedRun], said: Mapping[RunKey, Eviction], wanted: Mapping[RunKey, Eviction]
-) -> Change:
+    key: BenchmarkKey, runs: Sequence[FinishedRun], said: Mapping[RunKey, Eviction], wanted: Mapping[RunKey, Eviction]
+) -> EvictionChange:
     mine = [run for run in runs if run.key[0] == key and run.key in wanted]
     going = tuple(run for run in mine if wanted[run.key].begun)
-    return Change(
+    return EvictionChange(
         benchmark=key,
         evictions=tuple(sorted((wanted[run.key] for run in mine), key=lambda eviction: eviction.run)),
         announced=tuple(run for run in mine if run.key not in said),
         begun=tuple(run for run in going if not said[run.key].begun),
-        going=going,
+        evicting=going,
     )
 
 
-def eviction_events(change: Change, total: int, quotas: Quotas, now: datetime) -> Iterator[Event]:
+def eviction_events(change: EvictionChange, total: int, quotas: Quotas, now: datetime) -> Iterator[Event]:
     """A warning for runs that are announced, and one for those that go."""
     if change.announced:
         words = _announcement(change.benchmark, [run.key[1] for run in change.announced], format_time(now), quotas)
@@ -228,15 +228,17 @@ def eviction_events(change: Change, total: int, quotas: Quotas, now: datetime) -
         yield Event(reasons.EVICTED, message, warning=True)
 
 
-def eviction_condition(change: Change, total: int, quotas: Quotas) -> Said:
+def eviction_condition(change: EvictionChange, total: int, quotas: Quotas) -> ConditionUpdate:
     """What is pending, as long as it is."""
     pending = [eviction for eviction in change.evictions if not eviction.begun]
     if not pending:
         message = f"{_taken(total, quotas)}. No run of this benchmark is about to go."
-        return Said(reasons.EVICTION_PENDING, False, reasons.STORAGE_FREE, message)
+        return ConditionUpdate(reasons.EVICTION_PENDING, False, reasons.STORAGE_FREE, message)
     first = min(eviction.notice_time for eviction in pending)
     words = _announcement(change.benchmark, [eviction.run for eviction in pending], first, quotas)
-    return Said(reasons.EVICTION_PENDING, True, reasons.STORAGE_NEARLY_FULL, f"{_taken(total, quotas)}. {words}")
+    return ConditionUpdate(
+        reasons.EVICTION_PENDING, True, reasons.STORAGE_NEARLY_FULL, f"{_taken(total, quotas)}. {words}"
+    )
 
 
 def _taken(total: int, quotas: Quotas) -> str:

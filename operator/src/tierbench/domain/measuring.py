@@ -17,7 +17,7 @@ from tierbench.domain.actions import Action, Decision, DeleteJob, Event, SaveRes
 from tierbench.domain.client import Client, Over, fold, follow, start, why_over
 from tierbench.domain.run import Run
 from tierbench.domain.servers import refusal_event
-from tierbench.domain.status import Said, case_words, cases_words, report
+from tierbench.domain.status import ConditionUpdate, build_status, case_words, cases_words
 from tierbench.domain.views import Problem
 from tierbench.results import record
 from tierbench.results.output import check_seal
@@ -91,18 +91,18 @@ class Underway:
         """Writes the trials that have come since."""
         return tuple(action for one in self.due for action in one.save())
 
-    def report(self) -> BenchmarkStatus:
+    def build_status(self) -> BenchmarkStatus:
         """The status of the benchmark while these are measured."""
         places = "; ".join(f"{server.site.name} is ready on {server.site.node}" for server in self.servers.values())
-        said = Said(reasons.SERVER_READY, True, reasons.READY, f"{places}."[:_MAXIMUM_MESSAGE])
-        return report(self.run, Phase.RUNNING, said, current=tuple(one.case for one in self.due))
+        said = ConditionUpdate(reasons.SERVER_READY, True, reasons.READY, f"{places}."[:_MAXIMUM_MESSAGE])
+        return build_status(self.run, Phase.RUNNING, said, current=tuple(one.case for one in self.due))
 
 
 def measure(run: Run, block: Block, servers: Mapping[Slot, RunningServer]) -> Decision:
     """The next step of one block."""
     at = _underway(run, block, servers)
     for one in at.due:
-        refused = run.observed.refused_results.get(one.name)
+        refused = run.observed.rejected_results.get(one.name)
         if refused is not None:
             problem = Problem(reasons.RESULT_REFUSED, f"The API server did not take what was measured: {refused}")
             return give_up(at, [one.as_written()], problem)
@@ -114,7 +114,7 @@ def measure(run: Run, block: Block, servers: Mapping[Slot, RunningServer]) -> De
         case Problem() as problem:
             return give_up(at, at.due, problem)
         case seconds:
-            return Decision(at.report(), at.save(), wait_seconds=seconds)
+            return Decision(at.build_status(), at.save(), requeue_after=seconds)
 
 
 def _underway(run: Run, block: Block, servers: Mapping[Slot, RunningServer]) -> Underway:
@@ -154,7 +154,7 @@ def _start(at: Underway, strays: tuple[Action, ...], *events: Event) -> Decision
     begin = nodes if isinstance(nodes, Problem) else start(at.client, at.servers, nodes, turns)
     if isinstance(begin, Problem):
         return give_up(at, at.due, begin)
-    return Decision(at.report(), (*begin, *at.save(), *strays), events)
+    return Decision(at.build_status(), (*begin, *at.save(), *strays), events)
 
 
 def _over(at: Underway, over: Over) -> Decision:
@@ -186,7 +186,7 @@ def conclude(at: Underway, strays: tuple[Action, ...] = ()) -> Decision:
     """Ends the block. In the last pass its cases end with what was measured, before that they go on in the next one."""
     if not at.block.last:
         saved = (action for one in at.due for action in one.save_trace() or one.save())
-        return Decision(at.report(), (*saved, *strays, *at.client.delete()), wait_seconds=0)
+        return Decision(at.build_status(), (*saved, *strays, *at.client.delete()), requeue_after=0)
     total, number = len(at.run.cases), len(at.run.cases) - len(at.run.due)
     ended = []
     for place, one in enumerate(at.due, start=number + 1):
@@ -232,7 +232,7 @@ def _end(
     others = [one for one in at.due if one.name not in names]
     actions += [action for one in others for action in one.save()]
     actions += (*strays, *(() if others else at.client.delete()))
-    return Decision(at.report(), tuple(actions), tuple(event for _, _, event in ended), wait_seconds=0)
+    return Decision(at.build_status(), tuple(actions), tuple(event for _, _, event in ended), requeue_after=0)
 
 
 def _engine(client: Client) -> Engine | None:
@@ -257,7 +257,7 @@ def refine(run: Run) -> Decision | None:
     refinements = (*run.status.refinements, *further)
     status = run.status.model_copy(update={"refinements": refinements})
     events = tuple(Event(reasons.REFINED, str(one)) for one in added)
-    return Decision(report(Run(run.observed, status, run.now), Phase.RUNNING), events=events, wait_seconds=0)
+    return Decision(build_status(Run(run.observed, status, run.now), Phase.RUNNING), events=events, requeue_after=0)
 
 
 def _found(run: Run, asked: Refine, factor: Factor) -> tuple[Middle, ...]:

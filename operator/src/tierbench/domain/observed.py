@@ -1,4 +1,4 @@
-"""What one pass of the controller sees."""
+"""The input of a decision: one benchmark and its environment, at one moment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,43 +10,47 @@ from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy, Quotas
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.definitions import Definitions
-from tierbench.domain.results import Head
-from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, Provided
+from tierbench.domain.results import ResultMetadata
+from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, ProviderState
 from tierbench.results.output import Output
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Workload
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """The API server has not done something since a time, for this reason of its own."""
+class FailedRequest:
+    """A request that the API server has failed since a time, with its last error message."""
 
     since: datetime
     message: str
 
 
 @dataclass(frozen=True)
-class Ahead:
-    """Who is next before a benchmark in the queue, as namespace/name, and what those before it want, too."""
+class QueueBlocker:
+    """The benchmark that is directly ahead in the queue, as namespace/name. `shared` names the nodes or the namespace
+    that this benchmark and any one ahead of it wait for."""
 
-    who: str
+    benchmark: str
     shared: frozenset[str]
 
 
 @dataclass(frozen=True)
 class PodLog:
-    """What a client pod has printed. `complete`: it has ended, and no more will come. `trouble`: it has ended, and its
-    log cannot be read."""
+    """The log of a client pod. `complete` says that the pod has terminated and its log was read to the end. `error` is
+    set if the pod has terminated and its log cannot be read."""
 
     output: Output = field(default_factory=Output)
     complete: bool = False
-    trouble: Refusal | None = None
+    error: FailedRequest | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
-    """What a benchmark has in the cluster, at one moment. `provided` is by the group of its API, `uids` are of its
-    objects, by kind and name."""
+class ClusterState:
+    """The nodes and Leases of the cluster, and the objects that one benchmark owns.
+
+    `provider_states` maps the API group of another operator to its state. `uids` maps kind and name of each owned
+    object to its UID.
+    """
 
     owner: Owner
     nodes: Mapping[str, NodeView] = field(default_factory=dict)
@@ -54,26 +58,26 @@ class Surroundings:
     pods: tuple[PodView, ...] = ()
     jobs: tuple[JobView, ...] = ()
     services: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    provided: Mapping[str, Provided] = field(default_factory=dict)
+    provider_states: Mapping[str, ProviderState] = field(default_factory=dict)
     uids: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def holder(self) -> str:
-        """The identity that this benchmark takes Leases with."""
+        """The holder identity of the benchmark in Leases."""
         return f"{self.owner.namespace}/{self.owner.name}/{self.owner.uid}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Observed(Surroundings):
-    """One benchmark, everything that belongs to it, and everything that it depends on, at one moment.
+class Observed(ClusterState):
+    """One benchmark, the objects that it owns, and everything that it depends on.
 
-    `results` are of the run under way, or of the last one; `earlier` those of other runs, read only where a decision
-    has asked for them; `kept` are the heads of all. `foreign` objects bear its labels and are not its own;
-    `last_orphan` is the newest run that a benchmark of the same name has left results of; `stored_bytes` is what
-    the results and traces of all benchmarks take. `refusal` is what the API server does not let be created,
-    `refused_pods` what it does not let the Job controller create, by the Job's name, and `refused_results` what it does
-    not let be written, by the result's; of those that are `unwritable` it does not even take that. `unreadable` are
-    results of its own that this version does not understand. `isolated` says whether strangers are kept from its pods.
+    `results` are those of the current run, or of the last one; `earlier` are those of other runs, or None unless the
+    last decision asked for them. `known_results` is the metadata of all results. `unowned` names objects that have the
+    labels of the benchmark and another owner. `last_orphaned_run` is the newest run of which results without an owner
+    exist. `stored_bytes` is the size of the results and traces of all benchmarks. `rejected_create` is the last failed
+    create; `rejected_pods` maps Jobs whose pods the API server rejects; `rejected_results` maps results that it rejects
+    to its message, of which the `permanently_rejected` ones cannot even be stored as failed. `unreadable` names results
+    that this version cannot parse. `isolated` says whether a NetworkPolicy protects the pods of the benchmark.
     """
 
     benchmark: Benchmark
@@ -83,22 +87,22 @@ class Observed(Surroundings):
     classes: Mapping[str, NodeClass] = field(default_factory=dict)
     results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
     earlier: Mapping[str, BenchmarkResult] | None = None
-    kept: tuple[Head, ...] = ()
+    known_results: tuple[ResultMetadata, ...] = ()
     logs: Mapping[str, PodLog] = field(default_factory=dict)
-    ahead: Ahead | None = None
-    foreign: tuple[str, ...] = ()
-    last_orphan: int = 0
+    blocked_by: QueueBlocker | None = None
+    unowned: tuple[str, ...] = ()
+    last_orphaned_run: int = 0
     stored_bytes: int = 0
-    refusal: Refusal | None = None
-    refused_pods: Mapping[str, Refusal] = field(default_factory=dict)
-    refused_results: Mapping[str, str] = field(default_factory=dict)
-    unwritable: frozenset[str] = frozenset()
+    rejected_create: FailedRequest | None = None
+    rejected_pods: Mapping[str, FailedRequest] = field(default_factory=dict)
+    rejected_results: Mapping[str, str] = field(default_factory=dict)
+    permanently_rejected: frozenset[str] = frozenset()
     unreadable: frozenset[str] = frozenset()
     definitions: Definitions = field(default_factory=Definitions)
     isolated: bool = False
 
 
-def out_of_reach(surroundings: Surroundings, pod: PodView) -> bool:
-    """Whether a pod cannot go before its node is back; then the node's kubelet removes it first of all."""
-    node = surroundings.nodes.get(pod.node)
+def is_unreachable(state: ClusterState, pod: PodView) -> bool:
+    """Whether a terminating pod stays until its node is back. Its kubelet then removes the pod before anything else."""
+    node = state.nodes.get(pod.node)
     return pod.deleting and (node is None or not node.ready)

@@ -11,11 +11,11 @@ from tierbench.domain.assessment import begun
 from tierbench.domain.node_classes import assign
 from tierbench.domain.quotas import crowd, seconds_left, storage_full
 from tierbench.domain.run import Run
-from tierbench.domain.status import Said, report
+from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import Problem
 
 _LOOK_AGAIN_SECONDS = 5.0
-NOT_SUSPENDED = Said(reasons.SUSPENDED, False, reasons.NOT_SUSPENDED, "spec.runPolicy.suspend is false.")
+NOT_SUSPENDED = ConditionUpdate(reasons.SUSPENDED, False, reasons.NOT_SUSPENDED, "spec.runPolicy.suspend is false.")
 _MARGIN: Final = timedelta(seconds=60)
 # Whoever is first looks for Leases that have run out; whoever is behind is woken by those before.
 _FIRST_SECONDS: Final = 30.0
@@ -33,27 +33,29 @@ def choose_nodes(run: Run) -> Decision | None:
     lacking += dict.fromkeys(run.unlisted_images.values())
     waited = run.now - parse_time(run.status.start_time)
     if lacking and waited < timedelta(seconds=run.spec.timeouts.scheduling_seconds):
-        said = Said(reasons.SCHEDULED, False, lacking[0].reason, lacking[0].message)
-        return Decision(report(run, Phase.PENDING, said, *_run_begins(run)), wait_seconds=_LOOK_AGAIN_SECONDS)
+        said = ConditionUpdate(reasons.SCHEDULED, False, lacking[0].reason, lacking[0].message)
+        return Decision(build_status(run, Phase.PENDING, said, *_run_begins(run)), requeue_after=_LOOK_AGAIN_SECONDS)
     started = Run(run.observed, run.status.model_copy(update={"assignments": chosen}), run.now)
     message = f"Run {run.status.number} of {len(run.cases)} cases on {', '.join(started.needed_nodes) or 'no node'}"
-    said = Said(reasons.SCHEDULED, True, reasons.NODES_CHOSEN, message)
+    said = ConditionUpdate(reasons.SCHEDULED, True, reasons.NODES_CHOSEN, message)
     if lacking:
-        said = Said(reasons.SCHEDULED, False, lacking[0].reason, lacking[0].message)
+        said = ConditionUpdate(reasons.SCHEDULED, False, lacking[0].reason, lacking[0].message)
     events = [Event(reasons.RUN_STARTED, message)]
     events += [Event(item.reason, item.message, warning=True) for item in lacking]
-    return Decision(report(started, Phase.PENDING, said, *_run_begins(run)), events=tuple(events), wait_seconds=0)
+    return Decision(
+        build_status(started, Phase.PENDING, said, *_run_begins(run)), events=tuple(events), requeue_after=0
+    )
 
 
-def _run_begins(run: Run) -> tuple[Said, ...]:
+def _run_begins(run: Run) -> tuple[ConditionUpdate, ...]:
     message = "The run is under way."
     return (
         NOT_SUSPENDED,
-        Said(reasons.COMPLETE, False, reasons.RUNNING, message),
-        Said(reasons.FAILED, False, reasons.RUNNING, message),
+        ConditionUpdate(reasons.COMPLETE, False, reasons.RUNNING, message),
+        ConditionUpdate(reasons.FAILED, False, reasons.RUNNING, message),
         *begun(run),
         *(
-            [Said(reasons.NETWORK_MEASURED, False, reasons.RUNNING, message)]
+            [ConditionUpdate(reasons.NETWORK_MEASURED, False, reasons.RUNNING, message)]
             if run.observed.workload.preflight()
             else []
         ),
@@ -82,9 +84,11 @@ def hold_nodes(run: Run) -> Decision | None:
         return _wait(run, crowded.reason, crowded.message, (turn,), ReleaseLeases(run.needed_nodes))
     if crowded is not None:
         return _wait(run, crowded.reason, crowded.message, (turn,))
-    if observed.ahead is not None:
-        message = f"Waits behind {_who(run, observed.ahead.who)} for the same nodes. Goes on by itself after it."
-        still = (turn,) if turn in observed.ahead.shared else ()
+    if observed.blocked_by is not None:
+        message = (
+            f"Waits behind {_who(run, observed.blocked_by.benchmark)} for the same nodes. Goes on by itself after it."
+        )
+        still = (turn,) if turn in observed.blocked_by.shared else ()
         return _wait(run, reasons.OLDER_BENCHMARK_WAITS, message, (*still, *run.needed_nodes), seconds=_BEHIND_SECONDS)
     full = storage_full(run)
     if full is not None:
@@ -98,8 +102,10 @@ def hold_nodes(run: Run) -> Decision | None:
     ]
     if not others:
         leases = hold(run, run.spec.timeouts.server_ready_seconds)
-        said = Said(reasons.QUEUED, False, reasons.NODES_HELD, f"Has {', '.join(run.needed_nodes)} for itself.")
-        return Decision(report(run, Phase.RUNNING, said, NOT_SUSPENDED), (leases,), wait_seconds=0)
+        said = ConditionUpdate(
+            reasons.QUEUED, False, reasons.NODES_HELD, f"Has {', '.join(run.needed_nodes)} for itself."
+        )
+        return Decision(build_status(run, Phase.RUNNING, said, NOT_SUSPENDED), (leases,), requeue_after=0)
     who = "; ".join(f"{lease.node} is in use by {_who(run, lease.holder)}" for lease in others)
     message = f"{who}. Goes on by itself when they are free."
     return _wait(run, reasons.NODES_BUSY, message, run.needed_nodes)
@@ -115,8 +121,8 @@ def _wait(
     events = () if queued_before else (Event(reasons.QUEUED, message),)
     # A client whose lease was lost (its operator was away for longer than it lasted) must not measure any further.
     stop = tuple(DeleteJob(job.name) for job in observed.jobs if not job.deleting)
-    status = report(run, Phase.QUEUED, Said(reasons.QUEUED, True, reason, message), NOT_SUSPENDED)
-    return Decision(status, (*stop, *actions), events, wait_seconds=seconds, waits_for=waits_for)
+    status = build_status(run, Phase.QUEUED, ConditionUpdate(reasons.QUEUED, True, reason, message), NOT_SUSPENDED)
+    return Decision(status, (*stop, *actions), events, requeue_after=seconds, waits_for=waits_for)
 
 
 def _holds_all(run: Run) -> bool:

@@ -12,7 +12,7 @@ from tierbench.domain.client import Client, Over, fold, follow, start, why_over
 from tierbench.domain.providers import STANDALONE_PROVIDER
 from tierbench.domain.run import Run
 from tierbench.domain.servers import bring_up
-from tierbench.domain.status import Said, report
+from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import Problem
 from tierbench.kinds.registry import probe
 from tierbench.results.node_network import figures, in_words
@@ -129,7 +129,7 @@ def _measure(step: _Step, server: RunningServer) -> Decision:
         case Problem() as problem:
             return _missed(step, problem)
         case seconds:
-            return Decision(_status(step.run, server), wait_seconds=seconds)
+            return Decision(_status(step.run, server), requeue_after=seconds)
 
 
 def _start(step: _Step, server: RunningServer) -> Decision:
@@ -144,7 +144,9 @@ def _start(step: _Step, server: RunningServer) -> Decision:
 
 def _status(run: Run, server: RunningServer) -> BenchmarkStatus:
     ready = f"{server.site.name} is ready on {server.site.node}."
-    return report(run, Phase.RUNNING, Said(reasons.SERVER_READY, True, reasons.READY, ready), _said(run))
+    return build_status(
+        run, Phase.RUNNING, ConditionUpdate(reasons.SERVER_READY, True, reasons.READY, ready), _said(run)
+    )
 
 
 def _over(step: _Step, over: Over) -> Decision:
@@ -183,21 +185,21 @@ def _keep(step: _Step, network: NodeNetwork, events: tuple[Event, ...]) -> Decis
     others = (item for item in run.status.networks if (item.server_node, item.client_node) != nodes)
     known = run.status.model_copy(update={"networks": (*others, network)})
     run = Run(run.observed, known, run.now)
-    return Decision(report(run, Phase.RUNNING, _said(run)), step.client.delete(), events, wait_seconds=0)
+    return Decision(build_status(run, Phase.RUNNING, _said(run)), step.client.delete(), events, requeue_after=0)
 
 
-def _said(run: Run) -> Said:
+def _said(run: Run) -> ConditionUpdate:
     """How far the preflight is."""
     missing = [network for network in run.status.networks if network.reason is not None]
     left = len({step.pair.nodes for step in _steps(run)})
     if left:
         message = f"{probe().programs} come before the first case: {left} pairs of nodes to go."
-        return Said(reasons.NETWORK_MEASURED, False, reasons.RUNNING, message)
+        return ConditionUpdate(reasons.NETWORK_MEASURED, False, reasons.RUNNING, message)
     if missing:
         message = f"{in_words(missing[0])} The cases are measured all the same."
-        return Said(reasons.NETWORK_MEASURED, False, missing[0].reason or "", message)
+        return ConditionUpdate(reasons.NETWORK_MEASURED, False, missing[0].reason or "", message)
     message = "; ".join(map(in_words, run.status.networks[:3]))
-    return Said(reasons.NETWORK_MEASURED, True, reasons.ALL_PAIRS_MEASURED, message)
+    return ConditionUpdate(reasons.NETWORK_MEASURED, True, reasons.ALL_PAIRS_MEASURED, message)
 
 
 def _access_network(run: Run, name: str) -> str:

@@ -8,9 +8,9 @@ from typing import Protocol
 from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Create, CreateCredentials, Decision, DeleteServer, Event
-from tierbench.domain.observed import Surroundings
+from tierbench.domain.observed import ClusterState
 from tierbench.domain.run import Run
-from tierbench.domain.status import Said, report
+from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import PodView, Problem, ProviderApi
 from tierbench.kinds.registry import BenchmarkKind, kinds
 from tierbench.workloads.names import LAYOUT, ROLE_SERVER
@@ -35,10 +35,10 @@ class Provider(Protocol):
         """Returns the server of a workload on its site if it is ready, a problem that it does not recover from, or the
         next step. A step contains the actions of `cleanup`, which delete other servers."""
 
-    def has_leftovers(self, owned: Surroundings, keep: Sequence[ServerSite]) -> bool:
+    def has_leftovers(self, owned: ClusterState, keep: Sequence[ServerSite]) -> bool:
         """Whether objects of servers on other sites exist that have to be gone before the next server starts."""
 
-    def teardown(self, owned: Surroundings, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
+    def teardown(self, owned: ClusterState, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
         """Returns the next actions that remove the servers on all other sites."""
 
 
@@ -72,15 +72,15 @@ class StandaloneProvider:
         services = run.observed.services
         agent = services.get(f"{site.name}-agent")
         if pod.deleting or not pod.ready or agent is None:
-            said = Said(reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} starts on {site.node}.")
-            return Decision(report(run, Phase.RUNNING, said, current=current), wait_seconds=_patience(run, pod))
+            said = ConditionUpdate(reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} starts on {site.node}.")
+            return Decision(build_status(run, Phase.RUNNING, said, current=current), requeue_after=_patience(run, pod))
         return RunningServer(site, pod.pod_ip, pod.host_ip, services.get(site.name, {}), agent)
 
-    def has_leftovers(self, owned: Surroundings, keep: Sequence[ServerSite]) -> bool:
+    def has_leftovers(self, owned: ClusterState, keep: Sequence[ServerSite]) -> bool:
         """Returns False: the next server starts while the pod of the previous one terminates."""
         return False
 
-    def teardown(self, owned: Surroundings, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
+    def teardown(self, owned: ClusterState, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
         """Deletes pods; if no server is kept, also servers of which only the Services exist."""
         names = {pod.name for pod in owned.pods if pod.role == ROLE_SERVER and not pod.deleting}
         if not keep:
@@ -96,9 +96,11 @@ def _is_measured(run: Run) -> bool:
 
 def _replace(run: Run, pod: PodView, current: Sequence[Case]) -> Decision:
     """Deletes a server of another version before a client starts that cannot use it."""
-    said = Said(reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} is of another version, and is set up anew.")
-    status = report(run, Phase.RUNNING, said, current=current)
-    return Decision(status, () if pod.deleting else (DeleteServer(pod.name),), wait_seconds=_patience(run, pod))
+    said = ConditionUpdate(
+        reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} is of another version, and is set up anew."
+    )
+    status = build_status(run, Phase.RUNNING, said, current=current)
+    return Decision(status, () if pod.deleting else (DeleteServer(pod.name),), requeue_after=_patience(run, pod))
 
 
 def _create(
@@ -110,9 +112,9 @@ def _create(
     policies = (network_policy(run.observed.owner, site, manifests),) if run.observed.isolated else ()
     rest = (*policies, *(item for item in manifests if item["kind"] != "Service"))
     actions = (*cleanup, Create(services), CreateCredentials(workload.credentials(site)), Create(rest))
-    said = Said(reasons.SERVER_READY, False, reasons.STARTING, f"{site.name} starts on {site.node}.")
+    said = ConditionUpdate(reasons.SERVER_READY, False, reasons.STARTING, f"{site.name} starts on {site.node}.")
     event = Event(reasons.STARTING, f"Server for class {site.slot.node_class} on node {site.node}")
-    return Decision(report(run, Phase.RUNNING, said, current=current), actions, (event,), wait_seconds=30)
+    return Decision(build_status(run, Phase.RUNNING, said, current=current), actions, (event,), requeue_after=30)
 
 
 def _problem(run: Run, pod: PodView, site: ServerSite) -> Problem | None:
@@ -156,9 +158,9 @@ def known_apis() -> tuple[ProviderApi, ...]:
     return tuple(provider.api for provider in _all() if provider.api is not None)
 
 
-def makers_of(role: str | None) -> frozenset[str] | None:
+def owner_kinds_of(role: str | None) -> frozenset[str] | None:
     """Returns the kinds that own pods of this role, if another operator creates such pods."""
-    return next((api.makers for api in known_apis() if api.role == role), None)
+    return next((api.owner_kinds for api in known_apis() if api.role == role), None)
 
 
 def apis(slots: Iterable[Slot]) -> tuple[ProviderApi, ...]:
@@ -167,13 +169,13 @@ def apis(slots: Iterable[Slot]) -> tuple[ProviderApi, ...]:
     return tuple(api for api in known_apis() if api in used)
 
 
-def blocking_provider(owned: Surroundings, keep: Sequence[ServerSite]) -> str:
+def blocking_provider(owned: ClusterState, keep: Sequence[ServerSite]) -> str:
     """Returns the name of a provider that still has servers on other sites, which would disturb the measurement."""
     every = _providers(kinds()).items()
     return next((name for name, provider in every if provider.has_leftovers(owned, keep)), "")
 
 
-def teardown(owned: Surroundings, now: datetime, keep: Sequence[ServerSite] = ()) -> tuple[Action, ...]:
+def teardown(owned: ClusterState, now: datetime, keep: Sequence[ServerSite] = ()) -> tuple[Action, ...]:
     """Returns the next actions of all providers that remove the servers on all other sites."""
     return tuple(action for provider in _all() for action in provider.teardown(owned, now, keep))
 

@@ -44,7 +44,7 @@ def seconds_left(run: Run) -> int:
 def too_large(run: Run) -> Problem | None:
     """That what was measured, and will be kept, takes as much as it may."""
     gone, most = outdated(run, history(run)), run.observed.quotas.most_bytes
-    results = [result for result in run.observed.kept if result.name not in gone]
+    results = [result for result in run.observed.known_results if result.name not in gone]
     stored = sum(result.stored_bytes for result in results)
     if stored < most:
         return None
@@ -77,7 +77,7 @@ def history(run: Run) -> int:
 def outdated(run: Run, most: int) -> tuple[str, ...]:
     """The results that go when the run has ended, if so many runs are kept, by name."""
     oldest_kept, baseline = run.status.number - most + 1, run.spec.run_policy.baseline_run
-    kept = run.observed.kept
+    kept = run.observed.known_results
     return tuple(result.name for result in kept if result.run < oldest_kept and result.run != baseline)
 
 

@@ -27,7 +27,7 @@ _WINDOW: Final = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ResultMetadata:
     """What is known of every result. `controller` is UID, kind and name of whose it is; `ended` once it is sealed."""
 
     name: str
@@ -49,8 +49,8 @@ class _Ended(Generic[Kept]):
 
 @dataclass(frozen=True, slots=True)
 class _Entry(Generic[Kept]):
-    head: Head
-    packed: bytes
+    head: ResultMetadata
+    compressed: bytes
     ended: _Ended[Kept] | None
 
 
@@ -72,15 +72,15 @@ class ResultStore(Generic[Kept]):
         self._benchmarks: dict[BenchmarkKey, BenchmarkStatus] = {}
         self._results: dict[BenchmarkKey, dict[str, _Entry[Kept]]] = {}
         self._of: dict[Name, BenchmarkKey] = {}
-        self._packer = Packer()
-        self.unpack = self._packer.unpack
+        self._compressor = Compressor()
+        self.decompress = self._compressor.decompress
         self.filled = False
 
     def mark_filled(self) -> None:
         """All that there was when the operator started has been seen."""
         self.filled = True
 
-    def see_benchmark(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
+    def update_benchmark(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
         """Takes in a benchmark of any kind; whether a run of it has ended that had not."""
         metadata = raw["metadata"]
         key = (raw["kind"], metadata["namespace"], metadata["name"])
@@ -100,7 +100,7 @@ class ResultStore(Generic[Kept]):
             return 0
         return run.number if run.completion_time is not None else run.number - 1
 
-    def see(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
+    def update_result(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
         """Takes in a result, and tells whether one more has ended, or is gone.
 
         One that is still growing says nothing yet; one that cannot be understood is not even known.
@@ -116,10 +116,10 @@ class ResultStore(Generic[Kept]):
             self._results.setdefault(key, {})[name[1]] = entry
         return _ended_uid(known) != _ended_uid(None if entry is None else entry.head)
 
-    def _pack(self, raw: Mapping[str, Any]) -> bytes:
-        return self._packer.pack(_slim(raw))
+    def _compress(self, raw: Mapping[str, Any]) -> bytes:
+        return self._compressor.compress(_slim(raw))
 
-    def _head(self, name: Name) -> Head | None:
+    def _head(self, name: Name) -> ResultMetadata | None:
         key = self._of.get(name)
         return None if key is None else self._results[key][name[1]].head
 
@@ -136,15 +136,15 @@ class ResultStore(Generic[Kept]):
         """Of all results."""
         return tuple(self._of)
 
-    def heads(self, key: BenchmarkKey) -> tuple[Head, ...]:
+    def metadata_of(self, key: BenchmarkKey) -> tuple[ResultMetadata, ...]:
         """Of all results that say they are of the benchmark, in the order of names."""
         return tuple(entry.head for _, entry in sorted(self._results.get(key, {}).items(), key=lambda item: item[0]))
 
-    def packed(self, namespace: str, benchmarks: Sequence[str] = ()) -> list[bytes]:
+    def compressed(self, namespace: str, benchmarks: Sequence[str] = ()) -> list[bytes]:
         """The results of a namespace, of the benchmarks of these names if there are any, in the order of names: each
-        for `unpack`. A run under way is left out where an older one can speak for its benchmark."""
+        for `decompress`. A run under way is left out where an older one can speak for its benchmark."""
         return [
-            entry.packed
+            entry.compressed
             for key in sorted(self._results)
             if key[1] == namespace and (not benchmarks or key[2] in benchmarks)
             for _, entry in sorted(self._results[key].items(), key=lambda item: item[0])
@@ -171,13 +171,13 @@ class ResultStore(Generic[Kept]):
             _benchmark_of(raw)
             head = _head(raw)
             if not head.ended:
-                return _Entry(head, self._pack(raw), None)
+                return _Entry(head, self._compress(raw), None)
             result = BenchmarkResult.model_validate(raw)
-            return _Entry(head, self._pack(raw), _Ended(_measured(result), self._keep(result)))
+            return _Entry(head, self._compress(raw), _Ended(_measured(result), self._keep(result)))
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             name = f"{raw['metadata'].get('namespace')}/{raw['metadata']['name']}"
             _logger.warning("BenchmarkResult %s cannot be understood and is left out of the metrics: %s", name, error)
-            return None if head is None else _Entry(head, self._pack(raw), None)
+            return None if head is None else _Entry(head, self._compress(raw), None)
 
 
 def _slim(raw: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -189,13 +189,13 @@ def _benchmark_of(raw: Mapping[str, Any]) -> BenchmarkKey:
     return reference["kind"], raw["metadata"]["namespace"], reference["name"]
 
 
-def _head(raw: Mapping[str, Any]) -> Head:
+def _head(raw: Mapping[str, Any]) -> ResultMetadata:
     metadata, status = raw["metadata"], raw.get("status", {})
     controller: Mapping[str, Any] = next(
         (item for item in metadata.get("ownerReferences", ()) if item.get("controller")), {}
     )
     phase = status.get("phase", ResultPhase.RUNNING)
-    return Head(
+    return ResultMetadata(
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         version=_version(raw),
@@ -206,7 +206,7 @@ def _head(raw: Mapping[str, Any]) -> Head:
     )
 
 
-def _ended_uid(head: Head | None) -> str | None:
+def _ended_uid(head: ResultMetadata | None) -> str | None:
     return head.uid if head is not None and head.ended else None
 
 
@@ -214,7 +214,7 @@ def _version(raw: Mapping[str, Any]) -> int:
     return int(raw["metadata"].get("resourceVersion", 0))
 
 
-def _is_of(head: Head, raw: Mapping[str, Any]) -> bool:
+def _is_of(head: ResultMetadata, raw: Mapping[str, Any]) -> bool:
     """Whether that is all known of it already."""
     return (head.uid, head.version) == (raw["metadata"].get("uid", ""), _version(raw)) and head.version > 0
 
@@ -236,21 +236,21 @@ def _measured(result: BenchmarkResult) -> float | None:
     return datetime.fromisoformat(time).timestamp()
 
 
-class Packer:
+class Compressor:
     """Deflates objects by what they share with the first: similar results take a tenth of what each takes alone."""
 
     def __init__(self) -> None:
         self._pattern = b""
 
-    def pack(self, raw: Mapping[str, Any]) -> bytes:
-        """A JSON object, packed."""
+    def compress(self, raw: Mapping[str, Any]) -> bytes:
+        """A JSON object, compressed."""
         text = json.dumps(raw, separators=(",", ":")).encode()
         if not self._pattern:
             self._pattern = text[-_WINDOW:]
         deflating = zlib.compressobj(_QUICK, zdict=self._pattern)
         return deflating.compress(text) + deflating.flush()
 
-    def unpack(self, packed: bytes) -> dict[str, Any]:
-        """The object, as this packer was given it."""
-        raw: dict[str, Any] = json.loads(zlib.decompressobj(zdict=self._pattern).decompress(packed))
+    def decompress(self, compressed: bytes) -> dict[str, Any]:
+        """The object, as this compressor was given it."""
+        raw: dict[str, Any] = json.loads(zlib.decompressobj(zdict=self._pattern).decompress(compressed))
         return raw

@@ -328,7 +328,7 @@ class Run:
         place = self.status.number, self.observed.workload.slots().index(slot)
         if facts is None:
             return None
-        known = (item for provided in self.observed.provided.values() for item in provided.of(*place))
+        known = (item for provided in self.observed.provider_states.values() for item in provided.of(*place))
         versions = {name: version for item in known for name, version in item.versions.items()}
         pods = (pod for pod in self.observed.pods if pod.role == ROLE_SERVER and (pod.run, pod.slot) == place)
         pod = next(pods, None) if facts.image else None

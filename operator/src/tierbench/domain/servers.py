@@ -10,11 +10,11 @@ from tierbench.api.contract import Outcome
 from tierbench.api.result import Note, ResultStatus
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteJob, DeleteServer, Event, SaveResult
-from tierbench.domain.observed import Refusal
+from tierbench.domain.observed import FailedRequest
 from tierbench.domain.providers import Provider, blocking_provider, provider_of, teardown
 from tierbench.domain.quotas import storage_full, too_large, too_long
 from tierbench.domain.run import Run
-from tierbench.domain.status import Said, case_words, report
+from tierbench.domain.status import ConditionUpdate, build_status, case_words
 from tierbench.domain.views import Problem
 from tierbench.results.record import conclude, fail
 from tierbench.results.sizes import sized
@@ -37,7 +37,7 @@ def refuse_impossible(run: Run) -> Decision | None:
     events = tuple(
         Event(problem.reason, problem.message, warning=True) for problem in dict.fromkeys(p for _, p in refused)
     )
-    return Decision(report(run, Phase.RUNNING), actions, events, wait_seconds=0)
+    return Decision(build_status(run, Phase.RUNNING), actions, events, requeue_after=0)
 
 
 def refuse_rest(run: Run) -> Decision | None:
@@ -48,7 +48,7 @@ def refuse_rest(run: Run) -> Decision | None:
         return None
     actions = tuple(end_early(run, case, problem) for case in run.due)
     event = Event(problem.reason, f"{len(run.due)} cases: {problem.message}", warning=True)
-    return Decision(report(run, Phase.RUNNING), actions, (event,), wait_seconds=0)
+    return Decision(build_status(run, Phase.RUNNING), actions, (event,), requeue_after=0)
 
 
 def end_early(run: Run, case: Case, problem: Problem) -> SaveResult:
@@ -70,7 +70,7 @@ def refuse(run: Run, case: Case, problem: Problem) -> SaveResult:
     return SaveResult(run.result_name(case), spec, sized(failed) if result is None else failed)
 
 
-def lasting(run: Run, refusal: Refusal | None) -> Problem | None:
+def lasting(run: Run, refusal: FailedRequest | None) -> Problem | None:
     """What the API server has not let be created for too long, as a quota or a policy of the namespace forbids it."""
     patience = timedelta(seconds=run.spec.timeouts.scheduling_seconds)
     if refusal is None or run.now - refusal.since <= patience:
@@ -123,7 +123,7 @@ def _together(decisions: Sequence[Decision]) -> Decision:
         decisions[0],
         actions=tuple(action for one in decisions for action in one.actions),
         events=tuple(event for one in decisions for event in one.events),
-        wait_seconds=min(one.wait_seconds for one in decisions),
+        requeue_after=min(one.requeue_after for one in decisions),
     )
 
 
@@ -137,7 +137,7 @@ def bring_up(
 ) -> RunningServer | Problem | Decision:
     """The server of a workload on its site, with none but those `beside` it, if it is ready; or why it will not be, or
     what to do. The first of them clears the place for all."""
-    refused = lasting(run, run.observed.refusal)
+    refused = lasting(run, run.observed.rejected_create)
     if refused is not None:
         return refused
     keep = beside or (site,)
@@ -145,9 +145,9 @@ def bring_up(
     other = blocking_provider(run.observed, keep)
     if other:
         message = f"{site.name} waits until {other} has taken down the server before it."
-        said = Said(reasons.SERVER_READY, False, reasons.STARTING, message)
-        status = report(run, Phase.RUNNING, said, current=current)
-        return Decision(status, strays, wait_seconds=_LOOK_AGAIN_SECONDS)
+        said = ConditionUpdate(reasons.SERVER_READY, False, reasons.STARTING, message)
+        status = build_status(run, Phase.RUNNING, said, current=current)
+        return Decision(status, strays, requeue_after=_LOOK_AGAIN_SECONDS)
     return provider.ensure(run, workload, site, current, strays)
 
 
@@ -158,7 +158,7 @@ def _give_up(run: Run, slot: Slot, problem: Problem, site: ServerSite | None = N
     actions += [DeleteJob(job.name) for job in run.observed.jobs if not job.deleting]
     if site is not None:
         actions.append(DeleteServer(site.name))
-    said = Said(reasons.SERVER_READY, False, problem.reason, problem.message)
+    said = ConditionUpdate(reasons.SERVER_READY, False, problem.reason, problem.message)
     what = f"{len(lost)} cases with the server on class {slot.node_class}"
     event = Event(reasons.CASE_FAILED, f"{what}: {problem.reason}: {problem.message}", warning=True)
-    return Decision(report(run, Phase.RUNNING, said), tuple(actions), (event,), wait_seconds=0)
+    return Decision(build_status(run, Phase.RUNNING, said), tuple(actions), (event,), requeue_after=0)

@@ -25,7 +25,7 @@ BEST_CHANGED: Final = "BestChanged"
 
 
 @dataclass(frozen=True)
-class Said:
+class ConditionUpdate:
     """What is to be said of one condition; a status of None is Unknown."""
 
     type: str
@@ -34,7 +34,7 @@ class Said:
     message: str
 
 
-def conditions(benchmark: Benchmark, said: Iterable[Said], now: datetime) -> tuple[Condition, ...]:
+def set_conditions(benchmark: Benchmark, said: Iterable[ConditionUpdate], now: datetime) -> tuple[Condition, ...]:
     """The conditions as they were, with `said` in place; a transition time changes only with its status."""
     known = {condition.type: condition for condition in benchmark.status.conditions}
     for item in said:
@@ -52,7 +52,7 @@ def conditions(benchmark: Benchmark, said: Iterable[Said], now: datetime) -> tup
     return tuple(known.values())
 
 
-def report(run: Run, phase: Phase, *said: Said, current: Sequence[Case] = ()) -> BenchmarkStatus:
+def build_status(run: Run, phase: Phase, *said: ConditionUpdate, current: Sequence[Case] = ()) -> BenchmarkStatus:
     """The whole status of a benchmark with a run under way."""
     benchmark = run.observed.benchmark
     counts = _count(run)
@@ -68,7 +68,7 @@ def report(run: Run, phase: Phase, *said: Said, current: Sequence[Case] = ()) ->
         evictions=benchmark.status.evictions,
         best=benchmark.status.best,
         answer=benchmark.status.answer,
-        conditions=conditions(benchmark, said, run.now),
+        conditions=set_conditions(benchmark, said, run.now),
     )
 
 

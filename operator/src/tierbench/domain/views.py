@@ -296,7 +296,7 @@ def lease_view(raw: Raw) -> LeaseView:
 
 
 @dataclass(frozen=True)
-class ProvidedObject:
+class ProviderObject:
     """An object that another operator looks after. `answered` says whether it bears any status."""
 
     kind: str
@@ -307,22 +307,22 @@ class ProvidedObject:
     deleted: datetime | None = None
     answered: bool = False
     ready: bool = False
-    refusal: Problem | None = None
-    refused_since: datetime | None = None
+    rejection: Problem | None = None
+    rejected_since: datetime | None = None
     listeners: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Provided:
+class ProviderState:
     """Another operator as the API server knows it: not at all, without a version that will do, or with the objects of a
     benchmark."""
 
     installed: bool = False
     version: str = ""
-    objects: tuple[ProvidedObject, ...] = ()
+    objects: tuple[ProviderObject, ...] = ()
 
-    def of(self, run: int, slot: int) -> tuple[ProvidedObject, ...]:
+    def of(self, run: int, slot: int) -> tuple[ProviderObject, ...]:
         """The objects of one server."""
         return tuple(item for item in self.objects if (item.run, item.slot) == (run, slot))
 
@@ -330,11 +330,11 @@ class Provided:
 @dataclass(frozen=True)
 class ProviderApi:
     """What another operator serves. Of `versions` the first that is there is used; its pods have the label `role`, and
-    are made through objects of the kinds `makers`."""
+    are made through objects of the kinds `owner_kinds`."""
 
     group: str
     versions: tuple[str, ...]
     kinds: tuple[str, ...]
     role: str
-    makers: frozenset[str]
-    view: Callable[[str, Raw], ProvidedObject]
+    owner_kinds: frozenset[str]
+    view: Callable[[str, Raw], ProviderObject]

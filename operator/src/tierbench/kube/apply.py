@@ -13,16 +13,16 @@ from tierbench.domain.actions import (
     CreateCredentials,
     DeleteBenchmark,
     DeleteJob,
-    DeleteProvided,
+    DeleteProviderObject,
     DeleteResult,
     DeleteServer,
-    DropFinalizers,
     Event,
     ReleaseLeases,
+    RemoveFinalizers,
     SaveResult,
     SaveTrace,
 )
-from tierbench.domain.observed import Surroundings
+from tierbench.domain.observed import ClusterState
 from tierbench.kube.cache import Objects
 from tierbench.kube.client import (
     CONFIG_MAPS,
@@ -62,7 +62,7 @@ class Executor:
         kube: Kube,
         objects: Objects,
         resource: ResourceType,
-        here: Surroundings,
+        here: ClusterState,
         labels: Mapping[str, str],
         lease_namespace: str,
         results: Mapping[str, BenchmarkResult],
@@ -92,9 +92,9 @@ class Executor:
                 await self._create(fill(credentials))
             case DeleteServer(name):
                 await self._delete_server(name)
-            case DeleteProvided(api_version, kind, name):
+            case DeleteProviderObject(api_version, kind, name):
                 await self._delete(type_of(api_version, kind), kind, name)
-            case DropFinalizers(api_version, kind, name):
+            case RemoveFinalizers(api_version, kind, name):
                 if (uid := self._uids.get((kind, name))) is not None:
                     await kube.drop_finalizers(type_of(api_version, kind), namespace, name, uid)
             case DeleteJob(name):

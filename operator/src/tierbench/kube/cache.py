@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tierbench.domain.results import BenchmarkKey as Key
-from tierbench.domain.results import Head
+from tierbench.domain.results import ResultMetadata
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import JOBS, LEASES, PODS, RESULTS, SERVICES, ResourceType
 from tierbench.kube.news import Name, Raw, name_of
@@ -73,15 +73,15 @@ class RunResults(Cache):
         super().__init__()
         self._runs: dict[Key, int] = {}
 
-    def follow(self, benchmark: Key, run: int, heads: Iterable[Head]) -> bool:
-        """From now on results of the benchmark are kept, of this run and later ones. Whether any of `heads`, which are
-        all that there are, has to be read first."""
+    def follow(self, benchmark: Key, run: int, known_results: Iterable[ResultMetadata]) -> bool:
+        """From now on results of the benchmark are kept, of this run and later ones. Whether any of `known_results`,
+        which are all that there are, has to be read first."""
         self._runs[benchmark] = run
         for raw in self.of(benchmark):
             if raw["spec"]["run"] < run:
                 self.forget(name_of(raw))
         namespace = benchmark[1]
-        return any(head.run >= run and self.get((namespace, head.name)) is None for head in heads)
+        return any(result.run >= run and self.get((namespace, result.name)) is None for result in known_results)
 
     def leave(self, benchmark: Key) -> None:
         """The loop has ended."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from tierbench.api.model import API_VERSION
 from tierbench.api.node_class import NodeClass, NodeClassStatus
-from tierbench.domain.children import UNREADABLE
+from tierbench.domain.children import PARSE_ERRORS
 from tierbench.domain.definitions import Definitions
 from tierbench.domain.node_classes import resolve
 from tierbench.domain.views import NodeView, node_view
@@ -31,7 +31,7 @@ class ClusterView:
             return True
         try:
             self.nodes[name] = node_view(raw)
-        except UNREADABLE as error:
+        except PARSE_ERRORS as error:
             _logger.warning("Node %s cannot be understood, and is left out: %s", name, error)
         return self.nodes.get(name) != before
 
@@ -43,7 +43,7 @@ class ClusterView:
             return True
         try:
             self.classes[name] = NodeClass.model_validate(raw)
-        except UNREADABLE as error:
+        except PARSE_ERRORS as error:
             _logger.warning("NodeClass %s cannot be understood, and is left out: %s", name, error)
         after = self.classes.get(name)
         return (before and before.spec) != (after and after.spec)
@@ -63,7 +63,7 @@ class ClusterView:
                 self.see_class(written, deleted=False)
             except NotFoundError:
                 continue
-            except UNREADABLE as error:
+            except PARSE_ERRORS as error:
                 _logger.warning("NodeClass %s has a node that cannot be understood: %s", item.metadata.name, error)
             except UNANSWERED as error:
                 if is_never_taken(error):

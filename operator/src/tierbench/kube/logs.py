@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from tierbench.domain.observed import PodLog, Refusal
+from tierbench.domain.observed import FailedRequest, PodLog
 from tierbench.domain.views import PodView
 from tierbench.kube.client import UNANSWERED, ApiError, Kube
 from tierbench.results.output import Output, OutputReader, SealState, check_seal
@@ -23,7 +23,7 @@ class _Followed:
 
     output: Output = field(default_factory=Output)
     complete: bool = False
-    trouble: Refusal | None = None
+    trouble: FailedRequest | None = None
     task: asyncio.Task[None] | None = None
 
     def take(self, output: Output) -> bool:
@@ -77,7 +77,7 @@ class LogFollower:
                 return
             _logger.warning("The log of pod %s/%s cannot be read to its end: %s", self._namespace, pod.name, error)
             since = self._kube.now() if known.trouble is None else known.trouble.since
-            known.trouble = Refusal(since, str(error) or type(error).__name__)
+            known.trouble = FailedRequest(since, str(error) or type(error).__name__)
         else:
             known.complete, known.trouble = True, None
 

@@ -5,9 +5,9 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tierbench.domain.children import UNREADABLE, Children, Family
-from tierbench.domain.observed import Surroundings
-from tierbench.domain.results import Head
+from tierbench.domain.children import PARSE_ERRORS, Children, ControllerRefManager
+from tierbench.domain.observed import ClusterState
+from tierbench.domain.results import ResultMetadata
 from tierbench.domain.views import LeaseView, ProviderApi, Raw, lease_view
 from tierbench.kube.cache import Objects
 from tierbench.kube.client import JOBS, LEASES, PODS, RESULTS, SERVICES, Kube
@@ -24,7 +24,7 @@ class Here:
     its Jobs that should have one."""
 
     children: Children
-    surroundings: Surroundings
+    state: ClusterState
     without_pod: tuple[Raw, ...]
 
 
@@ -32,9 +32,9 @@ async def look_around(
     kube: Kube,
     objects: Objects,
     owner: Owner,
-    family: Family,
+    ref_manager: ControllerRefManager,
     cluster: ClusterView,
-    heads: Iterable[Head],
+    known_results: Iterable[ResultMetadata],
     apis: Sequence[ProviderApi],
 ) -> Here:
     """Children and Leases as they were last seen; of other operators' `apis`, which nobody watches, as they are now."""
@@ -49,21 +49,21 @@ async def look_around(
     }
     for _, found in provided:
         listed |= found
-    children = family.sort(listed, heads)
-    surroundings = Surroundings(
+    children = ref_manager.claim(listed, known_results)
+    state = ClusterState(
         owner=owner,
         nodes=dict(cluster.nodes),
         leases={lease.node: lease for lease in _leases(objects[LEASES].all())},
         pods=children.pods,
         jobs=children.jobs,
         services=children.services,
-        provided={
-            api.group: replace(found, objects=children.provided[api.group])
+        provider_states={
+            api.group: replace(found, objects=children.provider_objects[api.group])
             for api, (found, _) in zip(apis, provided, strict=True)
         },
         uids=children.uids,
     )
-    return Here(children, surroundings, tuple(_without_pod(children, jobs, pods)))
+    return Here(children, state, tuple(_without_pod(children, jobs, pods)))
 
 
 def _without_pod(children: Children, jobs: Iterable[Raw], pods: Iterable[Raw]) -> Iterable[Raw]:
@@ -76,5 +76,5 @@ def _leases(raws: Iterable[Raw]) -> Iterable[LeaseView]:
     for raw in raws:
         try:
             yield lease_view(raw)
-        except UNREADABLE as error:
+        except PARSE_ERRORS as error:
             _logger.warning("Lease %s cannot be understood: %s", raw["metadata"]["name"], error)

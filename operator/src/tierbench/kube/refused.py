@@ -5,14 +5,14 @@ from datetime import timedelta
 from typing import Any, Final
 
 from tierbench.api.model import parse_time
-from tierbench.domain.observed import Refusal
+from tierbench.domain.observed import FailedRequest
 from tierbench.domain.views import Raw
 from tierbench.kube.client import PODS, REFUSED, ApiError, Kube
 
 _USUAL: Final = timedelta(seconds=10)
 
 
-async def refused_pods(kube: Kube, namespace: str, jobs: Iterable[Raw]) -> dict[str, Refusal]:
+async def refused_pods(kube: Kube, namespace: str, jobs: Iterable[Raw]) -> dict[str, FailedRequest]:
     """Of Jobs without a pod what forbids it, since they are there, by their names; nothing of what is only late."""
     found = {}
     for job in jobs:
@@ -24,7 +24,7 @@ async def refused_pods(kube: Kube, namespace: str, jobs: Iterable[Raw]) -> dict[
         except ApiError as error:
             if error.status not in REFUSED:
                 raise
-            found[job["metadata"]["name"]] = Refusal(since, error.message)
+            found[job["metadata"]["name"]] = FailedRequest(since, error.message)
     return found
 
 

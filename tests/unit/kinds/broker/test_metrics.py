@@ -41,9 +41,9 @@ def filled() -> ResultStore[Any]:
     status = {"observedGeneration": 1, "phase": "Complete", "run": run}
     store = ResultStore(result_samples)
     head = {"kind": "BrokerBenchmark", "metadata": {"name": "demo", "namespace": "ns"}}
-    store.see_benchmark({**head, "status": status}, deleted=False)
-    store.see(raw_result(), deleted=False)
-    store.see(raw_result(2, **KAFKA), deleted=False)
+    store.update_benchmark({**head, "status": status}, deleted=False)
+    store.update_result(raw_result(), deleted=False)
+    store.update_result(raw_result(2, **KAFKA), deleted=False)
     return store
 
 

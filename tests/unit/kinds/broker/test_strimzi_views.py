@@ -6,7 +6,7 @@ import pytest
 
 from tierbench.api.model import parse_time
 from tierbench.domain import reasons
-from tierbench.domain.views import ProvidedObject, pod_view
+from tierbench.domain.views import ProviderObject, pod_view
 from tierbench.kinds.broker.strimzi import ROLE
 from tierbench.kinds.broker.strimzi_lifecycle import strimzi_object
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT
@@ -15,7 +15,7 @@ SINCE = "2026-01-01T00:01:00Z"
 LABELS = {LABEL_RUN: "1", LABEL_SLOT: "0", LABEL_ROLE: ROLE}
 
 
-def said(kind: str, *conditions: dict[str, str], observed: int = 1, **status: Any) -> ProvidedObject:
+def said(kind: str, *conditions: dict[str, str], observed: int = 1, **status: Any) -> ProviderObject:
     metadata = {"name": "x", "labels": LABELS, "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z"}
     body = {"observedGeneration": observed, "conditions": list(conditions), **status}
     return strimzi_object(kind, {"metadata": metadata, "status": body})
@@ -43,17 +43,17 @@ def test_readiness_is_believed_of_this_generation_alone() -> None:
 )
 def test_a_refusal_is_told_in_strimzis_words(kind: str, answer: dict[str, str], transient: bool) -> None:
     found = said(kind, answer)
-    assert found.refusal is not None
-    assert (found.refusal.reason, found.refusal.transient) == (reasons.STRIMZI_REFUSED, transient)
-    assert f"{kind} x: {answer['reason']}: So." in found.refusal.message
-    assert found.refused_since == parse_time(SINCE)
+    assert found.rejection is not None
+    assert (found.rejection.reason, found.rejection.transient) == (reasons.STRIMZI_REFUSED, transient)
+    assert f"{kind} x: {answer['reason']}: So." in found.rejection.message
+    assert found.rejected_since == parse_time(SINCE)
     assert not found.ready
 
 
 @pytest.mark.parametrize(("reason", "observed"), [("Creating", 0), ("TimeoutException", 1)])
 def test_what_strimzi_goes_on_with_is_not_refused(reason: str, observed: int) -> None:
     starting = said("Kafka", condition("NotReady", reason=reason), observed=observed)
-    assert (starting.answered, starting.ready, starting.refusal) == (True, False, None)
+    assert (starting.answered, starting.ready, starting.rejection) == (True, False, None)
 
 
 def test_of_several_addresses_of_the_one_broker_the_first_is_used() -> None:

@@ -45,9 +45,9 @@ def filled() -> ResultStore[Any]:
     status = {"observedGeneration": 1, "phase": "Complete", "run": run}
     store = ResultStore(result_samples)
     head = {"kind": "NetworkBenchmark", "metadata": {"name": "demo", "namespace": "ns"}}
-    store.see_benchmark({**head, "status": status}, deleted=False)
+    store.update_benchmark({**head, "status": status}, deleted=False)
     for raw in raw_results():
-        store.see(raw, deleted=False)
+        store.update_result(raw, deleted=False)
     return store
 
 

@@ -9,12 +9,12 @@ from tierbench.api.benchmark import Phase
 from tierbench.api.model import parse_time
 from tierbench.api.rbac import Permission, Scope
 from tierbench.domain import reasons
-from tierbench.domain.actions import Action, Decision, DeleteProvided, DropFinalizers
-from tierbench.domain.observed import Surroundings, out_of_reach
+from tierbench.domain.actions import Action, Decision, DeleteProviderObject, RemoveFinalizers
+from tierbench.domain.observed import ClusterState, is_unreachable
 from tierbench.domain.providers import STANDALONE_PROVIDER
 from tierbench.domain.run import Run
-from tierbench.domain.status import Said, report
-from tierbench.domain.views import PodView, Problem, Provided, ProvidedObject, ProviderApi, Raw
+from tierbench.domain.status import ConditionUpdate, build_status
+from tierbench.domain.views import PodView, Problem, ProviderApi, ProviderObject, ProviderState, Raw
 from tierbench.kinds.broker.strimzi import ARCHITECTURES, GROUP, KINDS, ROLE, StrimziNames, strimzi_names
 from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
 from tierbench.workloads.plan import Case
@@ -49,14 +49,14 @@ _SILENCE: Final = 3  # times as long as a pod may take to find its node: Strimzi
 _HUNG: Final = timedelta(seconds=30)
 
 
-def strimzi_object(kind: str, raw: Raw) -> ProvidedObject:
+def strimzi_object(kind: str, raw: Raw) -> ProviderObject:
     """One of Strimzi's objects that bears the labels of `workloads.names`."""
     metadata, status = raw["metadata"], raw.get("status", {})
     labels, deleted = metadata["labels"], metadata.get("deletionTimestamp")
     conditions = status.get("conditions", ())
     current = status.get("observedGeneration") == metadata.get("generation")
     refused = _refused(conditions) if current else None
-    return ProvidedObject(
+    return ProviderObject(
         kind=kind,
         name=metadata["name"],
         run=int(labels[LABEL_RUN]),
@@ -65,8 +65,8 @@ def strimzi_object(kind: str, raw: Raw) -> ProvidedObject:
         deleted=None if deleted is None else parse_time(deleted),
         answered=bool(status),
         ready=current and any((item["type"], item["status"]) == ("Ready", "True") for item in conditions),
-        refusal=None if refused is None else _object_problem(kind, metadata["name"], refused),
-        refused_since=None if refused is None else _since(refused),
+        rejection=None if refused is None else _object_problem(kind, metadata["name"], refused),
+        rejected_since=None if refused is None else _since(refused),
         listeners=_listeners(status),
         versions=_versions(status),
     )
@@ -107,7 +107,7 @@ STRIMZI_API: Final = ProviderApi(
     versions=("v1", "v1beta2"),
     kinds=KINDS,
     role=ROLE,
-    makers=frozenset({"StrimziPodSet", "ReplicaSet", "Kafka"}),
+    owner_kinds=frozenset({"StrimziPodSet", "ReplicaSet", "Kafka"}),
     view=strimzi_object,
 )
 
@@ -154,18 +154,18 @@ class StrimziProvider:
             return problem
         if lacking:
             message = f"Strimzi starts Kafka on {site.node}; not ready yet: {', '.join(lacking)}."
-            said = Said(reasons.SERVER_READY, False, reasons.STARTING, message)
-            status = report(run, Phase.RUNNING, said, current=current)
-            return Decision(status, wait_seconds=_LOOK_AGAIN_SECONDS)
+            said = ConditionUpdate(reasons.SERVER_READY, False, reasons.STARTING, message)
+            status = build_status(run, Phase.RUNNING, said, current=current)
+            return Decision(status, requeue_after=_LOOK_AGAIN_SECONDS)
         listeners = next((item.listeners for item in _mine(run, site) if item.kind == "Kafka"), {})
         return replace(server, listeners=listeners)
 
-    def has_leftovers(self, owned: Surroundings, keep: Sequence[ServerSite]) -> bool:
+    def has_leftovers(self, owned: ClusterState, keep: Sequence[ServerSite]) -> bool:
         """Whether Strimzi has anything of another server still there: it would disturb what is measured."""
         pods = (pod for pod in owned.pods if pod.role == ROLE and not _is_of(owned, keep, pod.name))
-        return bool(_others(owned, keep)) or any(not out_of_reach(owned, pod) for pod in pods)
+        return bool(_others(owned, keep)) or any(not is_unreachable(owned, pod) for pod in pods)
 
-    def teardown(self, owned: Surroundings, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
+    def teardown(self, owned: ClusterState, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
         """Topics go first, while their operator lives, then users and Kafka, then the pools. A topic that hangs all the
         same is let go, or its namespace could never be deleted."""
         objects = _others(owned, keep)
@@ -174,8 +174,8 @@ class StrimziProvider:
         topics = (item for item in going if item.kind == "KafkaTopic")
         hung = [item for item in topics if item.deleted is not None and now - item.deleted > _HUNG]
         return (
-            *(DeleteProvided(api_version, item.kind, item.name) for item in going if item.deleted is None),
-            *(DropFinalizers(api_version, item.kind, item.name) for item in hung),
+            *(DeleteProviderObject(api_version, item.kind, item.name) for item in going if item.deleted is None),
+            *(RemoveFinalizers(api_version, item.kind, item.name) for item in hung),
         )
 
 
@@ -208,9 +208,9 @@ def _pod_problem(run: Run, site: ServerSite) -> Problem | None:
 
 def _refusal(run: Run, site: ServerSite) -> Problem | None:
     for item in _mine(run, site):
-        since = item.refused_since or item.created
-        if item.refusal is not None and (not item.refusal.transient or run.now - since > _patience(run)):
-            return item.refusal
+        since = item.rejected_since or item.created
+        if item.rejection is not None and (not item.rejection.transient or run.now - since > _patience(run)):
+            return item.rejection
     return None
 
 
@@ -241,24 +241,24 @@ def _patience(run: Run) -> timedelta:
     return timedelta(seconds=run.spec.timeouts.scheduling_seconds)
 
 
-def _seen(owned: Surroundings) -> Provided:
-    return owned.provided.get(GROUP, Provided())
+def _seen(owned: ClusterState) -> ProviderState:
+    return owned.provider_states.get(GROUP, ProviderState())
 
 
 def _names(run: Run, site: ServerSite) -> StrimziNames:
     return strimzi_names(run.observed.owner, site.name)
 
 
-def _is_of(owned: Surroundings, sites: Sequence[ServerSite], name: str) -> bool:
+def _is_of(owned: ClusterState, sites: Sequence[ServerSite], name: str) -> bool:
     return any(strimzi_names(owned.owner, site.name).have(name) for site in sites)
 
 
-def _others(owned: Surroundings, keep: Sequence[ServerSite]) -> list[ProvidedObject]:
+def _others(owned: ClusterState, keep: Sequence[ServerSite]) -> list[ProviderObject]:
     """The objects of all servers but some."""
     return [item for item in _seen(owned).objects if not _is_of(owned, keep, item.name)]
 
 
-def _mine(run: Run, site: ServerSite) -> tuple[ProvidedObject, ...]:
+def _mine(run: Run, site: ServerSite) -> tuple[ProviderObject, ...]:
     return tuple(item for item in _seen(run.observed).objects if _is_of(run.observed, [site], item.name))
 
 
