@@ -11,9 +11,9 @@ from random import Random
 
 from tests.unit.advice.estimates import sample
 from tierbench.advice.estimate import Estimate
-from tierbench.advice.inference.mixture import Mixture
-from tierbench.advice.inference.verdict import TAIL
 from tierbench.advice.posterior import Contest, Knowledge
+from tierbench.stats.posterior import Mixture
+from tierbench.stats.samples import TAIL
 
 QUANTITY = "durationNanoseconds"
 MARGIN = 0.05

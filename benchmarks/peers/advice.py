@@ -12,8 +12,7 @@ from benchmarks.peers.reading import against_reading
 from tierbench.advice.advise import advise
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult
-from tierbench.results.quantities import quantities
-from tierbench.results.statistics import describe
+from tierbench.results.quantities import describe, quantities
 
 RESULTS = 10_000
 MOST = 1.5

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.peers.measure import ROOT, Command, Comparison, Usage, as_client, compare, compare_tails, in_turn
 from benchmarks.peers.mqtt_broker import broker
 from tierbench.api.contract import Histogram
-from tierbench.results.histogram import quantile
+from tierbench.stats.histogram import quantile
 
 PEER = "libmosquitto"
 SIZE, WINDOW = 1024, 512

@@ -11,12 +11,12 @@ from typing import Any
 
 from benchmarks.peers.advice import RESULTS, results
 from benchmarks.peers.measure import RUNS, Comparison, limit
+from tests.histograms import histogram_of
 from tests.ports import free_ports
 from tierbench.domain.results import ResultStore
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import result_samples
 from tierbench.metrics.server import serve
-from tierbench.results import histogram
 
 SECONDS, MEGABYTES = 1, 250
 
@@ -71,6 +71,6 @@ def _serve(port: int, ready: Connection) -> None:
 
 
 def _with_histogram(raw: dict[str, Any]) -> dict[str, Any]:
-    times = histogram.of(trial["durationNanoseconds"] for trial in raw["status"]["trials"])
+    times = histogram_of(trial["durationNanoseconds"] for trial in raw["status"]["trials"])
     raw["status"]["distributions"] = {"downloadDuration": times.to_json()}
     return raw

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tests.contract.conftest import HANG_SECONDS, SIZE, Server
 from tests.contract.test_client import run, valid
+from tests.histograms import bucket_index
 from tests.unit.results.test_record import NOW, spec
 from tierbench.api.result import ResultPhase, ResultStatus
-from tierbench.results.histogram import index_of
 from tierbench.results.output import SealState, check_seal, parse_output
 from tierbench.results.record import conclude, record
 
@@ -52,7 +52,7 @@ def test_both_sides_agree_on_buckets(client: Path, tmp_path: Path, url: str) -> 
     assert len(histograms) == 20
     for histogram in histograms:
         assert histogram is not None
-        assert (histogram.indexes, histogram.counts) == ((index_of(histogram.sum_nanoseconds),), (1,))
+        assert (histogram.indexes, histogram.counts) == ((bucket_index(histogram.sum_nanoseconds),), (1,))
 
 
 def test_a_client_told_to_end_seals_what_it_has(client: Path, tmp_path: Path, server: Server) -> None:

@@ -13,18 +13,18 @@ from images.paho.src.tierbench_paho.histogram import index_of
 from images.paho.src.tierbench_paho.ledger import Ledger
 from images.paho.src.tierbench_paho.payload import contents
 from images.paho.src.tierbench_paho.wire import Counters, count
-from tierbench.results.histogram import index_of as operators_index
+from tests.histograms import bucket_index
 
 
 @given(st.integers(min_value=-1, max_value=2**50))
 def test_buckets_are_the_operators(value: int) -> None:
-    assert index_of(value) == operators_index(value)
+    assert index_of(value) == bucket_index(value)
 
 
 @given(st.integers(min_value=0, max_value=2**12))
 def test_bounds_of_buckets_are_the_operators(index: int) -> None:
     bound = int(2 ** (index / 64))
-    assert [index_of(value) for value in (bound, bound + 1)] == [operators_index(value) for value in (bound, bound + 1)]
+    assert [index_of(value) for value in (bound, bound + 1)] == [bucket_index(value) for value in (bound, bound + 1)]
 
 
 @pytest.mark.parametrize("compression", ["None", "Gzip", "Zstd:1"])

@@ -15,8 +15,8 @@ from tests.unit.report.published import measured
 from tierbench.advice.effects import Effect
 from tierbench.advice.factor_summary import EVERYTHING, costs, knee_statement, sentences, statement
 from tierbench.advice.factorial import MOST_LEVELS, MOST_READINGS, factorial
-from tierbench.advice.inference.verdict import Outcome
 from tierbench.api.result import BenchmarkResult
+from tierbench.stats.posterior import Relation
 
 RATE, TIME = "throughputBytesPerSecond", "durationNanoseconds"
 SIZES = {"1k": 1.3, "10k": 1.08, "100k": 1.003, "1M": 1.0}
@@ -138,7 +138,7 @@ def test_client_classes_are_compared_on_one_network_and_networks_by_whoever_has_
         "client class tablet costs 17 % (15 to 18) of throughput against client class phone."
     ]
     (network,) = of(clients(), "accessNetwork")
-    assert (network.second, network.parts[0].outcome) == ("access network LTE", Outcome.WORSE)
+    assert (network.second, network.parts[0].outcome) == ("access network LTE", Relation.WORSE)
     assert not network.one_node
 
 

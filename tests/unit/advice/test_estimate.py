@@ -7,8 +7,8 @@ from scipy import stats
 
 from tests.unit.report.published import measured
 from tierbench.advice.estimate import percentile_of, smaller_is_better, with_quantities
-from tierbench.results.rates import RETRIES
-from tierbench.results.statistics import quantile_error
+from tierbench.results.quantities import RETRIES
+from tierbench.stats.quantiles import quantile_error
 
 P50, P99 = (percentile_of("durationNanoseconds", which) for which in ("P50", "P99"))
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from itertools import product
 
+from tests.histograms import histogram_of
 from tests.unit.kinds.broker.trials import line, spec
 from tests.unit.results.test_record import NOW
 from tierbench.api.contract import Distributions, TrialLine
 from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
-from tierbench.results import histogram
 from tierbench.results.record import conclude, record
 
 SIZES = ("1Ki", "10Ki", "100Ki")
@@ -22,7 +22,7 @@ def measured(
     body = spec(TRIALS, payloadSize=size, **(levels or {})).to_json()
     wanted = ResultSpec.model_validate(body | {"case": case, "server": {"nodeClass": server, "node": f"{server}-1"}})
     half = [time // 2 for time in round_trips]
-    spread = Distributions(round_trip=histogram.of(round_trips), acknowledge=histogram.of(half))
+    spread = Distributions(round_trip=histogram_of(round_trips), acknowledge=histogram_of(half))
     lines = [_line(number, spread) for number in range(1, TRIALS + 1)]
     status = conclude(wanted, record(wanted, ResultStatus(), lines, 1), NOW, None)
     metadata = {"name": f"bb-demo-r1-c{case:03d}", "namespace": "default"}

@@ -5,6 +5,7 @@ from functools import cache
 from itertools import product
 from typing import Any
 
+from tests.histograms import histogram_of
 from tests.unit.kinds.broker import trials as broker
 from tests.unit.kinds.network import trials as network
 from tests.unit.kinds.network.test_clients import shared
@@ -12,7 +13,6 @@ from tests.unit.results.test_record import NOW
 from tierbench.api.contract import TrialLine
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
-from tierbench.results import histogram
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.record import conclude, record
 
@@ -45,7 +45,7 @@ def brokered(
         time = round(nanoseconds * (1 + 0.02 * ((7 * number + case) % 10 - 4.5)))
         sizes = {"sentBytes": MESSAGES * size, "receivedBytes": MESSAGES * size, "wireSentBytes": MESSAGES * size}
         line = broker.line(number, nanoseconds=time * MESSAGES, **sizes, **parts)
-        spread = line.distributions.model_copy(update={"round_trip": histogram.of([time] * 100)})
+        spread = line.distributions.model_copy(update={"round_trip": histogram_of([time] * 100)})
         lines.append(line.model_copy(update={"distributions": spread}))
     return _result(broker.spec(TRIALS, **levels), lines, case, client)
 

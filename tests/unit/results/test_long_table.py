@@ -19,7 +19,7 @@ from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.results.columns import is_passed_over
 from tierbench.results.long_table import read_csv
-from tierbench.results.rates import RETRIES
+from tierbench.results.quantities import RETRIES
 from tierbench.results.table import to_csv
 
 HEADER = (

@@ -1,9 +1,16 @@
 from typing import Any
 
-from tests.unit.results.test_record import line, sample
-from tierbench.api.contract import TrialFields
-from tierbench.api.result import ResultTrial
-from tierbench.results.quantities import quantities
+import pytest
+
+from tests.histograms import histogram_of
+from tests.unit.kinds.broker import trials as broker
+from tests.unit.report.published import measured
+from tests.unit.results.test_record import EXHAUSTED, line, sample
+from tests.unit.results.test_record import measured as downloaded
+from tierbench.api.contract import Distributions, TrialFields, TrialLine
+from tierbench.api.model import Metadata
+from tierbench.api.result import BenchmarkResult, ResultTrial
+from tierbench.results.quantities import RETRIES, percentile_over, quantities
 
 TRANSFER: dict[str, Any] = {"bytes": 2**20, "downloads": 1, "retries": 0, "firstByteNanoseconds": 7}
 
@@ -48,3 +55,52 @@ def test_zero_is_a_value_and_what_was_not_told_is_none() -> None:
 def test_a_trial_that_moved_nothing_gives_nothing() -> None:
     assert quantities([trial(transfer=None)]) == {}
     assert quantities([]) == {}
+
+
+def test_of_transfers_it_is_over_trials_of_all_results() -> None:
+    results = [
+        measured("cloud", "1M", [(1.0 + step / 100, 0) for step in range(10)], node=f"c{node}") for node in range(4)
+    ]
+    one, four = (percentile_over(some, "durationNanoseconds", 0.9) for some in (results[:1], results))
+    assert one is not None and four is not None
+    assert (one.count, one.has_upper_bound, four.count, four.has_upper_bound) == (10, False, 40, True)
+    assert percentile_over([], "durationNanoseconds", 0.9) is None
+
+
+def exchanged(*trials: int) -> BenchmarkResult:
+    """Trials of a thousand messages each, the slowest 5 % of which took so many nanoseconds."""
+    lines = [
+        broker.line(number).model_copy(
+            update={"distributions": Distributions(round_trip=histogram_of([200_000] * 950 + [slow] * 50))}
+        )
+        for number, slow in enumerate(trials, start=1)
+    ]
+    status = broker.measured(*lines)
+    return BenchmarkResult(metadata=Metadata(name="r"), spec=broker.spec(len(trials)), status=status)
+
+
+def test_of_messages_it_is_over_all_of_them_and_as_wide_as_trials_differ() -> None:
+    alike = percentile_over([exchanged(4_000_000, 4_000_000, 4_000_000)], "roundTripNanoseconds", 0.99)
+    apart = percentile_over([exchanged(2_000_000, 4_000_000, 8_000_000)], "roundTripNanoseconds", 0.99)
+    assert alike is not None and apart is not None
+    assert (alike.count, alike.has_upper_bound) == (3000, True)
+    assert alike.value == pytest.approx(4_000_000, rel=0.011)
+    assert alike.low is not None and alike.high is not None and apart.low is not None and apart.high is not None
+    assert alike.low <= alike.value <= alike.high <= 1.02 * alike.low
+    assert apart.low < 2_000_000
+    assert apart.high > 8_000_000
+
+
+def test_a_mean_of_less_than_one_retry_is_kept() -> None:
+    """Two in five trials, one of them in a trial that failed."""
+    lines = [_retried(1, 1), _retried(2, 0), _retried(3, 0), _retried(4, 0), _retried(5, 1, **EXHAUSTED)]
+    found = downloaded(lines).statistics
+    assert found[RETRIES].mean == 400_000
+    assert found[RETRIES].count == 5
+    assert found[RETRIES].confidence_low is not None and found[RETRIES].confidence_low > 0
+    assert "retries" not in found
+
+
+def _retried(number: int, retries: int, **more: Any) -> TrialLine:
+    transfer = {"bytes": 1, "downloads": 1, "retries": retries}
+    return line(number, transfer=transfer, **more)

@@ -1,16 +1,11 @@
 """Trials that are left out as agreed upon, and an interval that does not pretend that they had never been."""
 
 from collections.abc import Sequence
-from math import exp
-
-import pytest
 
 from tests.unit.kinds.network.trials import flow, line, measured
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultStatus
-from tierbench.api.run_policy import Trim
 from tierbench.results.parts import PartOutput, merge_parts
-from tierbench.results.trimming import describe_trimmed
 
 RATES = (80, 100, 10, 90, 95, 300, 85)
 
@@ -69,13 +64,3 @@ def test_together_whole_trials_are_left_out() -> None:
     lines = [shared(1, 10, 50), shared(2, 50, 11), shared(3, 30, 32), shared(4, 40, 23)]
     status = measured(*lines, trim={"lowest": 1, "highest": 1})
     assert status.statistics["client1BitsPerSecond"].mean == 40_000_000
-
-
-def test_the_interval_is_that_of_a_trimmed_mean() -> None:
-    """By hand: Winsorized 4 4 5 6 7 8 8, mean 6, squares 4+4+1+0+1+4+4 = 18; error sqrt(18/20); t(4) = 2.776."""
-    values = [value * 1000 for value in (1, 4, 5, 6, 7, 8, 50)]
-    found = describe_trimmed(values, Trim(lowest=1, highest=1))
-    assert found.mean == 6000
-    factor = exp(2.776445 * (18 / 20) ** 0.5 / 6)
-    assert found.confidence_high == pytest.approx(6000 * factor, abs=1)
-    assert found.confidence_low == pytest.approx(6000 / factor, abs=1)

@@ -8,7 +8,6 @@ from tierbench.advice.answer import retries, said_of_all
 from tierbench.advice.caveats import MISLEADING, caveats, next_measurements
 from tierbench.advice.estimate import with_quantities
 from tierbench.advice.factor_summary import costs, factor_effects, factor_knees
-from tierbench.advice.inference.odds import Odds
 from tierbench.advice.leaders import Crossover, Standing, crossovers, standings
 from tierbench.advice.ranking import Inquiry
 from tierbench.advice.selection import Choice, Selection, Settings, objective_of, quantities_read, quantity_of, select
@@ -31,8 +30,9 @@ from tierbench.api.node_class import NodeClass, SelectorOperator
 from tierbench.api.placement_advice import Dimension, PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, Note
 from tierbench.results.conditions import circumstances
-from tierbench.results.rates import RETRIES
+from tierbench.results.quantities import RETRIES
 from tierbench.results.units import joined, percent, title
+from tierbench.stats.posterior import Prospect
 
 ANSWERED: Final = "Answered"
 ORDER_CHANGES: Final = "OrderChanges"
@@ -145,7 +145,7 @@ def _tables(inquiry: Inquiry) -> tuple[Table, ...]:
 def _columns(inquiry: Inquiry, best: Ranked | None, notes: Sequence[Note]) -> dict[str, str | Confidence]:
     ranked = inquiry.contest.ranked
     known = len(ranked) > 1 and inquiry.quantity != RETRIES
-    loss = {"expected_loss": _loss(inquiry.contest.odds[ranked[0]])} if known else {}
+    loss = {"expected_loss": _loss(inquiry.contest.prospects[ranked[0]])} if known else {}
     if best is None:
         return {**loss}
     second = next((name for name in ranked if name != best.name), "")
@@ -197,14 +197,14 @@ def _odds(inquiry: Inquiry, name: str) -> str:
     """How likely one is best, and what it is expected to cost to follow it."""
     if name not in inquiry.contest.ranked or len(inquiry.contest.ranked) == 1:
         return ""
-    found = inquiry.contest.odds[name]
+    found = inquiry.contest.prospects[name]
     likely = f"{min(100 * found.best, 99.9):.3g} %"
     assumed = ", if nodes differ as they usually do" if inquiry.contest.one_node else ""
     loss = "" if inquiry.quantity == RETRIES else f"; the expected loss of choosing it is {_loss(found)}"
     return f" It is the best {inquiry.choice.noun} with a probability of {likely}{loss}{assumed}."
 
 
-def _loss(found: Odds) -> str:
+def _loss(found: Prospect) -> str:
     return percent(found.loss) if found.loss >= _LEAST_LOSS else f"< {percent(_LEAST_LOSS)}"
 
 

@@ -5,13 +5,13 @@ from typing import Final
 
 from tierbench.advice.estimate import quantities, smaller_is_better
 from tierbench.advice.factor_summary import costs_of_run, sentences
-from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.leaders import Standing, Stretch, standings, stretches
 from tierbench.advice.selection import compared
 from tierbench.advice.tables import RunResults, Table, where
 from tierbench.kinds.registry import kind_of
 from tierbench.results.levels import level_in_words
 from tierbench.results.units import joined, percent
+from tierbench.stats.posterior import Relation
 
 EQUAL: Final = "equal"
 DEPENDS: Final = "depends"
@@ -48,9 +48,9 @@ def best(run: RunResults) -> str:
     if not ranks(run):
         return ""
     every = [standing for found in standings_of_run(compared(run)) for standing in found]
-    better = {each.best for each in every if _is_compared(each) and each.outcome is Outcome.BETTER}
+    better = {each.best for each in every if _is_compared(each) and each.outcome is Relation.BETTER}
     if not better:
-        equal = all(_is_compared(each) and each.outcome is Outcome.EQUAL for each in every)
+        equal = all(_is_compared(each) and each.outcome is Relation.EQUAL for each in every)
         return EQUAL if every and equal else INCONCLUSIVE
     name = min(better)
     if not all(_leads(name, each) for each in every):
@@ -64,9 +64,9 @@ def _is_compared(standing: Standing) -> bool:
 
 def _leads(name: str, standing: Standing) -> bool:
     """Whether an alternative is ahead at a level, or equal to the others that are."""
-    if standing.outcome is Outcome.EQUAL:
+    if standing.outcome is Relation.EQUAL:
         return _is_compared(standing) and name in standing.leaders
-    return _is_compared(standing) and standing.outcome is not Outcome.UNKNOWN and name == standing.best
+    return _is_compared(standing) and standing.outcome is not Relation.UNKNOWN and name == standing.best
 
 
 def said_of(table: Table, found: Sequence[Standing]) -> str:
@@ -107,11 +107,11 @@ def _say(stretch: Stretch, place: str) -> str:
     who, first = joined(stretch.leaders), stretch.standings[0]
     if stretch.alone:
         return f"only {who} is measured {place}"
-    if stretch.outcome is Outcome.EQUAL:
+    if stretch.outcome is Relation.EQUAL:
         return f"{who} are equal within {percent(first.least)} {place}"
-    if stretch.outcome is Outcome.AHEAD:
+    if stretch.outcome is Relation.AHEAD:
         return f"{who} is ahead {place}, perhaps by less than {percent(first.least)}"
-    if stretch.outcome is Outcome.UNKNOWN:
+    if stretch.outcome is Relation.UNKNOWN:
         return f"it is not known which of {who} is ahead {place}"
     return f"{who} is ahead {place}{_by(stretch.margins)}"
 
@@ -129,12 +129,12 @@ def verdict(standing: Standing, quantity: str) -> str:
         return "–"
     if standing.alone:
         return f"only {standing.best}"
-    if standing.outcome is Outcome.EQUAL:
+    if standing.outcome is Relation.EQUAL:
         return f"equal: {joined(standing.leaders)}"
-    if standing.outcome is Outcome.UNKNOWN:
+    if standing.outcome is Relation.UNKNOWN:
         return f"not known: {joined(standing.leaders, 'or')}"
     sign = "−" if smaller_is_better(quantity) else "+"
-    perhaps = "perhaps " if standing.outcome is Outcome.AHEAD else ""
+    perhaps = "perhaps " if standing.outcome is Relation.AHEAD else ""
     return f"{perhaps}{standing.best}, {sign}{round((standing.margin or 0) * 100)} %"
 
 

@@ -17,9 +17,10 @@ from tierbench.advice.workload import Levels, same
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.censoring import censored
 from tierbench.results.conditions import circumstances
-from tierbench.results.quantities import values_of
-from tierbench.results.rates import RETRIES, dispersion
-from tierbench.results.statistics import CONFIDENCE, incomplete_beta, student_distribution, student_quantile
+from tierbench.results.quantities import RETRIES, values_of
+from tierbench.stats.rates import dispersion
+from tierbench.stats.samples import CONFIDENCE
+from tierbench.stats.special import incomplete_beta, student_cdf, student_quantile
 
 Place = tuple[str, str, Levels]
 """Server class (empty where classes are compared), client class and levels."""
@@ -262,7 +263,7 @@ class Difference:
             return 1.0
         if not self.error:
             return min(1.0, 2 / comb(self.first.size + self.second.size, self.first.size))
-        return 2 * (1 - student_distribution(abs(self.value) / self.error, self.degrees))
+        return 2 * (1 - student_cdf(abs(self.value) / self.error, self.degrees))
 
 
 def adjusted(p_values: Mapping[Key, float]) -> dict[Key, float]:

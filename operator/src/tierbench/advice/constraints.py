@@ -13,10 +13,10 @@ from tierbench.api.run_policy import Limits
 from tierbench.results.censoring import censored
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words
-from tierbench.results.percentiles import needed, percentile_over
-from tierbench.results.quantities import rate_quantity, time_quantity
-from tierbench.results.rates import rate_interval
+from tierbench.results.quantities import percentile_over, rate_quantity, time_quantity
 from tierbench.results.units import joined, show, title
+from tierbench.stats.quantiles import required_count
+from tierbench.stats.rates import rate_interval
 
 _MILLISECOND: Final = 10**6
 _BITS: Final = 8
@@ -127,7 +127,7 @@ def _slowest(cell: Cell, place: str, quantity: str, most: float) -> Iterator[Bre
     elif any(map(censored, cell.results)):
         yield _cut_off(reason, what, place)
     elif found.high is None:
-        few = f"{found.count} values are too few to know it, {needed(_P99)} would do"
+        few = f"{found.count} values are too few to know it, {required_count(_P99)} would do"
         yield Breach(reason, f"{what}{place}: {few}; {asked}.", unknown=True, unsure=True)
     elif found.high > most:
         between = " to ".join(show(name, end) for end in (found.low, found.high) if end is not None)

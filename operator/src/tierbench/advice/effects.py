@@ -8,18 +8,19 @@ from typing import Final
 
 from tierbench.advice.estimate import Estimate, smaller_is_better
 from tierbench.advice.factorial import Factorial, Layout
-from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.posterior import Contest, Pair, Ratio
 from tierbench.advice.workload import Levels, same
 from tierbench.api.advice_answer import KneeCourse
 from tierbench.results.levels import factor_of, is_size
-from tierbench.results.rates import RETRIES, gamma_distribution
-from tierbench.results.statistics import CONFIDENCE
+from tierbench.results.quantities import RETRIES
+from tierbench.stats.posterior import Relation
+from tierbench.stats.samples import CONFIDENCE
+from tierbench.stats.special import gamma_cdf
 
-SHOWN: Final = frozenset({Outcome.BETTER, Outcome.AHEAD, Outcome.WORSE, Outcome.BEHIND})
+SHOWN: Final = frozenset({Relation.BETTER, Relation.AHEAD, Relation.WORSE, Relation.BEHIND})
 """Of these the interval excludes 1."""
 _FEWEST: Final = 3
-_LESS: Final = frozenset({Outcome.WORSE, Outcome.BEHIND})
+_LESS: Final = frozenset({Relation.WORSE, Relation.BEHIND})
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Part:
 
     level: str
     ratio: Ratio
-    outcome: Outcome
+    outcome: Relation
     one_node: bool
 
     @property
@@ -177,7 +178,7 @@ def _variation(pairs: Iterable[Sequence[_Gap]]) -> _Variation:
             excess += between - noise
             square += (len(gaps) - 1) * between / noise if noise else inf
             degrees += len(gaps) - 1
-    chance = 1 - gamma_distribution(square / 2, degrees / 2) if 0 < square < inf else float(not square)
+    chance = 1 - gamma_cdf(square / 2, degrees / 2) if 0 < square < inf else float(not square)
     return _Variation(reach, excess, chance)
 
 

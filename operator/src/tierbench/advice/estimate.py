@@ -12,10 +12,10 @@ from tierbench.advice.tables import Cell, Matrix
 from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, Statistic
 from tierbench.results.published import is_mean
-from tierbench.results.quantities import main_quantity, rate_quantity, values_of
-from tierbench.results.rates import RETRIES
-from tierbench.results.statistics import describe, interval, quantile_error, standard_error
+from tierbench.results.quantities import RETRIES, describe, main_quantity, rate_quantity, values_of
 from tierbench.results.units import title
+from tierbench.stats.quantiles import quantile_error
+from tierbench.stats.samples import mean_interval, standard_error
 
 _EVENNESS: Final = frozenset({"fairnessPartsPerMillion", "pairFairnessPartsPerMillion"})
 _PERCENTILE: Final = re.compile(r"(?P<stem>\w+)(?P<which>P50|P90|P99)(?P<unit>Nanoseconds)")
@@ -43,7 +43,7 @@ class Estimate:
         """The 95 % confidence interval of the mean. Of a positive one it is that of its logarithm, by the delta method:
         no end of it is below zero, however few and skewed the values.
         """
-        return None if self.error is None else interval(self.mean, self.error, self.degrees)
+        return None if self.error is None else mean_interval(self.mean, self.error, self.degrees)
 
     @property
     def low(self) -> float | None:

@@ -9,7 +9,6 @@ from typing import Final
 from tierbench.advice.effects import SHOWN, Effect, Knee, Part, effects, knees
 from tierbench.advice.estimate import smaller_is_better
 from tierbench.advice.factorial import factorial
-from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.leaders import SMALLEST_MARGIN
 from tierbench.advice.ranking import millionths
 from tierbench.advice.tables import RunResults, place_in_words
@@ -29,6 +28,7 @@ from tierbench.kinds.registry import kind_of
 from tierbench.results.levels import are_numbers
 from tierbench.results.quantities import main_quantity, rate_quantity
 from tierbench.results.units import in_sentence, percent, title
+from tierbench.stats.posterior import Relation
 
 EVERYTHING: Final = (Item({}, 1),)
 """The workload of which every measured level is a part."""
@@ -36,15 +36,15 @@ _TRANSFER: Final = "durationNanoseconds"
 _TWO: Final = 2
 _TWICE: Final = 2.0
 """From here on a ratio is said as one, and not as a share."""
-_BETTER: Final = frozenset({Outcome.BETTER, Outcome.AHEAD})
+_BETTER: Final = frozenset({Relation.BETTER, Relation.AHEAD})
 _LONGEST: Final = 1024
 _VERDICTS: Final = {
-    Outcome.BETTER: EffectVerdict.BETTER,
-    Outcome.AHEAD: EffectVerdict.AHEAD,
-    Outcome.EQUAL: EffectVerdict.EQUAL,
-    Outcome.UNKNOWN: EffectVerdict.NOT_KNOWN,
-    Outcome.BEHIND: EffectVerdict.BEHIND,
-    Outcome.WORSE: EffectVerdict.WORSE,
+    Relation.BETTER: EffectVerdict.BETTER,
+    Relation.AHEAD: EffectVerdict.AHEAD,
+    Relation.EQUAL: EffectVerdict.EQUAL,
+    Relation.UNKNOWN: EffectVerdict.NOT_KNOWN,
+    Relation.BEHIND: EffectVerdict.BEHIND,
+    Relation.WORSE: EffectVerdict.WORSE,
 }
 
 
@@ -130,9 +130,9 @@ def _groups(effect: Effect) -> Iterator[Sequence[Part]]:
         yield from ([part] for part in parts) if each else [parts]
 
 
-def _said_as(part: Part) -> Outcome:
+def _said_as(part: Part) -> Relation:
     """Small and large effects that are shown are said alike."""
-    return {Outcome.AHEAD: Outcome.BETTER, Outcome.BEHIND: Outcome.WORSE}.get(part.outcome, part.outcome)
+    return {Relation.AHEAD: Relation.BETTER, Relation.BEHIND: Relation.WORSE}.get(part.outcome, part.outcome)
 
 
 def _place(effect: Effect, parts: Sequence[Part]) -> str:
@@ -143,9 +143,9 @@ def _place(effect: Effect, parts: Sequence[Part]) -> str:
 
 def _in_full(effect: Effect, parts: Sequence[Part]) -> str:
     noun, outcome = in_sentence(title(effect.quantity)), parts[0].outcome
-    if outcome is Outcome.EQUAL:
+    if outcome is Relation.EQUAL:
         return f"{effect.second} and {effect.first} are equal within {percent(effect.margin)} in {noun}"
-    if outcome is Outcome.UNKNOWN:
+    if outcome is Relation.UNKNOWN:
         return f"nothing is shown between {effect.second} and {effect.first} in {noun}"
     if _as_times(parts):
         return f"{effect.second} has {_times(parts)} the {noun} of {effect.first}"
@@ -154,9 +154,9 @@ def _in_full(effect: Effect, parts: Sequence[Part]) -> str:
 
 def _in_short(effect: Effect, parts: Sequence[Part]) -> str:
     outcome = parts[0].outcome
-    if outcome is Outcome.EQUAL:
+    if outcome is Relation.EQUAL:
         return f"they are equal within {percent(effect.margin)}"
-    if outcome is Outcome.UNKNOWN:
+    if outcome is Relation.UNKNOWN:
         return "nothing is shown"
     return f"has {_times(parts)} of it" if _as_times(parts) else _share(effect, parts)
 

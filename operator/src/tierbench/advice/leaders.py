@@ -7,12 +7,12 @@ from math import floor, log10, sqrt
 from typing import Final
 
 from tierbench.advice.estimate import Estimate, by_node, margin, quantities
-from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.posterior import Contest, Knowledge, Known
 from tierbench.advice.tables import RunResults, Table
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ResultPhase
 from tierbench.results.levels import level_in_words, number_of_level
+from tierbench.stats.posterior import Relation
 
 SMALLEST_MARGIN: Final = 0.05
 """The share that a difference must reach to be worth having, unless an advice says another."""
@@ -36,7 +36,7 @@ class Standing:
     best: str = ""
     margin: float | None = None
     alone: bool = False
-    outcome: Outcome = Outcome.UNKNOWN
+    outcome: Relation = Relation.UNKNOWN
     doubt: float = 0.0
     one_node: bool = False
     least: float = SMALLEST_MARGIN
@@ -49,12 +49,12 @@ class Stretch:
     leaders: tuple[str, ...]
     standings: tuple[Standing, ...]
     alone: bool
-    outcome: Outcome
+    outcome: Relation
 
     @property
     def sole(self) -> bool:
         """Whether one class is shown to be ahead."""
-        return self.outcome is Outcome.BETTER and not self.alone
+        return self.outcome is Relation.BETTER and not self.alone
 
     @property
     def margins(self) -> tuple[float, ...]:
@@ -105,14 +105,14 @@ def stretches(found: Sequence[Standing]) -> tuple[Stretch, ...]:
 
 def _named(standing: Standing) -> tuple[str, ...]:
     """The classes that are named: the one that is perhaps ahead, or all leaders."""
-    return (standing.best,) if standing.outcome is Outcome.AHEAD else standing.leaders
+    return (standing.best,) if standing.outcome is Relation.AHEAD else standing.leaders
 
 
 def expected_wrong(found: Iterable[Standing]) -> tuple[int, float]:
     """How many levels have a class that is said to be ahead, and of how many of them that is expected to be wrong at
     most (Gelman, Hill and Yajima, Journal of Research on Educational Effectiveness 5, 2012).
     """
-    said = [each.doubt for each in found if not each.alone and each.outcome in {Outcome.BETTER, Outcome.AHEAD}]
+    said = [each.doubt for each in found if not each.alone and each.outcome in {Relation.BETTER, Relation.AHEAD}]
     return len(said), sum(said)
 
 
@@ -143,7 +143,7 @@ def crossovers(table: Table, standings: Sequence[Standing]) -> tuple[Crossover, 
     """
     if not all(number_of_level(level) for level in table.rows):
         return ()
-    decided = [item for item in standings if item.outcome is Outcome.BETTER and not item.alone]
+    decided = [item for item in standings if item.outcome is Relation.BETTER and not item.alone]
     return tuple(
         Crossover(
             table.factor,

@@ -8,18 +8,23 @@ from math import exp, log, sqrt
 from typing import Any, Final
 
 from tierbench.advice.estimate import Estimate, smaller_is_better
-from tierbench.advice.inference.hierarchy import ClassModel, Trials, Weights
-from tierbench.advice.inference.mixture import Mixture
-from tierbench.advice.inference.noise import Noise, pooled, shrunken
-from tierbench.advice.inference.odds import Odds, odds
-from tierbench.advice.inference.paired import paired
-from tierbench.advice.inference.rates import Count, Rate, RateRatio, rate
-from tierbench.advice.inference.verdict import TAIL, Outcome, judge
-from tierbench.results.rates import RETRIES
+from tierbench.results.quantities import RETRIES
+from tierbench.stats.hierarchy import (
+    ClassModel,
+    NodeTrials,
+    TrialVariance,
+    Weights,
+    pool_variances,
+    remove_node_effects,
+    shrink_variances,
+)
+from tierbench.stats.posterior import Mixture, Prospect, Relation, prospects, relation
+from tierbench.stats.rates import EventCount, LogRate, LogRateRatio, pool_rates
+from tierbench.stats.samples import TAIL
 
 Pair = tuple[str, str]
-Belief = Mixture | Rate
-Difference = Mixture | RateRatio
+Belief = Mixture | LogRate
+Difference = Mixture | LogRateRatio
 _NORMAL_95: Final = 1.96
 _MILLION: Final = 1e6
 _ROUNDING: Final = 1 / 12
@@ -76,7 +81,7 @@ class Contest:
     known: Mapping[str, Known]
     margin: float
     _differences: dict[Pair, Difference] = field(default_factory=dict, compare=False)
-    _outcomes: dict[Pair, Outcome] = field(default_factory=dict, compare=False)
+    _outcomes: dict[Pair, Relation] = field(default_factory=dict, compare=False)
 
     @cached_property
     def one_node(self) -> bool:
@@ -99,23 +104,23 @@ class Contest:
             self._differences[first, second] = _minus(self.belief(first), self.belief(second))
         return self._differences[first, second]
 
-    def outcome(self, first: str, second: str) -> Outcome:
+    def outcome(self, first: str, second: str) -> Relation:
         """The first against the second. A lower bound can be shown to be worse, and nothing else."""
         if (first, second) not in self._outcomes:
             found = self._judged(first, second)
-            self._outcomes[first, second], self._outcomes[second, first] = found, found.turned
+            self._outcomes[first, second], self._outcomes[second, first] = found, found.inverse
         return self._outcomes[first, second]
 
-    def _judged(self, first: str, second: str) -> Outcome:
-        found = judge(self.difference(first, second), self.margin, may_be_equal=not self.one_node)
+    def _judged(self, first: str, second: str) -> Relation:
+        found = relation(self.difference(first, second), self.margin, may_be_equal=not self.one_node)
         one, two = self.known[first].cut_short, self.known[second].cut_short
-        if (one and found in {Outcome.BETTER, Outcome.AHEAD}) or (two and found in {Outcome.WORSE, Outcome.BEHIND}):
-            return Outcome.UNKNOWN
-        return Outcome.UNKNOWN if found is Outcome.EQUAL and (one or two) else found
+        if (one and found in {Relation.BETTER, Relation.AHEAD}) or (two and found in {Relation.WORSE, Relation.BEHIND}):
+            return Relation.UNKNOWN
+        return Relation.UNKNOWN if found is Relation.EQUAL and (one or two) else found
 
     def beats(self, first: str, second: str) -> bool:
         """Whether `first` is shown to be better than `second`."""
-        return self.outcome(first, second) is Outcome.BETTER
+        return self.outcome(first, second) is Relation.BETTER
 
     @cached_property
     def leaders(self) -> tuple[str, ...]:
@@ -126,17 +131,17 @@ class Contest:
         return tuple(name for name in self.known if name == top or not self.beats(top, name))
 
     @cached_property
-    def standing(self) -> Outcome:
+    def standing(self) -> Relation:
         """Of the leaders: BETTER if there is one alone, EQUAL if all are; AHEAD if one is, perhaps by less than the
         margin; else UNKNOWN.
         """
         if len(self.leaders) == 1:
-            return Outcome.BETTER
-        if all(self.outcome(*pair) is Outcome.EQUAL for pair in pairs(self.leaders)):
-            return Outcome.EQUAL
+            return Relation.BETTER
+        if all(self.outcome(*pair) is Relation.EQUAL for pair in pairs(self.leaders)):
+            return Relation.EQUAL
         top = self.ranked[0]
         found = {self.outcome(top, other) for other in self.leaders if other != top}
-        return Outcome.AHEAD if found <= {Outcome.AHEAD, Outcome.BETTER} else Outcome.UNKNOWN
+        return Relation.AHEAD if found <= {Relation.AHEAD, Relation.BETTER} else Relation.UNKNOWN
 
     @cached_property
     def doubt(self) -> float:
@@ -152,11 +157,11 @@ class Contest:
         return Ratio(value, low, high) if smaller_is_better(self.quantity) else Ratio(value, 1 / high, 1 / low)
 
     @cached_property
-    def odds(self) -> Mapping[str, Odds]:
+    def prospects(self) -> Mapping[str, Prospect]:
         """Of each class: how likely it is best, and what it costs to follow it. Of one node it assumes how far nodes
         of a class usually differ.
         """
-        return odds({name: known.of_class for name, known in self.known.items()})
+        return prospects({name: known.of_class for name, known in self.known.items()})
 
     def tipping_point(self, first: str, second: str) -> float:
         """How far nodes of a class would have to differ (a standard deviation, as a share) for the 95 % interval of
@@ -168,7 +173,7 @@ class Contest:
 
 
 def _minus(first: Belief, second: Belief) -> Difference:
-    if isinstance(first, Rate) and isinstance(second, Rate):
+    if isinstance(first, LogRate) and isinstance(second, LogRate):
         return first.minus(second)
     if isinstance(first, Mixture) and isinstance(second, Mixture):
         return first.minus(second)
@@ -206,11 +211,11 @@ class Knowledge:
         if not all(places.get(level) for level in weights):
             return None
         counts = [
-            (weight, [Count(one.mean * one.count / _MILLION, one.count) for one in places[level].values()])
+            (weight, [EventCount(one.mean * one.count / _MILLION, one.count) for one in places[level].values()])
             for level, weight in weights.items()
         ]
         total = sum(weight for weight, _ in counts)
-        belief = rate([(weight / total, of) for weight, of in counts])
+        belief = pool_rates([(weight / total, of) for weight, of in counts])
         raw = sum(w * sum(c.events for c in of) / sum(c.exposure for c in of) for w, of in counts) / total
         nodes, trials = self._counts(name, weights)
         return Known(_MILLION * raw, belief, nodes, trials, cut_short=False, _of_class=lambda: belief)
@@ -222,14 +227,14 @@ def _models(quantity: str, classes: Mapping[str, Places]) -> dict[str, tuple[Cla
         for name, places in classes.items()
         for level, nodes in places.items()
     }
-    trials = paired({place: of for place, of in said.items() if of})
-    pools = [pooled([(one.variance, one.count) for one in of.values()]) for of in trials.values()]
-    noise = {place: each for place, each in zip(trials, shrunken(pools), strict=True) if each is not None}
+    trials = remove_node_effects({place: of for place, of in said.items() if of})
+    pools = [pool_variances([(one.variance, one.count) for one in of.values()]) for of in trials.values()]
+    noise = {place: each for place, each in zip(trials, shrink_variances(pools), strict=True) if each is not None}
     found = {}
     for name, places in classes.items():
         of_levels = {level: trials[name, level] for level in places if (name, level) in noise}
         if of_levels:
-            of_noise: dict[Hashable, Noise] = {level: noise[name, level] for level in of_levels}
+            of_noise: dict[Hashable, TrialVariance] = {level: noise[name, level] for level in of_levels}
             found[name] = ClassModel(of_levels, of_noise), frozenset(of_levels)
     return found
 
@@ -238,8 +243,8 @@ def _usable(one: Estimate) -> bool:
     return one.mean > 0 and (one.count == 1 or one.error is not None)
 
 
-def _trials(quantity: str, one: Estimate) -> Trials:
+def _trials(quantity: str, one: Estimate) -> NodeTrials:
     """The variance is that which the mean's error comes from: it accounts for trials that were trimmed."""
     relative = max(max((one.error or 0.0) ** 2 * one.count, _ROUNDING) / one.mean**2, _LEAST)
     cost = log(one.mean)
-    return Trials(cost if smaller_is_better(quantity) else -cost, relative, one.count)
+    return NodeTrials(cost if smaller_is_better(quantity) else -cost, relative, one.count)

@@ -8,7 +8,6 @@ from typing import Final
 
 from tierbench.advice.constraints import Breach, architecture_breaches, breaches
 from tierbench.advice.estimate import margin, smaller_is_better
-from tierbench.advice.inference.verdict import TAIL, Outcome
 from tierbench.advice.posterior import Contest, Known, pairs
 from tierbench.advice.selection import Choice, Selection
 from tierbench.advice.tables import RunResults
@@ -16,8 +15,10 @@ from tierbench.advice.workload import Item, Levels, Measured, asked, sort_result
 from tierbench.api.advice_answer import Ranked, Verdict
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.results.published import is_mean_alone
-from tierbench.results.rates import RETRIES
+from tierbench.results.quantities import RETRIES
 from tierbench.results.units import joined, percent, title
+from tierbench.stats.posterior import Relation
+from tierbench.stats.samples import TAIL
 
 HARMLESS: Final = frozenset({"SpreadTooWide", "TrialsFailed", "TrialsMissing", "ServerNotObserved"})
 """Reasons of results that are not valid which intervals and caveats account for."""
@@ -179,10 +180,10 @@ class Inquiry:
             return Judgement(Verdict.BEST, "ShownBetter", f"{self._apart(name, others[0])}.")
         rivals = [other for other in others if not contest.beats(name, other)]
         outcomes = {contest.outcome(name, other) for other in rivals}
-        if outcomes == {Outcome.EQUAL}:
+        if outcomes == {Relation.EQUAL}:
             message = f"{self._apart(name, rivals[0])}: equal within {percent(self.margin)}."
             return Judgement(Verdict.EQUAL, "EqualWithinMargin", message)
-        perhaps = outcomes <= {Outcome.AHEAD, Outcome.BEHIND, Outcome.EQUAL}
+        perhaps = outcomes <= {Relation.AHEAD, Relation.BEHIND, Relation.EQUAL}
         reason = "PerhapsWithinMargin" if perhaps else "CouldGoEitherWay"
         words = f"perhaps by less than {percent(self.margin)}" if perhaps else "but it could go either way"
         return Judgement(Verdict.NOT_KNOWN, reason, f"{self._apart(name, rivals[0])}, {words}.")
@@ -298,15 +299,17 @@ def _rival(inquiry: Inquiry, name: str) -> dict[str, int | None]:
     leader, other = ranked[0], name if name != ranked[0] else ranked[1]
     share = inquiry.apart(leader, other)
     ratio = inquiry.contest.ratio(name, other if name == leader else leader)
-    odds = inquiry.contest.odds[name]
+    prospect = inquiry.contest.prospects[name]
     found = {
         "margin_parts_per_million": None if share is None else round(1e6 * share),
         "ratio_parts_per_million": millionths(ratio.value),
         "ratio_low_parts_per_million": millionths(ratio.low),
         "ratio_high_parts_per_million": millionths(ratio.high),
-        "probability_best_parts_per_million": millionths(min(odds.best, 1.0)),
+        "probability_best_parts_per_million": millionths(min(prospect.best, 1.0)),
     }
-    return found if inquiry.quantity == RETRIES else found | {"expected_loss_parts_per_million": millionths(odds.loss)}
+    if inquiry.quantity == RETRIES:
+        return found
+    return found | {"expected_loss_parts_per_million": millionths(prospect.loss)}
 
 
 def millionths(share: float) -> int:

@@ -17,8 +17,7 @@ from tierbench.api.placement_advice import Dimension, Objective, ObjectiveType, 
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words, number_of_level
-from tierbench.results.quantities import rate_quantity, time_quantity
-from tierbench.results.rates import RETRIES
+from tierbench.results.quantities import RETRIES, rate_quantity, time_quantity
 from tierbench.results.units import joined
 
 Change = Callable[[Sequence[BenchmarkResult]], tuple[BenchmarkResult, ...]]

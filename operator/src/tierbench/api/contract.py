@@ -13,10 +13,9 @@ from pydantic import Field, model_validator
 
 from tierbench.api.measurements import Exchange, Failure, Network, Transfer
 from tierbench.api.model import Count, Model, Nanoseconds, PartsPerMillion
+from tierbench.stats.histogram import SCHEMA
 
 CONTRACT_VERSION: Final = 1
-HISTOGRAM_SCHEMA: Final = 6
-
 
 Word = Annotated[str, Field(min_length=1, max_length=63)]
 
@@ -124,7 +123,7 @@ class Histogram(Model):
     schema 6, about 1 % wide.
     """
 
-    scheme: Literal[6] = Field(default=HISTOGRAM_SCHEMA, alias="schema", description="Buckets a doubling: 2^schema.")
+    scheme: Literal[6] = Field(default=SCHEMA, alias="schema", description="Buckets a doubling: 2^schema.")
     count: Count = Field(default=0, description="Observations.")
     sum_nanoseconds: Nanoseconds = Field(default=0, description="Their sum.")
     indexes: tuple[Annotated[int, Field(ge=-512, le=4096)], ...] = Field(

@@ -14,7 +14,6 @@ from markupsafe import Markup, escape
 
 from tierbench.advice.answer import answer, own_answers, ranks, retries, said_of, verdict
 from tierbench.advice.estimate import estimate, quantities, smaller_is_better
-from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.leaders import Standing, Stretch, expected_wrong, standings, stretches
 from tierbench.advice.selection import compared
 from tierbench.advice.tables import CLIENT, RunResults, Table, where
@@ -42,10 +41,11 @@ from tierbench.report.timeline import Timeline, Traces, timelines
 from tierbench.results.levels import level_in_words, show_level
 from tierbench.results.quantities import main_quantity
 from tierbench.results.units import joined, show_with_deviation, title, words
+from tierbench.stats.posterior import Relation
 
 _OPEN_SECTIONS = 3
 _FULL_SECTIONS = 24
-_WORDS = {Outcome.EQUAL: "equal", Outcome.AHEAD: "perhaps ahead", Outcome.UNKNOWN: "not known"}
+_WORDS = {Relation.EQUAL: "equal", Relation.AHEAD: "perhaps ahead", Relation.UNKNOWN: "not known"}
 
 
 @dataclass(frozen=True)

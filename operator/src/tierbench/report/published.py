@@ -13,7 +13,7 @@ from tierbench.report.panels import panel_of
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words
 from tierbench.results.published import UNKNOWN
-from tierbench.results.rates import RETRIES
+from tierbench.results.quantities import RETRIES
 from tierbench.results.units import joined
 
 

@@ -14,12 +14,12 @@ from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import EVIDENCE, Figure, heading, measured_figure, trials_figure
 from tierbench.report.panels import Line, Panel, panels, panels_of_trials
-from tierbench.results import histogram
 from tierbench.results.levels import level_in_words
 from tierbench.results.overall import is_overall
-from tierbench.results.quantities import rate_quantity
-from tierbench.results.rates import RETRIES
+from tierbench.results.parts import merge_histograms
+from tierbench.results.quantities import RETRIES, rate_quantity
 from tierbench.results.units import show
+from tierbench.stats import histogram
 
 _MOST: Final = 24
 _ENOUGH: Final = 100
@@ -153,7 +153,7 @@ def _figure(name: str, title: str, panel: Panel, level: str, field: str) -> Figu
 
 def _merged(cell: Cell, field: str) -> Histogram:
     known = (getattr(result.status.distributions, field) for result in cell.measured)
-    return histogram.merge(each for each in known if each is not None)
+    return merge_histograms(each for each in known if each is not None)
 
 
 def _series(line: Line, observations: Histogram, levels: tuple[int, ...]) -> Series:

@@ -7,7 +7,6 @@ from typing import Final
 from tierbench.advice.effects import SHOWN, Effect, Part
 from tierbench.advice.estimate import smaller_is_better
 from tierbench.advice.factor_summary import Costs, costs_of_run, sentences
-from tierbench.advice.inference.verdict import Outcome
 from tierbench.advice.tables import RunResults
 from tierbench.api.contract import Outcome as TrialOutcome
 from tierbench.api.measurements import EchoSpread, NodeNetwork
@@ -22,6 +21,7 @@ from tierbench.results.levels import are_numbers, is_share, level_in_words, numb
 from tierbench.results.node_network import quantities as measured
 from tierbench.results.quantities import quantities, rate_quantity
 from tierbench.results.units import DASH, in_sentence, percent, show, title, words
+from tierbench.stats.posterior import Relation
 
 NODE_FACTS = (
     "Class",
@@ -227,12 +227,12 @@ def _ratio(part: Part) -> str:
 
 
 def _conclusion(effect: Effect, part: Part) -> str:
-    if part.outcome is Outcome.EQUAL:
+    if part.outcome is Relation.EQUAL:
         return f"equal within {percent(effect.margin)}"
     if part.outcome not in SHOWN:
         return "nothing is shown"
     worse = (part.ratio.value > 1) == smaller_is_better(effect.quantity)
-    perhaps = part.outcome in {Outcome.AHEAD, Outcome.BEHIND}
+    perhaps = part.outcome in {Relation.AHEAD, Relation.BEHIND}
     return f"{'worse' if worse else 'better'}{f', perhaps by less than {percent(effect.margin)}' if perhaps else ''}"
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from tierbench.api.contract import Histogram, TrialLine
 from tierbench.api.measurements import EchoSpread, NodeNetwork, Way
-from tierbench.results import histogram
 from tierbench.results.units import show
+from tierbench.stats import histogram
 
 
 def figures(known: NodeNetwork, line: TrialLine) -> NodeNetwork:

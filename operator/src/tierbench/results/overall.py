@@ -1,11 +1,11 @@
 """All of something by all the time that it took: a ratio of sums, beside the mean of the trials' own rates."""
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 from typing import Final
 
 from tierbench.api.result import Statistic
-from tierbench.results.statistics import describe
+from tierbench.results.quantities import statistic
+from tierbench.stats.samples import summarize_ratio
 
 _PREFIX: Final = "overall"
 
@@ -23,16 +23,6 @@ def describe_overall(columns: Mapping[str, Sequence[float]], times: Mapping[str,
     known = {rate: time for rate, time in times.items() if rate in columns and time in columns}
     alike = {rate: time for rate, time in known.items() if len(columns[rate]) == len(columns[time])}
     return {
-        f"{_PREFIX}{rate[0].upper()}{rate[1:]}": _describe(columns[rate], columns[time]) for rate, time in alike.items()
+        f"{_PREFIX}{rate[0].upper()}{rate[1:]}": statistic(summarize_ratio(columns[rate], columns[time]))
+        for rate, time in alike.items()
     }
-
-
-def _describe(rates: Sequence[float], times: Sequence[float]) -> Statistic:
-    """The ratio of sums; its deviation and interval are those of its linearised values, whose mean it is (the delta
-    method: Cochran, Sampling Techniques, 1977, section 2.11). The smallest, the largest and the percentiles are the
-    trials'."""
-    mean_time = fmean(times)
-    ratio = fmean(rate * time for rate, time in zip(rates, times, strict=True)) / mean_time
-    found = describe([ratio + (rate - ratio) * time / mean_time for rate, time in zip(rates, times, strict=True)])
-    names = ("mean", "standard_deviation", "confidence_low", "confidence_high")
-    return describe(rates).model_copy(update={name: getattr(found, name) for name in names})

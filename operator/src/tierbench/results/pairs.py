@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from tierbench.api.contract import PairShares
-from tierbench.results.statistics import fairness
+from tierbench.stats.samples import jain_index
 
 
 def join_pairs(parts: Sequence[PairShares]) -> PairShares | None:
@@ -39,4 +39,4 @@ def pair_rates(shares: PairShares) -> tuple[float, ...]:
 def pair_fairness(shares: PairShares | None) -> float | None:
     """Jain's index of the pairs' rates; None of one pair, or if none had anything."""
     rates = () if shares is None else pair_rates(shares)
-    return fairness(rates) if len(rates) > 1 and any(rates) else None
+    return jain_index(rates) if len(rates) > 1 and any(rates) else None

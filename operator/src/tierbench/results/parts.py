@@ -11,8 +11,8 @@ from tierbench.api.contract import (
     TrialLine,
 )
 from tierbench.kinds.registry import kinds
-from tierbench.results import histogram
 from tierbench.results.pairs import join_pairs
+from tierbench.stats import histogram
 
 
 @dataclass(frozen=True)
@@ -75,5 +75,13 @@ def merge_distributions(many: Iterable[Distributions]) -> Distributions:
     for name in Distributions.model_fields:
         parts = [part for one in known if (part := getattr(one, name)) is not None]
         if parts:
-            merged[name] = histogram.merge(parts)
+            merged[name] = merge_histograms(parts)
     return Distributions(**merged)
+
+
+def merge_histograms(histograms: Iterable[Histogram]) -> Histogram:
+    """Returns the histogram of all observations."""
+    known = tuple(histograms)
+    indexes, counts = histogram.merge(known)
+    total = sum(each.sum_nanoseconds for each in known)
+    return Histogram(count=sum(counts), sum_nanoseconds=total, indexes=indexes, counts=counts)

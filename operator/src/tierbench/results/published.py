@@ -20,9 +20,9 @@ from tierbench.api.result import (
 )
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.results.columns import PLACES
-from tierbench.results.given import GivenTrial
+from tierbench.results.quantities import GivenTrial
 from tierbench.results.record import display, summarize
-from tierbench.results.statistics import interval
+from tierbench.stats.samples import mean_interval
 
 UNKNOWN: Final = "unknown"
 """The class of a side of which a table names none."""
@@ -145,7 +145,7 @@ def _statistic(mean: float, deviation: float | None, trials: int) -> Statistic:
     """A mean alone counts no trials, so that nothing is concluded from it. Of where the trials lay nothing is known:
     the mean stands for it, and is nowhere read."""
     known = deviation is not None and trials >= _ENOUGH
-    ends = interval(mean, (deviation or 0) / sqrt(trials), trials - 1) if known else None
+    ends = mean_interval(mean, (deviation or 0) / sqrt(trials), trials - 1) if known else None
     whole = round(mean)
     return Statistic(
         count=trials if known else 0,

@@ -1,12 +1,33 @@
-"""The quantities that trials give, of every kind of benchmark. Each name ends with its unit."""
+"""The quantities of trials and their statistics, for every kind of benchmark. Names of quantities end with the unit."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import chain
+from math import fsum
+from typing import Final
 
-from tierbench.api.result import ResultTrial
+from pydantic import Field
+
+from tierbench.api.contract import Histogram, Outcome
+from tierbench.api.result import BenchmarkResult, ResultTrial, Statistic
 from tierbench.kinds.registry import BenchmarkKind, kind_of, kinds
-from tierbench.results.given import GivenTrial
+from tierbench.results.parts import merge_distributions
+from tierbench.stats.quantiles import Quantile, histogram_quantile, sample_quantile
+from tierbench.stats.rates import dispersion, rate_interval
+from tierbench.stats.samples import Summary, summarize
+
+RETRIES: Final = "retriesPerTrialPartsPerMillion"
+"""The quantity under which results keep retries: as a whole number of retries per trial it would mostly be 0."""
+
+
+class GivenTrial(ResultTrial):
+    """A trial of which a table gives the quantities themselves, by name.
+
+    `given` is no part of the object: exports contain the statistics only.
+    """
+
+    given: Mapping[str, int | float] = Field(default_factory=dict, exclude=True)
 
 
 def quantities(trials: Sequence[ResultTrial]) -> dict[str, list[float]]:
@@ -64,3 +85,76 @@ def rate_quantity(kind: str) -> str:
 def times_of_rates(kind: str) -> Mapping[str, str]:
     """For each rate the time by which its amount is divided."""
     return kind_of(kind).measures.times
+
+
+def describe(values: Sequence[float]) -> Statistic:
+    """Returns the statistics of a quantity over trials, rounded to whole units.
+
+    Raises:
+        ValueError: there is no value.
+    """
+    return statistic(summarize(values))
+
+
+def statistic(summary: Summary) -> Statistic:
+    """Returns a summary as results keep it: rounded to whole units."""
+    return Statistic(
+        count=summary.count,
+        mean=round(summary.mean),
+        standard_deviation=_rounded(summary.deviation),
+        minimum=round(summary.minimum),
+        maximum=round(summary.maximum),
+        p50=round(summary.p50),
+        p90=round(summary.p90),
+        p99=round(summary.p99),
+        confidence_low=_rounded(summary.low),
+        confidence_high=_rounded(summary.high),
+    )
+
+
+def _rounded(value: float | None) -> int | None:
+    return None if value is None else round(value)
+
+
+def describe_retries(counts: Sequence[float]) -> Statistic:
+    """Returns the statistics of RETRIES from the number of retries in each trial. The interval is that of a rate.
+
+    Raises:
+        ValueError: there is no trial.
+    """
+    low, high = rate_interval(fsum(counts), len(counts), dispersion(counts))
+    return statistic(replace(summarize([1e6 * count for count in counts]), low=1e6 * low, high=1e6 * high))
+
+
+def percentile_over(results: Iterable[BenchmarkResult], quantity: str, share: float) -> Quantile | None:
+    """Returns the quantile `share` of a time over everything that the results measured; None if that is nothing.
+
+    The quantile is over operations (messages, echo requests) if trials have many, else over trials. The operations of
+    one trial are alike, so the interval also contains that of the mean of the trials' own quantiles. It does not hold
+    for nodes that were not measured.
+    """
+    every = list(results)
+    trials = [trial for result in every for trial in _good(result)]
+    kept = kind_of(every[0].spec.benchmark.kind).measures.distributions if every else {}
+    name = kept.get(quantity)
+    merged = merge_distributions(result.status.distributions for result in every)
+    found: Histogram | None = None if name is None else getattr(merged, name)
+    if found is not None and found.count:
+        of_trials = quantities(trials).get(quantity.replace("Nanoseconds", f"P{100 * share:.0f}Nanoseconds"), ())
+        return _widened(histogram_quantile(found, share), of_trials)
+    values = sorted(quantities(trials).get(quantity, ()))
+    return sample_quantile(values, share) if values else None
+
+
+def _widened(found: Quantile, of_trials: Sequence[float]) -> Quantile:
+    """Returns the quantile with an interval that contains that of the mean of the trials' own quantiles."""
+    whole = summarize(of_trials) if len(of_trials) > 1 else None
+    if whole is None or whole.low is None or whole.high is None:
+        return found
+    low = None if found.low is None else min(found.low, whole.low)
+    high = None if found.high is None else max(found.high, whole.high)
+    return replace(found, low=low, high=high)
+
+
+def _good(result: BenchmarkResult) -> list[ResultTrial]:
+    return [trial for trial in result.status.trials if not trial.warmup and trial.outcome is Outcome.COMPLETED]

@@ -21,17 +21,24 @@ from tierbench.api.result import (
 )
 from tierbench.api.run_policy import shares
 from tierbench.kinds.registry import kind_of
-from tierbench.results import histogram
 from tierbench.results.levels import levels_in_short
 from tierbench.results.overall import describe_overall
 from tierbench.results.pairs import add_trial, pair_fairness
 from tierbench.results.parts import merge_distributions
-from tierbench.results.quantities import main_quantity, quantities, rate_quantity, time_quantity, times_of_rates
-from tierbench.results.rates import RETRIES, describe_rate
-from tierbench.results.statistics import describe
+from tierbench.results.quantities import (
+    RETRIES,
+    describe,
+    describe_retries,
+    main_quantity,
+    quantities,
+    rate_quantity,
+    time_quantity,
+    times_of_rates,
+)
 from tierbench.results.trimming import kept, trimmed
 from tierbench.results.units import show
 from tierbench.results.validity import facts, invalid
+from tierbench.stats import histogram
 
 
 def record(spec: ResultSpec, status: ResultStatus, lines: Iterable[TrialLine], attempt: int) -> ResultStatus:
@@ -99,7 +106,7 @@ def summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
     untrimmed = _statistics(spec, good) if own else {}
     retries = quantities(_counted(status.trials)).get("retries")
     if retries:
-        statistics[RETRIES] = describe_rate(retries)
+        statistics[RETRIES] = describe_retries(retries)
     status = status.model_copy(
         update={"counts": _counts(spec, status.trials), "statistics": statistics, "untrimmed": untrimmed}
     )

@@ -14,8 +14,7 @@ from tierbench.api.result import BenchmarkResult, ResultStatus, ResultTrial
 from tierbench.results.columns import DEVIATION, TRIALS
 from tierbench.results.conditions import circumstances
 from tierbench.results.node_network import worst
-from tierbench.results.quantities import quantities
-from tierbench.results.rates import RETRIES
+from tierbench.results.quantities import RETRIES, quantities
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
+from tests.histograms import histogram_of
 from tests.unit.domain.world import trial_line
 from tests.unit.results.test_record import NOW
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultSpec, ResultStatus
-from tierbench.results import histogram
 from tierbench.results.record import conclude, record
 
 ACKNOWLEDGEMENTS = (100_000, 300_000)
@@ -48,8 +48,8 @@ def line(number: int, *, nanoseconds: int = 10**9, cpu: int = 10**7, limit: int 
     body.pop("transfer", None)
     body["exchange"] = {**fields, "acknowledged": 1000, "sessionNanoseconds": nanoseconds + 10**8, **exchange}
     body["distributions"] = {
-        "roundTrip": histogram.of(ROUND_TRIPS).to_json(),
-        "acknowledge": histogram.of(ACKNOWLEDGEMENTS).to_json(),
+        "roundTrip": histogram_of(ROUND_TRIPS).to_json(),
+        "acknowledge": histogram_of(ACKNOWLEDGEMENTS).to_json(),
     }
     return TrialLine.model_validate(body)
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from tests.histograms import histogram_of
 from tests.unit.kinds.network.trials import flow, line, spec
 from tierbench.advice.advise import advise
 from tierbench.api.contract import TrialLine
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, ResultStatus
-from tierbench.results import histogram
 from tierbench.results.record import conclude, record
 
 NOW = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)
@@ -24,7 +24,7 @@ def echoed(number: int, megabits: float, milliseconds: list[int]) -> TrialLine:
     times = [one * MILLISECOND + number * 1000 for one in milliseconds]
     body = line(number, upload=flow(megabits + number / 100)).to_json()
     body["network"]["ping"] |= {"sent": 10, "received": 10, "meanNanoseconds": sum(times) // 10}
-    body["distributions"]["ping"] = histogram.of(times).to_json()
+    body["distributions"]["ping"] = histogram_of(times).to_json()
     return TrialLine.model_validate(body)
 
 

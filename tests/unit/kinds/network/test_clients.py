@@ -11,7 +11,7 @@ from tierbench.api.measurements import Network
 from tierbench.api.result import NodeFacts, ResultStatus
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.record import conclude, record
-from tierbench.results.statistics import fairness
+from tierbench.stats.samples import jain_index
 
 NODES = tuple(NodeFacts(node_class=name, node=f"{name}-1") for name in ("pi", "jetson", "phone"))
 
@@ -83,7 +83,7 @@ def test_all_echo_requests_are_as_if_one_ping_had_sent_them() -> None:
     [((5, 5, 5), 1), ((9, 0, 0), 1 / 3), ((60, 30, 10), 100**2 / (3 * (3600 + 900 + 100)))],
 )
 def test_jains_index(rates: tuple[float, ...], index: float) -> None:
-    assert fairness(rates) == pytest.approx(index)
+    assert jain_index(rates) == pytest.approx(index)
 
 
 def test_who_took_the_bandwidth_is_said() -> None:

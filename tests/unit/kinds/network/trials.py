@@ -6,11 +6,11 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
+from tests.histograms import histogram_of
 from tests.unit.domain.world import trial_line
 from tests.unit.results.test_record import NOW
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultSpec, ResultStatus
-from tierbench.results import histogram
 from tierbench.results.record import conclude, record
 
 STATES = {"Open": 900_000, "Recovery": 100_000}
@@ -60,7 +60,7 @@ def line(
     if answered:
         ping |= {"minimumNanoseconds": 900_000, "meanNanoseconds": 1_967_000, "maximumNanoseconds": 4_000_000}
         ping |= {"standardDeviationNanoseconds": 1_438_000}
-        body["distributions"] = {"ping": histogram.of(ECHOES[:answered]).to_json()}
+        body["distributions"] = {"ping": histogram_of(ECHOES[:answered]).to_json()}
     body["network"] = {**(flows or {"upload": flow(retransmits=5)}), "ping": ping}
     return TrialLine.model_validate(body)
 

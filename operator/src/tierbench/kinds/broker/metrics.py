@@ -6,7 +6,7 @@ from typing import Final
 from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, ResultTrial
 from tierbench.metrics.family import Family, Samples, gauge, label_text
-from tierbench.results import histogram
+from tierbench.stats import histogram
 
 FACTORS: Final = (
     "broker",

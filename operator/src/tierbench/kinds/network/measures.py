@@ -9,8 +9,8 @@ from typing import Final
 from tierbench.api.contract import Outcome, ServerSample, Trace, TrialLine
 from tierbench.api.measurements import ClientShare, Echoes, Failure, Flow, Network, TcpActivity
 from tierbench.api.result import BenchmarkResult, Note, ResultSpec, ResultTrial, Spread
-from tierbench.results.statistics import fairness
 from tierbench.results.units import show
+from tierbench.stats.samples import jain_index
 
 RATE: Final = "throughputBitsPerSecond"
 MAIN: Final = (RATE,)
@@ -88,7 +88,7 @@ def _each_client(shares: Sequence[ClientShare]) -> dict[str, float | None]:
     if not any(rates):
         return {}
     each = {f"client{share.client + 1}BitsPerSecond": float(share.bits_per_second) for share in shares}
-    return {"fairnessPartsPerMillion": 1e6 * fairness(rates), **each}
+    return {"fairnessPartsPerMillion": 1e6 * jain_index(rates), **each}
 
 
 def _states(activities: Sequence[TcpActivity]) -> dict[str, float | None]:
@@ -152,7 +152,7 @@ def _taken(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
         return []
     rates = [fmean(share.bits_per_second for share in shares) for shares in zip(*trials, strict=True)]
     total, most = sum(rates), max(range(len(rates)), key=rates.__getitem__)
-    if not total or fairness(rates) >= EVEN_FAIRNESS:
+    if not total or jain_index(rates) >= EVEN_FAIRNESS:
         return []
     node = spec.clients[most] if most < len(spec.clients) else spec.client
     message = (

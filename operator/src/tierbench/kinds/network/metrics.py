@@ -4,7 +4,7 @@ from typing import Final
 
 from tierbench.api.result import BenchmarkResult
 from tierbench.metrics.family import Family, Samples, gauge, label_text
-from tierbench.results import histogram
+from tierbench.stats import histogram
 
 FACTORS: Final = ("protocol", "direction", "streams", "together", "congestionControl")
 CONDITIONS: Final = (

@@ -17,8 +17,8 @@ from tierbench.report.figures import Figure, estimate_words
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words
 from tierbench.results.quantities import quantities
-from tierbench.results.statistics import interval
 from tierbench.results.units import joined, percent, show
+from tierbench.stats.samples import mean_interval
 
 HEADINGS: Final = ("Sent", "Sent again", "Packets lost", "Jitter", "Ping", "Ping lost", "iperf3's CPU")
 _AT_ONCE: Final = ("together", "simultaneousClients")
@@ -126,7 +126,7 @@ class ClientRates:
         if len(errors) < len(both):
             return None
         degrees = satterthwaite([(error**2, one.degrees) for error, one in zip(errors, both, strict=True)])
-        return interval(self.share, self.share * hypot(*errors), degrees)
+        return mean_interval(self.share, self.share * hypot(*errors), degrees)
 
 
 @dataclass(frozen=True)

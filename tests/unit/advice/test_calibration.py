@@ -6,8 +6,6 @@ import pytest
 
 from benchmarks.calibrate.__main__ import least, most
 from benchmarks.calibrate.simulate import Point, contests, draw, run
-from tierbench.advice.inference.mixture import single
-from tierbench.advice.inference.verdict import Outcome, judge
 
 
 @pytest.mark.parametrize(
@@ -62,20 +60,3 @@ def test_the_lowest_of_many_points_may_be_lower_by_chance(points: int, lowest: f
     """Of ten coins none or one is up with 1.1 %, up to two with 5.5 %."""
     assert least(0.5, 10, points) == lowest
     assert most(0.5, 10, points) == 1 - lowest
-
-
-@pytest.mark.parametrize(
-    ("centre", "deviation", "outcome"),
-    [
-        (-0.10, 0.02, Outcome.BETTER),
-        (0.10, 0.02, Outcome.WORSE),
-        (-0.04, 0.015, Outcome.AHEAD),
-        (0.04, 0.015, Outcome.BEHIND),
-        (0.0, 0.02, Outcome.EQUAL),
-        (-0.02, 0.005, Outcome.EQUAL),
-        (-0.04, 0.03, Outcome.UNKNOWN),
-    ],
-)
-def test_the_margin_of_5_percent_decides(centre: float, deviation: float, outcome: Outcome) -> None:
-    assert judge(single(centre, deviation**2, 0.0), 0.05) is outcome
-    assert judge(single(-centre, deviation**2, 0.0), 0.05) is outcome.turned

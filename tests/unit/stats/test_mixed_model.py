@@ -1,11 +1,11 @@
-"""The algebra of a class against the same with whole matrices."""
+"""The algebra of the mixed model agrees with whole matrices in NumPy."""
 
 from math import log
 
 import numpy as np
 import pytest
 
-from tierbench.advice.inference.layer import Layer, Level
+from tierbench.stats.mixed_model import LevelReadings, MixedModel
 
 OMEGA, TAU = 0.0004, 0.0025
 EVEN = [[(0, 0.10, 0.001), (1, 0.16, 0.001)], [(0, 0.52, 0.003), (1, 0.55, 0.003)], [(0, 0.9, 0.002), (1, 1.0, 0.002)]]
@@ -32,10 +32,10 @@ def test_it_is_the_generalised_least_squares_of_the_model(levels: list[list[tupl
         determinant += log(np.linalg.det(covariance))
     means = np.linalg.solve(precision, pull)
     likelihood = -0.5 * (determinant + log(np.linalg.det(precision)) + square - pull @ means)
-    layer = Layer([Level(readings, nodes) for readings in levels], nodes, OMEGA)
+    model = MixedModel([LevelReadings(readings, nodes) for readings in levels], nodes, OMEGA)
     weights = [0.2, 0.3, 0.5][: len(levels)]
-    found = layer.solve(TAU)
+    found = model.fit(TAU)
     assert found.means == pytest.approx(list(means))
     variance = np.array(weights) @ np.linalg.inv(precision) @ np.array(weights)
     assert found.variance(list(enumerate(weights))) == pytest.approx(variance)
-    assert layer.log_likelihood(TAU) == pytest.approx(likelihood)
+    assert model.log_likelihood(TAU) == pytest.approx(likelihood)

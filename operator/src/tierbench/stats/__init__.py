@@ -1,0 +1,1 @@
+"""Statistics in pure Python, without SciPy. This package imports nothing of tierbench."""

@@ -1,0 +1,31 @@
+"""Relations and prospects from posterior distributions."""
+
+import pytest
+
+from tierbench.stats.posterior import Component, Mixture, Relation, prospects, relation, student
+
+
+@pytest.mark.parametrize("apart", [0.1, 10.0])
+def test_one_of_two_is_best_even_if_one_reaches_into_the_gap_between_them(apart: float) -> None:
+    def belief(centre: float) -> Mixture:
+        return Mixture((Component(1 - 1e-4, centre, 1e-6, 0.0), Component(1e-4, centre + 0.2, 1e-6, 0.0)))
+
+    found = prospects({"first": belief(0.0), "second": belief(apart)})
+    assert found["first"].best + found["second"].best == pytest.approx(1, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("centre", "deviation", "wanted"),
+    [
+        (-0.10, 0.02, Relation.BETTER),
+        (0.10, 0.02, Relation.WORSE),
+        (-0.04, 0.015, Relation.AHEAD),
+        (0.04, 0.015, Relation.BEHIND),
+        (0.0, 0.02, Relation.EQUAL),
+        (-0.02, 0.005, Relation.EQUAL),
+        (-0.04, 0.03, Relation.UNKNOWN),
+    ],
+)
+def test_the_margin_of_5_percent_decides(centre: float, deviation: float, wanted: Relation) -> None:
+    assert relation(student(centre, deviation**2, 0.0), 0.05) is wanted
+    assert relation(student(-centre, deviation**2, 0.0), 0.05) is wanted.inverse
