@@ -7,8 +7,7 @@ import pytest
 from tests.api.connection import connected
 from tests.api.server import ApiServer, Json, RefusedError
 from tests.unit.domain.world import World, broker_benchmark
-from tests.unit.workloads.test_compute import EACH_KIND, KAFKA, given
-from tests.unit.workloads.test_pods import templates
+from tests.unit.workloads.test_pods import EACH_KIND, KAFKA, given, templates
 from tierbench.kube.client import Kube
 from tierbench.kube.refused import refused_pods
 

@@ -15,7 +15,7 @@ import pytest
 from tests.contract.conftest import HANG_SECONDS
 from tests.ports import free_ports
 from tierbench.api.benchmark import Tls
-from tierbench.kinds.file_transfer.manifests import DATA, FOLDER, PORTS, configuration
+from tierbench.kinds.file_transfer.workload import DATA, FOLDER, PORTS, configuration
 
 SIZES = (1000, 2000)
 SECRET = "root:x:0:0"

@@ -1,14 +1,12 @@
 """A kind of benchmark is one folder and one line in `kinds/registry.py`. One that is registered here is measured, read,
 exported and reported like the others."""
 
-from collections.abc import Iterator
 from importlib import import_module
 
 import pytest
 
 from tests.unit.domain import world
 from tests.unit.domain.world import World
-from tests.unit.kinds.echo import KIND as ECHO
 from tests.unit.kinds.echo import EchoBenchmark
 from tests.unit.report.published import measured
 from tierbench.advice.advise import advise
@@ -16,7 +14,7 @@ from tierbench.advice.tables import runs
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkReference, ResultStatus
 from tierbench.generate.schemas import crd_yaml
-from tierbench.kinds.registry import BENCHMARKS, kind_of, kinds, names, register, unregister
+from tierbench.kinds.registry import BENCHMARKS, MODULES, kind_of, kinds
 from tierbench.metrics.family import render
 from tierbench.metrics.results import result_samples
 from tierbench.report.page import render as page
@@ -28,8 +26,8 @@ from tierbench.results.record import fail
 from tierbench.results.units import title
 
 
-def test_a_folder_has_the_name_of_its_kind() -> None:
-    assert [kind.model.KIND.kind for kind in kinds()] == list(names())
+def test_a_kind_is_registered_by_its_name() -> None:
+    assert [kind.model.KIND.kind for kind in kinds()] == list(MODULES)
 
 
 def test_names_of_children_tell_kinds_apart() -> None:
@@ -53,10 +51,8 @@ def test_a_kind_has_a_dashboard(kind: str) -> None:
 
 
 @pytest.fixture
-def echo() -> Iterator[None]:
-    register(ECHO)
-    yield
-    unregister(ECHO)
+def echo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MODULES, "EchoBenchmark", "tests.unit.kinds.echo")
 
 
 @pytest.mark.usefixtures("echo")
@@ -92,15 +88,7 @@ def test_a_kind_that_is_registered_is_like_the_others() -> None:
     assert "echoSeconds" in quantities_of("EchoBenchmark")
 
 
-@pytest.mark.usefixtures("echo")
-def test_a_kind_is_registered_once() -> None:
-    with pytest.raises(ValueError, match="EchoBenchmark"):
-        register(ECHO)
-
-
-def test_a_kind_that_is_taken_out_is_unknown() -> None:
-    register(ECHO)
-    unregister(ECHO)
+def test_a_kind_that_is_not_registered_is_unknown() -> None:
     assert "EchoBenchmark" not in BENCHMARKS
     with pytest.raises(KeyError, match="EchoBenchmark"):
         kind_of("EchoBenchmark")

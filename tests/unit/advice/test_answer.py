@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.advice.test_effects import of_client
 from tests.unit.advice.test_selection import results
-from tests.unit.kinds.network.test_together import ALONE, CLIENTS, result
-from tests.unit.kinds.network.test_together import run as network_run
+from tests.unit.kinds.network.test_report import ALONE, CLIENTS, result
+from tests.unit.kinds.network.test_report import run as network_run
 from tests.unit.report.published import measured, published
 from tierbench.advice.answer import DEPENDS, EQUAL, INCONCLUSIVE, LONGEST_BEST, answer, best, ranks, retries, said_of
 from tierbench.advice.leaders import standings, stretches

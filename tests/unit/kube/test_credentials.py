@@ -7,16 +7,16 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from tierbench.kinds.broker import endpoints
+from tierbench.kinds.broker import providers
 from tierbench.kube.credentials import fill
-from tierbench.workloads.access import SERVER_NAME
+from tierbench.workloads.networking import SERVER_NAME
 from tierbench.workloads.workload import Credentials
 
 MANIFEST = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "server"}}
 
 
 def data(*, certificate: bool = False, account: bool = False) -> dict[str, bytes]:
-    filled = fill(Credentials(MANIFEST, certificate, endpoints.account if account else None))
+    filled = fill(Credentials(MANIFEST, certificate, providers.account if account else None))
     return {key: b64decode(value) for key, value in filled["data"].items()}
 
 

@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 from rich.text import Text
 
-from tests.unit.kinds.network.test_together import ALONE, CLIENTS, result
-from tests.unit.kinds.network.test_together import run as network_run
+from tests.unit.kinds.network.test_report import ALONE, CLIENTS, result
+from tests.unit.kinds.network.test_report import run as network_run
 from tests.unit.report.published import LEVELS, measured, published
 from tests.unit.results.preflights import blocked, carrying, node_network
 from tierbench.advice.tables import newest, runs

@@ -1,4 +1,4 @@
-"""What all pods of all kinds share."""
+"""What the pods of all kinds share, and the resources of their containers."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,8 +7,9 @@ import pytest
 
 from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.world import IMAGES, World, benchmark, broker_benchmark, network_benchmark
-from tierbench.workloads.pods import NO_SIDECARS
-from tierbench.workloads.workload import Images
+from tierbench.kinds.file_transfer.spec import FileTransferSpec
+from tierbench.workloads.pods import NO_SIDECARS, beside, left, measured
+from tierbench.workloads.workload import Images, NodeSize
 
 BENCHMARKS = {
     "files": benchmark(preflight={}),
@@ -85,12 +86,125 @@ def test_every_container_has_the_pull_policy_of_its_image(monkeypatch: pytest.Mo
     names = (IMAGES.client, *IMAGES.programs.values())
     policies = {name: f"policy of {name}" for name in names}
     for each in (*BENCHMARKS.values(), broker_benchmark(brokers=[{"name": "kafka", "kafka": {}}])):
-        assert not any("imagePullPolicy" in container for container in containers(each, IMAGES, monkeypatch))
-        found = containers(each, replace(IMAGES, pull_policies=policies), monkeypatch)
+        assert not any("imagePullPolicy" in container for container in all_containers(each, IMAGES, monkeypatch))
+        found = all_containers(each, replace(IMAGES, pull_policies=policies), monkeypatch)
         assert found
         assert all(container["imagePullPolicy"] == policies[container["image"]] for container in found)
 
 
-def containers(benchmark: Any, images: Images, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    specs = [template["spec"] for template in templates(World(benchmark=benchmark, images=images), monkeypatch)]
-    return [container for spec in specs for container in (*spec.get("initContainers", []), *spec["containers"])]
+def all_containers(benchmark: Any, images: Images, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    world = World(benchmark=benchmark, images=images)
+    return [container for template in templates(world, monkeypatch) for container in containers_of(template["spec"])]
+
+
+def containers_of(pod: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*pod.get("initContainers", []), *pod["containers"]]
+
+
+ASKED = {
+    "requests": {"cpu": "500m", "memory": "64Mi", "ephemeral-storage": "1Gi"},
+    "limits": {"cpu": "2", "memory": "1Gi", "ephemeral-storage": "2Gi"},
+}
+GIVEN: dict[str, Any] = {
+    "servers": {"nodeClasses": ["cloud", "jetson"], "resources": ASKED},
+    "clients": {"nodeClasses": ["user"], "resources": ASKED},
+}
+KAFKA = [{"name": "kafka", "kafka": {}}]
+KINDS = [
+    (benchmark, {"preflight": {}}),
+    (benchmark, {"storage": {"emptyDir": {}}}),
+    (broker_benchmark, {}),
+    (broker_benchmark, {"brokers": KAFKA}),
+    (broker_benchmark, {"brokers": [{"name": "hub", "external": {"address": "hub.example:1883"}}], "servers": None}),
+    (network_benchmark, {}),
+]
+NAMES = ["files", "emptyDir", "mosquitto", "kafka", "external", "network"]
+EACH_KIND = pytest.mark.parametrize(("make", "spec"), KINDS, ids=NAMES)
+
+
+def given(spec: dict[str, Any]) -> dict[str, Any]:
+    """Resources of all that the spec deploys."""
+    return {side: body for side, body in GIVEN.items() if spec.get(side, body) is not None}
+
+
+def pod_specs(world: World, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Without those of Strimzi's, which are not ours to make."""
+    return [template["spec"] for template in templates(world, monkeypatch) if "spec" in template]
+
+
+@EACH_KIND
+def test_every_container_says_what_it_needs_and_has_no_limit(
+    make: Any, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for pod in pod_specs(World(make(**spec)), monkeypatch):
+        for container in containers_of(pod):
+            assert container["resources"].keys() == {"requests"}
+            assert container["resources"]["requests"].keys() == {"cpu", "memory"}, container["name"]
+
+
+@EACH_KIND
+def test_what_the_spec_gives_is_enough_for_a_quota(
+    make: Any, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = list(pod_specs(World(make(**{**spec, **given(spec)})), monkeypatch))
+    assert len(found) > 2
+    for pod in found:
+        for container in containers_of(pod):
+            assert container["resources"]["limits"] == ASKED["limits"], container["name"]
+            assert container["resources"]["requests"].keys() == ASKED["requests"].keys()
+            asks_for_little = container["name"] in {"agent", "prepare", "format"}
+            assert (container["resources"]["requests"] == ASKED["requests"]) != asks_for_little
+
+
+@EACH_KIND
+def test_no_directory_is_without_a_limit(make: Any, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    for pod in pod_specs(World(make(**spec)), monkeypatch):
+        assert all(volume["emptyDir"].get("sizeLimit") for volume in pod["volumes"] if "emptyDir" in volume)
+
+
+def test_what_strimzi_does_not_bring_up_has_the_limits_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = StrimziWorld()
+    servers = world.benchmark.spec.servers.model_validate(GIVEN["servers"])
+    world.benchmark = world.benchmark.model_copy(
+        update={"spec": world.benchmark.spec.model_copy(update={"servers": servers})}
+    )
+    ours = [pod["containers"][0] for pod in pod_specs(world, monkeypatch)]
+    agents = [container for container in ours if container["name"] == "agent"]
+    assert agents
+    assert all(agent["resources"]["limits"] == ASKED["limits"] for agent in agents)
+
+
+def test_requests_of_our_own_are_no_more_than_a_limit() -> None:
+    given = FileTransferSpec.model_validate(
+        {
+            "servers": {"nodeClasses": ["a"], "resources": {"limits": {"cpu": "20m", "memory": "8Mi"}}},
+            "clients": {"nodeClasses": ["a"]},
+            "fileSizes": ["1Mi"],
+        }
+    ).servers.resources
+    assert measured(given)["requests"] == {"cpu": "20m", "memory": "8Mi"}
+    assert beside(given, {"cpu": "10m", "memory": "16Mi"})["requests"] == {"cpu": "10m", "memory": "8Mi"}
+
+
+def test_a_limit_is_all_that_a_server_has_of_its_node() -> None:
+    world = World(broker_benchmark(brokers=KAFKA, **GIVEN))
+    assert world.benchmark.spec.servers.resources is not None
+    asked = world.benchmark.spec.servers.resources
+    assert left(asked, NodeSize(4 * 2**30, 32 * 2**30)) == NodeSize(2**30, 2 * 2**30)
+    assert left(asked, NodeSize()) == NodeSize(2**30, 2 * 2**30)
+    assert left(None, NodeSize(5, 6)) == NodeSize(5, 6)
+    world.run()
+    heaps = {result.spec.service.settings["heap"] for result in world.results.values() if result.spec.service}
+    assert heaps == {"256Mi"}
+
+
+def test_results_keep_what_was_asked_for() -> None:
+    world = World(benchmark(**GIVEN))
+    world.run()
+    for result in world.results.values():
+        conditions = result.spec.conditions
+        assert conditions["serverLimitsMemory"] == conditions["clientLimitsMemory"] == "1Gi"
+        assert (conditions["serverRequestsCpu"], conditions["clientRequestsEphemeralStorage"]) == ("500m", "1Gi")
+    plain = World(benchmark())
+    plain.run()
+    assert not any("Limits" in name for result in plain.results.values() for name in result.spec.conditions)

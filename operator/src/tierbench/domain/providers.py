@@ -14,7 +14,7 @@ from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import PodView, Problem, ProviderApi
 from tierbench.kinds.registry import BenchmarkKind, kinds
 from tierbench.workloads.names import LAYOUT, ROLE_SERVER
-from tierbench.workloads.network_policy import network_policy
+from tierbench.workloads.networking import network_policy
 from tierbench.workloads.plan import EXTERNAL, STANDALONE, Case, Slot
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload
 

@@ -23,9 +23,9 @@ from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed
 from tierbench.domain.views import Problem
 from tierbench.results import record
-from tierbench.workloads.compute import left
 from tierbench.workloads.names import ROLE_SERVER
 from tierbench.workloads.plan import STANDALONE, Block, Case, Factor, Slot, Team, in_blocks, plan, refined
+from tierbench.workloads.pods import left
 from tierbench.workloads.workload import NodeSize, Role, ServerSite
 
 

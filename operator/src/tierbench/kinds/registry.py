@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
-
-from pydantic.alias_generators import to_pascal
 
 if TYPE_CHECKING:
     from tierbench.advice.tables import RunResults
@@ -208,51 +205,27 @@ class BenchmarkKind:
     first: FirstBenchmark | None = None
 
 
-_FOLDERS: Final = ("file_transfer", "broker", "network")
-_added: Final[dict[str, BenchmarkKind]] = {}
+MODULES: Final[dict[str, str]] = {
+    "FileTransferBenchmark": "tierbench.kinds.file_transfer",
+    "BrokerBenchmark": "tierbench.kinds.broker",
+    "NetworkBenchmark": "tierbench.kinds.network",
+}
+"""The module of each kind, whose `KIND` is a BenchmarkKind. To register a kind, add a line."""
 
 
-def register(kind: BenchmarkKind) -> None:
-    """Adds a kind to those of this package.
-
-    Raises:
-        ValueError: there is one of this name.
-    """
-    name = kind.model.KIND.kind
-    if name in names():
-        raise ValueError(f"there is a kind {name}")
-    _added[name] = kind
-    kinds.cache_clear()
-
-
-def unregister(kind: BenchmarkKind) -> None:
-    """Takes a kind out that was added."""
-    del _added[kind.model.KIND.kind]
-    kinds.cache_clear()
-
-
-def names() -> tuple[str, ...]:
-    """The names of all kinds, as a folder `file_transfer` is FileTransferBenchmark."""
-    return (*(f"{to_pascal(folder)}Benchmark" for folder in _FOLDERS), *_added)
-
-
-@cache
 def kinds() -> tuple[BenchmarkKind, ...]:
-    """All kinds."""
-    own: list[BenchmarkKind] = [import_module(f"tierbench.kinds.{folder}").KIND for folder in _FOLDERS]
-    return (*own, *_added.values())
+    """Returns all kinds."""
+    return tuple(map(kind_of, MODULES))
 
 
 def kind_of(name: str) -> BenchmarkKind:
-    """The kind of this name.
+    """Returns the kind of this name.
 
     Raises:
-        KeyError: there is none.
+        KeyError: no kind has this name.
     """
-    try:
-        return next(kind for kind in kinds() if kind.model.KIND.kind == name)
-    except StopIteration:
-        raise KeyError(name) from None
+    kind: BenchmarkKind = import_module(MODULES[name]).KIND
+    return kind
 
 
 def workload_of(owner: Owner, spec: BenchmarkSpec, images: Images, policy: Policy) -> Workload:
@@ -272,13 +245,13 @@ class _Benchmarks(Mapping[str, "type[Benchmark]"]):
         return kind_of(name).model
 
     def __contains__(self, name: object) -> bool:
-        return name in names()
+        return name in MODULES
 
     def __iter__(self) -> Iterator[str]:
-        return iter(names())
+        return iter(MODULES)
 
     def __len__(self) -> int:
-        return len(names())
+        return len(MODULES)
 
 
 BENCHMARKS: Final[Mapping[str, type[Benchmark]]] = _Benchmarks()

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from tierbench.workloads.access import SERVER_NAME
-from tierbench.workloads.credentials import KEY, PIN, TOKEN
+from tierbench.workloads.networking import SERVER_NAME
+from tierbench.workloads.pods import KEY, PIN, TOKEN
 from tierbench.workloads.workload import Credentials, Manifest
 
 _LIFETIME = timedelta(days=30)

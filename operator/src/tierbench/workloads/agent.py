@@ -4,18 +4,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tierbench.api.quantity import Resources
-from tierbench.workloads.access import host_and_port, service
-from tierbench.workloads.compute import beside
-from tierbench.workloads.credentials import KEY, PIN, TOKEN, secret_volume
 from tierbench.workloads.names import Owner, server_labels
+from tierbench.workloads.networking import host_and_port, service
 from tierbench.workloads.pods import (
+    KEY,
     NO_SIDECARS,
+    PIN,
     POD_IP,
     POD_IP_VARIABLE,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
+    TOKEN,
+    beside,
     placement,
     pod_basics,
+    secret_volume,
 )
 from tierbench.workloads.workload import Images, Manifest, RunningServer, ServerSite
 

@@ -5,8 +5,6 @@ from typing import Any
 
 from tierbench.api.quantity import Resources
 from tierbench.workloads.agent import CLIENT_KEYS, agent_url
-from tierbench.workloads.compute import measured
-from tierbench.workloads.credentials import CREDENTIALS, CREDENTIALS_MOUNT
 from tierbench.workloads.names import (
     CLIENT,
     LABEL_ATTEMPT,
@@ -21,7 +19,17 @@ from tierbench.workloads.names import (
     Owner,
 )
 from tierbench.workloads.plan import Case
-from tierbench.workloads.pods import NO_SIDECARS, RESTRICTED, Directory, placement, pod_basics, pod_security
+from tierbench.workloads.pods import (
+    CREDENTIALS,
+    CREDENTIALS_MOUNT,
+    NO_SIDECARS,
+    RESTRICTED,
+    Directory,
+    measured,
+    placement,
+    pod_basics,
+    pod_security,
+)
 from tierbench.workloads.workload import ClientSite, Images, Manifest, Target
 
 

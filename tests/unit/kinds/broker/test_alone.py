@@ -12,8 +12,7 @@ from tierbench.advice.selection import quantity_of
 from tierbench.api.contract import TrialLine
 from tierbench.api.placement_advice import Objective, ObjectiveType
 from tierbench.api.result import BenchmarkResult, ResultStatus
-from tierbench.kinds.broker.perftool import to_json, to_tsv
-from tierbench.kinds.broker.report import HEADINGS, cells
+from tierbench.kinds.broker.report import HEADINGS, cells, perftool_json, perftool_tsv
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.results.quantities import main_quantity, time_quantity
 from tierbench.results.units import DASH
@@ -83,7 +82,7 @@ def test_a_report_shows_a_dash() -> None:
 
 def test_the_form_of_perftool_has_no_reader() -> None:
     status = measured(alone(1), alone(2))
-    (first, _) = map(json.loads, to_json([result(status)]).splitlines())
+    (first, _) = map(json.loads, perftool_json([result(status)]).splitlines())
     assert list(first) == ["writer"]
-    both = csv.DictReader(io.StringIO(to_tsv([result(status), result(measured(line(1)))])), delimiter="\t")
+    both = csv.DictReader(io.StringIO(perftool_tsv([result(status), result(measured(line(1)))])), delimiter="\t")
     assert [row["reader_msg_count_total"] for row in both] == ["", "", "1000"]

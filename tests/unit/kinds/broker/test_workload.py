@@ -8,8 +8,7 @@ import pytest
 
 from tests.unit.domain.world import IMAGES, OWNER, broker_benchmark
 from tests.unit.kinds.file_transfer.test_workload import CLASS
-from tierbench.kinds.broker.client import share
-from tierbench.kinds.broker.workload import BrokerWorkload
+from tierbench.kinds.broker.workload import BrokerWorkload, share
 from tierbench.workloads.plan import Case, Turn, plan
 from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, Role, RunningServer, ServerSite, Target
 

@@ -10,8 +10,7 @@ from tests.unit.domain.world import IMAGES, OWNER, benchmark
 from tierbench.api.benchmark import Tls
 from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy
-from tierbench.kinds.file_transfer.manifests import configuration
-from tierbench.kinds.file_transfer.workload import FileTransfer
+from tierbench.kinds.file_transfer.workload import FileTransfer, configuration
 from tierbench.workloads.plan import Case, Slot, Turn, plan
 from tierbench.workloads.workload import ClientSite, Manifest, Part, RunningServer, ServerSite, Target
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tierbench.kinds.broker import measures, metrics, perftool, report, strimzi_lifecycle
+from tierbench.kinds.broker import measures, metrics, report, strimzi_lifecycle
 from tierbench.kinds.broker.server_spec import KafkaProvider
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.broker.workload import BrokerWorkload
@@ -63,7 +63,7 @@ KIND: Final = BenchmarkKind(
         ),
         "paho": Image("The client of brokers with clients.engine: Paho."),
     },
-    exports={"perftool": perftool.to_json, "perftool-tsv": perftool.to_tsv},
+    exports={"perftool": report.perftool_json, "perftool-tsv": report.perftool_tsv},
     permissions=strimzi_lifecycle.PERMISSIONS,
     providers={KafkaProvider.STRIMZI: strimzi_lifecycle.StrimziProvider()},
     dashboard="tierbench.kinds.broker.dashboard",

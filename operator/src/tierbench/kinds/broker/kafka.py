@@ -6,9 +6,9 @@ from tierbench.api.quantity import format_size, parse_size
 from tierbench.kinds.broker.server import CONFIGURATION, DATA, BrokerServer, share, storage_size
 from tierbench.kinds.broker.server_spec import Kafka, KafkaFactors
 from tierbench.kinds.broker.spec import BrokerSpec
-from tierbench.workloads.access import SERVER_NAME
-from tierbench.workloads.credentials import CERTIFICATE, CREDENTIALS
+from tierbench.workloads.networking import SERVER_NAME
 from tierbench.workloads.plan import Factor
+from tierbench.workloads.pods import CERTIFICATE, CREDENTIALS
 from tierbench.workloads.workload import NodeSize, ServerSite
 
 PORTS: Final = {"kafka": 9092, "kafkas": 9093}

@@ -1,7 +1,11 @@
-"""What a report shows of a broker: its trials, what each pair had, and where the time of a message goes."""
+"""What a report shows of a broker, and results in the format of SINETStream's performance tool."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import reduce
 from statistics import fmean
 from typing import Final
@@ -9,7 +13,8 @@ from typing import Final
 from tierbench.advice.tables import Cell
 from tierbench.api.contract import PairShares
 from tierbench.api.measurements import Exchange
-from tierbench.api.result import ResultTrial
+from tierbench.api.quantity import parse_size
+from tierbench.api.result import BenchmarkResult, ResultTrial
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure, axis_of, by, good_trials, heading, levels_of
@@ -167,4 +172,70 @@ def _times_of(trial: ResultTrial) -> Mapping[str, float]:
         _TRANSFER: max(0.0, spread.mean - compress - encrypt),
         "decrypt": exchange.decrypt_nanoseconds / exchange.received,
         "decompress": exchange.decompress_nanoseconds / exchange.received,
+    }
+
+
+def perftool_json(results: Iterable[BenchmarkResult]) -> str:
+    """Returns a JSON object per line, one per trial of all pairs, in the format of SINETStream's performance tool.
+
+    What differs from the tool: sizes are the payload's, without its envelope of 20 bytes; the reader's end is its last
+    message, where the tool takes the writer's; rates count from the start of the load.
+    """
+    return "".join(json.dumps(record) + "\n" for record in _records(results))
+
+
+def perftool_tsv(results: Iterable[BenchmarkResult]) -> str:
+    """Returns the same records as a table: a line of names, then a line per trial, separated by tabs."""
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
+    rows = [{f"{side}_{name}": value for side in row for name, value in row[side].items()} for row in _records(results)]
+    columns = tuple(dict.fromkeys(column for row in rows for column in row))
+    if rows:
+        writer.writerow(columns)
+    writer.writerows([row.get(column) for column in columns] for row in rows)
+    return text.getvalue()
+
+
+def _records(results: Iterable[BenchmarkResult]) -> Iterator[dict[str, dict[str, float]]]:
+    """{"writer": {…}, "reader": {…}} of every counted trial that exchanged messages, without subscribers no reader;
+    times in seconds since 1970."""
+    for result in results:
+        if "payloadSize" not in result.spec.levels:
+            continue
+        size = parse_size(result.spec.levels["payloadSize"])
+        for trial in result.status.trials:
+            if trial.exchange is not None and not trial.warmup:
+                yield dict(_sides(trial, size, trial.exchange))
+
+
+def _sides(trial: ResultTrial, size: int, exchange: Exchange) -> Iterator[tuple[str, dict[str, float]]]:
+    yield "writer", _side(trial, size, exchange.sent, exchange.sent_bytes, exchange.errors)
+    if exchange.received is not None:
+        yield "reader", _side(trial, size, exchange.received, exchange.received_bytes, exchange.lost)
+
+
+def _side(trial: ResultTrial, size: int, messages: int, total_bytes: int, errors: int) -> dict[str, float]:
+    start = datetime.fromisoformat(trial.start_time).timestamp()
+    seconds = trial.duration_nanoseconds / 1e9
+    end = start + seconds
+
+    def rate(total: int) -> float:
+        return total / seconds if seconds else 0.0
+
+    return {
+        "start_time": start,
+        "start_time_ms": start * 1000,
+        "end_time": end,
+        "end_time_ms": end * 1000,
+        "time": seconds,
+        "time_ms": seconds * 1000,
+        "msg_count_total": messages,
+        "msg_count_rate": rate(messages),
+        "msg_bytes_total": total_bytes,
+        "msg_bytes_rate": rate(total_bytes),
+        "msg_size_min": size,
+        "msg_size_max": size,
+        "msg_size_avg": float(size),
+        "error_count_total": errors,
+        "error_count_rate": rate(errors),
     }

@@ -8,21 +8,21 @@ from tierbench.api.benchmark import Access
 from tierbench.api.quantity import format_size
 from tierbench.kinds.broker.server_spec import Mosquitto
 from tierbench.kinds.broker.spec import BrokerSpec
-from tierbench.workloads.access import access_services
 from tierbench.workloads.agent import agent_container, agent_service, agent_volume
-from tierbench.workloads.compute import SMALL, beside, measured
-from tierbench.workloads.credentials import (
+from tierbench.workloads.names import Owner, server_labels
+from tierbench.workloads.networking import access_services
+from tierbench.workloads.pods import (
     CERTIFICATE,
     CREDENTIALS,
     CREDENTIALS_MOUNT,
-    credentials_mounts,
-    credentials_volumes,
-)
-from tierbench.workloads.names import Owner, server_labels
-from tierbench.workloads.pods import (
     NO_SIDECARS,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
+    SMALL,
+    beside,
+    credentials_mounts,
+    credentials_volumes,
+    measured,
     placement,
     pod_basics,
 )

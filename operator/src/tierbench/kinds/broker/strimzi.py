@@ -8,14 +8,13 @@ from typing import Any, Final
 from tierbench.api.benchmark import Access, Tls
 from tierbench.api.quantity import format_size
 from tierbench.api.result import ServiceFacts
-from tierbench.kinds.broker.endpoints import ACCOUNT, AGENT, Asked, Way, account
 from tierbench.kinds.broker.kafka import heap_size, kafka_settings
+from tierbench.kinds.broker.providers import ACCOUNT, AGENT, Asked, Way, account
 from tierbench.kinds.broker.server import storage_size
 from tierbench.kinds.broker.server_spec import Strimzi
 from tierbench.workloads.agent import agent_manifests
-from tierbench.workloads.credentials import secret_items
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, Owner
-from tierbench.workloads.pods import NO_SIDECARS, placement, priority
+from tierbench.workloads.pods import NO_SIDECARS, placement, priority, secret_items
 from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite, secret
 
 GROUP: Final = "kafka.strimzi.io"

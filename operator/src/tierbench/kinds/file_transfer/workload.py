@@ -1,18 +1,35 @@
-"""FileTransferBenchmark as a workload."""
+"""FileTransferBenchmark as a workload: nginx with its files, and the Jobs that download them."""
 
-from collections.abc import Sequence
+import posixpath
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
-from tierbench.api.benchmark import Tls
+from tierbench.api.benchmark import Access, Tls
 from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
-from tierbench.kinds.file_transfer.manifests import NGINX, download_job, server_manifests
-from tierbench.kinds.file_transfer.spec import FileTransferSpec
+from tierbench.kinds.file_transfer.spec import FileTransferSpec, Storage
 from tierbench.kinds.registry import probe
-from tierbench.workloads.names import Owner
+from tierbench.workloads.agent import CLIENT_KEYS, agent_container, agent_service, agent_volume
+from tierbench.workloads.client_job import client_job, credential_files, flags, series_options
+from tierbench.workloads.names import Owner, server_labels
+from tierbench.workloads.networking import SERVER_NAME, access_services, address
 from tierbench.workloads.plan import Case, Factor, Slot, image_levels, slots
+from tierbench.workloads.pods import (
+    CERTIFICATE,
+    CREDENTIALS,
+    NO_SIDECARS,
+    RESTRICTED,
+    SERVER_READY_PERIOD_SECONDS,
+    beside,
+    credentials_mounts,
+    credentials_volumes,
+    measured,
+    placement,
+    pod_basics,
+    secret_items,
+)
 from tierbench.workloads.workload import (
     ClientSite,
     Credentials,
@@ -20,14 +37,53 @@ from tierbench.workloads.workload import (
     Manifest,
     NodeSize,
     Part,
+    RunningServer,
     ServerSite,
     Target,
     Workload,
     secret,
 )
 
+DATA: Final = "/data"
+FOLDER: Final = "_tierbench"  # as `prepare` makes it in the storage: nothing beside it is the server's
+NGINX: Final = "nginx"
+PORTS: Final = {Tls.NONE: 8080, Tls.TLS12: 8443, Tls.TLS13: 8444}
+PORT_NAMES: Final = {Tls.NONE: "http", Tls.TLS12: "https-tls12", Tls.TLS13: "https-tls13"}
+CONFIGURATION: Final = "nginx.conf"
+CONFIGURATION_IPV4: Final = "nginx-ipv4.conf"
+
 _BYTES_PER_TRIAL_OVERHEAD: Final = 32 * 2**20
 _BETWEEN_SECONDS: Final = 60  # a lookup, and what the agent does before and after a trial
+_HEAD: Final = """\
+worker_processes auto;
+error_log /dev/stderr warn;
+pid /tmp/nginx.pid;
+events {
+  worker_connections 1024;
+}
+http {
+  access_log off;
+  default_type application/octet-stream;
+  sendfile on;
+  tcp_nopush on;
+  tcp_nodelay on;
+  etag on;
+  disable_symlinks on from=$document_root;
+  server_tokens off;
+  max_ranges 1;
+  keepalive_timeout 0;
+  large_client_header_buffers 2 1k;
+  client_body_temp_path /tmp/client;
+  proxy_temp_path /tmp/proxy;
+  fastcgi_temp_path /tmp/fastcgi;
+  uwsgi_temp_path /tmp/uwsgi;
+  scgi_temp_path /tmp/scgi;
+"""
+# A kernel that was started without IPv6 has no such sockets: nginx would not start.
+_START: Final = f"""\
+if [ -e /proc/net/if_inet6 ]; then conf={CONFIGURATION}; else conf={CONFIGURATION_IPV4}; fi
+exec nginx -c "/etc/tierbench/$conf" -g 'daemon off;'
+"""
 
 
 @dataclass(frozen=True)
@@ -74,8 +130,14 @@ class FileTransfer:
         return server_manifests(self.owner, self.spec, self.images, self.policy, site)
 
     def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:
-        """The download Job."""
-        return download_job(self.owner, self.spec, self.images, site, targets)
+        """The Job that downloads one file, trial after trial."""
+        keys = CLIENT_KEYS if targets[0].case.levels["tls"] == Tls.NONE else (*CLIENT_KEYS, "ca.crt")
+        credentials = [(secret_items(target.server.site.attached, *keys),) for target in targets]
+        command = arguments(self.spec, site, targets)
+        client = self.images.client
+        return client_job(
+            self.owner, self.images, site, targets, client, command, self.spec.clients.resources, credentials
+        )
 
     def deadline_seconds(self, trials: int) -> int:
         """Trials, warm-up ones included, times the time that each may take.
@@ -92,3 +154,238 @@ class FileTransfer:
     def preflight(self) -> tuple[Workload, ...]:
         """The network, on the way that downloads take."""
         return probe().workloads(self.owner, self.spec, self.spec.access, self.images)
+
+
+@dataclass(frozen=True)
+class FileVolume:
+    """A volume, and the folder of it that files are in. To a subPath the kubelet follows no link out of its volume."""
+
+    source: dict[str, Any]
+    folder: str = ""
+
+    @property
+    def volume(self) -> dict[str, Any]:
+        """For the pod."""
+        return {"name": "data", **self.source}
+
+    @property
+    def served(self) -> dict[str, Any]:
+        """The files alone, to be read."""
+        return {**self.mount(FOLDER), "readOnly": True}
+
+    def mount(self, folder: str = "") -> dict[str, Any]:
+        """The storage, or a folder in it."""
+        return {"name": "data", "mountPath": DATA, "subPath": posixpath.join(self.folder, folder).rstrip("/")}
+
+
+def file_volume(storage: Storage, policy: Policy, claim_name: str, needed: int) -> FileVolume:
+    """As the storage asks for it, for so many bytes. Of a node's disk a folder that the administrator has named is the
+    volume.
+
+    Raises:
+        ValueError: none of these holds the folder that is asked for, as a benchmark may that is older than the policy.
+    """
+    if storage.host_path is not None:
+        prefix, folder = policy.host_folder(storage.host_path.path)
+        return FileVolume({"hostPath": {"path": prefix, "type": "DirectoryOrCreate"}}, folder)
+    if storage.persistent_volume_claim is not None:
+        return FileVolume({"persistentVolumeClaim": {"claimName": claim_name}})
+    return FileVolume({"emptyDir": {"sizeLimit": str(_room(needed))}})
+
+
+def claims(storage: Storage, metadata: Manifest, needed: int) -> tuple[Manifest, ...]:
+    """The claim, where the storage asks for one, for so many bytes."""
+    if storage.persistent_volume_claim is None:
+        return ()
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage.persistent_volume_claim.storage_class_name,
+        "resources": {"requests": {"storage": str(_room(needed))}},
+    }
+    return ({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec},)
+
+
+def _room(needed: int) -> int:
+    """Bytes of a volume for so many, with what a file system needs for itself, and what stays free."""
+    return needed + needed // 4 + 512 * 2**20
+
+
+def configuration(tls: Sequence[Tls], sizes: Iterable[int], *, ipv6: bool = True) -> str:
+    """nginx.conf, whole: it relies on nothing that an image brings along. Port 8080 is always there, for readiness.
+
+    Files are served by their exact names, and never through links: whoever writes to the node's disk may be anybody. So
+    may be who asks: our clients send short headers, ask for one range and keep no connection, and others get no more.
+    """
+    names = [name for size in sizes for name in (file_name(size), f"{file_name(size)}.sha256")]
+    return (
+        _HEAD + "".join(_listener(level, names, ipv6) for level in PORTS if level is Tls.NONE or level in tls) + "}\n"
+    )
+
+
+def file_name(size: int) -> str:
+    """The name of the file of a size, as `prepare` gives it."""
+    return f"{size}.bin"
+
+
+def _listener(tls: Tls, names: Iterable[str], ipv6: bool) -> str:
+    secure = "" if tls is Tls.NONE else " ssl"
+    families = ("", "[::]:") if ipv6 else ("",)
+    lines = [*(f"listen {family}{PORTS[tls]}{secure};" for family in families), f"root {DATA};"]
+    if tls is not Tls.NONE:
+        lines += [
+            f"ssl_protocols {tls.value};",
+            f"ssl_certificate {CREDENTIALS}/tls.crt;",
+            f"ssl_certificate_key {CREDENTIALS}/tls.key;",
+        ]
+    lines += [f"location = /{name} {{}}" for name in names]
+    lines += ["location = /ready { return 204; }", "location / { return 404; }"]
+    return "  server {\n" + "".join(f"    {line}\n" for line in lines) + "  }\n"
+
+
+def server_manifests(
+    owner: Owner, spec: FileTransferSpec, images: Images, policy: Policy, site: ServerSite
+) -> tuple[Manifest, ...]:
+    """ConfigMap, Services, volume claim if asked for, and last the pod."""
+    labels = server_labels(site.run, site.slot_index)
+    metadata, attached = owner.metadata(site.name, labels), owner.metadata(site.attached, labels)
+    sizes, files = _sizes(spec, site), _files(spec, policy, site)
+    config_map = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": attached,
+        "data": {
+            CONFIGURATION: configuration(spec.tls, sizes),
+            CONFIGURATION_IPV4: configuration(spec.tls, sizes, ipv6=False),
+        },
+    }
+    return (
+        config_map,
+        *access_services(metadata, labels, spec.access, {PORT_NAMES[tls]: PORTS[tls] for tls in spec.tls}),
+        agent_service(owner, site, labels),
+        *claims(spec.storage, attached, sum(sizes)),
+        _pod(metadata, spec, images, files, site),
+    )
+
+
+def _sizes(spec: FileTransferSpec, site: ServerSite) -> list[int]:
+    return [parse_size(size) for size in site.refined or spec.file_sizes]
+
+
+def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, files: FileVolume, site: ServerSite) -> Manifest:
+    host_network = spec.access is Access.HOST_NETWORK
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**metadata, "annotations": NO_SIDECARS},
+        "spec": {
+            **pod_basics(images),
+            **placement(site.node, site.node_class),
+            **({"hostNetwork": True} if host_network else {}),
+            "restartPolicy": "Always",
+            "initContainers": [_prepare(spec, images, site, files)],
+            "containers": [_nginx(spec, images, site, files), _agent_of(spec, images, files)],
+            "volumes": [
+                files.volume,
+                {"name": "config", "configMap": {"name": site.attached}},
+                *credentials_volumes(site, _keys(spec)),
+                agent_volume(site),
+                {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
+            ],
+        },
+    }
+
+
+def _keys(spec: FileTransferSpec) -> tuple[str, ...]:
+    """Of its Secret."""
+    return CERTIFICATE if any(tls is not Tls.NONE for tls in spec.tls) else ()
+
+
+def _files(spec: FileTransferSpec, policy: Policy, site: ServerSite) -> FileVolume:
+    return file_volume(spec.storage, policy, site.attached, sum(_sizes(spec, site)))
+
+
+def _prepare(spec: FileTransferSpec, images: Images, site: ServerSite, files: FileVolume) -> dict[str, Any]:
+    """Writes the files. A claim is no part of the node's disk, of which as much stays free as was said."""
+    sizes = ",".join(map(str, _sizes(spec, site)))
+    security, owner = (RESTRICTED, []) if spec.storage.host_path is None else _root(images.user)
+    of_node = spec.storage.persistent_volume_claim is None
+    free = [] if site.free_bytes is None or not of_node else ["--reserve-bytes", str(site.free_bytes)]
+    return {
+        "name": "prepare",
+        **images.pulled(images.client),
+        "args": ["prepare", "--directory", DATA, "--sizes", sizes, *owner, *free],
+        "resources": beside(spec.servers.resources),
+        "securityContext": security,
+        "volumeMounts": [files.mount()],
+    }
+
+
+def _root(user: int | None) -> tuple[dict[str, Any], list[str]]:
+    """A hostPath is root's, so there it runs as root, with the right to give files to the server's user. Where the
+    platform assigns that one, it says that it cannot."""
+    capabilities = {"drop": ["ALL"], "add": ["CHOWN"]}
+    security = {**RESTRICTED, "runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False, "capabilities": capabilities}
+    return security, [] if user is None else ["--owner", f"{user}:{user}"]
+
+
+def _nginx(spec: FileTransferSpec, images: Images, site: ServerSite, files: FileVolume) -> dict[str, Any]:
+    return {
+        "name": NGINX,
+        **images.pulled(images.of(NGINX, site.slot.image)),
+        "command": ["sh", "-c", _START],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "ports": [{"name": PORT_NAMES[tls], "containerPort": port} for tls, port in PORTS.items()],
+        "readinessProbe": {
+            "httpGet": {"path": "/ready", "port": PORTS[Tls.NONE]},
+            "periodSeconds": SERVER_READY_PERIOD_SECONDS,
+            "failureThreshold": 30,
+        },
+        "resources": measured(spec.servers.resources),
+        "securityContext": RESTRICTED,
+        "volumeMounts": [
+            files.served,
+            {"name": "config", "mountPath": "/etc/tierbench", "readOnly": True},
+            *credentials_mounts(_keys(spec)),
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (the container's own)
+        ],
+    }
+
+
+def _agent_of(spec: FileTransferSpec, images: Images, files: FileVolume) -> dict[str, Any]:
+    ports = (PORTS[tls] for tls in spec.tls)
+    return agent_container(images, ports, ["--directory", DATA], spec.servers.resources, [files.served])
+
+
+def server_url(spec: FileTransferSpec, server: RunningServer, tls: Tls) -> str:
+    """Where the client finds the files, by the access that the spec asks for."""
+    scheme = "http" if tls is Tls.NONE else "https"
+    return f"{scheme}://{address(spec.access, server, PORT_NAMES[tls], PORTS[tls])}"
+
+
+def arguments(spec: FileTransferSpec, site: ClientSite, targets: Sequence[Target]) -> list[str]:
+    """The command line of the engine."""
+    levels = targets[0].case.levels
+    growing = spec.retry.wait_maximum_milliseconds
+    tls, size = Tls(levels["tls"]), parse_size(levels["fileSize"])
+    options = {
+        "url": [f"{server_url(spec, target.server, tls)}/{file_name(size)}" for target in targets],
+        "size": size,
+        "concurrency": levels["concurrency"],
+        "cache-state": levels["cacheState"],
+        "read-timeout-milliseconds": spec.retry.read_timeout_milliseconds,
+        "attempts": spec.retry.attempts,
+        "wait-milliseconds": spec.retry.wait_milliseconds,
+        **({} if growing is None else {"wait-maximum-milliseconds": growing}),
+        "trial-seconds": spec.timeouts.trial_seconds,
+        "tls": tls.value,
+        **series_options(site, spec.warmup, targets),
+    }
+    if tls is not Tls.NONE:
+        options |= {"ca-file": credential_files(targets, "ca.crt"), "server-name": SERVER_NAME}
+    switches = {"verify-digest": spec.verify_digest, "copy": _compares_tls(spec)}
+    return ["download", *flags(options), *(f"--{name}" for name, on in switches.items() if on)]
+
+
+def _compares_tls(spec: FileTransferSpec) -> bool:
+    """Whether what TLS costs is seen: then every level copies its content, as TLS must, and one regime holds."""
+    return len(spec.tls) > 1

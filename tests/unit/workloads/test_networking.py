@@ -14,7 +14,7 @@ from tierbench.api.policy import Policy
 from tierbench.domain.actions import Create
 from tierbench.kinds.registry import workload_of
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_CLIENT
-from tierbench.workloads.network_policy import network_policy
+from tierbench.workloads.networking import network_policy
 from tierbench.workloads.workload import Manifest, ServerSite
 
 KINDS = {
