@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from tierbench.kinds.registry import Metrics, kinds
+from tierbench.kinds.registry import BenchmarkKind, kind_of, kinds
 from tierbench.metrics.results import label_name
 
 BY: Final = "by"
@@ -18,11 +18,8 @@ _CLASSES: Final = ("server_class", "client_class")
 _NODES: Final = ("server_node", "client_node")
 
 
-def _factors(metrics: Metrics) -> tuple[str, ...]:
-    return tuple(map(label_name, metrics.factors))
-
-
-_FACTORS: Final = {kind.model.KIND.kind: _factors(kind.metrics) for kind in kinds()}
+def _factors(kind: BenchmarkKind) -> tuple[str, ...]:
+    return tuple(map(label_name, kind.metrics.factors))
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Results:
     @cached_property
     def factors(self) -> tuple[str, ...]:
         """The labels of the kind's factors; none of all kinds together."""
-        return _FACTORS[self.kind] if self.kind else ()
+        return _factors(kind_of(self.kind)) if self.kind else ()
 
     @cached_property
     def choices(self) -> tuple[str, ...]:
@@ -128,7 +125,7 @@ class Results:
     @property
     def _identity(self) -> str:
         """All labels by which results of one kind are told apart, or those of any."""
-        factors = self.factors or dict.fromkeys(label for labels in _FACTORS.values() for label in labels)
+        factors = self.factors or dict.fromkeys(label for kind in kinds() for label in _factors(kind))
         return ", ".join((*_WHO, *_CLASSES, *_NODES, *factors))
 
 
