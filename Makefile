@@ -65,11 +65,12 @@ generate: setup ## Write CRDs, chart parts, schemas and reference from the model
 verify: setup ## Fail if anything generated differs from what the models say
 	$(PYTHON) -m tierbench.generate --check
 
-lint: setup ## Check style, types, layers, shell and Go
+lint: setup ## Check style, types, layers, words, shell and Go
 	$(VENV)/bin/ruff format --check $(PACKAGES)
 	$(VENV)/bin/ruff check $(PACKAGES)
 	$(VENV)/bin/mypy $(PACKAGES)
 	$(VENV)/bin/lint-imports
+	$(PYTHON) -m tools.language
 	shellcheck $(SHELL_SCRIPTS)
 	test -z "$$(gofmt -l images tests)"
 	for module in images/client images/pause; do \

@@ -1,0 +1,77 @@
+"""`python -m tools.language` refuses words in code, documents and names of files."""
+
+from pathlib import Path
+
+import pytest
+
+from tools.language import __main__ as language
+
+WORDS = language.refused_words()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "def _let_go(self) -> None:",
+        "func TestNobodyPings(t *testing.T) {",
+        "class Said:",
+        'raise UserError("it goes on")',
+        "# It is measured anew.",
+        "self._bells = {}",
+        "TOLD_APART = 1",
+        "isToldApart := true",
+        "Farewell time.Duration",
+    ],
+)
+def test_a_refused_word_is_found_in_code(line: str) -> None:
+    assert list(language.findings(line, WORDS))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a string that is held",
+        'parser.add_argument("--beside")',
+        "read_files(options.beside)",
+        "patienceMilliseconds: 100",
+        "patience_milliseconds = 5",
+        "user nobody;",
+        "Strings, forbearance, newsletter, saidx, untold",
+    ],
+)
+def test_other_words_and_public_names_are_not_found(line: str) -> None:
+    assert list(language.findings(line, WORDS)) == []
+
+
+def test_a_message_names_the_word_and_the_replacement() -> None:
+    assert list(language.findings("started anew", WORDS)) == ["replace 'anew' by: again"]
+
+
+def test_code_in_documents_is_not_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language, "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("Use `--beside`.\n```\nbeside\n```\nIt is beside it.\n")
+    assert list(language.check(page, WORDS)) == ["page.md:5: replace 'beside' by: next to, in addition to"]
+
+
+def test_the_name_of_a_file_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language, "ROOT", tmp_path)
+    module = tmp_path / "news.py"
+    module.write_text("")
+    assert [message.split(":")[0] for message in language.check(module, WORDS)] == ["news.py"]
+
+
+def test_an_exempt_path_that_does_not_exist_is_a_problem(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(language, "exempt_paths", lambda: ["docs/gone.md"])
+    monkeypatch.setattr("sys.argv", ["language", "tools/language"])
+    assert language.main() == 1
+    assert "docs/gone.md does not exist" in capsys.readouterr().out
+
+
+def test_an_exempt_path_is_checked_when_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "tools/language/__main__.py"
+    monkeypatch.setattr(language, "exempt_paths", lambda: ["tools/language"])
+    assert [str(path.relative_to(language.ROOT)) for path in language.files([name])] == [name]
+    assert not any("tools/language" in str(path) for path in language.files([]))

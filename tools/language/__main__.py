@@ -1,0 +1,92 @@
+"""Checks the language of all files that git tracks, or of the files below the given paths.
+
+`styles/tierbench/Words.yml` lists refused words. `exempt.txt` lists paths that are not clean yet; paths on the command
+line are checked even if they are exempt.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+HERE: Final = Path(__file__).parent
+ROOT: Final = HERE.parents[1]
+WORDS: Final = HERE / "styles" / "tierbench" / "Words.yml"
+EXEMPT: Final = HERE / "exempt.txt"
+SUFFIXES: Final = frozenset(
+    {"", ".cfg", ".conf", ".go", ".ini", ".md", ".proto", ".py", ".sh", ".toml", ".tpl", ".txt", ".yaml", ".yml"}
+)
+"""Suffixes of files that people write or read. Data such as JSON and CSV is not checked."""
+ABOUT_WORDS: Final = frozenset({WORDS, EXEMPT, ROOT / "tests" / "unit" / "tools" / "test_language.py"})
+"""Files that contain refused words because they are about them."""
+
+_CODE_SPAN: Final = re.compile(r"`[^`]*`")
+_BOUNDARY: Final = re.compile(r"_|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def refused_words(path: Path = WORDS) -> Mapping[re.Pattern[str], str]:
+    """Returns the refused words as patterns, each with what to write instead."""
+    swap: Mapping[str, str] = yaml.safe_load(path.read_text())["swap"]
+    return {re.compile(rf"\b(?:{key})\b", re.IGNORECASE): value for key, value in swap.items()}
+
+
+def findings(line: str, words: Mapping[re.Pattern[str], str], *, is_markdown: bool = False) -> Iterator[str]:
+    """Yields a message for each refused word in a line of code or of Markdown.
+
+    Identifiers in code are split into words. Code spans in Markdown are ignored.
+    """
+    text = _CODE_SPAN.sub("`", line) if is_markdown else _BOUNDARY.sub(" ", line)
+    for pattern, replacement in words.items():
+        yield from (f"replace {found!r} by: {replacement}" for found in pattern.findall(text))
+
+
+def check(path: Path, words: Mapping[re.Pattern[str], str]) -> Iterator[str]:
+    """Yields a message with path and line for each refused word in the name or the text of a file."""
+    name = path.relative_to(ROOT)
+    yield from (f"{name}: {message} (in the file's name)" for message in findings(str(name), words))
+    in_code_block = False
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        in_code_block ^= path.suffix == ".md" and line.lstrip().startswith("```")
+        if not in_code_block:
+            messages = findings(line, words, is_markdown=path.suffix == ".md")
+            yield from (f"{name}:{number}: {message}" for message in messages)
+
+
+def files(arguments: Sequence[str]) -> Iterator[Path]:
+    """Yields the tracked files to check: those below the arguments, or all files that are not exempt."""
+    exempt = [] if arguments else exempt_paths()
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--", *arguments], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split("\0")
+    for name in filter(None, listed):
+        path = ROOT / name
+        is_exempt = path in ABOUT_WORDS or any(name == prefix or name.startswith(f"{prefix}/") for prefix in exempt)
+        if path.suffix in SUFFIXES and path.is_file() and not is_exempt:
+            yield path
+
+
+def exempt_paths(path: Path = EXEMPT) -> list[str]:
+    """Returns the paths that are not clean yet."""
+    lines = (line.strip() for line in path.read_text().splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def main() -> int:
+    """Prints the findings. Returns 1 if there are any."""
+    words = refused_words()
+    gone = [path for path in exempt_paths() if not (ROOT / path).exists()]
+    found = [f"{EXEMPT.relative_to(ROOT)}: {path} does not exist: delete the line" for path in gone]
+    found += [message for path in files(sys.argv[1:]) for message in check(path, words)]
+    for message in found:
+        print(message)
+    if found:
+        print(f"{len(found)} problems: see {WORDS.relative_to(ROOT)} and docs/glossary.md", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
