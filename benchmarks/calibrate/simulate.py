@@ -11,7 +11,7 @@ from random import Random
 
 from tests.unit.advice.estimates import sample
 from tierbench.advice.estimate import Estimate
-from tierbench.advice.posterior import Contest, Knowledge
+from tierbench.advice.posterior import Comparison, PosteriorModel
 from tierbench.stats.posterior import Mixture
 from tierbench.stats.samples import TAIL
 
@@ -97,9 +97,11 @@ def _drifted(point: Point, level: int, share: float) -> float:
     return 1 + point.drift * (level + share) / point.levels
 
 
-def contests(point: Point, drawn: Mapping[str, Mapping[int, Mapping[str, Estimate]]]) -> tuple[Contest, list[Contest]]:
+def contests(
+    point: Point, drawn: Mapping[str, Mapping[int, Mapping[str, Estimate]]]
+) -> tuple[Comparison, list[Comparison]]:
     """Over the workload, each level counting equally, and at each level."""
-    knowledge = Knowledge(QUANTITY, drawn)
+    knowledge = PosteriorModel(QUANTITY, drawn)
     cut_off = {"a"} if point.cut_off else set()
     return (
         _contest(knowledge, point.names, cut_off, range(point.levels)),
@@ -107,10 +109,10 @@ def contests(point: Point, drawn: Mapping[str, Mapping[int, Mapping[str, Estimat
     )
 
 
-def _contest(knowledge: Knowledge, names: Sequence[str], cut_off: set[str], levels: Sequence[int]) -> Contest:
+def _contest(knowledge: PosteriorModel, names: Sequence[str], cut_off: set[str], levels: Sequence[int]) -> Comparison:
     weights = dict.fromkeys(levels, 1.0)
     known = {name: knowledge.of(name, weights, cut_short=name in cut_off) for name in names}
-    return Contest(QUANTITY, {name: each for name, each in known.items() if each is not None}, MARGIN)
+    return Comparison(QUANTITY, {name: each for name, each in known.items() if each is not None}, MARGIN)
 
 
 @dataclass
@@ -163,13 +165,13 @@ def run(point: Point, repetitions: int, seed: int) -> Figures:
         found.called.add(better or worse)
         found.right.add(better and truth < 0)
         found.wrong.add(worse if truth <= 0 else better)
-        found.equal.add(whole.standing.value == "equal")
+        found.equal.add(whole.lead.value == "equal")
     return found
 
 
-def _between(contest: Contest) -> Mixture:
+def _between(contest: Comparison) -> Mixture:
     """The logarithm of the ratio of the classes."""
-    return contest.known["a"].of_class.minus(contest.known["b"].of_class)  # type: ignore[arg-type, return-value]
+    return contest.posteriors["a"].of_class.minus(contest.posteriors["b"].of_class)  # type: ignore[arg-type, return-value]
 
 
 def _holds(between: Mixture, truth: float) -> bool:

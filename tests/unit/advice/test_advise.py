@@ -9,8 +9,8 @@ import pytest
 from tests.unit.report.published import LEVELS, measured, published
 from tests.unit.report.test_page import of_kind
 from tierbench.advice.advise import advise
-from tierbench.advice.constraints import limits
-from tierbench.advice.selection import essence
+from tierbench.advice.constraints import mean_limits
+from tierbench.advice.selection import project_result
 from tierbench.api.advice_answer import Confidence, PlacementAdviceStatus
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdviceSpec
@@ -27,7 +27,7 @@ def ask(results: Sequence[BenchmarkResult], classes: Sequence[NodeClass] = (), *
     """The answer from the results, which is the same from what the operator keeps of them."""
     asked = PlacementAdviceSpec.model_validate({"clientClass": "user", **spec})
     status = advise(asked, results, NOW, classes)
-    assert advise(asked, [essence(asked, result.to_json()) for result in results], NOW, classes) == status
+    assert advise(asked, [project_result(asked, result.to_json()) for result in results], NOW, classes) == status
     return status
 
 
@@ -399,7 +399,7 @@ def test_a_status_is_taken_back_and_keeps_its_bounds() -> None:
     ],
 )
 def test_a_least_throughput_is_held_in_the_unit_of_the_kind(kind: str, quantity: str, value: float) -> None:
-    (limit,) = limits(MEGABYTE, kind, ())
+    (limit,) = mean_limits(MEGABYTE, kind, ())
     assert (limit.quantity, limit.value) == (quantity, value)
 
 

@@ -9,8 +9,18 @@ from tests.unit.advice.test_selection import results
 from tests.unit.kinds.network.test_report import ALONE, CLIENTS, result
 from tests.unit.kinds.network.test_report import run as network_run
 from tests.unit.report.published import measured, published
-from tierbench.advice.answer import DEPENDS, EQUAL, INCONCLUSIVE, LONGEST_BEST, answer, best, ranks, retries, said_of
-from tierbench.advice.leaders import standings, stretches
+from tierbench.advice.answer import (
+    DEPENDS,
+    EQUAL,
+    INCONCLUSIVE,
+    LONGEST_BEST,
+    answer,
+    best_or_reason,
+    describe_retries,
+    describe_table,
+    has_alternatives,
+)
+from tierbench.advice.leaders import level_ranges, level_verdicts
 from tierbench.advice.tables import RunResults, Table, runs
 from tierbench.api.result import BenchmarkResult
 
@@ -25,7 +35,7 @@ def run(found: list[BenchmarkResult]) -> RunResults:
 
 def test_settings_are_ranked_where_they_vary() -> None:
     tls = run(results(["tls"], {("cloud", "1M", "None"): 1.0, ("cloud", "1M", "TLSv1.3"): 1.5}))
-    assert ranks(tls)
+    assert has_alternatives(tls)
     assert answer(tls) == ("On the nodes measured, TLS None is ahead at 1 MB, by 33 %.",)
 
 
@@ -33,7 +43,7 @@ def test_of_networks_alone_it_is_what_one_costs_against_the_other() -> None:
     (lte,) = results([], {("cloud", "1M"): 8.0})
     (fast,) = results([], {("cloud", "1M"): 1.0})
     both = run([of_client(lte, "pi-lte", "lte", "pi-1"), of_client(fast, "pi-5g", "5g-sa", "pi-2")])
-    assert not ranks(both)
+    assert not has_alternatives(both)
     assert any("access network 5g-sa has 8.0 times" in text and "lte" in text for text in answer(both))
 
 
@@ -42,7 +52,7 @@ def test_of_udp_beside_tcp_nothing_is_ahead() -> None:
     tcp, udp = (
         result(case, (CLIENTS[0],), rate, protocol=name) for case, rate, name in ((1, 90, "TCP"), (2, 5, "UDP"))
     )
-    assert not ranks(network_run(tcp, udp))
+    assert not has_alternatives(network_run(tcp, udp))
 
 
 def test_of_clients_it_is_what_each_has_at_once() -> None:
@@ -67,7 +77,7 @@ def test_of_one_case_it_is_that_nothing_is_beside_it() -> None:
     ],
 )
 def test_best_is_a_class_or_says_why_none_is(seconds: dict[tuple[str, str], float], expected: str) -> None:
-    assert best(run(results([], seconds))) == expected
+    assert best_or_reason(run(results([], seconds))) == expected
 
 
 def of_nodes(seconds: dict[tuple[str, str], float]) -> list[BenchmarkResult]:
@@ -80,12 +90,12 @@ def of_nodes(seconds: dict[tuple[str, str], float]) -> list[BenchmarkResult]:
 
 
 def test_best_is_equal_where_nodes_of_both_classes_take_the_same_time() -> None:
-    assert best(run(of_nodes({("cloud", "1Mi"): 1.0, ("jetson", "1Mi"): 1.0}))) == EQUAL
+    assert best_or_reason(run(of_nodes({("cloud", "1Mi"): 1.0, ("jetson", "1Mi"): 1.0}))) == EQUAL
 
 
 def test_best_leads_at_one_level_and_is_equal_at_another() -> None:
     assert (
-        best(
+        best_or_reason(
             run(
                 of_nodes({("cloud", "1Mi"): 1.0, ("jetson", "1Mi"): 2.0, ("cloud", "2Mi"): 2.0, ("jetson", "2Mi"): 2.0})
             )
@@ -95,17 +105,20 @@ def test_best_leads_at_one_level_and_is_equal_at_another() -> None:
 
 
 def test_best_is_a_setting_where_settings_are_compared() -> None:
-    assert best(run(results(["tls"], {("cloud", "1M", "None"): 1.0, ("cloud", "1M", "TLSv1.3"): 1.5}))) == "TLS None"
+    assert (
+        best_or_reason(run(results(["tls"], {("cloud", "1M", "None"): 1.0, ("cloud", "1M", "TLSv1.3"): 1.5})))
+        == "TLS None"
+    )
 
 
 def test_best_is_cut_to_the_width_of_its_column() -> None:
     broker = "kafka-with-many-small-partitions-and-acks-all"
     found = run(results(["broker"], {("cloud", "1M", broker): 1.0, ("cloud", "1M", "mosquitto"): 2.0}))
-    assert best(found) == f"{broker[: LONGEST_BEST - 1]}…"
+    assert best_or_reason(found) == f"{broker[: LONGEST_BEST - 1]}…"
 
 
 def sentence_of(found: Table, quantity: str) -> str:
-    return said_of(found, standings([found], quantity)[0])
+    return describe_table(found, level_verdicts([found], quantity)[0])
 
 
 def table(
@@ -122,8 +135,8 @@ def table(
 def test_the_published_table_gives_the_published_answer() -> None:
     found = runs(published())[0].tables[0]
     assert [
-        (stretch.leaders, [standing.level for standing in stretch.standings])
-        for stretch in stretches(standings([found], TIME)[0])
+        (stretch.leaders, [standing.level for standing in stretch.verdicts])
+        for stretch in level_ranges(level_verdicts([found], TIME)[0])
     ] == [
         (("cloud",), ["1Mi"]),
         (("jetson",), ["512Mi", "1Gi", "2Gi"]),
@@ -133,12 +146,12 @@ def test_the_published_table_gives_the_published_answer() -> None:
         "On the nodes measured, cloud is ahead at 1 MiB, by 47 %; jetson is ahead from 512 MiB to 2 GiB, by 12–14 %; "
         "cloud is ahead from 3 GiB on, by 14–16 %."
     )
-    assert retries(found) == "Retries happened only on jetson, from 3 GiB on (38 in all)."
+    assert describe_retries(found) == "Retries happened only on jetson, from 3 GiB on (38 in all)."
 
 
 def test_a_rate_ranks_the_other_way_round() -> None:
     found = runs(published())[0].tables[0]
-    rates, times = standings([found], RATE)[0], standings([found], TIME)[0]
+    rates, times = level_verdicts([found], RATE)[0], level_verdicts([found], TIME)[0]
     assert [each.leaders for each in rates] == [each.leaders for each in times]
 
 
@@ -185,4 +198,4 @@ def test_the_best_class_everywhere() -> None:
 )
 def test_where_retries_happened(tried_again: Mapping[tuple[str, str], int], sentence: str) -> None:
     times = {(server, size): [1.0, 1.1] for server in ("cloud", "jetson") for size in ("1Mi", "2Mi", "3Mi")}
-    assert retries(table(times, tried_again)) == sentence
+    assert describe_retries(table(times, tried_again)) == sentence

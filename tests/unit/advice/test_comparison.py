@@ -14,8 +14,17 @@ from tests.unit.advice.test_advise import edited
 from tests.unit.kinds.network.trials import flow, line, spec
 from tests.unit.kinds.network.trials import measured as network_measured
 from tests.unit.report.published import measured
-from tierbench.advice.comparison import SHOWN, Change, Difference, Run, adjusted, compare_classes, compare_runs, drift
-from tierbench.advice.estimate import of_class, of_node, reading
+from tierbench.advice.comparison import (
+    RUN_SIGNIFICANCE,
+    Change,
+    MeanDifference,
+    RunMean,
+    compare_classes,
+    compare_runs,
+    compare_with_runs,
+    holm_adjusted,
+)
+from tierbench.advice.estimate import pool_nodes, pool_trials, result_estimate
 from tierbench.api.model import Metadata
 from tierbench.api.result import BenchmarkResult
 
@@ -28,7 +37,7 @@ CUT_OFF = {"trials": 3, "reason": "TimedOut", "message": "The client ran out of 
 
 @given(SAMPLES, SAMPLES)
 def test_welch_agrees_with_scipy(first: list[float], second: list[float]) -> None:
-    ours, theirs = Difference(sample(first), sample(second)), stats.ttest_ind(first, second, equal_var=False)
+    ours, theirs = MeanDifference(sample(first), sample(second)), stats.ttest_ind(first, second, equal_var=False)
     assert ours.p == pytest.approx(theirs.pvalue, abs=1e-8)
     assert ours.degrees == pytest.approx(theirs.df, rel=1e-9)
     assert ours.interval == pytest.approx(tuple(theirs.confidence_interval(0.95)), rel=1e-6, abs=1e-6)
@@ -38,47 +47,47 @@ def test_unequal_variances_are_not_pooled() -> None:
     """Pooled, two steady values among ten wild ones would make p 0.02; Welch says 0.16."""
     wild, steady = [1.0, 9.0, 2.0, 8.0], [9.0, 9.01, 9.0, 9.02, 9.01, 9.0, 9.0, 9.01, 9.02, 9.0]
     assert stats.ttest_ind(wild, steady).pvalue < 0.05
-    assert Difference(sample(wild), sample(steady)).p > 0.1
+    assert MeanDifference(sample(wild), sample(steady)).p > 0.1
 
 
 def test_a_single_value_shows_nothing() -> None:
-    difference = Difference(sample([1.0]), sample([9.0, 9.1, 9.2]))
+    difference = MeanDifference(sample([1.0]), sample([9.0, 9.1, 9.2]))
     assert (difference.p, difference.interval) == (1.0, None)
 
 
 @pytest.mark.parametrize(("count", "shown"), [(2, False), (3, False), (4, True), (10, True)])
 def test_values_that_never_vary_are_told_apart_by_permutation(count: int, shown: bool) -> None:
     first, second = [1.0] * count, [2.0] * count
-    ours = Difference(sample(first), sample(second)).p
+    ours = MeanDifference(sample(first), sample(second)).p
     theirs = stats.permutation_test((first, second), lambda a, b: fmean(a) - fmean(b), n_resamples=10**6)
     assert ours == pytest.approx(theirs.pvalue)
     assert (ours <= 0.05) is shown
-    assert Difference(sample(first), sample(first)).p == 1
+    assert MeanDifference(sample(first), sample(first)).p == 1
 
 
 def test_holm_by_hand() -> None:
-    found = adjusted({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
+    found = holm_adjusted({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
     assert found == pytest.approx({"d": 0.02, "a": 0.03, "c": 0.06, "b": 0.06})
-    assert adjusted({"a": 0.7, "b": 0.9}) == {"a": 1.0, "b": 1.0}
-    assert adjusted({}) == {}
+    assert holm_adjusted({"a": 0.7, "b": 0.9}) == {"a": 1.0, "b": 1.0}
+    assert holm_adjusted({}) == {}
 
 
 def test_nodes_not_trials_are_the_sample_of_a_class() -> None:
     """Ten steady trials on each of two nodes: their spread says nothing of that of the class."""
     nodes = [sample([base + step / 100 for step in range(10)]) for base in (1.0, 2.0)]
-    found = of_class(nodes)
+    found = pool_nodes(nodes)
     assert found is not None
     assert (found.size, found.degrees, found.count) == (2, 1, 20)
     assert found.mean == pytest.approx(1.545)
     assert found.error == pytest.approx(stdev([1.045, 2.045]) / sqrt(2))
-    other = of_class([sample([3.0 + step / 100 for step in range(10)]) for _ in range(2)])
+    other = pool_nodes([sample([3.0 + step / 100 for step in range(10)]) for _ in range(2)])
     assert other is not None
-    assert Difference(found, other).p > 0.05
+    assert MeanDifference(found, other).p > 0.05
 
 
 def test_readings_of_one_node_are_one_sample() -> None:
     first, second = [1.0, 2.0, 4.0], [3.0, 5.0]
-    found = of_node([sample(first), sample(second)])
+    found = pool_trials([sample(first), sample(second)])
     whole = sample(first + second)
     assert (found.count, found.size) == (5, 5)
     assert (found.mean, found.deviation, found.error) == pytest.approx((whole.mean, whole.deviation, whole.error))
@@ -100,7 +109,7 @@ def test_a_trimmed_mean_is_known_as_well_as_its_interval_says() -> None:
     result = BenchmarkResult(
         metadata=Metadata(name="r"), spec=spec(7, trim), status=network_measured(*lines, trim=trim)
     )
-    found = reading(result, "throughputBitsPerSecond")
+    found = result_estimate(result, "throughputBitsPerSecond")
     statistic = result.status.statistics["throughputBitsPerSecond"]
     assert found is not None
     assert statistic.confidence_high is not None
@@ -179,9 +188,13 @@ def test_a_single_trial_tells_nothing() -> None:
 
 
 def test_the_prior_alone_is_wide_and_runs_narrow_it() -> None:
-    one, steady = Run(0.0, 1e-6, 9), [Run(each / 1000, 1e-6, 9) for each in (0, 2, -3, 1, -1)]
-    assert drift(Run(0.3, 1e-6, 9), [one]).p > SHOWN > drift(Run(0.3, 1e-6, 9), [one], steady).p
-    found = drift(Run(0.3, 1e-6, 9), steady)
+    one, steady = RunMean(0.0, 1e-6, 9), [RunMean(each / 1000, 1e-6, 9) for each in (0, 2, -3, 1, -1)]
+    assert (
+        compare_with_runs(RunMean(0.3, 1e-6, 9), [one]).p
+        > RUN_SIGNIFICANCE
+        > compare_with_runs(RunMean(0.3, 1e-6, 9), [one], steady).p
+    )
+    found = compare_with_runs(RunMean(0.3, 1e-6, 9), steady)
     assert found.low < found.ratio < found.high
 
 

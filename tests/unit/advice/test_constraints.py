@@ -7,19 +7,19 @@ import pytest
 
 from tests.unit.advice.test_advise import ask, edited, reasons, sizes
 from tests.unit.report.published import measured, published
-from tierbench.advice.constraints import Breach, breaches
-from tierbench.advice.workload import items, sort_results
+from tierbench.advice.constraints import Violation, violations
+from tierbench.advice.workload import group_by_workload, workload_items
 from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult
 from tierbench.api.run_policy import Limits
 
 CUT_OFF = {"trials": 3, "reason": "TimedOut", "message": "The client ran out of time."}
-ANY = items(None)
+ANY = workload_items(None)
 
 
-def found(results: Sequence[BenchmarkResult], name: str = "cloud", **limits: Any) -> list[Breach]:
+def found(results: Sequence[BenchmarkResult], name: str = "cloud", **limits: Any) -> list[Violation]:
     kind = results[0].spec.benchmark.kind
-    return list(breaches(sort_results(results, ANY), name, Limits.model_validate(limits), kind, ANY))
+    return list(violations(group_by_workload(results, ANY), name, Limits.model_validate(limits), kind, ANY))
 
 
 def failed(server: str, size: str, case: int) -> BenchmarkResult:
@@ -35,7 +35,7 @@ def test_a_limit_is_checked_where_another_class_failed() -> None:
         measured("jetson", "1Mi", [(1.0, 0), (1.1, 0)], 3), failed("jetson", "5Gi", 4),
     ]  # fmt: skip
     (broken,) = found(every, "cloud", maximumMeanMilliseconds=10_000)
-    assert (broken.reason, broken.unknown, broken.unsure) == ("MeanTooLong", False, False)
+    assert (broken.reason, broken.unknown, broken.uncertain) == ("MeanTooLong", False, False)
     assert "at 5 GiB" in broken.message
     (missing,) = found(every, "jetson", maximumMeanMilliseconds=10_000)
     assert missing.unknown
@@ -44,9 +44,9 @@ def test_a_limit_is_checked_where_another_class_failed() -> None:
 
 def test_levels_that_nobody_asks_for_are_not_checked() -> None:
     every = [measured("cloud", "1Mi", [(1.0, 0), (1.1, 0)], 1), measured("cloud", "5Gi", [(50.0, 0), (51.0, 0)], 2)]
-    wanted = items(WorkloadProfile.model_validate(sizes("1Mi")))
+    wanted = workload_items(WorkloadProfile.model_validate(sizes("1Mi")))
     limits = Limits(maximum_mean_milliseconds=10_000)
-    assert not list(breaches(sort_results(every, wanted), "cloud", limits, "FileTransferBenchmark", wanted))
+    assert not list(violations(group_by_workload(every, wanted), "cloud", limits, "FileTransferBenchmark", wanted))
 
 
 @pytest.mark.parametrize("limit", ["maximumMeanMilliseconds", "maximumP99Milliseconds"])
@@ -55,7 +55,7 @@ def test_a_limit_that_is_kept_as_slow_trials_were_cut_off_is_not_known(limit: st
     short: dict[str, Any] = {limit: 500}
     quick = measured("cloud", "1Mi", [(1.0 + step / 1000, 0) for step in range(30)])
     (breach,) = found([edited(quick, missing=CUT_OFF)], **long)
-    assert breach.unknown and not breach.unsure
+    assert breach.unknown and not breach.uncertain
     assert "Slow trials were cut off" in breach.message
     (broken,) = found([edited(quick, missing=CUT_OFF)], **short)
     assert not broken.unknown, "what broke the limit broke it"
@@ -71,10 +71,10 @@ def test_a_class_whose_slow_trials_were_cut_off_cannot_be_chosen_by_a_limit() ->
 def test_a_p99_of_ten_trials_is_not_known_and_says_what_it_needs() -> None:
     ten = measured("cloud", "1Mi", [(1.0 + step / 1000, 0) for step in range(10)])
     (breach,) = found([ten], maximumP99Milliseconds=2000)
-    assert breach.unknown and breach.unsure
+    assert breach.unknown and breach.uncertain
     assert "10 values are too few to know it, 368 would do" in breach.message
     (broken,) = found([ten], maximumP99Milliseconds=900)
-    assert not broken.unknown and not broken.unsure, "all ten above it are enough to know that"
+    assert not broken.unknown and not broken.uncertain, "all ten above it are enough to know that"
     status = ask(published(), workload=sizes("512Mi"), constraints={"maximumP99Milliseconds": 5700})
     assert "LimitUnsure" in reasons(status.caveats)
 
@@ -88,7 +88,7 @@ def test_measuring_more_makes_no_class_infeasible_by_its_retries() -> None:
     ]
     assert found([few], maximumRetries=1) == found(many, maximumRetries=1) == []
     (broken,) = found([measured("cloud", "1Mi", [(1.0, 3), (1.0, 4)])], maximumRetries=2)
-    assert (broken.reason, broken.unsure) == ("TooManyRetries", False)
+    assert (broken.reason, broken.uncertain) == ("TooManyRetries", False)
     (unsure,) = found([measured("cloud", "1Mi", [(1.0, 2), (1.0, 1)])], maximumRetries=2)
-    assert unsure.unsure
+    assert unsure.uncertain
     assert found([measured("cloud", "1Mi", [(1.0, 0), (1.0, 0)])], maximumRetries=0) == []

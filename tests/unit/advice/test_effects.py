@@ -13,8 +13,14 @@ from tests.unit.advice.test_selection import results
 from tests.unit.examples import examples
 from tests.unit.report.published import measured
 from tierbench.advice.effects import Effect
-from tierbench.advice.factor_summary import EVERYTHING, costs, knee_statement, sentences, statement
-from tierbench.advice.factorial import MOST_LEVELS, MOST_READINGS, factorial
+from tierbench.advice.factor_summary import (
+    ALL_LEVELS,
+    effect_statement,
+    factor_statements,
+    knee_statement,
+    summarize_factors,
+)
+from tierbench.advice.factorial import MOST_LEVELS, MOST_READINGS, factorial_data
 from tierbench.api.result import BenchmarkResult
 from tierbench.stats.posterior import Relation
 
@@ -26,11 +32,11 @@ TIME = "durationNanoseconds"
 
 
 def of(found: Sequence[BenchmarkResult], factor: str, quantity: str = RATE) -> list[Effect]:
-    return [effect for effect in costs(found, quantity).effects if effect.factor == factor]
+    return [effect for effect in summarize_factors(found, quantity).effects if effect.factor == factor]
 
 
 def said(found: Sequence[BenchmarkResult], factor: str, quantity: str = RATE) -> list[str]:
-    return [statement(effect) for effect in of(found, factor, quantity)]
+    return [effect_statement(effect) for effect in of(found, factor, quantity)]
 
 
 def on_nodes(found: Sequence[BenchmarkResult], *nodes: str) -> list[BenchmarkResult]:
@@ -75,7 +81,7 @@ def test_an_effect_is_said_where_it_is_shown_and_where_nothing_is() -> None:
 
 def test_an_effect_that_depends_on_nothing_is_one_pooled_ratio() -> None:
     (effect,) = of(tls(), "broker")
-    assert (effect.by, len(effect.parts)) == ("", 1)
+    assert (effect.by, len(effect.level_effects)) == ("", 1)
     assert said(tls(), "broker") == [
         "On the nodes measured, kafka costs 29 % (28 to 29) of throughput against mosquitto."
     ]
@@ -113,7 +119,7 @@ def test_a_factor_that_does_not_vary_and_one_that_varies_with_another_have_none(
     found = results(
         ["tls", "broker"], {("cloud", "1M", "None", "kafka"): 1.0, ("cloud", "1M", "TLSv1.3", "mosquitto"): 2.0}
     )
-    assert costs(found, RATE).effects == ()
+    assert summarize_factors(found, RATE).effects == ()
     assert of(tls(), "nodeClass") == []
 
 
@@ -138,7 +144,7 @@ def test_client_classes_are_compared_on_one_network_and_networks_by_whoever_has_
         "client class tablet costs 17 % (15 to 18) of throughput against client class phone."
     ]
     (network,) = of(clients(), "accessNetwork")
-    assert (network.second, network.parts[0].outcome) == ("access network LTE", Relation.WORSE)
+    assert (network.second, network.level_effects[0].outcome) == ("access network LTE", Relation.WORSE)
     assert not network.one_node
 
 
@@ -151,7 +157,7 @@ def test_an_effect_is_that_of_an_advice_that_chooses_its_factor() -> None:
     found = on_nodes(results(["tls"], means), "a", "b")
     (effect,) = of(found, "tls")
     advice = next(item for item in ask(found, choose=["tls"]).ranking if item.name == "TLSv1.3")
-    (part,) = effect.parts
+    (part,) = effect.level_effects
     assert [round(1e6 * each) for each in (part.ratio.value, part.ratio.low, part.ratio.high)] == [
         advice.ratio_parts_per_million,
         advice.ratio_low_parts_per_million,
@@ -171,23 +177,23 @@ def test_a_workload_says_which_results_count_and_an_advice_says_their_effects() 
 
 def test_of_very_many_results_fewer_levels_are_read_the_ends_among_them() -> None:
     found = results(["pairs"], {("cloud", "1M", str(pairs)): 1.0 for pairs in range(1, 31)})
-    levels = factorial(found, RATE, EVERYTHING).levels["pairs"]
+    levels = factorial_data(found, RATE, ALL_LEVELS).levels["pairs"]
     assert (len(levels), levels[0], levels[-1]) == (MOST_LEVELS, "1", "30")
     numbers = [str(number) for number in range(1, 9)]
     many = [
         at(found[0], {"fileSize": "1M", "pairs": a, "streams": b, "partitions": c})
         for a, b, c in product(numbers, repeat=3)
     ]
-    every = factorial(on_nodes(many, "a", "b", "c"), RATE, EVERYTHING)
+    every = factorial_data(on_nodes(many, "a", "b", "c"), RATE, ALL_LEVELS)
     assert len(every.readings) <= MOST_READINGS
     assert {len(levels) for levels in every.levels.values()} == {6}
 
 
 def test_the_sentences_to_read_first_are_one_a_factor_the_shown_ones_before_others() -> None:
-    found = sentences([costs(tls(), RATE, without=["fileSize"])])
+    found = factor_statements([summarize_factors(tls(), RATE, without=["fileSize"])])
     assert [text.split()[4] for text in found] == ["kafka", "TLSv1.3"]
     nothing = {("cloud", size, level): 1.0 for size, level in product(("1M", "2M"), ("None", "TLSv1.3"))}
-    first, last = sentences([costs(results(["tls"], nothing), RATE)])
+    first, last = factor_statements([summarize_factors(results(["tls"], nothing), RATE)])
     assert ("2 MB" in first, "nothing is shown" in last) == (True, True)
 
 
@@ -202,7 +208,7 @@ def test_ratios_do_not_hang_on_the_unit_and_turn_with_their_levels(one: float, o
             for name in names
         }
         (effect,) = of(results(["codec"], means), "codec", "durationNanoseconds")
-        return [(part.ratio.low, part.ratio.value, part.ratio.high) for part in effect.parts]
+        return [(part.ratio.low, part.ratio.value, part.ratio.high) for part in effect.level_effects]
 
     plain = ratios(swapped=False, scale=1.0)
     for first, second in zip(plain, ratios(swapped=False, scale=unit), strict=True):
@@ -214,7 +220,7 @@ def test_ratios_do_not_hang_on_the_unit_and_turn_with_their_levels(one: float, o
 def knee(times: Mapping[str, float], *nodes: str) -> list[str]:
     """Of these times by the number of pairs, on each of these nodes."""
     found = results(["pairs"], {("cloud", "1M", pairs): time for pairs, time in times.items()})
-    return [knee_statement(each) for each in costs(on_nodes(found, *nodes), RATE).knees]
+    return [knee_statement(each) for each in summarize_factors(on_nodes(found, *nodes), RATE).knees]
 
 
 @pytest.mark.parametrize(
@@ -242,7 +248,7 @@ def test_one_node_shows_no_more_and_does_not_tell_that_there_is_none() -> None:
 def test_two_levels_and_times_have_none() -> None:
     assert knee({"1": 1.0, "2": 0.5}, "a", "b") == []
     found = results(["pairs"], {("cloud", "1M", pairs): 1.0 for pairs in "124"})
-    assert costs(found, TIME).knees == ()
+    assert summarize_factors(found, TIME).knees == ()
 
 
 def test_it_is_said_by_what_it_depends_on() -> None:
@@ -251,7 +257,7 @@ def test_it_is_said_by_what_it_depends_on() -> None:
         for broker, course in (("mosquitto", (1.0, 0.5, 0.5)), ("kafka", (1.0, 0.5, 0.25)))
         for pairs, time in zip("124", course, strict=True)
     }
-    (found,) = costs(on_nodes(results(["pairs", "broker"], times), "a", "b", "c"), RATE).knees
+    (found,) = summarize_factors(on_nodes(results(["pairs", "broker"], times), "a", "b", "c"), RATE).knees
     assert knee_statement(found) == (
         "from pairs 2 on nothing more of throughput is gained with mosquitto; "
         "throughput grows to the last level measured, pairs 4 with kafka."

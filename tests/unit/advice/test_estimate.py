@@ -6,11 +6,11 @@ import pytest
 from scipy import stats
 
 from tests.unit.report.published import measured
-from tierbench.advice.estimate import percentile_of, smaller_is_better, with_quantities
+from tierbench.advice.estimate import percentile_name, smaller_is_better, with_derived_quantities
 from tierbench.results.quantities import RETRIES
 from tierbench.stats.quantiles import quantile_error
 
-P50, P99 = (percentile_of("durationNanoseconds", which) for which in ("P50", "P99"))
+P50, P99 = (percentile_name("durationNanoseconds", which) for which in ("P50", "P99"))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_too_few_values_have_no_error(count: int, share: float) -> None:
 
 
 def test_a_percentile_over_trials() -> None:
-    result = with_quantities(measured("cloud", "1M", [(number / 10, 0) for number in range(1, 11)]), [P50, P99])
+    result = with_derived_quantities(measured("cloud", "1M", [(number / 10, 0) for number in range(1, 11)]), [P50, P99])
     median, high = result.status.statistics[P50], result.status.statistics[P99]
     assert (median.mean, high.mean) == (550_000_000, 991_000_000)
     assert median.standard_deviation == pytest.approx(1e9 * sqrt(10) * (0.9 - 0.2) / 2 / 2.2999, rel=1e-3)
@@ -56,8 +56,8 @@ def test_a_percentile_over_trials() -> None:
 
 
 def test_retries_a_trial() -> None:
-    result = with_quantities(measured("cloud", "1M", [(1.0, 0), (1.0, 3), (1.0, 0)]), [RETRIES])
+    result = with_derived_quantities(measured("cloud", "1M", [(1.0, 0), (1.0, 3), (1.0, 0)]), [RETRIES])
     assert result.status.statistics[RETRIES].mean == 1_000_000
     assert result.status.statistics[RETRIES].standard_deviation == pytest.approx(1e6 * sqrt(3), abs=1)
-    never = with_quantities(measured("cloud", "1M", [(1.0, 0)]), [RETRIES]).status.statistics[RETRIES]
+    never = with_derived_quantities(measured("cloud", "1M", [(1.0, 0)]), [RETRIES]).status.statistics[RETRIES]
     assert (never.mean, never.standard_deviation) == (0, None)

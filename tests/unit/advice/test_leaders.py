@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.report.published import measured, published
-from tierbench.advice.leaders import Crossover, crossovers, middle_of, middles, standings
+from tierbench.advice.leaders import Crossover, crossovers, level_verdicts, midpoint, refinements
 from tierbench.advice.tables import Table, runs
 from tierbench.api.result import BenchmarkResult, ResultPhase
 
@@ -15,7 +15,7 @@ CLOUD, JETSON = {"cloud": 1.0, "jetson": 2.0}, {"cloud": 2.0, "jetson": 1.0}
 
 def found(results: list[BenchmarkResult]) -> tuple[Crossover, ...]:
     table: Table = runs(results)[0].tables[0]
-    return crossovers(table, standings([table], TIME)[0])
+    return crossovers(table, level_verdicts([table], TIME)[0])
 
 
 def results(seconds: dict[str, dict[str, float]], spread: float = 0.001) -> list[BenchmarkResult]:
@@ -72,7 +72,7 @@ def test_words_have_no_order_along_which_to_cross() -> None:
 
 
 def next_levels(measured: list[BenchmarkResult], within: float = 0.25) -> list[str]:
-    return [middle.level for middle in middles(runs(measured)[0], "fileSize", within)]
+    return [middle.level for middle in refinements(runs(measured)[0], "fileSize", within)]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def next_levels(measured: list[BenchmarkResult], within: float = 0.25) -> list[s
 def test_the_middle_is_the_geometric_mean_in_three_digits_in_the_units_of_the_spec(
     lower: str, upper: str, middle: str
 ) -> None:
-    assert middle_of(lower, upper, 0.25) == middle
+    assert midpoint(lower, upper, 0.25) == middle
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_the_middle_is_the_geometric_mean_in_three_digits_in_the_units_of_the_sp
     [("256Mi", "320Mi", 0.25), ("512M", "512M", 0.01), ("1", "2", 0.25), ("100Mi", "101Mi", 0.001)],
 )
 def test_what_is_narrow_or_has_nothing_between_has_no_middle(lower: str, upper: str, within: float) -> None:
-    assert middle_of(lower, upper, within) is None
+    assert midpoint(lower, upper, within) is None
 
 
 def test_each_crossover_has_its_own() -> None:
@@ -138,7 +138,7 @@ def test_sizes_are_the_rows_though_another_factor_has_more_levels() -> None:
         for one in results({"1M": CLOUD, "100M": JETSON})
     ]
     assert runs(many)[0].row_factor == "concurrency"
-    middle = middles(runs(many)[0], "fileSize", 0.25)
+    middle = refinements(runs(many)[0], "fileSize", 0.25)
     assert [(one.level, one.levels["concurrency"]) for one in middle] == [("10M", level) for level in ("1", "2", "4")]
     assert str(middle[0]) == "jetson overtakes cloud between 1M and 100M, concurrency 1: measures 10M"
 
@@ -149,5 +149,5 @@ def test_the_rate_decides_where_there_is_no_time_and_the_higher_is_ahead() -> No
         changed(one, status={"statistics": {rate: one.status.statistics["durationNanoseconds"]}})
         for one in results({"1M": CLOUD, "100M": JETSON})
     ]
-    (middle,) = middles(runs(rated)[0], "fileSize", 0.25)
+    (middle,) = refinements(runs(rated)[0], "fileSize", 0.25)
     assert str(middle) == "cloud overtakes jetson between 1M and 100M: measures 10M"

@@ -9,8 +9,8 @@ import pytest
 from benchmarks.calibrate.simulate import Point, run
 from tests.unit.advice.test_advise import answered, ask, reasons
 from tests.unit.report.published import measured
-from tierbench.advice.answer import answer_of_run
-from tierbench.advice.selection import Choice, compared, label
+from tierbench.advice.answer import describe_run
+from tierbench.advice.selection import Choice, alternative_name, relabelled_run
 from tierbench.advice.tables import runs
 from tierbench.api.advice_answer import PlacementAdviceStatus, Verdict
 from tierbench.api.node_class import NodeClass
@@ -59,15 +59,15 @@ SMALL = {"levels": {"fileSize": "1M"}}
     ],
 )  # fmt: skip
 def test_an_alternative_in_words(settings: dict[str, str], words: str) -> None:
-    assert label(settings) == words
+    assert alternative_name(settings) == words
 
 
 def test_a_result_becomes_one_of_its_alternative_and_its_class_a_level() -> None:
     one = results(["broker", "tls"], {("cloud", "1M", "kafka", "None"): 1.0})[0]
-    (told,) = Choice(("broker",), [one]).told_apart([one])
+    (told,) = Choice(("broker",), [one]).relabel([one])
     assert (told.spec.server.node_class, told.spec.server.node) == ("kafka", "cloud-1")
     assert told.spec.levels == {"nodeClass": "cloud", "fileSize": "1M", "tls": "None"}
-    assert Choice(("nodeClass",), [one]).told_apart([one]) == (one,)
+    assert Choice(("nodeClass",), [one]).relabel([one]) == (one,)
 
 
 def test_between_brokers_the_settings_are_the_answer_and_no_affinity() -> None:
@@ -180,7 +180,7 @@ def test_versions_are_chosen_with_the_broker_that_has_several() -> None:
     ]  # fmt: skip
     assert ask(found[:2], choose=["image"], workload=SMALL).settings == {"image": "default"}
     (run_of_one_broker,) = runs(found[:2])
-    assert answer_of_run(compared(run_of_one_broker)).startswith("On the nodes measured, image default is ahead")
+    assert describe_run(relabelled_run(run_of_one_broker)).startswith("On the nodes measured, image default is ahead")
 
 
 def test_pairs_of_settings_on_a_node_are_right_as_often_as_they_say() -> None:
@@ -191,12 +191,12 @@ def test_pairs_of_settings_on_a_node_are_right_as_often_as_they_say() -> None:
 
 def test_a_run_of_one_class_is_told_by_the_setting_that_varies() -> None:
     (only,) = runs(results(["broker"], BROKERS))
-    assert answer_of_run(compared(only)) == (
+    assert describe_run(relabelled_run(only)) == (
         "On the nodes measured, mosquitto is ahead at 1 MB, by 50 %; kafka is ahead at 100 MB, by 50 %."
     )
     numbers = {("cloud", "1M", "1"): 1.0, ("cloud", "1M", "4"): 2.0}
     (load,) = runs(results(["concurrency"], numbers))
-    assert compared(load) == load
+    assert relabelled_run(load) == load
     classes = {("cloud", "1M", "kafka"): 1.0, ("jetson", "1M", "mosquitto"): 1.0}
     (several,) = runs(results(["broker"], classes))
-    assert compared(several) is several
+    assert relabelled_run(several) is several

@@ -9,9 +9,9 @@ import pytest
 from tests.unit.advice.test_advise import ask, verdicts
 from tests.unit.report.published import LEVELS, measured, published
 from tierbench.advice.comparison import compare_runs
-from tierbench.advice.estimate import estimate, quantities
-from tierbench.advice.tables import Matrix, newest, runs
-from tierbench.advice.workload import items, sort_results
+from tierbench.advice.estimate import estimate, measured_quantities
+from tierbench.advice.tables import ResultSet, newest, runs
+from tierbench.advice.workload import group_by_workload, workload_items
 from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.conditions import circumstances
@@ -76,7 +76,7 @@ def test_nodes_of_a_class_are_taken_together() -> None:
 
 
 def test_the_main_quantity_comes_first() -> None:
-    assert quantities(runs(published())[0])[0] == TIME
+    assert measured_quantities(runs(published())[0])[0] == TIME
 
 
 def paced(
@@ -91,9 +91,9 @@ def test_a_result_is_about_its_conditions_and_levels() -> None:
 
 def test_results_at_another_pace_are_not_pooled() -> None:
     every = [paced("cloud", CLOSED, SLOW), paced("cloud", FULL, QUICK, name="full")]
-    found = sort_results(every, items(None))
+    found = group_by_workload(every, workload_items(None))
     assert [len(found.cell("cloud", each).results) for each in found.combinations] == [1, 1]
-    cells = [cell for table in Matrix(tuple(every)).tables for cell in table.cells.values()]
+    cells = [cell for table in ResultSet(tuple(every)).tables for cell in table.cells.values()]
     assert [len(cell.results) for cell in cells] == [1, 1]
 
 
@@ -108,8 +108,8 @@ def test_a_rate_that_is_asked_for_is_that_of_the_results() -> None:
         for case, (server, seconds) in enumerate((("cloud", QUICK), ("jetson", SLOW)), start=1)
         for name, conditions in (("rate", RATE), ("full", FULL))
     ]
-    wanted = items(WorkloadProfile(messages_per_second=500))
-    used = sort_results(every, wanted).used("cloud")
+    wanted = workload_items(WorkloadProfile(messages_per_second=500))
+    used = group_by_workload(every, wanted).results_of("cloud")
     assert [result.spec.conditions["pacing"] for result in used] == ["OpenLoop"]
     other = ask(every, workload={"messagesPerSecond": 900})
     assert set(verdicts(other).values()) == {("NoData", "NotMeasured")}

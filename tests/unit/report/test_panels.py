@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tests.unit.report import papers
 from tests.unit.report.published import LEVELS, measured, published
-from tierbench.advice.selection import compared
+from tierbench.advice.selection import relabelled_run
 from tierbench.advice.tables import RunResults, newest, runs
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.panels import Panel, client_names, panels, panels_of_trials
@@ -21,14 +21,14 @@ def names(panel: Panel) -> list[tuple[str, int, int]]:
 
 def test_a_line_a_class_where_nothing_else_is_compared() -> None:
     (panel,) = panels(run(published()))
-    assert (panel.axis, panel.told, panel.held) == ("fileSize", ("class",), "")
+    assert (panel.axis, panel.distinguished_by, panel.held) == ("fileSize", ("class",), "")
     assert names(panel) == [("cloud", 0, 0), ("jetson", 1, 0)]
 
 
 def test_access_networks_are_lines_of_one_plot() -> None:
     (panel,) = panels(run(papers.access_networks()))
     assert (panel.axis, panel.levels) == ("payloadSize", ("1Ki", "10Ki", "100Ki"))
-    assert panel.told == ("broker", "access network")
+    assert panel.distinguished_by == ("broker", "access network")
     assert names(panel) == [
         ("kafka, lte", 0, 0),
         ("kafka, 5g-sa", 0, 1),
@@ -61,7 +61,7 @@ def test_numbers_and_words_of_one_factor_are_pictures_of_their_own() -> None:
     assert [len(panel.levels) for panel in found] == [9, 9, 3, 3]
     assert found[2].levels == ("Random", "Zeros", "SensorJSON")
     assert [len(panel.lines) for panel in found] == [3] * 4
-    assert [len(table.rows) for table in compared(run(papers.contents())).tables] == [9, 9, 2, 2, 2]
+    assert [len(table.rows) for table in relabelled_run(run(papers.contents())).tables] == [9, 9, 2, 2, 2]
 
 
 def test_delivery_is_the_axis_where_sizes_are_few() -> None:

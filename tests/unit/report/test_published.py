@@ -8,10 +8,10 @@ from tests.unit.report.brokers import SIZES
 from tests.unit.report.brokers import measured as exchanged
 from tests.unit.report.published import measured, published
 from tierbench.advice.estimate import estimate
-from tierbench.advice.selection import compared
+from tierbench.advice.selection import relabelled_run
 from tierbench.advice.tables import RunResults, runs
 from tierbench.api.result import BenchmarkResult
-from tierbench.report.published import Beside, beside, nothing_beside, of_kind
+from tierbench.report.published import PublishedTable, matching_results, no_match_message, published_table
 from tierbench.results.long_table import read_csv
 
 FILES = "kind,benchmark,serverClass,clientClass,fileSize,tls,durationSeconds"
@@ -27,13 +27,13 @@ def run_of(results: Sequence[BenchmarkResult]) -> RunResults:
     return run
 
 
-def laid(results: Sequence[BenchmarkResult], theirs: Sequence[BenchmarkResult]) -> list[Beside | None]:
+def laid(results: Sequence[BenchmarkResult], theirs: Sequence[BenchmarkResult]) -> list[PublishedTable | None]:
     run = run_of(results)
-    told = compared(run)
-    return [beside(told, table, of_kind(run, theirs)) for table in told.tables]
+    told = relabelled_run(run)
+    return [published_table(told, table, matching_results(run, theirs)) for table in told.tables]
 
 
-def value(found: Beside | None, row: str, column: str) -> float | None:
+def value(found: PublishedTable | None, row: str, column: str) -> float | None:
     assert found is not None
     known = estimate(found.table.cell(row, column), found.quantities[0])
     return None if known is None else known.mean
@@ -72,7 +72,7 @@ def test_a_run_of_one_case_needs_no_level_to_stand_beside() -> None:
 )
 def test_what_is_of_another_case_stands_nowhere(row: str) -> None:
     assert laid(published(), read(FILES, row)) == [None]
-    assert "clients on user, fileSize 1Mi or 512Mi" in nothing_beside(run_of(published()))
+    assert "clients on user, fileSize 1Mi or 512Mi" in no_match_message(run_of(published()))
 
 
 def test_each_table_gets_what_is_of_the_level_that_it_holds() -> None:

@@ -22,15 +22,15 @@ from tierbench.kinds.network.report import device_figures
 from tierbench.kinds.registry import kind_of, kinds
 from tierbench.report.figures import Figure
 from tierbench.report.panels import panel_of
-from tierbench.report.run_figures import Pictures, distribution_figures
+from tierbench.report.run_figures import RunFigures, distribution_figures
 from tierbench.results.quantities import main_quantity
 
 BROKER = kind_of("BrokerBenchmark").report
 
 
-def pictures(results: list[BenchmarkResult]) -> Pictures:
+def pictures(results: list[BenchmarkResult]) -> RunFigures:
     found = run(results)
-    return Pictures(found, "p", main_quantity(found.benchmark.kind, ()))
+    return RunFigures(found, "p", main_quantity(found.benchmark.kind, ()))
 
 
 def titled(figures: tuple[Figure, ...], start: str) -> list[Figure]:

@@ -12,7 +12,7 @@ from tests.unit.kinds.broker.trials import measured as exchanged
 from tests.unit.report.published import measured, published
 from tests.unit.results.preflights import carrying, node_network
 from tierbench.advice.advise import advise
-from tierbench.advice.estimate import derived, estimate
+from tierbench.advice.estimate import derived_statistic, estimate
 from tierbench.advice.tables import Cell
 from tierbench.api.model import parse_time
 from tierbench.api.placement_advice import PlacementAdviceSpec
@@ -143,9 +143,9 @@ def test_a_mean_alone_never_decides_and_one_with_its_spread_does() -> None:
 @pytest.mark.parametrize("quantity", ["durationP99Nanoseconds", RETRIES])
 def test_a_mean_says_nothing_of_percentiles_and_retries(quantity: str) -> None:
     (found,) = read(mean("1Gi", "", "11", "", "10", "0.04"))
-    assert derived(found, quantity) is None
+    assert derived_statistic(found, quantity) is None
     (trial,) = read(mean("1Gi", "1", "11", "0", "", ""))
-    assert derived(trial, quantity) is not None
+    assert derived_statistic(trial, quantity) is not None
 
 
 def test_a_trial_that_failed_is_counted_and_in_no_mean() -> None:

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from tierbench.advice.answer import retries, said_of_all
+from tierbench.advice.answer import describe_retries, describe_tables
 from tierbench.advice.caveats import MISLEADING, caveats, next_measurements
-from tierbench.advice.estimate import with_quantities
-from tierbench.advice.factor_summary import costs, factor_effects, factor_knees
-from tierbench.advice.leaders import Crossover, Standing, crossovers, standings
-from tierbench.advice.ranking import Inquiry
+from tierbench.advice.estimate import with_derived_quantities
+from tierbench.advice.factor_summary import factor_effects, factor_knees, summarize_factors
+from tierbench.advice.leaders import Crossover, LevelVerdict, crossovers, level_verdicts
+from tierbench.advice.ranking import AdviceContext
 from tierbench.advice.selection import Choice, Selection, Settings, objective_of, quantities_read, quantity_of, select
-from tierbench.advice.tables import Matrix, Table
-from tierbench.advice.workload import items, same, sort_results
+from tierbench.advice.tables import ResultSet, Table
+from tierbench.advice.workload import canonical_level, group_by_workload, workload_items
 from tierbench.api.advice_answer import (
     MOST_ALTERNATIVES,
     Confidence,
@@ -31,7 +31,7 @@ from tierbench.api.placement_advice import Dimension, PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, Note
 from tierbench.results.conditions import circumstances
 from tierbench.results.quantities import RETRIES
-from tierbench.results.units import joined, percent, title
+from tierbench.results.units import join_words, percent, title
 from tierbench.stats.posterior import Prospect
 
 ANSWERED: Final = "Answered"
@@ -42,7 +42,7 @@ _LONGEST: Final = 1024
 _LONGEST_MESSAGE: Final = 4096
 _MOST_CROSSOVERS: Final = 32
 _HOSTNAME: Final = "kubernetes.io/hostname"
-Tables = Sequence[tuple[Table, Sequence[Standing]]]
+Tables = Sequence[tuple[Table, Sequence[LevelVerdict]]]
 
 
 def advise(
@@ -63,18 +63,20 @@ def advise(
     kind = selection.kinds[0]
     there = {name for result in selection.results for name in result.status.statistics}
     quantity = quantity_of(objective_of(spec), kind, there)
-    wanted = items(spec.workload)
+    wanted = workload_items(spec.workload)
     read = quantities_read(spec, kind, there)
-    selection = selection.changed(lambda results: tuple(with_quantities(result, read) for result in results))
+    selection = selection.map_results(
+        lambda results: tuple(with_derived_quantities(result, read) for result in results)
+    )
     choice = Choice(spec.choose, selection.results, frozenset(name for item in wanted for name in item.levels))
     if not 0 < len(choice.alternatives) <= MOST_ALTERNATIVES:
         return _nothing(*_why_no_ranking(choice), now)
-    told = selection.changed(choice.told_apart)
-    inquiry = Inquiry(spec, choice, told, kind, quantity, wanted, sort_results(told.results, wanted))
+    told = selection.map_results(choice.relabel)
+    inquiry = AdviceContext(spec, choice, told, kind, quantity, wanted, group_by_workload(told.results, wanted))
     without = spec.choose if len(spec.choose) == 1 else ()
-    factors = costs(selection.results, quantity, wanted, inquiry.margin, without)
+    factors = summarize_factors(selection.results, quantity, wanted, inquiry.margin, without)
     kept = _tables(inquiry)
-    tables = list(zip(kept, standings(kept, quantity, inquiry.margin), strict=True))
+    tables = list(zip(kept, level_verdicts(kept, quantity, inquiry.margin), strict=True))
     every = [crossover for table, found in tables for crossover in crossovers(table, found)]
     found = tuple(every[:_MOST_CROSSOVERS])
     best = next((item for item in inquiry.ranking if item.verdict is Verdict.BEST), None)
@@ -83,7 +85,7 @@ def advise(
         **_columns(inquiry, best, notes),
         settings={} if best is None else _settings(choice.alternatives[best.name]),
         answer=_answer(inquiry, tables),
-        estimand=inquiry.estimand if inquiry.contest.ranked else "",
+        estimand=inquiry.estimand if inquiry.comparison.ranked else "",
         tipping_point="" if inquiry.tipping_point is None else percent(inquiry.tipping_point),
         quantity=inquiry.quantity,
         ranking=inquiry.ranking,
@@ -101,10 +103,10 @@ def _why_nothing(
     spec: PlacementAdviceSpec, selection: Selection, results: Sequence[BenchmarkResult]
 ) -> tuple[str, str]:
     if selection.kinds:
-        names = joined(selection.kinds)
+        names = join_words(selection.kinds)
         return "DifferentKinds", f"{names} measure different things: name benchmarks of one kind in spec.benchmarks."
     clients = sorted({result.spec.client.node_class for result in results})
-    there = f"there are some with clients on {joined(clients)}" if clients else "there are none at all"
+    there = f"there are some with clients on {join_words(clients)}" if clients else "there are none at all"
     message = f"No result that is asked for has clients on {spec.client_class} ({there}): measure, or ask otherwise."
     return "NoResults", message
 
@@ -116,7 +118,7 @@ def _why_no_ranking(choice: Choice) -> tuple[str, str]:
         return "TooManyAlternatives", message
     there = {name for result in choice.results for name in circumstances(result)}
     known = [Dimension.NODE_CLASS, *(name for name in Dimension if name in there)]
-    message = f"No result says anything of {joined(choice.dimensions, 'or')}: choose among {joined(known)}."
+    message = f"No result says anything of {join_words(choice.dimensions, 'or')}: choose among {join_words(known)}."
     return "NothingToChoose", message
 
 
@@ -127,29 +129,29 @@ def _nothing(reason: str, message: str, now: datetime) -> PlacementAdviceStatus:
     )
 
 
-def _tables(inquiry: Inquiry) -> tuple[Table, ...]:
+def _tables(inquiry: AdviceContext) -> tuple[Table, ...]:
     """The results along the factor with the most levels; of the others those that the workload names."""
-    every = Matrix(inquiry.selection.results)
+    every = ResultSet(inquiry.selection.results)
     held: Mapping[str, set[str]] = {}
     for item in inquiry.wanted:
-        held = {name: {same(level)} | held.get(name, set()) for name, level in item.levels.items()}
+        held = {name: {canonical_level(level)} | held.get(name, set()) for name, level in item.levels.items()}
     free = {name: levels for name, levels in held.items() if name != every.row_factor}
     kept = [
         result
         for result in every.results
-        if all(same(circumstances(result).get(name, "")) in levels for name, levels in free.items())
+        if all(canonical_level(circumstances(result).get(name, "")) in levels for name, levels in free.items())
     ]
-    return Matrix(tuple(kept)).tables
+    return ResultSet(tuple(kept)).tables
 
 
-def _columns(inquiry: Inquiry, best: Ranked | None, notes: Sequence[Note]) -> dict[str, str | Confidence]:
-    ranked = inquiry.contest.ranked
+def _columns(inquiry: AdviceContext, best: Ranked | None, notes: Sequence[Note]) -> dict[str, str | Confidence]:
+    ranked = inquiry.comparison.ranked
     known = len(ranked) > 1 and inquiry.quantity != RETRIES
-    loss = {"expected_loss": _loss(inquiry.contest.prospects[ranked[0]])} if known else {}
+    loss = {"expected_loss": _loss(inquiry.comparison.prospects[ranked[0]])} if known else {}
     if best is None:
         return {**loss}
     second = next((name for name in ranked if name != best.name), "")
-    share = inquiry.apart(best.name, second) if second else None
+    share = inquiry.margin_between(best.name, second) if second else None
     return {
         **loss,
         "best": best.name,
@@ -159,47 +161,47 @@ def _columns(inquiry: Inquiry, best: Ranked | None, notes: Sequence[Note]) -> di
     }
 
 
-def _confidence(inquiry: Inquiry, second: str, notes: Sequence[Note]) -> Confidence:
+def _confidence(inquiry: AdviceContext, second: str, notes: Sequence[Note]) -> Confidence:
     if any(note.reason in MISLEADING for note in notes):
         return Confidence.LOW
-    return Confidence.HIGH if second and inquiry.contest.doubt <= _STRICT else Confidence.MODERATE
+    return Confidence.HIGH if second and inquiry.comparison.error_probability <= _STRICT else Confidence.MODERATE
 
 
-def _answer(inquiry: Inquiry, tables: Tables) -> str:
+def _answer(inquiry: AdviceContext, tables: Tables) -> str:
     """The verdict, who is ahead where, and where retries happened; what does not fit is left out."""
     text = _verdict(inquiry)
-    parts = [said_of_all(tables), *(retries(table) for table, _ in tables if len(tables) == 1)]
+    parts = [describe_tables(tables), *(describe_retries(table) for table, _ in tables if len(tables) == 1)]
     for part in parts:
         if len(text) + len(part) < _LONGEST:
             text = f"{text} {part}"
     return text[:_LONGEST]
 
 
-def _verdict(inquiry: Inquiry) -> str:
+def _verdict(inquiry: AdviceContext) -> str:
     ranking = inquiry.ranking
-    of = f"for {inquiry.asked}, by {title(inquiry.quantity).lower()}"
+    of = f"for {inquiry.workload_text}, by {title(inquiry.quantity).lower()}"
     best = next((item for item in ranking if item.verdict is Verdict.BEST), None)
     if best is not None:
-        return f"{best.name} is best {of}: {best.message}{inquiry.unless}{_odds(inquiry, best.name)}"
+        return f"{best.name} is best {of}: {best.message}{inquiry.scope_note}{_odds(inquiry, best.name)}"
     none = f"No {inquiry.choice.noun} is"
-    if inquiry.obstacle is not None:
-        return f"{none} best {of}: {inquiry.obstacle.message}"
+    if inquiry.blocker is not None:
+        return f"{none} best {of}: {inquiry.blocker.message}"
     equal = [item.name for item in ranking if item.verdict is Verdict.EQUAL]
     if equal:
-        return f"{joined(equal)} are equal within {percent(inquiry.margin)} {of}.{_odds(inquiry, equal[0])}"
+        return f"{join_words(equal)} are equal within {percent(inquiry.margin)} {of}.{_odds(inquiry, equal[0])}"
     first = ranking[0]
     if first.verdict is Verdict.NOT_KNOWN:
         return f"{none} shown to be best {of}. {first.name}: {first.message}{_odds(inquiry, first.name)}"
     return f"{none} best {of}: {' '.join(f'{item.name}: {item.message}' for item in ranking)}"
 
 
-def _odds(inquiry: Inquiry, name: str) -> str:
+def _odds(inquiry: AdviceContext, name: str) -> str:
     """How likely one is best, and what it is expected to cost to follow it."""
-    if name not in inquiry.contest.ranked or len(inquiry.contest.ranked) == 1:
+    if name not in inquiry.comparison.ranked or len(inquiry.comparison.ranked) == 1:
         return ""
-    found = inquiry.contest.prospects[name]
+    found = inquiry.comparison.prospects[name]
     likely = f"{min(100 * found.best, 99.9):.3g} %"
-    assumed = ", if nodes differ as they usually do" if inquiry.contest.one_node else ""
+    assumed = ", if nodes differ as they usually do" if inquiry.comparison.one_node else ""
     loss = "" if inquiry.quantity == RETRIES else f"; the expected loss of choosing it is {_loss(found)}"
     return f" It is the best {inquiry.choice.noun} with a probability of {likely}{loss}{assumed}."
 
@@ -208,7 +210,7 @@ def _loss(found: Prospect) -> str:
     return percent(found.loss) if found.loss >= _LEAST_LOSS else f"< {percent(_LEAST_LOSS)}"
 
 
-def _answered(inquiry: Inquiry, best: Ranked | None, now: datetime) -> Condition:
+def _answered(inquiry: AdviceContext, best: Ranked | None, now: datetime) -> Condition:
     reason = inquiry.ranking[0].reason if inquiry.ranking else "NotMeasured"
     if best is None and inquiry.ranking[0].verdict is Verdict.INFEASIBLE:
         reason = "NoneFeasible"
@@ -243,11 +245,11 @@ def _settings(chosen: Settings) -> dict[str, str]:
     return {name: level for name, level in chosen.items() if name != Dimension.NODE_CLASS}
 
 
-def _affinity(inquiry: Inquiry, name: str, classes: Sequence[NodeClass]) -> NodeAffinity | None:
+def _affinity(inquiry: AdviceContext, name: str, classes: Sequence[NodeClass]) -> NodeAffinity | None:
     node_class = inquiry.choice.alternatives[name].get(Dimension.NODE_CLASS)
     if node_class is None:
         return None
-    nodes = sorted({result.spec.server.node for result in inquiry.measured.used(name)} - {""})
+    nodes = sorted({result.spec.server.node for result in inquiry.measured.results_of(name)} - {""})
     chosen = next((item.spec.node_selector for item in classes if item.metadata.name == node_class), None)
     if chosen is not None:
         requirements = [

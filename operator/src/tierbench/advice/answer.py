@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Final
 
-from tierbench.advice.estimate import quantities, smaller_is_better
-from tierbench.advice.factor_summary import costs_of_run, sentences
-from tierbench.advice.leaders import Standing, Stretch, standings, stretches
-from tierbench.advice.selection import compared
-from tierbench.advice.tables import RunResults, Table, where
+from tierbench.advice.estimate import measured_quantities, smaller_is_better
+from tierbench.advice.factor_summary import factor_statements, summarize_run
+from tierbench.advice.leaders import LevelRange, LevelVerdict, level_ranges, level_verdicts
+from tierbench.advice.selection import relabelled_run
+from tierbench.advice.tables import RunResults, Table, describe_rows
 from tierbench.kinds.registry import kind_of
 from tierbench.results.levels import level_in_words
-from tierbench.results.units import joined, percent
+from tierbench.results.units import join_words, percent
 from tierbench.stats.posterior import Relation
 
 EQUAL: Final = "equal"
@@ -20,12 +20,12 @@ LONGEST_BEST: Final = 32
 _HANDFUL: Final = 3
 
 
-def ranks(run: RunResults) -> bool:
+def has_alternatives(run: RunResults) -> bool:
     """Whether there is more than one class or setting, so that one can be ahead."""
-    return len(compared(run).classes) > 1
+    return len(relabelled_run(run).classes) > 1
 
 
-def own_answers(run: RunResults) -> tuple[str, ...]:
+def kind_answers(run: RunResults) -> tuple[str, ...]:
     """What a run answers beside who is ahead, by its kind of benchmark."""
     return kind_of(run.benchmark.kind).report.answers(run)
 
@@ -33,21 +33,21 @@ def own_answers(run: RunResults) -> tuple[str, ...]:
 def answer(run: RunResults) -> tuple[str, ...]:
     """Who is ahead where; of one class and setting, what its kind of benchmark answers beside that, or else what the
     factors cost."""
-    own = own_answers(run)
-    if ranks(run):
-        return (answer_of_run(compared(run)), *own)
-    return own or tuple(sentences(costs_of_run(run))[:_HANDFUL]) or (answer_of_run(run),)
+    own = kind_answers(run)
+    if has_alternatives(run):
+        return (describe_run(relabelled_run(run)), *own)
+    return own or tuple(factor_statements(summarize_run(run))[:_HANDFUL]) or (describe_run(run),)
 
 
-def best(run: RunResults) -> str:
+def best_or_reason(run: RunResults) -> str:
     """The answer in a word or two: the best alternative, or why there is none; nothing where only one was measured.
 
     The best one is shown to be better at one level at least, and leads at all others. It depends where that holds for
     some levels only.
     """
-    if not ranks(run):
+    if not has_alternatives(run):
         return ""
-    every = [standing for found in standings_of_run(compared(run)) for standing in found]
+    every = [standing for found in run_level_verdicts(relabelled_run(run)) for standing in found]
     better = {each.best for each in every if _is_compared(each) and each.outcome is Relation.BETTER}
     if not better:
         equal = all(_is_compared(each) and each.outcome is Relation.EQUAL for each in every)
@@ -58,42 +58,43 @@ def best(run: RunResults) -> str:
     return name if len(name) <= LONGEST_BEST else f"{name[: LONGEST_BEST - 1]}…"
 
 
-def _is_compared(standing: Standing) -> bool:
-    return bool(standing.leaders) and not standing.alone
+def _is_compared(standing: LevelVerdict) -> bool:
+    return bool(standing.leaders) and not standing.only_one
 
 
-def _leads(name: str, standing: Standing) -> bool:
+def _leads(name: str, standing: LevelVerdict) -> bool:
     """Whether an alternative is ahead at a level, or equal to the others that are."""
     if standing.outcome is Relation.EQUAL:
         return _is_compared(standing) and name in standing.leaders
     return _is_compared(standing) and standing.outcome is not Relation.UNKNOWN and name == standing.best
 
 
-def said_of(table: Table, found: Sequence[Standing]) -> str:
+def describe_table(table: Table, found: Sequence[LevelVerdict]) -> str:
     """Who is ahead where, in one sentence, from the standings of the table."""
     parts = [
-        _say(stretch, where(table, [standing.level for standing in stretch.standings])) for stretch in stretches(found)
+        _describe_range(stretch, describe_rows(table, [standing.level for standing in stretch.verdicts]))
+        for stretch in level_ranges(found)
     ]
     if not parts:
         return "Nothing is measured yet."
-    nodes = any(standing.one_node and not standing.alone for standing in found)
+    nodes = any(standing.one_node and not standing.only_one for standing in found)
     return f"{'On the nodes measured, ' if nodes else ''}{'; '.join(parts)}."
 
 
-def answer_of_run(run: RunResults) -> str:
+def describe_run(run: RunResults) -> str:
     """The same for all tables of a run."""
-    return said_of_all(list(zip(run.tables, standings_of_run(run), strict=True)))
+    return describe_tables(list(zip(run.tables, run_level_verdicts(run), strict=True)))
 
 
-def standings_of_run(run: RunResults) -> list[tuple[Standing, ...]]:
+def run_level_verdicts(run: RunResults) -> list[tuple[LevelVerdict, ...]]:
     """Who is ahead at each level of each table of a run."""
-    return standings(run.tables, next(iter(quantities(run)), ""))
+    return level_verdicts(run.tables, next(iter(measured_quantities(run)), ""))
 
 
-def said_of_all(tables: Sequence[tuple[Table, Sequence[Standing]]]) -> str:
+def describe_tables(tables: Sequence[tuple[Table, Sequence[LevelVerdict]]]) -> str:
     """The same for several tables: what is held is said where there is more than one."""
-    sentences = [(_held(table), said_of(table, found)) for table, found in tables]
-    return " ".join(sentence if len(tables) == 1 else f"{held}: {sentence}" for held, sentence in sentences)
+    factor_statements = [(_held(table), describe_table(table, found)) for table, found in tables]
+    return " ".join(sentence if len(tables) == 1 else f"{held}: {sentence}" for held, sentence in factor_statements)
 
 
 def _held(table: Table) -> str:
@@ -101,46 +102,46 @@ def _held(table: Table) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _say(stretch: Stretch, place: str) -> str:
+def _describe_range(stretch: LevelRange, place: str) -> str:
     if not stretch.leaders:
         return f"nothing is known {place}"
-    who, first = joined(stretch.leaders), stretch.standings[0]
-    if stretch.alone:
+    who, first = join_words(stretch.leaders), stretch.verdicts[0]
+    if stretch.only_one:
         return f"only {who} is measured {place}"
     if stretch.outcome is Relation.EQUAL:
-        return f"{who} are equal within {percent(first.least)} {place}"
+        return f"{who} are equal within {percent(first.smallest_margin)} {place}"
     if stretch.outcome is Relation.AHEAD:
-        return f"{who} is ahead {place}, perhaps by less than {percent(first.least)}"
+        return f"{who} is ahead {place}, perhaps by less than {percent(first.smallest_margin)}"
     if stretch.outcome is Relation.UNKNOWN:
         return f"it is not known which of {who} is ahead {place}"
-    return f"{who} is ahead {place}{_by(stretch.margins)}"
+    return f"{who} is ahead {place}{_describe_margins(stretch.margins)}"
 
 
-def _by(margins: Sequence[float]) -> str:
+def _describe_margins(margins: Sequence[float]) -> str:
     if not margins:
         return ""
     low, high = round(min(margins) * 100), round(max(margins) * 100)
     return f", by {low} %" if low == high else f", by {low}–{high} %"
 
 
-def verdict(standing: Standing, quantity: str) -> str:
+def short_verdict(standing: LevelVerdict, quantity: str) -> str:
     """Who is ahead at one level, as short as a table wants it."""
     if not standing.leaders:
         return "–"
-    if standing.alone:
+    if standing.only_one:
         return f"only {standing.best}"
     if standing.outcome is Relation.EQUAL:
-        return f"equal: {joined(standing.leaders)}"
+        return f"equal: {join_words(standing.leaders)}"
     if standing.outcome is Relation.UNKNOWN:
-        return f"not known: {joined(standing.leaders, 'or')}"
+        return f"not known: {join_words(standing.leaders, 'or')}"
     sign = "−" if smaller_is_better(quantity) else "+"
     perhaps = "perhaps " if standing.outcome is Relation.AHEAD else ""
     return f"{perhaps}{standing.best}, {sign}{round((standing.margin or 0) * 100)} %"
 
 
-def retries(table: Table) -> str:
+def describe_retries(table: Table) -> str:
     """Where something had to be tried again, and whether messages were lost, in a sentence each."""
-    measured = [name for name in table.columns if any(table.cell(row, name).tells_retries for row in table.rows)]
+    measured = [name for name in table.columns if any(table.cell(row, name).has_retry_counts for row in table.rows)]
     if not measured:
         return "Of retries nothing is known."
     hit = {name: [row for row in table.rows if table.cell(row, name).retries] for name in measured}
@@ -148,9 +149,9 @@ def retries(table: Table) -> str:
     if not concerned:
         return f"No retries.{_losses(table)}"
     total = {name: sum(table.cell(row, name).retries for row in table.rows) for name in concerned}
-    places = [f"on {name}, {_spots(table, hit[name])} ({total[name]} in all)" for name in concerned]
+    places = [f"on {name}, {_describe_places(table, hit[name])} ({total[name]} in all)" for name in concerned]
     only = " only" if len(concerned) < len(measured) else ""
-    return f"Retries happened{only} {joined(places)}.{_losses(table)}"
+    return f"Retries happened{only} {join_words(places)}.{_losses(table)}"
 
 
 def _losses(table: Table) -> str:
@@ -159,11 +160,11 @@ def _losses(table: Table) -> str:
     if all(table.cell(row, name).lost is None for row in table.rows for name in table.columns):
         return ""
     places = [f"{number} on {name}" for name, number in lost.items() if number]
-    return f" Messages were lost: {joined(places)}." if places else " Every message arrived."
+    return f" Messages were lost: {join_words(places)}." if places else " Every message arrived."
 
 
-def _spots(table: Table, levels: Sequence[str]) -> str:
+def _describe_places(table: Table, levels: Sequence[str]) -> str:
     start = table.rows.index(levels[0])
     if table.rows[start : start + len(levels)] == tuple(levels):
-        return where(table, levels)
-    return f"at {joined([level_in_words(table.factor, level) for level in levels])}"
+        return describe_rows(table, levels)
+    return f"at {join_words([level_in_words(table.factor, level) for level in levels])}"

@@ -11,9 +11,9 @@ from math import atan, comb, exp, fsum, inf, log, log1p, pi, sqrt
 from statistics import NormalDist, geometric_mean
 from typing import Final, TypeVar
 
-from tierbench.advice.estimate import Estimate, estimate, satterthwaite, smaller_is_better, with_quantities
+from tierbench.advice.estimate import Estimate, estimate, satterthwaite, smaller_is_better, with_derived_quantities
 from tierbench.advice.tables import Cell
-from tierbench.advice.workload import Levels, same
+from tierbench.advice.workload import Levels, canonical_level
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.censoring import censored
 from tierbench.results.conditions import circumstances
@@ -27,7 +27,7 @@ Place = tuple[str, str, Levels]
 SIGNIFICANCE: Final = 1 - CONFIDENCE
 _SHOWN_FROM: Final = 0.001
 Key = TypeVar("Key", bound=Hashable)
-SHOWN: Final = 0.02
+RUN_SIGNIFICANCE: Final = 0.02
 """Two-sided: one case in a hundred is called worse by chance."""
 _SCALE: Final = 0.01
 _STEPS: Final = 50
@@ -84,12 +84,12 @@ def compare_classes(
 ) -> tuple[Change, ...]:
     """Two server classes at every place that both have; chances are adjusted for all places together."""
     ones, others = (_places(results, quantity, classes=True) for results in (first, second))
-    found: dict[Place, Difference] = {}
+    found: dict[Place, MeanDifference] = {}
     for place in ones:
         one, other = estimate(ones[place], quantity), estimate(others.get(place, Cell(())), quantity)
         if one is not None and other is not None:
-            found[place] = Difference(other, one)
-    p = adjusted({place: difference.p for place, difference in found.items()})
+            found[place] = MeanDifference(other, one)
+    p = holm_adjusted({place: difference.p for place, difference in found.items()})
     return tuple(
         _change(
             place, ones[place], others[place], quantity,
@@ -128,7 +128,7 @@ def _of_runs(place: Place, before: Cell, now: Cell, history: Cell, quantity: str
         p = _chance_of_counts(now, cells)
     kept = Cell(tuple(result for cell in cells for result in cell.results))
     means = _together(first), second
-    return _change(place, kept, now, quantity, means, interval, p, p <= SHOWN, max(len(first), len(spread)))
+    return _change(place, kept, now, quantity, means, interval, p, p <= RUN_SIGNIFICANCE, max(len(first), len(spread)))
 
 
 def _estimates(runs: Iterable[Cell], quantity: str) -> list[Estimate]:
@@ -139,11 +139,11 @@ def _judged(
     second: Estimate, first: Sequence[Estimate], spread: Sequence[Estimate]
 ) -> tuple[tuple[float, float] | None, float]:
     """The interval of the difference, and how likely it is by chance; not known where a mean or an error is not."""
-    now, before = of_estimate(second), list(map(of_estimate, first))
+    now, before = run_mean(second), list(map(run_mean, first))
     known = [run for run in before if run is not None]
     if now is None or len(known) < len(before):
         return None, 1.0
-    found = drift(now, known, [run for run in map(of_estimate, spread) if run is not None])
+    found = compare_with_runs(now, known, [run for run in map(run_mean, spread) if run is not None])
     mean = _together(first).mean
     return (mean * (found.low - 1), mean * (found.high - 1)), found.p
 
@@ -214,14 +214,16 @@ def _places(results: Iterable[BenchmarkResult], quantity: str, *, classes: bool 
     found: dict[Place, list[BenchmarkResult]] = {}
     for result in results:
         spec = result.spec
-        levels = tuple(sorted((name, same(level)) for name, level in circumstances(result).items()))
+        levels = tuple(sorted((name, canonical_level(level)) for name, level in circumstances(result).items()))
         server = "" if classes else spec.server.node_class
-        found.setdefault((server, spec.client.node_class, levels), []).append(with_quantities(result, [quantity]))
+        found.setdefault((server, spec.client.node_class, levels), []).append(
+            with_derived_quantities(result, [quantity])
+        )
     return {place: Cell(tuple(group)) for place, group in found.items()}
 
 
 @dataclass(frozen=True)
-class Difference:
+class MeanDifference:
     """`first` minus `second` by Welch's t-test (Biometrika 34, 1947)."""
 
     first: Estimate
@@ -266,7 +268,7 @@ class Difference:
         return 2 * (1 - student_cdf(abs(self.value) / self.error, self.degrees))
 
 
-def adjusted(p_values: Mapping[Key, float]) -> dict[Key, float]:
+def holm_adjusted(p_values: Mapping[Key, float]) -> dict[Key, float]:
     """p-values that hold for all comparisons together (Holm, Scandinavian Journal of Statistics 6, 1979)."""
     found: dict[Key, float] = {}
     least = 0.0
@@ -276,7 +278,7 @@ def adjusted(p_values: Mapping[Key, float]) -> dict[Key, float]:
     return found
 
 
-def chance(p: float) -> str:
+def describe_p(p: float) -> str:
     """A p-value in words."""
     return f"p < {_SHOWN_FROM}" if p < _SHOWN_FROM else f"p = {p:.2g}"
 
@@ -285,7 +287,7 @@ _GRID: Final = tuple(exp(log(0.001) + step * log(1000) / 19) for step in range(2
 
 
 @dataclass(frozen=True)
-class Run:
+class RunMean:
     """The logarithm of a run's mean, the variance of that within the run, and its degrees of freedom."""
 
     value: float
@@ -294,7 +296,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Drift:
+class RunDifference:
     """How far a run lies from earlier ones, as a ratio with its 95 % interval. `p`, two-sided, is how likely runs are
     to lie so far apart when nothing has changed but the day."""
 
@@ -304,14 +306,14 @@ class Drift:
     p: float
 
 
-def of_estimate(found: Estimate) -> Run | None:
+def run_mean(found: Estimate) -> RunMean | None:
     """A run as it counts here; None where its error is not known, or its mean has no logarithm."""
     if found.error is None or found.mean <= 0:
         return None
-    return Run(log(found.mean), (found.error / found.mean) ** 2, found.degrees)
+    return RunMean(log(found.mean), (found.error / found.mean) ** 2, found.degrees)
 
 
-def drift(now: Run, before: Sequence[Run], spread: Sequence[Run] = ()) -> Drift:
+def compare_with_runs(now: RunMean, before: Sequence[RunMean], spread: Sequence[RunMean] = ()) -> RunDifference:
     """The run against the mean of earlier ones, of which there is at least one. How far runs differ is what `spread`
     says; by default these."""
     parts = [(_likelihood(spread or before, rho), *_part(now, before, rho)) for rho in _GRID]
@@ -327,22 +329,22 @@ def drift(now: Run, before: Sequence[Run], spread: Sequence[Run] = ()) -> Drift:
     middle = sum(weight * centre for weight, centre, _, _ in mixture)
     reach = 10 + abs(middle)
     low, high = (_quantile(at_most, tail, middle - reach, middle + reach) for tail in (_TAIL, 1 - _TAIL))
-    return Drift(exp(middle), exp(low), exp(high), min(1.0, 2 * min(below, 1 - below)))
+    return RunDifference(exp(middle), exp(low), exp(high), min(1.0, 2 * min(below, 1 - below)))
 
 
-def _likelihood(runs: Sequence[Run], rho: float) -> float:
+def _likelihood(runs: Sequence[RunMean], rho: float) -> float:
     """The restricted log-likelihood of rho."""
     weights, mean = _mean(runs, rho)
     squares = sum(weight * (run.value - mean) ** 2 for weight, run in zip(weights, runs, strict=True))
     return -0.5 * (log(sum(weights)) - sum(map(log, weights)) + squares)
 
 
-def _mean(runs: Sequence[Run], rho: float) -> tuple[list[float], float]:
+def _mean(runs: Sequence[RunMean], rho: float) -> tuple[list[float], float]:
     weights = [1 / (rho**2 + run.variance) for run in runs]
     return weights, sum(weight * run.value for weight, run in zip(weights, runs, strict=True)) / sum(weights)
 
 
-def _part(now: Run, before: Sequence[Run], rho: float) -> tuple[float, float, float]:
+def _part(now: RunMean, before: Sequence[RunMean], rho: float) -> tuple[float, float, float]:
     """For one rho: centre, spread and degrees (Satterthwaite's) of the difference."""
     weights, mean = _mean(before, rho)
     total = sum(weights)

@@ -4,9 +4,9 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tierbench.advice.estimate import estimate, percentile_of, smaller_is_better
+from tierbench.advice.estimate import estimate, percentile_name, smaller_is_better
 from tierbench.advice.tables import Cell
-from tierbench.advice.workload import Item, Measured
+from tierbench.advice.workload import WorkloadItem, WorkloadResults
 from tierbench.api.placement_advice import Constraints
 from tierbench.api.quantity import parse_size
 from tierbench.api.run_policy import Limits
@@ -14,7 +14,7 @@ from tierbench.results.censoring import censored
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words
 from tierbench.results.quantities import percentile_over, rate_quantity, time_quantity
-from tierbench.results.units import joined, show, title
+from tierbench.results.units import join_words, show, title
 from tierbench.stats.quantiles import required_count
 from tierbench.stats.rates import rate_interval
 
@@ -24,7 +24,7 @@ _P99: Final = 0.99
 
 
 @dataclass(frozen=True)
-class Breach:
+class Violation:
     """A constraint that does not hold. With `unknown` that is not known; with `unsure` chance may decide it.
 
     Both together: so few values, or so wide an interval, that a percentile could be on either side.
@@ -33,7 +33,7 @@ class Breach:
     reason: str
     message: str
     unknown: bool = False
-    unsure: bool = False
+    uncertain: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Limit:
     value: float
 
 
-def limits(constraints: Limits, kind: str, there: Container[str]) -> tuple[Limit, ...]:
+def mean_limits(constraints: Limits, kind: str, there: Container[str]) -> tuple[Limit, ...]:
     """The constraints on means, for benchmarks of this kind, of the quantities that are `there`."""
     time = time_quantity(kind, there)
     minimum = constraints.minimum_bytes_per_second
@@ -61,19 +61,21 @@ def limits(constraints: Limits, kind: str, there: Container[str]) -> tuple[Limit
     )
 
 
-def breaches(measured: Measured, name: str, constraints: Limits, kind: str, wanted: Sequence[Item]) -> Iterator[Breach]:
+def violations(
+    measured: WorkloadResults, name: str, constraints: Limits, kind: str, wanted: Sequence[WorkloadItem]
+) -> Iterator[Violation]:
     """What a class does not keep to, or might not, at every level that is asked for: those, too, that it or another
     class has failed at."""
     if (
-        not limits(constraints, kind, ())
+        not mean_limits(constraints, kind, ())
         and constraints.maximum_p99_milliseconds is None
         and constraints.maximum_retries is None
     ):
         return
-    cells = [cell for cell in measured.cells[name].values() if any(item.wants(cell.results[0]) for item in wanted)]
+    cells = [cell for cell in measured.cells[name].values() if any(item.matches(cell.results[0]) for item in wanted)]
     varying = _varying(cells)
     there = {quantity for cell in cells for result in cell.results for quantity in result.status.statistics}
-    asked = limits(constraints, kind, there)
+    asked = mean_limits(constraints, kind, there)
     for cell in cells:
         place = _at(cell, varying)
         for limit in asked:
@@ -86,55 +88,57 @@ def breaches(measured: Measured, name: str, constraints: Limits, kind: str, want
             yield from _retried(cell, place, constraints.maximum_retries)
 
 
-def architecture_breaches(measured: Measured, name: str, constraints: Constraints) -> Iterator[Breach]:
+def architecture_violations(measured: WorkloadResults, name: str, constraints: Constraints) -> Iterator[Violation]:
     """Whether a class has nodes of an architecture that the service is not built for."""
-    known = {result.spec.server.architecture for result in measured.used(name)}
+    known = {result.spec.server.architecture for result in measured.results_of(name)}
     others = sorted(known - set(constraints.architectures))
     if constraints.architectures and others:
-        wanted = joined(constraints.architectures, "or")
-        yield Breach("ArchitectureExcluded", f"Its nodes are {joined(others) or 'unknown'}; {wanted} is asked for.")
+        wanted = join_words(constraints.architectures, "or")
+        yield Violation(
+            "ArchitectureExcluded", f"Its nodes are {join_words(others) or 'unknown'}; {wanted} is asked for."
+        )
 
 
-def _beyond(cell: Cell, place: str, limit: Limit) -> Iterator[Breach]:
+def _beyond(cell: Cell, place: str, limit: Limit) -> Iterator[Violation]:
     found = estimate(cell, limit.quantity)
     what = title(limit.quantity)
     if found is None:
         message = f"{what} was not measured{place}, so it is not known whether it keeps to the constraint."
-        yield Breach(limit.reason, message, unknown=True)
+        yield Violation(limit.reason, message, unknown=True)
         return
     less = smaller_is_better(limit.quantity)
     asked = f"{'at most' if less else 'at least'} {show(limit.quantity, limit.value)}"
     message = f"{what} is {show(limit.quantity, found.mean)}{place}; {asked} is asked for."
     sign = 1 if less else -1
     if sign * (found.mean - limit.value) > 0:
-        yield Breach(limit.reason, message)
+        yield Violation(limit.reason, message)
     elif any(map(censored, cell.results)):
         yield _cut_off(limit.reason, what, place)
     if found.low is not None and found.high is not None and found.low <= limit.value <= found.high:
-        yield Breach(limit.reason, message, unsure=True)
+        yield Violation(limit.reason, message, uncertain=True)
 
 
-def _slowest(cell: Cell, place: str, quantity: str, most: float) -> Iterator[Breach]:
+def _slowest(cell: Cell, place: str, quantity: str, most: float) -> Iterator[Violation]:
     """A percentile is judged by its interval: kept to, broken, or not known."""
-    reason, name = "P99TooLong", percentile_of(quantity, "P99")
+    reason, name = "P99TooLong", percentile_name(quantity, "P99")
     found = percentile_over(cell.measured, quantity, _P99)
     what, asked = title(name), f"at most {show(name, most)} is asked for"
     if found is None:
         message = f"{what} was not measured{place}, so it is not known whether it keeps to the constraint."
-        yield Breach(reason, message, unknown=True)
+        yield Violation(reason, message, unknown=True)
     elif found.low is not None and found.low > most:
-        yield Breach(reason, f"{what} is {show(name, found.low)} or more{place}; {asked}.")
+        yield Violation(reason, f"{what} is {show(name, found.low)} or more{place}; {asked}.")
     elif any(map(censored, cell.results)):
         yield _cut_off(reason, what, place)
     elif found.high is None:
         few = f"{found.count} values are too few to know it, {required_count(_P99)} would do"
-        yield Breach(reason, f"{what}{place}: {few}; {asked}.", unknown=True, unsure=True)
+        yield Violation(reason, f"{what}{place}: {few}; {asked}.", unknown=True, uncertain=True)
     elif found.high > most:
         between = " to ".join(show(name, end) for end in (found.low, found.high) if end is not None)
-        yield Breach(reason, f"{what} is {between}{place}; {asked}.", unknown=True, unsure=True)
+        yield Violation(reason, f"{what} is {between}{place}; {asked}.", unknown=True, uncertain=True)
 
 
-def _retried(cell: Cell, place: str, most: int) -> Iterator[Breach]:
+def _retried(cell: Cell, place: str, most: int) -> Iterator[Violation]:
     """Retries are a rate: measuring more makes it surer, and no larger."""
     trials = cell.completed + cell.failed
     if not trials:
@@ -142,14 +146,14 @@ def _retried(cell: Cell, place: str, most: int) -> Iterator[Breach]:
     rate = cell.retries / trials
     message = f"{cell.retries} retries in {trials} trials{place}; at most {most} a trial are allowed."
     if rate > most:
-        yield Breach("TooManyRetries", message)
+        yield Violation("TooManyRetries", message)
     elif most and rate_interval(cell.retries, trials)[1] > most:
-        yield Breach("TooManyRetries", message, unsure=True)
+        yield Violation("TooManyRetries", message, uncertain=True)
 
 
-def _cut_off(reason: str, what: str, place: str) -> Breach:
+def _cut_off(reason: str, what: str, place: str) -> Violation:
     message = f"Slow trials were cut off{place}, so it is not known whether {what.lower()} keeps to the constraint."
-    return Breach(reason, message, unknown=True)
+    return Violation(reason, message, unknown=True)
 
 
 def _varying(cells: Sequence[Cell]) -> frozenset[str]:

@@ -7,9 +7,9 @@ from statistics import fmean, variance
 from typing import Final
 
 from tierbench.advice.estimate import Estimate, smaller_is_better
-from tierbench.advice.factorial import Factorial, Layout
-from tierbench.advice.posterior import Contest, Pair, Ratio
-from tierbench.advice.workload import Levels, same
+from tierbench.advice.factorial import FactorialData, Layout
+from tierbench.advice.posterior import Comparison, Pair, Ratio
+from tierbench.advice.workload import Levels, canonical_level
 from tierbench.api.advice_answer import KneeCourse
 from tierbench.results.levels import factor_of, is_size
 from tierbench.results.quantities import RETRIES
@@ -17,14 +17,14 @@ from tierbench.stats.posterior import Relation
 from tierbench.stats.samples import CONFIDENCE
 from tierbench.stats.special import gamma_cdf
 
-SHOWN: Final = frozenset({Relation.BETTER, Relation.AHEAD, Relation.WORSE, Relation.BEHIND})
+SIGNIFICANT: Final = frozenset({Relation.BETTER, Relation.AHEAD, Relation.WORSE, Relation.BEHIND})
 """Of these the interval excludes 1."""
 _FEWEST: Final = 3
 _LESS: Final = frozenset({Relation.WORSE, Relation.BEHIND})
 
 
 @dataclass(frozen=True)
-class Part:
+class LevelEffect:
     """An effect at one level of what it depends on; the level is empty where it is read over everything.
 
     `ratio` is the value of the second by that of the first, `outcome` says whether the second is better.
@@ -53,24 +53,24 @@ class Effect:
     quantity: str
     margin: float
     by: str
-    every: tuple[str, ...]
-    parts: tuple[Part, ...]
+    by_levels: tuple[str, ...]
+    level_effects: tuple[LevelEffect, ...]
 
     @property
     def size(self) -> float:
         """The largest ratio that is shown, as a logarithm; 0 if none is."""
-        return max((part.size for part in self.parts if part.outcome in SHOWN), default=0.0)
+        return max((part.size for part in self.level_effects if part.outcome in SIGNIFICANT), default=0.0)
 
     @property
     def one_node(self) -> bool:
         """Whether it is one of the nodes that were measured and no others."""
-        return any(part.one_node for part in self.parts)
+        return any(part.one_node for part in self.level_effects)
 
 
-def effects(every: Factorial, factors: Iterable[str], margin: float) -> list[Effect]:
+def effects(every: FactorialData, factors: Iterable[str], margin: float) -> list[Effect]:
     """Of these factors, the largest first. Differences below the share `margin` are not worth having."""
     costly = (factor for factor in factors if _may_cost(factor, every.quantity))
-    found = [effect for factor in costly for effect in _effects_of(every.laid_out(factor), every, margin)]
+    found = [effect for factor in costly for effect in _effects_of(every.layout(factor), every, margin)]
     return sorted(found, key=lambda effect: -effect.size)
 
 
@@ -79,33 +79,33 @@ def _may_cost(factor: str, quantity: str) -> bool:
     return not factor_of(factor).amount or not smaller_is_better(quantity)
 
 
-def _effects_of(layout: Layout, every: Factorial, margin: float) -> Iterator[Effect]:
+def _effects_of(layout: Layout, every: FactorialData, margin: float) -> Iterator[Effect]:
     for first, second in layout.pairs:
-        by = depends_on(layout, [(first, second)], margin)
+        by = interacting_factor(layout, [(first, second)], margin)
         levels = every.levels.get(by, ("",))
         parts = tuple(_parts(layout, (first, second), by, levels, margin))
         if parts:
             yield Effect(layout.factor, first, second, layout.quantity, margin, by, levels, parts)
 
 
-def _parts(layout: Layout, pair: Pair, by: str, levels: Sequence[str], margin: float) -> Iterator[Part]:
+def _parts(layout: Layout, pair: Pair, by: str, levels: Sequence[str], margin: float) -> Iterator[LevelEffect]:
     first, second = pair
-    for level, places in by_level(layout.shared(pair), by, levels).items():
-        contest = layout.contest(pair, places, margin)
-        if len(contest.known) == len(pair):
+    for level, places in places_by_level(layout.shared(pair), by, levels).items():
+        contest = layout.compare(pair, places, margin)
+        if len(contest.posteriors) == len(pair):
             ratio = contest.ratio(second, first)
-            yield Part(level, ratio, contest.outcome(second, first), contest.one_node)
+            yield LevelEffect(level, ratio, contest.outcome(second, first), contest.one_node)
 
 
-def by_level(places: Iterable[Levels], by: str, levels: Sequence[str]) -> dict[str, tuple[Levels, ...]]:
+def places_by_level(places: Iterable[Levels], by: str, levels: Sequence[str]) -> dict[str, tuple[Levels, ...]]:
     """The places of each level of a factor that has any; all of them, of no level, without a factor."""
     found: dict[str, list[Levels]] = {}
     for place in places:
         found.setdefault(dict(place).get(by, ""), []).append(place)
-    return {level: tuple(found[same(level)]) for level in levels if same(level) in found}
+    return {level: tuple(found[canonical_level(level)]) for level in levels if canonical_level(level) in found}
 
 
-def depends_on(layout: Layout, pairs: Sequence[Pair], margin: float) -> str:
+def interacting_factor(layout: Layout, pairs: Sequence[Pair], margin: float) -> str:
     """The factor along which the logarithms of these ratios vary most beyond what trials explain; nothing if there is
     none by which they vary at all (a chi-squared test), and by the margin or more.
     """
@@ -143,7 +143,7 @@ class _Variation:
 
 
 def _gaps(layout: Layout, pair: Pair) -> Iterator[_Gap]:
-    first, second = (layout.said[name] for name in pair)
+    first, second = (layout.node_estimates[name] for name in pair)
     for place in layout.shared(pair):
         one, two = _logarithm(first[place]), _logarithm(second[place])
         if one is not None and two is not None:
@@ -183,7 +183,7 @@ def _variation(pairs: Iterable[Sequence[_Gap]]) -> _Variation:
 
 
 @dataclass(frozen=True)
-class Turn:
+class LevelKnee:
     """The knee at one level of what the factor's effects depend on: no later level is shown to be better than this one
     by the margin or more.
     """
@@ -200,26 +200,26 @@ class Knee:
     factor: str
     quantity: str
     by: str
-    every: tuple[str, ...]
-    turns: tuple[Turn, ...]
+    by_levels: tuple[str, ...]
+    level_knees: tuple[LevelKnee, ...]
     one_node: bool
 
 
-def knees(every: Factorial, factors: Iterable[str], margin: float) -> Iterator[Knee]:
+def knees(every: FactorialData, factors: Iterable[str], margin: float) -> Iterator[Knee]:
     """Of each of these factors that has at least three numbers, where the quantity is a rate."""
     if smaller_is_better(every.quantity):
         return
     for factor in factors:
-        layout = every.laid_out(factor)
+        layout = every.layout(factor)
         names = tuple(layout.settings)
         if not layout.numbers or len(names) < _FEWEST or (is_size(factor) and not _counts_bytes(every.quantity)):
             continue
-        by = depends_on(layout, layout.pairs, margin)
+        by = interacting_factor(layout, layout.pairs, margin)
         levels = every.levels.get(by, ("",))
         found = {
             level: contest
-            for level, places in by_level(layout.shared(names), by, levels).items()
-            if len((contest := layout.contest(names, places, margin)).known) == len(names)
+            for level, places in places_by_level(layout.shared(names), by, levels).items()
+            if len((contest := layout.compare(names, places, margin)).posteriors) == len(names)
         }
         turns = tuple(_turn(level, contest, names) for level, contest in found.items())
         if turns:
@@ -231,19 +231,19 @@ def _counts_bytes(quantity: str) -> bool:
     return quantity.endswith(("BytesPerSecond", "BitsPerSecond"))
 
 
-def _turn(level: str, contest: Contest, names: Sequence[str]) -> Turn:
+def _turn(level: str, contest: Comparison, names: Sequence[str]) -> LevelKnee:
     for number, name in enumerate(names):
         beyond = names[number + 1 :]
         if not any(contest.beats(other, name) for other in beyond):
-            return Turn(level, name, _course(contest, name, beyond))
+            return LevelKnee(level, name, _course(contest, name, beyond))
     raise AssertionError("there is nothing beyond the last level")
 
 
-def _course(contest: Contest, knee: str, beyond: Sequence[str]) -> KneeCourse:
+def _course(contest: Comparison, knee: str, beyond: Sequence[str]) -> KneeCourse:
     if not beyond:
         return KneeCourse.GROWS
     if all(contest.outcome(other, knee) in _LESS for other in beyond):
         return KneeCourse.FALLS
     most = max(contest.ratio(other, knee).high for other in beyond)
-    sure = not contest.one_node and not contest.known[knee].cut_short
+    sure = not contest.one_node and not contest.posteriors[knee].cut_short
     return KneeCourse.LEVEL if sure and most <= 1 + contest.margin else KneeCourse.NOT_KNOWN

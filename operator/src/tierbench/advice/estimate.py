@@ -8,7 +8,7 @@ from math import inf, sqrt
 from statistics import fmean, stdev
 from typing import Final
 
-from tierbench.advice.tables import Cell, Matrix
+from tierbench.advice.tables import Cell, ResultSet
 from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, Statistic
 from tierbench.results.published import is_mean
@@ -58,20 +58,20 @@ class Estimate:
 
 def estimate(cell: Cell, quantity: str) -> Estimate | None:
     """The estimate of `quantity`, None where nothing is measured."""
-    return of_class(list(by_node(cell, quantity).values()))
+    return pool_nodes(list(node_estimates(cell, quantity).values()))
 
 
-def by_node(cell: Cell, quantity: str) -> dict[str, Estimate]:
+def node_estimates(cell: Cell, quantity: str) -> dict[str, Estimate]:
     """What each node says of `quantity`. A mean alone is there only where nothing else is."""
-    found = [(result.spec.server.node, reading(result, quantity)) for result in cell.measured]
+    found = [(result.spec.server.node, result_estimate(result, quantity)) for result in cell.measured]
     known = [(node, one) for node, one in found if one is not None]
     nodes: dict[str, list[Estimate]] = {}
     for node, one in [(node, one) for node, one in known if one.count] or known[:1]:
         nodes.setdefault(node, []).append(one)
-    return {node: of_node(readings) for node, readings in nodes.items()}
+    return {node: pool_trials(readings) for node, readings in nodes.items()}
 
 
-def reading(result: BenchmarkResult, quantity: str) -> Estimate | None:
+def result_estimate(result: BenchmarkResult, quantity: str) -> Estimate | None:
     """What one result says of `quantity`."""
     statistic = result.status.statistics.get(quantity)
     if statistic is None:
@@ -85,7 +85,7 @@ def reading(result: BenchmarkResult, quantity: str) -> Estimate | None:
     return Estimate(count, statistic.mean, deviation, error, max(1, count - 1), count)
 
 
-def of_node(readings: Sequence[Estimate]) -> Estimate:
+def pool_trials(readings: Sequence[Estimate]) -> Estimate:
     """Several readings of the same on one node: all their trials together."""
     if len(readings) == 1:
         return readings[0]
@@ -96,7 +96,7 @@ def of_node(readings: Sequence[Estimate]) -> Estimate:
     return Estimate(count, mean, deviation, error, max(1, count - 1), count)
 
 
-def of_class(nodes: Sequence[Estimate]) -> Estimate | None:
+def pool_nodes(nodes: Sequence[Estimate]) -> Estimate | None:
     """The nodes of a class together. With several, each node is one value: trials on one are no independent evidence
     about the class, so the error comes from the spread of the nodes' means (an analysis by cluster means; Donner and
     Klar, Design and Analysis of Cluster Randomization Trials, 2000, section 6.2).
@@ -128,7 +128,7 @@ def satterthwaite(variances: Sequence[tuple[float, float]]) -> float:
     return 1 / sum((variance / total) ** 2 / degrees for variance, degrees in variances)
 
 
-def quantities(results: Matrix) -> tuple[str, ...]:
+def measured_quantities(results: ResultSet) -> tuple[str, ...]:
     """Every quantity that some result has, those first by which its kind is read."""
     names = {name for result in results.results for name in result.status.statistics}
     kinds = {result.spec.benchmark.kind: None for result in results.results}
@@ -146,20 +146,20 @@ def smaller_is_better(quantity: str) -> bool:
     return not is_rate(quantity) and quantity not in _EVENNESS
 
 
-def margin(best: float, next_best: float) -> float | None:
+def relative_margin(best: float, next_best: float) -> float | None:
     """How far the best lies from the next, as a share of the latter; None if that is 0."""
     return abs(next_best - best) / next_best if next_best else None
 
 
-def percentile_of(quantity: str, which: str) -> str:
+def percentile_name(quantity: str, which: str) -> str:
     """The name of a quantity's percentile: of durationNanoseconds and P99 it is durationP99Nanoseconds."""
     return quantity.replace("Nanoseconds", f"{which}Nanoseconds")
 
 
-def with_quantities(result: BenchmarkResult, wanted: Iterable[str]) -> BenchmarkResult:
+def with_derived_quantities(result: BenchmarkResult, wanted: Iterable[str]) -> BenchmarkResult:
     """The result with these quantities among its statistics, as far as it tells them."""
     there = result.status.statistics
-    found = {name: derived(result, name) for name in wanted if name not in there}
+    found = {name: derived_statistic(result, name) for name in wanted if name not in there}
     known = {name: statistic for name, statistic in found.items() if statistic is not None}
     if not known:
         return result
@@ -167,7 +167,7 @@ def with_quantities(result: BenchmarkResult, wanted: Iterable[str]) -> Benchmark
     return result.model_copy(update={"status": status})
 
 
-def derived(result: BenchmarkResult, quantity: str) -> Statistic | None:
+def derived_statistic(result: BenchmarkResult, quantity: str) -> Statistic | None:
     """RETRIES over the counted trials; or a percentile over the good ones. Of a mean no trial is known, and nothing.
 
     A percentile's standard deviation is what its standard error would come from, were it a mean.

@@ -6,13 +6,13 @@ from itertools import groupby
 from math import inf
 from typing import Final
 
-from tierbench.advice.effects import SHOWN, Effect, Knee, Part, effects, knees
+from tierbench.advice.effects import SIGNIFICANT, Effect, Knee, LevelEffect, effects, knees
 from tierbench.advice.estimate import smaller_is_better
-from tierbench.advice.factorial import factorial
+from tierbench.advice.factorial import factorial_data
 from tierbench.advice.leaders import SMALLEST_MARGIN
-from tierbench.advice.ranking import millionths
-from tierbench.advice.tables import RunResults, place_in_words
-from tierbench.advice.workload import Item
+from tierbench.advice.ranking import parts_per_million
+from tierbench.advice.tables import RunResults, describe_levels
+from tierbench.advice.workload import WorkloadItem
 from tierbench.api.advice_answer import (
     MOST_EFFECTS,
     MOST_KNEES,
@@ -30,7 +30,7 @@ from tierbench.results.quantities import main_quantity, rate_quantity
 from tierbench.results.units import in_sentence, percent, title
 from tierbench.stats.posterior import Relation
 
-EVERYTHING: Final = (Item({}, 1),)
+ALL_LEVELS: Final = (WorkloadItem({}, 1),)
 """The workload of which every measured level is a part."""
 _TRANSFER: Final = "durationNanoseconds"
 _TWO: Final = 2
@@ -49,7 +49,7 @@ _VERDICTS: Final = {
 
 
 @dataclass(frozen=True)
-class Costs:
+class FactorSummary:
     """Of one quantity: effects, the largest first, and knees."""
 
     quantity: str
@@ -62,7 +62,7 @@ class Costs:
         return frozenset(each.factor for each in self.effects) | {knee.factor for knee in self.knees}
 
 
-def sentences(found: Iterable[Costs]) -> list[str]:
+def factor_statements(found: Iterable[FactorSummary]) -> list[str]:
     """One for each factor of each: its knee if it has one, else its largest effect. Effects that are shown first, the
     largest before others, and those of which nothing is shown last.
     """
@@ -70,25 +70,25 @@ def sentences(found: Iterable[Costs]) -> list[str]:
     for one in found:
         with_knee = {knee.factor for knee in one.knees}
         largest = {effect.factor: effect for effect in reversed(one.effects) if effect.factor not in with_knee}
-        every += [(0 if effect.size else 2, -effect.size, statement(effect)) for effect in largest.values()]
+        every += [(0 if effect.size else 2, -effect.size, effect_statement(effect)) for effect in largest.values()]
         every += [(1, 0.0, knee_statement(knee)) for knee in one.knees]
     return [text for _, _, text in sorted(every, key=lambda each: each[:2])]
 
 
-def costs(
+def summarize_factors(
     results: Iterable[BenchmarkResult],
     quantity: str,
-    wanted: Sequence[Item] = EVERYTHING,
+    wanted: Sequence[WorkloadItem] = ALL_LEVELS,
     margin: float = SMALLEST_MARGIN,
     without: Sequence[str] = (),
-) -> Costs:
+) -> FactorSummary:
     """Of all factors that vary but those `without`, over what a workload asks for."""
-    every = factorial(results, quantity, wanted)
+    every = factorial_data(results, quantity, wanted)
     factors = [factor for factor in every.levels if factor not in without]
-    return Costs(quantity, tuple(effects(every, factors, margin)), tuple(knees(every, factors, margin)))
+    return FactorSummary(quantity, tuple(effects(every, factors, margin)), tuple(knees(every, factors, margin)))
 
 
-def costs_of_run(run: RunResults, without: Sequence[str] = ()) -> tuple[Costs, ...]:
+def summarize_run(run: RunResults, without: Sequence[str] = ()) -> tuple[FactorSummary, ...]:
     """By the bytes or bits a second, by what its kind is read by first if the rate is not just one over it, and by
     what only costs compare.
     """
@@ -97,7 +97,7 @@ def costs_of_run(run: RunResults, without: Sequence[str] = ()) -> tuple[Costs, .
     there = {name for result in run.results for name in result.status.statistics}
     alone = [name for name in kind_of(kind).measures.costs if name in there]
     names = dict.fromkeys(name for name in (rate, main_quantity(kind, there), *alone) if name != _TRANSFER)
-    return tuple(costs(run.results, name, without=() if name in alone else without) for name in names)
+    return tuple(summarize_factors(run.results, name, without=() if name in alone else without) for name in names)
 
 
 def sentence(text: str, *, one_node: bool) -> str:
@@ -105,43 +105,45 @@ def sentence(text: str, *, one_node: bool) -> str:
     return f"On the nodes measured, {text}" if one_node else text
 
 
-def statement(effect: Effect) -> str:
+def effect_statement(effect: Effect) -> str:
     """The effect in a sentence."""
     return sentence(_said(effect), one_node=effect.one_node)
 
 
 def _said(effect: Effect) -> str:
-    groups = sorted(_groups(effect), key=lambda parts: parts[0].outcome not in SHOWN)
+    groups = sorted(_groups(effect), key=lambda parts: parts[0].outcome not in SIGNIFICANT)
     first, *others = groups
     clauses = [f"{_in_full(effect, first)}{_place(effect, first)}"]
     clauses += [f"{_in_short(effect, parts)}{_place(effect, parts)}" for parts in others]
     return f"{', '.join(clauses[:-1])}, and {clauses[-1]}." if others else f"{clauses[0]}."
 
 
-def _groups(effect: Effect) -> Iterator[Sequence[Part]]:
+def _groups(effect: Effect) -> Iterator[Sequence[LevelEffect]]:
     """The parts of which the same is said: of neighbouring levels. Words have none, so there what is shown is said of
     each, the largest first; and so it is of two.
     """
-    numbers = are_numbers(effect.by, effect.every)
-    order = effect.parts if numbers else sorted(effect.parts, key=lambda part: (_said_as(part), -part.size))
+    numbers = are_numbers(effect.by, effect.by_levels)
+    order = (
+        effect.level_effects if numbers else sorted(effect.level_effects, key=lambda part: (_said_as(part), -part.size))
+    )
     for outcome, group in groupby(order, key=_said_as):
         parts = list(group)
-        each = outcome in SHOWN and (not numbers or len(parts) == _TWO)
+        each = outcome in SIGNIFICANT and (not numbers or len(parts) == _TWO)
         yield from ([part] for part in parts) if each else [parts]
 
 
-def _said_as(part: Part) -> Relation:
+def _said_as(part: LevelEffect) -> Relation:
     """Small and large effects that are shown are said alike."""
     return {Relation.AHEAD: Relation.BETTER, Relation.BEHIND: Relation.WORSE}.get(part.outcome, part.outcome)
 
 
-def _place(effect: Effect, parts: Sequence[Part]) -> str:
+def _place(effect: Effect, parts: Sequence[LevelEffect]) -> str:
     if not effect.by:
         return ""
-    return f" {place_in_words(effect.by, effect.every, [part.level for part in parts])}"
+    return f" {describe_levels(effect.by, effect.by_levels, [part.level for part in parts])}"
 
 
-def _in_full(effect: Effect, parts: Sequence[Part]) -> str:
+def _in_full(effect: Effect, parts: Sequence[LevelEffect]) -> str:
     noun, outcome = in_sentence(title(effect.quantity)), parts[0].outcome
     if outcome is Relation.EQUAL:
         return f"{effect.second} and {effect.first} are equal within {percent(effect.margin)} in {noun}"
@@ -152,7 +154,7 @@ def _in_full(effect: Effect, parts: Sequence[Part]) -> str:
     return f"{effect.second} {_share(effect, parts)} {_preposition(effect, parts)} {noun} against {effect.first}"
 
 
-def _in_short(effect: Effect, parts: Sequence[Part]) -> str:
+def _in_short(effect: Effect, parts: Sequence[LevelEffect]) -> str:
     outcome = parts[0].outcome
     if outcome is Relation.EQUAL:
         return f"they are equal within {percent(effect.margin)}"
@@ -161,11 +163,11 @@ def _in_short(effect: Effect, parts: Sequence[Part]) -> str:
     return f"has {_times(parts)} of it" if _as_times(parts) else _share(effect, parts)
 
 
-def _as_times(parts: Sequence[Part]) -> bool:
+def _as_times(parts: Sequence[LevelEffect]) -> bool:
     return max(part.ratio.value for part in parts) >= _TWICE
 
 
-def _times(parts: Sequence[Part]) -> str:
+def _times(parts: Sequence[LevelEffect]) -> str:
     low, high = min(part.ratio.low for part in parts), max(part.ratio.high for part in parts)
     values = sorted(part.ratio.value for part in parts)
     if values[-1] == inf:
@@ -173,7 +175,7 @@ def _times(parts: Sequence[Part]) -> str:
     return f"{_span([f'{value:.1f}' for value in values])} times ({low:.1f} to {high:.1f})"
 
 
-def _share(effect: Effect, parts: Sequence[Part]) -> str:
+def _share(effect: Effect, parts: Sequence[LevelEffect]) -> str:
     """With the verb: costs 12 % (10 to 14)."""
     shares = sorted(100 * abs(part.ratio.value - 1) for part in parts)
     ends = sorted(100 * abs(end - 1) for part in parts for end in (part.ratio.low, part.ratio.high))
@@ -186,27 +188,27 @@ def _span(values: Sequence[str]) -> str:
     return values[0] if values[0] == values[-1] else f"{values[0]}–{values[-1]}"
 
 
-def _verb(effect: Effect, parts: Sequence[Part]) -> str:
+def _verb(effect: Effect, parts: Sequence[LevelEffect]) -> str:
     better = parts[0].outcome in _BETTER
     if smaller_is_better(effect.quantity):
         return "saves" if better else "adds"
     return "gains" if better else "costs"
 
 
-def _preposition(effect: Effect, parts: Sequence[Part]) -> str:
+def _preposition(effect: Effect, parts: Sequence[LevelEffect]) -> str:
     return "to" if _verb(effect, parts) == "adds" else "of"
 
 
 def knee_statement(knee: Knee) -> str:
     """The knee in a sentence."""
-    groups = groupby(knee.turns, key=lambda turn: (turn.knee, turn.course))
+    groups = groupby(knee.level_knees, key=lambda turn: (turn.knee, turn.course))
     clauses = [f"{_knee_clause(knee, *said)}{_turn_place(knee, [turn.level for turn in of])}" for said, of in groups]
     return sentence(f"{'; '.join(clauses)}.", one_node=knee.one_node)
 
 
 def _turn_place(knee: Knee, levels: Sequence[str]) -> str:
-    said_of_all = len(levels) == len(knee.turns)
-    return "" if said_of_all else f" {place_in_words(knee.by, knee.every, levels)}"
+    said_of_all = len(levels) == len(knee.level_knees)
+    return "" if said_of_all else f" {describe_levels(knee.by, knee.by_levels, levels)}"
 
 
 def _knee_clause(knee: Knee, level: str, course: KneeCourse) -> str:
@@ -219,14 +221,14 @@ def _knee_clause(knee: Knee, level: str, course: KneeCourse) -> str:
     }[course]
 
 
-def factor_effects(costs: Costs) -> tuple[FactorEffect, ...]:
+def factor_effects(summary: FactorSummary) -> tuple[FactorEffect, ...]:
     """The largest effects."""
-    return tuple(map(_effect, costs.effects[:MOST_EFFECTS]))
+    return tuple(map(_effect, summary.effects[:MOST_EFFECTS]))
 
 
-def factor_knees(costs: Costs) -> tuple[FactorKnee, ...]:
+def factor_knees(summary: FactorSummary) -> tuple[FactorKnee, ...]:
     """The knees."""
-    return tuple(map(_knee, costs.knees[:MOST_KNEES]))
+    return tuple(map(_knee, summary.knees[:MOST_KNEES]))
 
 
 def _effect(effect: Effect) -> FactorEffect:
@@ -235,20 +237,20 @@ def _effect(effect: Effect) -> FactorEffect:
         from_level=effect.first,
         to_level=effect.second,
         by=effect.by,
-        statement=statement(effect)[:_LONGEST],
+        statement=effect_statement(effect)[:_LONGEST],
         at=tuple(
             EffectAt(
                 level=part.level,
                 verdict=_VERDICTS[part.outcome],
-                ratio_parts_per_million=millionths(part.ratio.value),
-                low_parts_per_million=millionths(part.ratio.low),
-                high_parts_per_million=millionths(part.ratio.high),
+                ratio_parts_per_million=parts_per_million(part.ratio.value),
+                low_parts_per_million=parts_per_million(part.ratio.low),
+                high_parts_per_million=parts_per_million(part.ratio.high),
             )
-            for part in effect.parts
+            for part in effect.level_effects
         ),
     )
 
 
 def _knee(knee: Knee) -> FactorKnee:
-    at = tuple(KneeAt(level=turn.level, knee=turn.knee, course=turn.course) for turn in knee.turns)
+    at = tuple(KneeAt(level=turn.level, knee=turn.knee, course=turn.course) for turn in knee.level_knees)
     return FactorKnee(factor=knee.factor, by=knee.by, statement=knee_statement(knee)[:_LONGEST], at=at)

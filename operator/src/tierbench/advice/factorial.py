@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from tierbench.advice.estimate import Estimate, of_node, reading
-from tierbench.advice.posterior import Contest, Knowledge, Known
-from tierbench.advice.selection import ACCESS_NETWORK, CLIENT_CLASS, Choice, Settings, label, situation
-from tierbench.advice.tables import Cell, ascending
-from tierbench.advice.workload import Item, Levels, carried, same
+from tierbench.advice.estimate import Estimate, pool_trials, result_estimate
+from tierbench.advice.posterior import Comparison, Posterior, PosteriorModel
+from tierbench.advice.selection import ACCESS_NETWORK, CLIENT_CLASS, Choice, Settings, alternative_name, attributes_of
+from tierbench.advice.tables import Cell, sort_levels
+from tierbench.advice.workload import Levels, WorkloadItem, amount_carried, canonical_level
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.results.levels import are_numbers, factor_of, number_of_level
 
@@ -42,11 +42,11 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Factorial:
+class FactorialData:
     """All readings of a quantity that a workload asks for, thinned out where there are very many."""
 
     quantity: str
-    wanted: Sequence[Item]
+    wanted: Sequence[WorkloadItem]
     readings: tuple[Reading, ...]
     _layouts: dict[str, "Layout"] = field(default_factory=dict, compare=False)
 
@@ -55,7 +55,7 @@ class Factorial:
         """The levels of each factor that varies, ascending if they are numbers, else in the order of the cases."""
         return _varying([one.levels for one in self.readings])
 
-    def laid_out(self, factor: str) -> "Layout":
+    def layout(self, factor: str) -> "Layout":
         """The readings by the levels of this factor."""
         if factor not in self._layouts:
             self._layouts[factor] = self._lay_out(factor)
@@ -65,16 +65,16 @@ class Factorial:
         having = [one for one in self.readings if one.levels.get(factor)]
         choice = Choice((factor,), [one.result for one in having])
         # An access network is known by the classes that have it.
-        gone = choice.gone | ({CLIENT_CLASS} if factor == ACCESS_NETWORK else frozenset())
+        gone = choice.absorbed_factors | ({CLIENT_CLASS} if factor == ACCESS_NETWORK else frozenset())
         names = sorted(self.levels.keys() - gone)
         places: dict[str, dict[Levels, dict[str, list[Reading]]]] = {}
         alternatives: dict[str, Settings] = {}
         labels: dict[tuple[str, ...], str] = {}
         for one in having:
             settings = choice.settings(one.result)
-            name = labels.setdefault(tuple(map(same, settings.values())), label(settings))
+            name = labels.setdefault(tuple(map(canonical_level, settings.values())), alternative_name(settings))
             alternatives.setdefault(name, settings)
-            place = tuple([(each, same(one.levels[each])) for each in names if each in one.levels])
+            place = tuple([(each, canonical_level(one.levels[each])) for each in names if each in one.levels])
             places.setdefault(name, {}).setdefault(place, {}).setdefault(one.node(factor), []).append(one)
         return Layout(self.quantity, self.wanted, factor, _ordered(alternatives, factor), places)
 
@@ -86,11 +86,11 @@ class Layout:
     """
 
     quantity: str
-    wanted: Sequence[Item]
+    wanted: Sequence[WorkloadItem]
     factor: str
     settings: Mapping[str, Settings]
     _places: Mapping[str, Mapping[Levels, Mapping[str, Sequence[Reading]]]]
-    _known: dict[tuple[str, tuple[Levels, ...]], Known | None] = field(default_factory=dict, compare=False)
+    _known: dict[tuple[str, tuple[Levels, ...]], Posterior | None] = field(default_factory=dict, compare=False)
 
     @property
     def numbers(self) -> bool:
@@ -109,19 +109,19 @@ class Layout:
         return tuple(place for place in first if all(place in other for other in others))
 
     @cached_property
-    def said(self) -> Mapping[str, Mapping[Levels, Mapping[str, Estimate]]]:
+    def node_estimates(self) -> Mapping[str, Mapping[Levels, Mapping[str, Estimate]]]:
         """What each node says, by alternative and place."""
         return {
             name: {
-                place: {node: of_node([one.found for one in of]) for node, of in nodes.items()}
+                place: {node: pool_trials([one.found for one in of]) for node, of in nodes.items()}
                 for place, nodes in places.items()
             }
             for name, places in self._places.items()
         }
 
     @cached_property
-    def _knowledge(self) -> Knowledge:
-        return Knowledge(self.quantity, self.said)
+    def _knowledge(self) -> PosteriorModel:
+        return PosteriorModel(self.quantity, self.node_estimates)
 
     @cached_property
     def _weights(self) -> Mapping[Levels, float]:
@@ -136,15 +136,16 @@ class Layout:
             item.weight / max(1, sum(index in of for of in items.values())) for index, item in enumerate(self.wanted)
         ]
         return {
-            place: carried(place, self.quantity) * sum(shares[index] for index in of) for place, of in items.items()
+            place: amount_carried(place, self.quantity) * sum(shares[index] for index in of)
+            for place, of in items.items()
         }
 
-    def contest(self, names: Iterable[str], places: tuple[Levels, ...], margin: float) -> Contest:
+    def compare(self, names: Iterable[str], places: tuple[Levels, ...], margin: float) -> Comparison:
         """These alternatives over these places; those of which too little is known are left out."""
         found = ((name, self._known_of(name, places)) for name in names)
-        return Contest(self.quantity, {name: known for name, known in found if known is not None}, margin)
+        return Comparison(self.quantity, {name: known for name, known in found if known is not None}, margin)
 
-    def _known_of(self, name: str, places: tuple[Levels, ...]) -> Known | None:
+    def _known_of(self, name: str, places: tuple[Levels, ...]) -> Posterior | None:
         if (name, places) not in self._known:
             weights = {place: self._weights[place] for place in places}
             found = self._knowledge.of(name, weights, cut_short=self._cut_short(name, places))
@@ -156,21 +157,21 @@ class Layout:
         return any(Cell(tuple(one.result for one in of)).cut_short for nodes in of_places for of in nodes.values())
 
 
-def factorial(results: Iterable[BenchmarkResult], quantity: str, wanted: Sequence[Item]) -> Factorial:
+def factorial_data(results: Iterable[BenchmarkResult], quantity: str, wanted: Sequence[WorkloadItem]) -> FactorialData:
     """The results that say something of the quantity and that the workload asks for."""
     asked = [
-        (result, situation(result), items)
+        (result, attributes_of(result), items)
         for result in results
         if result.status.phase is ResultPhase.MEASURED
-        and (items := tuple([index for index, item in enumerate(wanted) if item.wants(result)]))
+        and (items := tuple([index for index, item in enumerate(wanted) if item.matches(result)]))
     ]
     kept = _thinned([levels for _, levels, _ in asked])
     found = (
         Reading(result, levels, said, items)
         for result, levels, items in asked
-        if _is_kept(levels, kept) and (said := reading(result, quantity)) is not None
+        if _is_kept(levels, kept) and (said := result_estimate(result, quantity)) is not None
     )
-    return Factorial(quantity, wanted, tuple(found))
+    return FactorialData(quantity, wanted, tuple(found))
 
 
 def _thinned(every: Sequence[Settings]) -> Mapping[str, frozenset[str]]:
@@ -179,14 +180,14 @@ def _thinned(every: Sequence[Settings]) -> Mapping[str, frozenset[str]]:
     kept: dict[str, frozenset[str]] = {}
     for most in _FEWER_LEVELS:
         many = {name: levels for name, levels in factors.items() if len(levels) > most}
-        kept = {name: frozenset(map(same, _spread(levels, most))) for name, levels in many.items()}
+        kept = {name: frozenset(map(canonical_level, _spread(levels, most))) for name, levels in many.items()}
         if sum(_is_kept(levels, kept) for levels in every) <= MOST_READINGS:
             break
     return kept
 
 
 def _is_kept(levels: Settings, kept: Mapping[str, frozenset[str]]) -> bool:
-    return all(not levels.get(name) or same(levels[name]) in some for name, some in kept.items())
+    return all(not levels.get(name) or canonical_level(levels[name]) in some for name, some in kept.items())
 
 
 def _spread(levels: Sequence[str], most: int) -> list[str]:
@@ -199,8 +200,8 @@ def _varying(every: Sequence[Settings]) -> dict[str, tuple[str, ...]]:
     for levels in every:
         for factor, level in levels.items():
             if level:
-                found.setdefault(factor, {}).setdefault(same(level), level)
-    return {factor: ascending(tuple(levels.values())) for factor, levels in found.items() if len(levels) > 1}
+                found.setdefault(factor, {}).setdefault(canonical_level(level), level)
+    return {factor: sort_levels(tuple(levels.values())) for factor, levels in found.items() if len(levels) > 1}
 
 
 def _ordered(alternatives: Mapping[str, Settings], factor: str) -> dict[str, Settings]:

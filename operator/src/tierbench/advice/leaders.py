@@ -6,8 +6,8 @@ from itertools import groupby, pairwise
 from math import floor, log10, sqrt
 from typing import Final
 
-from tierbench.advice.estimate import Estimate, by_node, margin, quantities
-from tierbench.advice.posterior import Contest, Knowledge, Known
+from tierbench.advice.estimate import Estimate, measured_quantities, node_estimates, relative_margin
+from tierbench.advice.posterior import Comparison, Posterior, PosteriorModel
 from tierbench.advice.tables import RunResults, Table
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ResultPhase
@@ -23,7 +23,7 @@ _DECIMAL: Final = ("T", "G", "M", "k", "")
 
 
 @dataclass(frozen=True)
-class Standing:
+class LevelVerdict:
     """Who is ahead at one level. With a sole leader it is shown; several are equal, or it is not known which of them is
     (`outcome`); none means that nothing is measured.
 
@@ -35,84 +35,92 @@ class Standing:
     leaders: tuple[str, ...]
     best: str = ""
     margin: float | None = None
-    alone: bool = False
+    only_one: bool = False
     outcome: Relation = Relation.UNKNOWN
-    doubt: float = 0.0
+    error_probability: float = 0.0
     one_node: bool = False
-    least: float = SMALLEST_MARGIN
+    smallest_margin: float = SMALLEST_MARGIN
 
 
 @dataclass(frozen=True)
-class Stretch:
+class LevelRange:
     """Neighbouring levels of which the same is said."""
 
     leaders: tuple[str, ...]
-    standings: tuple[Standing, ...]
-    alone: bool
+    verdicts: tuple[LevelVerdict, ...]
+    only_one: bool
     outcome: Relation
 
     @property
-    def sole(self) -> bool:
+    def has_winner(self) -> bool:
         """Whether one class is shown to be ahead."""
-        return self.outcome is Relation.BETTER and not self.alone
+        return self.outcome is Relation.BETTER and not self.only_one
 
     @property
     def margins(self) -> tuple[float, ...]:
         """The margins that are known."""
-        return tuple(standing.margin for standing in self.standings if standing.margin is not None)
+        return tuple(standing.margin for standing in self.verdicts if standing.margin is not None)
 
 
-def standings(tables: Sequence[Table], quantity: str, least: float = SMALLEST_MARGIN) -> list[tuple[Standing, ...]]:
+def level_verdicts(
+    tables: Sequence[Table], quantity: str, least: float = SMALLEST_MARGIN
+) -> list[tuple[LevelVerdict, ...]]:
     """Who is ahead at each level of each table, with how far nodes differ learnt from all of them together."""
     places: dict[str, dict[Hashable, Mapping[str, Estimate]]] = {}
     for number, table in enumerate(tables):
         for (row, column), cell in table.cells.items():
-            places.setdefault(column, {})[number, row] = by_node(cell, quantity)
-    knowledge = Knowledge(quantity, places)
+            places.setdefault(column, {})[number, row] = node_estimates(cell, quantity)
+    knowledge = PosteriorModel(quantity, places)
     return [
-        tuple(_standing(row, _contest(knowledge, (number, row), table, quantity, least)) for row in table.rows)
+        tuple(_level_verdict(row, _comparison(knowledge, (number, row), table, quantity, least)) for row in table.rows)
         for number, table in enumerate(tables)
     ]
 
 
-def _contest(knowledge: Knowledge, place: tuple[int, str], table: Table, quantity: str, least: float) -> Contest:
-    known: dict[str, Known] = {}
+def _comparison(
+    knowledge: PosteriorModel, place: tuple[int, str], table: Table, quantity: str, least: float
+) -> Comparison:
+    known: dict[str, Posterior] = {}
     for column in table.columns:
         cell = table.cell(place[1], column)
         found = knowledge.of(column, {place: 1.0}, cut_short=cell.cut_short) if cell.results else None
         if found is not None:
             known[column] = found
-    return Contest(quantity, known, least)
+    return Comparison(quantity, known, least)
 
 
-def _standing(level: str, contest: Contest) -> Standing:
-    ranked, known = contest.ranked, contest.known
+def _level_verdict(level: str, contest: Comparison) -> LevelVerdict:
+    ranked, known = contest.ranked, contest.posteriors
     if not ranked:
-        return Standing(level, ())
+        return LevelVerdict(level, ())
     alone = len(ranked) == 1
-    lead = None if alone else margin(known[ranked[0]].value, known[ranked[1]].value)
-    doubt = 0.0 if alone else contest.doubt
-    return Standing(
-        level, contest.leaders, ranked[0], lead, alone, contest.standing, doubt, contest.one_node, contest.margin
+    lead = None if alone else relative_margin(known[ranked[0]].value, known[ranked[1]].value)
+    doubt = 0.0 if alone else contest.error_probability
+    return LevelVerdict(
+        level, contest.leaders, ranked[0], lead, alone, contest.lead, doubt, contest.one_node, contest.margin
     )
 
 
-def stretches(found: Sequence[Standing]) -> tuple[Stretch, ...]:
+def level_ranges(found: Sequence[LevelVerdict]) -> tuple[LevelRange, ...]:
     """Neighbouring levels of which the same is said, joined."""
-    groups = groupby(found, key=lambda each: (_named(each), each.alone, each.outcome))
-    return tuple(Stretch(leaders, tuple(items), alone, outcome) for (leaders, alone, outcome), items in groups)
+    groups = groupby(found, key=lambda each: (_named(each), each.only_one, each.outcome))
+    return tuple(LevelRange(leaders, tuple(items), alone, outcome) for (leaders, alone, outcome), items in groups)
 
 
-def _named(standing: Standing) -> tuple[str, ...]:
+def _named(standing: LevelVerdict) -> tuple[str, ...]:
     """The classes that are named: the one that is perhaps ahead, or all leaders."""
     return (standing.best,) if standing.outcome is Relation.AHEAD else standing.leaders
 
 
-def expected_wrong(found: Iterable[Standing]) -> tuple[int, float]:
+def expected_errors(found: Iterable[LevelVerdict]) -> tuple[int, float]:
     """How many levels have a class that is said to be ahead, and of how many of them that is expected to be wrong at
     most (Gelman, Hill and Yajima, Journal of Research on Educational Effectiveness 5, 2012).
     """
-    said = [each.doubt for each in found if not each.alone and each.outcome in {Relation.BETTER, Relation.AHEAD}]
+    said = [
+        each.error_probability
+        for each in found
+        if not each.only_one and each.outcome in {Relation.BETTER, Relation.AHEAD}
+    ]
     return len(said), sum(said)
 
 
@@ -136,14 +144,14 @@ class Crossover:
         return f"Between {first} and {last} {self.above} comes ahead of {self.below}."
 
 
-def crossovers(table: Table, standings: Sequence[Standing]) -> tuple[Crossover, ...]:
+def crossovers(table: Table, verdicts: Sequence[LevelVerdict]) -> tuple[Crossover, ...]:
     """Every change of the sole leader between levels at which it is shown who that is.
 
-    Levels in between at which that is not shown belong to the crossover. `standings` are those of the table.
+    Levels in between at which that is not shown belong to the crossover. `verdicts` are those of the table.
     """
     if not all(number_of_level(level) for level in table.rows):
         return ()
-    decided = [item for item in standings if item.outcome is Relation.BETTER and not item.alone]
+    decided = [item for item in verdicts if item.outcome is Relation.BETTER and not item.only_one]
     return tuple(
         Crossover(
             table.factor,
@@ -152,7 +160,7 @@ def crossovers(table: Table, standings: Sequence[Standing]) -> tuple[Crossover, 
             after.best,
             before.level,
             after.level,
-            max(0.0, 1 - before.doubt - after.doubt),
+            max(0.0, 1 - before.error_probability - after.error_probability),
         )
         for before, after in pairwise(decided)
         if before.best != after.best
@@ -160,7 +168,7 @@ def crossovers(table: Table, standings: Sequence[Standing]) -> tuple[Crossover, 
 
 
 @dataclass(frozen=True)
-class Middle:
+class RefinementLevel:
     """A crossover, and the `level` in the middle of its bracket. `levels` are those of all factors, with that one."""
 
     crossover: Crossover
@@ -176,30 +184,30 @@ class Middle:
         return f"{known.above} overtakes {known.below} between {between}: measures {self.level}"
 
 
-def middles(run: RunResults, factor: str, within: float) -> tuple[Middle, ...]:
+def refinements(run: RunResults, factor: str, within: float) -> tuple[RefinementLevel, ...]:
     """The middle of every crossover along the factor, whose levels are sizes, with an upper end that is more than the
     share `within` beyond the lower.
 
     None of a bracket at which a case of any class failed, since what is ahead there is what did not; and none that is
     measured: if it does not tell who is ahead, no other level is guessed to.
     """
-    tables = run.along(factor)
-    found = standings(tables, next(iter(quantities(run)), ""))
+    tables = run.tables_by(factor)
+    found = level_verdicts(tables, next(iter(measured_quantities(run)), ""))
     return tuple(
         middle
         for table, standing in zip(tables, found, strict=True)
         for crossover in crossovers(table, standing)
-        for middle in _middle(table, crossover, within)
+        for middle in _refinement(table, crossover, within)
     )
 
 
-def _middle(table: Table, crossover: Crossover, within: float) -> Iterator[Middle]:
-    level = middle_of(crossover.lower, crossover.upper, within)
+def _refinement(table: Table, crossover: Crossover, within: float) -> Iterator[RefinementLevel]:
+    level = midpoint(crossover.lower, crossover.upper, within)
     known = {number_of_level(row) for row in table.rows}
     if level is None or number_of_level(level) in known or _failed(table, crossover):
         return
     one = table.cell(crossover.lower, crossover.below).results[0].spec
-    yield Middle(crossover, one.client.node_class, level, {**one.levels, table.factor: level})
+    yield RefinementLevel(crossover, one.client.node_class, level, {**one.levels, table.factor: level})
 
 
 def _failed(table: Table, crossover: Crossover) -> bool:
@@ -208,7 +216,7 @@ def _failed(table: Table, crossover: Crossover) -> bool:
     return any(result.status.phase is ResultPhase.FAILED for cell in cells for result in cell.results)
 
 
-def middle_of(lower: str, upper: str, within: float) -> str | None:
+def midpoint(lower: str, upper: str, within: float) -> str | None:
     """The geometric mean of two sizes in three digits, with prefixes as they have them; None if they are no further
     apart than the share `within`, or nothing of three digits lies between.
     """

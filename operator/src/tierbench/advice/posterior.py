@@ -23,7 +23,7 @@ from tierbench.stats.rates import EventCount, LogRate, LogRateRatio, pool_rates
 from tierbench.stats.samples import TAIL
 
 Pair = tuple[str, str]
-Belief = Mixture | LogRate
+LogCost = Mixture | LogRate
 Difference = Mixture | LogRateRatio
 _NORMAL_95: Final = 1.96
 _MILLION: Final = 1e6
@@ -32,8 +32,8 @@ _ROUNDING: Final = 1 / 12
 _LEAST: Final = 1e-8
 """The least relative variance of a trial. Values of one bucket of a histogram are all the same, and with a variance
 near 0 the model's algebra would keep no digits."""
-ByNode = Mapping[str, Estimate]
-Places = Mapping[Any, ByNode]
+NodeEstimates = Mapping[str, Estimate]
+LevelEstimates = Mapping[Any, NodeEstimates]
 """By the key of the level."""
 
 
@@ -43,7 +43,7 @@ def pairs(names: Iterable[str]) -> list[Pair]:
 
 
 @dataclass(frozen=True)
-class Known:
+class Posterior:
     """What is known of a class at one place.
 
     `value` is in the quantity's unit. Beliefs are of the logarithm of its cost, which is the value, or one over it
@@ -52,14 +52,14 @@ class Known:
     """
 
     value: float
-    of_nodes: Belief
+    of_nodes: LogCost
     nodes: int
     trials: int
     cut_short: bool
-    _of_class: Callable[[], Belief]
+    _of_class: Callable[[], LogCost]
 
     @cached_property
-    def of_class(self) -> Belief:
+    def of_class(self) -> LogCost:
         """How nodes differ is accounted for."""
         return self._of_class()
 
@@ -74,11 +74,11 @@ class Ratio:
 
 
 @dataclass(frozen=True)
-class Contest:
+class Comparison:
     """Classes compared in one place; `margin` is the smallest share that is worth having."""
 
     quantity: str
-    known: Mapping[str, Known]
+    posteriors: Mapping[str, Posterior]
     margin: float
     _differences: dict[Pair, Difference] = field(default_factory=dict, compare=False)
     _outcomes: dict[Pair, Relation] = field(default_factory=dict, compare=False)
@@ -86,22 +86,22 @@ class Contest:
     @cached_property
     def one_node(self) -> bool:
         """Whether some class stands on one node: then the nodes that were measured are compared, not their classes."""
-        return any(known.nodes == 1 for known in self.known.values())
+        return any(known.nodes == 1 for known in self.posteriors.values())
 
     @cached_property
     def ranked(self) -> tuple[str, ...]:
         """The classes by what they cost, the best first."""
-        return tuple(sorted(self.known, key=lambda name: self.belief(name).centre))
+        return tuple(sorted(self.posteriors, key=lambda name: self.log_cost(name).centre))
 
-    def belief(self, name: str) -> Belief:
+    def log_cost(self, name: str) -> LogCost:
         """What the comparison rests on."""
-        known = self.known[name]
+        known = self.posteriors[name]
         return known.of_nodes if self.one_node else known.of_class
 
     def difference(self, first: str, second: str) -> Difference:
         """The logarithm of the first's cost by the second's."""
         if (first, second) not in self._differences:
-            self._differences[first, second] = _minus(self.belief(first), self.belief(second))
+            self._differences[first, second] = _minus(self.log_cost(first), self.log_cost(second))
         return self._differences[first, second]
 
     def outcome(self, first: str, second: str) -> Relation:
@@ -113,7 +113,7 @@ class Contest:
 
     def _judged(self, first: str, second: str) -> Relation:
         found = relation(self.difference(first, second), self.margin, may_be_equal=not self.one_node)
-        one, two = self.known[first].cut_short, self.known[second].cut_short
+        one, two = self.posteriors[first].cut_short, self.posteriors[second].cut_short
         if (one and found in {Relation.BETTER, Relation.AHEAD}) or (two and found in {Relation.WORSE, Relation.BEHIND}):
             return Relation.UNKNOWN
         return Relation.UNKNOWN if found is Relation.EQUAL and (one or two) else found
@@ -128,10 +128,10 @@ class Contest:
         if not self.ranked:
             return ()
         top = self.ranked[0]
-        return tuple(name for name in self.known if name == top or not self.beats(top, name))
+        return tuple(name for name in self.posteriors if name == top or not self.beats(top, name))
 
     @cached_property
-    def standing(self) -> Relation:
+    def lead(self) -> Relation:
         """Of the leaders: BETTER if there is one alone, EQUAL if all are; AHEAD if one is, perhaps by less than the
         margin; else UNKNOWN.
         """
@@ -144,7 +144,7 @@ class Contest:
         return Relation.AHEAD if found <= {Relation.AHEAD, Relation.BETTER} else Relation.UNKNOWN
 
     @cached_property
-    def doubt(self) -> float:
+    def error_probability(self) -> float:
         """At most how likely the class with the least cost is not the best."""
         top, *others = self.ranked
         return min(1.0, sum(1 - self.difference(top, other).cdf(0.0) for other in others))
@@ -153,7 +153,11 @@ class Contest:
         """The first's value by the second's."""
         difference = self.difference(first, second)
         low, high = (exp(difference.quantile(tail)) for tail in (TAIL, 1 - TAIL))
-        value = self.known[first].value / self.known[second].value if self.known[second].value else float("inf")
+        value = (
+            self.posteriors[first].value / self.posteriors[second].value
+            if self.posteriors[second].value
+            else float("inf")
+        )
         return Ratio(value, low, high) if smaller_is_better(self.quantity) else Ratio(value, 1 / high, 1 / low)
 
     @cached_property
@@ -161,18 +165,18 @@ class Contest:
         """Of each class: how likely it is best, and what it costs to follow it. Of one node it assumes how far nodes
         of a class usually differ.
         """
-        return prospects({name: known.of_class for name, known in self.known.items()})
+        return prospects({name: known.of_class for name, known in self.posteriors.items()})
 
     def tipping_point(self, first: str, second: str) -> float:
         """How far nodes of a class would have to differ (a standard deviation, as a share) for the 95 % interval of
         the difference to reach 0, were trials without noise.
         """
-        apart = abs(self.belief(first).centre - self.belief(second).centre)
-        inverse = sum(1 / self.known[name].nodes for name in (first, second))
+        apart = abs(self.log_cost(first).centre - self.log_cost(second).centre)
+        inverse = sum(1 / self.posteriors[name].nodes for name in (first, second))
         return apart / (_NORMAL_95 * sqrt(inverse))
 
 
-def _minus(first: Belief, second: Belief) -> Difference:
+def _minus(first: LogCost, second: LogCost) -> Difference:
     if isinstance(first, LogRate) and isinstance(second, LogRate):
         return first.minus(second)
     if isinstance(first, Mixture) and isinstance(second, Mixture):
@@ -180,16 +184,16 @@ def _minus(first: Belief, second: Belief) -> Difference:
     raise TypeError("a rate and a mean cannot be compared")
 
 
-class Knowledge:
+class PosteriorModel:
     """What is known of classes, from all their levels together."""
 
-    def __init__(self, quantity: str, classes: Mapping[str, Places]) -> None:
+    def __init__(self, quantity: str, classes: Mapping[str, LevelEstimates]) -> None:
         """`classes` hold what each node says at each level; nothing where it says nothing."""
         self._quantity = quantity
         self._classes = classes
         self._models = {} if quantity == RETRIES else _models(quantity, classes)
 
-    def of(self, name: str, weights: Weights, *, cut_short: bool = False) -> Known | None:
+    def of(self, name: str, weights: Weights, *, cut_short: bool = False) -> Posterior | None:
         """A class over levels of these weights; None unless all of them are known, with how well."""
         if self._quantity == RETRIES:
             return self._retries(name, weights)
@@ -199,14 +203,14 @@ class Knowledge:
         nodes, trials = self._counts(name, weights)
         of_nodes = model.of_nodes(weights)
         value = exp(of_nodes.centre if smaller_is_better(self._quantity) else -of_nodes.centre)
-        return Known(value, of_nodes, nodes, trials, cut_short, partial(model.of_class, weights))
+        return Posterior(value, of_nodes, nodes, trials, cut_short, partial(model.of_class, weights))
 
     def _counts(self, name: str, weights: Weights) -> tuple[int, int]:
         """How many nodes and trials stand for it: the nodes of the level that has the fewest."""
         places = [self._classes[name][level] for level in weights]
         return min(map(len, places)), sum(one.count for place in places for one in place.values())
 
-    def _retries(self, name: str, weights: Weights) -> Known | None:
+    def _retries(self, name: str, weights: Weights) -> Posterior | None:
         places = self._classes[name]
         if not all(places.get(level) for level in weights):
             return None
@@ -218,10 +222,10 @@ class Knowledge:
         belief = pool_rates([(weight / total, of) for weight, of in counts])
         raw = sum(w * sum(c.events for c in of) / sum(c.exposure for c in of) for w, of in counts) / total
         nodes, trials = self._counts(name, weights)
-        return Known(_MILLION * raw, belief, nodes, trials, cut_short=False, _of_class=lambda: belief)
+        return Posterior(_MILLION * raw, belief, nodes, trials, cut_short=False, _of_class=lambda: belief)
 
 
-def _models(quantity: str, classes: Mapping[str, Places]) -> dict[str, tuple[ClassModel, frozenset[Hashable]]]:
+def _models(quantity: str, classes: Mapping[str, LevelEstimates]) -> dict[str, tuple[ClassModel, frozenset[Hashable]]]:
     said = {
         (name, level): {node: _trials(quantity, one) for node, one in nodes.items() if _usable(one)}
         for name, places in classes.items()

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final, TypeVar, cast
 
-from tierbench.advice.constraints import limits
-from tierbench.advice.estimate import percentile_of, with_quantities
+from tierbench.advice.constraints import mean_limits
+from tierbench.advice.estimate import percentile_name, with_derived_quantities
 from tierbench.advice.tables import NAMED_BY_VALUE, RunResults, runs
 from tierbench.api.model import Metadata, Model
 from tierbench.api.placement_advice import Dimension, Objective, ObjectiveType, PlacementAdviceSpec
@@ -18,7 +18,7 @@ from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhas
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words, number_of_level
 from tierbench.results.quantities import RETRIES, rate_quantity, time_quantity
-from tierbench.results.units import joined
+from tierbench.results.units import join_words
 
 Change = Callable[[Sequence[BenchmarkResult]], tuple[BenchmarkResult, ...]]
 _NOT_TOLD: Final[set[str]] = set()
@@ -42,7 +42,7 @@ class Selection:
         """Those that the answer rests on."""
         return tuple(result for run in self.current for result in run.results)
 
-    def changed(self, change: Change) -> "Selection":
+    def map_results(self, change: Change) -> "Selection":
         """The same with the results of each run changed."""
         return Selection(_changed(self.current, change), _changed(self.before, change))
 
@@ -61,7 +61,7 @@ def select(spec: PlacementAdviceSpec, results: Iterable[BenchmarkResult]) -> Sel
     histories: dict[tuple[str, str, str], list[RunResults]] = {}
     for run in runs(result for result in results if _chosen(spec, result)):
         histories.setdefault((run.namespace, run.benchmark.kind, run.benchmark.name), []).append(run)
-    kept = [_over(history) for history in histories.values()]
+    kept = [_finished(history) for history in histories.values()]
     return Selection(tuple(history[-1] for history in kept), tuple(history[-2] for history in kept if len(history) > 1))
 
 
@@ -74,21 +74,21 @@ def _chosen(spec: PlacementAdviceSpec, result: BenchmarkResult) -> bool:
     )
 
 
-def _over(history: Sequence[RunResults]) -> Sequence[RunResults]:
+def _finished(history: Sequence[RunResults]) -> Sequence[RunResults]:
     running = any(result.status.phase is ResultPhase.RUNNING for result in history[-1].results)
     return history[:-1] if running and len(history) > 1 else history
 
 
 def quantities_read(spec: PlacementAdviceSpec, kind: str, there: Container[str]) -> tuple[str, ...]:
     """The quantities that the answer rests on, of those that are `there`."""
-    limited = (limit.quantity for limit in limits(spec.constraints, kind, there))
+    limited = (limit.quantity for limit in mean_limits(spec.constraints, kind, there))
     return (quantity_of(objective_of(spec), kind, there), *limited)
 
 
 def quantity_of(objective: Objective, kind: str, there: Container[str]) -> str:
     """What alternatives are ranked by, of the quantities that are `there`."""
     if objective.type is ObjectiveType.PERCENTILE and objective.percentile is not None:
-        return percentile_of(time_quantity(kind, there), objective.percentile)
+        return percentile_name(time_quantity(kind, there), objective.percentile)
     if objective.type is ObjectiveType.RETRIES:
         return RETRIES
     return rate_quantity(kind) if objective.type is ObjectiveType.THROUGHPUT else time_quantity(kind, there)
@@ -100,7 +100,7 @@ def objective_of(spec: PlacementAdviceSpec) -> Objective:
     return spec.objective or Objective(type=default)
 
 
-def essence(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> BenchmarkResult:
+def project_result(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> BenchmarkResult:
     """A stored result, with what the answer needs. The rest is not looked at either: that would take longer than the
     answer.
 
@@ -109,7 +109,7 @@ def essence(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> BenchmarkResul
     """
     result = BenchmarkResult.model_validate({**raw, "status": _needed(spec, raw)})
     quantities = quantities_read(spec, result.spec.benchmark.kind, result.status.statistics)
-    metadata, asked, status = result.metadata, result.spec, with_quantities(result, quantities).status
+    metadata, asked, status = result.metadata, result.spec, with_derived_quantities(result, quantities).status
     every = _needs_every_trial(spec)
     known = Metadata(name=metadata.name, namespace=metadata.namespace, labels=metadata.labels)
     places = {
@@ -192,45 +192,47 @@ class Choice:
     def alternatives(self) -> Mapping[str, Settings]:
         """Every alternative, by its label."""
         every = {tuple(settings.items()): settings for settings in map(self.settings, self.results)}
-        return {label(settings): settings for settings in every.values() if settings}
+        return {alternative_name(settings): settings for settings in every.values() if settings}
 
-    def told_apart(self, results: Sequence[BenchmarkResult]) -> tuple[BenchmarkResult, ...]:
+    def relabel(self, results: Sequence[BenchmarkResult]) -> tuple[BenchmarkResult, ...]:
         """The results, each as one of its alternative; those that have nothing of what is chosen are left out."""
         if self.noun == "class":
             return tuple(results)
         return tuple(self._as_one_of(result, settings) for result in results if (settings := self.settings(result)))
 
     def _as_one_of(self, result: BenchmarkResult, settings: Settings) -> BenchmarkResult:
-        spec, gone = result.spec, self.gone
+        spec, gone = result.spec, self.absorbed_factors
         held = {} if self.of_classes else {Dimension.NODE_CLASS.value: spec.server.node_class}
         update = {
-            "server": spec.server.model_copy(update={"node_class": label(settings)}),
+            "server": spec.server.model_copy(update={"node_class": alternative_name(settings)}),
             "levels": held | {name: level for name, level in spec.levels.items() if name not in gone},
             "conditions": {name: level for name, level in spec.conditions.items() if name not in gone},
         }
         return result.model_copy(update={"spec": spec.model_copy(update=update)})
 
     @cached_property
-    def gone(self) -> frozenset[str]:
+    def absorbed_factors(self) -> frozenset[str]:
         """The factors that are no level any more: what is chosen, and what goes without saying with it."""
-        return frozenset({*self.dimensions, *self._own})
+        return frozenset({*self.dimensions, *self._dependent_factors})
 
     def settings(self, result: BenchmarkResult) -> Settings:
         """Which alternative a result is one of; nothing if it has nothing of what is chosen."""
-        levels = situation(result)
+        levels = attributes_of(result)
         chosen = {name: levels[name] for name in self.dimensions if name in levels}
-        own = {name: levels[name] for name, known in self._own.items() if len(known) > 1 and name in levels}
+        own = {
+            name: levels[name] for name, known in self._dependent_factors.items() if len(known) > 1 and name in levels
+        }
         return chosen | own if chosen else {}
 
     @cached_property
-    def _own(self) -> Mapping[str, frozenset[str]]:
+    def _dependent_factors(self) -> Mapping[str, frozenset[str]]:
         """The factors that some alternatives have and others have not, and their levels."""
         if self.noun == "class":
             return {}
         having: dict[tuple[str | None, ...], set[str]] = {}
         found: dict[str, set[str]] = {}
         for result in self.results:
-            levels = situation(result)
+            levels = attributes_of(result)
             names = having.setdefault(tuple(map(levels.get, self.dimensions)), set())
             for name, level in result.spec.levels.items():
                 names.add(name)
@@ -239,7 +241,7 @@ class Choice:
         return {name: frozenset(found[name]) for name in found.keys() - shared - self.named - {*self.dimensions}}
 
 
-def situation(result: BenchmarkResult) -> dict[str, str]:
+def attributes_of(result: BenchmarkResult) -> dict[str, str]:
     """All that results may differ in, by name: classes, the access network of the client, levels and conditions."""
     spec = result.spec
     return {
@@ -250,20 +252,20 @@ def situation(result: BenchmarkResult) -> dict[str, str]:
     }
 
 
-def label(settings: Settings) -> str:
+def alternative_name(settings: Settings) -> str:
     """An alternative in words: cloud; mosquitto on cloud with delivery AtMostOnce and TLSv1.3."""
     who = " on ".join(settings[name] for name in NAMED_BY_VALUE if name in settings)
     others = [level_in_words(name, level) for name, level in settings.items() if name not in NAMED_BY_VALUE]
-    return " with ".join(filter(None, (who, joined(others))))
+    return " with ".join(filter(None, (who, join_words(others))))
 
 
-def compared(run: RunResults) -> RunResults:
+def relabelled_run(run: RunResults) -> RunResults:
     """The run as what it compares."""
-    choice = choice_of(run)
-    return run if choice.of_classes else replace(run, results=choice.told_apart(run.results))
+    choice = run_choice(run)
+    return run if choice.of_classes else replace(run, results=choice.relabel(run.results))
 
 
-def choice_of(run: RunResults) -> Choice:
+def run_choice(run: RunResults) -> Choice:
     """What a run compares, as a choice."""
     return Choice((compared_factor(run),), run.results)
 

@@ -11,10 +11,10 @@ from tierbench.results.censoring import censored
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import are_numbers, is_size, level_in_words, number_of_level
 from tierbench.results.published import is_mean
-from tierbench.results.units import joined
+from tierbench.results.units import join_words
 
 CLIENT: Final = "client"
-CURVE: Final = 3
+MIN_CURVE_LEVELS: Final = 3
 """So many numbers make a curve."""
 NAMED_BY_VALUE: Final = (Dimension.BROKER, Dimension.NODE_CLASS)
 """Factors whose levels say by themselves what they are."""
@@ -37,7 +37,7 @@ class Cell:
         return sum(result.status.counts.retries for result in self.results)
 
     @property
-    def tells_retries(self) -> bool:
+    def has_retry_counts(self) -> bool:
         """Whether it is known how often something was tried again."""
         return any(result.status.counts.retries or not is_mean(result) for result in self.results)
 
@@ -83,7 +83,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Matrix:
+class ResultSet:
     """Results that are read together."""
 
     results: tuple[BenchmarkResult, ...]
@@ -95,7 +95,7 @@ class Matrix:
         for result in self.results:
             for factor, level in circumstances(result).items():
                 found.setdefault(factor, {})[level] = None
-        return {factor: ascending(tuple(levels)) for factor, levels in found.items()}
+        return {factor: sort_levels(tuple(levels)) for factor, levels in found.items()}
 
     @cached_property
     def fixed(self) -> Mapping[str, str]:
@@ -120,10 +120,10 @@ class Matrix:
     @cached_property
     def tables(self) -> tuple[Table, ...]:
         """One table for each combination of the other factors that vary, the client class among them."""
-        return tuple(table for part in self.parts for table in part.along(part.row_factor))
+        return tuple(table for part in self.subsets for table in part.tables_by(part.row_factor))
 
     @property
-    def parts(self) -> tuple[Self, ...]:
+    def subsets(self) -> tuple[Self, ...]:
         """The results whose level of a factor is a number apart from the others, where there are enough for a curve:
         Ratio10 to Ratio90 have an order, and Random and Zeros beside them have none.
         """
@@ -133,9 +133,9 @@ class Matrix:
         halves: dict[bool, list[BenchmarkResult]] = {True: [], False: []}
         for result in self.results:
             halves[are_numbers(mixed, (circumstances(result).get(mixed, ""),))].append(result)
-        return tuple(part for half in halves.values() for part in replace(self, results=tuple(half)).parts)
+        return tuple(part for half in halves.values() for part in replace(self, results=tuple(half)).subsets)
 
-    def along(self, factor: str) -> tuple[Table, ...]:
+    def tables_by(self, factor: str) -> tuple[Table, ...]:
         """The same with the levels of this factor as rows."""
         groups: dict[tuple[tuple[str, str], ...], dict[tuple[str, str], list[BenchmarkResult]]] = {}
         for result in self.results:
@@ -164,7 +164,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class RunResults(Matrix):
+class RunResults(ResultSet):
     """All results of one run of one benchmark."""
 
     namespace: str
@@ -174,7 +174,7 @@ class RunResults(Matrix):
 
 def _is_mixed(factor: str, levels: Sequence[str]) -> bool:
     numbers = sum(are_numbers(factor, (level,)) for level in levels)
-    return CURVE <= numbers < len(levels)
+    return MIN_CURVE_LEVELS <= numbers < len(levels)
 
 
 def _weight(name: str, levels: Sequence[str]) -> tuple[bool, bool, int, bool]:
@@ -182,7 +182,7 @@ def _weight(name: str, levels: Sequence[str]) -> tuple[bool, bool, int, bool]:
     return len(levels) > 1, numbers, len(levels), is_size(name)
 
 
-def ascending(levels: tuple[str, ...]) -> tuple[str, ...]:
+def sort_levels(levels: tuple[str, ...]) -> tuple[str, ...]:
     """Levels in ascending order if all are numbers, else as they are."""
     numbers = [number_of_level(level) for level in levels]
     known = [number for number in numbers if number is not None]
@@ -210,16 +210,16 @@ def newest(all_runs: Iterable[RunResults]) -> tuple[RunResults, ...]:
     return tuple(last.values())
 
 
-def where(table: Table, levels: Sequence[str]) -> str:
+def describe_rows(table: Table, levels: Sequence[str]) -> str:
     """A stretch of neighbouring levels of a table in words."""
-    return place_in_words(table.factor, table.rows, levels)
+    return describe_levels(table.factor, table.rows, levels)
 
 
-def place_in_words(factor: str, every: Sequence[str], levels: Sequence[str]) -> str:
+def describe_levels(factor: str, every: Sequence[str], levels: Sequence[str]) -> str:
     """Some levels of all that there are: at 1 MB, up to 2 GB, from 3 GB on; of words: with GZIP and Zstd, on cloud."""
     if not are_numbers(factor, every):
         texts = [level if factor in NAMED_BY_VALUE else level_in_words(factor, level) for level in levels]
-        return f"{'on' if factor == Dimension.NODE_CLASS else 'with'} {joined(texts)}"
+        return f"{'on' if factor == Dimension.NODE_CLASS else 'with'} {join_words(texts)}"
     first, last = level_in_words(factor, levels[0]), level_in_words(factor, levels[-1])
     if len(levels) == len(every):
         return f"from {first} to {last}" if len(levels) > 1 else f"at {first}"

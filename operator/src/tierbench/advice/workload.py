@@ -6,21 +6,21 @@ from functools import cached_property, lru_cache
 from math import prod
 from statistics import fmean
 
-from tierbench.advice.estimate import by_node, smaller_is_better
-from tierbench.advice.posterior import ByNode, Knowledge, Known
+from tierbench.advice.estimate import node_estimates, smaller_is_better
+from tierbench.advice.posterior import NodeEstimates, Posterior, PosteriorModel
 from tierbench.advice.tables import EMPTY, Cell
 from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import factor_of, level_in_words, number_of_level
-from tierbench.results.units import joined
+from tierbench.results.units import join_words
 
 Levels = tuple[tuple[str, str], ...]
 """The factors that say what a request carries."""
 
 
 @dataclass(frozen=True)
-class Item:
+class WorkloadItem:
     """Levels that are asked for, and how much they count."""
 
     levels: Mapping[str, str]
@@ -30,23 +30,26 @@ class Item:
         """The levels in words."""
         return ", ".join(level_in_words(name, level) for name, level in self.levels.items())
 
-    def wants(self, result: BenchmarkResult) -> bool:
+    def matches(self, result: BenchmarkResult) -> bool:
         """Whether a result was measured at these levels."""
         levels = circumstances(result)
-        return all(name in levels and same(levels[name]) == same(level) for name, level in self.levels.items())
+        return all(
+            name in levels and canonical_level(levels[name]) == canonical_level(level)
+            for name, level in self.levels.items()
+        )
 
 
 @lru_cache(maxsize=4096)
-def same(level: str) -> str:
+def canonical_level(level: str) -> str:
     """One text for all ways to write a level: 1Gi and 1073741824 are the same."""
     number = number_of_level(level)
     return level if number is None else f"{number:.0f}"
 
 
-def items(workload: WorkloadProfile | None) -> tuple[Item, ...]:
+def workload_items(workload: WorkloadProfile | None) -> tuple[WorkloadItem, ...]:
     """What is asked for; without a workload one item that any level meets."""
     if workload is None:
-        return (Item({}, 1),)
+        return (WorkloadItem({}, 1),)
     named = {
         "payloadSize": workload.payload_size,
         "delivery": workload.delivery,
@@ -54,8 +57,8 @@ def items(workload: WorkloadProfile | None) -> tuple[Item, ...]:
     }
     held = {name: str(level) for name, level in named.items() if level is not None} | workload.levels
     if not workload.file_sizes:
-        return (Item(held, 1),)
-    return tuple(Item({"fileSize": each.size, **held}, each.weight) for each in workload.file_sizes)
+        return (WorkloadItem(held, 1),)
+    return tuple(WorkloadItem({"fileSize": each.size, **held}, each.weight) for each in workload.file_sizes)
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class Combination:
 
 
 @dataclass(frozen=True)
-class Measured:
+class WorkloadResults:
     """Results sorted by class, combination and node. `left_out` are the combinations that a class lacks of those that
     others have and the workload asks for.
     """
@@ -76,13 +79,13 @@ class Measured:
     cells: Mapping[str, Mapping[Levels, Cell]]
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     left_out: Mapping[str, tuple[Levels, ...]] = field(default_factory=dict)
-    _readings: dict[tuple[str, str], Mapping[Levels, ByNode]] = field(default_factory=dict, compare=False)
+    _readings: dict[tuple[str, str], Mapping[Levels, NodeEstimates]] = field(default_factory=dict, compare=False)
 
     def cell(self, name: str, combination: Combination) -> Cell:
         """What a class has of a combination."""
         return self.cells[name].get(combination.levels, EMPTY)
 
-    def used(self, name: str) -> tuple[BenchmarkResult, ...]:
+    def results_of(self, name: str) -> tuple[BenchmarkResult, ...]:
         """The results of a class that the workload asks for."""
         return self._used[name]
 
@@ -106,30 +109,30 @@ class Measured:
         """How much each combination counts. A rate's is by what is carried there, so that one over a rate, which adds
         up, is the time of it all: the rate over a workload is what is carried in all by the time that takes in all.
         """
-        of = {each.levels: each.share * carried(each.levels, quantity) for each in self.combinations}
+        of = {each.levels: each.share * amount_carried(each.levels, quantity) for each in self.combinations}
         total = sum(of.values())
         return {levels: weight / total for levels, weight in of.items()}
 
-    def readings(self, name: str, quantity: str) -> Mapping[Levels, ByNode]:
+    def estimates(self, name: str, quantity: str) -> Mapping[Levels, NodeEstimates]:
         """What each node of a class says of a quantity at each combination."""
         if (name, quantity) not in self._readings:
-            found = {each.levels: by_node(self.cell(name, each), quantity) for each in self.combinations}
+            found = {each.levels: node_estimates(self.cell(name, each), quantity) for each in self.combinations}
             self._readings[name, quantity] = found
         return self._readings[name, quantity]
 
-    def known(self, quantity: str) -> dict[str, Known]:
+    def posteriors(self, quantity: str) -> dict[str, Posterior]:
         """The quantity over the whole workload, of each class that has all of it."""
-        places = {name: self.readings(name, quantity) for name in self.cells}
-        knowledge, weights = Knowledge(quantity, places), self.weights(quantity)
+        places = {name: self.estimates(name, quantity) for name in self.cells}
+        knowledge, weights = PosteriorModel(quantity, places), self.weights(quantity)
         found = ((name, knowledge.of(name, weights, cut_short=self.cut_short(name))) for name in self.cells)
         return {name: known for name, known in found if weights and known is not None}
 
-    def nodes(self, name: str, quantity: str) -> dict[str, Known]:
+    def nodes(self, name: str, quantity: str) -> dict[str, Posterior]:
         """The same of each node of a class by itself."""
-        readings = self.readings(name, quantity)
+        readings = self.estimates(name, quantity)
         nodes = dict.fromkeys(node for of in readings.values() for node in of)
         places = {node: {levels: {node: of[node]} for levels, of in readings.items() if node in of} for node in nodes}
-        knowledge, weights = Knowledge(quantity, places), self.weights(quantity)
+        knowledge, weights = PosteriorModel(quantity, places), self.weights(quantity)
         found = ((node, knowledge.of(node, weights)) for node in nodes)
         return {node: known for node, known in found if known is not None}
 
@@ -139,7 +142,7 @@ class Measured:
 
     def has_all(self, name: str, quantity: str) -> bool:
         """Whether a class has the quantity at every combination, however little is known of it."""
-        return all(self.readings(name, quantity).values())
+        return all(self.estimates(name, quantity).values())
 
     def median(self, name: str, quantity: str) -> float | None:
         """The medians of the trials over the workload; None unless all are known."""
@@ -154,7 +157,7 @@ class Measured:
         return total if less else 1 / total
 
 
-def carried(levels: Levels, quantity: str) -> float:
+def amount_carried(levels: Levels, quantity: str) -> float:
     """What one request of these levels carries, in the unit of a rate but for a factor; of all else 1."""
     if not quantity.endswith(("BytesPerSecond", "BitsPerSecond")):
         return 1.0
@@ -162,11 +165,11 @@ def carried(levels: Levels, quantity: str) -> float:
     return prod(size for size in sizes if size)
 
 
-def sort_results(results: Sequence[BenchmarkResult], wanted: Sequence[Item]) -> Measured:
+def group_by_workload(results: Sequence[BenchmarkResult], wanted: Sequence[WorkloadItem]) -> WorkloadResults:
     """Sorts results. An item counts at the combinations that all classes share which have it; each counts equally."""
     cells: dict[str, dict[Levels, list[BenchmarkResult]]] = {}
     for result in results:
-        levels = tuple(sorted((name, same(level)) for name, level in circumstances(result).items()))
+        levels = tuple(sorted((name, canonical_level(level)) for name, level in circumstances(result).items()))
         cells.setdefault(result.spec.server.node_class, {}).setdefault(levels, []).append(result)
     sorted_cells = {name: {levels: Cell(tuple(found)) for levels, found in of.items()} for name, of in cells.items()}
     shares: dict[Levels, float] = {}
@@ -185,7 +188,7 @@ def sort_results(results: Sequence[BenchmarkResult], wanted: Sequence[Item]) -> 
                 left_out.setdefault(name, []).extend(levels for levels in every if levels not in found)
         for levels in shared:
             shares[levels] = shares.get(levels, 0) + item.weight / total / len(shared)
-    return Measured(
+    return WorkloadResults(
         tuple(Combination(levels, share) for levels, share in shares.items()),
         sorted_cells,
         {name: tuple(words) for name, words in missing.items()},
@@ -193,12 +196,12 @@ def sort_results(results: Sequence[BenchmarkResult], wanted: Sequence[Item]) -> 
     )
 
 
-def _combinations(item: Item, cells: Mapping[Levels, Cell]) -> list[Levels]:
-    return [levels for levels, cell in cells.items() if cell.measured and item.wants(cell.results[0])]
+def _combinations(item: WorkloadItem, cells: Mapping[Levels, Cell]) -> list[Levels]:
+    return [levels for levels, cell in cells.items() if cell.measured and item.matches(cell.results[0])]
 
 
-def asked(wanted: Sequence[Item]) -> str:
+def describe_workload(wanted: Sequence[WorkloadItem]) -> str:
     """The workload in words."""
     weights = len({item.weight for item in wanted}) > 1
     texts = [f"{item}{f' (weight {item.weight:g})' if weights else ''}" for item in wanted if item.levels]
-    return joined(texts) or "all measured levels together"
+    return join_words(texts) or "all measured levels together"

@@ -14,7 +14,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tierbench.advice.advise import ORDER_CHANGES, advise
-from tierbench.advice.workload import items
+from tierbench.advice.workload import workload_items
 from tierbench.api.advice_answer import EffectVerdict, FactorEffect, PlacementAdviceStatus, Ranked, Verdict
 from tierbench.api.model import API_VERSION, Metadata
 from tierbench.api.placement_advice import (
@@ -30,7 +30,7 @@ from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.command import ExitCode, UserError, add_file_arguments, run_with_cluster
 from tierbench.cli.objects import Objects, read_files
-from tierbench.results.units import DASH, joined, percent, show, show_interval, title
+from tierbench.results.units import DASH, join_words, percent, show, show_interval, title
 
 _WIDTH_OF_FILES: Final = 200
 _MAX_FACTORS: Final = 3
@@ -186,9 +186,9 @@ def _check(spec: PlacementAdviceSpec) -> None:
     workload = spec.workload or WorkloadProfile()
     if len(set(spec.choose)) < len(spec.choose):
         raise UserError(f"{','.join(spec.choose)} contains a name twice: write each name once")
-    fixed = set(spec.choose) & {name for item in items(workload) for name in item.levels}
+    fixed = set(spec.choose) & {name for item in workload_items(workload) for name in item.levels}
     if fixed:
-        raise UserError(f"{joined(sorted(fixed))} cannot be both in --choose and in --level: omit one")
+        raise UserError(f"{join_words(sorted(fixed))} cannot be both in --choose and in --level: omit one")
     sizes = [each.size for each in workload.file_sizes]
     sizes += [size for size in (workload.payload_size, spec.constraints.minimum_bytes_per_second) if size is not None]
     try:

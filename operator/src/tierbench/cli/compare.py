@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from tierbench.advice.comparison import Change, chance, compare_classes, compare_runs
+from tierbench.advice.comparison import Change, compare_classes, compare_runs, describe_p
 from tierbench.advice.selection import Choice, quantity_of
 from tierbench.advice.tables import RunResults, newest, runs
 from tierbench.api.placement_advice import Dimension
@@ -18,7 +18,7 @@ from tierbench.cli.advise import OBJECTIVES
 from tierbench.cli.command import ExitCode, UserError, add_file_arguments
 from tierbench.cli.objects import is_run_of, parse_reference, read_objects
 from tierbench.results.levels import level_in_words
-from tierbench.results.units import joined, percent, show, title
+from tierbench.results.units import join_words, percent, show, title
 
 _WIDTH_OF_FILES: Final = 200
 _MAX_TOLERANCE: Final = 1000
@@ -65,7 +65,7 @@ def compare(options: argparse.Namespace) -> ExitCode:
         first, second = _side(options.first, every), _side(options.second, every)
     kinds = sorted({result.spec.benchmark.kind for result in (*first, *second)})
     if len(kinds) > 1:
-        raise UserError(f"{joined(kinds)} measure different quantities: compare benchmarks of one kind")
+        raise UserError(f"{join_words(kinds)} measure different quantities: compare benchmarks of one kind")
     there = {name for result in (*first, *second) for name in result.status.statistics}
     quantity = quantity_of(OBJECTIVES[options.by], kinds[0], there)
     if "=" in options.first or (_is_class(options.first, every) and _is_class(options.second, every)):
@@ -107,10 +107,10 @@ def _settings(first: str, second: str, every: Sequence[RunResults]) -> tuple[Seq
     sides = {level: [name for name, of in choice.alternatives.items() if of[factor] == level] for level in levels}
     for level, names_of in sides.items():
         if len(names_of) != 1:
-            known = joined(names_of or list(choice.alternatives)) or "none"
+            known = join_words(names_of or list(choice.alternatives)) or "none"
             problem = "matches several alternatives" if names_of else "has no results"
             raise UserError(f"{factor}={level} {problem}; there are {known}: see `kubectl tierbench advise --choose`")
-    relabelled = choice.told_apart(results)
+    relabelled = choice.relabel(results)
     return tuple(
         [result for result in relabelled if result.spec.server.node_class == sides[level][0]] for level in levels
     )
@@ -182,7 +182,7 @@ def _row(change: Change, varying: frozenset[str], tolerance: float) -> Sequence[
         show(change.quantity, change.second.mean),
         shown,
         sign + percent(None if share is None else abs(share)),
-        chance(change.p),
+        describe_p(change.p),
         verdict,
     ]
 

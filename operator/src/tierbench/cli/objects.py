@@ -13,7 +13,7 @@ import yaml
 from pydantic import ValidationError
 
 from tierbench.advice.tables import RunResults, newest, runs
-from tierbench.advice.workload import same
+from tierbench.advice.workload import canonical_level
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import API_VERSION, GROUP, Resource
 from tierbench.api.node_class import NodeClass
@@ -24,7 +24,7 @@ from tierbench.kinds.registry import BENCHMARKS, kind_of
 from tierbench.report.timeline import Traces
 from tierbench.results.conditions import circumstances
 from tierbench.results.long_table import read_csv
-from tierbench.results.units import joined
+from tierbench.results.units import join_words
 
 Raw = Mapping[str, Any]
 Specs = Mapping[tuple[str, str, str], Raw]
@@ -109,7 +109,7 @@ def _select(options: argparse.Namespace, objects: Objects, namespace: str | None
         if (matching := tuple(result for result in run.results if _matches(options, result)))
     ]
     if not selected:
-        classes = joined(list(dict.fromkeys(name for run in of_runs for name in (*run.classes, *run.clients))))
+        classes = join_words(list(dict.fromkeys(name for run in of_runs for name in (*run.classes, *run.clients))))
         levels = "; ".join(f"{name} {', '.join(all_)}" for run in of_runs for name, all_ in run.factors.items())
         raise UserError(f"no case matches; the node classes are {classes}, and the levels are {levels}")
     return selected
@@ -121,7 +121,10 @@ def _matches(options: argparse.Namespace, result: BenchmarkResult) -> bool:
     return (
         options.server in {None, spec.server.node_class}
         and options.client in {None, spec.client.node_class}
-        and all(same(circumstances(result).get(factor, "")) == same(level) for factor, level in options.where)
+        and all(
+            canonical_level(circumstances(result).get(factor, "")) == canonical_level(level)
+            for factor, level in options.where
+        )
     )
 
 

@@ -10,23 +10,23 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from tierbench.advice.answer import own_answers, ranks, retries, said_of, verdict
-from tierbench.advice.estimate import estimate, quantities
-from tierbench.advice.factor_summary import costs_of_run, sentences
-from tierbench.advice.leaders import Standing, standings
-from tierbench.advice.selection import compared, compared_factor
+from tierbench.advice.answer import describe_retries, describe_table, has_alternatives, kind_answers, short_verdict
+from tierbench.advice.estimate import estimate, measured_quantities
+from tierbench.advice.factor_summary import factor_statements, summarize_run
+from tierbench.advice.leaders import LevelVerdict, level_verdicts
+from tierbench.advice.selection import compared_factor, relabelled_run
 from tierbench.advice.tables import Cell, RunResults, Table
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.command import ExitCode, add_published_arguments, add_result_arguments
 from tierbench.cli.objects import read_files, select_runs
 from tierbench.report.notes import case_notes, cautions, networks
-from tierbench.report.published import Beside, beside, nothing_beside, of_kind
+from tierbench.report.published import PublishedTable, matching_results, no_match_message, published_table
 from tierbench.results.computers import in_words as node_in_words
 from tierbench.results.computers import node_computers
 from tierbench.results.levels import factor_of, show_level
 from tierbench.results.node_network import in_words
 from tierbench.results.quantities import rate_quantity
-from tierbench.results.units import DASH, joined, show, show_with_deviation, title, words
+from tierbench.results.units import DASH, join_words, show, show_with_deviation, title, words
 
 _WIDTH_OF_FILES: Final = 200
 _BAR_WIDTH: Final = 40
@@ -57,7 +57,7 @@ def results(options: argparse.Namespace) -> ExitCode:
 
 def show_run(run: RunResults, published: Sequence[BenchmarkResult] = ()) -> Iterator[RenderableType]:
     """Renders a run. `published` results appear next to its cases."""
-    measured = quantities(run)
+    measured = measured_quantities(run)
     heading = f"{run.benchmark.name}, run {run.number}"
     if not measured:
         yield Text(f"{heading}: no results yet", style="bold")
@@ -65,22 +65,22 @@ def show_run(run: RunResults, published: Sequence[BenchmarkResult] = ()) -> Iter
         return
     main, rate = measured[0], rate_quantity(run.benchmark.kind)
     yield Text(f"{heading}: {title(main).lower()}, clients on {', '.join(run.clients)}", style="bold")
-    told, theirs = compared(run), of_kind(run, published)
-    for table, found in zip(told.tables, standings(told.tables, main), strict=True):
+    told, theirs = relabelled_run(run), matching_results(run, published)
+    for table, found in zip(told.tables, level_verdicts(told.tables, main), strict=True):
         if table.held:
             yield Text(", ".join(f"{words(name)} {level}" for name, level in table.held.items()), style="bold")
         yield _grid(table, found, main)
-        if ranks(run):
-            yield Text(said_of(table, found))
-        yield Text(retries(table))
+        if has_alternatives(run):
+            yield Text(describe_table(table, found))
+        yield Text(describe_retries(table))
         if rate in measured:
             yield Text()
             yield from _bars(table, rate)
         yield Text()
-        yield from _published(beside(told, table, theirs))
-    if published and not any(beside(told, table, theirs) for table in told.tables):
-        yield Text(nothing_beside(run), style="yellow")
-    yield from map(Text, own_answers(run))
+        yield from _published(published_table(told, table, theirs))
+    if published and not any(published_table(told, table, theirs) for table in told.tables):
+        yield Text(no_match_message(run), style="yellow")
+    yield from map(Text, kind_answers(run))
     yield from _costs(run)
     yield from _notes(run)
 
@@ -90,17 +90,17 @@ def _costs(run: RunResults) -> Iterator[RenderableType]:
 
     They appear if there are several factors, if one is a load, or if there is no other answer.
     """
-    found = costs_of_run(run, without=(compared_factor(run),))
+    found = summarize_run(run, without=(compared_factor(run),))
     factors = {factor for costs in found for factor in costs.factors}
     has_load = any(factor_of(name).load for name in factors)
-    if len(factors) >= _SEVERAL or has_load or (factors and not ranks(run) and not own_answers(run)):
+    if len(factors) >= _SEVERAL or has_load or (factors and not has_alternatives(run) and not kind_answers(run)):
         yield Text("What each factor costs, all else equal", style="bold")
-        yield from map(Text, sentences(found)[:_MAX_COSTS])
+        yield from map(Text, factor_statements(found)[:_MAX_COSTS])
         yield Text("For every effect with its interval, see `kubectl tierbench report`.", style="dim")
         yield Text()
 
 
-def _published(found: Beside | None) -> Iterator[RenderableType]:
+def _published(found: PublishedTable | None) -> Iterator[RenderableType]:
     if found is None:
         return
     for quantity in found.quantities:
@@ -111,7 +111,7 @@ def _published(found: Beside | None) -> Iterator[RenderableType]:
         for row in found.table.rows:
             cells = [_mean(found.table.cell(row, column), quantity) for column in found.table.columns]
             grid.add_row(show_level(found.table.factor, row) or "all", *cells)
-        yield Text(f"{title(quantity)}, beside {joined(found.names)} (published, in no verdict)", style="bold")
+        yield Text(f"{title(quantity)}, beside {join_words(found.names)} (published, in no verdict)", style="bold")
         yield grid
 
 
@@ -120,7 +120,7 @@ def _mean(cell: Cell, quantity: str) -> str:
     return DASH if found is None else show_with_deviation(quantity, found.mean, found.deviation)
 
 
-def _grid(table: Table, found: Sequence[Standing], quantity: str) -> Grid:
+def _grid(table: Table, found: Sequence[LevelVerdict], quantity: str) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
     grid.add_column(words(table.factor) or "Case", vertical="bottom")
     for index, column in enumerate(table.columns):
@@ -133,18 +133,18 @@ def _grid(table: Table, found: Sequence[Standing], quantity: str) -> Grid:
     return grid
 
 
-def _row(table: Table, standing: Standing, quantity: str) -> list[Text]:
+def _row(table: Table, standing: LevelVerdict, quantity: str) -> list[Text]:
     row = [Text(show_level(table.factor, standing.level) or "all")]
     for column in table.columns:
         cell = table.cell(standing.level, column)
-        best = standing.leaders == (column,) and not standing.alone
+        best = standing.leaders == (column,) and not standing.only_one
         count = f"{cell.completed} + {cell.failed} failed" if cell.failed else str(cell.completed)
         row += [
             Text(_mean(cell, quantity), style="bold" if best else ""),
-            Text(str(cell.retries) if cell.tells_retries else DASH, style="red" if cell.retries else ""),
+            Text(str(cell.retries) if cell.has_retry_counts else DASH, style="red" if cell.retries else ""),
             Text(count if cell.results and cell.completed + cell.failed else DASH),
         ]
-    return [*row, Text(verdict(standing, quantity))]
+    return [*row, Text(short_verdict(standing, quantity))]
 
 
 def _bars(table: Table, quantity: str) -> Iterator[RenderableType]:

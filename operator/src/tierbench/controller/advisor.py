@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from tierbench.advice.selection import essence
+from tierbench.advice.selection import project_result
 from tierbench.api.advice_answer import PlacementAdviceStatus
 from tierbench.api.model import API_VERSION
 from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceSpec
@@ -149,6 +149,6 @@ class Advisor:
         for each in packed:
             raw = self._results.decompress(each)
             try:
-                yield essence(spec, raw)
+                yield project_result(spec, raw)
             except ValidationError as error:
                 _logger.warning("Result %s is left out of advices: %s", raw["metadata"]["name"], error)

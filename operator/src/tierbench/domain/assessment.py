@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from tierbench.advice.comparison import Change, compare_runs
-from tierbench.advice.constraints import Breach, breaches
-from tierbench.advice.workload import items, sort_results
+from tierbench.advice.constraints import Violation, violations
+from tierbench.advice.workload import group_by_workload, workload_items
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.api.run_policy import Limits
 from tierbench.domain import reasons
@@ -15,7 +15,7 @@ from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate
 from tierbench.results.levels import levels_in_short
 from tierbench.results.quantities import main_quantity, rate_quantity
-from tierbench.results.units import joined, percent, show, title, words
+from tierbench.results.units import join_words, percent, show, title, words
 
 _NAMED: Final = 3
 
@@ -70,7 +70,7 @@ def _passed(run: Run) -> ConditionUpdate | None:
     failed = sum(result.status.phase is ResultPhase.FAILED for result in results)
     found = [(f"{place}: {breach.message}", breach) for place, breach in _breaches(run, results)]
     broken = [f"{failed} cases failed."] if failed else []
-    broken += [words for words, breach in found if not breach.unknown and not breach.unsure]
+    broken += [words for words, breach in found if not breach.unknown and not breach.uncertain]
     if broken:
         return ConditionUpdate(reasons.PASSED, False, reasons.CONSTRAINTS_BROKEN, _first(broken))
     unknown = [words for words, breach in found if breach.unknown]
@@ -81,13 +81,15 @@ def _passed(run: Run) -> ConditionUpdate | None:
     )
 
 
-def _breaches(run: Run, results: Sequence[BenchmarkResult]) -> Iterator[tuple[str, Breach]]:
+def _breaches(run: Run, results: Sequence[BenchmarkResult]) -> Iterator[tuple[str, Violation]]:
     kind, constraints = run.observed.owner.kind, run.spec.run_policy.constraints
     places: dict[tuple[str, str], list[BenchmarkResult]] = {}
     for result in results:
         places.setdefault((result.spec.server.node_class, result.spec.client.node_class), []).append(result)
     for (server, client), found in places.items():
-        for breach in breaches(sort_results(found, items(None)), server, constraints, kind, items(None)):
+        for breach in violations(
+            group_by_workload(found, workload_items(None)), server, constraints, kind, workload_items(None)
+        ):
             yield f"{server} to {client}", breach
 
 
@@ -181,7 +183,7 @@ def _words(change: Change, others: Sequence[int]) -> str:
 
 
 def _named(others: Sequence[int]) -> str:
-    return f"run{'s' * (len(others) > 1)} {joined([str(other) for other in others])}"
+    return f"run{'s' * (len(others) > 1)} {join_words([str(other) for other in others])}"
 
 
 def _first(sentences: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 
-from tierbench.advice.answer import answer, best
+from tierbench.advice.answer import answer, best_or_reason
 from tierbench.advice.tables import runs
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase
 from tierbench.api.model import format_time, parse_time
@@ -96,7 +96,7 @@ def _answer(run: Run) -> dict[str, str]:
     results = [result for case in run.cases if (result := run.result(case)) is not None]
     found = runs(results)
     sentences = " ".join(text for each in found for text in answer(each))
-    return {"best": "".join(map(best, found)), "answer": sentences[:_MAXIMUM_ANSWER]}
+    return {"best": "".join(map(best_or_reason, found)), "answer": sentences[:_MAXIMUM_ANSWER]}
 
 
 def _shortened(run: Run) -> tuple[Event, ...]:

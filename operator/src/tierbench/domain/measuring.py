@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
-from tierbench.advice.leaders import Middle, middles
+from tierbench.advice.leaders import RefinementLevel, refinements
 from tierbench.advice.tables import runs
 from tierbench.api.benchmark import BenchmarkStatus, Phase, Refinement
 from tierbench.api.contract import Engine, Outcome, TrialLine
@@ -260,13 +260,13 @@ def refine(run: Run) -> Decision | None:
     return Decision(build_status(Run(run.observed, status, run.now), Phase.RUNNING), events=events, requeue_after=0)
 
 
-def _found(run: Run, asked: Refine, factor: Factor) -> tuple[Middle, ...]:
+def _found(run: Run, asked: Refine, factor: Factor) -> tuple[RefinementLevel, ...]:
     results = [result for case in run.cases if (result := run.result(case)) is not None]
     within = asked.within_percent / 100
-    return tuple(middle for found in runs(results) for middle in middles(found, factor.name, within))
+    return tuple(middle for found in runs(results) for middle in refinements(found, factor.name, within))
 
 
-def _fitting(run: Run, asked: Refine, found: Sequence[Middle]) -> Sequence[Middle]:
+def _fitting(run: Run, asked: Refine, found: Sequence[RefinementLevel]) -> Sequence[RefinementLevel]:
     """As many as the bounds leave room for; each is measured with every server of its levels."""
     slots = run.observed.workload.slots()
 

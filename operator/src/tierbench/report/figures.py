@@ -8,7 +8,7 @@ from typing import Final
 from markupsafe import Markup
 
 from tierbench.advice.estimate import Estimate, estimate, smaller_is_better
-from tierbench.advice.leaders import Standing
+from tierbench.advice.leaders import LevelVerdict
 from tierbench.advice.tables import Cell
 from tierbench.api.contract import Outcome
 from tierbench.api.result import ResultTrial
@@ -18,7 +18,7 @@ from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.panels import Panel
 from tierbench.results.levels import are_numbers, is_share, number_of_level, show_level
 from tierbench.results.quantities import quantities
-from tierbench.results.units import in_sentence, joined, show, show_interval, title, words
+from tierbench.results.units import in_sentence, join_words, show, show_interval, title, words
 
 _PERCENT_FULL: Final = 1_000_000.0
 _FEW: Final = 3
@@ -62,7 +62,9 @@ def measured_figure(name: str, panel: Panel, quantity: str, *, log: bool = False
         found = estimate(cell, quantity)
         if found is None:
             return None
-        return Point(level, found.mean, estimate_words(quantity, found), found.low, found.high, values(cell, quantity))
+        return Point(
+            level, found.mean, describe_estimate(quantity, found), found.low, found.high, values(cell, quantity)
+        )
 
     curve = are_numbers(panel.axis, panel.levels) and len(panel.levels) > 1
     numbers = tuple(number_of_level(level) or 0.0 for level in panel.levels) if curve else ()
@@ -71,7 +73,7 @@ def measured_figure(name: str, panel: Panel, quantity: str, *, log: bool = False
     note = _BOTH if log else ""
     chart = Chart(
         name,
-        heading(f"{title(quantity)}{by(panel)}", panel),
+        heading(f"{title(quantity)}{factors_suffix(panel)}", panel),
         f"Mean at each level, with 95 % confidence interval and a dot for every trial. {note}".strip(),
         quantity,
         axis_of(panel),
@@ -124,7 +126,7 @@ def _by_trial(cell: Cell, quantity: str) -> Mapping[int, float]:
     return {number: fmean(found) for number, found in known.items() if found}
 
 
-def slowness_figure(name: str, panel: Panel, quantity: str, standings: Sequence[Standing]) -> Figure | None:
+def slowness_figure(name: str, panel: Panel, quantity: str, standings: Sequence[LevelVerdict]) -> Figure | None:
     """How far each class is behind the best one, as bars."""
     means = [
         {line.name: found.mean for line in panel.lines if (found := estimate(line.cell(level), quantity)) is not None}
@@ -226,10 +228,10 @@ def axis_of(panel: Panel) -> str:
     return f"{_RATIO} (share left)" if is_share(panel.levels) else words(panel.axis) or "Case"
 
 
-def by(panel: Panel) -> str:
+def factors_suffix(panel: Panel) -> str:
     """By what a plot tells values apart, as its title ends: by payload size and class."""
-    names = (in_sentence(_RATIO if is_share(panel.levels) else words(panel.axis)), *panel.told)
-    return f" by {joined([name for name in names if name])}" if any(names) else ""
+    names = (in_sentence(_RATIO if is_share(panel.levels) else words(panel.axis)), *panel.distinguished_by)
+    return f" by {join_words([name for name in names if name])}" if any(names) else ""
 
 
 def heading(text: str, panel: Panel) -> str:
@@ -237,7 +239,7 @@ def heading(text: str, panel: Panel) -> str:
     return f"{text}: {panel.held}" if panel.held else text
 
 
-def estimate_words(quantity: str, found: Estimate) -> str:
+def describe_estimate(quantity: str, found: Estimate) -> str:
     """An estimate as a table of numbers has it."""
     if not found.count:
         return f"{show(quantity, found.mean)} (a mean alone)"

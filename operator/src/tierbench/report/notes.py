@@ -8,7 +8,7 @@ from tierbench.api.measurements import NodeNetwork
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.results.levels import show_level
 from tierbench.results.published import is_mean_alone
-from tierbench.results.units import joined
+from tierbench.results.units import join_words
 
 _ENOUGH_TRIALS: Final = 10
 
@@ -94,6 +94,5 @@ def _one_node(run: RunResults) -> str:
     single = [name for name, members in nodes.items() if len(members) == 1]
     if not single:
         return ""
-    return (
-        f"One node stands for {joined(single)}{' each' * (len(single) > 1)}: how nodes of a class differ was not seen."
-    )
+    each = " each" * (len(single) > 1)
+    return f"One node stands for {join_words(single)}{each}: how nodes of a class differ was not seen."

@@ -12,26 +12,39 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from tierbench.advice.answer import answer, own_answers, ranks, retries, said_of, verdict
-from tierbench.advice.estimate import estimate, quantities, smaller_is_better
-from tierbench.advice.leaders import Standing, Stretch, expected_wrong, standings, stretches
-from tierbench.advice.selection import compared
-from tierbench.advice.tables import CLIENT, RunResults, Table, where
+from tierbench.advice.answer import (
+    answer,
+    describe_retries,
+    describe_table,
+    has_alternatives,
+    kind_answers,
+    short_verdict,
+)
+from tierbench.advice.estimate import estimate, measured_quantities, smaller_is_better
+from tierbench.advice.leaders import LevelRange, LevelVerdict, expected_errors, level_ranges, level_verdicts
+from tierbench.advice.selection import relabelled_run
+from tierbench.advice.tables import CLIENT, RunResults, Table, describe_rows
 from tierbench.api.result import BenchmarkResult
 from tierbench.kinds.registry import BENCHMARKS, probe
 from tierbench.report.figures import Figure, evidence_figures, retries_figure, slowness_figure
 from tierbench.report.notes import CaseNote, case_notes, cautions
 from tierbench.report.panels import Panel, panel_of
-from tierbench.report.published import Beside, beside, beside_figures, nothing_beside, of_kind
-from tierbench.report.run_figures import Pictures
+from tierbench.report.published import (
+    PublishedTable,
+    matching_results,
+    no_match_message,
+    published_figures,
+    published_table,
+)
+from tierbench.report.run_figures import RunFigures
 from tierbench.report.tables import (
     NETWORK_HEADINGS,
     NODE_FACTS,
-    CostTable,
+    EffectTable,
     NetworkRow,
     NodeColumn,
     TrialRow,
-    cost_tables,
+    effect_tables,
     network_rows,
     node_columns,
     trial_headings,
@@ -40,7 +53,7 @@ from tierbench.report.tables import (
 from tierbench.report.timeline import Timeline, Traces, timelines
 from tierbench.results.levels import level_in_words, show_level
 from tierbench.results.quantities import main_quantity
-from tierbench.results.units import joined, show_with_deviation, title, words
+from tierbench.results.units import join_words, show_with_deviation, title, words
 from tierbench.stats.posterior import Relation
 
 _OPEN_SECTIONS = 3
@@ -56,10 +69,10 @@ class Section:
     table: Table
     name: str
     quantity: str
-    standings: tuple[Standing, ...]
+    level_verdicts: tuple[LevelVerdict, ...]
     open: bool
     full: bool
-    beside: Beside | None
+    published_table: PublishedTable | None
 
     @property
     def heading(self) -> str:
@@ -82,45 +95,45 @@ class Section:
     @property
     def answer(self) -> Markup:
         """Who is ahead where, class names marked."""
-        return highlighted(said_of(self.table, self.standings), self.table.columns)
+        return highlighted(describe_table(self.table, self.level_verdicts), self.table.columns)
 
     @property
     def retries(self) -> Markup:
         """Where retries happened, class names marked."""
-        return highlighted(retries(self.table), self.table.columns)
+        return highlighted(describe_retries(self.table), self.table.columns)
 
     @cached_property
     def strip(self) -> tuple[Mapping[str, Any], ...]:
         """The stretches of the levels, as coloured blocks."""
-        return tuple(self._block(stretch) for stretch in stretches(self.standings))
+        return tuple(self._block(stretch) for stretch in level_ranges(self.level_verdicts))
 
-    def _block(self, stretch: Stretch) -> Mapping[str, Any]:
+    def _block(self, stretch: LevelRange) -> Mapping[str, Any]:
         return {
-            "place": where(self.table, [standing.level for standing in stretch.standings]),
-            "who": joined(stretch.leaders) or "not known",
-            "style": "ahead" if stretch.sole else "alone" if stretch.alone else "open",
-            "word": "" if stretch.sole or stretch.alone or not stretch.leaders else _WORDS[stretch.outcome],
-            "index": self.table.columns.index(stretch.leaders[0]) % 6 if stretch.sole else None,
-            "levels": len(stretch.standings),
-            "margins": [round(margin * 100) for margin in stretch.margins] if stretch.sole else [],
+            "place": describe_rows(self.table, [standing.level for standing in stretch.verdicts]),
+            "who": join_words(stretch.leaders) or "not known",
+            "style": "ahead" if stretch.has_winner else "alone" if stretch.only_one else "open",
+            "word": "" if stretch.has_winner or stretch.only_one or not stretch.leaders else _WORDS[stretch.outcome],
+            "index": self.table.columns.index(stretch.leaders[0]) % 6 if stretch.has_winner else None,
+            "levels": len(stretch.verdicts),
+            "margins": [round(margin * 100) for margin in stretch.margins] if stretch.has_winner else [],
         }
 
     @property
     def rows(self) -> Iterable[Mapping[str, Any]]:
         """The rows of the main table."""
-        for standing in self.standings:
+        for standing in self.level_verdicts:
             cells = []
             for column in self.table.columns:
                 cell = self.table.cell(standing.level, column)
                 found = estimate(cell, self.quantity)
                 mean = "" if found is None else show_with_deviation(self.quantity, found.mean, found.deviation)
-                best = column in standing.leaders and not standing.alone
+                best = column in standing.leaders and not standing.only_one
                 mark = "" if not best else "best" if len(standing.leaders) == 1 else "open"
                 cells.append({"mean": mean, "cell": cell, "mark": mark})
             yield {
                 "level": show_level(self.table.factor, standing.level) or "all",
                 "cells": cells,
-                "verdict": verdict(standing, self.quantity),
+                "verdict": short_verdict(standing, self.quantity),
             }
 
     @cached_property
@@ -129,7 +142,7 @@ class Section:
         if not self.full:
             return ()
         found = [
-            slowness_figure(f"{self.name}-slowness", self._panel, self.quantity, self.standings)
+            slowness_figure(f"{self.name}-slowness", self._panel, self.quantity, self.level_verdicts)
             if len(self.run.classes) > 1
             else None,
             retries_figure(f"{self.name}-retries", self._panel),
@@ -139,12 +152,12 @@ class Section:
     @cached_property
     def published(self) -> tuple[Figure, ...]:
         """What is published of these cases, beside what was measured."""
-        return beside_figures(self.name, self.beside)
+        return published_figures(self.name, self.published_table)
 
     @property
     def published_names(self) -> str:
         """The benchmarks that these numbers are of."""
-        return "" if self.beside is None else joined(self.beside.names)
+        return "" if self.published_table is None else join_words(self.published_table.names)
 
     @cached_property
     def evidence(self) -> tuple[Figure, ...]:
@@ -175,7 +188,7 @@ class Article:
     @cached_property
     def quantity(self) -> str:
         """The quantity that classes, or what is compared instead, are compared by."""
-        return next(iter(quantities(self.run)), main_quantity(self.run.benchmark.kind, ()))
+        return next(iter(measured_quantities(self.run)), main_quantity(self.run.benchmark.kind, ()))
 
     @property
     def quantity_title(self) -> str:
@@ -184,27 +197,27 @@ class Article:
 
     @cached_property
     def _compared(self) -> RunResults:
-        return compared(self.run)
+        return relabelled_run(self.run)
 
     @cached_property
-    def _standings(self) -> list[tuple[Standing, ...]]:
-        return standings(self._compared.tables, self.quantity)
+    def _standings(self) -> list[tuple[LevelVerdict, ...]]:
+        return level_verdicts(self._compared.tables, self.quantity)
 
     @property
     def doubt(self) -> str:
         """How many of the levels are expected to name the wrong class."""
-        levels, wrong = expected_wrong(standing for found in self._standings for standing in found)
+        levels, wrong = expected_errors(standing for found in self._standings for standing in found)
         return f"Of {levels} levels at which a class is named, {wrong:.2g} are expected to name the wrong one."
 
     @cached_property
-    def pictures(self) -> Pictures:
+    def pictures(self) -> RunFigures:
         """The plots of the whole run."""
-        return Pictures(self.run, f"b{self.number}", self.quantity)
+        return RunFigures(self.run, f"b{self.number}", self.quantity)
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """A section a table."""
-        published = of_kind(self.run, self.published)
+        published = matching_results(self.run, self.published)
         return tuple(
             Section(
                 self._compared,
@@ -214,25 +227,25 @@ class Article:
                 found,
                 open=index < _OPEN_SECTIONS,
                 full=index < _FULL_SECTIONS,
-                beside=beside(self._compared, table, published),
+                published_table=published_table(self._compared, table, published),
             )
             for index, (table, found) in enumerate(zip(self._compared.tables, self._standings, strict=True))
         )
 
     @cached_property
-    def costs(self) -> tuple[CostTable, ...]:
+    def costs(self) -> tuple[EffectTable, ...]:
         """What each factor costs."""
-        return cost_tables(self.run, f"b{self.number}costs")
+        return effect_tables(self.run, f"b{self.number}costs")
 
     @property
     def ranks(self) -> bool:
         """Whether there is more than one to be ahead."""
-        return ranks(self.run)
+        return has_alternatives(self.run)
 
     @property
     def also(self) -> tuple[str, ...]:
         """What the answer is beside, or without, who is ahead."""
-        return own_answers(self.run) if self.ranks else answer(self.run)
+        return kind_answers(self.run) if self.ranks else answer(self.run)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
@@ -242,8 +255,8 @@ class Article:
     @property
     def cautions(self) -> tuple[str, ...]:
         """What to keep in mind."""
-        alone = self.published and not any(section.beside for section in self.sections)
-        return (*cautions(self.run), nothing_beside(self._compared)) if alone else cautions(self.run)
+        alone = self.published and not any(section.published_table for section in self.sections)
+        return (*cautions(self.run), no_match_message(self._compared)) if alone else cautions(self.run)
 
     @property
     def case_notes(self) -> tuple[CaseNote, ...]:
@@ -313,7 +326,7 @@ def run_facts(run: RunResults) -> tuple[tuple[str, str], ...]:
         ("Trials", trials),
         ("Retries", str(sum(count.retries for count in counts))),
         ("Valid", f"{sum(result.status.valid is True for result in run.results)} of {len(run.results)}"),
-        ("Clients on", joined(run.clients)),
+        ("Clients on", join_words(run.clients)),
         ("Begun", begun[:16].replace("T", " ") + (" UTC" if begun.endswith("Z") else "")),
     )
 

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Final
 
 from tierbench.advice.selection import Choice
-from tierbench.advice.tables import CLIENT, CURVE, EMPTY, Cell, RunResults, Table
+from tierbench.advice.tables import CLIENT, EMPTY, MIN_CURVE_LEVELS, Cell, RunResults, Table
 from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.conditions import circumstances
@@ -44,13 +44,13 @@ class Panel:
     axis: str
     levels: tuple[str, ...]
     lines: tuple[Line, ...]
-    told: tuple[str, ...] = ()
+    distinguished_by: tuple[str, ...] = ()
     held: str = ""
 
 
 def panels(run: RunResults) -> tuple[Panel, ...]:
     """The pictures of a run with its axis."""
-    return tuple(panel for part in run.parts for panel in _panels(part, _axis(_varying(part), part)))
+    return tuple(panel for part in run.subsets for panel in _panels(part, _axis(_varying(part), part)))
 
 
 def panels_of_trials(run: RunResults) -> tuple[Panel, ...]:
@@ -70,7 +70,7 @@ def _panels(run: RunResults, axis: str) -> tuple[Panel, ...]:
     told = tone
     if tone not in {SERVER, CLIENT, ""} and len(run.classes) == 1:
         # The alternatives take the place of classes: so factors that only some of them have stand in their names.
-        run = replace(run, results=Choice((tone,), run.results, frozenset({axis})).told_apart(run.results))
+        run = replace(run, results=Choice((tone,), run.results, frozenset({axis})).relabel(run.results))
         tone = SERVER
     varying = _varying(run)
     dash = _dash(varying, axis, tone, run)
@@ -156,7 +156,7 @@ def _axis(varying: Levels, run: RunResults) -> str:
 
 def _weight(name: str, levels: Sequence[str]) -> tuple[bool, int, bool]:
     numbers = are_numbers(name, levels)
-    return numbers and len(levels) >= CURVE, len(levels), numbers
+    return numbers and len(levels) >= MIN_CURVE_LEVELS, len(levels), numbers
 
 
 def _tone(varying: Levels, axis: str, run: RunResults) -> str:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tierbench.advice.estimate import quantities, smaller_is_better
-from tierbench.advice.selection import choice_of
-from tierbench.advice.tables import CLIENT, Cell, Matrix, RunResults, Table, ascending
-from tierbench.advice.workload import same
+from tierbench.advice.estimate import measured_quantities, smaller_is_better
+from tierbench.advice.selection import run_choice
+from tierbench.advice.tables import CLIENT, Cell, ResultSet, RunResults, Table, sort_levels
+from tierbench.advice.workload import canonical_level
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.figures import Figure, measured_figure
 from tierbench.report.panels import panel_of
@@ -14,11 +14,11 @@ from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words
 from tierbench.results.published import UNKNOWN
 from tierbench.results.quantities import RETRIES
-from tierbench.results.units import joined
+from tierbench.results.units import join_words
 
 
 @dataclass(frozen=True)
-class Beside:
+class PublishedTable:
     """A table with a column for each class or setting of which something is published, and a row for each level.
 
     `names` are the benchmarks that these numbers are of, `quantities` those that are published of them, the ones first
@@ -30,13 +30,13 @@ class Beside:
     quantities: tuple[str, ...]
 
 
-def of_kind(run: RunResults, published: Iterable[BenchmarkResult]) -> tuple[BenchmarkResult, ...]:
+def matching_results(run: RunResults, published: Iterable[BenchmarkResult]) -> tuple[BenchmarkResult, ...]:
     """Those of the run's kind of benchmark, told apart by what the run compares."""
     alike = [result for result in published if result.spec.benchmark.kind == run.benchmark.kind]
-    return choice_of(run).told_apart(alike)
+    return run_choice(run).relabel(alike)
 
 
-def beside(run: RunResults, table: Table, published: Sequence[BenchmarkResult]) -> Beside | None:
+def published_table(run: RunResults, table: Table, published: Sequence[BenchmarkResult]) -> PublishedTable | None:
     """What is published of the cases of a table; None if there is nothing.
 
     A published case is one of the table's if it has the level that is held, or fixed in the whole run, of every factor
@@ -52,14 +52,14 @@ def beside(run: RunResults, table: Table, published: Sequence[BenchmarkResult]) 
     if not found:
         return None
     names = tuple(dict.fromkeys(result.spec.benchmark.name for result in found))
-    known = tuple(name for name in quantities(Matrix(tuple(found))) if name != RETRIES)
-    return Beside(_wider(table, found, _columns(found, {*fixed, table.factor}, names)), names, known)
+    known = tuple(name for name in measured_quantities(ResultSet(tuple(found))) if name != RETRIES)
+    return PublishedTable(_wider(table, found, _columns(found, {*fixed, table.factor}, names)), names, known)
 
 
-def nothing_beside(run: RunResults) -> str:
+def no_match_message(run: RunResults) -> str:
     """What to say where something was given to stand beside a run, and nothing of it is of these cases."""
     factors = [f"{name} {' or '.join(levels)}" for name, levels in run.factors.items()]
-    cases = ", ".join([run.benchmark.kind, f"clients on {joined(run.clients, 'or')}", *factors])
+    cases = ", ".join([run.benchmark.kind, f"clients on {join_words(run.clients, 'or')}", *factors])
     return (
         f"Nothing published is of these cases ({cases}): "
         "a published row must have the same kind, client class and levels, or none."
@@ -67,14 +67,14 @@ def nothing_beside(run: RunResults) -> str:
 
 
 def _wider(table: Table, found: Sequence[BenchmarkResult], columns: Sequence[str]) -> Table:
-    rows = {same(level): level for level in table.rows}
+    rows = {canonical_level(level): level for level in table.rows}
     cells: dict[tuple[str, str], list[BenchmarkResult]] = {}
     for result, column in zip(found, columns, strict=True):
         level = circumstances(result).get(table.factor, table.rows[0])
-        cells.setdefault((rows.setdefault(same(level), level), column), []).append(result)
+        cells.setdefault((rows.setdefault(canonical_level(level), level), column), []).append(result)
     return replace(
         table,
-        rows=ascending(tuple(rows.values())),
+        rows=sort_levels(tuple(rows.values())),
         columns=(*table.columns, *dict.fromkeys(columns)),
         cells={**table.cells, **{place: Cell(tuple(results)) for place, results in cells.items()}},
     )
@@ -87,7 +87,9 @@ def _known(result: BenchmarkResult) -> Mapping[str, str]:
 
 def _belongs(known: Mapping[str, str], fixed: Mapping[str, str], row: str) -> bool:
     placed = not row or row in known
-    return placed and all(same(known[name]) == same(level) for name, level in fixed.items() if name in known)
+    return placed and all(
+        canonical_level(known[name]) == canonical_level(level) for name, level in fixed.items() if name in known
+    )
 
 
 def _columns(found: Sequence[BenchmarkResult], said: set[str], names: Sequence[str]) -> list[str]:
@@ -106,7 +108,7 @@ def _column(result: BenchmarkResult, levels: Sequence[str], names: Sequence[str]
     return ", ".join([*who, "published" if len(names) == 1 else f"published in {name}", *levels])
 
 
-def beside_figures(name: str, found: Beside | None) -> tuple[Figure, ...]:
+def published_figures(name: str, found: PublishedTable | None) -> tuple[Figure, ...]:
     """A plot of each quantity that is published, with a line for each class measured and each class published."""
     if found is None:
         return ()

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import takewhile
 from typing import Final
 
-from tierbench.advice.estimate import is_rate, quantities, smaller_is_better
+from tierbench.advice.estimate import is_rate, measured_quantities, smaller_is_better
 from tierbench.advice.tables import Cell, RunResults
 from tierbench.api.contract import Histogram
 from tierbench.kinds.registry import Report, kind_of
@@ -34,7 +34,7 @@ _NOTE: Final = (
 
 
 @dataclass(frozen=True)
-class Pictures:
+class RunFigures:
     """Those of one run. `name` begins the names of all, and `quantity` is the one that classes are compared by."""
 
     run: RunResults
@@ -61,7 +61,7 @@ class Pictures:
     @cached_property
     def main(self) -> tuple[Figure, ...]:
         """What only this kind of benchmark shows, the main quantity throughout, and the rates."""
-        rates = [name for name in quantities(self.run) if is_rate(name) and name != self.quantity]
+        rates = [name for name in measured_quantities(self.run) if is_rate(name) and name != self.quantity]
         whole = [name for name in rates if not self._own.drawn(name) and not is_overall(name)]
         own = self._own.figures(f"{self.name}-devices", self.run)
         return (*own, *self._measured(self.quantity, len(self._panels)), *self._each(whole))
@@ -91,7 +91,7 @@ class Pictures:
     @cached_property
     def others(self) -> tuple[Figure, ...]:
         """Every other quantity that the results hold, as far as it is not 0 throughout."""
-        names = [name for name in quantities(self.run) if not is_rate(name) or is_overall(name)]
+        names = [name for name in measured_quantities(self.run) if not is_rate(name) or is_overall(name)]
         rest = [name for name in names if name not in {self.quantity, RETRIES, *EVIDENCE}]
         spreads = self._drawn("other", lambda name, panel: distribution_figures(name, panel, self._own.other_spreads))
         return (*(figure for figure in self._each(rest) if not figure.chart.zero), *spreads)

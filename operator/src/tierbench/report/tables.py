@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tierbench.advice.effects import SHOWN, Effect, Part
+from tierbench.advice.effects import SIGNIFICANT, Effect, LevelEffect
 from tierbench.advice.estimate import smaller_is_better
-from tierbench.advice.factor_summary import Costs, costs_of_run, sentences
+from tierbench.advice.factor_summary import FactorSummary, factor_statements, summarize_run
 from tierbench.advice.tables import RunResults
 from tierbench.api.contract import Outcome as TrialOutcome
 from tierbench.api.measurements import EchoSpread, NodeNetwork
@@ -176,7 +176,7 @@ def _retries(kind: str, trial: ResultTrial) -> str:
 
 
 @dataclass(frozen=True)
-class CostRow:
+class EffectRow:
     """A ratio, and what is said of it."""
 
     factor: str
@@ -187,12 +187,12 @@ class CostRow:
 
 
 @dataclass(frozen=True)
-class CostTable:
+class EffectTable:
     """All that is known by one quantity."""
 
     title: str
-    sentences: tuple[str, ...]
-    rows: tuple[CostRow, ...]
+    statements: tuple[str, ...]
+    rows: tuple[EffectRow, ...]
     figures: tuple[Figure, ...]
 
     @property
@@ -201,46 +201,46 @@ class CostTable:
         return len(self.rows) <= _OPEN_ROWS
 
 
-def cost_tables(run: RunResults, name: str) -> tuple[CostTable, ...]:
+def effect_tables(run: RunResults, name: str) -> tuple[EffectTable, ...]:
     """A table a quantity, if there is anything to say; `name` begins those of the plots."""
     return tuple(
-        CostTable(
+        EffectTable(
             title(costs.quantity),
-            tuple(sentences([costs])),
+            tuple(factor_statements([costs])),
             tuple(row for effect in costs.effects for row in _rows(effect)),
             tuple(_figures(costs, f"{name}-{costs.quantity}")),
         )
-        for costs in costs_of_run(run)
+        for costs in summarize_run(run)
         if costs.effects
     )
 
 
-def _rows(effect: Effect) -> Iterator[CostRow]:
-    for part in effect.parts:
+def _rows(effect: Effect) -> Iterator[EffectRow]:
+    for part in effect.level_effects:
         place = level_in_words(effect.by, part.level) if effect.by else ""
         pair = f"{effect.second} against {effect.first}"
-        yield CostRow(words(effect.factor), pair, place, _ratio(part), _conclusion(effect, part))
+        yield EffectRow(words(effect.factor), pair, place, _ratio(part), _conclusion(effect, part))
 
 
-def _ratio(part: Part) -> str:
+def _ratio(part: LevelEffect) -> str:
     return f"{part.ratio.value:.3g} ({part.ratio.low:.3g} to {part.ratio.high:.3g})"
 
 
-def _conclusion(effect: Effect, part: Part) -> str:
+def _conclusion(effect: Effect, part: LevelEffect) -> str:
     if part.outcome is Relation.EQUAL:
         return f"equal within {percent(effect.margin)}"
-    if part.outcome not in SHOWN:
+    if part.outcome not in SIGNIFICANT:
         return "nothing is shown"
     worse = (part.ratio.value > 1) == smaller_is_better(effect.quantity)
     perhaps = part.outcome in {Relation.AHEAD, Relation.BEHIND}
     return f"{'worse' if worse else 'better'}{f', perhaps by less than {percent(effect.margin)}' if perhaps else ''}"
 
 
-def _figures(costs: Costs, name: str) -> Iterator[Figure]:
+def _figures(costs: FactorSummary, name: str) -> Iterator[Figure]:
     """Of each factor whose effects depend on one of numbers: a line of ratios for each two levels."""
     found: dict[tuple[str, str], list[Effect]] = {}
     for effect in costs.effects:
-        if len(effect.parts) > 1 and are_numbers(effect.by, effect.every):
+        if len(effect.level_effects) > 1 and are_numbers(effect.by, effect.by_levels):
             found.setdefault((effect.factor, effect.by), []).append(effect)
     for (factor, by), effects in found.items():
         chart = _chart(f"{name}-{factor}", costs.quantity, factor, by, effects)
@@ -248,7 +248,7 @@ def _figures(costs: Costs, name: str) -> Iterator[Figure]:
 
 
 def _chart(name: str, quantity: str, factor: str, by: str, effects: Sequence[Effect]) -> Chart:
-    every = effects[0].every
+    every = effects[0].by_levels
     numbers = tuple(number for level in every if (number := number_of_level(level)))
     return Chart(
         name,
@@ -265,7 +265,7 @@ def _chart(name: str, quantity: str, factor: str, by: str, effects: Sequence[Eff
 
 def _series(effect: Effect) -> Series:
     points = (
-        Point(effect.every.index(part.level), part.ratio.value, _ratio(part), part.ratio.low, part.ratio.high)
-        for part in effect.parts
+        Point(effect.by_levels.index(part.level), part.ratio.value, _ratio(part), part.ratio.low, part.ratio.high)
+        for part in effect.level_effects
     )
     return Series(f"{effect.second} against {effect.first}", tuple(points))

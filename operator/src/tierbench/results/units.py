@@ -165,6 +165,6 @@ def _titles(every: tuple[BenchmarkKind, ...]) -> Mapping[str, str]:
     return _TITLES | {name: text for kind in every for name, text in kind.measures.titles.items()}
 
 
-def joined(parts: Sequence[str], word: str = "and") -> str:
+def join_words(parts: Sequence[str], word: str = "and") -> str:
     """A list in words."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {word} {parts[-1]}" if parts else ""

@@ -17,7 +17,7 @@ from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultTrial
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
-from tierbench.report.figures import Figure, axis_of, by, good_trials, heading, levels_of
+from tierbench.report.figures import Figure, axis_of, factors_suffix, good_trials, heading, levels_of
 from tierbench.report.panels import Line, Panel
 from tierbench.results.pairs import add_trial, pair_rates
 from tierbench.results.quantities import quantities
@@ -96,7 +96,10 @@ def _pair_figure(
         for index, each in enumerate(names)
     )
     held = ", ".join(filter(None, (line.name, panel.held)))
-    title = heading(f"Messages a second of each pair{by(replace(panel, told=()))}", replace(panel, held=held))
+    title = heading(
+        f"Messages a second of each pair{factors_suffix(replace(panel, distinguished_by=()))}",
+        replace(panel, held=held),
+    )
     chart = Chart(name, title, f"A stack a level. {note}", _AXIS, axis_of(panel), levels_of(panel), series)
     return Figure(chart, charts.stacked(chart), note)
 
@@ -147,7 +150,7 @@ def _time_figure(
             if part in times
         ]
         series.append(Series(part, tuple(points), tone=_PARTS.index(part)))
-    about = heading(f"{title}{by(replace(panel, told=('part',)))}", replace(panel, held=held))
+    about = heading(f"{title}{factors_suffix(replace(panel, distinguished_by=('part',)))}", replace(panel, held=held))
     chart = Chart(
         name, about, f"A stack a level. {note}", _QUANTITY, axis_of(panel), levels_of(panel), tuple(series), bars=True
     )

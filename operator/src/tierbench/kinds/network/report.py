@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from math import hypot
 from typing import Final
 
-from tierbench.advice.estimate import Estimate, estimate, reading, satterthwaite
+from tierbench.advice.estimate import Estimate, estimate, result_estimate, satterthwaite
 from tierbench.advice.tables import Cell, RunResults
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultPhase, ResultTrial
 from tierbench.kinds.network.measures import RATE
 from tierbench.kinds.network.spec import TOGETHER, Together
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
-from tierbench.report.figures import Figure, estimate_words
+from tierbench.report.figures import Figure, describe_estimate
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words
 from tierbench.results.quantities import quantities
-from tierbench.results.units import joined, percent, show
+from tierbench.results.units import join_words, percent, show
 from tierbench.stats.samples import mean_interval
 
 HEADINGS: Final = ("Sent", "Sent again", "Packets lost", "Jitter", "Ping", "Ping lost", "iperf3's CPU")
@@ -100,7 +100,7 @@ def _at_once(devices: Sequence[NodeFacts], results: Sequence[BenchmarkResult]) -
 
 def _point(level: int, found: Estimate | None) -> Iterator[Point]:
     if found is not None:
-        yield Point(level, found.mean, estimate_words(RATE, found), found.low, found.high)
+        yield Point(level, found.mean, describe_estimate(RATE, found), found.low, found.high)
 
 
 @dataclass(frozen=True)
@@ -177,8 +177,8 @@ def _clients(result: BenchmarkResult, alone: Mapping[tuple[object, ...], Benchma
     classes = [client.node_class for client in result.spec.clients]
     for number, client in enumerate(result.spec.clients, start=1):
         other = alone.get(_place(result, client.node))
-        before = None if other is None else reading(other, RATE)
-        now = reading(result, f"client{number}BitsPerSecond")
+        before = None if other is None else result_estimate(other, RATE)
+        now = result_estimate(result, f"client{number}BitsPerSecond")
         if before is not None and now is not None and before.mean > 0 and now.mean > 0:
             one_of_class = classes.count(client.node_class) == 1
             yield ClientRates(client.node_class if one_of_class else client.node, before, now)
@@ -200,7 +200,7 @@ def _said(one: AtOnce, server: str) -> str:
     if 2 * len(names) >= len(one.clients):
         return f"{at_once}, of what each has alone: {clients}."
     have = "has" if len(names) == 1 else "have"
-    return f"{at_once}, {joined(names)} {have} {percent(share)} of the band. Of what each has alone: {clients}."
+    return f"{at_once}, {join_words(names)} {have} {percent(share)} of the band. Of what each has alone: {clients}."
 
 
 def _share(client: ClientRates) -> str:
