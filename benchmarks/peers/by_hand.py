@@ -9,10 +9,10 @@ from images.naming import reference
 from tests.e2e.benchmarks import node_class
 from tests.e2e.kubectl import Kubectl
 from tierbench.api.node_class import NodeClassSpec
+from tierbench.controller.credentials import fill
 from tierbench.generate.values import ChartValues
 from tierbench.kinds.file_transfer.spec import FileTransferSpec
 from tierbench.kinds.file_transfer.workload import FileTransfer
-from tierbench.kube.credentials import fill
 from tierbench.workloads.names import Owner
 from tierbench.workloads.plan import Turn, plan
 from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, ServerSite, Target

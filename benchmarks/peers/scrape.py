@@ -62,7 +62,7 @@ def _serve(port: int, ready: Connection) -> None:
 
     async def forever() -> None:
         metrics = OperatorMetrics()
-        metrics.leads(True)
+        metrics.set_leader(True)
         async with serve(port, store, metrics):
             ready.send("ready")
             await asyncio.Event().wait()

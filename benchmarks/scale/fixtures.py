@@ -11,10 +11,9 @@ from tests.operator.recorded import Object, recorded
 from tierbench.api.model import API_VERSION
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
-from tierbench.kube.client import ResourceType
 
-FILE_TRANSFERS: Final = ResourceType.of(FileTransferBenchmark.KIND)
-BROKERS: Final = ResourceType.of(BrokerBenchmark.KIND)
+FILE_TRANSFERS: Final = FileTransferBenchmark.KIND.resource
+BROKERS: Final = BrokerBenchmark.KIND.resource
 
 
 async def complete(site: Site, names: Sequence[str], cases: int = 1, **spec: Any) -> list[Object]:

@@ -11,8 +11,9 @@ from benchmarks.scale.connection import all_of
 from benchmarks.scale.kubelet import SIMULATED
 from tests.e2e.benchmarks import node_class
 from tests.e2e.kubectl import Kubectl
-from tierbench.api.model import format_time
-from tierbench.kube.client import NODES, Kube
+from tierbench.kube.client import Kube
+from tierbench.kube.clock import format_time
+from tierbench.kube.resources import NODES
 
 CLASS_LABEL: Final = "scale"
 MANAGED: Final = {"kwok.x-k8s.io/node": "fake"}

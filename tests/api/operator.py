@@ -14,12 +14,12 @@ from kubernetes.config import kube_config
 
 from tests.api.waiting import SECONDS, eventually
 from tests.ports import free_ports
-from tests.unit.controller.test_controller import ENVIRONMENT
+from tests.unit.controller.test_settings import ENVIRONMENT
 from tierbench.api.policy import Quotas
 from tierbench.controller import node_classes
 from tierbench.controller.main import operate
 from tierbench.controller.settings import Settings
-from tierbench.kube import claims
+from tierbench.kube import leader_election
 
 
 @asynccontextmanager
@@ -61,8 +61,10 @@ async def operator(
             await running  # raises what it has ended with
         return await answers(port, "readyz")
 
-    monkeypatch.setattr(claims, "LEADS_SECONDS", SECONDS)  # on a busy machine no leader is deposed
-    monkeypatch.setattr(node_classes, "_REST_SECONDS", 0.1)
+    monkeypatch.setattr(
+        leader_election, "RENEW_DEADLINE_SECONDS", SECONDS
+    )  # on a busy machine no leader loses its Lease
+    monkeypatch.setattr(node_classes, "_PAUSE_SECONDS", 0.1)
     others = asyncio.all_tasks()
     running = asyncio.create_task(operate(settings, end))
     try:

@@ -10,8 +10,8 @@ import pytest
 from tests.api.forgetful import forgetful
 from tests.api.operator import operator
 from tests.api.server import ApiServer
-from tierbench.api.model import format_micro_time
-from tierbench.controller import leadership
+from tierbench.kube import leader_election
+from tierbench.kube.clock import format_micro_time
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timing]
 
@@ -38,10 +38,10 @@ async def test_an_operator_waits_for_one_that_was_killed_says_so_and_says_what_i
         },
     }
     server.request("POST", LEASES, killed)
-    monkeypatch.setattr(leadership, "_AGAIN_SECONDS", (1.0, 1.0))
+    monkeypatch.setattr(leader_election, "_OTHER_RELEASE_SECONDS", (1.0, 1.0))
     async with forgetful(server) as (_, url), operator(url, tmp_path, monkeypatch, "default"):
-        said = "release elsewhere/other, which runs the benchmarks of team-a, default. Name other namespaces"
-        assert f"Another operator runs these benchmarks: {said}" in caplog.text
+        other = "release elsewhere/other, which watches team-a, default. Set different namespaces"
+        assert f"Another operator watches the same namespaces: {other}" in caplog.text
         lease = await asyncio.to_thread(server.request, "GET", f"{LEASES}/operator.bench.default")
         assert lease["spec"]["acquireTime"]
         assert lease["metadata"]["annotations"] == {"tierbench.io/watch-namespaces": "default"}

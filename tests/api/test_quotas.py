@@ -8,8 +8,8 @@ from tests.api.connection import connected
 from tests.api.server import ApiServer, Json, RefusedError
 from tests.unit.domain.world import World, broker_benchmark
 from tests.unit.workloads.test_pods import EACH_KIND, KAFKA, given, templates
+from tierbench.controller.snapshot import rejected_pods
 from tierbench.kube.client import Kube
-from tierbench.kube.refused import refused_pods
 
 pytestmark = pytest.mark.apiserver
 COMPUTE = ("requests.cpu", "requests.memory")
@@ -81,8 +81,8 @@ async def test_why_a_job_has_no_pod_is_asked_without_making_one(server: ApiServe
     job = server.request("POST", jobs, {**manifest, "metadata": metadata})
     job["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
     async with connected(server) as client:
-        assert await refused_pods(Kube(client), namespace, [job]) == {}
+        assert await rejected_pods(Kube(client), namespace, [job]) == {}
         restrict(server, namespace, "pods", most="0")
-        (refusal,) = (await refused_pods(Kube(client), namespace, [job])).values()
+        (refusal,) = (await rejected_pods(Kube(client), namespace, [job])).values()
     assert "exceeded quota: tenant" in refusal.message
     assert server.request("GET", f"/api/v1/namespaces/{namespace}/pods")["items"] == []

@@ -11,10 +11,10 @@ import pytest
 from tests.api.server import ApiServer, Json
 from tests.api.waiting import eventually
 from tests.ports import free_ports
+from tierbench.controller.credentials import certificates
 from tierbench.domain.results import ResultStore
+from tierbench.kube.authorization import may_get
 from tierbench.kube.connect import connect_by_kubeconfig
-from tierbench.kube.credentials import certificates
-from tierbench.kube.reviews import may_scrape
 from tierbench.metrics.authorization import Protection, ScrapeGuard, tls_context
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import result_samples
@@ -47,10 +47,10 @@ async def url(server: ApiServer) -> AsyncIterator[str]:
     store.mark_filled()
     made = certificates("tierbench-operator")
     async with connect_by_kubeconfig(str(server.kubeconfig), None) as (kube, _):
-        guard = ScrapeGuard(partial(may_scrape, kube))
+        guard = ScrapeGuard(partial(may_get, kube, "/metrics"))
         protection = Protection(guard, tls_context(made["tls.crt"], made["tls.key"]))
         metrics = OperatorMetrics()
-        metrics.leads(True)
+        metrics.set_leader(True)
         async with serve(port, store, metrics, protection):
             yield f"https://127.0.0.1:{port}"
 

@@ -43,7 +43,7 @@ from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.network.spec import NetworkBenchmark
 from tierbench.kinds.registry import BENCHMARKS
-from tierbench.kube.client import Kube, ResourceType
+from tierbench.kube.client import Kube
 
 pytestmark = pytest.mark.apiserver
 
@@ -337,7 +337,7 @@ async def test_status_can_say_less_than_before(server: ApiServer, name: str, mod
     async with connected(server) as client:
         for status in (whole, type(whole)(**kept), whole):
             body, namespace = with_status(model, name, status.to_json()), "default" if model.KIND.namespaced else None
-            written = await Kube(client).apply_status(ResourceType.of(model.KIND), namespace, body)
+            written = await Kube(client).apply_status(model.KIND.resource, namespace, body)
             assert type(status).model_validate(written["status"]) == status
 
 

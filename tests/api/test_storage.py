@@ -13,7 +13,7 @@ from tests.api.waiting import eventually
 from tierbench.api.model import API_VERSION
 from tierbench.api.policy import Quotas
 from tierbench.api.result import BenchmarkResult
-from tierbench.controller import storage
+from tierbench.controller import retention
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timing]
@@ -54,7 +54,7 @@ def add_ended_benchmark(server: ApiServer, runs: int) -> None:
 async def test_the_oldest_run_is_announced_and_goes_while_another_run_is_under_way(
     server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(retention, "_PERIOD_SECONDS", 0.1)
     server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "stored"}})
     add_ended_benchmark(server, len(RUNS))
     for run in RUNS:

@@ -13,6 +13,9 @@ from tests.strimzi.crds import BETWEEN, NEW, OLD, Generation, crds
 from tests.unit.domain.strimzi_world import strimzi_benchmark
 from tests.unit.domain.world import IMAGES
 from tierbench.api.node_class import NodeClassSpec
+from tierbench.controller.context import ObjectCaches
+from tierbench.controller.executor import Executor
+from tierbench.controller.snapshot import list_provided
 from tierbench.domain.actions import Create, DeleteProviderObject, RemoveFinalizers
 from tierbench.domain.children import ControllerRefManager
 from tierbench.domain.observed import ClusterState
@@ -20,10 +23,9 @@ from tierbench.domain.views import ProviderState
 from tierbench.kinds.broker.strimzi import GROUP, KINDS
 from tierbench.kinds.broker.strimzi_lifecycle import STRIMZI_API
 from tierbench.kinds.broker.workload import BrokerWorkload
-from tierbench.kube.apply import Executor
-from tierbench.kube.cache import Objects
-from tierbench.kube.client import ApiError, Kube, ResourceType, type_of
-from tierbench.kube.provided import list_provided
+from tierbench.kube.client import Kube
+from tierbench.kube.errors import ApiError
+from tierbench.kube.resources import type_of
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Manifest, NodeSize, ServerSite
 
@@ -130,7 +132,7 @@ async def see(kube: Kube, owner: Owner) -> ProviderState:
 async def executor_of(kube: Kube, owner: Owner) -> Executor:
     _, listed = await list_provided(kube, owner, STRIMZI_API)
     here = ClusterState(owner=owner, uids=ControllerRefManager(owner).claim(listed).uids)
-    return Executor(kube, Objects(), ResourceType.of(strimzi_benchmark().KIND), here, {}, "default", {})
+    return Executor(kube, ObjectCaches(), strimzi_benchmark().KIND.resource, here, {}, "default", {})
 
 
 async def create(kube: Kube, owner: Owner, made: list[Manifest]) -> None:

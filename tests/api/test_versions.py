@@ -23,7 +23,7 @@ from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.api.schema import object_schema, resource_types
-from tierbench.controller import advisor, definitions, loop
+from tierbench.controller import advisor, definitions, reconciler
 from tierbench.controller.refusals import TRIES
 from tierbench.domain import placement
 from tierbench.domain.definitions import compare
@@ -105,7 +105,7 @@ class Place:
         monkeypatch.setattr(placement, "_LOOK_AGAIN_SECONDS", 0.1)
         monkeypatch.setattr(definitions, "_AGAIN_SECONDS", 0.5)
         monkeypatch.setattr(advisor, "_ERROR_SECONDS", again)
-        monkeypatch.setattr(loop, "_ERROR_SECONDS", (again,))
+        monkeypatch.setattr(reconciler, "_ERROR_SECONDS", (again,))
         async with (
             forgetful(self.server) as (_, url),
             operator(url, folder, monkeypatch, self.namespace) as self.port,

@@ -43,7 +43,7 @@ def test_one_leads_another_stands_by_and_another_release_waits(
         leader.process.terminate()
         wait_for(lambda: standby.readiness() == "ok\n", "the standby continues")
         with operator(server, tmp_path, deployment, TIERBENCH_RELEASE="elsewhere/other") as other:
-            waits = "Another operator runs these benchmarks: release team-a/one-tierbench"
+            waits = "Another operator watches the same namespaces: release team-a/one-tierbench"
             wait_for(lambda: other.readiness().startswith(waits), "the other release says that it is not alone")
 
             def reasons() -> list[str]:

@@ -19,7 +19,7 @@ from tests.contract.test_client import run, valid
 from tests.ports import free_ports
 from tests.unit.results.test_record import NOW, spec
 from tierbench.api.result import ResultStatus
-from tierbench.kube.credentials import fill
+from tierbench.controller.credentials import fill
 from tierbench.results.output import parse_output
 from tierbench.results.record import conclude, record
 from tierbench.workloads.workload import Credentials

@@ -85,7 +85,9 @@ def test_applied_without_helm_it_gives_way_to_whoever_is_there(kubectl: Kubectl,
 
     def told() -> bool:
         try:
-            return "Another operator runs these benchmarks: release tierbench/tierbench" in kubectl("logs", deployment)
+            return "Another operator watches the same namespaces: release tierbench/tierbench" in kubectl(
+                "logs", deployment
+            )
         except KubectlError:  # its container is not there yet
             return False
 

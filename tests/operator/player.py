@@ -14,11 +14,12 @@ import aiohttp
 from aiohttp import web
 
 from tests.operator.recorded import Script
-from tierbench.api.model import format_time
-from tierbench.kube.client import PODS, ConflictError, Kube, NotFoundError
-from tierbench.kube.credentials import certificates
-from tierbench.kube.news import Changed
-from tierbench.kube.watch import watch
+from tierbench.controller.credentials import certificates
+from tierbench.kube.client import Kube
+from tierbench.kube.clock import format_time
+from tierbench.kube.errors import ConflictError, NotFoundError
+from tierbench.kube.informer import WatchEvent, list_and_watch
+from tierbench.kube.resources import PODS
 from tierbench.metrics.authorization import tls_context
 from tierbench.workloads.names import CLIENT, LABEL_ATTEMPT, LABEL_BENCHMARK, LABEL_CASE, LABEL_ROLE, ROLE_CLIENT
 from tierbench.workloads.plan import Turn
@@ -107,8 +108,8 @@ class Player:
 
     async def run(self, labels: str) -> None:
         """Watches the pods that bear the labels, for ever."""
-        async for news in watch(self.kube, PODS, None, {"labelSelector": labels} if labels else {}):
-            if isinstance(news, Changed) and news.item["spec"].get("nodeName", self._nodes).startswith(self._nodes):
+        async for news in list_and_watch(self.kube, PODS, None, {"labelSelector": labels} if labels else {}):
+            if isinstance(news, WatchEvent) and news.item["spec"].get("nodeName", self._nodes).startswith(self._nodes):
                 self.see(news.item, deleted=news.deleted)
 
     def see(self, pod: Pod, *, deleted: bool) -> None:

@@ -23,8 +23,8 @@ from tests.operator.kubelet import HOST, Hold, Kubelet, Wait
 from tests.operator.site import Json, Site
 from tests.patience import PATIENCE
 from tests.ports import free_ports
-from tierbench.api.model import format_time
 from tierbench.kube.client import Kube
+from tierbench.kube.clock import format_time
 from tierbench.workloads.plan import Turn
 
 _T = TypeVar("_T")

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from images.naming import reference
-from tierbench.kube.credentials import certificates
+from tierbench.controller.credentials import certificates
 from tierbench.workloads.pods import RESTRICTED, pod_security
 
 Json = dict[str, Any]

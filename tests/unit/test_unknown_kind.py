@@ -41,7 +41,7 @@ async def test_it_is_left_out_of_advices(caplog: pytest.LogCaptureFixture) -> No
     slow = server.add("jetson", SLOW, 2)
     server.store.update_result(newer(slow), deleted=False)
     async with advising(server) as advisor:
-        advisor.see(asked(), deleted=False)
+        advisor.observe(asked(), deleted=False)
         assert (await server.next_status())["best"] == "cloud"
     assert "lb-newer-r1-c001 is left out of advices" in caplog.text
 

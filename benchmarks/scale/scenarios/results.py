@@ -14,8 +14,8 @@ from benchmarks.scale.site import NAMESPACE, Site
 from tests.operator.recorded import Object, recorded
 from tierbench.api.contract import TrialLine
 from tierbench.api.model import API_VERSION
-from tierbench.api.result import BenchmarkResult, ResultStatus
-from tierbench.kube.client import ADVICES, RESULTS
+from tierbench.api.placement_advice import ADVICES
+from tierbench.api.result import RESULTS, BenchmarkResult, ResultStatus
 from tierbench.results.record import conclude, record
 from tierbench.workloads.names import Owner
 

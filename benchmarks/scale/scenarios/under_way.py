@@ -13,9 +13,8 @@ from benchmarks.scale.rows import Row
 from benchmarks.scale.site import NAMESPACE, Site
 from tests.e2e.benchmarks import broker
 from tests.e2e.kubectl import KubectlError
-from tierbench.kube.client import RESULTS
-from tierbench.kube.news import Changed
-from tierbench.kube.watch import watch
+from tierbench.api.result import RESULTS
+from tierbench.kube.informer import WatchEvent, list_and_watch
 
 BENCHMARKS: Final = 60
 PODS: Final = 5
@@ -97,8 +96,8 @@ def _stuck(site: Site) -> str:
 
 async def _watch(site: Site, taken: dict[Trial, float]) -> None:
     """When each trial was first seen in a result."""
-    async for news in watch(site.kube, RESULTS, NAMESPACE, {}):
-        if isinstance(news, Changed):
+    async for news in list_and_watch(site.kube, RESULTS, NAMESPACE, {}):
+        if isinstance(news, WatchEvent):
             spec, status = news.item["spec"], news.item.get("status", {})
             for trial in status.get("trials", ()):
                 taken.setdefault((NAMESPACE, spec["benchmark"]["name"], spec["case"], trial["trial"]), time.monotonic())

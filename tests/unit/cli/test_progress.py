@@ -6,26 +6,26 @@ import pytest
 
 from tests.unit.cli.benchmarks import benchmark, condition, current
 from tests.unit.report.published import measured
-from tierbench.api.result import BenchmarkResult
+from tierbench.api.result import RESULTS, BenchmarkResult
 from tierbench.cli.command import UserError
 from tierbench.cli.progress import Progress, apply_event, changes, closing_line, time_left
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
-from tierbench.kube.client import RESULTS, ResourceType
-from tierbench.kube.news import Changed, Listed, Trouble, name_of
+from tierbench.kube.informer import InitialListSynced, WatchError, WatchEvent
+from tierbench.kube.resources import ResourceType, name_of
 
-FTB = ResourceType.of(FileTransferBenchmark.KIND)
+FTB = FileTransferBenchmark.KIND.resource
 
 
 def progress(phase: str, ended: int = 0, **status: Any) -> Progress:
     return Progress(FileTransferBenchmark.model_validate(benchmark(phase, ended, **status)))
 
 
-def changed(item: dict[str, Any], *, deleted: bool = False) -> Changed:
-    return Changed(RESULTS if "trials" in item["spec"] else FTB, item, deleted)
+def changed(item: dict[str, Any], *, deleted: bool = False) -> WatchEvent:
+    return WatchEvent(RESULTS if "trials" in item["spec"] else FTB, item, deleted)
 
 
-def listed(resource: ResourceType, *items: dict[str, Any]) -> Listed:
-    return Listed(resource, frozenset(map(name_of, items)), "7")
+def listed(resource: ResourceType, *items: dict[str, Any]) -> InitialListSynced:
+    return InitialListSynced(resource, frozenset(map(name_of, items)), "7")
 
 
 def result(run: int = 1) -> dict[str, Any]:
@@ -108,9 +108,9 @@ def test_a_failure_is_told_with_its_reason() -> None:
 
 def test_trouble_is_told_once_and_its_end_too() -> None:
     before = progress("Running")
-    lost = apply_event(before, Trouble(UserError("Connection refused")))
+    lost = apply_event(before, WatchError(UserError("Connection refused")))
     assert list(changes(before, lost)) == ["watch failed: Connection refused; retrying"]
-    assert list(changes(lost, apply_event(lost, Trouble(UserError("Connection refused"))))) == []
+    assert list(changes(lost, apply_event(lost, WatchError(UserError("Connection refused"))))) == []
     assert list(changes(lost, apply_event(lost, listed(FTB, benchmark("Running"))))) == ["the API server answers again"]
 
 

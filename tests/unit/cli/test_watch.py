@@ -20,7 +20,7 @@ from tierbench.cli.command import UserError
 from tierbench.cli.main import main
 from tierbench.cli.progress import Progress, render_live
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
-from tierbench.kube.news import Changed, Listed
+from tierbench.kube.informer import InitialListSynced, WatchEvent
 
 Capture = pytest.CaptureFixture[str]
 FTB, RESULTS = "filetransferbenchmarks", "benchmarkresults"
@@ -167,11 +167,11 @@ async def test_a_watch_that_ends_goes_on_where_it_was(server: tuple[Store, str])
     async with connect(kubeconfig, None, None) as cluster:
         _, feed = cluster.watch(FileTransferBenchmark.model_validate(benchmark("Pending")))
         async with aclosing(feed) as news:
-            assert [type(await anext(news)) for _ in range(2)] == [Changed, Listed]
+            assert [type(await anext(news)) for _ in range(2)] == [WatchEvent, InitialListSynced]
             for phase in ("Queued", "Running", "Complete"):
                 store.put(FTB, benchmark(phase))
                 change = await anext(news)
-                assert isinstance(change, Changed)
+                assert isinstance(change, WatchEvent)
                 assert change.item["status"]["phase"] == phase
                 store.end_watches()
     assert sum("limit=" in request for request in store.requests) == 1

@@ -8,20 +8,12 @@ from typing import Any
 
 from kubernetes.aio.client import ApiClient
 
+from tierbench.api.result import RESULTS
 from tierbench.controller.context import Context
 from tierbench.kinds.registry import BENCHMARKS
-from tierbench.kube.client import (
-    JOBS,
-    LEASES,
-    PODS,
-    RESULTS,
-    SERVICES,
-    ApiError,
-    ConflictError,
-    Kube,
-    NotFoundError,
-    ResourceType,
-)
+from tierbench.kube.client import Kube
+from tierbench.kube.errors import ApiError, ConflictError, NotFoundError
+from tierbench.kube.resources import JOBS, LEASES, PODS, SERVICES
 
 Raw = dict[str, Any]
 _NOT_FOUND, _CONFLICT = 404, 409
@@ -73,14 +65,14 @@ class Api(Kube):
             SERVICES,
             LEASES,
             RESULTS,
-            *(ResourceType.of(one.KIND) for one in BENCHMARKS.values()),
+            *(one.KIND.resource for one in BENCHMARKS.values()),
         ):
             for name in context.objects[resource].names():
-                context.objects[resource].forget(name)
+                context.objects[resource].remove(name)
             for path, raw in self.objects.items():
                 api, _, rest = path.strip("/").partition("/namespaces/")
                 if (api, rest.split("/")[1:2]) == (resource.api, [resource.plural]):
-                    context.objects[resource].see(raw)
+                    context.objects[resource].observe(raw)
                     if resource == RESULTS:
                         context.results.update_result(raw, deleted=False)
         for namespace, known in context.results.known():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kubernetes.aio.client import ApiClient
 
-from tests.unit.controller.test_controller import ENVIRONMENT
+from tests.unit.controller.test_settings import ENVIRONMENT
 from tests.unit.report.published import measured
 from tierbench.controller import advisor as module
 from tierbench.controller import refusals
@@ -19,7 +19,8 @@ from tierbench.controller.settings import Settings
 from tierbench.domain.definitions import Definitions
 from tierbench.domain.results import ResultStore
 from tierbench.domain.status import advice_status
-from tierbench.kube.client import ApiError, ConflictError, Kube, NotFoundError
+from tierbench.kube.client import Kube
+from tierbench.kube.errors import ApiError, ConflictError, NotFoundError
 from tierbench.metrics.results import result_samples
 
 FAST, SLOW = (1.0, 1.01, 0.99, 1.0), (2.0, 2.02, 1.98, 2.0)
@@ -111,7 +112,7 @@ def ran(number: int, ended: bool) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_REST_SECONDS", "_REST_SHARE", "_ERROR_SECONDS"):
+    for name in ("_PAUSE_SECONDS", "_PAUSE_SHARE", "_ERROR_SECONDS"):
         monkeypatch.setattr(module, name, 0)
 
 
@@ -135,12 +136,12 @@ async def test_an_advice_is_answered_when_seen_and_follows_results() -> None:
     server = Server()
     server.add("cloud", FAST, 1)
     async with advising(server) as advisor:
-        advisor.see(asked(), deleted=False)
+        advisor.observe(asked(), deleted=False)
         alone = await server.next_status()
         assert (alone["best"], alone["observedGeneration"]) == ("", 1)
         server.add("jetson", SLOW, 2)
-        advisor.look_again("elsewhere")
-        advisor.look_again("default")
+        advisor.add_all("elsewhere")
+        advisor.add_all("default")
         both = await server.next_status()
     assert (both["best"], both["runnerUp"]) == ("cloud", "jetson")
     assert server.events == ["photos: BestChanged"]
@@ -153,12 +154,12 @@ async def test_an_answer_that_another_operator_has_given_since_is_not_overwritte
     server.add("cloud", (1.0, 1.1, 1.05), 1)
     async with advising(server) as advisor:
         server.version = "2"
-        advisor.see(asked(), deleted=False)
+        advisor.observe(asked(), deleted=False)
         await asyncio.wait_for(server.refused.wait(), 60)
         assert server.statuses == []
         newer = asked()
         newer["metadata"]["resourceVersion"] = "2"
-        advisor.see(newer, deleted=False)
+        advisor.observe(newer, deleted=False)
         await server.next_status()
 
 
@@ -167,12 +168,12 @@ async def test_what_has_not_changed_is_not_written() -> None:
     server.add("cloud", FAST, 1)
     server.add("jetson", SLOW, 2)
     async with advising(server) as advisor:
-        advisor.see(asked(), deleted=False)
+        advisor.observe(asked(), deleted=False)
         status = await server.next_status()
         server.store.read.clear()
-        advisor.look_again()
+        advisor.add_all()
         await asyncio.wait_for(server.store.read.wait(), 60)
-        advisor.see({**asked(generation=2), "status": status}, deleted=False)
+        advisor.observe({**asked(generation=2), "status": status}, deleted=False)
         assert (await server.next_status())["observedGeneration"] == 2
     assert [status["observedGeneration"] for status in server.statuses] == [1, 2]
     assert server.events == ["photos: BestChanged"]
@@ -184,7 +185,7 @@ async def test_transition_times_stay_while_the_answer_does() -> None:
     known = {"type": "Answered", "status": "False", "reason": "So", "message": "So."}
     since = {"lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}
     async with advising(server) as advisor:
-        advisor.see({**asked(generation=2), "status": {"conditions": [known | since]}}, deleted=False)
+        advisor.observe({**asked(generation=2), "status": {"conditions": [known | since]}}, deleted=False)
         status = await server.next_status()
     answered, order = status["conditions"]
     assert (answered["lastTransitionTime"], answered["observedGeneration"]) == ("2026-01-01T00:00:00Z", 2)
@@ -196,7 +197,7 @@ async def test_only_the_benchmarks_that_are_named_count() -> None:
     server.add("cloud", SLOW, 1, name="files")
     server.add("jetson", FAST, 1, name="others")
     async with advising(server) as advisor:
-        advisor.see(asked(benchmarks={"names": ["files", "more"]}), deleted=False)
+        advisor.observe(asked(benchmarks={"names": ["files", "more"]}), deleted=False)
         status = await server.next_status()
     assert {item["name"] for item in status["ranking"]} == {"cloud"}
 
@@ -209,7 +210,7 @@ async def test_a_run_under_way_yields_to_the_one_before(ended: bool, best: str) 
         server.add(node_class, times, case)
         server.add(node_class, SLOW if times is FAST else FAST, case, run=2)
     async with advising(server) as advisor:
-        advisor.see(asked(), deleted=False)
+        advisor.observe(asked(), deleted=False)
         status = await server.next_status()
     answered = next(item for item in status["conditions"] if item["type"] == "Answered")
     if ended:
@@ -223,7 +224,7 @@ async def test_an_api_server_that_is_away_is_waited_for() -> None:
     server.add("cloud", FAST, 1)
     server.refusals = [ApiError(500, "InternalError", "etcd is away")] * 3
     async with advising(server) as advisor:
-        advisor.see(asked(), deleted=False)
+        advisor.observe(asked(), deleted=False)
         assert (await server.next_status())["ranking"]
     assert not server.refusals
 
@@ -233,13 +234,13 @@ async def test_an_advice_that_is_gone_or_damaged_stops_nothing() -> None:
     server.refusals = [NotFoundError(404, "NotFound", "gone")]
     damaged = {"metadata": {"name": "broken", "namespace": "default"}, "spec": {}}
     async with advising(server) as advisor:
-        advisor.see(asked(), deleted=False)
-        advisor.see(damaged, deleted=False)
+        advisor.observe(asked(), deleted=False)
+        advisor.observe(damaged, deleted=False)
         await asyncio.wait_for(server.refused.wait(), 60)
-        advisor.see(asked(generation=2), deleted=False)
+        advisor.observe(asked(generation=2), deleted=False)
         assert (await server.next_status())["observedGeneration"] == 2
-        advisor.see(asked(), deleted=True)
-        advisor.look_again()
+        advisor.observe(asked(), deleted=True)
+        advisor.add_all()
     assert len(server.statuses) == 1
 
 
@@ -257,8 +258,8 @@ async def test_an_answer_that_fails_costs_its_advice_alone(monkeypatch: pytest.M
     broken = asked()
     broken["metadata"] = {**broken["metadata"], "name": "broken"}
     async with advising(server) as advisor:
-        advisor.see(broken, deleted=False)
-        advisor.see(asked(), deleted=False)
+        advisor.observe(broken, deleted=False)
+        advisor.observe(asked(), deleted=False)
         assert (await server.next_status())["ranking"]
 
 
@@ -280,16 +281,16 @@ async def test_an_answer_that_is_never_taken_is_tried_a_few_times_and_told_of_on
     server = Server()
     server.never_taken = ApiError(422, "Invalid", "status.ranking[0].nodeClass: Required value")
     async with advising(server) as advisor:
-        advisor.see(asked(), deleted=False)
+        advisor.observe(asked(), deleted=False)
         async with asyncio.timeout(60):
             while "photos: AnswerRefused" not in server.events:  # noqa: ASYNC110 (nothing else tells)
                 await asyncio.sleep(0)
-        advisor.look_again()
+        advisor.add_all()
         await begun(advisor)
         assert (server.store.reads, server.tries) == (TRIES, TRIES), "it was thought over again"
         server.never_taken = None
-        server.definitions = Definitions(further=("PlacementAdvice status.a",))
-        advisor.look_again()
+        advisor._cluster.definitions = Definitions(further=("PlacementAdvice status.a",))
+        advisor.add_all()
         await server.next_status()
     assert server.events.count("photos: AnswerRefused") == 1
 
@@ -301,7 +302,7 @@ async def test_an_answer_that_was_not_taken_is_given_once_the_rest_is_over(monke
     server = Server()
     server.never_taken = ApiError(422, "Invalid", "no")
     async with advising(server) as advisor:
-        advisor.see(asked(), deleted=False)
+        advisor.observe(asked(), deleted=False)
         async with asyncio.timeout(60):
             while "photos: AnswerRefused" not in server.events:  # noqa: ASYNC110 (nothing else tells)
                 await asyncio.sleep(0)
@@ -316,5 +317,5 @@ async def test_an_answer_of_another_version_is_given_anew() -> None:
     server.add("jetson", SLOW, 2)
     earlier = {"observedGeneration": 1, "ranking": [{"nodeClass": "jetson", "verdict": "Tied"}]}
     async with advising(server) as advisor:
-        advisor.see({**asked(), "status": earlier}, deleted=False)
+        advisor.observe({**asked(), "status": earlier}, deleted=False)
         assert (await server.next_status())["best"] == "cloud"

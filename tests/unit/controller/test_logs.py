@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.unit.controller.test_controller import ENVIRONMENT
+from tests.unit.controller.test_settings import ENVIRONMENT
 from tierbench.controller.logs import JsonFormatter, LogFormat, TextFormatter, log_to_stderr
 
 FORGED = "no such node\n2026-01-01 00:00:00 INFO tierbench: all is well\r\x1b[2K\x85\u2028"
@@ -33,6 +33,17 @@ def test_an_entry_is_one_line_of_printable_characters(formatter: logging.Formatt
 def test_text_is_for_people() -> None:
     line = TextFormatter().format(record("pod a\nb of Zoë", failed=True))
     assert " WARNING tierbench.x: ConditionUpdate: pod a\\nb of Zoë\\nTraceback (most recent call last):\\n" in line
+
+
+def test_fields_follow_the_message() -> None:
+    entry = record("x")
+    vars(entry).update(benchmark="ns/demo", error='no "such" node\n', run=3, reason="")
+    line = TextFormatter().format(entry)
+    assert line.endswith(
+        r' tierbench.x: ConditionUpdate: x benchmark=ns/demo error="no \"such\" node\n" run=3 reason=""'
+    )
+    fields = json.loads(JsonFormatter().format(entry))
+    assert (fields["message"], fields["benchmark"], fields["run"]) == ("ConditionUpdate: x", "ns/demo", 3)
 
 
 def test_json_tells_apart_what_text_runs_together() -> None:
@@ -69,4 +80,4 @@ def test_what_ends_the_operator_is_one_line_too() -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert json.loads(line)["message"] == "The operator ends"
+    assert json.loads(line)["message"] == "the operator failed"

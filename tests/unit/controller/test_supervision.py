@@ -5,14 +5,14 @@ import asyncio
 import pytest
 
 from tests.unit.controller.api import Api
-from tests.unit.controller.test_controller import ENVIRONMENT
+from tests.unit.controller.test_settings import ENVIRONMENT
 from tests.unit.domain.world import node, node_class
 from tierbench.controller import node_classes
 from tierbench.controller.context import Context
 from tierbench.controller.main import until
-from tierbench.controller.node_classes import keep_node_classes
+from tierbench.controller.node_classes import run_node_classes
 from tierbench.controller.settings import Settings
-from tierbench.kube.client import ApiError
+from tierbench.kube.errors import ApiError
 
 
 async def hang() -> None:
@@ -49,8 +49,8 @@ async def test_the_end_of_the_operator_ends_its_tasks() -> None:
 
 
 async def test_a_class_whose_status_is_refused_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_classes, "_REST_SECONDS", 0)
-    monkeypatch.setattr(node_classes, "_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(node_classes, "_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(node_classes, "_RETRY_SECONDS", 0)
     api = Api()
     context = Context(api, Settings.from_environment(ENVIRONMENT))
     context.cluster.classes = {"cloud": node_class("cloud")}
@@ -64,8 +64,8 @@ async def test_a_class_whose_status_is_refused_is_tried_again(monkeypatch: pytes
         return await request(*arguments, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(api, "request", count)
-    context.classes_changed.set()
-    keeping = asyncio.create_task(keep_node_classes(context))
+    context.cluster.changed.set()
+    keeping = asyncio.create_task(run_node_classes(context.kube, context.cluster, context.metrics, asyncio.Event()))
     async with asyncio.timeout(60):
         while len(tried) < 5:  # noqa: ASYNC110 (a task that is to be looked at, not to tell)
             await asyncio.sleep(0)

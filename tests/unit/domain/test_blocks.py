@@ -9,12 +9,12 @@ import pytest
 from tests.unit.domain.test_decide import every_trial_once, measured_trials, nothing_left
 from tests.unit.domain.world import START, World, benchmark, broker_benchmark, network_benchmark, node, seal, trial_line
 from tierbench.api.benchmark import Benchmark, Phase, RunStatus, Seat
-from tierbench.api.model import format_time
 from tierbench.api.result import Alternation, ResultPhase
 from tierbench.api.run_policy import Order, OrderType
 from tierbench.domain import reasons
 from tierbench.domain.run import Run
 from tierbench.domain.views import PodView, Problem, Termination
+from tierbench.kube.clock import format_time
 from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
 from tierbench.workloads.plan import MOST_TRIALS, Block, Case, Slot, in_blocks, schedule
 

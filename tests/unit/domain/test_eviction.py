@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.domain.test_ledger import raw_benchmark, raw_result
-from tierbench.api.model import format_time
 from tierbench.api.policy import Quotas
 from tierbench.domain import reasons
 from tierbench.domain.eviction import (
@@ -20,6 +19,7 @@ from tierbench.domain.eviction import (
     plan_evictions,
     watermark,
 )
+from tierbench.kube.clock import format_time
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)

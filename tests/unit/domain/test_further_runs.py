@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.domain.world import START, World, benchmark
 from tierbench.api.benchmark import Phase
-from tierbench.api.model import format_time
 from tierbench.domain import reasons
+from tierbench.kube.clock import format_time
 
 ENDED = (Phase.COMPLETE, Phase.FAILED)
 

@@ -13,11 +13,15 @@ from hypothesis import strategies as st
 
 from tests.unit.controller.api import Api, Raw
 from tests.unit.examples import examples
-from tierbench.kube.claims import LASTS_SECONDS, Candidate, Claim
-from tierbench.kube.client import UNANSWERED, ConflictError
-from tierbench.kube.fence import DeposedError, Fence
+from tierbench.api.model import GROUP
+from tierbench.kube.errors import REQUEST_ERRORS, ConflictError, LeadershipLostError
+from tierbench.kube.leader_election import LEASE_SECONDS, ElectionRecord, Fence, LeaseLock
 
-CLAIMS = (Claim("a/one", (), "one-1"), Claim("a/one", (), "one-2"), Claim("b/two", ("team",), "two-1"))
+CLAIMS = (
+    ElectionRecord("a/one", (), "one-1"),
+    ElectionRecord("a/one", (), "one-2"),
+    ElectionRecord("b/two", ("team",), "two-1"),
+)
 
 
 @dataclass(eq=False)
@@ -75,12 +79,12 @@ class Line(Api):
 class Process:
     """An operator's election, driven by hand; its clock began at another time than others'."""
 
-    def __init__(self, world: "World", claim: Claim, begun: float) -> None:
+    def __init__(self, world: "World", claim: ElectionRecord, begun: float) -> None:
         self.world = world
         self.claim = claim
         self.fence = Fence(self.clock)
         self.begun = begun
-        self.candidate = Candidate(Line(world.server), "leases", claim, self.fence, self.clock)
+        self.lock = LeaseLock(Line(world.server), "leases", GROUP, claim, self.fence, self.clock)
         self.running = self._run()
         self.waits_for: Message | None = None
         self.over = self.stopped = False
@@ -91,7 +95,7 @@ class Process:
 
     @property
     def leads(self) -> bool:
-        return not self.over and self.fence.left > 0
+        return not self.over and self.fence.remaining > 0
 
     async def _run(self) -> None:
         """As Leadership does, without its waits: whoever drives it waits."""
@@ -99,13 +103,13 @@ class Process:
         while True:
             try:
                 if leads:
-                    await self.candidate.renew()
+                    await self.lock.renew()
                 else:
-                    leads = await self.candidate.stand() is None
-            except DeposedError:
+                    leads = await self.lock.acquire() is None
+            except LeadershipLostError:
                 if leads:
                     return
-            except UNANSWERED:
+            except REQUEST_ERRORS:
                 pass
             await pause()
 
@@ -154,7 +158,7 @@ class World:
             case 4:
                 self.now += random.choice([0.1, 0.5, 1, 2])
             case 5:
-                self.now += LASTS_SECONDS - 0.5
+                self.now += LEASE_SECONDS - 0.5
             case 6:
                 process.stopped = not process.stopped
 
@@ -163,7 +167,7 @@ class World:
         claim = (
             process.claim
             if random.random() < 0.5
-            else Claim(process.claim.release, process.claim.namespaces, f"new-{random.random()}")
+            else ElectionRecord(process.claim.release, process.claim.namespaces, f"new-{random.random()}")
         )
         self.processes[self.processes.index(process)] = Process(self, claim, self.now - random.uniform(0, 1000))
 
@@ -203,9 +207,13 @@ async def test_what_other_releases_have_left_behind_runs_out_side_by_side() -> N
     """A release that is uninstalled may lose its rights before it gives its Lease away."""
     api, now = Api(), [100.0]
     for number in range(3):
-        left = Candidate(api, "leases", Claim(f"gone/release-{number}", (f"team-{number}",), "pod"), Fence())
-        assert await left.stand() is None
-    candidate = Candidate(api, "leases", Claim("a/one", (), "one-1"), Fence(lambda: now[0]), lambda: now[0])
-    assert await candidate.stand() is not None
-    now[0] += LASTS_SECONDS
-    assert await candidate.stand() is None
+        left = LeaseLock(
+            api, "leases", GROUP, ElectionRecord(f"gone/release-{number}", (f"team-{number}",), "pod"), Fence()
+        )
+        assert await left.acquire() is None
+    candidate = LeaseLock(
+        api, "leases", GROUP, ElectionRecord("a/one", (), "one-1"), Fence(lambda: now[0]), lambda: now[0]
+    )
+    assert await candidate.acquire() is not None
+    now[0] += LEASE_SECONDS
+    assert await candidate.acquire() is None

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from aiohttp import ClientConnectorCertificateError, ClientConnectorDNSError, ClientConnectorError, InvalidURL
 
-from tierbench.kube.client import NODES, ApiError, Kube, why
+from tierbench.kube.client import Kube
+from tierbench.kube.errors import ApiError, describe_error
+from tierbench.kube.resources import NODES
 
 CONNECTION: Any = SimpleNamespace(host="h", port=1, is_ssl=True, ssl=True)
 
@@ -83,8 +85,8 @@ async def test_every_answer_is_told(status: int) -> None:
     ],
 )
 def test_a_failure_is_told_in_a_few_words(error: Exception, reason: str) -> None:
-    assert reason in why(error)
-    assert "\n" not in why(error)
+    assert reason in describe_error(error)
+    assert "\n" not in describe_error(error)
 
 
 @pytest.mark.parametrize(("status", "follow"), [(200, True), (200, False), (404, True)])

@@ -31,14 +31,14 @@ def date(ahead: timedelta) -> str:
 @pytest.mark.parametrize("ahead", [timedelta(minutes=-1), timedelta(minutes=1), timedelta(days=400)])
 def test_a_clock_that_is_wrong_is_set_right_and_back(ahead: timedelta) -> None:
     clock = Clock()
-    clock.hear(date(ahead))
+    clock.adjust(date(ahead))
     assert clock.now() == NOW.replace(microsecond=0) + ahead
-    clock.hear(date(timedelta(0)))
+    clock.adjust(date(timedelta(0)))
     assert clock.now() == NOW
 
 
 @pytest.mark.parametrize("said", [None, "", "yesterday", "a second ago"])
 def test_what_says_nothing_changes_nothing(said: str | None) -> None:
     clock = Clock()
-    clock.hear(date(timedelta(seconds=-1)) if said == "a second ago" else said)
+    clock.adjust(date(timedelta(seconds=-1)) if said == "a second ago" else said)
     assert clock.now() == NOW

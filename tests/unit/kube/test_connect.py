@@ -15,7 +15,6 @@ from kubernetes.config import kube_config
 from tests.unit.cli.api_server import Handler, Store, api_server
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube import connect as connect_module
-from tierbench.kube.client import ResourceType
 from tierbench.kube.connect import KubeconfigError, abortive_socket, connect_by_kubeconfig
 
 COUNTS = """#!/bin/sh
@@ -60,7 +59,7 @@ async def test_a_token_that_expires_is_renewed(
     run = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin), "provideClusterInfo": True}
     async with connect_by_kubeconfig(change(server[1], {"exec": run}), None) as (kube, _):
         for _ in range(2):
-            await kube.list(ResourceType.of(FileTransferBenchmark.KIND), "default")
+            await kube.list(FileTransferBenchmark.KIND.resource, "default")
         address = kube.address
     assert json.loads(plugin.with_suffix(".info").read_text())["spec"]["cluster"]["server"] == address
     first, second = tokens
@@ -99,7 +98,7 @@ async def test_what_an_operator_sent_dies_with_it(server: tuple[Store, Path], mo
     monkeypatch.setattr(connect_module, "abortive_socket", listen)
     monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(server[1]))
     async with connect_module.connect(lambda method, status: None) as kube:
-        await kube.list(ResourceType.of(FileTransferBenchmark.KIND), "default")
+        await kube.list(FileTransferBenchmark.KIND.resource, "default")
     assert set(made) == {(1, 0)}
 
 

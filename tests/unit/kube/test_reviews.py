@@ -5,11 +5,11 @@ from typing import Any, cast
 import pytest
 
 from tests.unit.kube.test_client import Server
+from tierbench.kube.authorization import may_get
 from tierbench.kube.client import Kube
-from tierbench.kube.reviews import may_scrape
 
 
 @pytest.mark.parametrize("status", [403, 503])
 async def test_a_review_that_is_not_done(status: int) -> None:
     with pytest.raises(ConnectionError, match=str(status)):
-        await may_scrape(Kube(cast(Any, Server(status))), "a-token")
+        await may_get(Kube(cast(Any, Server(status))), "/metrics", "a-token")

@@ -57,7 +57,7 @@ def raw_result(run: int = 1, *, name: str = "demo", seconds: float = 1.0, **leve
 
 def leader() -> OperatorMetrics:
     metrics = OperatorMetrics()
-    metrics.leads(True)
+    metrics.set_leader(True)
     return metrics
 
 
@@ -277,9 +277,9 @@ async def test_not_before_everything_was_seen() -> None:
 
 async def test_an_operator_that_waits_is_alive_and_says_for_what() -> None:
     metrics = OperatorMetrics()
-    metrics.waits_for = "Another operator runs these benchmarks."
+    metrics.waits_for = "Another operator watches the same namespaces."
     found = await scrape(ResultStore(result_samples), "/readyz", metrics=metrics)
-    assert found == (503, "Another operator runs these benchmarks.\n")
+    assert found == (503, "Another operator watches the same namespaces.\n")
     assert (await scrape(ResultStore(result_samples), "/healthz", metrics=metrics))[0] == 200
 
 
@@ -293,7 +293,7 @@ async def test_whoever_stands_by_is_ready_and_says_nothing_that_its_leader_says(
     assert "tierbench_leader 0.0" in text
     assert "process_cpu_seconds_total" in text
     assert "tierbench_result_measured" not in text
-    metrics.leads(True)
+    metrics.set_leader(True)
     _, text = await scrape(store, metrics=metrics)
     assert "tierbench_leader 1.0" in text
     assert "tierbench_result_measured" in text
@@ -305,22 +305,22 @@ async def test_whoever_has_not_read_what_there_is_does_not_stand_by() -> None:
 
 def test_a_loop_that_is_long_overdue_is_stuck() -> None:
     metrics = OperatorMetrics()
-    metrics.expect("a", 30)
-    assert not metrics.stuck()
-    metrics.expect(("FileTransferBenchmark", "ns", "b"), -1000)
-    assert metrics.stuck() == ("FileTransferBenchmark/ns/b",)
+    metrics.set_deadline("a", 30)
+    assert not metrics.overdue()
+    metrics.set_deadline(("FileTransferBenchmark", "ns", "b"), -1000)
+    assert metrics.overdue() == ("FileTransferBenchmark/ns/b",)
     metrics.forget(("FileTransferBenchmark", "ns", "b"))
-    assert not metrics.stuck()
+    assert not metrics.overdue()
 
 
 def test_a_task_that_works_for_too_long_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
     metrics = OperatorMetrics()
-    with metrics.working("advisor"):
-        assert not metrics.stuck()
+    with metrics.track("advisor"):
+        assert not metrics.overdue()
         now = time.monotonic() + 1000
         monkeypatch.setattr(time, "monotonic", lambda: now)
-        assert metrics.stuck() == ("advisor",)
-    assert not metrics.stuck()
+        assert metrics.overdue() == ("advisor",)
+    assert not metrics.overdue()
 
 
 @pytest.mark.parametrize(("status", "value"), [("True", 1), ("False", 0)])

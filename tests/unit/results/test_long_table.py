@@ -14,9 +14,9 @@ from tests.unit.results.preflights import carrying, node_network
 from tierbench.advice.advise import advise
 from tierbench.advice.estimate import derived_statistic, estimate
 from tierbench.advice.tables import Cell
-from tierbench.api.model import parse_time
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.kube.clock import parse_time
 from tierbench.results.columns import is_passed_over
 from tierbench.results.long_table import read_csv
 from tierbench.results.quantities import RETRIES

@@ -25,10 +25,11 @@ from tierbench.api.advice_answer import (
     RequiredNodes,
     Verdict,
 )
-from tierbench.api.model import Condition, format_time
+from tierbench.api.model import Condition
 from tierbench.api.node_class import NodeClass, SelectorOperator
 from tierbench.api.placement_advice import Dimension, PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, Note
+from tierbench.kube.clock import format_time
 from tierbench.results.conditions import circumstances
 from tierbench.results.quantities import RETRIES
 from tierbench.results.units import join_words, percent, title

@@ -1,12 +1,13 @@
-"""What every model of the API shares: naming, CEL rules, printer columns, bounded field types and timestamps."""
+"""What every model of the API shares: naming, CEL rules, printer columns and bounded field types."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+
+from tierbench.kube.resources import ResourceType
 
 GROUP: Final = "tierbench.io"
 VERSION: Final = "v1alpha1"
@@ -73,6 +74,11 @@ class Kind:
     namespaced: bool
     columns: tuple[Column, ...]
     description: str
+
+    @property
+    def resource(self) -> ResourceType:
+        """The resource type under which the API server serves the kind."""
+        return ResourceType(f"apis/{API_VERSION}", self.plural)
 
 
 def rules(*items: Rule) -> dict[str, Any]:
@@ -215,18 +221,3 @@ ImageNames = Annotated[
 def levels(images: str) -> str:
     """How many levels a field of images has, in CEL."""
     return f"(size({images}) == 0 ? 1 : size({images}))"
-
-
-def parse_time(text: str) -> datetime:
-    """A timestamp of the API server."""
-    return datetime.fromisoformat(text).astimezone(UTC)
-
-
-def format_time(time: datetime) -> str:
-    """A timestamp as the API server writes it, in whole seconds."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def format_micro_time(time: datetime) -> str:
-    """A timestamp as the API server wants those of Leases, in microseconds."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,7 +1,7 @@
 """NodeClass: a named set of nodes, chosen by labels."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
@@ -203,3 +203,6 @@ class NodeClass(Resource):
 
     spec: NodeClassSpec
     status: NodeClassStatus = NodeClassStatus()
+
+
+NODE_CLASSES: Final = NodeClass.KIND.resource

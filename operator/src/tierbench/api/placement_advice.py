@@ -207,3 +207,6 @@ class PlacementAdvice(Resource):
             return read(status)
         except ValidationError:
             return PlacementAdviceStatus()
+
+
+ADVICES: Final = PlacementAdvice.KIND.resource

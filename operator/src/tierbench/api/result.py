@@ -363,3 +363,7 @@ class BenchmarkTrace(Resource):
 
     spec: TraceSpec
     status: TraceStatus = TraceStatus()
+
+
+RESULTS: Final = BenchmarkResult.KIND.resource
+TRACES: Final = BenchmarkTrace.KIND.resource

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import Kind
-from tierbench.api.node_class import NodeClass
+from tierbench.api.node_class import NODE_CLASSES, NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult, BenchmarkTrace
 from tierbench.cli.command import UserError
@@ -15,22 +15,11 @@ from tierbench.cli.objects import Objects, Parsed, Reference, parse_items, parse
 from tierbench.domain.node_classes import usable
 from tierbench.domain.views import NodeView, node_view
 from tierbench.kinds.registry import BENCHMARKS
-from tierbench.kube.client import (
-    CLUSTER_ROLES,
-    NODE_CLASSES,
-    NODES,
-    UNANSWERED,
-    ApiError,
-    ConflictError,
-    Kube,
-    NotFoundError,
-    ResourceType,
-    selector,
-    why,
-)
+from tierbench.kube.client import Kube
 from tierbench.kube.connect import KubeconfigError, connect_by_kubeconfig
-from tierbench.kube.news import News, Trouble
-from tierbench.kube.watch import watch
+from tierbench.kube.errors import REQUEST_ERRORS, ApiError, ConflictError, NotFoundError, describe_error
+from tierbench.kube.informer import Update, WatchError, list_and_watch
+from tierbench.kube.resources import CLUSTER_ROLES, NODES, selector
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND
 
 ANNOTATION: Final = "tierbench.io/watch-namespaces"
@@ -99,7 +88,7 @@ class Cluster:
         """Returns the object of this name in the namespace, or None."""
         with self._explained():
             try:
-                body = await self.kube.get(ResourceType.of(model.KIND), self.namespace, name)
+                body = await self.kube.get(model.KIND.resource, self.namespace, name)
             except NotFoundError as error:
                 # A Status has a reason: the object is missing. An answer in plain text means that the kind is missing.
                 if error.reason:
@@ -110,7 +99,7 @@ class Cluster:
     async def patch(self, benchmark: Benchmark, change: dict[str, Any]) -> None:
         """Applies a merge patch to a benchmark."""
         with self._explained():
-            await self.kube.merge(ResourceType.of(benchmark.KIND), self.namespace, benchmark.metadata.name, change)
+            await self.kube.merge(benchmark.KIND.resource, self.namespace, benchmark.metadata.name, change)
 
     async def read(self, reference: Reference | None) -> tuple[Objects, str]:
         """Returns all benchmarks, the results of one benchmark or of all, and their namespace."""
@@ -131,7 +120,7 @@ class Cluster:
 
     async def _list(self, kind: Kind, labels: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
         with self._explained():
-            found = await self.kube.list(ResourceType.of(kind), self.namespace, labels)
+            found = await self.kube.list(kind.resource, self.namespace, labels)
         return [{"kind": kind.kind, **item} for item in found]
 
     async def _classes(self) -> tuple[NodeClass, ...]:
@@ -165,7 +154,7 @@ class Cluster:
         """Returns the namespaces that operators watch. They are unknown if the user may not list ClusterRoles."""
         try:
             return watched_namespaces([role async for role in self.kube.each_metadata(CLUSTER_ROLES)])
-        except UNANSWERED:
+        except REQUEST_ERRORS:
             return WatchedNamespaces()
 
     async def create_class(self, body: Mapping[str, Any]) -> None:
@@ -194,7 +183,7 @@ class Cluster:
         """
         with self._explained():
             try:
-                await self.kube.create(ResourceType.of(BENCHMARKS[body["kind"]].KIND), self.namespace, body)
+                await self.kube.create(BENCHMARKS[body["kind"]].KIND.resource, self.namespace, body)
             except ConflictError:
                 name = body["metadata"]["name"]
                 raise UserError(
@@ -202,7 +191,7 @@ class Cluster:
                     f"with `kubectl tierbench rerun {name}`"
                 ) from None
 
-    def watch(self, benchmark: Benchmark) -> tuple[AsyncGenerator[News], AsyncGenerator[News]]:
+    def watch(self, benchmark: Benchmark) -> tuple[AsyncGenerator[Update], AsyncGenerator[Update]]:
         """Watches the results of the benchmark, and the benchmark, without end. An error says what the user can do."""
         labels = {LABEL_KIND: benchmark.KIND.kind, LABEL_BENCHMARK: benchmark.metadata.name}
         return (
@@ -210,20 +199,20 @@ class Cluster:
             self._watch(benchmark.KIND, {"fieldSelector": f"metadata.name={benchmark.metadata.name}"}),
         )
 
-    async def _watch(self, kind: Kind, query: Mapping[str, str]) -> AsyncGenerator[News]:
-        async for news in watch(self.kube, ResourceType.of(kind), self.namespace, query):
-            yield Trouble(self._problem(news.error)) if isinstance(news, Trouble) else news
+    async def _watch(self, kind: Kind, query: Mapping[str, str]) -> AsyncGenerator[Update]:
+        async for news in list_and_watch(self.kube, kind.resource, self.namespace, query):
+            yield WatchError(self._problem(news.error)) if isinstance(news, WatchError) else news
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except UNANSWERED as error:
+        except REQUEST_ERRORS as error:
             raise self._problem(error) from None
 
     def _problem(self, error: Exception) -> UserError:
         """Returns an error that says what the user can do."""
-        address, reason = self.kube.address, why(error)
+        address, reason = self.kube.address, describe_error(error)
         if isinstance(error, ApiError):
             return UserError(f"{_HINTS.get(error.status, reason)} ({address})")
         return UserError(

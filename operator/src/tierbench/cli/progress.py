@@ -12,11 +12,11 @@ from rich.text import Text
 
 from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.model import Condition
-from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.api.result import RESULTS, BenchmarkResult, ResultPhase
 from tierbench.cli.command import ExitCode
 from tierbench.cli.objects import parse_object
-from tierbench.kube.client import RESULTS
-from tierbench.kube.news import Changed, Listed, News, Raw, Trouble
+from tierbench.kube.informer import InitialListSynced, Update, WatchError, WatchEvent
+from tierbench.kube.resources import Raw
 
 _FAILED: Final = ("Failed", "True")
 _NOT_PASSED: Final = frozenset({("Passed", "ConstraintsBroken"), ("Passed", "ConstraintsUnknown")})
@@ -98,22 +98,22 @@ def _describe(condition: Condition) -> str:
     return f"{condition.type} is {condition.status} ({condition.reason}): {condition.message}"
 
 
-def apply_event(progress: Progress, event: News) -> Progress:
+def apply_event(progress: Progress, event: Update) -> Progress:
     """Returns the progress after one watch event."""
     match event:
-        case Trouble(error):
+        case WatchError(error):
             return replace(progress, watch_error=str(error))
-        case Listed(resource, names, _) if resource == RESULTS:
+        case InitialListSynced(resource, names, _) if resource == RESULTS:
             there = {name for _, name in names}
             known = {name: result for name, result in progress.results.items() if name in there}
             return replace(progress, watch_error="", results=known)
-        case Listed(_, names, _):
+        case InitialListSynced(_, names, _):
             return replace(progress, watch_error="", deleted=progress.deleted or not names)
-        case Changed(resource, item, deleted) if resource == RESULTS:
+        case WatchEvent(resource, item, deleted) if resource == RESULTS:
             name, result = _result(item)
             others = {key: value for key, value in progress.results.items() if key != name}
             return replace(progress, results=others if deleted else others | {name: result})
-        case Changed(_, item, deleted):
+        case WatchEvent(_, item, deleted):
             return replace(progress, deleted=True) if deleted else _with_benchmark(progress, item)
 
 

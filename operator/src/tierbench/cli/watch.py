@@ -18,7 +18,7 @@ from tierbench.cli.cluster import Cluster, explain_missing_status
 from tierbench.cli.command import ExitCode, UserError, run_with_cluster
 from tierbench.cli.objects import Reference, parse_reference
 from tierbench.cli.progress import Progress, apply_event, changes, closing_line, render_live
-from tierbench.kube.news import News
+from tierbench.kube.informer import Update
 
 _TICK_SECONDS: Final = 0.5
 _STATUS_SECONDS: Final = 10
@@ -66,7 +66,7 @@ async def _watch(reference: Reference, deadline: float | None, cluster: Cluster)
 async def _follow(cluster: Cluster, progress: Progress, deadline: float | None) -> AsyncGenerator[Progress]:
     """Yields the progress after each watch event and every tick, until the benchmark ends."""
     start = time.monotonic()
-    events: asyncio.Queue[News | Exception] = asyncio.Queue()
+    events: asyncio.Queue[Update | Exception] = asyncio.Queue()
     tasks = [asyncio.create_task(_forward(source, events)) for source in cluster.watch(progress.benchmark)]
     try:
         while not _is_complete(progress):
@@ -109,7 +109,7 @@ def _is_complete(progress: Progress) -> bool:
     return progress.exit_code is not None and has_results
 
 
-async def _forward(source: AsyncIterator[News], queue: "asyncio.Queue[News | Exception]") -> None:
+async def _forward(source: AsyncIterator[Update], queue: "asyncio.Queue[Update | Exception]") -> None:
     """Puts watch events into the queue, and the error that ends the watch."""
     try:
         async for event in source:

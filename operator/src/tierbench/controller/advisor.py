@@ -1,4 +1,4 @@
-"""Answers every PlacementAdvice anew when something that it rests on has changed."""
+"""Answers each PlacementAdvice again when something that it depends on has changed."""
 
 import asyncio
 import contextlib
@@ -13,21 +13,19 @@ from pydantic import ValidationError
 from tierbench.advice.selection import project_result
 from tierbench.api.advice_answer import PlacementAdviceStatus
 from tierbench.api.model import API_VERSION
-from tierbench.api.placement_advice import PlacementAdvice, PlacementAdviceSpec
+from tierbench.api.placement_advice import ADVICES, PlacementAdvice, PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult
-from tierbench.controller.context import Context
+from tierbench.controller.context import Context, recorder_of
 from tierbench.controller.refusals import REST_SECONDS, UPGRADE, Refusals
 from tierbench.domain import reasons
-from tierbench.domain.actions import Event
 from tierbench.domain.status import advice_events, advice_status
-from tierbench.kube.client import ADVICES, UNANSWERED, NotFoundError, is_never_taken
-from tierbench.kube.events import post
+from tierbench.kube.errors import REQUEST_ERRORS, NotFoundError, is_permanent
 from tierbench.workloads.names import Owner
 
 _ERROR_SECONDS: Final = 5.0
-_REST_SECONDS: Final = 0.5
-_MOST_REST_SECONDS: Final = 10.0
-_REST_SHARE: Final = 10
+_PAUSE_SECONDS: Final = 0.5
+_MOST_PAUSE_SECONDS: Final = 10.0
+_PAUSE_SHARE: Final = 10
 """Times as long as the answers took, within bounds: with ever so many results, the operator has time for its runs, and
 an API server that was slow for once holds up no answer."""
 
@@ -47,10 +45,10 @@ class Advisor:
         self._due: set[Key] = set()
         self._refusals = Refusals()
         self._in_doubt = context.definitions_in_doubt
-        self._bell = asyncio.Event()
+        self._event = asyncio.Event()
 
-    def see(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
-        """Takes in an advice as a watch shows it."""
+    def observe(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
+        """Handles an event of an advice."""
         key = (raw["metadata"]["namespace"], raw["metadata"]["name"])
         before = self._advices.pop(key, None)
         if deleted:
@@ -62,66 +60,66 @@ class Advisor:
             return
         self._advices[key] = advice
         if before is None or advice.metadata.generation != advice.status.observed_generation:
-            self._ring(key)
+            self._add(key)
 
     def known(self) -> tuple[Key, ...]:
-        """Namespaces and names of all advices that can be understood."""
+        """Returns the names of all valid advices."""
         return tuple(self._advices)
 
-    def look_again(self, namespace: str | None = None) -> None:
-        """Something that advices rest on has changed, in a namespace or everywhere."""
+    def add_all(self, namespace: str | None = None) -> None:
+        """Adds the advices of one namespace, or of all, to the workqueue."""
         for key in self._advices:
             if namespace in {None, key[0]}:
-                self._ring(key)
+                self._add(key)
 
-    def _ring(self, key: Key) -> None:
+    def _add(self, key: Key) -> None:
         self._due.add(key)
-        self._bell.set()
+        self._event.set()
 
     async def run(self) -> None:
         """Answers what is due, for ever."""
         while True:
-            await self._bell.wait()
-            self._bell.clear()
+            await self._event.wait()
+            self._event.clear()
             started = time.monotonic()
             for key in sorted(self._due):
                 self._due.discard(key)
-                with self._metrics.working("advisor"):
+                with self._metrics.track("advisor"):
                     await self._answer_or_retry(key)
             took = time.monotonic() - started
-            await asyncio.sleep(min(max(_REST_SECONDS, _REST_SHARE * took), _MOST_REST_SECONDS))
+            await asyncio.sleep(min(max(_PAUSE_SECONDS, _PAUSE_SHARE * took), _MOST_PAUSE_SECONDS))
 
     async def _answer_or_retry(self, key: Key) -> None:
         advice = self._advices.get(key)
         if advice is None:
             return
         attempt = f"{'/'.join(key)} {advice.metadata.generation}"
-        self._refusals.see(self._kube.definitions)
+        self._refusals.see(self._cluster.definitions)
         if self._refusals.rests(attempt):
             return
         try:
             await self._answer(key, advice)
         except NotFoundError:
             _logger.info("PlacementAdvice %s/%s is gone", *key)
-        except UNANSWERED as error:
-            if is_never_taken(error):
+        except REQUEST_ERRORS as error:
+            if is_permanent(error):
                 self._in_doubt.set()
                 if self._refusals.add(attempt):
                     await self._give_up(key, advice, error)
                     return
             _logger.warning("PlacementAdvice %s/%s: %s; trying again", *key, error)
-            asyncio.get_running_loop().call_later(_ERROR_SECONDS, self._ring, key)
+            asyncio.get_running_loop().call_later(_ERROR_SECONDS, self._add, key)
         except Exception:
             _logger.exception("PlacementAdvice %s/%s has no answer until something that it rests on changes", *key)
 
     async def _give_up(self, key: Key, advice: PlacementAdvice, error: Exception) -> None:
         """Says that the answer is not taken, whatever it is: it is tried again when something has changed, or later."""
-        asyncio.get_running_loop().call_later(REST_SECONDS, self._ring, key)
+        asyncio.get_running_loop().call_later(REST_SECONDS, self._add, key)
         message = f"The API server does not take the answer: {error}. {UPGRADE}"
         _logger.warning("PlacementAdvice %s/%s: %s", *key, message)
-        with contextlib.suppress(*UNANSWERED):
+        with contextlib.suppress(*REQUEST_ERRORS):
             owner = Owner(PlacementAdvice.KIND.kind, *key, advice.metadata.uid)
-            await post(self._kube, owner, Event(reasons.ANSWER_REFUSED, message, warning=True))
+            await recorder_of(self._kube, owner).event(reasons.ANSWER_REFUSED, message, warning=True)
 
     async def _answer(self, key: Key, advice: PlacementAdvice) -> None:
         packed = self._results.compressed(advice.metadata.namespace or "", advice.spec.benchmarks.names)
@@ -136,9 +134,9 @@ class Advisor:
         self._advices[key] = advice.model_copy(
             update={"status": status, "metadata": metadata.model_copy(update=version)}
         )
-        owner = Owner(kind, *key, metadata.uid)
+        recorder = recorder_of(self._kube, Owner(kind, *key, metadata.uid))
         for event in advice_events(advice.status, status):
-            await post(self._kube, owner, event)
+            await recorder.event(event.reason, event.message, warning=event.warning)
 
     def _answer_from(self, packed: Sequence[bytes], advice: PlacementAdvice, now: datetime) -> PlacementAdviceStatus:
         classes = tuple(self._cluster.classes.values())

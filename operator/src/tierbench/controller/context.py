@@ -1,18 +1,196 @@
-"""What all loops share."""
+"""What the controllers share: caches, the workqueue, the admission queue."""
 
 import asyncio
+from bisect import bisect_left, insort
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Final
 
+from tierbench.api.model import API_VERSION, GROUP
+from tierbench.api.result import RESULTS
+from tierbench.controller.node_classes import ClusterView
 from tierbench.controller.settings import Settings
-from tierbench.controller.wakeups import Queue, Wakeups
 from tierbench.domain.eviction import StorageUsage
-from tierbench.domain.results import ResultStore
-from tierbench.kube.cache import Objects
+from tierbench.domain.observed import QueueBlocker
+from tierbench.domain.results import BenchmarkKey as Key
+from tierbench.domain.results import ResultMetadata, ResultStore
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import Kube
-from tierbench.kube.cluster import ClusterView
+from tierbench.kube.events import EventRecorder
+from tierbench.kube.informer import InformerCache
+from tierbench.kube.resources import JOBS, LEASES, PODS, SERVICES, Name, Raw, ResourceType, name_of
 from tierbench.metrics.family import Samples
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import result_samples
+from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, Owner
+
+_COMPONENT: Final = "tierbench"
+
+
+def benchmark_of(raw: Raw) -> Key:
+    """Returns the benchmark that the labels of an object name."""
+    metadata = raw["metadata"]
+    labels = metadata.get("labels", {})
+    return labels.get(LABEL_KIND, ""), metadata.get("namespace", ""), labels.get(LABEL_BENCHMARK, "")
+
+
+class RunResults(InformerCache[Key]):
+    """The results of the current runs of active benchmarks. There are too many others to keep them all."""
+
+    def __init__(self) -> None:
+        super().__init__(benchmark_of)
+        self._runs: dict[Key, int] = {}
+
+    def follow(self, benchmark: Key, run: int, known_results: Iterable[ResultMetadata]) -> bool:
+        """Keeps the results of this run and of later ones. Returns whether any of `known_results` has to be read first.
+
+        `known_results` are all results of the benchmark.
+        """
+        self._runs[benchmark] = run
+        for raw in self.by_index(benchmark):
+            if raw["spec"]["run"] < run:
+                self.remove(name_of(raw))
+        namespace = benchmark[1]
+        return any(result.run >= run and self.get((namespace, result.name)) is None for result in known_results)
+
+    def unfollow(self, benchmark: Key) -> None:
+        """Drops the results of a benchmark."""
+        self._runs.pop(benchmark, None)
+        for raw in self.by_index(benchmark):
+            self.remove(name_of(raw))
+
+    def observe(self, raw: Raw, *, deleted: bool = False) -> bool:
+        """Stores a result of a followed run, or the deletion of any result. Returns whether that changed the cache."""
+        run = self._runs.get(benchmark_of(raw))
+        followed = deleted or (run is not None and raw["spec"]["run"] >= run)
+        return followed and super().observe(raw, deleted=deleted)
+
+
+class ObjectCaches:
+    """The caches of all types that a reconcile reads. Watches and own writes keep them current."""
+
+    def __init__(self) -> None:
+        types = (PODS, JOBS, SERVICES, LEASES, *(model.KIND.resource for model in BENCHMARKS.values()))
+        self.results = RunResults()
+        caches: dict[ResourceType, InformerCache[Key]] = {each: InformerCache(benchmark_of) for each in types}
+        self._caches = {**caches, RESULTS: self.results}
+
+    def __getitem__(self, resource: ResourceType) -> InformerCache[Key]:
+        return self._caches[resource]
+
+    def observe_write(self, resource: ResourceType, raw: Mapping[str, Any] | None, name: Name | None = None) -> None:
+        """Stores the answer to a write: an object, or None and the name of a deleted one. Ignores other types."""
+        cache = self._caches.get(resource)
+        if cache is None:
+            return
+        if raw is not None:
+            cache.observe(raw)
+        elif name is not None:
+            cache.remove(name)
+
+
+class WorkQueue:
+    """The benchmarks to reconcile. Each reconciler waits for the event of its own benchmark."""
+
+    def __init__(self) -> None:
+        self._events: dict[Key, asyncio.Event] = {}
+        self._nodes: dict[Key, frozenset[str] | None] = {}
+
+    def event(self, key: Key) -> asyncio.Event:
+        """Returns the event that is set while a benchmark is in the queue."""
+        return self._events.setdefault(key, asyncio.Event())
+
+    def set_nodes(self, key: Key, nodes: frozenset[str] | None) -> None:
+        """Changes of these nodes add the benchmark; None stands for all nodes."""
+        self._nodes[key] = nodes
+
+    def add(self, *keys: Key) -> None:
+        """Adds these benchmarks, if they have a reconciler."""
+        for key in keys:
+            event = self._events.get(key)
+            if event is not None:
+                event.set()
+
+    def add_all(self) -> None:
+        """Adds every benchmark."""
+        self.add(*self._events)
+
+    def add_for_nodes(self, nodes: Iterable[str]) -> None:
+        """Adds the benchmarks that depend on any of these nodes."""
+        changed = frozenset(nodes)
+        self.add(*(key for key, mine in self._nodes.items() if mine is None or mine & changed))
+
+    def forget(self, key: Key) -> None:
+        """The reconciler of a benchmark has ended."""
+        self._events.pop(key, None)
+        self._nodes.pop(key, None)
+
+
+@dataclass(frozen=True, order=True)
+class _Entry:
+    created: str
+    key: Key
+
+
+class AdmissionQueue:
+    """The benchmarks of this operator that wait for nodes, or for a place in the quota of their namespace.
+
+    Of those that wait for the same item, the oldest is admitted first.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[Key, tuple[_Entry, frozenset[str]]] = {}
+        self._lines: defaultdict[str, list[_Entry]] = defaultdict(list)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def enqueue(self, key: Key, created: str, items: Iterable[str]) -> tuple[Key, ...]:
+        """A benchmark waits for all of these items. Returns the benchmarks whose place that changes, itself first."""
+        entry, wanted = _Entry(created, key), frozenset(items)
+        if self._waiting.get(key) == (entry, wanted):
+            return ()
+        before = self.remove(key)
+        self._waiting[key] = (entry, wanted)
+        for item in wanted:
+            insort(self._lines[item], entry)
+        return (key, *before, *self._next(entry, wanted))
+
+    def remove(self, key: Key) -> tuple[Key, ...]:
+        """A benchmark waits no longer. Returns the benchmarks that were directly behind it."""
+        entry, wanted = self._waiting.pop(key, (None, frozenset[str]()))
+        if entry is None:
+            return ()
+        behind = tuple(self._next(entry, wanted))
+        for item in wanted:
+            self._lines[item].remove(entry)
+            if not self._lines[item]:
+                del self._lines[item]
+        return behind
+
+    def blocker(self, key: Key) -> QueueBlocker | None:
+        """Returns the youngest of the benchmarks directly ahead of this one, with the items that it waits for."""
+        waiting = self._waiting.get(key)
+        if waiting is None:
+            return None
+        entry, wanted = waiting
+        before = {item: self._lines[item][at - 1] for item in wanted if (at := bisect_left(self._lines[item], entry))}
+        if not before:
+            return None
+        _, namespace, name = max(before.values()).key
+        return QueueBlocker(f"{namespace}/{name}", frozenset(before))
+
+    def heads(self) -> tuple[Key, ...]:
+        """Returns the benchmarks that are first in the line of some item."""
+        return tuple(dict.fromkeys(line[0].key for line in self._lines.values()))
+
+    def _next(self, entry: _Entry, wanted: Iterable[str]) -> Iterator[Key]:
+        for item in wanted:
+            line = self._lines[item]
+            at = bisect_left(line, entry) + 1
+            if at < len(line):
+                yield line[at].key
 
 
 @dataclass(frozen=True)
@@ -24,10 +202,21 @@ class Context:
     metrics: OperatorMetrics = field(default_factory=OperatorMetrics)
     results: ResultStore[Samples] = field(default_factory=lambda: ResultStore(result_samples))
     storage_usage: StorageUsage = field(default_factory=StorageUsage)
-    objects: Objects = field(default_factory=Objects)
+    objects: ObjectCaches = field(default_factory=ObjectCaches)
     cluster: ClusterView = field(default_factory=ClusterView)
-    wakeups: Wakeups = field(default_factory=Wakeups)
-    queue: Queue = field(default_factory=Queue)
-    classes_changed: asyncio.Event = field(default_factory=asyncio.Event)
+    workqueue: WorkQueue = field(default_factory=WorkQueue)
+    queue: AdmissionQueue = field(default_factory=AdmissionQueue)
     definitions_in_doubt: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a write was refused that only other definitions than those that are known would refuse."""
+
+
+def recorder_of(kube: Kube, owner: Owner) -> EventRecorder:
+    """Returns the recorder of events of a benchmark or an advice."""
+    reference = {
+        "apiVersion": API_VERSION,
+        "kind": owner.kind,
+        "name": owner.name,
+        "namespace": owner.namespace,
+        "uid": owner.uid,
+    }
+    return EventRecorder(kube, reference, _COMPONENT, f"{GROUP}/operator")

@@ -1,14 +1,18 @@
-"""What the operator logs: one line an entry, whatever a name, an answer or a traceback brings along."""
+"""The log of the operator. An entry is one line, whatever its message, fields and traceback contain.
+
+A message is a short constant text. What it is about (benchmark, run, node, error) is given as fields by `extra=`.
+"""
 
 import json
 import logging
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 
 class LogFormat(StrEnum):
-    """How the operator logs: for people, or as an object of JSON for each entry. An entry is one line in both."""
+    """The format of an entry: text for people, or one JSON object."""
 
     TEXT = "text"
     JSON = "json"
@@ -17,40 +21,57 @@ class LogFormat(StrEnum):
 # C0 and C1, DEL, and the separators at which some readers break lines.
 _CONTROL: Final = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)
 _ESCAPED: Final = {code: ascii(chr(code))[1:-1] for code in _CONTROL}
+# The attributes of every record; all others are fields.
+_STANDARD: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
+_QUOTED: Final = frozenset(' ="\\')
+
+
+def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
+    return {name: value for name, value in vars(record).items() if name not in _STANDARD}
 
 
 class TextFormatter(logging.Formatter):
-    """Time, level, logger and message, and of an exception its traceback, with control characters escaped."""
+    """Prints time, level, logger, message, fields as key=value, and a traceback. Escapes control characters."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (overrides logging's)
+        """Returns the entry without the traceback."""
+        return " ".join([super().formatMessage(record), *(f"{k}={_quoted(v)}" for k, v in _fields(record).items())])
+
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
+        """Returns one line."""
         return super().format(record).translate(_ESCAPED)
 
 
+def _quoted(value: Any) -> str:
+    text = str(value)
+    return json.dumps(text, ensure_ascii=False) if not text or _QUOTED & {*text} else text
+
+
 class JsonFormatter(logging.Formatter):
-    """The same as an object."""
+    """Prints the same as a JSON object. Fields are members of it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, in ASCII."""
+        """Returns one line of ASCII characters."""
         entry = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
+            **_fields(record),
         }
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)
-        return json.dumps(entry)
+        return json.dumps(entry, default=str)
 
 
 _FORMATTERS: Final = {LogFormat.TEXT: TextFormatter, LogFormat.JSON: JsonFormatter}
 
 
 def log_to_stderr(level: str, log_format: LogFormat) -> None:
-    """Everything of the process, libraries and warnings included."""
+    """Sends the log of the process to stderr, including that of libraries and Python's warnings."""
     handler = logging.StreamHandler()
     handler.setFormatter(_FORMATTERS[log_format]())
     logging.basicConfig(level=level, handlers=[handler], force=True)

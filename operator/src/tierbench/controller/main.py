@@ -1,4 +1,4 @@
-"""tierbench-operator: the program in the operator's pod."""
+"""tierbench-operator: the program of the operator's pod."""
 
 import asyncio
 import logging
@@ -10,93 +10,103 @@ from typing import Any, Final
 
 import aiohttp
 
+from tierbench.api.model import GROUP
 from tierbench.controller.advisor import Advisor
-from tierbench.controller.benchmarks import Benchmarks
 from tierbench.controller.context import Context
+from tierbench.controller.credentials import certificates
 from tierbench.controller.definitions import DefinitionsReader
-from tierbench.controller.leadership import Leadership, end_process
 from tierbench.controller.logs import log_to_stderr
-from tierbench.controller.node_classes import keep_node_classes
+from tierbench.controller.node_classes import run_node_classes
+from tierbench.controller.reconciler import Benchmarks
+from tierbench.controller.retention import run_retention
 from tierbench.controller.settings import Settings, SettingsError
-from tierbench.controller.storage import keep_storage
-from tierbench.controller.watching import Watched, everything, follow
-from tierbench.kube.claims import Candidate, Claim
+from tierbench.controller.watches import setup_informers
+from tierbench.kube.authorization import may_get
 from tierbench.kube.client import Kube
 from tierbench.kube.connect import connect
-from tierbench.kube.credentials import certificates
-from tierbench.kube.fence import Fence
-from tierbench.kube.reviews import may_scrape
+from tierbench.kube.informer import Informer, run_informer
+from tierbench.kube.leader_election import ElectionRecord, Fence, LeaderElector, LeaseLock, end_process
 from tierbench.metrics.authorization import Protection, ScrapeGuard, tls_context
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.server import serve
 
-_HURRY: Final = aiohttp.ClientTimeout(total=3)
+_LEASE_TIMEOUT: Final = aiohttp.ClientTimeout(total=3)
 _logger = logging.getLogger(__name__)
 
 
-async def operate(settings: Settings, end: Callable[[], None] = end_process) -> None:
-    """Runs the operator until SIGTERM or SIGINT. `end` ends it when it leads no more."""
+async def operate(settings: Settings, on_stopped_leading: Callable[[], None] = end_process) -> None:
+    """Runs the operator until SIGTERM or SIGINT. `on_stopped_leading` has to end the process."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     metrics, fence = OperatorMetrics(), Fence()
-    claim = Claim(settings.release, settings.watch_namespaces, settings.pod)
-    # The Lease is not renewed behind other requests, nor in connections that they take.
-    async with connect(metrics.api_answered, fence.check) as kube, connect(metrics.api_answered, timeout=_HURRY) as own:
+    record = ElectionRecord(settings.release, settings.watch_namespaces, settings.pod)
+    # The Lease is renewed over connections of its own, so that no other request delays it.
+    async with (
+        connect(metrics.api_answered, fence.check) as kube,
+        connect(metrics.api_answered, timeout=_LEASE_TIMEOUT) as own,
+    ):
         context = Context(kube, settings, metrics=metrics)
-        leadership = Leadership(Candidate(own, settings.lease_namespace, claim, fence), metrics, end)
+        lock = LeaseLock(own, settings.lease_namespace, GROUP, record, fence)
+        elector = LeaderElector(lock, metrics, on_stopped_leading)
         protection = _protection(own) if settings.metrics_authorization else None
         async with serve(settings.http_port, context.results, context.metrics, protection):
-            await until(stop.wait(), leadership.run(), _run(context, leadership))
-            await leadership.leave()
+            await until(stop.wait(), elector.run(), _run(context, elector))
+            await elector.release()
 
 
 def _protection(kube: Kube) -> Protection:
-    """Scrapers take any certificate, as those of other operators: a new one is made at every start."""
+    """Serves /metrics over TLS with a new certificate at each start. Scrapers do not verify it."""
     made = certificates("tierbench-operator")
-    return Protection(ScrapeGuard(partial(may_scrape, kube)), tls_context(made["tls.crt"], made["tls.key"]))
+    return Protection(ScrapeGuard(partial(may_get, kube, "/metrics")), tls_context(made["tls.crt"], made["tls.key"]))
 
 
-async def _run(context: Context, leadership: Leadership) -> None:
-    """Sees everything first, so that whoever stands by goes on at once."""
+async def _run(context: Context, elector: LeaderElector) -> None:
+    """Syncs all informers before it leads, so that a standby continues at once."""
     advisor, benchmarks, definitions = Advisor(context), Benchmarks(context), DefinitionsReader(context)
     await definitions.read_or_leave()
     async with asyncio.TaskGroup() as group:
-        for watched in everything(context, advisor, benchmarks):
-            await _begin_to_follow(context, watched, group)
+        for informer in setup_informers(context, advisor, benchmarks):
+            await _start_informer(context, informer, group)
         context.results.mark_filled()
-        await leadership.won.wait()
-        tasks = (keep_node_classes(context), keep_storage(context), definitions.run(advisor))
+        await elector.is_leader.wait()
+        tasks = (
+            run_node_classes(context.kube, context.cluster, context.metrics, context.definitions_in_doubt),
+            run_retention(context),
+            definitions.run(advisor),
+        )
         for task in (benchmarks.run(), advisor.run(), *tasks):
-            group.create_task(_for_ever(task))
+            group.create_task(_endless(task))
 
 
-async def _begin_to_follow(context: Context, watched: Watched, group: asyncio.TaskGroup) -> None:
-    """Watches one type, and waits until all that there is of it was told of: a node not seen yet must not pass for one
-    that is gone, and two lists at once would need the memory of both."""
-    for namespace in watched.namespaces:
-        listed = asyncio.Event()
-        group.create_task(_for_ever(follow(context.kube, watched, namespace, listed)))
-        await listed.wait()
+async def _start_informer(context: Context, informer: Informer, group: asyncio.TaskGroup) -> None:
+    """Starts an informer and waits until it has synced.
+
+    A node that is not listed yet must not count as deleted, and two lists at a time would need the memory of both.
+    """
+    for namespace in informer.namespaces:
+        synced = asyncio.Event()
+        group.create_task(_endless(run_informer(context.kube, informer, namespace, synced)))
+        await synced.wait()
 
 
-async def until(main: Coroutine[Any, Any, Any], *besides: Coroutine[Any, Any, None]) -> None:
-    """Runs `main` to its end, with tasks beside it that have none: what one of them ends with ends the process."""
+async def until(main: Coroutine[Any, Any, Any], *background: Coroutine[Any, Any, None]) -> None:
+    """Runs `main` to its end, and endless tasks in the background. The end of any of these is an error."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_for_ever(task)) for task in besides]
+        tasks = [group.create_task(_endless(task)) for task in background]
         await main
         for task in tasks:
             task.cancel()
 
 
-async def _for_ever(task: Coroutine[Any, Any, None]) -> None:
+async def _endless(task: Coroutine[Any, Any, None]) -> None:
     await task
     raise RuntimeError(f"{task} has ended")
 
 
 def main() -> None:
-    """Reads the settings, then runs."""
+    """Reads the settings and runs the operator."""
     try:
         settings = Settings.from_environment()
     except SettingsError as error:
@@ -105,5 +115,5 @@ def main() -> None:
     try:
         asyncio.run(operate(settings))
     except Exception:
-        _logger.exception("The operator ends")
+        _logger.exception("the operator failed")
         sys.exit(1)

@@ -1,36 +1,116 @@
-"""Keeps the statuses of node classes as their nodes make them."""
+"""Nodes and node classes: a view of them that all benchmarks share, and the controller of NodeClass statuses."""
 
 import asyncio
-import contextlib
 import logging
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
-from tierbench.controller.context import Context
-from tierbench.kube.client import UNANSWERED, is_never_taken
+from tierbench.api.model import API_VERSION
+from tierbench.api.node_class import NODE_CLASSES, NodeClass, NodeClassStatus
+from tierbench.domain.children import PARSE_ERRORS
+from tierbench.domain.definitions import Definitions
+from tierbench.domain.node_classes import resolve
+from tierbench.domain.views import NodeView, node_view
+from tierbench.kube.client import Kube
+from tierbench.kube.clock import wait_for_event
+from tierbench.kube.errors import REQUEST_ERRORS, NotFoundError, is_permanent
+from tierbench.metrics.operator import OperatorMetrics
 
-_REST_SECONDS: Final = 5.0
-_AGAIN_SECONDS: Final = 5.0
+_PAUSE_SECONDS: Final = 5.0
+_RETRY_SECONDS: Final = 5.0
 _logger = logging.getLogger(__name__)
 
 
-async def keep_node_classes(context: Context) -> None:
-    """Writes them when nodes or classes have changed, at most every five seconds; tries again what was refused."""
-    changed, again = context.classes_changed, False
+class ClusterView:
+    """The nodes and node classes by name, as watches show them."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, NodeView] = {}
+        self.classes: dict[str, NodeClass] = {}
+        self.changed = asyncio.Event()
+        """Set when statuses of node classes may have to change."""
+        self.definitions = Definitions()
+        self._rejected: dict[str, tuple[NodeClassStatus, Definitions]] = {}
+
+    def observe_node(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
+        """Stores a node, unless it is invalid. Returns whether its view has changed."""
+        name = raw["metadata"]["name"]
+        before = self.nodes.pop(name, None)
+        if not deleted:
+            try:
+                self.nodes[name] = node_view(raw)
+            except PARSE_ERRORS as error:
+                _logger.warning("ignoring invalid object", extra={"kind": "Node", "node": name, "error": str(error)})
+        changed = deleted or self.nodes.get(name) != before
+        if changed:
+            self.changed.set()
+        return changed
+
+    def observe_class(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
+        """Stores a node class, unless it is invalid. Returns whether its spec has changed."""
+        name = raw["metadata"]["name"]
+        before = self.classes.pop(name, None)
+        if not deleted:
+            try:
+                self.classes[name] = NodeClass.model_validate(raw)
+            except PARSE_ERRORS as error:
+                fields = {"kind": NodeClass.KIND.kind, "object": name, "error": str(error)}
+                _logger.warning("ignoring invalid object", extra=fields)
+        after = self.classes.get(name)
+        changed = deleted or (before and before.spec) != (after and after.spec)
+        if changed:
+            self.changed.set()
+        return changed
+
+    async def write_class_statuses(self, kube: Kube) -> None:
+        """Writes the status of each class whose nodes have changed. Raises the first error after all are tried.
+
+        A rejected status is not written again until it, or the served schema, has changed.
+        """
+        errors = []
+        for item in list(self.classes.values()):
+            try:
+                status = resolve(item, self.nodes.values())
+                if status == item.status or self._rejected.get(item.metadata.name) == (status, self.definitions):
+                    continue
+                written = await kube.apply_status(NODE_CLASSES, None, _class_status(item, status))
+                self.observe_class(written, deleted=False)
+            except NotFoundError:
+                continue
+            except PARSE_ERRORS as error:
+                fields = {"object": item.metadata.name, "error": str(error)}
+                _logger.warning("cannot resolve a node class: invalid node", extra=fields)
+            except REQUEST_ERRORS as error:
+                if is_permanent(error):
+                    self._rejected[item.metadata.name] = status, self.definitions
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+
+def _class_status(item: NodeClass, status: NodeClassStatus) -> dict[str, Any]:
+    metadata = {"name": item.metadata.name}
+    if item.metadata.resource_version is not None:
+        metadata["resourceVersion"] = item.metadata.resource_version
+    return {"apiVersion": API_VERSION, "kind": NodeClass.KIND.kind, "metadata": metadata, "status": status.to_json()}
+
+
+async def run_node_classes(kube: Kube, cluster: ClusterView, metrics: OperatorMetrics, in_doubt: asyncio.Event) -> None:
+    """Writes statuses after each change, at most once in five seconds, without end. Retries failed writes.
+
+    Sets `in_doubt` if a status is rejected.
+    """
+    failed = False
     while True:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(changed.wait(), _AGAIN_SECONDS if again else None)
-        changed.clear()
-        with context.metrics.working("statuses of node classes"):
-            again = not await _write(context)
-        await asyncio.sleep(_REST_SECONDS)
-
-
-async def _write(context: Context) -> bool:
-    try:
-        await context.cluster.write_class_statuses(context.kube)
-    except UNANSWERED as error:
-        if is_never_taken(error):
-            context.definitions_in_doubt.set()
-        _logger.warning("Statuses of node classes: %s; trying again", error)
-        return False
-    return True
+        await wait_for_event(cluster.changed, _RETRY_SECONDS if failed else None)
+        cluster.changed.clear()
+        with metrics.track("statuses of node classes"):
+            failed = False
+            try:
+                await cluster.write_class_statuses(kube)
+            except REQUEST_ERRORS as error:
+                failed = True
+                if is_permanent(error):
+                    in_doubt.set()
+                _logger.warning("cannot write the status of a node class; retrying", extra={"error": str(error)})
+        await asyncio.sleep(_PAUSE_SECONDS)

@@ -3,7 +3,7 @@
 import time
 from typing import Final
 
-from tierbench.kube.client import ApiError, UnknownFieldError
+from tierbench.kube.errors import ApiError, UnknownFieldError
 
 TRIES: Final = 4
 REST_SECONDS: Final = 600.0

@@ -1,4 +1,4 @@
-"""Removes all benchmarks while there is an operator that lets go of them: `python -m tierbench.controller.removal`.
+"""Deletes all benchmarks while an operator can remove their finalizers: `python -m tierbench.controller.removal`.
 
 The chart runs it before a release is uninstalled whose CustomResourceDefinitions go, too.
 """
@@ -13,33 +13,35 @@ from typing import Final
 
 from tierbench.controller.logs import LogFormat, log_to_stderr
 from tierbench.kinds.registry import BENCHMARKS
-from tierbench.kube.client import UNANSWERED, Kube, NotFoundError, ResourceType
+from tierbench.kube.client import Kube
 from tierbench.kube.connect import connect
+from tierbench.kube.errors import REQUEST_ERRORS, NotFoundError
+from tierbench.kube.resources import ResourceType
 
-_AGAIN_SECONDS: Final = 1.0
-_NAMED: Final = 5
+_PERIOD_SECONDS: Final = 1.0
+_MOST_NAMES: Final = 5
 _logger = logging.getLogger(__name__)
 
 
 async def remove_benchmarks(kube: Kube, seconds: float) -> None:
-    """Deletes them, and waits until they are gone. Raises TimeoutError with the names of those that stay."""
+    """Deletes all benchmarks, and waits until they are gone. Raises TimeoutError with the names of the others."""
     deadline = time.monotonic() + seconds
     while left := await _delete_all(kube):
         if time.monotonic() > deadline:
-            more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+            more = f" and {len(left) - _MOST_NAMES} more" if len(left) > _MOST_NAMES else ""
             raise TimeoutError(
-                f"{', '.join(left[:_NAMED])}{more} still there after {seconds:.0f} s. Does an operator run that "
+                f"{', '.join(left[:_MOST_NAMES])}{more} still there after {seconds:.0f} s. Does an operator run that "
                 "watches their namespaces? Else take their finalizers off, and uninstall again."
             )
-        _logger.info("%d benchmarks are going", len(left))
-        await asyncio.sleep(_AGAIN_SECONDS)
+        _logger.info("waiting for the deletion of benchmarks", extra={"benchmarks": len(left)})
+        await asyncio.sleep(_PERIOD_SECONDS)
 
 
 async def _delete_all(kube: Kube) -> list[str]:
-    """What there still was, as kind namespace/name."""
+    """Deletes all benchmarks. Returns those that there were, as kind namespace/name."""
     left = []
     for model in BENCHMARKS.values():
-        async for metadata in _metadata(kube, resource := ResourceType.of(model.KIND)):
+        async for metadata in _metadata(kube, resource := model.KIND.resource):
             namespace, name = metadata["namespace"], metadata["name"]
             left.append(f"{model.KIND.kind} {namespace}/{name}")
             if "deletionTimestamp" not in metadata:
@@ -61,14 +63,14 @@ async def _run(seconds: float) -> None:
 
 
 def main() -> None:
-    """0 when they are gone."""
+    """Exits with 0 when all benchmarks are gone."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=240, help="how long to wait for (default: %(default)s)")
     arguments = parser.parse_args()
     log_to_stderr("INFO", LogFormat.TEXT)
     try:
         asyncio.run(_run(arguments.seconds))
-    except (TimeoutError, *UNANSWERED) as error:
+    except (TimeoutError, *REQUEST_ERRORS) as error:
         sys.exit(f"benchmarks are not removed: {error}")
 
 

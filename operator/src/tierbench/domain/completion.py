@@ -10,7 +10,6 @@ from cronsim import CronSim, CronSimError
 from tierbench.advice.answer import answer, best_or_reason
 from tierbench.advice.tables import runs
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase
-from tierbench.api.model import format_time, parse_time
 from tierbench.api.run_policy import RunPolicy
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteBenchmark, DeleteJob, DeleteResult, Event, ReleaseLeases
@@ -21,6 +20,7 @@ from tierbench.domain.quotas import history, outdated, too_many_cases
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status, set_conditions
 from tierbench.domain.views import Problem
+from tierbench.kube.clock import format_time, parse_time
 
 _MAXIMUM_ANSWER: Final = 1024
 _LOOK_AGAIN_SECONDS: Final = 300.0

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Final
 
 from tierbench.api.benchmark import Phase, RunStatus
-from tierbench.api.model import format_time
 from tierbench.domain import reasons
 from tierbench.domain.actions import Decision, DeleteResult, Event
 from tierbench.domain.completion import abandon, finish, is_time, refuse_run, suspend, wait_for_next
@@ -16,6 +15,7 @@ from tierbench.domain.preflight import preflight
 from tierbench.domain.run import Run
 from tierbench.domain.servers import refuse_impossible, refuse_rest, serve
 from tierbench.domain.status import ConditionUpdate, set_conditions
+from tierbench.kube.clock import format_time
 
 _NAMED: Final = 5
 

@@ -10,13 +10,13 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from tierbench.api.benchmark import BenchmarkStatus, Eviction
-from tierbench.api.model import format_time, parse_time
 from tierbench.api.policy import Quotas
 from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.results import BenchmarkKey
 from tierbench.domain.status import ConditionUpdate
 from tierbench.kinds.registry import BENCHMARKS
+from tierbench.kube.clock import format_time, parse_time
 
 RunKey = tuple[BenchmarkKey, int]
 """A benchmark, and the number of a run."""

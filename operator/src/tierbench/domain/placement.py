@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Final
 
 from tierbench.api.benchmark import NodeAssignment, Phase
-from tierbench.api.model import parse_time
 from tierbench.domain import reasons
 from tierbench.domain.actions import AcquireLeases, Action, Decision, DeleteJob, Event, ReleaseLeases
 from tierbench.domain.assessment import begun
@@ -13,6 +12,7 @@ from tierbench.domain.quotas import crowd, seconds_left, storage_full
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import Problem
+from tierbench.kube.clock import parse_time
 
 _LOOK_AGAIN_SECONDS = 5.0
 NOT_SUSPENDED = ConditionUpdate(reasons.SUSPENDED, False, reasons.NOT_SUSPENDED, "spec.runPolicy.suspend is false.")

@@ -9,12 +9,13 @@ from tierbench.advice.advise import advise
 from tierbench.api.advice_answer import PlacementAdviceStatus
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus, CaseCounts, CurrentCase, Phase
 from tierbench.api.contract import Outcome
-from tierbench.api.model import Condition, format_time
+from tierbench.api.model import Condition
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain.actions import Event
 from tierbench.domain.run import Run
+from tierbench.kube.clock import format_time
 from tierbench.results.levels import levels_in_short
 from tierbench.workloads.plan import Case
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from tierbench.api.measurements import Failure
-from tierbench.api.model import parse_time
 from tierbench.api.quantity import parse_quantity
 from tierbench.domain import reasons
+from tierbench.kube.clock import parse_time
 from tierbench.workloads.names import (
     CLIENT,
     LABEL_ATTEMPT,

@@ -1,1 +1,1 @@
-"""The only input from and output to the API server."""
+"""A client of the Kubernetes API, informers, events and leader election. Knows nothing of benchmarks."""

@@ -9,27 +9,27 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Plat
 
 from tierbench.domain import reasons
 
-PATIENCE_SECONDS: Final = 180.0
+GRACE_SECONDS: Final = 180.0
 
 Worker = str | tuple[str, str, str]
-"""A task of the operator's own, or the benchmark of a loop: kind, namespace and name."""
+"""A task of the operator, or kind, namespace and name of a benchmark."""
 
 
 class OperatorMetrics:
-    """How the operator itself is doing."""
+    """The metrics of the operator, and the state behind its probes."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
-        self._passes = Histogram(
+        self._reconciles = Histogram(
             "tierbench_reconcile_duration_seconds",
-            "Time of a pass over one benchmark: observe, decide, write.",
+            "Time of a reconcile of one benchmark: observe, decide, write.",
             buckets=[2.0**exponent for exponent in range(-8, 6)],
             registry=self.registry,
         )
         self._errors = Counter(
-            "tierbench_reconcile_errors", "Passes that ended early, by reason.", ["reason"], registry=self.registry
+            "tierbench_reconcile_errors", "Reconciles that failed, by reason.", ["reason"], registry=self.registry
         )
         self._requests = Counter(
             "tierbench_api_requests",
@@ -45,7 +45,7 @@ class OperatorMetrics:
             "tierbench_stored_bytes_limit", "What they may take: limits.storedBytes.", registry=self.registry
         )
         self._heartbeat = Gauge(
-            "tierbench_operator_heartbeat_timestamp_seconds", "When a pass last ended.", registry=self.registry
+            "tierbench_operator_heartbeat_timestamp_seconds", "When a reconcile last ended.", registry=self.registry
         )
         self._definitions = Gauge(
             "tierbench_definitions_differ",
@@ -57,25 +57,25 @@ class OperatorMetrics:
         self._leader = Gauge(
             "tierbench_leader", "1 if this operator leads its release, 0 if it stands by.", registry=self.registry
         )
-        self._due: dict[Worker, float] = {}
+        self._deadlines: dict[Worker, float] = {}
         self.is_leader = False
         self.leader = ""
-        """The pod for which this one stands by, if it does."""
+        """The pod that leads, while this one stands by."""
         self.waits_for = ""
-        """What keeps the operator from beginning, if anything does."""
+        """Why no pod of this release leads, or nothing."""
 
-    def leads(self, so: bool) -> None:
-        """Whether this operator leads its release."""
-        self.is_leader = so
-        self._leader.set(int(so))
+    def set_leader(self, is_leader: bool) -> None:
+        """This operator leads its release, or does not."""
+        self.is_leader = is_leader
+        self._leader.set(int(is_leader))
 
-    def passed(self, seconds: float) -> None:
-        """A pass has ended after so long."""
-        self._passes.observe(seconds)
+    def observe_reconcile(self, seconds: float) -> None:
+        """A reconcile has ended after so many seconds."""
+        self._reconciles.observe(seconds)
         self._heartbeat.set_to_current_time()
 
     def error(self, reason: str) -> None:
-        """A pass has ended early."""
+        """A reconcile has failed."""
         self._errors.labels(reason or "Unknown").inc()
 
     def api_answered(self, method: str, status: int) -> None:
@@ -83,7 +83,7 @@ class OperatorMetrics:
         self._requests.labels(method, str(status)).inc()
 
     def queue_length(self, length: int) -> None:
-        """So many benchmarks wait."""
+        """So many benchmarks are queued."""
         self._queue.set(length)
 
     def definitions(self, reason: str) -> None:
@@ -92,28 +92,28 @@ class OperatorMetrics:
             self._definitions.labels(known).set(known == reason)
 
     def stored(self, size: int, limit: int) -> None:
-        """Results and traces take so many bytes, of so many that they may take."""
+        """Results and traces take so many bytes of the limit."""
         self._stored.set(size)
         self._stored_limit.set(limit)
 
-    def expect(self, loop: Worker, within_seconds: float) -> None:
-        """`loop` will begin its next pass within so long."""
-        self._due[loop] = time.monotonic() + within_seconds
+    def set_deadline(self, worker: Worker, within_seconds: float) -> None:
+        """A worker will start its next reconcile within so many seconds."""
+        self._deadlines[worker] = time.monotonic() + within_seconds
 
-    def forget(self, loop: Worker) -> None:
-        """`loop` has ended."""
-        self._due.pop(loop, None)
+    def forget(self, worker: Worker) -> None:
+        """A worker has ended."""
+        self._deadlines.pop(worker, None)
 
     @contextmanager
-    def working(self, task: str) -> Iterator[None]:
-        """A task of the operator's own is at work on something that takes no longer than anybody's patience."""
-        self.expect(task, 0)
+    def track(self, task: str) -> Iterator[None]:
+        """Watches that a task ends in time."""
+        self.set_deadline(task, 0)
         try:
             yield
         finally:
             self.forget(task)
 
-    def stuck(self) -> tuple[str, ...]:
-        """Loops and tasks that should have gone on long ago: then only a restart helps."""
-        late = [who for who, due in self._due.items() if time.monotonic() > due + PATIENCE_SECONDS]
-        return tuple(sorted(who if isinstance(who, str) else "/".join(who) for who in late))
+    def overdue(self) -> tuple[str, ...]:
+        """Returns the workers that are far past their deadline, so that only a restart helps."""
+        late = [key for key, end in self._deadlines.items() if time.monotonic() > end + GRACE_SECONDS]
+        return tuple(sorted(key if isinstance(key, str) else "/".join(key) for key in late))

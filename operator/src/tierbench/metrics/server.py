@@ -41,8 +41,8 @@ def application(
         return response
 
     async def health(_: web.Request) -> web.Response:
-        if stuck := metrics.stuck():
-            raise web.HTTPServiceUnavailable(text=f"For too long nothing was heard of {', '.join(stuck)}.\n")
+        if overdue := metrics.overdue():
+            raise web.HTTPServiceUnavailable(text=f"For too long nothing was heard of {', '.join(overdue)}.\n")
         return web.Response(text="ok\n")
 
     async def ready(_: web.Request) -> web.Response:

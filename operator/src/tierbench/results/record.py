@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from tierbench.api.contract import Distributions, Engine, Histogram, Outcome, TrialFields, TrialLine
-from tierbench.api.model import format_time
 from tierbench.api.result import (
     Counts,
     Display,
@@ -21,6 +20,7 @@ from tierbench.api.result import (
 )
 from tierbench.api.run_policy import shares
 from tierbench.kinds.registry import kind_of
+from tierbench.kube.clock import format_time
 from tierbench.results.levels import levels_in_short
 from tierbench.results.overall import describe_overall
 from tierbench.results.pairs import add_trial, pair_fairness

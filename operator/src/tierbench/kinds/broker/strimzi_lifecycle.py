@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tierbench.api.benchmark import Phase
-from tierbench.api.model import parse_time
 from tierbench.api.rbac import Permission, Scope
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteProviderObject, RemoveFinalizers
@@ -16,6 +15,7 @@ from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import PodView, Problem, ProviderApi, ProviderObject, ProviderState, Raw
 from tierbench.kinds.broker.strimzi import ARCHITECTURES, GROUP, KINDS, ROLE, StrimziNames, strimzi_names
+from tierbench.kube.clock import parse_time
 from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
 from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import RunningServer, ServerSite, Workload

@@ -3,10 +3,10 @@
 from datetime import datetime, timedelta
 
 from tests.unit.controller.api import Api
+from tierbench.controller.context import ObjectCaches
+from tierbench.controller.executor import acquire_leases, release_leases
 from tierbench.domain.views import LeaseView, lease_view
-from tierbench.kube.cache import Objects
-from tierbench.kube.client import LEASES
-from tierbench.kube.leases import acquire, release
+from tierbench.kube.resources import LEASES
 
 HOUR = timedelta(hours=1)
 
@@ -16,7 +16,7 @@ def lease(api: Api) -> LeaseView:
 
 
 async def held(api: Api, holder: str, until: datetime) -> datetime:
-    await acquire(api, Objects(), "leases", holder, ["c1"], until)
+    await acquire_leases(api, ObjectCaches(), "leases", holder, ["c1"], until)
     return lease(api).acquired
 
 
@@ -30,5 +30,5 @@ async def test_a_lease_says_since_when_it_is_held() -> None:
     assert await held(api, "one", api.now() + HOUR) == first, "nobody else had it in between"
     api.ahead = 5 * HOUR
     assert await held(api, "other", api.now() + HOUR) > first + 4 * HOUR
-    await release(api, Objects(), "leases", "other", ["c1"])
+    await release_leases(api, ObjectCaches(), "leases", "other", ["c1"])
     assert await held(api, "one", api.now() + HOUR) > first + 4 * HOUR

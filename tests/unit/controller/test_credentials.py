@@ -7,8 +7,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from tierbench.controller.credentials import fill
 from tierbench.kinds.broker import providers
-from tierbench.kube.credentials import fill
 from tierbench.workloads.networking import SERVER_NAME
 from tierbench.workloads.workload import Credentials
 

@@ -1,15 +1,10 @@
-"""Settings, wake-ups and the queue."""
+"""Settings from environment variables."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tierbench.api.policy import Policy, Quotas
 from tierbench.controller.logs import LogFormat
 from tierbench.controller.settings import Settings, SettingsError
-from tierbench.controller.wakeups import Queue, Wakeups
-from tierbench.domain.observed import QueueBlocker
-from tierbench.domain.results import BenchmarkKey as Key
 
 ENVIRONMENT = {
     "TIERBENCH_RELEASE": "bench/tierbench",
@@ -22,7 +17,6 @@ ENVIRONMENT = {
     "TIERBENCH_NETWORK_IMAGE": "network:1",
     "TIERBENCH_WATCH_NAMESPACES": "a, b",
 }
-A, B, C = (("FileTransferBenchmark", "ns", name) for name in "abc")
 
 
 def test_settings() -> None:
@@ -109,72 +103,3 @@ def test_a_port_that_is_none_is_refused() -> None:
 def test_a_log_format_that_is_none_is_refused() -> None:
     with pytest.raises(SettingsError, match="TIERBENCH_LOG_FORMAT is 'xml': write text or json"):
         Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LOG_FORMAT": "xml"})
-
-
-def test_the_oldest_goes_first_among_those_that_want_the_same_node() -> None:
-    queue = Queue()
-    assert queue.wait(B, "2026-01-02T00:00:00Z", ["n1", "n2"]) == (B,)
-    assert queue.wait(A, "2026-01-01T00:00:00Z", ["n2"]) == (A, B), "it comes before one that waits already"
-    assert queue.wait(C, "2026-01-03T00:00:00Z", ["n3"]) == (C,)
-    assert queue.wait(C, "2026-01-03T00:00:00Z", ["n3"]) == ()
-    assert queue.ahead(A) is None
-    assert queue.ahead(B) == QueueBlocker("ns/a", frozenset({"n2"}))
-    assert queue.ahead(C) is None
-    assert set(queue.first()) == {A, B, C}
-    assert queue.leave(A) == (B,)
-    assert queue.leave(A) == ()
-    assert queue.ahead(B) is None
-    assert len(queue) == 2
-
-
-KEYS = st.sampled_from([("FileTransferBenchmark", "ns", name) for name in "abcdefgh"])
-WANTED = st.sets(st.sampled_from(["n1", "n2", "n3"]), min_size=1)
-
-
-@given(st.lists(st.tuples(KEYS, st.integers(1, 9), st.none() | WANTED)))
-def test_whoever_has_another_before_it_than_it_was_told_is_rung(steps: list[tuple[Key, int, set[str] | None]]) -> None:
-    """So that a thousand may wait and none need look by itself."""
-    queue, waiting, told = Queue(), dict[Key, tuple[str, Key, set[str]]](), dict[Key, str | None]()
-    for key, day, wanted in steps:
-        if wanted is None:
-            waiting.pop(key, None)
-            rung = queue.leave(key)
-        else:
-            waiting[key] = (f"2026-01-0{day}", key, wanted)
-            rung = queue.wait(key, f"2026-01-0{day}", wanted)
-        told |= {one: _before(waiting, one) for one in rung}
-        told = {one: who for one, who in told.items() if one in waiting}
-        assert told == {one: _before(waiting, one) for one in waiting}
-        assert told == {one: None if (ahead := queue.ahead(one)) is None else ahead.benchmark for one in waiting}
-        heads = {one for one in waiting if any(_first(waiting, item) == one for item in waiting[one][2])}
-        assert set(queue.first()) == heads
-
-
-def _before(waiting: dict[Key, tuple[str, Key, set[str]]], key: Key) -> str | None:
-    mine = waiting.get(key)
-    older = [place[:2] for place in waiting.values() if mine and place[:2] < mine[:2] and place[2] & mine[2]]
-    return "/".join(max(older)[1][1:]) if older else None
-
-
-def _first(waiting: dict[Key, tuple[str, Key, set[str]]], item: str) -> Key:
-    return min(place[:2] for place in waiting.values() if item in place[2])[1]
-
-
-def test_a_bell_wakes_its_loop_alone() -> None:
-    wakeups = Wakeups()
-    one, other = wakeups.bell(A), wakeups.bell(B)
-    wakeups.ring(A)
-    wakeups.ring(C)
-    assert one.is_set()
-    assert not other.is_set()
-    wakeups.ring_all()
-    assert other.is_set()
-
-
-def test_nodes_wake_those_to_whom_they_matter() -> None:
-    wakeups = Wakeups()
-    bells = [wakeups.bell(key) for key in (A, B, C)]
-    wakeups.ask(A, frozenset({"n1"}))
-    wakeups.ask(B, None)
-    wakeups.ring_for(["n1", "n9"])
-    assert [bell.is_set() for bell in bells] == [True, True, False]

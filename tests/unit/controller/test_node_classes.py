@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from tests.unit.controller.api import Api
+from tierbench.api.node_class import NODE_CLASSES
+from tierbench.controller.node_classes import ClusterView
 from tierbench.domain.definitions import Definitions
-from tierbench.kube.client import NODE_CLASSES, NODES, ApiError, ConflictError
-from tierbench.kube.cluster import ClusterView
+from tierbench.kube.errors import ApiError, ConflictError
+from tierbench.kube.resources import NODES
 
 
 def node(name: str, memory: str = "4Gi") -> dict[str, Any]:
@@ -34,8 +36,8 @@ def api() -> Api:
 def seen(api: Api) -> ClusterView:
     cluster = ClusterView()
     for path, raw in api.objects.items():
-        see = cluster.see_node if path.startswith(f"{NODES.path(None)}/") else cluster.see_class
-        see(raw, deleted=False)
+        observe = cluster.observe_node if path.startswith(f"{NODES.path(None)}/") else cluster.observe_class
+        observe(raw, deleted=False)
     return cluster
 
 
@@ -77,10 +79,10 @@ async def test_a_class_whose_status_is_never_taken_is_not_written_again_until_so
     with pytest.raises(ApiError):
         await cluster.write_class_statuses(api)
     await cluster.write_class_statuses(api)
-    api.definitions = Definitions(further=("NodeClass status.a",))
+    cluster.definitions = Definitions(further=("NodeClass status.a",))
     with pytest.raises(ApiError):
         await cluster.write_class_statuses(api)
-    cluster.see_node(node("c") | {"metadata": {"name": "c", "labels": {"hw": "a"}}}, deleted=False)
+    cluster.observe_node(node("c") | {"metadata": {"name": "c", "labels": {"hw": "a"}}}, deleted=False)
     with pytest.raises(ApiError):
         await cluster.write_class_statuses(api)
 
@@ -92,6 +94,6 @@ async def test_a_status_that_another_operator_has_written_since_is_not_overwritt
     with pytest.raises(ConflictError):
         await cluster.write_class_statuses(api)
     assert api.objects[path]["status"] == {"nodes": 7}
-    cluster.see_class(api.objects[path], deleted=False)
+    cluster.observe_class(api.objects[path], deleted=False)
     await cluster.write_class_statuses(api)
     assert api.objects[path]["status"]["nodes"] == 1

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from tierbench.domain.observed import FailedRequest, PodLog
 from tierbench.domain.views import PodView
-from tierbench.kube.client import UNANSWERED, ApiError, Kube
+from tierbench.kube.client import Kube
+from tierbench.kube.errors import REQUEST_ERRORS, ApiError
 from tierbench.results.output import Output, OutputReader, SealState, check_seal
 from tierbench.workloads.names import CLIENT
 
@@ -71,7 +72,7 @@ class LogFollower:
             return
         try:
             known.take((await self._read(pod, None)).output)
-        except UNANSWERED as error:
+        except REQUEST_ERRORS as error:
             if isinstance(error, ApiError) and error.reason == _GONE:
                 known.complete = True
                 return
@@ -86,7 +87,7 @@ class LogFollower:
             try:
                 if (await self._read(pod, known)).is_full:
                     return
-            except UNANSWERED as error:
+            except REQUEST_ERRORS as error:
                 _logger.debug("Following the log of pod %s/%s: %s", self._namespace, pod.name, error)
             except Exception:
                 _logger.exception("The log of pod %s/%s is read when it has ended", self._namespace, pod.name)

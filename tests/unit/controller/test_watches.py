@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 
 from tests.unit.controller.api import Api
-from tests.unit.controller.test_controller import ENVIRONMENT
+from tests.unit.controller.test_settings import ENVIRONMENT
 from tests.unit.domain.world import benchmark
-from tierbench.controller import benchmarks as module
-from tierbench.controller import watching
+from tierbench.controller import reconciler as module
 from tierbench.controller.advisor import Advisor
-from tierbench.controller.benchmarks import Benchmarks
 from tierbench.controller.context import Context
+from tierbench.controller.reconciler import Benchmarks
 from tierbench.controller.settings import Settings
-from tierbench.controller.watching import Watched, everything, follow
+from tierbench.controller.watches import setup_informers
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
-from tierbench.kube.client import PODS, ResourceType
-from tierbench.kube.news import Changed, Listed, News
+from tierbench.kube import informer
+from tierbench.kube.informer import Informer, InitialListSynced, Update, WatchEvent, run_informer
+from tierbench.kube.resources import PODS
 
-RESOURCE = ResourceType.of(FileTransferBenchmark.KIND)
+RESOURCE = FileTransferBenchmark.KIND.resource
 Raw = dict[str, Any]
 
 
@@ -39,14 +39,14 @@ async def test_a_list_says_what_is_gone_and_an_odd_object_costs_itself_alone(mon
         if deleted:
             forgotten.append(dict(raw["metadata"]))
 
-    async def feed(*_: object) -> AsyncIterator[News]:
-        yield Changed(PODS, item("odd"), deleted=False)
-        yield Changed(PODS, item("there"), deleted=False)
-        yield Listed(PODS, frozenset({("a", "odd"), ("a", "there")}), "7")
+    async def feed(*_: object) -> AsyncIterator[Update]:
+        yield WatchEvent(PODS, item("odd"), deleted=False)
+        yield WatchEvent(PODS, item("there"), deleted=False)
+        yield InitialListSynced(PODS, frozenset({("a", "odd"), ("a", "there")}), "7")
 
-    monkeypatch.setattr(watching, "watch", feed)
+    monkeypatch.setattr(informer, "list_and_watch", feed)
     listed = asyncio.Event()
-    await follow(Api(), Watched(PODS, see, lambda: known, ("a",)), "a", listed)
+    await run_informer(Api(), Informer(PODS, see, lambda: known, ("a",)), "a", listed)
     assert listed.is_set()
     assert forgotten == [{"namespace": "a", "name": "gone", "resourceVersion": "7"}]
 
@@ -54,16 +54,16 @@ async def test_a_list_says_what_is_gone_and_an_odd_object_costs_itself_alone(mon
 async def test_a_benchmark_that_an_own_write_found_gone_is_told_of_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its watch may never tell: it was in no cache then, and /metrics told of it for ever."""
     context = Context(Api(), Settings.from_environment(ENVIRONMENT))
-    types = everything(context, Advisor(context), Benchmarks(context))
+    types = setup_informers(context, Advisor(context), Benchmarks(context))
     watched = next(each for each in types if each.resource == RESOURCE)
-    watched.see(item("gone"), deleted=False)
-    context.objects.written(RESOURCE, None, ("a", "gone"))
+    watched.handler(item("gone"), deleted=False)
+    context.objects.observe_write(RESOURCE, None, ("a", "gone"))
 
-    async def feed(*_: object) -> AsyncIterator[News]:
-        yield Listed(RESOURCE, frozenset(), "7")
+    async def feed(*_: object) -> AsyncIterator[Update]:
+        yield InitialListSynced(RESOURCE, frozenset(), "7")
 
-    monkeypatch.setattr(watching, "watch", feed)
-    await follow(context.kube, watched, None, asyncio.Event())
+    monkeypatch.setattr(informer, "list_and_watch", feed)
+    await run_informer(context.kube, watched, None, asyncio.Event())
     assert not list(context.results.newest_runs())
 
 
@@ -72,7 +72,7 @@ async def test_a_benchmark_that_is_due_again_when_its_loop_ends_has_another(monk
     context = Context(Api(), Settings.from_environment(ENVIRONMENT))
     raw = benchmark().to_json()
     raw["metadata"] |= {"resourceVersion": "1"}
-    context.objects[RESOURCE].see(raw)
+    context.objects[RESOURCE].observe(raw)
     begun: list[str] = []
 
     class Short:
@@ -83,7 +83,7 @@ async def test_a_benchmark_that_is_due_again_when_its_loop_ends_has_another(monk
             if len(begun) == 2:
                 await asyncio.Event().wait()
 
-    monkeypatch.setattr(module, "Loop", Short)
+    monkeypatch.setattr(module, "BenchmarkReconciler", Short)
     running = asyncio.create_task(Benchmarks(context).run())
     async with asyncio.timeout(60):
         while len(begun) < 2:  # noqa: ASYNC110 (a task that is to be looked at, not to tell)
@@ -95,7 +95,7 @@ async def test_a_loop_that_ends_while_the_operator_stops_starts_no_other(monkeyp
     context = Context(Api(), Settings.from_environment(ENVIRONMENT))
     raw = benchmark().to_json()
     raw["metadata"] |= {"resourceVersion": "1"}
-    context.objects[RESOURCE].see(raw)
+    context.objects[RESOURCE].observe(raw)
     begun = asyncio.Event()
 
     class EndsWhenCancelled:
@@ -106,7 +106,7 @@ async def test_a_loop_that_ends_while_the_operator_stops_starts_no_other(monkeyp
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.Event().wait()
 
-    monkeypatch.setattr(module, "Loop", EndsWhenCancelled)
+    monkeypatch.setattr(module, "BenchmarkReconciler", EndsWhenCancelled)
     running = asyncio.create_task(Benchmarks(context).run())
     await begun.wait()
     await asyncio.sleep(0)  # its loop begins

@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 
 from tests.unit.controller.api import Api
-from tests.unit.controller.test_controller import ENVIRONMENT
+from tests.unit.controller.test_settings import ENVIRONMENT
 from tests.unit.domain.world import benchmark, node, node_class, seal, trial_line
-from tierbench.api.model import format_time
 from tierbench.api.schema import object_schema
-from tierbench.controller import loop as module
+from tierbench.controller import reconciler as module
 from tierbench.controller.context import Context
-from tierbench.controller.loop import Loop
+from tierbench.controller.reconciler import BenchmarkReconciler
 from tierbench.controller.refusals import TRIES
 from tierbench.controller.settings import Settings
 from tierbench.domain.actions import DeleteJob, DeleteServer, SaveResult
 from tierbench.domain.decide import decide
 from tierbench.domain.definitions import Definitions, compare
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
-from tierbench.kube.client import ApiError, ConflictError, NotFoundError, ResourceType, UnknownFieldError
+from tierbench.kube.clock import format_time
+from tierbench.kube.errors import ApiError, ConflictError, NotFoundError, UnknownFieldError
 from tierbench.workloads.names import (
     LABEL_ATTEMPT,
     LABEL_CASE,
@@ -34,7 +34,7 @@ from tierbench.workloads.names import (
 )
 
 OWNER = Owner("FileTransferBenchmark", "default", "demo", "uid-1")
-RESOURCE = ResourceType.of(FileTransferBenchmark.KIND)
+RESOURCE = FileTransferBenchmark.KIND.resource
 BENCHMARKS = RESOURCE.path("default")
 PODS, JOBS, SERVICES = (
     "/api/v1/namespaces/default/pods",
@@ -54,8 +54,8 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     async def look_up(*_: object) -> None:
         raise LookedError
 
-    monkeypatch.setattr(Loop, "_sleep", look_up)
-    monkeypatch.setattr(module, "_SOON_SECONDS", 0.01)
+    monkeypatch.setattr(module, "wait_for_event", look_up)
+    monkeypatch.setattr(module, "_CLEANUP_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -67,14 +67,14 @@ def api() -> Api:
     return api
 
 
-def loop(api: Api) -> Loop:
+def loop(api: Api) -> BenchmarkReconciler:
     context = Context(api, Settings.from_environment(ENVIRONMENT))
     context.cluster.nodes = {one.name: one for one in (node("c1", "cloud"), node("u1", "user"))}
     context.cluster.classes = {name: node_class(name) for name in ("cloud", "user")}
-    return Loop(context, RESOURCE, OWNER)
+    return BenchmarkReconciler(context, RESOURCE, OWNER)
 
 
-async def look(api: Api, loop: Loop) -> bool:
+async def look(api: Api, loop: BenchmarkReconciler) -> bool:
     """One pass; whether the loop goes on."""
     api.tell(loop._context)
     try:
@@ -84,7 +84,7 @@ async def look(api: Api, loop: Loop) -> bool:
     return False
 
 
-async def run(api: Api, loop: Loop, until: Callable[[], bool], looks: int = 60) -> None:
+async def run(api: Api, loop: BenchmarkReconciler, until: Callable[[], bool], looks: int = 60) -> None:
     """Passes until something holds."""
     for _ in range(looks):
         if until():
@@ -160,7 +160,7 @@ def results(api: Api) -> list[Raw]:
     return [api.objects[f"{RESULTS}/{name}"] for name in api.names("benchmarkresults")]
 
 
-async def measured(api: Api, one: Loop, printed: str | None = None) -> None:
+async def measured(api: Api, one: BenchmarkReconciler, printed: str | None = None) -> None:
     """The server is ready, and its client has ended."""
     await run(api, one, lambda: "ft-demo-r1-s1" in api.names("pods"))
     server_is_ready(api)
@@ -343,7 +343,7 @@ async def test_a_status_that_is_never_taken_is_left_alone_until_definitions_chan
     assert len(tried) == TRIES
     assert len(told(api, "StatusRefused")) == 1
     api.refuse.clear()
-    api.definitions = Definitions(further=("FileTransferBenchmark status.a",))
+    one._context.cluster.definitions = Definitions(further=("FileTransferBenchmark status.a",))
     await run(api, one, lambda: bool(status(api)))
 
 
@@ -358,8 +358,8 @@ async def test_what_would_be_left_out_is_no_reason_to_write(api: Api) -> None:
     own = object_schema(FileTransferBenchmark)
     older = copy.deepcopy(own)
     del older["properties"]["status"]["properties"]["progress"]
-    api.definitions = compare({OWNER.kind: own}, {OWNER.kind: older})
     one = loop(api)
+    api.prune = compare({OWNER.kind: own}, {OWNER.kind: older}).fitted
     await run(api, one, lambda: "ft-demo-r1-s1" in api.names("pods"))
     server_is_ready(api)
     await run(api, one, lambda: "ft-demo-r1-c001-a1" in api.names("jobs"))
@@ -392,13 +392,13 @@ async def test_a_log_that_cannot_be_reached_is_named_and_not_measured_again(
     await measured(api, one)
     api.logs["ft-demo-r1-c001-a1-x"] = ApiError(500, "InternalError", "dial tcp 10.0.0.9:10250: i/o timeout")
 
-    async def a_minute_passes(one: Loop, _: float) -> None:
+    async def a_minute_passes(*_: object) -> None:
         api.ahead += timedelta(minutes=1)
         api.tell(one._context)
         if results(api) and results(api)[0]["status"]["phase"] != "Running":
             raise LookedError
 
-    monkeypatch.setattr(Loop, "_sleep", a_minute_passes)
+    monkeypatch.setattr(module, "wait_for_event", a_minute_passes)
     await look(api, one)
     status = results(api)[0]["status"]
     assert (status["reason"], "u1" in status["message"]) == ("LogsUnreachable", True)
@@ -435,11 +435,11 @@ async def test_a_status_that_was_written_is_looked_at_again_at_once(api: Api, mo
     """No watch tells of one's own writes: the end of a run was followed by nothing for half a minute."""
     waits: list[float] = []
 
-    async def note(_: Loop, seconds: float) -> None:
+    async def note(_: object, seconds: float) -> None:
         waits.append(seconds)
         raise LookedError
 
-    monkeypatch.setattr(Loop, "_sleep", note)
+    monkeypatch.setattr(module, "wait_for_event", note)
     one = loop(api)
     await run(api, one, lambda: "ft-demo-r1-s1" in api.names("pods"))
     assert set(waits) == {0}, "there is neither a rest nor a conflict with itself"

@@ -9,18 +9,19 @@ from typing import Any
 import pytest
 
 from tests.unit.controller.api import Api, Raw
-from tests.unit.controller.test_controller import ENVIRONMENT
+from tests.unit.controller.test_settings import ENVIRONMENT
 from tests.unit.domain.test_ledger import KIND, raw_benchmark, raw_result
-from tierbench.controller import storage as module
+from tierbench.api.result import RESULTS
+from tierbench.controller import retention as module
 from tierbench.controller.context import Context
+from tierbench.controller.retention import run_retention
 from tierbench.controller.settings import Settings
-from tierbench.controller.storage import keep_storage
 from tierbench.domain import reasons
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
-from tierbench.kube.client import RESULTS, ApiError, ResourceType
+from tierbench.kube.errors import ApiError
 from tierbench.metrics.operator import OperatorMetrics
 
-BENCHMARK = ResourceType.of(FileTransferBenchmark.KIND)
+BENCHMARK = FileTransferBenchmark.KIND.resource
 BENCHMARKS = BENCHMARK.path("a")
 LIMITS = '{"storedBytes": "4k", "evictionNoticeSeconds": 60}'
 SPEC = {"servers": {"nodeClasses": ["cloud"]}, "clients": {"nodeClasses": ["user"]}, "fileSizes": ["1Mi"]}
@@ -62,7 +63,7 @@ class Watched(Api):
         if path.startswith(RESULTS.path("a")):
             self.context.storage_usage.update_result(raw, deleted=deleted)
         else:
-            self.context.objects[BENCHMARK].see(raw, deleted=deleted)
+            self.context.objects[BENCHMARK].observe(raw, deleted=deleted)
             self.context.storage_usage.update_benchmark({**raw, "kind": KIND}, deleted=deleted)
 
     def put(self, collection: str, raw: Raw) -> Raw:
@@ -103,7 +104,7 @@ class Watched(Api):
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(module, "_PERIOD_SECONDS", 0.001)
 
 
 def filled(runs: int, stored: int = 600) -> Watched:
@@ -117,7 +118,7 @@ def filled(runs: int, stored: int = 600) -> Watched:
 
 @asynccontextmanager
 async def keeping(api: Watched) -> AsyncIterator[None]:
-    task = asyncio.create_task(keep_storage(api.context))
+    task = asyncio.create_task(run_retention(api.context))
     try:
         yield
     finally:
@@ -200,10 +201,10 @@ async def test_what_could_not_be_deleted_is_deleted_later() -> None:
 async def test_waiting_runs_are_woken_when_there_is_room() -> None:
     api = filled(5)
     other = (KIND, "a", "other")
-    bell = api.context.wakeups.bell(other)
-    api.context.queue.wait(other, "", ["node"])
+    event = api.context.workqueue.event(other)
+    api.context.queue.enqueue(other, "", ["node"])
     async with keeping(api):
         await api.until(lambda: api.status.get("evictions"))
-        assert not bell.is_set()
+        assert not event.is_set()
         api.ahead = timedelta(seconds=61)
-        await asyncio.wait_for(bell.wait(), 60)
+        await asyncio.wait_for(event.wait(), 60)

@@ -1,0 +1,410 @@
+"""Reconciles benchmarks: observe, decide, write, wait."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase
+from tierbench.api.model import API_VERSION, GROUP
+from tierbench.api.result import RESULTS, BenchmarkResult
+from tierbench.controller.context import Context, recorder_of
+from tierbench.controller.executor import Executor, NameConflictError, NodeTakenError
+from tierbench.controller.pod_logs import LogFollower
+from tierbench.controller.refusals import REST_SECONDS, UPGRADE, Refusals
+from tierbench.controller.snapshot import collect_objects, rejected_pods
+from tierbench.domain import decide as decisions
+from tierbench.domain import reasons
+from tierbench.domain.actions import (
+    Action,
+    Create,
+    CreateCredentials,
+    Decision,
+    ReleaseLeases,
+    SaveResult,
+    SaveTrace,
+)
+from tierbench.domain.children import PARSE_ERRORS, ControllerRefManager
+from tierbench.domain.completion import cleanup
+from tierbench.domain.decide import decide
+from tierbench.domain.observed import ClusterState, FailedRequest, Observed
+from tierbench.domain.providers import apis, known_apis
+from tierbench.domain.results import BenchmarkKey as Key
+from tierbench.domain.views import Raw
+from tierbench.kinds.registry import BENCHMARKS, workload_of
+from tierbench.kube.clock import wait_for_event
+from tierbench.kube.errors import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, NotFoundError, is_permanent
+from tierbench.kube.resources import ResourceType
+from tierbench.workloads.names import ROLE_CLIENT, Owner
+from tierbench.workloads.workload import Workload
+
+FINALIZER: Final = f"{GROUP}/cleanup"
+_STATUS: Final = "status"
+_CLEANUP_SECONDS: Final = 1.0
+_CONFLICT_SECONDS: Final = (0.05, 1.0)
+_ERROR_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
+_NAMED: Final = 5
+_OF_ANOTHER_VERSION: Final = (
+    "was written by another version of tierbench, or by hand, and is kept as it is: run that version."
+)
+_logger = logging.getLogger(__name__)
+
+
+def is_being_deleted(raw: Raw) -> bool:
+    """Returns whether the benchmark was deleted and waits for its finalizers."""
+    return "deletionTimestamp" in raw["metadata"]
+
+
+def needs_reconcile(raw: Raw) -> bool:
+    """Returns whether the operator has anything to do for a benchmark, or to clean up after it."""
+    metadata, policy = raw["metadata"], raw.get("spec", {}).get("runPolicy", {})
+    if is_being_deleted(raw):
+        return FINALIZER in metadata.get("finalizers", ())
+    try:
+        known = BenchmarkStatus.model_validate(raw.get("status", {}))
+    except ValueError:
+        return True  # the reconciler reports what is invalid
+    later = any(policy.get(name) is not None for name in ("ttlSeconds", "schedule"))
+    return decisions.needs_reconcile(known.observed_generation, metadata["generation"], known.phase, later=later)
+
+
+class Benchmarks:
+    """Starts a reconciler for each benchmark that needs one, and another when it needs one again."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._tasks: dict[Key, asyncio.Task[None]] = {}
+        self._group: asyncio.TaskGroup | None = None
+
+    async def run(self) -> None:
+        """Runs until cancelled. A reconciler that ends while the operator stops is not started again."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                for kind, model in BENCHMARKS.items():
+                    for namespace, name in self._context.objects[model.KIND.resource].names():
+                        self.enqueue((kind, namespace, name))
+                await asyncio.Event().wait()
+            finally:
+                self._group = None
+
+    def enqueue(self, key: Key) -> None:
+        """Reconciles a benchmark that has changed, or whose reconciler has ended."""
+        self._context.workqueue.add(key)
+        kind, namespace, name = key
+        resource = BENCHMARKS[kind].KIND.resource
+        raw = self._context.objects[resource].get((namespace, name))
+        if self._group is None or key in self._tasks or raw is None or not needs_reconcile(raw):
+            return
+        reconciler = BenchmarkReconciler(self._context, resource, Owner(kind, namespace, name, raw["metadata"]["uid"]))
+        self._tasks[key] = self._group.create_task(self._run(key, reconciler))
+
+    async def _run(self, key: Key, reconciler: "BenchmarkReconciler") -> None:
+        await reconciler.run()
+        del self._tasks[key]
+        self.enqueue(key)
+
+
+def _valid_results(raws: Iterable[Raw]) -> Iterator[tuple[str, BenchmarkResult]]:
+    for raw in raws:
+        with suppress(*PARSE_ERRORS):
+            yield raw["metadata"]["name"], BenchmarkResult.model_validate(raw)
+
+
+class GoneError(Exception):
+    """The benchmark was deleted, or another one has its name."""
+
+
+class InvalidBenchmarkError(Exception):
+    """The benchmark is not valid for this version of tierbench."""
+
+
+class BenchmarkReconciler:
+    """Reconciles one benchmark. It is level-triggered: each reconcile decides from a complete snapshot.
+
+    Between reconciles it keeps only the logs that it has read, rejected writes, and which events it has recorded.
+    """
+
+    def __init__(self, context: Context, resource: ResourceType, owner: Owner) -> None:
+        self._context = context
+        self._resource = resource
+        self._owner = owner
+        self._key = (owner.kind, owner.namespace, owner.name)
+        self._event = context.workqueue.event(self._key)
+        self._recorder = recorder_of(context.kube, owner)
+        self._logs = LogFollower(context.kube, owner.namespace, self._event.set)
+        self._ref_manager = ControllerRefManager(owner)
+        self._refusal: FailedRequest | None = None
+        self._refusals = Refusals()
+        self._recorded_foreign: set[str] = set()
+        self._reads_earlier = False
+
+    async def run(self) -> None:
+        """Reconciles until there is nothing more to do, or the benchmark is gone. Backs off after errors."""
+        errors = 0
+        try:
+            while True:
+                self._event.clear()
+                try:
+                    wait = await self._reconcile()
+                    errors = 0
+                except GoneError:
+                    _logger.info("benchmark is gone", extra=self._fields)
+                    return
+                except Exception as error:
+                    wait = self._backoff(error, errors)
+                    errors += 1
+                    await self._record_error(error)
+                if wait is None:
+                    return
+                self._context.metrics.set_deadline(self._key, wait)
+                await wait_for_event(self._event, wait)
+        finally:
+            self._logs.close()
+            self._context.objects.results.unfollow(self._key)
+            self._context.workqueue.add(*self._context.queue.remove(self._key))
+            self._context.workqueue.forget(self._key)
+            self._context.metrics.forget(self._key)
+
+    @property
+    def _fields(self) -> dict[str, str]:
+        """The fields of each log line."""
+        return {"kind": self._owner.kind, "benchmark": f"{self._owner.namespace}/{self._owner.name}"}
+
+    def _backoff(self, error: Exception, errors: int) -> float:
+        """Returns the seconds to wait after an error."""
+        reason = error.reason if isinstance(error, ApiError) else type(error).__name__
+        self._context.metrics.error(reason)
+        fields = {**self._fields, "error": str(error)}
+        if isinstance(error, (ConflictError, NodeTakenError)):
+            _logger.debug("conflict; reconciling again", extra=fields)
+            return _CONFLICT_SECONDS[min(errors, 1)]
+        expected = isinstance(error, (*REQUEST_ERRORS, InvalidBenchmarkError))
+        _logger.warning("reconcile failed; retrying", extra=fields, exc_info=None if expected else error)
+        if isinstance(error, InvalidBenchmarkError):
+            return REST_SECONDS  # a change of the benchmark adds it to the workqueue
+        return _ERROR_SECONDS[min(errors, len(_ERROR_SECONDS) - 1)]
+
+    async def _record_error(self, error: Exception) -> None:
+        """Records an event, once, for an error that a retry does not solve."""
+        if isinstance(error, NameConflictError):
+            await self._recorder.warn_once(reasons.FOREIGN_OBJECT, f"{error.message}.")
+        elif not isinstance(error, (*REQUEST_ERRORS, NodeTakenError)):
+            invalid = isinstance(error, InvalidBenchmarkError)
+            await self._recorder.warn_once(reasons.UNREADABLE if invalid else reasons.INTERNAL, str(error))
+
+    async def _reconcile(self) -> float | None:
+        """Reconciles once. Returns the seconds until the next reconcile, or None if there is nothing more to do."""
+        raw = self._raw()
+        if not needs_reconcile(raw):
+            await self._remove_finalizer(raw)
+            return None
+        if FINALIZER not in raw["metadata"].get("finalizers", ()):
+            if is_being_deleted(raw):
+                raise GoneError
+            await self._set_finalizers(raw, [*raw["metadata"].get("finalizers", ()), FINALIZER])
+            raw = self._raw()
+        return await (self._finalize(raw) if is_being_deleted(raw) else self._reconcile_normal(raw))
+
+    async def _reconcile_normal(self, raw: Raw) -> float:
+        started = time.monotonic()
+        observed = await self._observe(raw)
+        await self._record_foreign_objects(observed)
+        for refusal in observed.rejected_pods.values():
+            await self._recorder.warn_once(reasons.REFUSED, refusal.message)
+        for name in observed.unreadable:
+            await self._recorder.warn_once(reasons.UNREADABLE, f"BenchmarkResult {name} {_OF_ANOTHER_VERSION}")
+        if self._refusals.rests(_STATUS):
+            return REST_SECONDS
+        executor = self._executor(observed, observed.benchmark.metadata.labels, observed.results)
+        decision = decide(observed, self._context.kube.now())
+        self._reads_earlier = decision.needs_earlier_runs
+        written = await self._write(observed, decision)
+        self._enqueue(observed, decision)
+        for action in decision.actions:
+            await self._carry_out(executor, action)
+        self._refusal = None
+        for event in decision.events:
+            await self._recorder.event(event.reason, event.message, warning=event.warning)
+        self._context.metrics.observe_reconcile(time.monotonic() - started)
+        return 0.0 if written else decision.requeue_after
+
+    async def _finalize(self, raw: Raw) -> float | None:
+        """Cleans up after deletion: deletes pods and Jobs, waits until they are gone, then releases the nodes."""
+        owned = await collect_objects(self._context, self._owner, self._ref_manager, known_apis())
+        step = cleanup(owned.state, self._context.kube.now())
+        if step is None:
+            await self._remove_finalizer(raw)
+            return None
+        executor = self._executor(owned.state, {}, {})
+        for action in step.actions:
+            await executor.carry_out(action)
+        return min(step.requeue_after, _CLEANUP_SECONDS)
+
+    async def _remove_finalizer(self, raw: Raw) -> None:
+        """Removes the finalizer, so that the benchmark can be deleted without an operator."""
+        finalizers = raw["metadata"].get("finalizers", ())
+        if FINALIZER in finalizers:
+            await self._set_finalizers(raw, [one for one in finalizers if one != FINALIZER])
+
+    async def _set_finalizers(self, raw: Raw, finalizers: Sequence[str]) -> None:
+        """Raises ConflictError if the benchmark has changed since."""
+        context, owner = self._context, self._owner
+        metadata = {"resourceVersion": raw["metadata"]["resourceVersion"], "finalizers": finalizers}
+        try:
+            answer = await context.kube.merge(self._resource, owner.namespace, owner.name, {"metadata": metadata})
+        except NotFoundError:
+            context.objects.observe_write(self._resource, None, (owner.namespace, owner.name))
+            raise GoneError from None
+        context.objects.observe_write(self._resource, answer)
+
+    async def _carry_out(self, executor: Executor, action: Action) -> None:
+        """Carries out one action. Remembers a rejected creation: if it lasts, cases fail."""
+        try:
+            await executor.carry_out(action)
+            if isinstance(action, SaveResult):
+                self._refusals.taken(action.name)
+            if isinstance(action, ReleaseLeases):
+                self._context.workqueue.add(*self._context.queue.heads())
+        except ApiError as error:
+            if isinstance(action, (SaveResult, SaveTrace)) and is_permanent(error):
+                self._context.definitions_in_doubt.set()
+                if isinstance(action, SaveResult):
+                    self._refusals.add_result(action.name, error)
+                elif self._refusals.add(f"trace {action.name}"):
+                    await self._recorder.warn_once(
+                        reasons.TRACE_REFUSED, f"The API server takes no trace: {error.message}"
+                    )
+                    return
+            refused = error.status in REJECTED or isinstance(error, NameConflictError)
+            if isinstance(action, (Create, CreateCredentials)) and refused:
+                since = self._context.kube.now() if self._refusal is None else self._refusal.since
+                self._refusal = FailedRequest(since, error.message)
+                if not isinstance(error, NameConflictError):
+                    await self._recorder.warn_once(reasons.REFUSED, error.message)
+            raise
+
+    async def _observe(self, raw: Raw) -> Observed:
+        context, owner = self._context, self._owner
+        benchmark, workload = self._read(raw)
+        self._refusals.see((context.cluster.definitions, benchmark.metadata.generation))
+        earlier = await self._read_results(benchmark)
+        owned = await collect_objects(context, owner, self._ref_manager, apis(workload.slots()))
+        return Observed(
+            **vars(owned.state),
+            benchmark=benchmark,
+            workload=workload,
+            quotas=context.settings.quotas,
+            policy=context.settings.policy,
+            classes=dict(context.cluster.classes),
+            results=owned.children.results,
+            earlier=earlier,
+            known_results=owned.children.known_results,
+            logs=await self._logs.read(pod for pod in owned.children.pods if pod.role == ROLE_CLIENT),
+            blocked_by=context.queue.blocker(self._key),
+            unowned=owned.children.unowned,
+            last_orphaned_run=owned.children.last_orphaned_run,
+            stored_bytes=context.storage_usage.total,
+            rejected_create=self._refusal,
+            rejected_pods=await rejected_pods(context.kube, owner.namespace, owned.jobs_without_pods),
+            rejected_results=dict(self._refusals.results),
+            permanently_rejected=self._refusals.unwritable,
+            unreadable=owned.children.unreadable,
+            definitions=context.cluster.definitions,
+            isolated=context.settings.isolated,
+        )
+
+    async def _read_results(self, benchmark: Benchmark) -> dict[str, BenchmarkResult] | None:
+        """Reads missing results of the current run into the cache. Returns those of earlier runs, if needed."""
+        context, run = self._context, benchmark.status.run
+        number = 0 if run is None else run.number
+        lacking = context.objects.results.follow(self._key, number, context.results.metadata_of(self._key))
+        if not (lacking or self._reads_earlier):
+            return None
+        raws = await context.kube.list(RESULTS, self._owner.namespace, self._owner.selector)
+        for raw in raws:
+            context.objects.results.observe(raw)
+        earlier = [raw for raw in raws if raw["spec"]["run"] != number] if self._reads_earlier else []
+        return dict(_valid_results(earlier)) if self._reads_earlier else None
+
+    def _raw(self) -> Raw:
+        raw = self._context.objects[self._resource].get((self._owner.namespace, self._owner.name))
+        if raw is None or raw["metadata"]["uid"] != self._owner.uid:
+            raise GoneError
+        return raw
+
+    def _read(self, raw: Raw) -> tuple[Benchmark, Workload]:
+        context, owner = self._context, self._owner
+        try:
+            benchmark = BENCHMARKS[owner.kind].model_validate(raw)
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            message = f"{where}: {first['msg']}. It {_OF_ANOTHER_VERSION} Or delete the benchmark and create it again."
+            raise InvalidBenchmarkError(message) from error
+        return benchmark, workload_of(owner, benchmark.spec, context.settings.images, context.settings.policy)
+
+    async def _record_foreign_objects(self, observed: Observed) -> None:
+        """Records one event for the objects that have the labels of the benchmark and that it does not own."""
+        fresh = [name for name in observed.unowned if name not in self._recorded_foreign]
+        if not fresh:
+            return
+        more = f" and {len(fresh) - _NAMED} more" if len(fresh) > _NAMED else ""
+        message = (
+            f"{', '.join(fresh[:_NAMED])}{more}: labelled as of this benchmark, but not made by it, or changed "
+            "since. They count for nothing: delete them, or take the labels off."
+        )
+        await self._recorder.warn_once(reasons.FOREIGN_OBJECT, message)
+        self._recorded_foreign.update(fresh)
+
+    def _executor(
+        self, observed: ClusterState, labels: Mapping[str, str], results: Mapping[str, BenchmarkResult]
+    ) -> Executor:
+        context = self._context
+        return Executor(
+            context.kube, context.objects, self._resource, observed, labels, context.settings.lease_namespace, results
+        )
+
+    def _enqueue(self, observed: Observed, decision: Decision) -> None:
+        """Updates the admission queue. A benchmark that enters or leaves it adds those behind it to the workqueue."""
+        context, phase = self._context, decision.status.phase
+        if phase is Phase.QUEUED:
+            since = observed.benchmark.metadata.creation_timestamp or ""
+            context.workqueue.add(*context.queue.enqueue(self._key, since, decision.waits_for))
+        else:
+            context.workqueue.add(*context.queue.remove(self._key))
+        run = decision.status.run
+        chosen = frozenset(node for one in run.assignments for node in one.nodes) if run is not None else frozenset()
+        context.workqueue.set_nodes(self._key, None if phase is Phase.PENDING else chosen)
+        context.metrics.queue_length(len(context.queue))
+
+    async def _write(self, observed: Observed, decision: Decision) -> bool:
+        """Writes the status if anything but the remaining time has changed. Returns whether it has."""
+        before, kube = observed.benchmark.status, self._context.kube
+        same = decision.status.model_copy(update={"remaining_seconds": before.remaining_seconds})
+        if same == before or self._body(observed, same) == self._body(observed, before):
+            return False
+        try:
+            answer = await kube.apply_status(
+                self._resource, self._owner.namespace, self._body(observed, decision.status)
+            )
+        except ApiError as error:
+            if is_permanent(error):
+                self._context.definitions_in_doubt.set()
+                if self._refusals.add(_STATUS):
+                    await self._recorder.warn_once(reasons.STATUS_REFUSED, f"{error.message}. {UPGRADE}")
+            raise
+        self._refusals.taken(_STATUS)
+        self._context.objects.observe_write(self._resource, answer)
+        return True
+
+    def _body(self, observed: Observed, status: BenchmarkStatus) -> dict[str, Any]:
+        """Returns the body of a server-side apply of the status."""
+        metadata = observed.benchmark.metadata
+        head = {"name": metadata.name, "namespace": metadata.namespace, "resourceVersion": metadata.resource_version}
+        body = {"apiVersion": API_VERSION, "kind": self._owner.kind, "metadata": head, "status": status.to_json()}
+        return self._context.kube.prune(body)

@@ -1,0 +1,93 @@
+"""The types that the operator watches, and the handlers of their events."""
+
+from collections.abc import Iterable, Iterator
+
+from tierbench.api.model import Kind
+from tierbench.api.node_class import NODE_CLASSES
+from tierbench.api.placement_advice import ADVICES
+from tierbench.api.result import RESULTS
+from tierbench.controller.advisor import Advisor
+from tierbench.controller.context import Context, benchmark_of
+from tierbench.controller.reconciler import Benchmarks
+from tierbench.kinds.registry import BENCHMARKS
+from tierbench.kube.informer import Informer
+from tierbench.kube.resources import JOBS, LEASES, NODES, PODS, SERVICES, Name, Raw, ResourceType, name_of
+from tierbench.workloads.names import LABEL_KIND, LABEL_ROLE, ROLE_SERVER
+
+
+def setup_informers(context: Context, advisor: Advisor, benchmarks: Benchmarks) -> Iterator[Informer]:
+    """Yields an informer per type. An event of a later type may need the objects of an earlier one."""
+    cluster, objects = context.cluster, context.objects
+    of_release: tuple[str | None, ...] = context.settings.watch_namespaces or (None,)
+
+    def on_node(raw: Raw, *, deleted: bool) -> None:
+        if cluster.observe_node(raw, deleted=deleted):
+            context.workqueue.add_for_nodes([raw["metadata"]["name"]])
+
+    def on_class(raw: Raw, *, deleted: bool) -> None:
+        if cluster.observe_class(raw, deleted=deleted):
+            context.workqueue.add_all()
+            advisor.add_all()
+
+    def on_lease(raw: Raw, *, deleted: bool) -> None:
+        before = objects[LEASES].get(name_of(raw))
+        changed = objects[LEASES].observe(raw, deleted=deleted)
+        if changed and (deleted or before is None or _holder(before) != _holder(raw)):
+            context.workqueue.add(*context.queue.heads())
+
+    def on_result(raw: Raw, *, deleted: bool) -> None:
+        objects.results.observe(raw, deleted=deleted)
+        if context.results.update_result(raw, deleted=deleted):
+            advisor.add_all(raw["metadata"]["namespace"])
+        context.storage_usage.update_result(raw, deleted=deleted)
+
+    def children(resource: ResourceType, labels: str = LABEL_KIND) -> Informer:
+        cache = objects[resource]
+
+        def on_child(raw: Raw, *, deleted: bool) -> None:
+            before = cache.get(name_of(raw)) or raw
+            if cache.observe(raw, deleted=deleted):
+                context.workqueue.add(benchmark_of(before))
+
+        return Informer(resource, on_child, cache.names, of_release, labels)
+
+    yield Informer(NODES, on_node, lambda: _cluster_scoped(cluster.nodes), (None,))
+    yield Informer(NODE_CLASSES, on_class, lambda: _cluster_scoped(cluster.classes), (None,))
+    yield Informer(LEASES, on_lease, objects[LEASES].names, (context.settings.lease_namespace,))
+    yield Informer(ADVICES, advisor.observe, advisor.known, of_release)
+    for model in BENCHMARKS.values():
+        yield _benchmarks(context, advisor, benchmarks, model.KIND, of_release)
+    yield Informer(RESULTS, on_result, context.results.known, of_release)
+    yield children(JOBS)
+    yield children(PODS)
+    yield children(SERVICES, f"{LABEL_KIND},{LABEL_ROLE}={ROLE_SERVER}")
+
+
+def _benchmarks(
+    context: Context, advisor: Advisor, benchmarks: Benchmarks, kind: Kind, namespaces: tuple[str | None, ...]
+) -> Informer:
+    cache = context.objects[kind.resource]
+
+    def on_benchmark(raw: Raw, *, deleted: bool) -> None:
+        changed = cache.observe(raw, deleted=deleted)
+        namespace, name = raw["metadata"]["namespace"], raw["metadata"]["name"]
+        if context.results.update_benchmark({**raw, "kind": kind.kind}, deleted=deleted):
+            advisor.add_all(namespace)
+        context.storage_usage.update_benchmark({**raw, "kind": kind.kind}, deleted=deleted)
+        if changed:
+            benchmarks.enqueue((kind.kind, namespace, name))
+
+    def known() -> Iterable[Name]:
+        """An own write that finds a benchmark deleted removes it from the cache only."""
+        return {*cache.names(), *context.results.known_benchmarks(kind.kind)}
+
+    return Informer(kind.resource, on_benchmark, known, namespaces)
+
+
+def _holder(lease: Raw) -> str | None:
+    holder: str | None = lease.get("spec", {}).get("holderIdentity")
+    return holder
+
+
+def _cluster_scoped(names: Iterable[str]) -> list[Name]:
+    return [("", name) for name in names]

@@ -1,0 +1,191 @@
+"""Informers: list and watch of one type, a handler of its events, and a cache of its objects."""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final, Generic, Protocol, TypeVar
+
+from tierbench.kube.client import Kube
+from tierbench.kube.errors import REQUEST_ERRORS, ApiError, describe_error
+from tierbench.kube.resources import Name, Raw, ResourceType, name_of
+
+_PAUSE_SECONDS: Final = 1.0
+_EXPIRED: Final = 410
+_Key = TypeVar("_Key", bound=Hashable)
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class WatchEvent:
+    """One object was listed, added, modified or deleted."""
+
+    resource: ResourceType
+    item: Raw
+    deleted: bool
+
+
+@dataclass(frozen=True)
+class InitialListSynced:
+    """A list is complete: at this resourceVersion there were the objects with these names, and no others."""
+
+    resource: ResourceType
+    names: frozenset[Name]
+    version: str
+
+
+@dataclass(frozen=True)
+class WatchError:
+    """A request failed. The list follows again after a pause."""
+
+    error: Exception
+
+
+Update = WatchEvent | InitialListSynced | WatchError
+
+
+async def list_and_watch(
+    kube: Kube, resource: ResourceType, namespace: str | None, query: Mapping[str, str]
+) -> AsyncGenerator[Update]:
+    """Yields every object of one type, then InitialListSynced, then each change, without end.
+
+    After a failed request it yields WatchError and lists again. No more than one page of a list is in memory. `query`
+    holds the selectors.
+    """
+    version = ""
+    while True:
+        try:
+            if not version:
+                names = set[Name]()
+                async for page in kube.pages(resource, namespace, query):
+                    version = str(page["metadata"]["resourceVersion"])
+                    for item in page["items"] or ():
+                        names.add(name_of(item))
+                        yield WatchEvent(resource, item, deleted=False)
+                yield InitialListSynced(resource, frozenset(names), version)
+            since = {**query, "resourceVersion": version}
+            async with aclosing(kube.watch(resource, namespace, since)) as events:
+                async for event in events:
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    if event["type"] != "BOOKMARK":
+                        yield WatchEvent(resource, event["object"], deleted=event["type"] == "DELETED")
+        except REQUEST_ERRORS as error:
+            version = ""
+            if not (isinstance(error, ApiError) and error.status == _EXPIRED):
+                yield WatchError(error)
+                await asyncio.sleep(_PAUSE_SECONDS)
+
+
+class ResourceEventHandler(Protocol):
+    """Handles the events of one type. A deleted object may have nothing but namespace, name and resourceVersion."""
+
+    def __call__(self, raw: Raw, *, deleted: bool) -> None:
+        """The object was listed, added, modified or deleted."""
+
+
+@dataclass(frozen=True)
+class Informer:
+    """A type that is watched in these namespaces; None stands for all namespaces, or for none of a cluster-scoped type.
+
+    `known` returns the names of the objects that the handler keeps, so that missing ones are found after a list.
+    """
+
+    resource: ResourceType
+    handler: ResourceEventHandler
+    known: Callable[[], Iterable[Name]]
+    namespaces: tuple[str | None, ...]
+    labels: str = ""
+
+
+async def run_informer(kube: Kube, informer: Informer, namespace: str | None, synced: asyncio.Event) -> None:
+    """Handles the events of one type in one namespace, without end. Sets `synced` after the first complete list."""
+    query = {"labelSelector": informer.labels} if informer.labels else {}
+    async with aclosing(list_and_watch(kube, informer.resource, namespace, query)) as updates:
+        async for update in updates:
+            match update:
+                case WatchEvent(_, item, deleted):
+                    _handle(informer, item, deleted=deleted)
+                case InitialListSynced(_, names, version):
+                    _delete_missing(informer, namespace, names, version)
+                    synced.set()
+                case WatchError(error):
+                    _logger.warning(
+                        "cannot watch; retrying",
+                        extra={"resource": informer.resource.plural, "error": describe_error(error)},
+                    )
+
+
+def _handle(informer: Informer, item: Raw, *, deleted: bool) -> None:
+    try:
+        informer.handler(item, deleted=deleted)
+    except Exception:
+        name = item.get("metadata", {}).get("name")
+        _logger.exception("ignoring invalid object", extra={"resource": informer.resource.plural, "object": name})
+
+
+def _delete_missing(informer: Informer, namespace: str | None, names: frozenset[Name], version: str) -> None:
+    """Handles the deletion of the objects that were deleted while no watch was open."""
+    for name in {name for name in informer.known() if namespace in {None, name[0]}} - names:
+        metadata = {"namespace": name[0], "name": name[1], "resourceVersion": version}
+        _handle(informer, {"metadata": metadata}, deleted=True)
+
+
+class InformerCache(Generic[_Key]):
+    """The objects of one type by name and by an index, which `key_of` computes from an object."""
+
+    def __init__(self, key_of: Callable[[Raw], _Key]) -> None:
+        self._key_of = key_of
+        self._objects: dict[Name, Raw] = {}
+        self._index: defaultdict[_Key, dict[Name, Raw]] = defaultdict(dict)
+
+    def observe(self, raw: Raw, *, deleted: bool = False) -> bool:
+        """Stores an object or its deletion. Returns whether that changed the cache.
+
+        An older version than the one in the cache changes nothing: a watch shows an own write later than its answer.
+        """
+        name, known = name_of(raw), self._objects.get(name_of(raw))
+        if known is not None and (
+            _version(raw) < _version(known) or (_version(raw) == _version(known) and not deleted)
+        ):
+            return False
+        self.remove(name)
+        if not deleted:
+            self._objects[name] = self._index[self._key_of(raw)][name] = _strip_managed_fields(raw)
+        return True
+
+    def remove(self, name: Name) -> None:
+        """Removes an object, if it is in the cache."""
+        known = self._objects.pop(name, None)
+        if known is not None:
+            indexed = self._index[key := self._key_of(known)]
+            del indexed[name]
+            if not indexed:
+                del self._index[key]
+
+    def get(self, name: Name) -> Raw | None:
+        """Returns an object, or None."""
+        return self._objects.get(name)
+
+    def by_index(self, key: _Key) -> tuple[Raw, ...]:
+        """Returns the objects of one key of the index, sorted by name."""
+        found = self._index.get(key, {})
+        return tuple(found[name] for name in sorted(found))
+
+    def list(self) -> Iterable[Raw]:
+        """Returns all objects."""
+        return self._objects.values()
+
+    def names(self) -> tuple[Name, ...]:
+        """Returns the names of all objects."""
+        return tuple(self._objects)
+
+
+def _version(raw: Raw) -> int:
+    """Resource versions of one type are ordered: https://www.kubernetes.dev/resources/keps/5504/."""
+    return int(raw["metadata"]["resourceVersion"])
+
+
+def _strip_managed_fields(raw: Raw) -> Raw:
+    return {**raw, "metadata": {key: value for key, value in raw["metadata"].items() if key != "managedFields"}}

@@ -1,0 +1,138 @@
+"""A watch continues after each error, a list of several pages is one list, and the cache keeps the newest objects."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from itertools import islice
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tierbench.kube import informer as watching
+from tierbench.kube.client import Kube
+from tierbench.kube.informer import InformerCache, InitialListSynced, Update, WatchEvent
+from tierbench.kube.resources import PODS
+
+Raw = dict[str, Any]
+
+
+class Server:
+    """Stands for kubernetes' own client: gives one answer after the other, each a list of lines."""
+
+    def __init__(self, *answers: list[Raw]) -> None:
+        self.answers = list(answers)
+        self.queries: list[dict[str, str]] = []
+        self.closed = 0
+
+    async def param_serialize(self, method: str, path: str, query_params: Any, **_: Any) -> tuple[Any, ...]:
+        self.queries.append(dict(query_params))
+        return method, path
+
+    async def call_api(self, *_: Any, **__: Any) -> Any:
+        data = b"".join(json.dumps(line).encode() + b"\n" for line in self.answers.pop(0))
+
+        async def read() -> bytes:
+            return data
+
+        async def pieces() -> AsyncIterator[bytes]:
+            for at in range(0, len(data), 7):
+                yield data[at : at + 7]
+
+        content = SimpleNamespace(iter_any=pieces)
+        response = SimpleNamespace(status=200, headers={}, read=read, content=content, close=self._close)
+        return SimpleNamespace(response=response)
+
+    def _close(self) -> None:
+        self.closed += 1
+
+
+def item(name: str, version: int = 1) -> Raw:
+    return {"metadata": {"name": name, "resourceVersion": str(version)}}
+
+
+def page(version: int, *names: str, following: str = "") -> list[Raw]:
+    return [{"metadata": {"resourceVersion": str(version), "continue": following}, "items": [item(n) for n in names]}]
+
+
+async def test_what_was_missed_comes_with_the_next_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "_PAUSE_SECONDS", 0)
+    gone = {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}
+    client: Any = Server(
+        page(7, "a", following="more"),
+        page(7, "b"),
+        [{"type": "ADDED", "object": item("c", 5)}, {"type": "BOOKMARK", "object": item("", 8)}],
+        [{"type": "DELETED", "object": item("a", 9)}, gone],
+        page(12, "c"),
+    )
+    updates: list[Update] = []
+    async with aclosing(watching.list_and_watch(Kube(client), PODS, "default", {"labelSelector": "l=1"})) as feed:
+        while len(updates) < 7:
+            updates.append(await anext(feed))
+    assert updates == [
+        WatchEvent(PODS, item("a"), deleted=False),
+        WatchEvent(PODS, item("b"), deleted=False),
+        InitialListSynced(PODS, frozenset({("", "a"), ("", "b")}), "7"),
+        WatchEvent(PODS, item("c", 5), deleted=False),
+        WatchEvent(PODS, item("a", 9), deleted=True),
+        WatchEvent(PODS, item("c"), deleted=False),
+        InitialListSynced(PODS, frozenset({("", "c")}), "12"),
+    ]
+    assert all(query["labelSelector"] == "l=1" for query in client.queries)
+    assert [query.get("continue") for query in islice(client.queries, 2)] == [None, "more"]
+    assert [query.get("resourceVersion") for query in client.queries] == [None, None, "7", "8", None]
+    assert client.closed == 2
+
+
+def label(raw: Mapping[str, Any]) -> str:
+    found: str = raw["metadata"]["labels"]["benchmark"]
+    return found
+
+
+def cached(version: int, name: str = "one", **more: Any) -> Raw:
+    metadata = {"namespace": "ns", "name": name, "resourceVersion": str(version), "labels": {"benchmark": "demo"}}
+    return {"metadata": {**metadata, "managedFields": [{}]}, **more}
+
+
+def test_objects_are_found_by_their_index() -> None:
+    cache = InformerCache(label)
+    assert cache.observe(cached(2, "b"))
+    assert cache.observe(cached(1, "a"))
+    assert [raw["metadata"]["name"] for raw in cache.by_index("demo")] == ["a", "b"]
+    assert "managedFields" not in cache.by_index("demo")[0]["metadata"]
+    cache.remove(("ns", "a"))
+    cache.remove(("ns", "a"))
+    assert cache.names() == (("ns", "b"),)
+    assert cache.by_index("other") == ()
+
+
+def test_a_later_watch_event_does_not_undo_an_own_write() -> None:
+    cache = InformerCache(label)
+    cache.observe(cached(7, says="written"))
+    assert not cache.observe(cached(6, says="before"))
+    assert not cache.observe(cached(7, says="written")), "nothing has changed"
+    assert not cache.observe(cached(5), deleted=True), "of its predecessor"
+    assert cache.by_index("demo")[0]["says"] == "written"
+    assert cache.observe(cached(8), deleted=True)
+    assert cache.names() == ()
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.booleans()), max_size=12), st.randoms())
+def test_events_that_arrive_twice_and_late_leave_the_same_objects(history: list[tuple[str, bool]], random: Any) -> None:
+    """Answers come before the watch event of the same write. Watch events come in order."""
+    versions = [(version, name, gone) for version, (name, gone) in enumerate(history, 1)]
+    watched, cache = InformerCache(label), InformerCache(label)
+    for version, name, gone in versions:
+        watched.observe(cached(version, name), deleted=gone)
+    late = iter(versions)
+    for version, name, gone in versions:
+        if not gone:
+            cache.observe(cached(version, name))
+        if random.random() < 0.5:
+            event = next(late)
+            cache.observe(cached(*event[:2]), deleted=event[2])
+    for version, name, gone in late:
+        cache.observe(cached(version, name), deleted=gone)
+    assert cache.by_index("demo") == watched.by_index("demo")
