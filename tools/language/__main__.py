@@ -1,7 +1,8 @@
 """Checks the language of all files that git tracks, or of the files below the given paths.
 
-`styles/tierbench/Words.yml` lists refused words. `exempt.txt` lists paths that are not clean yet; paths on the command
-line are checked even if they are exempt.
+`styles/tierbench/Words.yml` lists the refused words. Vale checks documents for them, and for the other rules in
+`styles/tierbench`; this module checks all other files for them. `exempt.txt` lists paths that are not clean yet. Paths
+on the command line are checked even if they are exempt.
 """
 
 import re
@@ -15,6 +16,7 @@ import yaml
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
+DOCUMENT: Final = ".md"
 WORDS: Final = HERE / "styles" / "tierbench" / "Words.yml"
 EXEMPT: Final = HERE / "exempt.txt"
 SUFFIXES: Final = frozenset(
@@ -24,7 +26,6 @@ SUFFIXES: Final = frozenset(
 ABOUT_WORDS: Final = frozenset({WORDS, EXEMPT, ROOT / "tests" / "unit" / "tools" / "test_language.py"})
 """Files that contain refused words because they are about them."""
 
-_CODE_SPAN: Final = re.compile(r"`[^`]*`")
 _BOUNDARY: Final = re.compile(r"_|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -34,26 +35,32 @@ def refused_words(path: Path = WORDS) -> Mapping[re.Pattern[str], str]:
     return {re.compile(rf"\b(?:{key})\b", re.IGNORECASE): value for key, value in swap.items()}
 
 
-def findings(line: str, words: Mapping[re.Pattern[str], str], *, is_markdown: bool = False) -> Iterator[str]:
-    """Yields a message for each refused word in a line of code or of Markdown.
-
-    Identifiers in code are split into words. Code spans in Markdown are ignored.
-    """
-    text = _CODE_SPAN.sub("`", line) if is_markdown else _BOUNDARY.sub(" ", line)
+def findings(line: str, words: Mapping[re.Pattern[str], str]) -> Iterator[str]:
+    """Yields a message for each refused word in a line of code. Identifiers are split into words."""
+    text = _BOUNDARY.sub(" ", line)
     for pattern, replacement in words.items():
         yield from (f"replace {found!r} by: {replacement}" for found in pattern.findall(text))
 
 
 def check(path: Path, words: Mapping[re.Pattern[str], str]) -> Iterator[str]:
-    """Yields a message with path and line for each refused word in the name or the text of a file."""
+    """Yields a message with path and line for each refused word in a file's name, and in its text if it is code."""
     name = path.relative_to(ROOT)
     yield from (f"{name}: {message} (in the file's name)" for message in findings(str(name), words))
-    in_code_block = False
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
-        in_code_block ^= path.suffix == ".md" and line.lstrip().startswith("```")
-        if not in_code_block:
-            messages = findings(line, words, is_markdown=path.suffix == ".md")
-            yield from (f"{name}:{number}: {message}" for message in messages)
+    if path.suffix != DOCUMENT:
+        for number, line in enumerate(path.read_text().splitlines(), start=1):
+            yield from (f"{name}:{number}: {message}" for message in findings(line, words))
+
+
+def check_documents(paths: Sequence[Path]) -> Sequence[str]:
+    """Returns the messages of Vale for these documents, with path, line, column and rule."""
+    names = [str(path.relative_to(ROOT)) for path in paths if path.suffix == DOCUMENT]
+    if not names:
+        return []
+    command = [str(ROOT / "tools" / "vale"), f"--config={HERE / 'vale.ini'}", "--output=line", *names]
+    ended = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    if ended.stderr.strip() not in {"", "exit status 1"}:  # `go run` prints the exit code; 1 means findings
+        sys.exit(f"Vale failed: {ended.stderr or ended.stdout}")
+    return ended.stdout.splitlines()
 
 
 def files(arguments: Sequence[str]) -> Iterator[Path]:
@@ -80,11 +87,12 @@ def main() -> int:
     words = refused_words()
     gone = [path for path in exempt_paths() if not (ROOT / path).exists()]
     found = [f"{EXEMPT.relative_to(ROOT)}: {path} does not exist: delete the line" for path in gone]
-    found += [message for path in files(sys.argv[1:]) for message in check(path, words)]
+    checked = list(files(sys.argv[1:]))
+    found += [*(message for path in checked for message in check(path, words)), *check_documents(checked)]
     for message in found:
         print(message)
     if found:
-        print(f"{len(found)} problems: see {WORDS.relative_to(ROOT)} and docs/glossary.md", file=sys.stderr)
+        print(f"{len(found)} problems: see {WORDS.parent.relative_to(ROOT)} and docs/glossary.md", file=sys.stderr)
     return 1 if found else 0
 
 

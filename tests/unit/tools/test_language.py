@@ -47,13 +47,6 @@ def test_a_message_names_the_word_and_the_replacement() -> None:
     assert list(language.findings("started anew", WORDS)) == ["replace 'anew' by: again"]
 
 
-def test_code_in_documents_is_not_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(language, "ROOT", tmp_path)
-    page = tmp_path / "page.md"
-    page.write_text("Use `--beside`.\n```\nbeside\n```\nIt is beside it.\n")
-    assert list(language.check(page, WORDS)) == ["page.md:5: replace 'beside' by: next to, in addition to"]
-
-
 def test_the_name_of_a_file_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(language, "ROOT", tmp_path)
     module = tmp_path / "news.py"
