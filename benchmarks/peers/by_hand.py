@@ -14,8 +14,8 @@ from tierbench.generate.values import ChartValues
 from tierbench.kinds.file_transfer.spec import FileTransferSpec
 from tierbench.kinds.file_transfer.workload import FileTransfer
 from tierbench.workloads.names import Owner
-from tierbench.workloads.plan import Turn, plan
-from tierbench.workloads.workload import ClientSite, Images, Manifest, RunningServer, ServerSite, Target
+from tierbench.workloads.plan import ScheduledTrial, plan
+from tierbench.workloads.workload import ClientInstance, Images, Manifest, RunningServer, ServerInstance, Target
 
 _IMAGES = Images(
     client=reference("client"),
@@ -28,21 +28,23 @@ _SECONDS = 60
 def run_by_hand(kubectl: Kubectl, spec: FileTransferSpec, nodes: dict[str, str]) -> float:
     """Seconds from the first object created to the end of the last client; `nodes` by class, one each."""
     workload = FileTransfer(Owner("FileTransferBenchmark", kubectl.namespace, "by-hand", ""), spec, _IMAGES)
-    cases = plan(spec, workload.slots(), workload.factors)
+    cases = plan(spec, workload.server_placements(), workload.factors)
     classes = {name: NodeClassSpec.model_validate(node_class(name, hw=name)["spec"]) for name in nodes}
-    slot = cases[0].server
-    site = ServerSite("by-hand", "by-hand", 1, 0, slot, nodes[slot.node_class], classes[slot.node_class])
+    placement = cases[0].server
+    instance = ServerInstance(
+        "by-hand", "by-hand", 1, 0, placement, nodes[placement.node_class], classes[placement.node_class]
+    )
     with watching(kubectl) as watch:
         started = time.monotonic()
-        _create(kubectl, fill(workload.credentials(site)), *workload.server(site))
-        watch.first(lambda pod: pod["metadata"]["name"] == site.name and ready(pod), _SECONDS)
-        server = _running(kubectl, site)
+        _create(kubectl, fill(workload.credentials(instance)), *workload.server(instance))
+        watch.first(lambda pod: pod["metadata"]["name"] == instance.name and ready(pod), _SECONDS)
+        server = _running(kubectl, instance)
         for case in cases:
             name = f"by-hand-{case.number}"
             part = workload.parts(case)[0]
             node, node_class_spec = nodes[part.node_class], classes[part.node_class]
-            turns = [Turn(case.number, trial) for trial in range(1, spec.repetitions + 1)]
-            client = ClientSite(name, 1, case.number, 1, part, node, node_class_spec, turns, 600)
+            schedule = [ScheduledTrial(case.number, trial) for trial in range(1, spec.repetitions + 1)]
+            client = ClientInstance(name, 1, case.number, 1, part, node, node_class_spec, schedule, 600)
             _create(kubectl, workload.client(client, [Target(case, server, 600)]))
 
             def done(pod: Manifest, name: str = name) -> bool:
@@ -58,7 +60,7 @@ def _create(kubectl: Kubectl, *manifests: Manifest) -> None:
     kubectl("create", "-f", "-", stdin=yaml.safe_dump_all(manifests))
 
 
-def _running(kubectl: Kubectl, site: ServerSite) -> RunningServer:
-    pod = kubectl.get("pod", site.name)["status"]
-    service, agent = kubectl.get("service", site.name), kubectl.get("service", f"{site.name}-agent")
-    return RunningServer(site, pod["podIP"], pod["hostIP"], service, agent)
+def _running(kubectl: Kubectl, instance: ServerInstance) -> RunningServer:
+    pod = kubectl.get("pod", instance.name)["status"]
+    service, agent = kubectl.get("service", instance.name), kubectl.get("service", f"{instance.name}-agent")
+    return RunningServer(instance, pod["podIP"], pod["hostIP"], service, agent)

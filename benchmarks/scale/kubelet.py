@@ -8,7 +8,7 @@ from typing import Final
 from tests.operator.player import Client, Player, Pod
 from tierbench.kube.client import Kube
 from tierbench.workloads.names import LABEL_ROLE, ROLE_CLIENT
-from tierbench.workloads.plan import Turn
+from tierbench.workloads.plan import ScheduledTrial
 
 PORT: Final = 10250
 SIMULATED: Final = "sim-"
@@ -40,12 +40,12 @@ class Kubelet(Player):
         self.seen.appeared.setdefault(_case(Client.of(pod)), time.monotonic())
         super().see(pod, deleted=deleted)
 
-    async def may_begin(self, client: Client, turn: Turn) -> None:
+    async def may_begin(self, client: Client, scheduled: ScheduledTrial) -> None:
         await self.go.wait()
 
-    async def may_end(self, client: Client, turn: Turn) -> None:
+    async def may_end(self, client: Client, scheduled: ScheduledTrial) -> None:
         await asyncio.sleep(self.pace)
-        self.seen.printed[client.namespace, client.benchmark, turn.case, turn.trial] = time.monotonic()
+        self.seen.printed[client.namespace, client.benchmark, scheduled.case, scheduled.trial] = time.monotonic()
 
     async def end(self, pod: Pod, exit_code: int, message: str) -> None:
         self.seen.ended[_case(Client.of(pod))] = time.monotonic()

@@ -27,7 +27,7 @@ from tierbench.kube.client import Kube
 from tierbench.kube.errors import ApiError
 from tierbench.kube.resources import type_of
 from tierbench.workloads.names import Owner
-from tierbench.workloads.workload import Manifest, NodeSize, ServerSite
+from tierbench.workloads.workload import Manifest, NodeSize, ServerInstance
 
 pytestmark = pytest.mark.apiserver
 
@@ -107,20 +107,20 @@ def owner(name: str) -> Owner:
 def manifests(owner: Owner, version: str, **spec: Any) -> list[Manifest]:
     """Strimzi's objects of a server; clients use TLS or not."""
     given = BrokerWorkload(owner, strimzi_benchmark(**spec).spec, IMAGES)
-    slot, size = given.slots()[0], NodeSize(4 * 2**30, 32 * 2**30)
-    site = ServerSite(
+    placement, size = given.server_placements()[0], NodeSize(4 * 2**30, 32 * 2**30)
+    instance = ServerInstance(
         owner.server(1, 0),
         owner.attached(owner.server(1, 0)),
         1,
         0,
-        slot,
+        placement,
         "j1",
         CLASS,
         size,
         measured=("j1", "u1"),
         api_version=f"{GROUP}/{version}",
     )
-    return [item for item in given.server(site) if item["kind"] in KINDS]
+    return [item for item in given.server(instance) if item["kind"] in KINDS]
 
 
 async def see(kube: Kube, owner: Owner) -> ProviderState:

@@ -17,7 +17,7 @@ from tierbench.kube.clock import format_time
 from tierbench.kube.errors import ConflictError, NotFoundError
 from tierbench.kube.resources import PODS
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_ROLE
-from tierbench.workloads.plan import Turn
+from tierbench.workloads.plan import ScheduledTrial
 
 _OPERATOR = "operator"
 """The container of an operator's pod."""
@@ -30,15 +30,15 @@ class Hold:
     """Clients of a benchmark stand in each trial from a number on, until they may go on."""
 
     def __init__(self, trial: int) -> None:
-        self.at: Turn | None = None
+        self.at: ScheduledTrial | None = None
         """Where one stands."""
         self._from = trial
         self._free = asyncio.Event()
 
-    async def wait(self, turn: Turn) -> None:
+    async def wait(self, scheduled: ScheduledTrial) -> None:
         """Returns when a client may end the trial."""
-        if turn.trial >= self._from and not self._free.is_set():
-            self.at = turn
+        if scheduled.trial >= self._from and not self._free.is_set():
+            self.at = scheduled
             await self._free.wait()
 
     def step(self) -> None:
@@ -76,7 +76,7 @@ class Kubelet(Player):
         """Their ways to the API server, likewise."""
         self.holds: dict[tuple[str, str], Hold] = {}
         """By namespace and benchmark."""
-        self.durations: dict[tuple[str, str], Callable[[Turn], int]] = {}
+        self.durations: dict[tuple[str, str], Callable[[ScheduledTrial], int]] = {}
         """Of trials, in nanoseconds, by namespace and benchmark."""
         self.waits: dict[tuple[str, str, str], Wait] = {}
         """By namespace, benchmark and role."""
@@ -90,13 +90,13 @@ class Kubelet(Player):
         self._lives: dict[str, asyncio.Task[None]] = {}
         self._ends: dict[str, asyncio.Task[None]] = {}
 
-    async def may_end(self, client: Client, turn: Turn) -> None:
+    async def may_end(self, client: Client, scheduled: ScheduledTrial) -> None:
         if hold := self.holds.get((client.namespace, client.benchmark)):
-            await hold.wait(turn)
+            await hold.wait(scheduled)
 
-    def nanoseconds(self, client: Client, turn: Turn) -> int:
+    def nanoseconds(self, client: Client, scheduled: ScheduledTrial) -> int:
         took = self.durations.get((client.namespace, client.benchmark))
-        return took(turn) if took else 0
+        return took(scheduled) if took else 0
 
     def see(self, pod: Pod, *, deleted: bool) -> None:
         metadata, node = pod["metadata"], pod["spec"].get("nodeName", "")

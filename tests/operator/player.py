@@ -22,7 +22,7 @@ from tierbench.kube.informer import WatchEvent, list_and_watch
 from tierbench.kube.resources import PODS
 from tierbench.metrics.authorization import tls_context
 from tierbench.workloads.names import CLIENT, LABEL_ATTEMPT, LABEL_BENCHMARK, LABEL_CASE, LABEL_ROLE, ROLE_CLIENT
-from tierbench.workloads.plan import Turn
+from tierbench.workloads.plan import ScheduledTrial
 
 _AGAIN_SECONDS = 0.2
 _logger = logging.getLogger(__name__)
@@ -96,13 +96,13 @@ class Player:
         self._plays: dict[Name, asyncio.Task[None]] = {}
         self._barriers: dict[tuple[str, str, str], asyncio.Barrier] = {}
 
-    async def may_begin(self, client: Client, turn: Turn) -> None:
+    async def may_begin(self, client: Client, scheduled: ScheduledTrial) -> None:
         """Returns when a client may begin a trial."""
 
-    async def may_end(self, client: Client, turn: Turn) -> None:
+    async def may_end(self, client: Client, scheduled: ScheduledTrial) -> None:
         """Returns when it may end it."""
 
-    def nanoseconds(self, client: Client, turn: Turn) -> int:
+    def nanoseconds(self, client: Client, scheduled: ScheduledTrial) -> int:
         """How long a trial takes by the client's clock; 0 for as long as was recorded."""
         return 0
 
@@ -129,12 +129,12 @@ class Player:
         script, client = Script(container["args"]), Client.of(pod)
         together = (client.namespace, client.benchmark, script.barrier)
         barrier = self._barriers.setdefault(together, asyncio.Barrier(script.parts))
-        for turn in script.turns:
-            await self.may_begin(client, turn)
+        for scheduled in script.schedule:
+            await self.may_begin(client, scheduled)
             await barrier.wait()
-            log.print(script.begin(turn, datetime.now(UTC)))
-            await self.may_end(client, turn)
-            log.print(script.end(turn, datetime.now(UTC), self.nanoseconds(client, turn)))
+            log.print(script.begin(scheduled, datetime.now(UTC)))
+            await self.may_end(client, scheduled)
+            log.print(script.end(scheduled, datetime.now(UTC), self.nanoseconds(client, scheduled)))
         log.end()
         await self.end(pod, 0, script.seal)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tierbench.kube.clock import format_micro_time
-from tierbench.workloads.plan import Turn
+from tierbench.workloads.plan import ScheduledTrial
 
 FOLDER = Path(__file__).parent / "recorded"
 
@@ -74,21 +74,26 @@ class Script:
         self.barrier = options.get("barrier", "")
         self._options = options
         self._client = clients[int(options.get("part", 0)) % len(clients)]
-        self.turns = tuple(_turns(options["trials"]))
+        self.schedule = tuple(_schedule(options["trials"]))
         self._printed = 0
         self._digest = hashlib.sha256()
 
-    def begin(self, turn: Turn, now: datetime) -> bytes:
+    def begin(self, scheduled: ScheduledTrial, now: datetime) -> bytes:
         """The line that a trial begins with."""
-        own = {"case": turn.case, "trial": turn.trial, "time": format_micro_time(now)}
+        own = {"case": scheduled.case, "trial": scheduled.trial, "time": format_micro_time(now)}
         return _line({**self._client.started, **own})
 
-    def end(self, turn: Turn, now: datetime, nanoseconds: int = 0) -> bytes:
+    def end(self, scheduled: ScheduledTrial, now: datetime, nanoseconds: int = 0) -> bytes:
         """The line that it ends with. It took as long as was recorded, or `nanoseconds`."""
         trials = self._client.trials
-        trial = self._fitted(trials[(turn.trial - 1) % len(trials)])
+        trial = self._fitted(trials[(scheduled.trial - 1) % len(trials)])
         took = nanoseconds or trial["durationNanoseconds"]
-        own = {"case": turn.case, "trial": turn.trial, "startTime": format_micro_time(now), "durationNanoseconds": took}
+        own = {
+            "case": scheduled.case,
+            "trial": scheduled.trial,
+            "startTime": format_micro_time(now),
+            "durationNanoseconds": took,
+        }
         line = _line({**trial, **own})
         self._printed += 1
         self._digest.update(line)
@@ -117,16 +122,16 @@ def _line(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode() + b"\n"
 
 
-def _turns(trials: str) -> Iterator[Turn]:
+def _schedule(trials: str) -> Iterator[ScheduledTrial]:
     """Of cases and trials as they come; an earlier version has one case, and names the first and the last trial."""
     if ":" in trials:
-        for turn in trials.split(","):
-            case, trial = map(int, turn.split(":"))
-            yield Turn(case, trial)
+        for scheduled in trials.split(","):
+            case, trial = map(int, scheduled.split(":"))
+            yield ScheduledTrial(case, trial)
     else:
         first, last = map(int, trials.split("-"))
         for trial in range(first, last + 1):
-            yield Turn(0, trial)
+            yield ScheduledTrial(0, trial)
 
 
 def _name(engine: str, options: Mapping[str, str]) -> str:

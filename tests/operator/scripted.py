@@ -25,7 +25,7 @@ from tests.patience import PATIENCE
 from tests.ports import free_ports
 from tierbench.kube.client import Kube
 from tierbench.kube.clock import format_time
-from tierbench.workloads.plan import Turn
+from tierbench.workloads.plan import ScheduledTrial
 
 _T = TypeVar("_T")
 _MERGE = {"Content-Type": "application/merge-patch+json"}
@@ -170,11 +170,11 @@ class Scripted(Site):
 
     @contextmanager
     def slow(self, running: Running) -> Iterator[None]:
-        with self.taking(running, lambda turn: 10**10 + turn.trial * 10**7):
+        with self.taking(running, lambda scheduled: 10**10 + scheduled.trial * 10**7):
             yield
 
     @contextmanager
-    def taking(self, running: Running, nanoseconds: Callable[[Turn], int]) -> Iterator[None]:
+    def taking(self, running: Running, nanoseconds: Callable[[ScheduledTrial], int]) -> Iterator[None]:
         """Trials of a benchmark take so long, by its clients' clock."""
         whose = (running.kubectl.namespace, running.name)
         self.loop.call(lambda: self.kubelet.durations.update({whose: nanoseconds}))
@@ -211,7 +211,7 @@ class Scripted(Site):
     def crossover(self, running: Running) -> Iterator[None]:
         """The cases of cloud and jetson-nano with small and large files, and then with the size in between."""
         seconds = {1: 0.8, 2: 6.0, 3: 0.6, 4: 12.0, 5: 2.2, 6: 3.0}
-        with self.taking(running, lambda turn: round(seconds[turn.case] * 10**9) + turn.trial * 10**6):
+        with self.taking(running, lambda scheduled: round(seconds[scheduled.case] * 10**9) + scheduled.trial * 10**6):
             yield
 
     def bring_earlier_images(self) -> None:

@@ -13,9 +13,9 @@ NOW = datetime(2026, 11, 25, tzinfo=UTC)
 
 def _printed(arguments: Sequence[str]) -> tuple[Script, OutputReader]:
     script, reader = Script(arguments), OutputReader()
-    for turn in script.turns:
-        reader.feed(script.begin(turn, NOW))
-        reader.feed(script.end(turn, NOW))
+    for scheduled in script.schedule:
+        reader.feed(script.begin(scheduled, NOW))
+        reader.feed(script.end(scheduled, NOW))
     return script, reader
 
 
@@ -31,14 +31,16 @@ def test_trials_and_seal_are_those_that_the_arguments_ask_for(arguments: Sequenc
     script, reader = _printed(arguments)
     output = reader.output
     assert output.problems == ()
-    assert [(line.case, line.trial) for line in output.trials] == [(turn.case, turn.trial) for turn in script.turns]
-    assert output.begun == len(script.turns)
+    assert [(line.case, line.trial) for line in output.trials] == [
+        (scheduled.case, scheduled.trial) for scheduled in script.schedule
+    ]
+    assert output.begun == len(script.schedule)
     assert check_seal(output, script.seal).state is SealState.COMPLETE
 
 
 def test_a_log_that_lacks_a_line_is_not_what_was_sealed() -> None:
     script, reader = Script(["download", "--trials=1:1,1:2"]), OutputReader()
-    for turn in script.turns:
-        line = script.end(turn, NOW)
-        reader.feed(line if turn.trial == 1 else b"")
+    for scheduled in script.schedule:
+        line = script.end(scheduled, NOW)
+        reader.feed(line if scheduled.trial == 1 else b"")
     assert check_seal(reader.output, script.seal).state is SealState.CUT_SHORT

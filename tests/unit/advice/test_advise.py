@@ -15,9 +15,9 @@ from tierbench.api.advice_answer import Confidence, PlacementAdviceStatus
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult
-from tierbench.api.run_policy import Limits
+from tierbench.api.run_policy import Constraints
 
-MEGABYTE = Limits(minimum_bytes_per_second="1M")
+MEGABYTE = Constraints(minimum_bytes_per_second="1M")
 NOW = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)
 FAST, SLOW = (1.0, 1.01, 0.99, 1.0), (2.0, 2.02, 1.98, 2.0)
 Times = Mapping[tuple[str, str], Sequence[float]]

@@ -11,7 +11,7 @@ from tierbench.advice.constraints import Violation, violations
 from tierbench.advice.workload import group_by_workload, workload_items
 from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult
-from tierbench.api.run_policy import Limits
+from tierbench.api.run_policy import Constraints
 
 CUT_OFF = {"trials": 3, "reason": "TimedOut", "message": "The client ran out of time."}
 ANY = workload_items(None)
@@ -19,7 +19,7 @@ ANY = workload_items(None)
 
 def found(results: Sequence[BenchmarkResult], name: str = "cloud", **limits: Any) -> list[Violation]:
     kind = results[0].spec.benchmark.kind
-    return list(violations(group_by_workload(results, ANY), name, Limits.model_validate(limits), kind, ANY))
+    return list(violations(group_by_workload(results, ANY), name, Constraints.model_validate(limits), kind, ANY))
 
 
 def failed(server: str, size: str, case: int) -> BenchmarkResult:
@@ -45,7 +45,7 @@ def test_a_limit_is_checked_where_another_class_failed() -> None:
 def test_levels_that_nobody_asks_for_are_not_checked() -> None:
     every = [measured("cloud", "1Mi", [(1.0, 0), (1.1, 0)], 1), measured("cloud", "5Gi", [(50.0, 0), (51.0, 0)], 2)]
     wanted = workload_items(WorkloadProfile.model_validate(sizes("1Mi")))
-    limits = Limits(maximum_mean_milliseconds=10_000)
+    limits = Constraints(maximum_mean_milliseconds=10_000)
     assert not list(violations(group_by_workload(every, wanted), "cloud", limits, "FileTransferBenchmark", wanted))
 
 

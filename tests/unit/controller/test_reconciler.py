@@ -449,16 +449,16 @@ async def test_a_server_whose_deletion_is_broken_off_is_deleted_to_its_end(api: 
     """Its Services were gone, which are what tells that there is more of it: what nobody lists stayed for ever."""
     one = loop(api)
     await measured(api, one)
-    unlisted = ("configmaps", "secrets", "networkpolicies")
-    assert any(api.names(plural) for plural in unlisted)
-    for plural in unlisted:
+    image_problem = ("configmaps", "secrets", "networkpolicies")
+    assert any(api.names(plural) for plural in image_problem)
+    for plural in image_problem:
         for name in api.names(plural):
             api.refuse["DELETE", f"/{plural}/{name}"] = ApiError(503, "ServiceUnavailable", "away")
     await run(api, one, lambda: not [name for name in api.names("pods") if name.endswith("-s1")])
     del api.objects[f"{PODS}/ft-demo-r1-c001-a1-x"]  # its Job is gone
     api.refuse.clear()
     await run(api, one, lambda: api.objects[f"{BENCHMARKS}/demo"]["status"]["phase"] == "Complete")
-    assert [name for plural in (*unlisted, "services") for name in api.names(plural)] == []
+    assert [name for plural in (*image_problem, "services") for name in api.names(plural)] == []
 
 
 async def test_a_benchmark_that_is_gone_before_its_watch_tells_has_no_other_loop(api: Api) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.domain.test_decide import every_trial_once, measured_trials, nothing_left
 from tests.unit.domain.world import START, World, benchmark, broker_benchmark, network_benchmark, node, seal, trial_line
-from tierbench.api.benchmark import Benchmark, Phase, RunStatus, Seat
+from tierbench.api.benchmark import Benchmark, ClientPlacement, Phase, RunStatus
 from tierbench.api.result import Alternation, ResultPhase
 from tierbench.api.run_policy import Order, OrderType
 from tierbench.domain import reasons
@@ -16,7 +16,7 @@ from tierbench.domain.run import Run
 from tierbench.domain.views import PodView, Problem, Termination
 from tierbench.kube.clock import format_time
 from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
-from tierbench.workloads.plan import MOST_TRIALS, Block, Case, Slot, in_blocks, schedule
+from tierbench.workloads.plan import MOST_TRIALS, Block, Case, ServerPlacement, plan_blocks, schedule_trials
 
 
 def run_with(world: World, disturb: Callable[[PodView], object]) -> None:
@@ -48,11 +48,11 @@ def end_client(world: World, pod: PodView, code: int, failure: dict[str, Any] | 
     world.jobs[pod.name] = replace(world.jobs[pod.name], finished=True)
 
 
-def teams(world: World) -> set[tuple[tuple[str, int], ...]]:
+def server_groups(world: World) -> set[tuple[tuple[str, int], ...]]:
     while not world.benchmark.status.run or not world.benchmark.status.run.assignments:
         world.pass_()
     run = Run(world.observe(), world.benchmark.status.run, world.now)
-    return {tuple((slot.node_class, slot.ordinal) for slot in team) for team in run.teams}
+    return {tuple((placement.node_class, placement.ordinal) for placement in servers) for servers in run.server_groups}
 
 
 TOGETHER = {(("cloud", 0), ("jetson", 0))}
@@ -94,15 +94,17 @@ def test_each_result_says_what_it_alternated_with() -> None:
 
 
 def block_of(number: int) -> Block:
-    cases = tuple(Case(place, Slot(f"class{place}", 0), Seat("user"), {}) for place in range(1, number + 1))
+    cases = tuple(
+        Case(place, ServerPlacement(f"class{place}", 0), ClientPlacement("user"), {}) for place in range(1, number + 1)
+    )
     return Block(tuple(case.server for case in cases), cases, range(1, 31), 1, last=True)
 
 
 def test_the_order_within_a_repetition_is_random_and_comes_again_from_its_seed() -> None:
     block = block_of(3)
-    first = schedule(block, 30, 7, 1)
-    assert first == schedule(block, 30, 7, 1)
-    assert first not in (schedule(block, 30, 8, 1), schedule(block, 30, 7, 2))
+    first = schedule_trials(block, 30, 7, 1)
+    assert first == schedule_trials(block, 30, 7, 1)
+    assert first not in (schedule_trials(block, 30, 8, 1), schedule_trials(block, 30, 7, 2))
     rounds = [tuple(turn.case for turn in first[start : start + 3]) for start in range(0, 90, 3)]
     assert all(sorted(found) == [1, 2, 3] for found in rounds)
     assert len(set(rounds)) > 1
@@ -110,13 +112,16 @@ def test_the_order_within_a_repetition_is_random_and_comes_again_from_its_seed()
 
 
 def test_random_order_shuffles_blocks_and_a_block_stays_within_what_a_log_holds() -> None:
-    slots = tuple(Slot(f"class{place}", 0) for place in range(20))
-    levels = [(slot, {"fileSize": str(size)}) for slot in slots for size in range(5)]
-    cases = [Case(number, slot, Seat("user"), level) for number, (slot, level) in enumerate(levels, start=1)]
-    blocks = in_blocks(cases, [slots], Order(type=OrderType.RANDOM, seed=1), 10, 1)
+    server_placements = tuple(ServerPlacement(f"class{place}", 0) for place in range(20))
+    levels = [(placement, {"fileSize": str(size)}) for placement in server_placements for size in range(5)]
+    cases = [
+        Case(number, placement, ClientPlacement("user"), level)
+        for number, (placement, level) in enumerate(levels, start=1)
+    ]
+    blocks = plan_blocks(cases, [server_placements], Order(type=OrderType.RANDOM, seed=1), 10, 1)
     assert sorted(case.number for block in blocks for case in block.cases) == list(range(1, 101))
     assert {len(block.cases) * 10 <= MOST_TRIALS for block in blocks} == {True}
-    first = in_blocks(cases, [slots], Order(), 10, 1)
+    first = plan_blocks(cases, [server_placements], Order(), 10, 1)
     assert [block.cases[0].number for block in first] == [1, 81, 2, 82, 3, 83, 4, 84, 5, 85]
     assert list(blocks) != list(first)
     assert sorted(block.cases[0].number for block in blocks) == sorted(block.cases[0].number for block in first)
@@ -141,7 +146,7 @@ def test_servers_are_up_at_once_where_each_has_a_node_to_itself(
 ) -> None:
     world = World(benchmark(**spec))
     prepare(world)
-    assert teams(world) == expected
+    assert server_groups(world) == expected
 
 
 def test_brokers_on_one_node_come_one_after_the_other_and_each_on_all_nodes() -> None:
@@ -174,7 +179,7 @@ def test_a_new_client_goes_on_with_the_missing_trials_of_all_cases() -> None:
     world.kill_pod(client.name)
     world.run()
     second = [turn for name, turn in world.printed if name == "ft-demo-r1-c001-a2"]
-    whole = schedule(block_of(2), 3, 0, 1)
+    whole = schedule_trials(block_of(2), 3, 0, 1)
     assert len(before) + len(second) == len(whole)
     assert not set(before) & set(second)
     assert measured_trials(world) == every_trial_once(world)

@@ -202,8 +202,8 @@ def test_what_stays_free_is_said_to_the_preparation() -> None:
     one.pass_()
     observed = one.observe()
     run = Run(observed, observed.benchmark.status.run, one.now)  # type: ignore[arg-type]
-    sites: list[Any] = [run.site(slot) for slot in observed.workload.slots()]
-    assert [site.free_bytes for site in sites] == [5 * 2**30] * 2
+    instances: list[Any] = [run.instance(placement) for placement in observed.workload.server_placements()]
+    assert [instance.free_bytes for instance in instances] == [5 * 2**30] * 2
 
 
 def test_limits_that_a_namespace_gives_are_kept_with_the_result() -> None:

@@ -12,13 +12,13 @@ from tests.unit.domain.test_blocks import DriftingWorld, end_client, ratio, run_
 from tests.unit.domain.test_decide import every_trial_once, measured_trials, nothing_left
 from tests.unit.domain.test_refine import CliffWorld, payload_world
 from tests.unit.domain.world import World, benchmark, broker_benchmark
-from tierbench.api.benchmark import Phase, Seat
+from tierbench.api.benchmark import ClientPlacement, Phase
 from tierbench.api.result import ResultPhase
 from tierbench.api.run_policy import Order, OrderType, shares
 from tierbench.domain import reasons
 from tierbench.domain.views import PodView, Problem
 from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
-from tierbench.workloads.plan import Case, Slot, in_blocks
+from tierbench.workloads.plan import Case, ServerPlacement, plan_blocks
 
 
 @dataclass
@@ -236,31 +236,34 @@ def test_suspended_between_two_passes_it_goes_on_with_the_second() -> None:
 def plans(draw: st.DrawFn) -> Any:
     """Cases, teams, an order, repetitions and passes."""
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
-    teams = [tuple(Slot(f"class{place}", ordinal) for ordinal in range(size)) for place, size in enumerate(sizes)]
+    server_groups = [
+        tuple(ServerPlacement(f"class{place}", ordinal) for ordinal in range(size)) for place, size in enumerate(sizes)
+    ]
     levels = draw(st.integers(1, 4))
-    combinations = [(slot, level) for team in teams for slot in team for level in range(levels)]
+    combinations = [(placement, level) for servers in server_groups for placement in servers for level in range(levels)]
     cases = [
-        Case(number, slot, Seat("user"), {"level": str(level)}) for number, (slot, level) in enumerate(combinations, 1)
+        Case(number, placement, ClientPlacement("user"), {"level": str(level)})
+        for number, (placement, level) in enumerate(combinations, 1)
     ]
     repetitions = draw(st.integers(1, 30))
     order = Order(type=draw(st.sampled_from(OrderType)), seed=draw(st.integers(0, 9)))
-    return cases, teams, order, repetitions, draw(st.integers(1, min(repetitions, 10)))
+    return cases, server_groups, order, repetitions, draw(st.integers(1, min(repetitions, 10)))
 
 
 @given(plans())
 def test_every_trial_of_every_case_is_in_one_block_and_teams_go_to_and_fro(plan: Any) -> None:
-    cases, teams, _, repetitions, passes = plan
-    blocks = in_blocks(*plan)
+    cases, server_groups, _, repetitions, passes = plan
+    blocks = plan_blocks(*plan)
     found = sorted((case.number, trial) for block in blocks for case in block.cases for trial in block.trials)
     assert found == [(case.number, trial) for case in cases for trial in range(1, repetitions + 1)]
     by_pass = [[block for block in blocks if block.pass_number == number] for number in range(1, passes + 1)]
     assert [block for found in by_pass for block in found] == list(blocks)
     assert {block.last for block in by_pass[-1]} == {True}
     assert not any(block.last for found in by_pass[:-1] for block in found)
-    orders = [[team for team, _ in groupby(block.team for block in found)] for found in by_pass]
-    assert all(len(order) == len(teams) for order in orders)
+    orders = [[servers for servers, _ in groupby(block.servers for block in found)] for found in by_pass]
+    assert all(len(order) == len(server_groups) for order in orders)
     assert all(after == before[::-1] for before, after in pairwise(orders))
-    within = [[block.cases for block in found if block.team == teams[0]] for found in by_pass]
+    within = [[block.cases for block in found if block.servers == server_groups[0]] for found in by_pass]
     assert all(cases == within[0] for cases in within)
 
 

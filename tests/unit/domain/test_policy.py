@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.policies import ROWS, Row, own_answer
 from tests.unit.domain.world import World, benchmark
-from tierbench.api.benchmark import Access, Asks, Phase
+from tierbench.api.benchmark import Access, Phase, PolicySubject
 from tierbench.api.policy import Policy
 from tierbench.domain import reasons
 from tierbench.kinds.registry import BENCHMARKS
@@ -26,7 +26,7 @@ NETWORKS = [ip_network(network) for network in Policy().refused_networks]
 
 
 def first(policy: Policy, **asked: tuple[str, ...]) -> str:
-    return next(policy.refusals("team", Asks(access="PodIP", node_classes=("user",), **asked)), "")
+    return next(policy.refusals("team", PolicySubject(access="PodIP", node_classes=("user",), **asked)), "")
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -79,7 +79,7 @@ def test_examples_run_by_default(path: Path) -> None:
     for body in yaml.safe_load_all(path.read_text()):
         if body["kind"] in BENCHMARKS:
             spec = BENCHMARKS[body["kind"]].model_validate(body).spec
-            assert not list(Policy().refusals("default", spec.asks))
+            assert not list(Policy().refusals("default", spec.policy_subject))
 
 
 def test_it_waits_a_while_and_then_every_case_says_why() -> None:

@@ -73,7 +73,7 @@ def test_every_factor_is_a_label(kind: str) -> None:
     asked = [
         (each.spec, workload_of(replace(OWNER, kind=kind), each.spec, IMAGES, Policy())) for each in EVERYTHING[kind]
     ]
-    cases = [case for spec, workload in asked for case in plan(spec, workload.slots(), workload.factors)]
+    cases = [case for spec, workload in asked for case in plan(spec, workload.server_placements(), workload.factors)]
     assert {name for case in cases for name in case.levels} == set(kind_of(kind).metrics.factors)
 
 

@@ -9,7 +9,7 @@ from tests.unit.kinds.network import trials as network
 from tests.unit.results.preflights import blocked, node_network
 from tests.unit.results.test_record import line, spec
 from tierbench.api.contract import TrialLine
-from tierbench.api.measurements import NodeNetwork, Way
+from tierbench.api.measurements import NodeNetwork, TcpRate
 from tierbench.api.result import ResultSpec, ResultStatus
 from tierbench.results.node_network import figures, in_words, worst
 from tierbench.results.record import record
@@ -33,8 +33,8 @@ def test_each_way_adds_what_it_tells() -> None:
     down = network.line(1, download=network.flow(80)).to_json()
     del down["network"]["ping"]
     found = figures(figures(EMPTY, up), TrialLine.model_validate(down))
-    assert found.upload == Way(bits_per_second=90_000_000, retransmits=3)
-    assert found.download == Way(bits_per_second=80_000_000, retransmits=0)
+    assert found.upload == TcpRate(bits_per_second=90_000_000, retransmits=3)
+    assert found.download == TcpRate(bits_per_second=80_000_000, retransmits=0)
     assert found.ping is not None
     assert (found.ping.sent, found.ping.minimum_nanoseconds, found.ping.maximum_nanoseconds) == (3, 900_000, 4_000_000)
     assert found.ping.standard_deviation_nanoseconds == 1_438_000

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.kinds.broker import test_workload as test_broker
 from tests.unit.kinds.file_transfer import test_workload as test_file_transfer
-from tests.unit.kinds.file_transfer.test_workload import SITE
+from tests.unit.kinds.file_transfer.test_workload import INSTANCE
 from tests.unit.kinds.network import test_workload as test_network
 from tierbench.workloads.agent import agent_url
 from tierbench.workloads.workload import Manifest, RunningServer
@@ -19,12 +19,12 @@ KAFKA = [{"name": "k", "kafka": {}}]
 
 def broker_pod(**spec: Any) -> Manifest:
     given = test_broker.workload(**spec)
-    return given.server(test_broker.site_of(given))[-1]
+    return given.server(test_broker.instance_of(given))[-1]
 
 
 PODS: list[tuple[Manifest, str, set[str]]] = [
-    (test_file_transfer.workload().server(SITE)[-1], "nginx", set()),
-    (test_file_transfer.workload(tls=["None", "TLSv1.3"]).server(SITE)[-1], "nginx", CERTIFICATE),
+    (test_file_transfer.workload().server(INSTANCE)[-1], "nginx", set()),
+    (test_file_transfer.workload(tls=["None", "TLSv1.3"]).server(INSTANCE)[-1], "nginx", CERTIFICATE),
     (broker_pod(brokers=MOSQUITTO), "mosquitto", {"mosquitto-passwords"}),
     (broker_pod(brokers=MOSQUITTO, tls=["TLSv1.2"]), "mosquitto", {"mosquitto-passwords", *CERTIFICATE}),
     (broker_pod(brokers=KAFKA), "kafka", set()),
@@ -66,5 +66,5 @@ def test_iperf3_is_behind_a_gate_that_nobody_opens_by_a_probe() -> None:
 
 
 def test_an_ipv6_address_has_brackets_in_the_agents_url() -> None:
-    server = RunningServer(SITE, "fd00::1", "fd00::2", {}, {"spec": {"clusterIP": "fd00::3"}})
+    server = RunningServer(INSTANCE, "fd00::1", "fd00::2", {}, {"spec": {"clusterIP": "fd00::3"}})
     assert agent_url(server) == "https://[fd00::3]:8090"

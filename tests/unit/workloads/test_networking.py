@@ -15,7 +15,7 @@ from tierbench.domain.actions import Create
 from tierbench.kinds.registry import workload_of
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_CLIENT
 from tierbench.workloads.networking import network_policy
-from tierbench.workloads.workload import Manifest, ServerSite
+from tierbench.workloads.workload import Manifest, ServerInstance
 
 KINDS = {
     "files": (benchmark, 8080),
@@ -36,9 +36,9 @@ class Isolated:
     def __init__(self, given: Benchmark) -> None:
         owner = replace(OWNER, kind=given.KIND.kind)
         workload = workload_of(owner, given.spec, IMAGES, Policy())
-        site = ServerSite("demo-r1-s1", "demo-r1-s1-uid-1", 1, 0, workload.slots()[0], "j1", CLASS)
-        manifests = workload.server(replace(site, api_version="kafka.strimzi.io/v1"))
-        self.policy = network_policy(owner, site, manifests)
+        instance = ServerInstance("demo-r1-s1", "demo-r1-s1-uid-1", 1, 0, workload.server_placements()[0], "j1", CLASS)
+        manifests = workload.server(replace(instance, api_version="kafka.strimzi.io/v1"))
+        self.policy = network_policy(owner, instance, manifests)
         self.pod: Manifest = manifests[-1]
         run = {**owner.selector, LABEL_RUN: "1"}
         self.server = self._pod(self.pod["metadata"]["labels"])

@@ -7,9 +7,9 @@ from typing import Final
 from tierbench.advice.estimate import estimate, percentile_name, smaller_is_better
 from tierbench.advice.tables import Cell
 from tierbench.advice.workload import WorkloadItem, WorkloadResults
-from tierbench.api.placement_advice import Constraints
+from tierbench.api.placement_advice import AdviceConstraints
 from tierbench.api.quantity import parse_size
-from tierbench.api.run_policy import Limits
+from tierbench.api.run_policy import Constraints
 from tierbench.results.censoring import censored
 from tierbench.results.conditions import circumstances
 from tierbench.results.levels import level_in_words
@@ -45,7 +45,7 @@ class Limit:
     value: float
 
 
-def mean_limits(constraints: Limits, kind: str, there: Container[str]) -> tuple[Limit, ...]:
+def mean_limits(constraints: Constraints, kind: str, there: Container[str]) -> tuple[Limit, ...]:
     """The constraints on means, for benchmarks of this kind, of the quantities that are `there`."""
     time = time_quantity(kind, there)
     minimum = constraints.minimum_bytes_per_second
@@ -62,7 +62,7 @@ def mean_limits(constraints: Limits, kind: str, there: Container[str]) -> tuple[
 
 
 def violations(
-    measured: WorkloadResults, name: str, constraints: Limits, kind: str, wanted: Sequence[WorkloadItem]
+    measured: WorkloadResults, name: str, constraints: Constraints, kind: str, wanted: Sequence[WorkloadItem]
 ) -> Iterator[Violation]:
     """What a class does not keep to, or might not, at every level that is asked for: those, too, that it or another
     class has failed at."""
@@ -88,7 +88,9 @@ def violations(
             yield from _retried(cell, place, constraints.maximum_retries)
 
 
-def architecture_violations(measured: WorkloadResults, name: str, constraints: Constraints) -> Iterator[Violation]:
+def architecture_violations(
+    measured: WorkloadResults, name: str, constraints: AdviceConstraints
+) -> Iterator[Violation]:
     """Whether a class has nodes of an architecture that the service is not built for."""
     known = {result.spec.server.architecture for result in measured.results_of(name)}
     others = sorted(known - set(constraints.architectures))

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field
 
 from tierbench.api.measurements import MAXIMUM_PAIRS, NodeNetwork
-from tierbench.api.model import ClassNames, Column, Conditions, Model, Resource, Rule, Stored, rules
+from tierbench.api.model import ClassNames, Column, Conditions, Model, OpenModel, Resource, Rule, rules
 from tierbench.api.quantity import FITTING, Resources
 from tierbench.api.run_policy import (
     MAXIMUM_REFINED,
@@ -36,7 +36,7 @@ NOTHING: Final = "[]"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asks:
+class PolicySubject:
     """What a spec asks for. Addresses are those of servers that are there already; `plain_secrets` are the user's that
     would be sent to them without encryption."""
 
@@ -48,7 +48,7 @@ class Asks:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AsksInCel:
+class PolicySubjectCel:
     """The same of an `object`, each a list in CEL, and what of a user's its clients are given: the API server
     alone knows who may read that."""
 
@@ -142,7 +142,7 @@ class Servers(Model):
 
 
 @dataclass(frozen=True)
-class Seat:
+class ClientPlacement:
     """A place for a client: the `ordinal`-th node, from 0, of a class; where several measure at once it is the first
     one's. `levels` are those of the factors that say so.
     """
@@ -165,9 +165,9 @@ class Clients(Model):
     )
 
     @property
-    def seats(self) -> tuple[Seat, ...]:
+    def placements(self) -> tuple[ClientPlacement, ...]:
         """Where clients have cases of their own."""
-        return tuple(map(Seat, self.node_classes))
+        return tuple(map(ClientPlacement, self.node_classes))
 
 
 class Ping(Model):
@@ -185,7 +185,7 @@ class Preflight(Model):
     ping: Ping = Field(default=Ping(), description="Echo requests before that.")
 
 
-class NodeAssignment(Stored):
+class NodeAssignment(OpenModel):
     """A node chosen for a class at the start of a run, kept until its end."""
 
     node_class: str = Field(max_length=63, description="The node class.")
@@ -196,7 +196,7 @@ class NodeAssignment(Stored):
     message: str | None = Field(default=None, max_length=1024, description="The same for a person.")
 
 
-class Refinement(Stored):
+class Refinement(OpenModel):
     """A level that a run measures beside those of the spec, with every server."""
 
     round: int = Field(ge=1, description="Counts from 1: levels of one round are chosen, and served, together.")
@@ -206,7 +206,7 @@ class Refinement(Stored):
     )
 
 
-class RunStatus(Stored):
+class RunStatus(OpenModel):
     """The run under way, or the last one."""
 
     number: int = Field(ge=1, description="Counts from 1.")
@@ -248,7 +248,7 @@ class CaseCounts(Model):
     invalid: int = Field(default=0, description="Measured, and something may have spoiled the numbers.")
 
 
-class Eviction(Stored):
+class Eviction(OpenModel):
     """A run that goes for want of room."""
 
     run: int = Field(ge=1, description="The run.")
@@ -256,7 +256,7 @@ class Eviction(Stored):
     begun: bool = Field(default=False, description="Whether its results are being deleted.")
 
 
-class BenchmarkStatus(Stored):
+class BenchmarkStatus(OpenModel):
     """What the operator knows and has done."""
 
     observed_generation: int = Field(
@@ -320,10 +320,10 @@ class BenchmarkSpec(Model):
     )
 
     @property
-    def asks(self) -> Asks:
+    def policy_subject(self) -> PolicySubject:
         """What of it an administrator may refuse."""
         classes = (*self.servers.node_classes, *self.clients.node_classes)
-        return Asks(access=self.access.value, node_classes=classes)
+        return PolicySubject(access=self.access.value, node_classes=classes)
 
     @property
     def trimmed(self) -> Trim | None:
@@ -358,7 +358,7 @@ class Benchmark(Resource):
     what the `asks` of its spec do."""
 
     PREFIX: ClassVar[str]
-    ASKS: ClassVar[AsksInCel] = AsksInCel()
+    POLICY_SUBJECT: ClassVar[PolicySubjectCel] = PolicySubjectCel()
     RULES: ClassVar[tuple[Rule, ...]] = (_SHORT_NAME, _UNDOTTED_NAME)
 
     spec: BenchmarkSpec

@@ -24,7 +24,7 @@ class Model(BaseModel):
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-class Stored(Model):
+class OpenModel(Model):
     """A part of a status. Fields that a newer version has written stay in it, and are written back."""
 
     model_config = ConfigDict(extra="allow")

@@ -11,7 +11,7 @@ from tierbench.api.benchmark import Delivery
 from tierbench.api.model import ClassName, Column, Kind, Model, Resource, Rule, rules
 from tierbench.api.quantity import MOST_SIZES, Size
 from tierbench.api.result import Level
-from tierbench.api.run_policy import Limits
+from tierbench.api.run_policy import Constraints
 
 _SET: Final[dict[str, JsonValue]] = {"x-kubernetes-list-type": "set"}
 
@@ -105,7 +105,7 @@ class Benchmarks(Model):
     )
 
 
-class Constraints(Limits):
+class AdviceConstraints(Constraints):
     """What an alternative must keep to at each level of the workload, or it is Infeasible."""
 
     architectures: tuple[Annotated[str, Field(min_length=1, max_length=32)], ...] = Field(
@@ -163,7 +163,7 @@ class PlacementAdviceSpec(Model):
         json_schema_extra=rules(_PERCENTILE),
         description="What alternatives are ranked by; by default MeanTime with a workload, and Throughput without.",
     )
-    constraints: Constraints = Field(default=Constraints(), description="What an alternative must keep to.")
+    constraints: AdviceConstraints = Field(default=AdviceConstraints(), description="What an alternative must keep to.")
     smallest_margin: Annotated[str, Field(pattern=r"^(0|[1-9][0-9]?)(\.[0-9]{1,2})?%$", max_length=6)] = Field(
         default="5%",
         description="The smallest difference that is worth having, as in 5%: what differs by less is equal, "

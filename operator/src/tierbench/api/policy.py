@@ -8,7 +8,7 @@ from typing import Annotated, Final, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from tierbench.api.benchmark import Access, Asks
+from tierbench.api.benchmark import Access, PolicySubject
 from tierbench.api.model import CLASS_NAME_PATTERN, Model
 from tierbench.api.quantity import QUANTITY_PATTERN, parse_size
 from tierbench.api.run_policy import MAXIMUM_CASES, MAXIMUM_HISTORY
@@ -115,25 +115,25 @@ class Policy(BaseModel):
         description="Whether the account of a user's Secret may be sent to an external broker without TLS.",
     )
 
-    def refusals(self, namespace: str, asks: Asks) -> Iterator[str]:
+    def refusals(self, namespace: str, policy_subject: PolicySubject) -> Iterator[str]:
         """Why a benchmark of a namespace is refused, and what to do; nothing if it may run."""
-        if asks.access not in self.access:
-            yield ACCESS_REFUSED % (asks.access, ", ".join(self.access))
-        classes = self.node_classes.get(namespace, self.node_classes.get(EVERY_OTHER, asks.node_classes))
-        for name in asks.node_classes:
+        if policy_subject.access not in self.access:
+            yield ACCESS_REFUSED % (policy_subject.access, ", ".join(self.access))
+        classes = self.node_classes.get(namespace, self.node_classes.get(EVERY_OTHER, policy_subject.node_classes))
+        for name in policy_subject.node_classes:
             if name not in classes:
                 yield NODE_CLASS_REFUSED % (name, namespace, ", ".join(classes))
-        for path in asks.host_paths:
+        for path in policy_subject.host_paths:
             if not self._prefixes(path):
                 yield HOST_PATH_REFUSED % (path, ", ".join(self.host_paths))
-        for address in asks.addresses:
+        for address in policy_subject.addresses:
             if self._is_refused(address):
                 yield ADDRESS_REFUSED % address
         allowed = (*self.allowed_networks, *self.allowed_names)
-        for address in asks.addresses:
+        for address in policy_subject.addresses:
             if allowed and not _is_of(address, self.allowed_networks, self.allowed_names):
                 yield ADDRESS_UNLISTED % (address, ", ".join(allowed))
-        for name in () if self.plain_secrets else asks.plain_secrets:
+        for name in () if self.plain_secrets else policy_subject.plain_secrets:
             yield UNENCRYPTED % name
 
     def host_folder(self, path: str) -> tuple[str, str]:

@@ -50,7 +50,7 @@ def _status(*plurals: str) -> tuple[str, ...]:
     return tuple(f"{plural}/status" for plural in plurals)
 
 
-def operators_own() -> tuple[str, ...]:
+def operator_owned_resources() -> tuple[str, ...]:
     """What the operator alone creates and updates, whatever roles permit to others."""
     return (_RESULTS, _TRACES, *_status(_RESULTS, _TRACES, *_benchmarks(), _ADVICES, _NODE_CLASSES))
 

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from tierbench.api.contract import Distributions, Engine, PairShares, Trace, TrialFields
 from tierbench.api.measurements import NodeNetwork
-from tierbench.api.model import Column, Count, Kind, Model, PartsPerMillion, Reason, Resource, Rule, Stored
+from tierbench.api.model import Column, Count, Kind, Model, OpenModel, PartsPerMillion, Reason, Resource, Rule
 from tierbench.api.run_policy import Trim
 from tierbench.kinds.registry import BENCHMARKS
 
@@ -217,7 +217,7 @@ class Display(Model):
     valid: str = Field(default="", max_length=128, description="Yes, or the first reason why not.")
 
 
-class ResultTrial(TrialFields, Stored):
+class ResultTrial(TrialFields, OpenModel):
     """A trial that is kept."""
 
     attempt: int = Field(default=1, ge=1, description="Which client of the case in its pass ran it.")
@@ -232,7 +232,7 @@ class ResultTrial(TrialFields, Stored):
     )
 
 
-class ResultStatus(Stored):
+class ResultStatus(OpenModel):
     """What was measured. Once the phase is Measured or Failed, nothing of it can change."""
 
     phase: ResultPhase = Field(default=ResultPhase.RUNNING, description="Running, Measured or Failed.")

@@ -138,7 +138,7 @@ class Refine(Model):
     )
 
 
-class Limits(Model):
+class Constraints(Model):
     """Each holds at every level that it is asked of."""
 
     maximum_mean_milliseconds: int | None = Field(
@@ -189,8 +189,8 @@ class RunPolicy(Model):
     tolerance_percent: int = Field(
         default=5, ge=0, le=1000, description="How much worse a run may be before the benchmark is Regressed."
     )
-    constraints: Limits = Field(
-        default=Limits(), description="What every case must keep to: then the benchmark has Passed, else not."
+    constraints: Constraints = Field(
+        default=Constraints(), description="What every case must keep to: then the benchmark has Passed, else not."
     )
     refine: Refine | None = Field(
         default=None,

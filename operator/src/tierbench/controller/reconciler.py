@@ -293,7 +293,7 @@ class BenchmarkReconciler:
         benchmark, workload = self._read(raw)
         self._refusals.see((context.cluster.definitions, benchmark.metadata.generation))
         earlier = await self._read_results(benchmark)
-        owned = await collect_objects(context, owner, self._ref_manager, apis(workload.slots()))
+        owned = await collect_objects(context, owner, self._ref_manager, apis(workload.server_placements()))
         return Observed(
             **vars(owned.state),
             benchmark=benchmark,

@@ -8,7 +8,7 @@ from tierbench.advice.comparison import Change, compare_runs
 from tierbench.advice.constraints import Violation, violations
 from tierbench.advice.workload import group_by_workload, workload_items
 from tierbench.api.result import BenchmarkResult, ResultPhase
-from tierbench.api.run_policy import Limits
+from tierbench.api.run_policy import Constraints
 from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.run import Run
@@ -46,7 +46,7 @@ def begun(run: Run) -> tuple[ConditionUpdate, ...]:
     message = "The run is under way."
     policy = run.spec.run_policy
     said = [ConditionUpdate(reasons.REGRESSED, False, reasons.RUNNING, message)]
-    if policy.constraints != Limits():
+    if policy.constraints != Constraints():
         said.append(ConditionUpdate(reasons.PASSED, False, reasons.RUNNING, message))
     if policy.schedule is not None:
         said.append(
@@ -64,7 +64,7 @@ def _results(run: Run, number: int) -> tuple[BenchmarkResult, ...]:
 
 def _passed(run: Run) -> ConditionUpdate | None:
     constraints = run.spec.run_policy.constraints
-    if constraints == Limits():
+    if constraints == Constraints():
         return None
     results = _results(run, run.status.number)
     failed = sum(result.status.phase is ResultPhase.FAILED for result in results)

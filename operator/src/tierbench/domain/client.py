@@ -19,8 +19,8 @@ from tierbench.domain.views import JobView, PodView, Problem
 from tierbench.results.output import PrintedTrial, SealState, check_seal
 from tierbench.results.parts import PartOutput, merge_parts
 from tierbench.workloads.names import LAYOUT, ROLE_CLIENT, ROLE_SERVER
-from tierbench.workloads.plan import Case, Slot, Turn
-from tierbench.workloads.workload import ClientSite, Part, Role, RunningServer, Target, Workload
+from tierbench.workloads.plan import Case, ScheduledTrial, ServerPlacement
+from tierbench.workloads.workload import ClientInstance, ClientPart, Role, RunningServer, Target, Workload
 
 _START_SECONDS: Final = 120
 _LONGEST_TROUBLE: Final = 300
@@ -46,7 +46,7 @@ class Client:
         return self.cases[0]
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[ClientPart, ...]:
         """The parts that a client of these cases has."""
         return self.workload.parts(self.first)
 
@@ -118,14 +118,14 @@ class Client:
 
 def start(
     client: Client,
-    servers: Mapping[Slot, RunningServer],
+    servers: Mapping[ServerPlacement, RunningServer],
     nodes: Sequence[str],
-    turns: Sequence[Turn],
+    schedule: Sequence[ScheduledTrial],
     spare_seconds: int = 0,
 ) -> tuple[Action, ...] | Problem:
     """What starts the next client, or makes one whole that is half made, on a node a part, for these trials. The nodes
     are held `spare_seconds` longer."""
-    trials = Counter(turn.case for turn in turns)
+    trials = Counter(scheduled.case for scheduled in schedule)
     over = too_long(client.run)
     if over is not None:
         return over
@@ -135,19 +135,19 @@ def start(
         if case.number in trials
     )
     seconds = min(_START_SECONDS + sum(target.deadline_seconds for target in targets), seconds_left(client.run))
-    sites = _sites(client, nodes, turns, seconds)
-    if isinstance(sites, Problem):
-        return sites
-    jobs = tuple(client.workload.client(site, targets) for site in sites)
+    instances = _instances(client, nodes, schedule, seconds)
+    if isinstance(instances, Problem):
+        return instances
+    jobs = tuple(client.workload.client(instance, targets) for instance in instances)
     return hold(client.run, seconds + spare_seconds), Create(jobs)
 
 
-def _sites(
-    client: Client, nodes: Sequence[str], turns: Sequence[Turn], seconds: int
-) -> tuple[ClientSite, ...] | Problem:
+def _instances(
+    client: Client, nodes: Sequence[str], schedule: Sequence[ScheduledTrial], seconds: int
+) -> tuple[ClientInstance, ...] | Problem:
     observed, number, first = client.run.observed, client.run.status.number, client.first
     attempt = client.attempts + (not client.is_half_made)
-    sites = []
+    instances = []
     for part, node in zip(client.parts, nodes, strict=True):
         node_class = observed.classes.get(part.node_class)
         if node_class is None:
@@ -155,8 +155,8 @@ def _sites(
             return Problem(reasons.NODE_CLASS_NOT_FOUND, gone)
         name = observed.owner.job(number, first, client.pass_number, attempt, part.index)
         place = (name, number, first.number, attempt, part, node, node_class.spec)
-        sites.append(ClientSite(*place, turns, seconds, client.pass_number))
-    return tuple(sites)
+        instances.append(ClientInstance(*place, schedule, seconds, client.pass_number))
+    return tuple(instances)
 
 
 Wanted = Callable[[PrintedTrial], bool]
@@ -170,7 +170,7 @@ def fold(client: Client, case: Case, wanted: Wanted = lambda _: True) -> Iterato
         yield attempt, merge_parts(parts)
 
 
-def _output_of(client: Client, case: Case, part: Part, pod: PodView | None, wanted: Wanted) -> PartOutput:
+def _output_of(client: Client, case: Case, part: ClientPart, pod: PodView | None, wanted: Wanted) -> PartOutput:
     """What a part has printed of a case. One that measures beside others is lost once it is known that it prints no
     more. Lines without a number are of the case by which the client is known."""
     if pod is None:

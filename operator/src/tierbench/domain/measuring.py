@@ -23,7 +23,7 @@ from tierbench.results import record
 from tierbench.results.output import check_seal
 from tierbench.results.sizes import sized
 from tierbench.results.traces import collect
-from tierbench.workloads.plan import Block, Case, Factor, Slot, Turn, schedule
+from tierbench.workloads.plan import Block, Case, Factor, ScheduledTrial, ServerPlacement, schedule_trials
 from tierbench.workloads.workload import RunningServer
 
 _MAXIMUM_MESSAGE: Final = 1024
@@ -79,7 +79,7 @@ class Underway:
 
     block: Block
     client: Client
-    servers: Mapping[Slot, RunningServer]
+    servers: Mapping[ServerPlacement, RunningServer]
     due: tuple[Measurement, ...]
 
     @property
@@ -93,12 +93,14 @@ class Underway:
 
     def build_status(self) -> BenchmarkStatus:
         """The status of the benchmark while these are measured."""
-        places = "; ".join(f"{server.site.name} is ready on {server.site.node}" for server in self.servers.values())
+        places = "; ".join(
+            f"{server.instance.name} is ready on {server.instance.node}" for server in self.servers.values()
+        )
         said = ConditionUpdate(reasons.SERVER_READY, True, reasons.READY, f"{places}."[:_MAXIMUM_MESSAGE])
         return build_status(self.run, Phase.RUNNING, said, current=tuple(one.case for one in self.due))
 
 
-def measure(run: Run, block: Block, servers: Mapping[Slot, RunningServer]) -> Decision:
+def measure(run: Run, block: Block, servers: Mapping[ServerPlacement, RunningServer]) -> Decision:
     """The next step of one block."""
     at = _underway(run, block, servers)
     for one in at.due:
@@ -117,7 +119,7 @@ def measure(run: Run, block: Block, servers: Mapping[Slot, RunningServer]) -> De
             return Decision(at.build_status(), at.save(), requeue_after=seconds)
 
 
-def _underway(run: Run, block: Block, servers: Mapping[Slot, RunningServer]) -> Underway:
+def _underway(run: Run, block: Block, servers: Mapping[ServerPlacement, RunningServer]) -> Underway:
     client = Client(run, run.observed.workload, block.cases, block.pass_number)
     due = tuple(_measurement(client, block, case) for case in block.cases if not run.ended(case))
     known = max((record.newest_attempt(one.status.trials, block.trials) for one in due), default=0)
@@ -138,20 +140,20 @@ def _measurement(client: Client, block: Block, case: Case) -> Measurement:
     return Measurement(run.result_name(case), case, spec, block.trials, before, status, lines)
 
 
-def _turns(at: Underway) -> tuple[Turn, ...]:
+def _schedule(at: Underway) -> tuple[ScheduledTrial, ...]:
     """The trials that are missing, in the order in which the block runs them."""
     missing = {(one.case.number, trial) for one in at.due for trial in one.missing}
-    turns = schedule(at.block, at.run.spec.repetitions, at.run.spec.order.seed, at.run.status.number)
-    return tuple(turn for turn in turns if (turn.case, turn.trial) in missing)
+    schedule = schedule_trials(at.block, at.run.spec.repetitions, at.run.spec.order.seed, at.run.status.number)
+    return tuple(scheduled for scheduled in schedule if (scheduled.case, scheduled.trial) in missing)
 
 
 def _start(at: Underway, strays: tuple[Action, ...], *events: Event) -> Decision:
     """Starts a client for the trials that are missing."""
-    turns = _turns(at)
-    if not turns:
+    schedule = _schedule(at)
+    if not schedule:
         return conclude(at, strays)
     nodes = at.run.client_nodes(at.due[0].case)
-    begin = nodes if isinstance(nodes, Problem) else start(at.client, at.servers, nodes, turns)
+    begin = nodes if isinstance(nodes, Problem) else start(at.client, at.servers, nodes, schedule)
     if isinstance(begin, Problem):
         return give_up(at, at.due, begin)
     return Decision(at.build_status(), (*begin, *at.save(), *strays), events)
@@ -172,7 +174,7 @@ def _over(at: Underway, over: Over) -> Decision:
     if over.job.timed_out or not (problem.transient or others_fault) or client.attempts >= most:
         return give_up(at, left, problem)
     cases = cases_words([one.case for one in left])
-    message = f"{cases}: {problem.message} A new client goes on with trial {_turns(at)[0].trial}."
+    message = f"{cases}: {problem.message} A new client goes on with trial {_schedule(at)[0].trial}."
     return _start(at, _stop_rest(client), Event(problem.reason, message, warning=True))
 
 
@@ -268,10 +270,10 @@ def _found(run: Run, asked: Refine, factor: Factor) -> tuple[RefinementLevel, ..
 
 def _fitting(run: Run, asked: Refine, found: Sequence[RefinementLevel]) -> Sequence[RefinementLevel]:
     """As many as the bounds leave room for; each is measured with every server of its levels."""
-    slots = run.observed.workload.slots()
+    server_placements = run.observed.workload.server_placements()
 
     def cases(levels: Mapping[str, str]) -> int:
-        return sum(slot.serves(levels) for slot in slots)
+        return sum(placement.serves(levels) for placement in server_placements)
 
     already = sum(cases(one.levels) for one in run.status.refinements)
     room = min(asked.maximum_cases - already, run.observed.quotas.cases - len(run.cases))

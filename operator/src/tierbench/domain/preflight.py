@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tierbench.api.benchmark import BenchmarkStatus, Phase, Seat
+from tierbench.api.benchmark import BenchmarkStatus, ClientPlacement, Phase
 from tierbench.api.contract import TrialLine
 from tierbench.api.measurements import NodeNetwork
 from tierbench.domain import reasons
@@ -16,8 +16,8 @@ from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import Problem
 from tierbench.kinds.registry import probe
 from tierbench.results.node_network import figures, in_words
-from tierbench.workloads.plan import Case, Slot, Turn
-from tierbench.workloads.workload import RunningServer, ServerSite, Workload
+from tierbench.workloads.plan import Case, ScheduledTrial, ServerPlacement
+from tierbench.workloads.workload import RunningServer, ServerInstance, Workload
 
 _MAXIMUM_MESSAGE = 512
 
@@ -26,7 +26,7 @@ _MAXIMUM_MESSAGE = 512
 class _Pair:
     """A server's and a client's node, and what they are used for first."""
 
-    slot: Slot
+    placement: ServerPlacement
     server: str
     client_class: str
     client: str
@@ -37,7 +37,7 @@ class _Pair:
         return next(known, None) or NodeNetwork(
             server_node=self.server,
             client_node=self.client,
-            server_access_network=_access_network(run, self.slot.node_class),
+            server_access_network=_access_network(run, self.placement.node_class),
             client_access_network=_access_network(run, self.client_class),
         )
 
@@ -56,15 +56,15 @@ class _Step:
     workload: Workload
     case: Case
 
-    def server_site(self) -> ServerSite | Problem:
+    def server_instance(self) -> ServerInstance | Problem:
         """Where the server stands; its slot counts on from those of the service."""
-        site = self.run.site(self.pair.slot)
-        if isinstance(site, Problem):
-            return site
-        index = len(self.run.observed.workload.slots()) + site.slot_index
+        instance = self.run.instance(self.pair.placement)
+        if isinstance(instance, Problem):
+            return instance
+        index = len(self.run.observed.workload.server_placements()) + instance.slot
         owner = self.run.observed.owner
         name = owner.server(self.run.status.number, index)
-        return replace(site, name=name, attached=owner.attached(name), slot_index=index)
+        return replace(instance, name=name, attached=owner.attached(name), slot=index)
 
     @property
     def client(self) -> Client:
@@ -77,8 +77,8 @@ def preflight(run: Run) -> Decision | None:
     step = next(_steps(run), None)
     if step is None:
         return None
-    site = step.server_site()
-    server = site if isinstance(site, Problem) else bring_up(run, STANDALONE_PROVIDER, step.workload, site)
+    instance = step.server_instance()
+    server = instance if isinstance(instance, Problem) else bring_up(run, STANDALONE_PROVIDER, step.workload, instance)
     if isinstance(server, Problem):
         return _missed(step, server)
     return _measure(step, server) if isinstance(server, RunningServer) else server
@@ -114,8 +114,8 @@ def _pairs(run: Run, case: Case) -> Iterator[_Pair]:
 
 
 def _only_case(number: int, pair: _Pair, workload: Workload) -> Case:
-    levels = {factor.name: factor.levels[0] for factor in workload.factors(pair.slot)}
-    return Case(number, pair.slot, Seat(pair.client_class), levels)
+    levels = {factor.name: factor.levels[0] for factor in workload.factors(pair.placement)}
+    return Case(number, pair.placement, ClientPlacement(pair.client_class), levels)
 
 
 def _measure(step: _Step, server: RunningServer) -> Decision:
@@ -135,15 +135,15 @@ def _measure(step: _Step, server: RunningServer) -> Decision:
 def _start(step: _Step, server: RunningServer) -> Decision:
     # After the last one the service's own server starts, under the same Leases.
     spare = step.run.spec.timeouts.server_ready_seconds
-    servers, turns = {step.case.server: server}, [Turn(step.case.number, 1)]
-    begin = start(step.client, servers, [step.pair.client], turns, spare)
+    servers, schedule = {step.case.server: server}, [ScheduledTrial(step.case.number, 1)]
+    begin = start(step.client, servers, [step.pair.client], schedule, spare)
     if isinstance(begin, Problem):
         return _missed(step, begin)
     return Decision(_status(step.run, server), (*begin, *step.client.delete_others()))
 
 
 def _status(run: Run, server: RunningServer) -> BenchmarkStatus:
-    ready = f"{server.site.name} is ready on {server.site.node}."
+    ready = f"{server.instance.name} is ready on {server.instance.node}."
     return build_status(
         run, Phase.RUNNING, ConditionUpdate(reasons.SERVER_READY, True, reasons.READY, ready), _said(run)
     )

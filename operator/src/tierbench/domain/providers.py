@@ -15,8 +15,8 @@ from tierbench.domain.views import PodView, Problem, ProviderApi
 from tierbench.kinds.registry import BenchmarkKind, kinds
 from tierbench.workloads.names import LAYOUT, ROLE_SERVER
 from tierbench.workloads.networking import network_policy
-from tierbench.workloads.plan import EXTERNAL, STANDALONE, Case, Slot
-from tierbench.workloads.workload import RunningServer, ServerSite, Workload
+from tierbench.workloads.plan import EXTERNAL, STANDALONE, Case, ServerPlacement
+from tierbench.workloads.workload import RunningServer, ServerInstance, Workload
 
 
 class Provider(Protocol):
@@ -26,19 +26,24 @@ class Provider(Protocol):
     def api(self) -> ProviderApi | None:
         """The API of the other operator whose objects have to be observed, if there is one."""
 
-    def check(self, run: Run, site: ServerSite) -> Problem | None:
+    def check(self, run: Run, instance: ServerInstance) -> Problem | None:
         """Returns why this provider cannot bring the server up, before it creates anything."""
 
     def ensure(
-        self, run: Run, workload: Workload, site: ServerSite, current: Sequence[Case], cleanup: tuple[Action, ...]
+        self,
+        run: Run,
+        workload: Workload,
+        instance: ServerInstance,
+        current: Sequence[Case],
+        cleanup: tuple[Action, ...],
     ) -> RunningServer | Problem | Decision:
         """Returns the server of a workload on its site if it is ready, a problem that it does not recover from, or the
         next step. A step contains the actions of `cleanup`, which delete other servers."""
 
-    def has_leftovers(self, owned: ClusterState, keep: Sequence[ServerSite]) -> bool:
+    def has_leftovers(self, owned: ClusterState, keep: Sequence[ServerInstance]) -> bool:
         """Whether objects of servers on other sites exist that have to be gone before the next server starts."""
 
-    def teardown(self, owned: ClusterState, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
+    def teardown(self, owned: ClusterState, now: datetime, keep: Sequence[ServerInstance]) -> tuple[Action, ...]:
         """Returns the next actions that remove the servers on all other sites."""
 
 
@@ -47,45 +52,47 @@ class StandaloneProvider:
 
     api = None
 
-    def check(self, run: Run, site: ServerSite) -> Problem | None:
+    def check(self, run: Run, instance: ServerInstance) -> Problem | None:
         """Returns None: every problem of a pod shows when it starts."""
 
     def ensure(
         self,
         run: Run,
         workload: Workload,
-        site: ServerSite,
+        instance: ServerInstance,
         current: Sequence[Case],
         cleanup: tuple[Action, ...],
         *,
         complete: bool = True,
     ) -> RunningServer | Problem | Decision:
         """Implements `Provider.ensure`. `complete` says whether all other objects of the server exist."""
-        pod = next((pod for pod in run.observed.pods if pod.role == ROLE_SERVER and pod.name == site.name), None)
+        pod = next((pod for pod in run.observed.pods if pod.role == ROLE_SERVER and pod.name == instance.name), None)
         if pod is None or cleanup or not complete:
-            return _create(run, workload, site, current, cleanup)
+            return _create(run, workload, instance, current, cleanup)
         if pod.layout != LAYOUT and not _is_measured(run):
             return _replace(run, pod, current)
-        problem = _problem(run, pod, site)
+        problem = _problem(run, pod, instance)
         if problem is not None:
             return problem
         services = run.observed.services
-        agent = services.get(f"{site.name}-agent")
+        agent = services.get(f"{instance.name}-agent")
         if pod.deleting or not pod.ready or agent is None:
-            said = ConditionUpdate(reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} starts on {site.node}.")
+            said = ConditionUpdate(
+                reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} starts on {instance.node}."
+            )
             return Decision(build_status(run, Phase.RUNNING, said, current=current), requeue_after=_patience(run, pod))
-        return RunningServer(site, pod.pod_ip, pod.host_ip, services.get(site.name, {}), agent)
+        return RunningServer(instance, pod.pod_ip, pod.host_ip, services.get(instance.name, {}), agent)
 
-    def has_leftovers(self, owned: ClusterState, keep: Sequence[ServerSite]) -> bool:
+    def has_leftovers(self, owned: ClusterState, keep: Sequence[ServerInstance]) -> bool:
         """Returns False: the next server starts while the pod of the previous one terminates."""
         return False
 
-    def teardown(self, owned: ClusterState, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
+    def teardown(self, owned: ClusterState, now: datetime, keep: Sequence[ServerInstance]) -> tuple[Action, ...]:
         """Deletes pods; if no server is kept, also servers of which only the Services exist."""
         names = {pod.name for pod in owned.pods if pod.role == ROLE_SERVER and not pod.deleting}
         if not keep:
             names |= {name.removesuffix("-agent") for name in owned.services}
-        names -= {site.name for site in keep}
+        names -= {instance.name for instance in keep}
         return tuple(DeleteServer(name) for name in sorted(names))
 
 
@@ -104,25 +111,25 @@ def _replace(run: Run, pod: PodView, current: Sequence[Case]) -> Decision:
 
 
 def _create(
-    run: Run, workload: Workload, site: ServerSite, current: Sequence[Case], cleanup: tuple[Action, ...]
+    run: Run, workload: Workload, instance: ServerInstance, current: Sequence[Case], cleanup: tuple[Action, ...]
 ) -> Decision:
     """Creates the Services first: if the operator is killed after them, `teardown` finds the server by its Services."""
-    manifests = workload.server(site)
+    manifests = workload.server(instance)
     services = tuple(item for item in manifests if item["kind"] == "Service")
-    policies = (network_policy(run.observed.owner, site, manifests),) if run.observed.isolated else ()
+    policies = (network_policy(run.observed.owner, instance, manifests),) if run.observed.isolated else ()
     rest = (*policies, *(item for item in manifests if item["kind"] != "Service"))
-    actions = (*cleanup, Create(services), CreateCredentials(workload.credentials(site)), Create(rest))
-    said = ConditionUpdate(reasons.SERVER_READY, False, reasons.STARTING, f"{site.name} starts on {site.node}.")
-    event = Event(reasons.STARTING, f"Server for class {site.slot.node_class} on node {site.node}")
+    actions = (*cleanup, Create(services), CreateCredentials(workload.credentials(instance)), Create(rest))
+    said = ConditionUpdate(reasons.SERVER_READY, False, reasons.STARTING, f"{instance.name} starts on {instance.node}.")
+    event = Event(reasons.STARTING, f"Server for class {instance.placement.node_class} on node {instance.node}")
     return Decision(build_status(run, Phase.RUNNING, said, current=current), actions, (event,), requeue_after=30)
 
 
-def _problem(run: Run, pod: PodView, site: ServerSite) -> Problem | None:
+def _problem(run: Run, pod: PodView, instance: ServerInstance) -> Problem | None:
     """Returns the problem that the server does not recover from."""
     timeouts = run.spec.timeouts
     age = run.now - pod.created
     out_of_time = age > timedelta(seconds=timeouts.scheduling_seconds)
-    down = run.node_problem(site.node)
+    down = run.node_problem(instance.node)
     if down is not None:
         return down
     if pod.problem is not None and (out_of_time or not pod.problem.transient):
@@ -163,19 +170,19 @@ def owner_kinds_of(role: str | None) -> frozenset[str] | None:
     return next((api.owner_kinds for api in known_apis() if api.role == role), None)
 
 
-def apis(slots: Iterable[Slot]) -> tuple[ProviderApi, ...]:
+def apis(server_placements: Iterable[ServerPlacement]) -> tuple[ProviderApi, ...]:
     """Returns the APIs of other operators that the providers of these servers use."""
-    used = {provider_of(slot.provider).api for slot in slots}
+    used = {provider_of(placement.provider).api for placement in server_placements}
     return tuple(api for api in known_apis() if api in used)
 
 
-def blocking_provider(owned: ClusterState, keep: Sequence[ServerSite]) -> str:
+def blocking_provider(owned: ClusterState, keep: Sequence[ServerInstance]) -> str:
     """Returns the name of a provider that still has servers on other sites, which would disturb the measurement."""
     every = _providers(kinds()).items()
     return next((name for name, provider in every if provider.has_leftovers(owned, keep)), "")
 
 
-def teardown(owned: ClusterState, now: datetime, keep: Sequence[ServerSite] = ()) -> tuple[Action, ...]:
+def teardown(owned: ClusterState, now: datetime, keep: Sequence[ServerInstance] = ()) -> tuple[Action, ...]:
     """Returns the next actions of all providers that remove the servers on all other sites."""
     return tuple(action for provider in _all() for action in provider.teardown(owned, now, keep))
 

@@ -24,9 +24,19 @@ from tierbench.domain.observed import Observed
 from tierbench.domain.views import Problem
 from tierbench.results import record
 from tierbench.workloads.names import ROLE_SERVER
-from tierbench.workloads.plan import STANDALONE, Block, Case, Factor, Slot, Team, in_blocks, plan, refined
+from tierbench.workloads.plan import (
+    STANDALONE,
+    Block,
+    Case,
+    Factor,
+    ServerGroup,
+    ServerPlacement,
+    plan,
+    plan_blocks,
+    refinement_cases,
+)
 from tierbench.workloads.pods import left
-from tierbench.workloads.workload import NodeSize, Role, ServerSite
+from tierbench.workloads.workload import NodeSize, Role, ServerInstance
 
 
 @dataclass(frozen=True)
@@ -46,10 +56,10 @@ class Run:
     def cases(self) -> tuple[Case, ...]:
         """All cases, in the order of the spec, then those of refinements."""
         workload = self.observed.workload
-        places = workload.slots()
+        places = workload.server_placements()
         planned = plan(self.spec, places, workload.factors)
         further = ((item.client_class, item.levels) for item in self.status.refinements)
-        return (*planned, *refined(len(planned), places, workload.factors, further))
+        return (*planned, *refinement_cases(len(planned), places, workload.factors, further))
 
     @property
     def refinement(self) -> int:
@@ -60,7 +70,7 @@ class Run:
     def refinable(self) -> Factor | None:
         """The factor of which levels in between may be measured, if there is one."""
         workload = self.observed.workload
-        factors = (factor for slot in workload.slots() for factor in workload.factors(slot))
+        factors = (factor for placement in workload.server_placements() for factor in workload.factors(placement))
         return next((factor for factor in factors if factor.refinable), None)
 
     @cached_property
@@ -69,29 +79,29 @@ class Run:
         return tuple(case for case in self.cases if not self.ended(case))
 
     @cached_property
-    def teams(self) -> tuple[Team, ...]:
+    def server_groups(self) -> tuple[ServerGroup, ...]:
         """The servers that are up at once, once nodes are chosen: those of our own that are alike and have a node each
         to themselves, beside no client. Every other server is up alone."""
-        nodes = {slot: self.server_node(slot) for slot in self.observed.workload.slots()}
-        hosts = Counter((slot.levels, node) for slot, node in nodes.items())
+        nodes = {placement: self.server_node(placement) for placement in self.observed.workload.server_placements()}
+        hosts = Counter((placement.levels, node) for placement, node in nodes.items())
         clients = self._all_client_nodes
-        teams: dict[object, list[Slot]] = {}
-        for slot, node in nodes.items():
-            apart = slot.provider == STANDALONE and node not in clients and hosts[slot.levels, node] == 1
-            teams.setdefault(slot.levels if apart else slot, []).append(slot)
-        return tuple(map(tuple, teams.values()))
+        server_groups: dict[object, list[ServerPlacement]] = {}
+        for placement, node in nodes.items():
+            apart = placement.provider == STANDALONE and node not in clients and hosts[placement.levels, node] == 1
+            server_groups.setdefault(placement.levels if apart else placement, []).append(placement)
+        return tuple(map(tuple, server_groups.values()))
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """All cases, as they run together and in order, once nodes are chosen. A round of refinement goes on as the one
         before has ended: it begins with servers that are up."""
         before = self.refinement * self.passes
-        return in_blocks(self.cases, self.teams, self.spec.order, self.spec.repetitions, self.passes, before)
+        return plan_blocks(self.cases, self.server_groups, self.spec.order, self.spec.repetitions, self.passes, before)
 
     @property
     def passes(self) -> int:
         """How often the run goes over its servers; once where all are up at once."""
-        return 1 if len(self.teams) == 1 else min(self.spec.order.passes, self.spec.repetitions)
+        return 1 if len(self.server_groups) == 1 else min(self.spec.order.passes, self.spec.repetitions)
 
     @cached_property
     def due_blocks(self) -> tuple[Block, ...]:
@@ -155,26 +165,26 @@ class Run:
     @cached_property
     def refused(self) -> Problem | None:
         """That the administrator's policy forbids the benchmark, whatever it was when that was created."""
-        message = next(self.observed.policy.refusals(self.observed.owner.namespace, self.spec.asks), None)
+        message = next(self.observed.policy.refusals(self.observed.owner.namespace, self.spec.policy_subject), None)
         return None if message is None else Problem(reasons.REFUSED_BY_POLICY, message)
 
     @cached_property
-    def unlisted_images(self) -> Mapping[Slot, Problem]:
+    def unlisted_images(self) -> Mapping[ServerPlacement, Problem]:
         """The servers whose image is not to be had."""
         workload = self.observed.workload
-        said = {slot: workload.unlisted_image(slot) for slot in workload.slots()}
-        return {slot: Problem(reasons.IMAGE_NOT_LISTED, message) for slot, message in said.items() if message}
+        said = {placement: workload.image_problem(placement) for placement in workload.server_placements()}
+        return {placement: Problem(reasons.IMAGE_NOT_LISTED, message) for placement, message in said.items() if message}
 
-    def server_node(self, slot: Slot) -> str | Problem:
+    def server_node(self, placement: ServerPlacement) -> str | Problem:
         """The node that hosts the server, or why there is none. An external one gets a client's node."""
         if self.refused is not None:
             return self.refused
-        if slot in self.unlisted_images:
-            return self.unlisted_images[slot]
-        node_class = self.spec.clients.node_classes[0] if slot.external else slot.node_class
+        if placement in self.unlisted_images:
+            return self.unlisted_images[placement]
+        node_class = self.spec.clients.node_classes[0] if placement.external else placement.node_class
         assignment = self.assignments[node_class]
-        if slot.ordinal < len(assignment.nodes):
-            return assignment.nodes[slot.ordinal]
+        if placement.ordinal < len(assignment.nodes):
+            return assignment.nodes[placement.ordinal]
         return Problem(assignment.reason or reasons.NO_READY_NODE, assignment.message or "")
 
     def client_nodes(self, case: Case) -> tuple[str, ...] | Problem:
@@ -243,28 +253,28 @@ class Run:
         found = (self.client_nodes(case) for case in self.cases)
         return frozenset(node for nodes in found if not isinstance(nodes, Problem) for node in nodes)
 
-    def site(self, slot: Slot) -> ServerSite | Problem:
+    def instance(self, placement: ServerPlacement) -> ServerInstance | Problem:
         """Where a slot's server is deployed."""
-        node = self.server_node(slot)
+        node = self.server_node(placement)
         if isinstance(node, Problem):
             return node
-        class_name = self.spec.clients.node_classes[0] if slot.external else slot.node_class
+        class_name = self.spec.clients.node_classes[0] if placement.external else placement.node_class
         node_class = self.observed.classes.get(class_name)
         if node_class is None:
             return Problem(reasons.NODE_CLASS_NOT_FOUND, f"NodeClass {class_name} was deleted during the run.")
-        index = self.observed.workload.slots().index(slot)
+        index = self.observed.workload.server_placements().index(placement)
         name = self.observed.owner.server(self.status.number, index, self._setup)
-        return ServerSite(
+        return ServerInstance(
             name=name,
             attached=self.observed.owner.attached(name),
             run=self.status.number,
-            slot_index=index,
-            slot=slot,
+            slot=index,
+            placement=placement,
             node=node,
             node_class=node_class.spec,
-            size=self._size(slot, node),
+            size=self._size(placement, node),
             measured=self.needed_nodes,
-            refined=self._refined_levels,
+            refined_levels=self._refined_levels,
             free_bytes=self.observed.quotas.free_bytes,
         )
 
@@ -284,11 +294,11 @@ class Run:
         current = (item for item in self.status.refinements if item.round == self.refinement)
         return tuple(dict.fromkeys(item.levels[self.refinable.name] for item in current))
 
-    def _size(self, slot: Slot, node: str) -> NodeSize:
+    def _size(self, placement: ServerPlacement, node: str) -> NodeSize:
         """What a server has of the node; nothing is known of one that has left."""
         found = self.observed.nodes.get(node)
         size = NodeSize() if found is None else NodeSize(found.memory_bytes, found.storage_bytes)
-        return left(self.spec.servers.resources, size) if slot.provider == STANDALONE else size
+        return left(self.spec.servers.resources, size) if placement.provider == STANDALONE else size
 
     def result_spec(self, case: Case) -> ResultSpec:
         """Which case of which run this is, and on which nodes."""
@@ -322,10 +332,10 @@ class Run:
             return None
         return Alternation(cases=tuple(other.number for other in block.cases), seed=self.spec.order.seed)
 
-    def _service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
+    def _service(self, placement: ServerPlacement, size: NodeSize) -> ServiceFacts | None:
         """How the server was made, with what only its pod or another operator knows of it."""
-        facts = self.observed.workload.service(slot, size)
-        place = self.status.number, self.observed.workload.slots().index(slot)
+        facts = self.observed.workload.service(placement, size)
+        place = self.status.number, self.observed.workload.server_placements().index(placement)
         if facts is None:
             return None
         known = (item for provided in self.observed.provider_states.values() for item in provided.of(*place))

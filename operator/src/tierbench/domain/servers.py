@@ -18,8 +18,8 @@ from tierbench.domain.status import ConditionUpdate, build_status, case_words
 from tierbench.domain.views import Problem
 from tierbench.results.record import conclude, fail
 from tierbench.results.sizes import sized
-from tierbench.workloads.plan import Block, Case, Slot
-from tierbench.workloads.workload import RunningServer, ServerSite, Workload
+from tierbench.workloads.plan import Block, Case, ServerPlacement
+from tierbench.workloads.workload import RunningServer, ServerInstance, Workload
 
 _HINT: Final = (
     "See the quotas and the pod-security labels of the namespace: give what they ask for in spec.servers.resources and "
@@ -83,37 +83,41 @@ def refusal_event(case: Case, problem: Problem) -> Event:
     return Event(reasons.CASE_FAILED, f"{case_words(case)}: {problem.reason}: {problem.message}", warning=True)
 
 
-def serve(run: Run, block: Block) -> Mapping[Slot, RunningServer] | Decision:
+def serve(run: Run, block: Block) -> Mapping[ServerPlacement, RunningServer] | Decision:
     """The servers of the block's team if all that are still needed are ready, else what to do until they are."""
     needed = {case.server for case in run.due}
-    sites: list[ServerSite] = []
-    for slot in block.team:
-        if slot in needed:
-            site = _site(run, slot)
-            if isinstance(site, Problem):
-                return _give_up(run, slot, site)
-            sites.append(site)
-    return _bring_up_all(run, block, sites)
+    instances: list[ServerInstance] = []
+    for placement in block.servers:
+        if placement in needed:
+            instance = _instance(run, placement)
+            if isinstance(instance, Problem):
+                return _give_up(run, placement, instance)
+            instances.append(instance)
+    return _bring_up_all(run, block, instances)
 
 
-def _site(run: Run, slot: Slot) -> ServerSite | Problem:
-    site = run.site(slot)
-    obstacle = None if isinstance(site, Problem) else provider_of(slot.provider).check(run, site)
-    return site if obstacle is None else obstacle
+def _instance(run: Run, placement: ServerPlacement) -> ServerInstance | Problem:
+    instance = run.instance(placement)
+    obstacle = None if isinstance(instance, Problem) else provider_of(placement.provider).check(run, instance)
+    return instance if obstacle is None else obstacle
 
 
-def _bring_up_all(run: Run, block: Block, sites: Sequence[ServerSite]) -> Mapping[Slot, RunningServer] | Decision:
+def _bring_up_all(
+    run: Run, block: Block, instances: Sequence[ServerInstance]
+) -> Mapping[ServerPlacement, RunningServer] | Decision:
     current = tuple(case for case in block.cases if not run.ended(case))
-    servers: dict[Slot, RunningServer] = {}
+    servers: dict[ServerPlacement, RunningServer] = {}
     waits: list[Decision] = []
-    for site in sites:
-        match bring_up(run, provider_of(site.slot.provider), run.observed.workload, site, current, sites):
+    for instance in instances:
+        match bring_up(
+            run, provider_of(instance.placement.provider), run.observed.workload, instance, current, instances
+        ):
             case Problem() as problem:
-                return _give_up(run, site.slot, problem, site)
+                return _give_up(run, instance.placement, problem, instance)
             case Decision() as decision:
                 waits.append(decision)
             case server:
-                servers[site.slot] = server
+                servers[instance.placement] = server
     return _together(waits) if waits else servers
 
 
@@ -131,34 +135,36 @@ def bring_up(
     run: Run,
     provider: Provider,
     workload: Workload,
-    site: ServerSite,
+    instance: ServerInstance,
     current: Sequence[Case] = (),
-    beside: Sequence[ServerSite] = (),
+    beside: Sequence[ServerInstance] = (),
 ) -> RunningServer | Problem | Decision:
     """The server of a workload on its site, with none but those `beside` it, if it is ready; or why it will not be, or
     what to do. The first of them clears the place for all."""
     refused = lasting(run, run.observed.rejected_create)
     if refused is not None:
         return refused
-    keep = beside or (site,)
-    strays = teardown(run.observed, run.now, keep) if site == keep[0] else ()
+    keep = beside or (instance,)
+    strays = teardown(run.observed, run.now, keep) if instance == keep[0] else ()
     other = blocking_provider(run.observed, keep)
     if other:
-        message = f"{site.name} waits until {other} has taken down the server before it."
+        message = f"{instance.name} waits until {other} has taken down the server before it."
         said = ConditionUpdate(reasons.SERVER_READY, False, reasons.STARTING, message)
         status = build_status(run, Phase.RUNNING, said, current=current)
         return Decision(status, strays, requeue_after=_LOOK_AGAIN_SECONDS)
-    return provider.ensure(run, workload, site, current, strays)
+    return provider.ensure(run, workload, instance, current, strays)
 
 
-def _give_up(run: Run, slot: Slot, problem: Problem, site: ServerSite | None = None) -> Decision:
+def _give_up(
+    run: Run, placement: ServerPlacement, problem: Problem, instance: ServerInstance | None = None
+) -> Decision:
     """Marks every case that needs this server, and removes it. Other servers' cases go on, with a new client."""
-    lost = [other for other in run.due if other.server == slot]
+    lost = [other for other in run.due if other.server == placement]
     actions: list[Action] = [refuse(run, other, problem) for other in lost]
     actions += [DeleteJob(job.name) for job in run.observed.jobs if not job.deleting]
-    if site is not None:
-        actions.append(DeleteServer(site.name))
+    if instance is not None:
+        actions.append(DeleteServer(instance.name))
     said = ConditionUpdate(reasons.SERVER_READY, False, problem.reason, problem.message)
-    what = f"{len(lost)} cases with the server on class {slot.node_class}"
+    what = f"{len(lost)} cases with the server on class {placement.node_class}"
     event = Event(reasons.CASE_FAILED, f"{what}: {problem.reason}: {problem.message}", warning=True)
     return Decision(build_status(run, Phase.RUNNING, said), tuple(actions), (event,), requeue_after=0)

@@ -157,7 +157,7 @@ def _policy(model: type[Benchmark]) -> str:
     """Only what is created is held to it: of a spec nothing that is judged here can change."""
     plural = model.KIND.plural
     rule = {"apiGroups": [GROUP], "apiVersions": [VERSION], "operations": ["CREATE"], "resources": [plural]}
-    asked = {name: expression for name, expression in asdict(model.ASKS).items() if expression != NOTHING}
+    asked = {name: expression for name, expression in asdict(model.POLICY_SUBJECT).items() if expression != NOTHING}
     refusals = [refusal for refusal in _REFUSALS if refusal.asked in asked]
     variables = {
         **{_asked(name): expression for name, expression in asked.items()},

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic import Field, create_model
 
 from tierbench.api.model import GROUP, Resource
-from tierbench.api.rbac import Grant, Permission, Scope, operators_own, permissions, user_grants
+from tierbench.api.rbac import Grant, Permission, Scope, operator_owned_resources, permissions, user_grants
 from tierbench.api.schema import Schema, inlined, plain
 from tierbench.generate.schemas import NOTICE, WIDTH, custom_resource_definition, to_yaml
 from tierbench.generate.values import ChartValues, Program, Server, Values
@@ -65,7 +65,7 @@ def checked_template() -> str:
     """What writers.yaml guards, and the sections of the values without which no template works."""
     return (
         f"{_comment('api/rbac.py and generate/values.py')}"
-        f'{{{{- define "tierbench.operatorsOwn" -}}}}\n{to_yaml(list(operators_own()))}{{{{- end }}}}\n'
+        f'{{{{- define "tierbench.operatorsOwn" -}}}}\n{to_yaml(list(operator_owned_resources()))}{{{{- end }}}}\n'
         f'{{{{- define "tierbench.sections" -}}}}\n{" ".join(sections())}\n{{{{- end }}}}\n'
     )
 

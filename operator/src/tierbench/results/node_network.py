@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tierbench.api.contract import Histogram, TrialLine
-from tierbench.api.measurements import EchoSpread, NodeNetwork, Way
+from tierbench.api.measurements import EchoSpread, NodeNetwork, TcpRate
 from tierbench.results.units import show
 from tierbench.stats import histogram
 
@@ -14,7 +14,7 @@ def figures(known: NodeNetwork, line: TrialLine) -> NodeNetwork:
     if network is None:
         return known
     found: dict[str, object] = {
-        name: Way(bits_per_second=flow.bits_per_second, retransmits=flow.retransmits or 0)
+        name: TcpRate(bits_per_second=flow.bits_per_second, retransmits=flow.retransmits or 0)
         for name, flow in (("upload", network.upload), ("download", network.download))
         if flow is not None
     }

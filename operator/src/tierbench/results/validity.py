@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from tierbench.api.contract import Computer
-from tierbench.api.measurements import Way
+from tierbench.api.measurements import TcpRate
 from tierbench.api.result import Note, ResultSpec, ResultTrial, Statistic
 from tierbench.kinds.registry import kind_of, probe
 from tierbench.results.quantities import main_quantity
@@ -155,5 +155,5 @@ def _preflight_facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note
     return []
 
 
-def _is_bound(rate: float, way: Way) -> bool:
+def _is_bound(rate: float, way: TcpRate) -> bool:
     return BOUND_SHARE <= rate / max(way.bits_per_second, 1) <= BEYOND_SHARE

@@ -16,11 +16,11 @@ from tierbench.workloads.pods import (
     SERVER_READY_PERIOD_SECONDS,
     TOKEN,
     beside,
-    placement,
+    pin_to_node,
     pod_basics,
     secret_volume,
 )
-from tierbench.workloads.workload import Images, Manifest, RunningServer, ServerSite
+from tierbench.workloads.workload import Images, Manifest, RunningServer, ServerInstance
 
 AGENT_PORT: Final = 8090
 CLIENT_KEYS: Final = (TOKEN, PIN)
@@ -30,9 +30,9 @@ _CREDENTIALS: Final = "/agent"
 _REQUESTS: Final = {"cpu": "10m", "memory": "16Mi"}
 
 
-def agent_service(owner: Owner, site: ServerSite, labels: Mapping[str, str]) -> Manifest:
+def agent_service(owner: Owner, instance: ServerInstance, labels: Mapping[str, str]) -> Manifest:
     """Where clients reach it."""
-    return service(owner.metadata(f"{site.name}-agent", labels), labels, {"agent": AGENT_PORT}, "ClusterIP")
+    return service(owner.metadata(f"{instance.name}-agent", labels), labels, {"agent": AGENT_PORT}, "ClusterIP")
 
 
 def agent_url(server: RunningServer) -> str:
@@ -68,27 +68,27 @@ def agent_container(
     }
 
 
-def agent_volume(site: ServerSite) -> dict[str, Any]:
+def agent_volume(instance: ServerInstance) -> dict[str, Any]:
     """What the agent needs of its server's Secret."""
-    return secret_volume("agent", site, (TOKEN, KEY))
+    return secret_volume("agent", instance, (TOKEN, KEY))
 
 
 def agent_manifests(
-    owner: Owner, images: Images, site: ServerSite, resources: Resources | None
+    owner: Owner, images: Images, instance: ServerInstance, resources: Resources | None
 ) -> tuple[Manifest, ...]:
     """The agent in a pod of its own, where the server is not in a pod of ours: clients meet at it, and it tells of the
     node."""
-    labels = server_labels(site.run, site.slot_index)
+    labels = server_labels(instance.run, instance.slot)
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {**owner.metadata(site.name, labels), "annotations": NO_SIDECARS},
+        "metadata": {**owner.metadata(instance.name, labels), "annotations": NO_SIDECARS},
         "spec": {
             **pod_basics(images),
-            **placement(site.node, site.node_class),
+            **pin_to_node(instance.node, instance.node_class),
             "restartPolicy": "Always",
             "containers": [agent_container(images, (), ["--directory="], resources)],
-            "volumes": [agent_volume(site)],
+            "volumes": [agent_volume(instance)],
         },
     }
-    return (agent_service(owner, site, labels), pod)
+    return (agent_service(owner, instance, labels), pod)

@@ -26,17 +26,17 @@ from tierbench.workloads.pods import (
     RESTRICTED,
     Directory,
     measured,
-    placement,
+    pin_to_node,
     pod_basics,
     pod_security,
 )
-from tierbench.workloads.workload import ClientSite, Images, Manifest, Target
+from tierbench.workloads.workload import ClientInstance, Images, Manifest, Target
 
 
 def client_job(
     owner: Owner,
     images: Images,
-    site: ClientSite,
+    instance: ClientInstance,
     targets: Sequence[Target],
     image: str,
     arguments: Sequence[str],
@@ -48,15 +48,15 @@ def client_job(
     """The Job; `credentials` are of each target the sources of a projected volume. The operator goes on with the next
     trial itself. The Job bears the number of the first case of its block."""
     labels = {
-        LABEL_RUN: str(site.run),
+        LABEL_RUN: str(instance.run),
         LABEL_ROLE: ROLE_CLIENT,
-        LABEL_CASE: str(site.block),
-        LABEL_PASS: str(site.pass_number),
-        LABEL_ATTEMPT: str(site.attempt),
-        LABEL_PART: str(site.part.index),
+        LABEL_CASE: str(instance.block),
+        LABEL_PASS: str(instance.pass_number),
+        LABEL_ATTEMPT: str(instance.attempt),
+        LABEL_PART: str(instance.part.index),
         LABEL_LAYOUT: LAYOUT,
     }
-    metadata = owner.metadata(site.name, labels)
+    metadata = owner.metadata(instance.name, labels)
     container = {
         "name": CLIENT,
         **images.pulled(image),
@@ -77,12 +77,12 @@ def client_job(
         "metadata": metadata,
         "spec": {
             "backoffLimit": 0,
-            "activeDeadlineSeconds": site.deadline_seconds,
+            "activeDeadlineSeconds": instance.deadline_seconds,
             "template": {
                 "metadata": {"labels": metadata["labels"], "annotations": NO_SIDECARS},
                 "spec": {
                     **pod_basics(images),
-                    **placement(site.node, site.node_class),
+                    **pin_to_node(instance.node, instance.node_class),
                     "restartPolicy": "Never",
                     "securityContext": {**pod_security(images.user), **({"sysctls": list(sysctls)} if sysctls else {})},
                     "containers": [container],
@@ -93,12 +93,12 @@ def client_job(
     }
 
 
-def series_options(site: ClientSite, warmup: int, targets: Sequence[Target]) -> dict[str, Any]:
+def series_options(instance: ClientInstance, warmup: int, targets: Sequence[Target]) -> dict[str, Any]:
     """What every engine is told: its targets, an option's values in their order, and the trials in turn."""
     return {
         "case": [target.case.number for target in targets],
         "deadline-seconds": [target.deadline_seconds for target in targets],
-        "trials": ",".join(f"{turn.case}:{turn.trial}" for turn in site.turns),
+        "trials": ",".join(f"{scheduled.case}:{scheduled.trial}" for scheduled in instance.schedule),
         "warmup": warmup,
         "agent": [agent_url(target.server) for target in targets],
         **{f"{key}-file": credential_files(targets, key) for key in CLIENT_KEYS},

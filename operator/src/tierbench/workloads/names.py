@@ -50,10 +50,10 @@ class Owner:
         """The labels that all children bear."""
         return {LABEL_KIND: self.kind, LABEL_BENCHMARK: self.name}
 
-    def server(self, run: int, slot_index: int, setup: int = 0) -> str:
+    def server(self, run: int, slot: int, setup: int = 0) -> str:
         """The name of a slot's server pod, and of what belongs to it: another one each time that it is set up, for what
         is being deleted must not be taken for what is new."""
-        return f"{self.prefix}-r{run}-s{slot_index + 1}" + (f"-{setup}" if setup else "")
+        return f"{self.prefix}-r{run}-s{slot + 1}" + (f"-{setup}" if setup else "")
 
     def attached(self, server: str) -> str:
         """The name of a server's Secret, ConfigMap, claim and NetworkPolicy: those can be made and deleted, but not be
@@ -89,6 +89,6 @@ def reference(kind: str, name: str, uid: str) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": kind, "name": name, "uid": uid, "controller": True}
 
 
-def passed_on(labels: Mapping[str, str]) -> dict[str, str]:
+def inherited_labels(labels: Mapping[str, str]) -> dict[str, str]:
     """Of a benchmark's labels those that its results bear too: not those by which a tool knows what it manages."""
     return {key: value for key, value in labels.items() if not key.partition("/")[0].endswith(_OF_TOOLS)}

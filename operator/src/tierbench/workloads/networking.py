@@ -6,7 +6,7 @@ from typing import Any, Final
 from tierbench.api.benchmark import Access
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_CLIENT, ROLE_SERVER, Owner
 from tierbench.workloads.plan import STANDALONE
-from tierbench.workloads.workload import Manifest, RunningServer, ServerSite
+from tierbench.workloads.workload import Manifest, RunningServer, ServerInstance
 
 SERVER_NAME: Final = "server.tierbench.internal"
 
@@ -96,16 +96,16 @@ def _node_port(raw: Mapping[str, Any], name: str) -> int:
     return ports[name]
 
 
-def network_policy(owner: Owner, site: ServerSite, server: Sequence[Manifest]) -> Manifest:
+def network_policy(owner: Owner, instance: ServerInstance, server: Sequence[Manifest]) -> Manifest:
     """That of a server with these manifests and its clients. What must be open besides is read off the manifests."""
-    of_run = {**owner.selector, LABEL_RUN: str(site.run)}
+    of_run = {**owner.selector, LABEL_RUN: str(instance.run)}
     ours = {"key": LABEL_ROLE, "operator": "In", "values": [ROLE_SERVER, ROLE_CLIENT]}
-    node_ports, external = _node_ports(server), site.slot.provider != STANDALONE
+    node_ports, external = _node_ports(server), instance.placement.provider != STANDALONE
     by_nodes = bool(node_ports) or any(item["kind"] == "Pod" and item["spec"].get("hostNetwork") for item in server)
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": owner.metadata(site.attached, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER}),
+        "metadata": owner.metadata(instance.attached, {LABEL_RUN: str(instance.run), LABEL_ROLE: ROLE_SERVER}),
         "spec": {
             "podSelector": {"matchLabels": of_run, "matchExpressions": [ours]},
             "policyTypes": ["Ingress", "Egress"],

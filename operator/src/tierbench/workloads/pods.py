@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.api.quantity import Resources, parse_quantity, parse_size
-from tierbench.workloads.workload import Images, Manifest, NodeSize, ServerSite
+from tierbench.workloads.workload import Images, Manifest, NodeSize, ServerInstance
 
 SERVER_READY_PERIOD_SECONDS: Final = 1
 
@@ -89,7 +89,7 @@ class ConfigMapDirectory:
         return {"name": self.name, "configMap": {"name": self.config_map, "optional": True, "defaultMode": 0o440}}
 
 
-def placement(node: str, node_class: NodeClassSpec) -> dict[str, Any]:
+def pin_to_node(node: str, node_class: NodeClassSpec) -> dict[str, Any]:
     """Pins a pod to one node, as long as that node still bears the labels of its class.
 
     matchFields on metadata.name is what the DaemonSet controller uses: the hostname label may differ from the name.
@@ -171,14 +171,14 @@ def secret_items(secret: str, *keys: str) -> dict[str, Any]:
     return {"secret": {"name": secret, "items": _items(keys)}}
 
 
-def secret_volume(name: str, site: ServerSite, keys: Sequence[str]) -> dict[str, Any]:
+def secret_volume(name: str, instance: ServerInstance, keys: Sequence[str]) -> dict[str, Any]:
     """Some keys of a server's Secret, for its pod."""
-    return {"name": name, "secret": {"secretName": site.attached, "items": _items(keys), "defaultMode": 0o440}}
+    return {"name": name, "secret": {"secretName": instance.attached, "items": _items(keys), "defaultMode": 0o440}}
 
 
-def credentials_volumes(site: ServerSite, keys: Sequence[str]) -> tuple[dict[str, Any], ...]:
+def credentials_volumes(instance: ServerInstance, keys: Sequence[str]) -> tuple[dict[str, Any], ...]:
     """Those that the server itself needs, if it needs any."""
-    return (secret_volume("credentials", site, keys),) if keys else ()
+    return (secret_volume("credentials", instance, keys),) if keys else ()
 
 
 def credentials_mounts(keys: Sequence[str]) -> tuple[dict[str, Any], ...]:

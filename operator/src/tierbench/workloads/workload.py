@@ -9,7 +9,7 @@ from tierbench.api.model import OWN_IMAGE
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.api.result import ServiceFacts
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_SERVER, Owner
-from tierbench.workloads.plan import Case, Factor, Slot, Turn
+from tierbench.workloads.plan import Case, Factor, ScheduledTrial, ServerPlacement
 
 Manifest = dict[str, Any]
 
@@ -41,7 +41,7 @@ class Images:
         policy = self.pull_policies.get(image)
         return {"image": image, **({"imagePullPolicy": policy} if policy else {})}
 
-    def unlisted(self, service: str, name: str) -> str:
+    def image_problem(self, service: str, name: str) -> str:
         """That no image of a service has this name, and what to do; empty where one has."""
         if self.of(service, name):
             return ""
@@ -61,7 +61,7 @@ class NodeSize:
 
 
 @dataclass(frozen=True)
-class ServerSite:
+class ServerInstance:
     """Where a server is deployed. `name` is that of its pod and its Service, `attached` of what only they mount.
 
     `measured` are all nodes that the run measures on, `api_version` is that of another operator that brings it up.
@@ -72,14 +72,14 @@ class ServerSite:
     name: str
     attached: str
     run: int
-    slot_index: int
-    slot: Slot
+    slot: int
+    placement: ServerPlacement
     node: str
     node_class: NodeClassSpec
     size: NodeSize = NodeSize()
     measured: tuple[str, ...] = ()
     api_version: str = ""
-    refined: tuple[str, ...] = ()
+    refined_levels: tuple[str, ...] = ()
     free_bytes: int | None = None
 
 
@@ -88,7 +88,7 @@ class RunningServer:
     """A server that is ready: its addresses. `service` and `agent` are the objects as the API server has them;
     `listeners` are host:port by the name of a listener, where somebody else says what they are."""
 
-    site: ServerSite
+    instance: ServerInstance
     pod_ip: str
     host_ip: str
     service: Mapping[str, Any]
@@ -106,7 +106,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True)
-class Part:
+class ClientPart:
     """A pod of a case's client: they begin each trial together, and what they measure is one trial."""
 
     index: int
@@ -115,7 +115,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class ClientSite:
+class ClientInstance:
     """Where and as what a part of a client runs, and the trials that it is to run, in order. `block` is the number of
     the first case of its block, `pass_number` that of the pass."""
 
@@ -123,10 +123,10 @@ class ClientSite:
     run: int
     block: int
     attempt: int
-    part: Part
+    part: ClientPart
     node: str
     node_class: NodeClassSpec
-    turns: Sequence[Turn]
+    schedule: Sequence[ScheduledTrial]
     deadline_seconds: int
     pass_number: int = 1
 
@@ -153,37 +153,37 @@ class Credentials:
     username: str = "tierbench"
 
 
-def secret(owner: Owner, site: ServerSite) -> Manifest:
+def secret(owner: Owner, instance: ServerInstance) -> Manifest:
     """The Secret that server and client share; empty yet."""
-    metadata = owner.metadata(site.attached, {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE_SERVER})
+    metadata = owner.metadata(instance.attached, {LABEL_RUN: str(instance.run), LABEL_ROLE: ROLE_SERVER})
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
 
 
 class Workload(Protocol):
     """A kind of benchmark, bound to one benchmark of that kind."""
 
-    def slots(self) -> tuple[Slot, ...]:
+    def server_placements(self) -> tuple[ServerPlacement, ...]:
         """Where its servers stand, in the order of the spec."""
 
-    def unlisted_image(self, slot: Slot) -> str:
+    def image_problem(self, placement: ServerPlacement) -> str:
         """That the image of a slot's server is not to be had, and what to do; empty where it is."""
 
-    def factors(self, slot: Slot) -> tuple[Factor, ...]:
+    def factors(self, placement: ServerPlacement) -> tuple[Factor, ...]:
         """What it varies with the server of a slot, in the order of the spec."""
 
-    def parts(self, case: Case) -> tuple[Part, ...]:
+    def parts(self, case: Case) -> tuple[ClientPart, ...]:
         """The pods of the case's client."""
 
-    def service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
+    def service(self, placement: ServerPlacement, size: NodeSize) -> ServiceFacts | None:
         """What is kept of a server's making with each result."""
 
-    def credentials(self, site: ServerSite) -> Credentials:
+    def credentials(self, instance: ServerInstance) -> Credentials:
         """The Secret that server and client share."""
 
-    def server(self, site: ServerSite) -> tuple[Manifest, ...]:
+    def server(self, instance: ServerInstance) -> tuple[Manifest, ...]:
         """All objects of a server; the pod is the last."""
 
-    def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:
+    def client(self, instance: ClientInstance, targets: Sequence[Target]) -> Manifest:
         """The Job of one part of the client that measures these cases of a block."""
 
     def deadline_seconds(self, trials: int) -> int:

@@ -10,7 +10,7 @@ from tests.unit.kinds.file_transfer.test_workload import CLASS
 from tierbench.kinds.broker.kafka import kafka_settings
 from tierbench.kinds.broker.server import storage_size
 from tierbench.kinds.broker.workload import BrokerWorkload
-from tierbench.workloads.workload import Manifest, NodeSize, ServerSite
+from tierbench.workloads.workload import Manifest, NodeSize, ServerInstance
 
 MEBIBYTE = 2**20
 GIBIBYTE = 2**30
@@ -25,8 +25,10 @@ EXTERNAL = {
 
 def server(given: BrokerWorkload, size: NodeSize = UNKNOWN) -> tuple[dict[str, str], Manifest]:
     """The configuration's files, and the pod's spec."""
-    site = ServerSite("bb-demo-r1-s1", "bb-demo-r1-s1-uid-1", 1, 0, given.slots()[0], "j1", CLASS, size)
-    manifests = {item["kind"]: item for item in given.server(site)}
+    instance = ServerInstance(
+        "bb-demo-r1-s1", "bb-demo-r1-s1-uid-1", 1, 0, given.server_placements()[0], "j1", CLASS, size
+    )
+    manifests = {item["kind"]: item for item in given.server(instance)}
     return manifests["ConfigMap"]["data"], manifests["Pod"]["spec"]
 
 
@@ -43,7 +45,7 @@ def test_the_heap_follows_the_nodes_memory_and_is_recorded(memory: int, heap: st
     _, pod = server(given, size)
     mebibytes = {"128Mi": 128, "500Mi": 500, "1Gi": 1024}[heap]
     assert {f"-Xms{mebibytes}m", f"-Xmx{mebibytes}m"} <= set(pod["containers"][0]["command"])
-    facts = given.service(given.slots()[0], size)
+    facts = given.service(given.server_placements()[0], size)
     assert facts is not None
     assert (facts.image, facts.settings["heap"], facts.settings["storage"]) == ("kafka:1", heap, "2Gi")
     assert {"name": "data", "emptyDir": {"sizeLimit": "2Gi"}} in pod["volumes"]
@@ -56,7 +58,7 @@ def test_a_heap_that_is_asked_for_is_taken() -> None:
 
 def test_what_is_recorded_is_what_is_set() -> None:
     given = workload(brokers=[KAFKA])
-    facts = given.service(given.slots()[0], NodeSize())
+    facts = given.service(given.server_placements()[0], NodeSize())
     assert facts is not None
     assert {name: value for name, value in facts.settings.items() if "." in name}.items() <= properties(
         server(given)[0]

@@ -12,9 +12,9 @@ from tierbench.api.node_class import NodeClassSpec
 from tierbench.kinds.broker.kafka import kafka_settings
 from tierbench.kinds.broker.strimzi import strimzi_names
 from tierbench.kinds.broker.workload import BrokerWorkload
-from tierbench.workloads.plan import Case, Turn
-from tierbench.workloads.pods import placement
-from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, RunningServer, ServerSite, Target
+from tierbench.workloads.plan import Case, ScheduledTrial
+from tierbench.workloads.pods import pin_to_node
+from tierbench.workloads.workload import ClientInstance, Manifest, NodeSize, RunningServer, ServerInstance, Target
 
 SIZE = NodeSize(2000 * 2**20, 8 * 2**30)
 CLASS = NodeClassSpec.model_validate(
@@ -34,14 +34,14 @@ def workload(options: dict[str, Any] | None = None, heap: str | None = None, **s
     return BrokerWorkload(OWNED, strimzi_benchmark(brokers=brokers, **spec).spec, IMAGES)
 
 
-def site(given: BrokerWorkload) -> ServerSite:
+def instance(given: BrokerWorkload) -> ServerInstance:
     measured = ("j1", "u1")
-    return ServerSite(
+    return ServerInstance(
         "bb-demo-r1-s1",
         "bb-demo-r1-s1-uid-1",
         1,
         0,
-        given.slots()[0],
+        given.server_placements()[0],
         "j1",
         CLASS,
         SIZE,
@@ -51,15 +51,15 @@ def site(given: BrokerWorkload) -> ServerSite:
 
 
 def objects(given: BrokerWorkload) -> dict[str, Manifest]:
-    return {item["kind"]: item for item in given.server(site(given))}
+    return {item["kind"]: item for item in given.server(instance(given))}
 
 
 def job(given: BrokerWorkload, case: Case | None = None) -> Manifest:
     case = case or cases(given)[0]
     agent = {"spec": {"clusterIP": "10.96.0.9"}}
-    running = RunningServer(site(given), "10.0.0.5", "192.0.2.7", {}, agent, LISTENERS)
+    running = RunningServer(instance(given), "10.0.0.5", "192.0.2.7", {}, agent, LISTENERS)
     part = given.parts(case)[0]
-    client = ClientSite("job-0", 1, case.number, 2, part, "u1", CLASS, (Turn(case.number, 2),), 600)
+    client = ClientInstance("job-0", 1, case.number, 2, part, "u1", CLASS, (ScheduledTrial(case.number, 2),), 600)
     return given.client(client, [Target(case, running, 60)])
 
 
@@ -78,7 +78,7 @@ def test_all_are_owned_labelled_and_of_one_cluster() -> None:
 def test_the_broker_is_on_its_node_and_its_helpers_on_none_that_is_measured() -> None:
     made = objects(workload())
     pod = made["KafkaNodePool"]["spec"]["template"]["pod"]
-    assert placement("j1", CLASS).items() <= pod.items()
+    assert pin_to_node("j1", CLASS).items() <= pod.items()
     helpers = made["Kafka"]["spec"]["entityOperator"]["template"]["pod"]["affinity"]["nodeAffinity"]
     (term,) = helpers["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     # The API server takes one value in each.
@@ -118,7 +118,7 @@ def test_what_is_asked_for_is_asked_for_and_recorded() -> None:
         True,
     )
     assert made["Kafka"]["spec"]["kafka"]["version"] == "4.1.0"
-    facts = given.service(given.slots()[0], SIZE)
+    facts = given.service(given.server_placements()[0], SIZE)
     assert facts is not None
     asked = {"provider": "Strimzi", "heap": "300Mi", "storage": "10Gi", "storageClass": "fast"}
     assert {**asked, "requests.memory": "768Mi", "limits.cpu": "2"}.items() <= facts.settings.items()
@@ -143,7 +143,7 @@ def test_every_listener_asks_for_the_account(spec: dict[str, Any], listeners: li
 
 def test_the_account_is_the_one_that_clients_have() -> None:
     given = workload()
-    credentials, user = given.credentials(site(given)), objects(given)["KafkaUser"]
+    credentials, user = given.credentials(instance(given)), objects(given)["KafkaUser"]
     reference = user["spec"]["authentication"]["password"]["valueFrom"]["secretKeyRef"]
     assert reference == {"name": credentials.manifest["metadata"]["name"], "key": "password"}
     assert credentials.username == user["metadata"]["name"]
@@ -172,10 +172,10 @@ def test_names_are_short_and_of_one_server_alone() -> None:
     for name in (names.pod, f"{names.kafka}-kafka-plain-bootstrap"):
         assert len(name) <= 63
     found = {
-        strimzi_names(replace(OWNED, uid=uid), OWNED.server(run, slot, setup)).kafka
+        strimzi_names(replace(OWNED, uid=uid), OWNED.server(run, placement, setup)).kafka
         for uid in ("1", "2")
         for run in (1, 2)
-        for slot in (0, 1)
+        for placement in (0, 1)
         for setup in (0, 1)
     }
     assert len(found) == 16
@@ -183,5 +183,5 @@ def test_names_are_short_and_of_one_server_alone() -> None:
 
 def test_the_agent_stands_beside_it() -> None:
     pod = objects(workload())["Pod"]
-    assert placement("j1", CLASS).items() <= pod["spec"].items()
+    assert pin_to_node("j1", CLASS).items() <= pod["spec"].items()
     assert [container["name"] for container in pod["spec"]["containers"]] == ["agent"]

@@ -9,8 +9,8 @@ import pytest
 from tests.unit.domain.world import IMAGES, OWNER, broker_benchmark
 from tests.unit.kinds.file_transfer.test_workload import CLASS
 from tierbench.kinds.broker.workload import BrokerWorkload, share
-from tierbench.workloads.plan import Case, Turn, plan
-from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, Role, RunningServer, ServerSite, Target
+from tierbench.workloads.plan import Case, ScheduledTrial, plan
+from tierbench.workloads.workload import ClientInstance, Manifest, NodeSize, Role, RunningServer, ServerInstance, Target
 
 EXTERNAL = [{"name": "site", "external": {"address": "broker.example.com:8883", "secretRef": {"name": "site"}}}]
 
@@ -27,28 +27,29 @@ def workload(**spec: Any) -> BrokerWorkload:
     return BrokerWorkload(OWNER, broker_benchmark(**spec).spec, IMAGES)
 
 
-def site_of(given: BrokerWorkload) -> ServerSite:
-    return ServerSite("bb-demo-r1-s1", "bb-demo-r1-s1-uid-1", 1, 0, given.slots()[0], "j1", CLASS)
+def instance_of(given: BrokerWorkload) -> ServerInstance:
+    return ServerInstance("bb-demo-r1-s1", "bb-demo-r1-s1-uid-1", 1, 0, given.server_placements()[0], "j1", CLASS)
 
 
 def cases(given: BrokerWorkload) -> tuple[Case, ...]:
-    return plan(given.spec, given.slots(), given.factors)
+    return plan(given.spec, given.server_placements(), given.factors)
 
 
 def jobs(given: BrokerWorkload, case: Case | None = None) -> list[Manifest]:
     case = case or cases(given)[0]
     running = RunningServer(
-        site_of(given),
+        instance_of(given),
         "10.0.0.5",
         "192.0.2.7",
         {"metadata": {"name": "bb-demo-r1-s1", "namespace": "default"}},
         {"spec": {"clusterIP": "10.96.0.9"}},
     )
-    turns = (Turn(case.number, 2), Turn(case.number, 3))
-    sites = [
-        ClientSite(f"job-{part.index}", 1, case.number, 2, part, "u1", CLASS, turns, 600) for part in given.parts(case)
+    schedule = (ScheduledTrial(case.number, 2), ScheduledTrial(case.number, 3))
+    instances = [
+        ClientInstance(f"job-{part.index}", 1, case.number, 2, part, "u1", CLASS, schedule, 600)
+        for part in given.parts(case)
     ]
-    return [given.client(site, [Target(case, running, 60)]) for site in sites]
+    return [given.client(instance, [Target(case, running, 60)]) for instance in instances]
 
 
 def arguments(job: Manifest) -> dict[str, str]:
@@ -65,7 +66,10 @@ def secret_keys(job: Manifest) -> dict[str, set[str]]:
 def test_a_broker_is_of_the_image_that_is_asked_for() -> None:
     brokers = [{"name": "m", "mosquitto": {"images": ["1.6.9"]}}, {"name": "k", "kafka": {}}]
     given = workload(brokers=brokers, servers={"nodeClasses": ["cloud"]})
-    pods = [given.server(replace(site_of(given), slot=slot))[-1]["spec"] for slot in given.slots()]
+    pods = [
+        given.server(replace(instance_of(given), placement=placement))[-1]["spec"]
+        for placement in given.server_placements()
+    ]
     assert [pod["containers"][0]["image"] for pod in pods] == ["mosquitto:1.6.9", "kafka:1"]
     assert {pod["initContainers"][0]["image"] for pod in pods if pod["initContainers"]} == {"kafka:1"}
 
@@ -73,7 +77,7 @@ def test_a_broker_is_of_the_image_that_is_asked_for() -> None:
 @pytest.mark.parametrize("spec", [{}, {"brokers": EXTERNAL, "servers": None, "tls": ["TLSv1.3"]}])
 def test_every_container_has_the_least_rights(spec: dict[str, Any]) -> None:
     given = workload(**spec)
-    pods = [item["spec"] for item in given.server(site_of(given)) if item["kind"] == "Pod"]
+    pods = [item["spec"] for item in given.server(instance_of(given)) if item["kind"] == "Pod"]
     pods += [job["spec"]["template"]["spec"] for job in jobs(given)]
     for pod in pods:
         assert pod["automountServiceAccountToken"] is False
@@ -90,7 +94,7 @@ def test_every_container_has_the_least_rights(spec: dict[str, Any]) -> None:
 def test_mosquitto_is_configured_on_purpose() -> None:
     broker = {"name": "mosquitto", "mosquitto": {"persistence": True, "messageSizeLimit": 500}}
     given = workload(brokers=[broker], tls=["TLSv1.3"])
-    config_map = next(item for item in given.server(site_of(given)) if item["kind"] == "ConfigMap")
+    config_map = next(item for item in given.server(instance_of(given)) if item["kind"] == "ConfigMap")
     lines = config_map["data"]["mosquitto.conf"].splitlines()
     assert {"allow_anonymous false", "set_tcp_nodelay true", "max_queued_messages 0", "persistence true"} <= set(lines)
     assert "message_size_limit 500" in lines
@@ -98,15 +102,15 @@ def test_mosquitto_is_configured_on_purpose() -> None:
     (authorities,) = [line.removeprefix("capath ") for line in lines if line.startswith("capath ")]
     assert {line for line in lines if line.startswith("certfile ")} == {f"certfile {authorities}/tls.crt"}
     assert not any(line.startswith("cafile ") for line in lines)
-    facts = given.service(given.slots()[0], NodeSize())
+    facts = given.service(given.server_placements()[0], NodeSize())
     assert facts is not None
     assert all(f"{name} {value}" in lines for name, value in facts.settings.items())
 
 
 def test_mosquitto_opens_no_symbolic_link_for_its_passwords() -> None:
     given = workload()
-    pod = next(item for item in given.server(site_of(given)) if item["kind"] == "Pod")
-    config_map = next(item for item in given.server(site_of(given)) if item["kind"] == "ConfigMap")
+    pod = next(item for item in given.server(instance_of(given)) if item["kind"] == "Pod")
+    config_map = next(item for item in given.server(instance_of(given)) if item["kind"] == "ConfigMap")
     mounts = {mount["mountPath"]: mount for mount in pod["spec"]["containers"][0]["volumeMounts"]}
     (file,) = re.findall("^password_file (.*)$", config_map["data"]["mosquitto.conf"], re.MULTILINE)
     assert mounts[file] == {
@@ -119,7 +123,7 @@ def test_mosquitto_opens_no_symbolic_link_for_its_passwords() -> None:
 
 def test_without_tls_there_is_no_second_listener() -> None:
     given = workload()
-    config_map = next(item for item in given.server(site_of(given)) if item["kind"] == "ConfigMap")
+    config_map = next(item for item in given.server(instance_of(given)) if item["kind"] == "ConfigMap")
     assert "8883" not in config_map["data"]["mosquitto.conf"]
 
 
@@ -143,7 +147,7 @@ def test_an_external_broker_is_met_with_the_users_account_and_its_own_name() -> 
     assert "server-name" not in arguments(job)
     assert arguments(job)["refused-networks"] == ",".join(given.policy.refused_networks)
     assert "refused-networks" not in arguments(jobs(workload())[0])
-    assert [item["kind"] for item in given.server(site_of(given))] == ["Service", "Pod"]
+    assert [item["kind"] for item in given.server(instance_of(given))] == ["Service", "Pod"]
 
 
 @pytest.mark.parametrize("engine", ["Native", "Paho"])
@@ -262,11 +266,11 @@ def test_one_case_that_is_not_light_makes_none_light(spec: dict[str, Any], tunin
 def test_addresses_of_ipv6_stand_in_brackets() -> None:
     given = workload(access="PodIP")
     running = RunningServer(
-        site_of(given), "fd00::5", "fd00:1::7", {"metadata": {"name": "s"}}, {"spec": {"clusterIP": "fd00:2::9"}}
+        instance_of(given), "fd00::5", "fd00:1::7", {"metadata": {"name": "s"}}, {"spec": {"clusterIP": "fd00:2::9"}}
     )
     case = cases(given)[0]
-    site = ClientSite("job", 1, 1, 2, given.parts(case)[0], "u1", CLASS, (Turn(1, 2),), 600)
-    words = arguments(given.client(site, [Target(case, running, 60)]))
+    instance = ClientInstance("job", 1, 1, 2, given.parts(case)[0], "u1", CLASS, (ScheduledTrial(1, 2),), 600)
+    words = arguments(given.client(instance, [Target(case, running, 60)]))
     assert (words["url"], words["agent"]) == ("mqtt://[fd00::5]:1883", "https://[fd00:2::9]:8090")
 
 

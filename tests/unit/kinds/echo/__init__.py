@@ -14,8 +14,8 @@ from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Measures, Metr
 from tierbench.metrics.family import Family, Samples, gauge
 from tierbench.workloads.client_job import flags, series_options
 from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_PASS, LABEL_RUN
-from tierbench.workloads.plan import Factor, Slot
-from tierbench.workloads.workload import ClientSite, Manifest, Target
+from tierbench.workloads.plan import Factor, ServerPlacement
+from tierbench.workloads.workload import ClientInstance, Manifest, Target
 
 
 class EchoSpec(NetworkSpec):
@@ -41,14 +41,14 @@ class EchoBenchmark(Benchmark):
 class EchoWorkload(NetworkWorkload):
     spec: EchoSpec
 
-    def factors(self, slot: Slot) -> tuple[Factor, ...]:
+    def factors(self, placement: ServerPlacement) -> tuple[Factor, ...]:
         return (Factor("size", tuple(map(str, self.spec.sizes))),)
 
-    def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:
-        place = {LABEL_RUN: site.run, LABEL_CASE: site.block, LABEL_PASS: site.pass_number}
-        numbers = {**place, LABEL_ATTEMPT: site.attempt, LABEL_PART: 0}
-        metadata = self.owner.metadata(site.name, {label: str(number) for label, number in numbers.items()})
-        container = {"args": ["echo", *flags(series_options(site, self.spec.warmup, targets))]}
+    def client(self, instance: ClientInstance, targets: Sequence[Target]) -> Manifest:
+        place = {LABEL_RUN: instance.run, LABEL_CASE: instance.block, LABEL_PASS: instance.pass_number}
+        numbers = {**place, LABEL_ATTEMPT: instance.attempt, LABEL_PART: 0}
+        metadata = self.owner.metadata(instance.name, {label: str(number) for label, number in numbers.items()})
+        container = {"args": ["echo", *flags(series_options(instance, self.spec.warmup, targets))]}
         return {"kind": "Job", "metadata": metadata, "spec": {"template": {"spec": {"containers": [container]}}}}
 
 

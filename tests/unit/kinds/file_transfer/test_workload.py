@@ -11,8 +11,8 @@ from tierbench.api.benchmark import Tls
 from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy
 from tierbench.kinds.file_transfer.workload import FileTransfer, configuration
-from tierbench.workloads.plan import Case, Slot, Turn, plan
-from tierbench.workloads.workload import ClientSite, Manifest, Part, RunningServer, ServerSite, Target
+from tierbench.workloads.plan import Case, ScheduledTrial, ServerPlacement, plan
+from tierbench.workloads.workload import ClientInstance, ClientPart, Manifest, RunningServer, ServerInstance, Target
 
 CLASS = NodeClass.model_validate(
     {
@@ -26,12 +26,12 @@ CLASS = NodeClass.model_validate(
         },
     }
 ).spec
-SITE = ServerSite("ft-demo-r1-s1", "ft-demo-r1-s1-uid-1", 1, 0, Slot("jetson", 0), "j1", CLASS)
+INSTANCE = ServerInstance("ft-demo-r1-s1", "ft-demo-r1-s1-uid-1", 1, 0, ServerPlacement("jetson", 0), "j1", CLASS)
 SERVICE = {
-    "metadata": {"name": SITE.name, "namespace": "default"},
+    "metadata": {"name": INSTANCE.name, "namespace": "default"},
     "spec": {"ports": [{"name": "http", "nodePort": 30123}, {"name": "https-tls13", "nodePort": 30124}]},
 }
-RUNNING = RunningServer(SITE, "10.0.0.5", "192.0.2.7", SERVICE, {"spec": {"clusterIP": "10.96.0.9"}})
+RUNNING = RunningServer(INSTANCE, "10.0.0.5", "192.0.2.7", SERVICE, {"spec": {"clusterIP": "10.96.0.9"}})
 
 
 def workload(**spec: Any) -> FileTransfer:
@@ -39,33 +39,33 @@ def workload(**spec: Any) -> FileTransfer:
 
 
 def first_case(given: FileTransfer) -> Case:
-    return plan(given.spec, given.slots(), given.factors)[0]
+    return plan(given.spec, given.server_placements(), given.factors)[0]
 
 
 def job(given: FileTransfer, case: Case | None = None) -> Manifest:
-    turns = (Turn(1, 2), Turn(1, 3))
-    site = ClientSite("ft-demo-r1-c001-a2", 1, 1, 2, Part(0, "user"), "u1", CLASS, turns, 600)
-    return given.client(site, [Target(case or first_case(given), RUNNING, 60)])
+    schedule = (ScheduledTrial(1, 2), ScheduledTrial(1, 3))
+    instance = ClientInstance("ft-demo-r1-c001-a2", 1, 1, 2, ClientPart(0, "user"), "u1", CLASS, schedule, 600)
+    return given.client(instance, [Target(case or first_case(given), RUNNING, 60)])
 
 
 def pod_specs(given: FileTransfer) -> list[dict[str, Any]]:
-    server = next(item for item in given.server(SITE) if item["kind"] == "Pod")
+    server = next(item for item in given.server(INSTANCE) if item["kind"] == "Pod")
     return [server["spec"], job(given)["spec"]["template"]["spec"]]
 
 
 def test_the_image_that_is_asked_for_is_run() -> None:
     given = workload(servers={"nodeClasses": ["jetson"], "images": ["default", "1.19.6", "1.18.0"]})
     ran = []
-    for slot in given.slots()[:2]:
-        *_, pod = given.server(replace(SITE, slot=slot))
+    for placement in given.server_placements()[:2]:
+        *_, pod = given.server(replace(INSTANCE, placement=placement))
         ran.append(pod["spec"]["containers"][0]["image"])
     assert ran == ["nginx:1", "nginx:1.19.6"]
-    assert [bool(given.unlisted_image(slot)) for slot in given.slots()] == [False, False, True]
+    assert [bool(given.image_problem(placement)) for placement in given.server_placements()] == [False, False, True]
 
 
 def test_equal_sizes_are_one_level() -> None:
     given = workload(fileSizes=["1Ki", 1024, "1M", "1000k", "1Mi"])
-    sizes = [case.levels["fileSize"] for case in plan(given.spec, given.slots(), given.factors)]
+    sizes = [case.levels["fileSize"] for case in plan(given.spec, given.server_placements(), given.factors)]
     assert list(dict.fromkeys(sizes)) == ["1Ki", "1M", "1Mi"]
 
 
@@ -95,13 +95,13 @@ def test_every_container_is_restricted(storage: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("storage", STORAGES, ids=lambda storage: next(iter(storage)))
 def test_of_the_nodes_disk_as_much_stays_free_as_was_said(storage: dict[str, Any]) -> None:
-    def prepared(site: ServerSite) -> list[str]:
-        pod = workload(storage=storage).server(site)[-1]
+    def prepared(instance: ServerInstance) -> list[str]:
+        pod = workload(storage=storage).server(instance)[-1]
         arguments: list[str] = pod["spec"]["initContainers"][0]["args"]
         return arguments
 
-    assert "--reserve-bytes" not in prepared(SITE)
-    said = prepared(replace(SITE, free_bytes=5 * 2**30))[-2:] == ["--reserve-bytes", str(5 * 2**30)]
+    assert "--reserve-bytes" not in prepared(INSTANCE)
+    said = prepared(replace(INSTANCE, free_bytes=5 * 2**30))[-2:] == ["--reserve-bytes", str(5 * 2**30)]
     assert said == ("persistentVolumeClaim" not in storage)
 
 
@@ -175,7 +175,7 @@ def test_host_network_is_asked_for_only_by_its_access() -> None:
 
 def test_the_claim_holds_all_files() -> None:
     given = workload(storage=STORAGES[2], fileSizes=["1Gi", "2Gi"])
-    claim = next(item for item in given.server(SITE) if item["kind"] == "PersistentVolumeClaim")
+    claim = next(item for item in given.server(INSTANCE) if item["kind"] == "PersistentVolumeClaim")
     assert int(claim["spec"]["resources"]["requests"]["storage"]) > 3 * 2**30
     assert claim["spec"]["storageClassName"] == "fast"
 
@@ -240,11 +240,11 @@ def test_the_volume_is_the_folder_that_the_administrator_has_named(path: str, pr
 )
 def test_of_a_path_elsewhere_that_an_older_version_took_nothing_is_made(path: str) -> None:
     with pytest.raises(ValueError, match="is refused here"):
-        workload(storage={"hostPath": {"path": path}}).server(SITE)
+        workload(storage={"hostPath": {"path": path}}).server(INSTANCE)
 
 
 def test_nginx_serves_the_files_of_the_spec_by_their_names() -> None:
-    manifests = workload(fileSizes=["1Ki", "2M"], tls=["TLSv1.2"]).server(SITE)
+    manifests = workload(fileSizes=["1Ki", "2M"], tls=["TLSv1.2"]).server(INSTANCE)
     text = next(item for item in manifests if item["kind"] == "ConfigMap")["data"]["nginx.conf"]
     for server in text.split("server {")[1:]:
         assert re.findall(r"location (.*?) \{", server) == [
@@ -259,12 +259,12 @@ def test_nginx_serves_the_files_of_the_spec_by_their_names() -> None:
 
 
 def test_in_a_round_of_refinement_a_server_has_the_files_of_that_round() -> None:
-    config, *_, pod = workload(fileSizes=["1Gi", "2Gi"]).server(replace(SITE, refined=("1450Mi",)))
+    config, *_, pod = workload(fileSizes=["1Gi", "2Gi"]).server(replace(INSTANCE, refined_levels=("1450Mi",)))
     for text in config["data"].values():
         assert set(re.findall(r"location = /(\w+)\.bin ", text)) == {str(1450 * 2**20)}
     arguments = pod["spec"]["initContainers"][0]["args"]
     assert arguments[arguments.index("--sizes") + 1] == str(1450 * 2**20)
-    given = workload(storage=STORAGES[2], fileSizes=["1Gi", "20Gi"]).server(replace(SITE, refined=("2Gi",)))
+    given = workload(storage=STORAGES[2], fileSizes=["1Gi", "20Gi"]).server(replace(INSTANCE, refined_levels=("2Gi",)))
     claim = next(item for item in given if item["kind"] == "PersistentVolumeClaim")
     assert 2 * 2**30 < int(claim["spec"]["resources"]["requests"]["storage"]) < 4 * 2**30
 
@@ -280,7 +280,7 @@ def test_nginx_listens_for_what_is_measured_and_for_readiness() -> None:
 def test_nginx_listens_by_ipv6_where_the_kernel_has_it() -> None:
     assert "listen [::]:8444 ssl;" in configuration([Tls.TLS13], [1024])
     assert "[::]" not in configuration([Tls.TLS13], [1024], ipv6=False)
-    manifests = workload().server(SITE)
+    manifests = workload().server(INSTANCE)
     files = next(item for item in manifests if item["kind"] == "ConfigMap")["data"]
     command = " ".join(manifests[-1]["spec"]["containers"][0]["command"])
     assert all(name in command for name in files)
@@ -288,7 +288,7 @@ def test_nginx_listens_by_ipv6_where_the_kernel_has_it() -> None:
 
 def test_everything_is_owned_by_the_benchmark() -> None:
     given = workload(access="NodePort", storage=STORAGES[2])
-    for manifest in (*given.server(SITE), job(given), given.credentials(SITE).manifest):
+    for manifest in (*given.server(INSTANCE), job(given), given.credentials(INSTANCE).manifest):
         assert manifest["metadata"]["ownerReferences"][0]["uid"] == "uid-1"
         assert manifest["metadata"]["labels"]["tierbench.io/benchmark"] == "demo"
 

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from tests.unit.domain.world import IMAGES, OWNER, benchmark, broker_benchmark, network_benchmark
-from tierbench.api.benchmark import Benchmark, Seat
+from tierbench.api.benchmark import Benchmark, ClientPlacement
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.api.policy import Policy
 from tierbench.kinds.network.workload import NetworkWorkload
 from tierbench.kinds.registry import workload_of
-from tierbench.workloads.plan import Case, Slot, Turn
-from tierbench.workloads.workload import ClientSite, Part, RunningServer, ServerSite, Target, Workload
+from tierbench.workloads.plan import Case, ScheduledTrial, ServerPlacement
+from tierbench.workloads.workload import ClientInstance, ClientPart, RunningServer, ServerInstance, Target, Workload
 
-SLOT = Slot("cloud", 0)
+SLOT = ServerPlacement("cloud", 0)
 CLASS = NodeClassSpec.model_validate({"nodeSelector": {"matchLabels": {"hw": "cloud"}}})
 
 
@@ -25,17 +25,17 @@ def preflight(asked: Benchmark) -> tuple[Workload, ...]:
 def job(workload: Workload) -> dict[str, Any]:
     """The pod template of its client's Job."""
     levels = {factor.name: factor.levels[0] for factor in workload.factors(SLOT)}
-    site = ClientSite("job", 1, 9, 1, Part(0, "user"), "u1", CLASS, (Turn(9, 1),), 60)
+    instance = ClientInstance("job", 1, 9, 1, ClientPart(0, "user"), "u1", CLASS, (ScheduledTrial(9, 1),), 60)
     service = {"metadata": {"name": "server", "namespace": "default"}, "spec": {"clusterIP": "10.0.0.1"}}
     ports = [{"name": "iperf3-1", "nodePort": 30001}]
     server = RunningServer(
-        ServerSite("server", "server-uid-1", 1, 0, SLOT, "c1", CLASS),
+        ServerInstance("server", "server-uid-1", 1, 0, SLOT, "c1", CLASS),
         "10.1.0.1",
         "192.0.2.1",
         {**service, "spec": {**service["spec"], "ports": ports}},
         service,
     )
-    manifest = workload.client(site, [Target(Case(9, SLOT, Seat("user"), levels), server, 60)])
+    manifest = workload.client(instance, [Target(Case(9, SLOT, ClientPlacement("user"), levels), server, 60)])
     pod: dict[str, Any] = manifest["spec"]["template"]["spec"]
     return pod
 
@@ -56,7 +56,9 @@ def test_upload_with_echo_requests_then_download_alone(make: Any) -> None:
     same = {"network", "--trials=9:1", "--warmup=0", "--duration-seconds=2", "--trace-milliseconds=0", "--parts=1"}
     assert arguments(up) >= same | {"--direction=Upload", "--ping-count=7", "--ping-interval-milliseconds=20"}
     assert arguments(down) >= same | {"--direction=Download", "--ping-count=0"}
-    assert [workload.slots() for workload in (up, down)] == [(Slot("cloud", 0), Slot("jetson", 0))] * 2
+    assert [workload.server_placements() for workload in (up, down)] == [
+        (ServerPlacement("cloud", 0), ServerPlacement("jetson", 0))
+    ] * 2
     assert "sysctls" in job(up)["securityContext"]
     assert "sysctls" not in job(down)["securityContext"], "nothing is asked of the node that is not needed"
 

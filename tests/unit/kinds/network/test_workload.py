@@ -8,8 +8,8 @@ from tests.unit.domain.world import IMAGES, OWNER, network_benchmark
 from tests.unit.kinds.broker.test_workload import arguments
 from tests.unit.kinds.file_transfer.test_workload import CLASS
 from tierbench.kinds.network.workload import NetworkWorkload
-from tierbench.workloads.plan import Turn, plan
-from tierbench.workloads.workload import ClientSite, Manifest, NodeSize, Role, RunningServer, ServerSite, Target
+from tierbench.workloads.plan import ScheduledTrial, plan
+from tierbench.workloads.workload import ClientInstance, Manifest, NodeSize, Role, RunningServer, ServerInstance, Target
 
 NODE_PORTS = {
     "metadata": {"name": "nb-demo-r1-s1", "namespace": "default"},
@@ -22,28 +22,29 @@ def workload(**spec: Any) -> NetworkWorkload:
     return NetworkWorkload(OWNER, network_benchmark(**spec).spec, IMAGES)
 
 
-def site_of(given: NetworkWorkload) -> ServerSite:
-    return ServerSite("nb-demo-r1-s1", "nb-demo-r1-s1-uid-1", 1, 0, given.slots()[0], "j1", CLASS)
+def instance_of(given: NetworkWorkload) -> ServerInstance:
+    return ServerInstance("nb-demo-r1-s1", "nb-demo-r1-s1-uid-1", 1, 0, given.server_placements()[0], "j1", CLASS)
 
 
 def server(**spec: Any) -> dict[str, list[Manifest]]:
     given = workload(**spec)
     found: dict[str, list[Manifest]] = {}
-    for manifest in given.server(site_of(given)):
+    for manifest in given.server(instance_of(given)):
         found.setdefault(manifest["kind"], []).append(manifest)
     return found
 
 
 def jobs(**spec: Any) -> list[Manifest]:
     given = workload(**spec)
-    case = plan(given.spec, given.slots(), given.factors)[0]
-    site, services = site_of(given), {} if case.server.external else NODE_PORTS
-    running = RunningServer(site, "10.0.0.5", "192.0.2.7", services, {"spec": {"clusterIP": "10.96.0.9"}})
-    turns = (Turn(case.number, 2), Turn(case.number, 3))
-    sites = [
-        ClientSite(f"job-{part.index}", 1, case.number, 2, part, "u1", CLASS, turns, 600) for part in given.parts(case)
+    case = plan(given.spec, given.server_placements(), given.factors)[0]
+    instance, services = instance_of(given), {} if case.server.external else NODE_PORTS
+    running = RunningServer(instance, "10.0.0.5", "192.0.2.7", services, {"spec": {"clusterIP": "10.96.0.9"}})
+    schedule = (ScheduledTrial(case.number, 2), ScheduledTrial(case.number, 3))
+    instances = [
+        ClientInstance(f"job-{part.index}", 1, case.number, 2, part, "u1", CLASS, schedule, 600)
+        for part in given.parts(case)
     ]
-    return [given.client(site, [Target(case, running, 60)]) for site in sites]
+    return [given.client(instance, [Target(case, running, 60)]) for instance in instances]
 
 
 def job(**spec: Any) -> Manifest:
@@ -111,8 +112,8 @@ def test_the_levels_reach_the_engine() -> None:
 def test_clients_at_once_have_a_server_and_a_port_each_and_meet() -> None:
     clients = {"nodeClasses": ["user", "jetson"], "together": ["AllAtOnce"], "nodesPerClass": 2}
     given = workload(clients=clients)
-    (case, *_) = plan(given.spec, given.slots(), given.factors)
-    assert len(plan(given.spec, given.slots(), given.factors)) == 4
+    (case, *_) = plan(given.spec, given.server_placements(), given.factors)
+    assert len(plan(given.spec, given.server_placements(), given.factors)) == 4
     parts = [(part.node_class, part.role) for part in given.parts(case)]
     assert parts == [(name, Role.SHARE) for name in ("user", "user", "jetson", "jetson")]
     words = [arguments(one) for one in jobs(clients=clients)]
@@ -134,34 +135,39 @@ def test_an_external_server_is_met_where_it_is_and_no_agent_is_asked(access: str
     assert not {"agent", "agent-token-file", "agent-pin-file", "ping-host"} & set(words)
     assert words["refused-networks"] == ",".join(given.policy.refused_networks)
     assert "refused-networks" not in arguments(job(access=access))
-    assert [item["kind"] for item in given.server(site_of(given))] == ["Service", "Pod"]
+    assert [item["kind"] for item in given.server(instance_of(given))] == ["Service", "Pod"]
     (container,) = server(servers=EXTERNAL)["Pod"][0]["spec"]["containers"]
     assert container["name"] == "agent"
-    facts = given.service(given.slots()[0], NodeSize())
+    facts = given.service(given.server_placements()[0], NodeSize())
     assert facts is not None
     assert (facts.name, facts.image) == ("iperf3", "")
 
 
 def test_an_external_server_is_measured_beside_those_of_the_cluster() -> None:
     given = workload(servers={"nodeClasses": ["cloud"], **EXTERNAL})
-    assert [(slot.node_class, slot.external) for slot in given.slots()] == [("cloud", False), ("external", True)]
+    assert [(placement.node_class, placement.external) for placement in given.server_placements()] == [
+        ("cloud", False),
+        ("external", True),
+    ]
     assert arguments(job(servers={"nodeClasses": ["cloud"], **EXTERNAL}))["server"] == "10.0.0.5:5201"
 
 
 def test_congestion_control_is_a_factor_where_it_is_asked_for() -> None:
     asked: dict[str, Any] = {"tcp": {"congestionControl": ["cubic", "bbr"]}, "directions": ["Upload"]}
     given = workload(**asked)
-    cases = plan(given.spec, given.slots(), given.factors)
+    cases = plan(given.spec, given.server_placements(), given.factors)
     assert [case.levels["congestionControl"] for case in cases] == ["cubic", "bbr"] * 2
     assert arguments(job(**asked))["congestion-control"] == "cubic"
     assert "congestion-control" not in arguments(job())
-    assert "congestionControl" not in plan(workload().spec, workload().slots(), workload().factors)[0].levels
+    assert (
+        "congestionControl" not in plan(workload().spec, workload().server_placements(), workload().factors)[0].levels
+    )
 
 
 def test_clients_alone_are_cases_of_their_own_beside_that_of_all_at_once() -> None:
     clients = {"nodeClasses": ["user", "jetson"], "nodesPerClass": 2, "together": ["Alone", "AllAtOnce"]}
     given = workload(clients=clients, servers={"nodeClasses": ["cloud"]}, directions=["Upload"])
-    cases = plan(given.spec, given.slots(), given.factors)
+    cases = plan(given.spec, given.server_placements(), given.factors)
     alone = [("user", "Alone", 1), ("user 2", "Alone", 1), ("jetson", "Alone", 1), ("jetson 2", "Alone", 1)]
     found = [(str(case.client), case.levels["together"], len(given.parts(case))) for case in cases]
     assert found == [*alone, ("user", "AllAtOnce", 4)]
@@ -170,7 +176,7 @@ def test_clients_alone_are_cases_of_their_own_beside_that_of_all_at_once() -> No
 
 def test_clients_are_alone_unless_it_is_said() -> None:
     given = workload(clients={"nodeClasses": ["user", "jetson"]})
-    cases = plan(given.spec, given.slots(), given.factors)
+    cases = plan(given.spec, given.server_placements(), given.factors)
     assert [case.client_class for case in cases[:4]] == ["user", "user", "jetson", "jetson"]
     assert {case.levels["together"] for case in cases} == {"Alone"}
     assert len(server()["Pod"][0]["spec"]["containers"]) == 2

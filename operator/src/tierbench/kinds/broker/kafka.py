@@ -9,7 +9,7 @@ from tierbench.kinds.broker.spec import BrokerSpec
 from tierbench.workloads.networking import SERVER_NAME
 from tierbench.workloads.plan import Factor
 from tierbench.workloads.pods import CERTIFICATE, CREDENTIALS
-from tierbench.workloads.workload import NodeSize, ServerSite
+from tierbench.workloads.workload import NodeSize, ServerInstance
 
 PORTS: Final = {"kafka": 9092, "kafkas": 9093}
 CODEC: Final = "codec"
@@ -155,9 +155,9 @@ def _properties(kafka: Kafka, spec: BrokerSpec, size: NodeSize, tls: bool) -> st
     return "".join(f"{name}={value}\n" for name, value in properties.items())
 
 
-def kafka_server(kafka: Kafka, spec: BrokerSpec, image: str, site: ServerSite, tls: bool) -> BrokerServer:
+def kafka_server(kafka: Kafka, spec: BrokerSpec, image: str, instance: ServerInstance, tls: bool) -> BrokerServer:
     """Kafka as it is deployed: its storage is formatted, with the clients' account, before it starts."""
-    heap = heap_size(kafka, site.size) // _MEBIBYTE
+    heap = heap_size(kafka, instance.size) // _MEBIBYTE
     properties = f"{CONFIGURATION}/server.properties"
     return BrokerServer(
         name="kafka",
@@ -165,9 +165,9 @@ def kafka_server(kafka: Kafka, spec: BrokerSpec, image: str, site: ServerSite, t
         command=("java", f"-Xms{heap}m", f"-Xmx{heap}m", *_JAVA, "kafka.Kafka", properties),
         process="java",
         ports=PORTS,
-        files={"server.properties": _properties(kafka, spec, site.size, tls), "log4j2.properties": _LOGGING},
+        files={"server.properties": _properties(kafka, spec, instance.size, tls), "log4j2.properties": _LOGGING},
         requests={"cpu": "50m", "memory": "128Mi"},
-        before=(_format(site.attached, properties),),
+        before=(_format(instance.attached, properties),),
         volumes=(_TMP,),
         credentials=CERTIFICATE if tls else (),
     )

@@ -18,7 +18,7 @@ from tierbench.workloads.agent import CLIENT_KEYS, agent_manifests
 from tierbench.workloads.names import Owner
 from tierbench.workloads.networking import SERVER_NAME, address
 from tierbench.workloads.pods import secret_items
-from tierbench.workloads.workload import Credentials, Images, Manifest, NodeSize, RunningServer, ServerSite, secret
+from tierbench.workloads.workload import Credentials, Images, Manifest, NodeSize, RunningServer, ServerInstance, secret
 
 # Keys of a Secret.
 AGENT: Final = (*CLIENT_KEYS, "payload-key")
@@ -30,7 +30,7 @@ _PORTS: Final = {**mosquitto.PORTS, **kafka.PORTS}
 
 
 @dataclass(frozen=True)
-class Asked:
+class BrokerContext:
     """A broker of a benchmark, of the image that has a name."""
 
     owner: Owner
@@ -62,7 +62,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Way:
+class Endpoint:
     """How clients reach a broker at host:port, and where their credentials and its CA are. `server_name` is the one
     that it is known by, if not by its address; `refused` are networks that its name must not lead to."""
 
@@ -76,16 +76,16 @@ class Way:
 class Provider(Protocol):
     """Who brings a broker up."""
 
-    def facts(self, asked: Asked, size: NodeSize) -> ServiceFacts:
+    def facts(self, asked: BrokerContext, size: NodeSize) -> ServiceFacts:
         """What is kept of its making with each result."""
 
-    def credentials(self, asked: Asked, site: ServerSite) -> Credentials:
+    def credentials(self, asked: BrokerContext, instance: ServerInstance) -> Credentials:
         """The agent's token, an account, a key for payloads, and certificates if any case uses TLS."""
 
-    def manifests(self, asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:
+    def manifests(self, asked: BrokerContext, instance: ServerInstance) -> tuple[Manifest, ...]:
         """All objects of a server; the pod, the broker's or that of its agent, is the last."""
 
-    def way(self, asked: Asked, server: RunningServer, tls: Tls) -> Way:
+    def way(self, asked: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
         """How clients reach a server that is ready."""
 
 
@@ -111,7 +111,7 @@ def _mosquitto_hash(password: bytes) -> str:
 class Standalone:
     """Brokers of our own, each in a pod with its agent."""
 
-    def facts(self, asked: Asked, size: NodeSize) -> ServiceFacts:
+    def facts(self, asked: BrokerContext, size: NodeSize) -> ServiceFacts:
         """Its image, and its settings."""
         broker = asked.broker
         if broker.mosquitto is not None:
@@ -120,25 +120,25 @@ class Standalone:
             settings = kafka.kafka_settings(asked.kafka, asked.spec, size)
         return ServiceFacts(name=broker.name, image=asked.image, settings=settings)
 
-    def credentials(self, asked: Asked, site: ServerSite) -> Credentials:
+    def credentials(self, asked: BrokerContext, instance: ServerInstance) -> Credentials:
         """With certificates, for clients know it by one name."""
-        return Credentials(secret(asked.owner, site), certificate=asked.tls, account=account)
+        return Credentials(secret(asked.owner, instance), certificate=asked.tls, account=account)
 
-    def manifests(self, asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:
+    def manifests(self, asked: BrokerContext, instance: ServerInstance) -> tuple[Manifest, ...]:
         """The broker, and the agent beside it."""
         broker = asked.broker
         if broker.mosquitto is not None:
             server = mosquitto.mosquitto_server(broker.mosquitto, asked.image, asked.tls)
         else:
-            server = kafka.kafka_server(asked.kafka, asked.spec, asked.image, site, asked.tls)
-        return broker_manifests(asked.owner, asked.spec, asked.images, site, server)
+            server = kafka.kafka_server(asked.kafka, asked.spec, asked.image, instance, asked.tls)
+        return broker_manifests(asked.owner, asked.spec, asked.images, instance, server)
 
-    def way(self, asked: Asked, server: RunningServer, tls: Tls) -> Way:
+    def way(self, asked: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
         """Everything is in the one Secret."""
         protocol, secure = asked.broker.protocol, tls is not Tls.NONE
         port = f"{protocol.lower()}{'s' if secure else ''}"
-        secret = secret_items(server.site.attached, *AGENT, *ACCOUNT, *(("ca.crt",) if secure else ()))
-        return Way(
+        secret = secret_items(server.instance.attached, *AGENT, *ACCOUNT, *(("ca.crt",) if secure else ()))
+        return Endpoint(
             address=address(asked.spec.access, server, port, _PORTS[port]),
             secrets=(secret,),
             server_name=SERVER_NAME if secure or protocol is server_spec.Protocol.KAFKA else None,
@@ -148,22 +148,22 @@ class Standalone:
 class External:
     """Brokers that are there already: driven by their users' account, and neither deployed nor observed."""
 
-    def facts(self, asked: Asked, size: NodeSize) -> ServiceFacts:
+    def facts(self, asked: BrokerContext, size: NodeSize) -> ServiceFacts:
         """No more than its name."""
         return ServiceFacts(name=asked.broker.name)
 
-    def credentials(self, asked: Asked, site: ServerSite) -> Credentials:
+    def credentials(self, asked: BrokerContext, instance: ServerInstance) -> Credentials:
         """For the agent's token and the key for payloads: the rest is the user's."""
-        return Credentials(secret(asked.owner, site), certificate=asked.tls, account=account)
+        return Credentials(secret(asked.owner, instance), certificate=asked.tls, account=account)
 
-    def manifests(self, asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:
+    def manifests(self, asked: BrokerContext, instance: ServerInstance) -> tuple[Manifest, ...]:
         """The agent alone, where clients meet."""
-        return agent_manifests(asked.owner, asked.images, site, asked.spec.clients.resources)
+        return agent_manifests(asked.owner, asked.images, instance, asked.spec.clients.resources)
 
-    def way(self, asked: Asked, server: RunningServer, tls: Tls) -> Way:
+    def way(self, asked: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
         """Where the user says that it is; account and CA are in the user's Secret."""
         external = cast(server_spec.External, asked.broker.external)
         ca = () if tls is Tls.NONE else ("ca.crt",)
         users = () if external.secret_ref is None else (secret_items(external.secret_ref.name, *ACCOUNT, *ca),)
-        secrets = (secret_items(server.site.attached, *AGENT), *users)
-        return Way(external.address, secrets, account=bool(users), refused=asked.policy.refused_networks)
+        secrets = (secret_items(server.instance.attached, *AGENT), *users)
+        return Endpoint(external.address, secrets, account=bool(users), refused=asked.policy.refused_networks)

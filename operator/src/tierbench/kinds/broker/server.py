@@ -23,10 +23,10 @@ from tierbench.workloads.pods import (
     credentials_mounts,
     credentials_volumes,
     measured,
-    placement,
+    pin_to_node,
     pod_basics,
 )
-from tierbench.workloads.workload import Images, Manifest, NodeSize, ServerSite
+from tierbench.workloads.workload import Images, Manifest, NodeSize, ServerInstance
 
 CONFIGURATION: Final = "/etc/tierbench"
 DATA: Final = "/data"
@@ -94,22 +94,24 @@ def _volume(path: str) -> str:
 
 
 def broker_manifests(
-    owner: Owner, spec: BrokerSpec, images: Images, site: ServerSite, broker: BrokerServer
+    owner: Owner, spec: BrokerSpec, images: Images, instance: ServerInstance, broker: BrokerServer
 ) -> tuple[Manifest, ...]:
     """ConfigMap, Services, and last the pod."""
-    labels = server_labels(site.run, site.slot_index)
-    metadata = owner.metadata(site.name, labels)
-    attached = owner.metadata(site.attached, labels)
+    labels = server_labels(instance.run, instance.slot)
+    metadata = owner.metadata(instance.name, labels)
+    attached = owner.metadata(instance.attached, labels)
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": attached, "data": dict(broker.files)}
     return (
         config_map,
         *access_services(metadata, labels, spec.access, broker.ports),
-        agent_service(owner, site, labels),
-        _pod(metadata, spec, images, site, broker),
+        agent_service(owner, instance, labels),
+        _pod(metadata, spec, images, instance, broker),
     )
 
 
-def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite, broker: BrokerServer) -> Manifest:
+def _pod(
+    metadata: Manifest, spec: BrokerSpec, images: Images, instance: ServerInstance, broker: BrokerServer
+) -> Manifest:
     resources = spec.servers.resources
     return {
         "apiVersion": "v1",
@@ -117,7 +119,7 @@ def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite,
         "metadata": {**metadata, "annotations": NO_SIDECARS},
         "spec": {
             **pod_basics(images),
-            **placement(site.node, site.node_class),
+            **pin_to_node(instance.node, instance.node_class),
             **({"hostNetwork": True} if spec.access is Access.HOST_NETWORK else {}),
             # The agent tells what CPU the broker's process takes.
             "shareProcessNamespace": True,
@@ -133,10 +135,10 @@ def _pod(metadata: Manifest, spec: BrokerSpec, images: Images, site: ServerSite,
                 ),
             ],
             "volumes": [
-                {"name": "config", "configMap": {"name": site.attached}},
-                *credentials_volumes(site, broker.credentials),
-                agent_volume(site),
-                {"name": "data", "emptyDir": {"sizeLimit": format_size(storage_size(site.size))}},
+                {"name": "config", "configMap": {"name": instance.attached}},
+                *credentials_volumes(instance, broker.credentials),
+                agent_volume(instance),
+                {"name": "data", "emptyDir": {"sizeLimit": format_size(storage_size(instance.size))}},
                 *({"name": _volume(path), "emptyDir": {"sizeLimit": _SCRATCH}} for path in broker.volumes),
             ],
         },

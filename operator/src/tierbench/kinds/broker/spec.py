@@ -10,10 +10,10 @@ from tierbench.api.benchmark import (
     BENCHMARK_COLUMNS,
     NODES,
     Access,
-    Asks,
-    AsksInCel,
     Benchmark,
     Delivery,
+    PolicySubject,
+    PolicySubjectCel,
     Servers,
     ServiceSpec,
     Tls,
@@ -290,9 +290,9 @@ class BrokerSpec(ServiceSpec):
     access: Access = Field(default=Access.CLUSTER_IP, description="The path from clients to the broker.")
 
     @property
-    def asks(self) -> Asks:
+    def policy_subject(self) -> PolicySubject:
         """Brokers that are there already, the accounts that they are sent, and where subscribers are."""
-        given, subscribers = super().asks, self.clients.subscribers
+        given, subscribers = super().policy_subject, self.clients.subscribers
         apart = () if subscribers is None or subscribers.node_class is None else (subscribers.node_class,)
         external = [broker.external for broker in self.brokers if broker.external is not None]
         secrets = tuple(each.secret_ref.name for each in external if each.secret_ref is not None)
@@ -350,7 +350,7 @@ class BrokerBenchmark(Benchmark):
         _BOUNDED_MATRIX,
         refinable("payload.sizes"),
     )
-    ASKS: ClassVar[AsksInCel] = AsksInCel(
+    POLICY_SUBJECT: ClassVar[PolicySubjectCel] = PolicySubjectCel(
         node_classes="(has(object.spec.servers) ? object.spec.servers.nodeClasses : [])"
         " + object.spec.clients.nodeClasses"
         " + (has(object.spec.clients.subscribers) && has(object.spec.clients.subscribers.nodeClass)"

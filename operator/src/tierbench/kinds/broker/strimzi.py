@@ -9,13 +9,13 @@ from tierbench.api.benchmark import Access, Tls
 from tierbench.api.quantity import format_size
 from tierbench.api.result import ServiceFacts
 from tierbench.kinds.broker.kafka import heap_size, kafka_settings
-from tierbench.kinds.broker.providers import ACCOUNT, AGENT, Asked, Way, account
+from tierbench.kinds.broker.providers import ACCOUNT, AGENT, BrokerContext, Endpoint, account
 from tierbench.kinds.broker.server import storage_size
 from tierbench.kinds.broker.server_spec import Strimzi
 from tierbench.workloads.agent import agent_manifests
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, Owner
-from tierbench.workloads.pods import NO_SIDECARS, placement, priority, secret_items
-from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerSite, secret
+from tierbench.workloads.pods import NO_SIDECARS, pin_to_node, priority, secret_items
+from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerInstance, secret
 
 GROUP: Final = "kafka.strimzi.io"
 ROLE: Final = "strimzi"
@@ -85,7 +85,7 @@ def strimzi_names(owner: Owner, server: str) -> StrimziNames:
     return StrimziNames(f"{stem}-{number}", f"n-{number}")
 
 
-def facts(asked: Asked, size: NodeSize) -> ServiceFacts:
+def facts(asked: BrokerContext, size: NodeSize) -> ServiceFacts:
     """What is set on purpose: what a standalone Kafka has, and what is particular to Strimzi."""
     kafka = asked.kafka
     options = kafka.strimzi or Strimzi()
@@ -97,10 +97,10 @@ def facts(asked: Asked, size: NodeSize) -> ServiceFacts:
     return ServiceFacts(name=asked.broker.name, settings=settings)
 
 
-def credentials(asked: Asked, site: ServerSite) -> Credentials:
+def credentials(asked: BrokerContext, instance: ServerInstance) -> Credentials:
     """Strimzi makes its own certificates, and the user's name is that of an object."""
-    user = strimzi_names(asked.owner, site.name).kafka
-    return Credentials(secret(asked.owner, site), certificate=False, account=account, username=user)
+    user = strimzi_names(asked.owner, instance.name).kafka
+    return Credentials(secret(asked.owner, instance), certificate=False, account=account, username=user)
 
 
 def _compute(options: Strimzi) -> dict[str, dict[str, str]]:
@@ -108,58 +108,63 @@ def _compute(options: Strimzi) -> dict[str, dict[str, str]]:
     return {name: values for name, values in given.items() if values}
 
 
-def manifests(asked: Asked, site: ServerSite) -> tuple[Manifest, ...]:
+def manifests(asked: BrokerContext, instance: ServerInstance) -> tuple[Manifest, ...]:
     """All of Strimzi's objects, the pool before its Kafka, or that would be refused; then the agent."""
     owner = asked.owner
-    names = strimzi_names(owner, site.name)
+    names = strimzi_names(owner, instance.name)
     bodies = {
-        "KafkaNodePool": (names.pool, _pool(asked, site)),
-        "Kafka": (names.kafka, _kafka(asked, site)),
-        "KafkaUser": (names.kafka, _user(site)),
+        "KafkaNodePool": (names.pool, _pool(asked, instance)),
+        "Kafka": (names.kafka, _kafka(asked, instance)),
+        "KafkaUser": (names.kafka, _user(instance)),
         "KafkaTopic": (names.kafka, {"partitions": 1, "replicas": 1}),
     }
-    objects = (_object(owner, site, kind, names, *bodies[kind]) for kind in KINDS)
-    return (*objects, *agent_manifests(owner, asked.images, site, asked.spec.servers.resources))
+    objects = (_object(owner, instance, kind, names, *bodies[kind]) for kind in KINDS)
+    return (*objects, *agent_manifests(owner, asked.images, instance, asked.spec.servers.resources))
 
 
-def way(asked: Asked, server: RunningServer, tls: Tls) -> Way:
+def way(asked: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
     """Where Strimzi says that its listener is; the CA is that of its certificate."""
-    site, listener = server.site, _PLAIN if tls is Tls.NONE else _TLS
-    secrets = [secret_items(site.attached, *AGENT, *ACCOUNT)]
+    instance, listener = server.instance, _PLAIN if tls is Tls.NONE else _TLS
+    secrets = [secret_items(instance.attached, *AGENT, *ACCOUNT)]
     if tls is not Tls.NONE:
-        authority = strimzi_names(asked.owner, site.name).authority
+        authority = strimzi_names(asked.owner, instance.name).authority
         secrets.append(secret_items(authority, "ca.crt"))
-    return Way(server.listeners[listener], tuple(secrets))
+    return Endpoint(server.listeners[listener], tuple(secrets))
 
 
-def _object(owner: Owner, site: ServerSite, kind: str, names: StrimziNames, name: str, spec: Manifest) -> Manifest:
-    metadata = owner.metadata(name, _labels(site))
+def _object(
+    owner: Owner, instance: ServerInstance, kind: str, names: StrimziNames, name: str, spec: Manifest
+) -> Manifest:
+    metadata = owner.metadata(name, _labels(instance))
     if kind == "Kafka":
         metadata["annotations"] = _KRAFT
     else:
         metadata["labels"][_CLUSTER] = names.kafka
-    return {"apiVersion": site.api_version, "kind": kind, "metadata": metadata, "spec": spec}
+    return {"apiVersion": instance.api_version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def _labels(site: ServerSite) -> dict[str, str]:
+def _labels(instance: ServerInstance) -> dict[str, str]:
     """Strimzi gives them on to all that it makes of an object."""
-    return {LABEL_RUN: str(site.run), LABEL_ROLE: ROLE, LABEL_SLOT: str(site.slot_index)}
+    return {LABEL_RUN: str(instance.run), LABEL_ROLE: ROLE, LABEL_SLOT: str(instance.slot)}
 
 
-def _pool(asked: Asked, site: ServerSite) -> Manifest:
+def _pool(asked: BrokerContext, instance: ServerInstance) -> Manifest:
     kafka = asked.kafka
-    heap = f"{heap_size(kafka, site.size) // _MEBIBYTE}m"
+    heap = f"{heap_size(kafka, instance.size) // _MEBIBYTE}m"
     options = kafka.strimzi or Strimzi()
     pod = {
         "metadata": {"annotations": NO_SIDECARS},
         "terminationGracePeriodSeconds": _GRACE_SECONDS,
         **priority(asked.images),
-        **placement(site.node, site.node_class),
+        **pin_to_node(instance.node, instance.node_class),
     }
     return {
         "replicas": 1,
         "roles": ["controller", "broker"],
-        "storage": {"type": "jbod", "volumes": [{"id": 0, "kraftMetadata": "shared", **_volume(options, site.size)}]},
+        "storage": {
+            "type": "jbod",
+            "volumes": [{"id": 0, "kraftMetadata": "shared", **_volume(options, instance.size)}],
+        },
         "resources": _compute(options),
         "jvmOptions": {"-Xms": heap, "-Xmx": heap},
         "template": {"pod": pod, "kafkaContainer": _RESTRICTED, "initContainer": _RESTRICTED},
@@ -173,10 +178,10 @@ def _volume(options: Strimzi, size: NodeSize) -> dict[str, Any]:
     return {"type": "persistent-claim", "class": claim.storage_class_name, "size": claim.size, "deleteClaim": True}
 
 
-def _kafka(asked: Asked, site: ServerSite) -> Manifest:
+def _kafka(asked: BrokerContext, instance: ServerInstance) -> Manifest:
     kafka, spec = asked.kafka, asked.spec
     version = None if kafka.strimzi is None else kafka.strimzi.version
-    config = {name: value for name, value in kafka_settings(kafka, spec, site.size).items() if "." in name}
+    config = {name: value for name, value in kafka_settings(kafka, spec, instance.size).items() if "." in name}
     return {
         "kafka": {
             **({} if version is None else {"version": version}),
@@ -184,7 +189,7 @@ def _kafka(asked: Asked, site: ServerSite) -> Manifest:
             "config": config,
             **_PROBES,
         },
-        "entityOperator": _entity_operator(asked, site.measured),
+        "entityOperator": _entity_operator(asked, instance.measured),
     }
 
 
@@ -193,7 +198,7 @@ def _listener(access: Access, name: str) -> Manifest:
     return {"name": name, "port": _PORTS[name], **kind}
 
 
-def _entity_operator(asked: Asked, measured: Iterable[str]) -> Manifest:
+def _entity_operator(asked: BrokerContext, measured: Iterable[str]) -> Manifest:
     """Off all nodes that are measured. Its topics have no finalizers: nothing of ours may outlive it."""
     fields = [{"key": "metadata.name", "operator": "NotIn", "values": [node]} for node in measured]
     terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
@@ -211,7 +216,7 @@ def _entity_operator(asked: Asked, measured: Iterable[str]) -> Manifest:
     }
 
 
-def _user(site: ServerSite) -> Manifest:
+def _user(instance: ServerInstance) -> Manifest:
     """The account of the Secret that the clients have. The user's name is the object's."""
-    password = {"valueFrom": {"secretKeyRef": {"name": site.attached, "key": "password"}}}
+    password = {"valueFrom": {"secretKeyRef": {"name": instance.attached, "key": "password"}}}
     return {"authentication": {"type": _SCRAM, "password": password}}

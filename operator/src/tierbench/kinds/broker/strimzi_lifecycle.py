@@ -18,7 +18,7 @@ from tierbench.kinds.broker.strimzi import ARCHITECTURES, GROUP, KINDS, ROLE, St
 from tierbench.kube.clock import parse_time
 from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
 from tierbench.workloads.plan import Case
-from tierbench.workloads.workload import RunningServer, ServerSite, Workload
+from tierbench.workloads.workload import RunningServer, ServerInstance, Workload
 
 # After a while Strimzi says that it took too long, and goes on trying: how long that may be is the benchmark's to say.
 _GOING_ON: Final = frozenset({"Creating", "TimeoutException"})
@@ -117,9 +117,9 @@ class StrimziProvider:
 
     api = STRIMZI_API
 
-    def check(self, run: Run, site: ServerSite) -> Problem | None:
+    def check(self, run: Run, instance: ServerInstance) -> Problem | None:
         """Why Strimzi cannot bring this server up, known before it is asked."""
-        strimzi, node = _seen(run.observed), run.observed.nodes.get(site.node)
+        strimzi, node = _seen(run.observed), run.observed.nodes.get(instance.node)
         if not strimzi.installed:
             message = (
                 f"The cluster does not serve {GROUP}: Strimzi is not installed. Install Strimzi, or write "
@@ -134,38 +134,43 @@ class StrimziProvider:
             return Problem(reasons.STRIMZI_TOO_OLD, message)
         if node is not None and node.architecture not in ARCHITECTURES:
             message = (
-                f"Strimzi has no image for {node.architecture}, which node {site.node} is: leave its class out, "
+                f"Strimzi has no image for {node.architecture}, which node {instance.node} is: leave its class out, "
                 "or write provider: Standalone."
             )
             return Problem(reasons.NO_IMAGE_FOR_ARCHITECTURE, message)
         return None
 
     def ensure(
-        self, run: Run, workload: Workload, site: ServerSite, current: Sequence[Case], cleanup: tuple[Action, ...]
+        self,
+        run: Run,
+        workload: Workload,
+        instance: ServerInstance,
+        current: Sequence[Case],
+        cleanup: tuple[Action, ...],
     ) -> RunningServer | Problem | Decision:
         """The agent as a server of ours is, and beside it what Strimzi is asked for."""
-        complete = {item.kind for item in _mine(run, site)} == set(KINDS)
-        site = replace(site, api_version=f"{GROUP}/{_seen(run.observed).version}")
-        server = STANDALONE_PROVIDER.ensure(run, workload, site, current, cleanup, complete=complete)
+        complete = {item.kind for item in _mine(run, instance)} == set(KINDS)
+        instance = replace(instance, api_version=f"{GROUP}/{_seen(run.observed).version}")
+        server = STANDALONE_PROVIDER.ensure(run, workload, instance, current, cleanup, complete=complete)
         if not isinstance(server, RunningServer):
             return server
-        problem, lacking = _problem(run, site), _lacking(run, site)
+        problem, lacking = _problem(run, instance), _lacking(run, instance)
         if problem is not None:
             return problem
         if lacking:
-            message = f"Strimzi starts Kafka on {site.node}; not ready yet: {', '.join(lacking)}."
+            message = f"Strimzi starts Kafka on {instance.node}; not ready yet: {', '.join(lacking)}."
             said = ConditionUpdate(reasons.SERVER_READY, False, reasons.STARTING, message)
             status = build_status(run, Phase.RUNNING, said, current=current)
             return Decision(status, requeue_after=_LOOK_AGAIN_SECONDS)
-        listeners = next((item.listeners for item in _mine(run, site) if item.kind == "Kafka"), {})
+        listeners = next((item.listeners for item in _mine(run, instance) if item.kind == "Kafka"), {})
         return replace(server, listeners=listeners)
 
-    def has_leftovers(self, owned: ClusterState, keep: Sequence[ServerSite]) -> bool:
+    def has_leftovers(self, owned: ClusterState, keep: Sequence[ServerInstance]) -> bool:
         """Whether Strimzi has anything of another server still there: it would disturb what is measured."""
         pods = (pod for pod in owned.pods if pod.role == ROLE and not _is_of(owned, keep, pod.name))
         return bool(_others(owned, keep)) or any(not is_unreachable(owned, pod) for pod in pods)
 
-    def teardown(self, owned: ClusterState, now: datetime, keep: Sequence[ServerSite]) -> tuple[Action, ...]:
+    def teardown(self, owned: ClusterState, now: datetime, keep: Sequence[ServerInstance]) -> tuple[Action, ...]:
         """Topics go first, while their operator lives, then users and Kafka, then the pools. A topic that hangs all the
         same is let go, or its namespace could never be deleted."""
         objects = _others(owned, keep)
@@ -179,24 +184,24 @@ class StrimziProvider:
         )
 
 
-def _lacking(run: Run, site: ServerSite) -> tuple[str, ...]:
+def _lacking(run: Run, instance: ServerInstance) -> tuple[str, ...]:
     """What of the server is not ready yet. Kafka stays Ready for a while when its pod is not, so both are asked."""
-    ready = {item.kind for item in _mine(run, site) if item.ready and item.deleted is None}
+    ready = {item.kind for item in _mine(run, instance) if item.ready and item.deleted is None}
     kinds = tuple(kind for kind in _ANSWERED if kind not in ready)
-    pod = _broker(run, site)
-    stands = pod is not None and pod.ready and not pod.deleting and pod.node == site.node
-    return kinds if stands else (*kinds, f"pod {_names(run, site).pod}")
+    pod = _broker(run, instance)
+    stands = pod is not None and pod.ready and not pod.deleting and pod.node == instance.node
+    return kinds if stands else (*kinds, f"pod {_names(run, instance).pod}")
 
 
-def _problem(run: Run, site: ServerSite) -> Problem | None:
+def _problem(run: Run, instance: ServerInstance) -> Problem | None:
     """What the server will not recover from. What a pod says comes first: Strimzi hears of it late."""
-    return _pod_problem(run, site) or _refusal(run, site) or _silence(run, site)
+    return _pod_problem(run, instance) or _refusal(run, instance) or _silence(run, instance)
 
 
-def _pod_problem(run: Run, site: ServerSite) -> Problem | None:
+def _pod_problem(run: Run, instance: ServerInstance) -> Problem | None:
     """Of the broker, and until all is ready of the operators of its topics and users."""
-    name, starting = _names(run, site).pod, _lacking(run, site)
-    for pod in _pods(run, site):
+    name, starting = _names(run, instance).pod, _lacking(run, instance)
+    for pod in _pods(run, instance):
         found = pod.problem
         if found is None or not (pod.name == name or starting):
             continue
@@ -206,17 +211,17 @@ def _pod_problem(run: Run, site: ServerSite) -> Problem | None:
     return None
 
 
-def _refusal(run: Run, site: ServerSite) -> Problem | None:
-    for item in _mine(run, site):
+def _refusal(run: Run, instance: ServerInstance) -> Problem | None:
+    for item in _mine(run, instance):
         since = item.rejected_since or item.created
         if item.rejection is not None and (not item.rejection.transient or run.now - since > _patience(run)):
             return item.rejection
     return None
 
 
-def _silence(run: Run, site: ServerSite) -> Problem | None:
+def _silence(run: Run, instance: ServerInstance) -> Problem | None:
     """The problem that no Strimzi watches the Kafka, or that it takes too long."""
-    kafka = next((item for item in _mine(run, site) if item.kind == "Kafka"), None)
+    kafka = next((item for item in _mine(run, instance) if item.kind == "Kafka"), None)
     if kafka is None:
         return None
     age, namespace = run.now - kafka.created, run.observed.owner.namespace
@@ -227,7 +232,7 @@ def _silence(run: Run, site: ServerSite) -> Problem | None:
             "watchAnyNamespace of its chart) and see that it runs, or write provider: Standalone."
         )
         return Problem(reasons.STRIMZI_NOT_WATCHING, message)
-    limit, missing = run.spec.timeouts.server_ready_seconds, _lacking(run, site)
+    limit, missing = run.spec.timeouts.server_ready_seconds, _lacking(run, instance)
     if missing and age > timedelta(seconds=limit):
         message = (
             f"Strimzi had not brought up {', '.join(missing)} of {kafka.name} within {limit} s: "
@@ -245,27 +250,27 @@ def _seen(owned: ClusterState) -> ProviderState:
     return owned.provider_states.get(GROUP, ProviderState())
 
 
-def _names(run: Run, site: ServerSite) -> StrimziNames:
-    return strimzi_names(run.observed.owner, site.name)
+def _names(run: Run, instance: ServerInstance) -> StrimziNames:
+    return strimzi_names(run.observed.owner, instance.name)
 
 
-def _is_of(owned: ClusterState, sites: Sequence[ServerSite], name: str) -> bool:
-    return any(strimzi_names(owned.owner, site.name).have(name) for site in sites)
+def _is_of(owned: ClusterState, instances: Sequence[ServerInstance], name: str) -> bool:
+    return any(strimzi_names(owned.owner, instance.name).have(name) for instance in instances)
 
 
-def _others(owned: ClusterState, keep: Sequence[ServerSite]) -> list[ProviderObject]:
+def _others(owned: ClusterState, keep: Sequence[ServerInstance]) -> list[ProviderObject]:
     """The objects of all servers but some."""
     return [item for item in _seen(owned).objects if not _is_of(owned, keep, item.name)]
 
 
-def _mine(run: Run, site: ServerSite) -> tuple[ProviderObject, ...]:
-    return tuple(item for item in _seen(run.observed).objects if _is_of(run.observed, [site], item.name))
+def _mine(run: Run, instance: ServerInstance) -> tuple[ProviderObject, ...]:
+    return tuple(item for item in _seen(run.observed).objects if _is_of(run.observed, [instance], item.name))
 
 
-def _pods(run: Run, site: ServerSite) -> tuple[PodView, ...]:
+def _pods(run: Run, instance: ServerInstance) -> tuple[PodView, ...]:
     pods = run.observed.pods
-    return tuple(pod for pod in pods if pod.role == ROLE and _is_of(run.observed, [site], pod.name))
+    return tuple(pod for pod in pods if pod.role == ROLE and _is_of(run.observed, [instance], pod.name))
 
 
-def _broker(run: Run, site: ServerSite) -> PodView | None:
-    return next((pod for pod in _pods(run, site) if pod.name == _names(run, site).pod), None)
+def _broker(run: Run, instance: ServerInstance) -> PodView | None:
+    return next((pod for pod in _pods(run, instance) if pod.name == _names(run, instance).pod), None)

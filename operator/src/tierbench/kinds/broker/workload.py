@@ -11,23 +11,31 @@ from tierbench.api.result import ServiceFacts
 from tierbench.kinds.broker import strimzi
 from tierbench.kinds.broker.client_spec import Connections, EngineType, Payload
 from tierbench.kinds.broker.kafka import BATCH_SIZE, CODEC, LINGER, PARTITIONS, kafka_factors
-from tierbench.kinds.broker.providers import ACCOUNT, Asked, External, Provider, Standalone, Way
+from tierbench.kinds.broker.providers import ACCOUNT, BrokerContext, Endpoint, External, Provider, Standalone
 from tierbench.kinds.broker.server_spec import Broker, KafkaProvider, Protocol
 from tierbench.kinds.broker.spec import BrokerSpec, Load, Pacing
 from tierbench.kinds.registry import probe
 from tierbench.workloads.client_job import client_job, credential_files, flags, series_options
 from tierbench.workloads.names import Owner
-from tierbench.workloads.plan import EXTERNAL, STANDALONE, Case, Factor, Slot, image_levels, slots
+from tierbench.workloads.plan import (
+    EXTERNAL,
+    STANDALONE,
+    Case,
+    Factor,
+    ServerPlacement,
+    image_levels,
+    server_placements,
+)
 from tierbench.workloads.pods import ConfigMapDirectory
 from tierbench.workloads.workload import (
-    ClientSite,
+    ClientInstance,
+    ClientPart,
     Credentials,
     Images,
     Manifest,
     NodeSize,
-    Part,
     Role,
-    ServerSite,
+    ServerInstance,
     Target,
     Workload,
 )
@@ -61,26 +69,26 @@ class BrokerWorkload:
     images: Images
     policy: Policy = field(default_factory=Policy)
 
-    def slots(self) -> tuple[Slot, ...]:
+    def server_placements(self) -> tuple[ServerPlacement, ...]:
         """Each of our brokers, of each image, on each node; each external one where it is."""
         given = [
             (((_BROKER, broker.name), *levels), provider_name(broker))
             for broker in self.spec.brokers
             for levels in image_levels(broker.images)
         ]
-        places = [(place.node_class, place.ordinal) for place in slots(self.spec)]
-        ours = (Slot(*place, levels, by) for place in places for levels, by in given if by != EXTERNAL)
-        external = (Slot(EXTERNAL, 0, levels, by) for levels, by in given if by == EXTERNAL)
+        places = [(place.node_class, place.ordinal) for place in server_placements(self.spec)]
+        ours = (ServerPlacement(*place, levels, by) for place in places for levels, by in given if by != EXTERNAL)
+        external = (ServerPlacement(EXTERNAL, 0, levels, by) for levels, by in given if by == EXTERNAL)
         return (*ours, *external)
 
-    def unlisted_image(self, slot: Slot) -> str:
+    def image_problem(self, placement: ServerPlacement) -> str:
         """As the chart lists those of the broker."""
-        return self.images.unlisted(self._asked(slot).service, slot.image)
+        return self.images.image_problem(self._asked(placement).service, placement.image)
 
-    def factors(self, slot: Slot) -> tuple[Factor, ...]:
+    def factors(self, placement: ServerPlacement) -> tuple[Factor, ...]:
         """All but the broker and its image, which come with the slot."""
         spec = self.spec
-        kafka = self._asked(slot).broker.protocol is Protocol.KAFKA
+        kafka = self._asked(placement).broker.protocol is Protocol.KAFKA
         return (
             *payload_factors(spec.payload),
             Factor("delivery", tuple(level.value for level in spec.delivery)),
@@ -91,23 +99,23 @@ class BrokerWorkload:
             *(kafka_factors(spec.kafka) if kafka else ()),
         )
 
-    def parts(self, case: Case) -> tuple[Part, ...]:
+    def parts(self, case: Case) -> tuple[ClientPart, ...]:
         """The clients' pods."""
         return parts(self.spec, case)
 
-    def service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
+    def service(self, placement: ServerPlacement, size: NodeSize) -> ServiceFacts | None:
         """Which broker, and its settings."""
-        return PROVIDERS[slot.provider].facts(self._asked(slot), size)
+        return PROVIDERS[placement.provider].facts(self._asked(placement), size)
 
-    def credentials(self, site: ServerSite) -> Credentials:
+    def credentials(self, instance: ServerInstance) -> Credentials:
         """What its provider needs."""
-        return PROVIDERS[site.slot.provider].credentials(self._asked(site.slot), site)
+        return PROVIDERS[instance.placement.provider].credentials(self._asked(instance.placement), instance)
 
-    def server(self, site: ServerSite) -> tuple[Manifest, ...]:
+    def server(self, instance: ServerInstance) -> tuple[Manifest, ...]:
         """The broker, and an agent."""
-        return PROVIDERS[site.slot.provider].manifests(self._asked(site.slot), site)
+        return PROVIDERS[instance.placement.provider].manifests(self._asked(instance.placement), instance)
 
-    def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:
+    def client(self, instance: ClientInstance, targets: Sequence[Target]) -> Manifest:
         """The Job of one part."""
         case, clients, payload = targets[0].case, self.spec.clients, self.spec.payload
         asked, provider, tls = self._asked(case.server), PROVIDERS[case.server.provider], Tls(case.levels["tls"])
@@ -115,10 +123,10 @@ class BrokerWorkload:
         return client_job(
             self.owner,
             self.images,
-            site,
+            instance,
             targets,
             self.images.programs["paho"] if clients.engine is EngineType.PAHO else self.images.client,
-            arguments(asked, ways, site, targets),
+            arguments(asked, ways, instance, targets),
             clients.resources,
             [way.secrets for way in ways],
             directories=[_own_messages(payload, case)] if payload.messages else [],
@@ -147,10 +155,10 @@ class BrokerWorkload:
         """The network, on the way that messages take."""
         return probe().workloads(self.owner, self.spec, self.spec.access, self.images)
 
-    def _asked(self, slot: Slot) -> Asked:
-        name = dict(slot.levels)[_BROKER]
+    def _asked(self, placement: ServerPlacement) -> BrokerContext:
+        name = dict(placement.levels)[_BROKER]
         broker = next(broker for broker in self.spec.brokers if broker.name == name)
-        return Asked(self.owner, self.spec, broker, self.images, slot.image, self.policy)
+        return BrokerContext(self.owner, self.spec, broker, self.images, placement.image, self.policy)
 
 
 def provider_name(broker: Broker) -> str:
@@ -160,14 +168,14 @@ def provider_name(broker: Broker) -> str:
     return STANDALONE if broker.kafka is None else broker.kafka.provider
 
 
-def parts(spec: BrokerSpec, case: Case) -> tuple[Part, ...]:
+def parts(spec: BrokerSpec, case: Case) -> tuple[ClientPart, ...]:
     """The publishers' pods, and if subscribers stand apart as many of theirs."""
     clients = spec.clients
     echo_class = None if clients.subscribers is None else clients.subscribers.node_class
     if echo_class is None:
-        return tuple(Part(index, case.client_class) for index in range(clients.pods))
-    senders = (Part(index, case.client_class, Role.SENDER) for index in range(clients.pods))
-    echoes = (Part(clients.pods + index, echo_class, Role.ECHO) for index in range(clients.pods))
+        return tuple(ClientPart(index, case.client_class) for index in range(clients.pods))
+    senders = (ClientPart(index, case.client_class, Role.SENDER) for index in range(clients.pods))
+    echoes = (ClientPart(clients.pods + index, echo_class, Role.ECHO) for index in range(clients.pods))
     return (*senders, *echoes)
 
 
@@ -199,17 +207,19 @@ def share(pairs: int, pods: int, index: int) -> tuple[int, int]:
     return index * few + min(index, more), few + (index < more)
 
 
-def arguments(asked: Asked, ways: Sequence[Way], site: ClientSite, targets: Sequence[Target]) -> list[str]:
+def arguments(
+    asked: BrokerContext, ways: Sequence[Endpoint], instance: ClientInstance, targets: Sequence[Target]
+) -> list[str]:
     """The command line of the engine, the same for both."""
     spec, protocol, case, way = asked.spec, asked.broker.protocol, targets[0].case, ways[0]
     tls = Tls(case.levels["tls"])
-    first, pairs = share(int(case.levels["pairs"]), spec.clients.pods, site.part.index % spec.clients.pods)
+    first, pairs = share(int(case.levels["pairs"]), spec.clients.pods, instance.part.index % spec.clients.pods)
     options: dict[str, Any] = {
         "url": [f"{protocol.lower()}{'' if tls is Tls.NONE else 's'}://{each.address}" for each in ways],
-        "topic": [f"tierbench/{target.server.site.name}/{target.case.number}" for target in targets],
+        "topic": [f"tierbench/{target.server.instance.name}/{target.case.number}" for target in targets],
         "pairs": pairs,
         "first-pair": first,
-        "role": _ALONE if spec.clients.alone else _ROLES[site.part.role],
+        "role": _ALONE if spec.clients.alone else _ROLES[instance.part.role],
         **_payload(spec.payload, case),
         "delivery": case.levels["delivery"],
         "compression": case.levels["compression"],
@@ -222,10 +232,10 @@ def arguments(asked: Asked, ways: Sequence[Way], site: ClientSite, targets: Sequ
         "patience-milliseconds": spec.patience_milliseconds,
         "ready-milliseconds": spec.ready_seconds * 1000,
         "tls": tls.value,
-        "barrier": f"r{site.run}-c{site.block}-a{site.attempt}",
-        "part": site.part.index,
+        "barrier": f"r{instance.run}-c{instance.block}-a{instance.attempt}",
+        "part": instance.part.index,
         "parts": len(parts(spec, case)),
-        **series_options(site, spec.warmup, targets),
+        **series_options(instance, spec.warmup, targets),
     }
     if protocol is Protocol.KAFKA:
         options |= _kafka(case)

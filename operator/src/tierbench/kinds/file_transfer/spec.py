@@ -9,9 +9,9 @@ from pydantic import AfterValidator, Field, JsonValue
 from tierbench.api.benchmark import (
     BENCHMARK_COLUMNS,
     Access,
-    Asks,
-    AsksInCel,
     Benchmark,
+    PolicySubject,
+    PolicySubjectCel,
     Servers,
     ServiceSpec,
     Tls,
@@ -166,10 +166,10 @@ class FileTransferSpec(ServiceSpec):
     )
 
     @property
-    def asks(self) -> Asks:
+    def policy_subject(self) -> PolicySubject:
         """The folder of the node, where there is one."""
         path = self.storage.host_path
-        return replace(super().asks, host_paths=() if path is None else (path.path,))
+        return replace(super().policy_subject, host_paths=() if path is None else (path.path,))
 
     @property
     def conditions(self) -> dict[str, str]:
@@ -208,7 +208,7 @@ class FileTransferBenchmark(Benchmark):
         _BOUNDED_MATRIX,
         refinable("fileSizes"),
     )
-    ASKS: ClassVar[AsksInCel] = AsksInCel(
+    POLICY_SUBJECT: ClassVar[PolicySubjectCel] = PolicySubjectCel(
         host_paths="has(object.spec.storage.hostPath) ? [object.spec.storage.hostPath.path] : []"
     )
 

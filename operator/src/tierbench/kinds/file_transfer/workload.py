@@ -15,7 +15,7 @@ from tierbench.workloads.agent import CLIENT_KEYS, agent_container, agent_servic
 from tierbench.workloads.client_job import client_job, credential_files, flags, series_options
 from tierbench.workloads.names import Owner, server_labels
 from tierbench.workloads.networking import SERVER_NAME, access_services, address
-from tierbench.workloads.plan import Case, Factor, Slot, image_levels, slots
+from tierbench.workloads.plan import Case, Factor, ServerPlacement, image_levels, server_placements
 from tierbench.workloads.pods import (
     CERTIFICATE,
     CREDENTIALS,
@@ -26,19 +26,19 @@ from tierbench.workloads.pods import (
     credentials_mounts,
     credentials_volumes,
     measured,
-    placement,
+    pin_to_node,
     pod_basics,
     secret_items,
 )
 from tierbench.workloads.workload import (
-    ClientSite,
+    ClientInstance,
+    ClientPart,
     Credentials,
     Images,
     Manifest,
     NodeSize,
-    Part,
     RunningServer,
-    ServerSite,
+    ServerInstance,
     Target,
     Workload,
     secret,
@@ -95,16 +95,16 @@ class FileTransfer:
     images: Images
     policy: Policy = field(default_factory=Policy)
 
-    def slots(self) -> tuple[Slot, ...]:
+    def server_placements(self) -> tuple[ServerPlacement, ...]:
         """One nginx of each image a node."""
         by = image_levels(self.spec.servers.images)
-        return tuple(replace(slot, levels=levels) for slot in slots(self.spec) for levels in by)
+        return tuple(replace(placement, levels=levels) for placement in server_placements(self.spec) for levels in by)
 
-    def unlisted_image(self, slot: Slot) -> str:
+    def image_problem(self, placement: ServerPlacement) -> str:
         """As the chart lists those of nginx."""
-        return self.images.unlisted(NGINX, slot.image)
+        return self.images.image_problem(NGINX, placement.image)
 
-    def factors(self, slot: Slot) -> tuple[Factor, ...]:
+    def factors(self, placement: ServerPlacement) -> tuple[Factor, ...]:
         """File size, concurrency, cache state, TLS."""
         return (
             Factor("fileSize", self.spec.file_sizes, prepared=True),
@@ -113,30 +113,32 @@ class FileTransfer:
             Factor("tls", tuple(level.value for level in self.spec.tls)),
         )
 
-    def parts(self, case: Case) -> tuple[Part, ...]:
+    def parts(self, case: Case) -> tuple[ClientPart, ...]:
         """One pod."""
-        return (Part(0, case.client_class),)
+        return (ClientPart(0, case.client_class),)
 
-    def service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
+    def service(self, placement: ServerPlacement, size: NodeSize) -> ServiceFacts | None:
         """Which image of nginx: there are no settings to choose."""
-        return ServiceFacts(name=NGINX, image=self.images.of(NGINX, slot.image))
+        return ServiceFacts(name=NGINX, image=self.images.of(NGINX, placement.image))
 
-    def credentials(self, site: ServerSite) -> Credentials:
+    def credentials(self, instance: ServerInstance) -> Credentials:
         """The agent's token, and certificates if any case uses TLS."""
-        return Credentials(secret(self.owner, site), certificate=any(level is not Tls.NONE for level in self.spec.tls))
+        return Credentials(
+            secret(self.owner, instance), certificate=any(level is not Tls.NONE for level in self.spec.tls)
+        )
 
-    def server(self, site: ServerSite) -> tuple[Manifest, ...]:
+    def server(self, instance: ServerInstance) -> tuple[Manifest, ...]:
         """nginx with its files and the agent beside it."""
-        return server_manifests(self.owner, self.spec, self.images, self.policy, site)
+        return server_manifests(self.owner, self.spec, self.images, self.policy, instance)
 
-    def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:
+    def client(self, instance: ClientInstance, targets: Sequence[Target]) -> Manifest:
         """The Job that downloads one file, trial after trial."""
         keys = CLIENT_KEYS if targets[0].case.levels["tls"] == Tls.NONE else (*CLIENT_KEYS, "ca.crt")
-        credentials = [(secret_items(target.server.site.attached, *keys),) for target in targets]
-        command = arguments(self.spec, site, targets)
+        credentials = [(secret_items(target.server.instance.attached, *keys),) for target in targets]
+        command = arguments(self.spec, instance, targets)
         client = self.images.client
         return client_job(
-            self.owner, self.images, site, targets, client, command, self.spec.clients.resources, credentials
+            self.owner, self.images, instance, targets, client, command, self.spec.clients.resources, credentials
         )
 
     def deadline_seconds(self, trials: int) -> int:
@@ -243,12 +245,12 @@ def _listener(tls: Tls, names: Iterable[str], ipv6: bool) -> str:
 
 
 def server_manifests(
-    owner: Owner, spec: FileTransferSpec, images: Images, policy: Policy, site: ServerSite
+    owner: Owner, spec: FileTransferSpec, images: Images, policy: Policy, instance: ServerInstance
 ) -> tuple[Manifest, ...]:
     """ConfigMap, Services, volume claim if asked for, and last the pod."""
-    labels = server_labels(site.run, site.slot_index)
-    metadata, attached = owner.metadata(site.name, labels), owner.metadata(site.attached, labels)
-    sizes, files = _sizes(spec, site), _files(spec, policy, site)
+    labels = server_labels(instance.run, instance.slot)
+    metadata, attached = owner.metadata(instance.name, labels), owner.metadata(instance.attached, labels)
+    sizes, files = _sizes(spec, instance), _files(spec, policy, instance)
     config_map = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -261,17 +263,19 @@ def server_manifests(
     return (
         config_map,
         *access_services(metadata, labels, spec.access, {PORT_NAMES[tls]: PORTS[tls] for tls in spec.tls}),
-        agent_service(owner, site, labels),
+        agent_service(owner, instance, labels),
         *claims(spec.storage, attached, sum(sizes)),
-        _pod(metadata, spec, images, files, site),
+        _pod(metadata, spec, images, files, instance),
     )
 
 
-def _sizes(spec: FileTransferSpec, site: ServerSite) -> list[int]:
-    return [parse_size(size) for size in site.refined or spec.file_sizes]
+def _sizes(spec: FileTransferSpec, instance: ServerInstance) -> list[int]:
+    return [parse_size(size) for size in instance.refined_levels or spec.file_sizes]
 
 
-def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, files: FileVolume, site: ServerSite) -> Manifest:
+def _pod(
+    metadata: Manifest, spec: FileTransferSpec, images: Images, files: FileVolume, instance: ServerInstance
+) -> Manifest:
     host_network = spec.access is Access.HOST_NETWORK
     return {
         "apiVersion": "v1",
@@ -279,16 +283,16 @@ def _pod(metadata: Manifest, spec: FileTransferSpec, images: Images, files: File
         "metadata": {**metadata, "annotations": NO_SIDECARS},
         "spec": {
             **pod_basics(images),
-            **placement(site.node, site.node_class),
+            **pin_to_node(instance.node, instance.node_class),
             **({"hostNetwork": True} if host_network else {}),
             "restartPolicy": "Always",
-            "initContainers": [_prepare(spec, images, site, files)],
-            "containers": [_nginx(spec, images, site, files), _agent_of(spec, images, files)],
+            "initContainers": [_prepare(spec, images, instance, files)],
+            "containers": [_nginx(spec, images, instance, files), _agent_of(spec, images, files)],
             "volumes": [
                 files.volume,
-                {"name": "config", "configMap": {"name": site.attached}},
-                *credentials_volumes(site, _keys(spec)),
-                agent_volume(site),
+                {"name": "config", "configMap": {"name": instance.attached}},
+                *credentials_volumes(instance, _keys(spec)),
+                agent_volume(instance),
                 {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
             ],
         },
@@ -300,16 +304,16 @@ def _keys(spec: FileTransferSpec) -> tuple[str, ...]:
     return CERTIFICATE if any(tls is not Tls.NONE for tls in spec.tls) else ()
 
 
-def _files(spec: FileTransferSpec, policy: Policy, site: ServerSite) -> FileVolume:
-    return file_volume(spec.storage, policy, site.attached, sum(_sizes(spec, site)))
+def _files(spec: FileTransferSpec, policy: Policy, instance: ServerInstance) -> FileVolume:
+    return file_volume(spec.storage, policy, instance.attached, sum(_sizes(spec, instance)))
 
 
-def _prepare(spec: FileTransferSpec, images: Images, site: ServerSite, files: FileVolume) -> dict[str, Any]:
+def _prepare(spec: FileTransferSpec, images: Images, instance: ServerInstance, files: FileVolume) -> dict[str, Any]:
     """Writes the files. A claim is no part of the node's disk, of which as much stays free as was said."""
-    sizes = ",".join(map(str, _sizes(spec, site)))
+    sizes = ",".join(map(str, _sizes(spec, instance)))
     security, owner = (RESTRICTED, []) if spec.storage.host_path is None else _root(images.user)
     of_node = spec.storage.persistent_volume_claim is None
-    free = [] if site.free_bytes is None or not of_node else ["--reserve-bytes", str(site.free_bytes)]
+    free = [] if instance.free_bytes is None or not of_node else ["--reserve-bytes", str(instance.free_bytes)]
     return {
         "name": "prepare",
         **images.pulled(images.client),
@@ -328,10 +332,10 @@ def _root(user: int | None) -> tuple[dict[str, Any], list[str]]:
     return security, [] if user is None else ["--owner", f"{user}:{user}"]
 
 
-def _nginx(spec: FileTransferSpec, images: Images, site: ServerSite, files: FileVolume) -> dict[str, Any]:
+def _nginx(spec: FileTransferSpec, images: Images, instance: ServerInstance, files: FileVolume) -> dict[str, Any]:
     return {
         "name": NGINX,
-        **images.pulled(images.of(NGINX, site.slot.image)),
+        **images.pulled(images.of(NGINX, instance.placement.image)),
         "command": ["sh", "-c", _START],
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "ports": [{"name": PORT_NAMES[tls], "containerPort": port} for tls, port in PORTS.items()],
@@ -362,7 +366,7 @@ def server_url(spec: FileTransferSpec, server: RunningServer, tls: Tls) -> str:
     return f"{scheme}://{address(spec.access, server, PORT_NAMES[tls], PORTS[tls])}"
 
 
-def arguments(spec: FileTransferSpec, site: ClientSite, targets: Sequence[Target]) -> list[str]:
+def arguments(spec: FileTransferSpec, instance: ClientInstance, targets: Sequence[Target]) -> list[str]:
     """The command line of the engine."""
     levels = targets[0].case.levels
     growing = spec.retry.wait_maximum_milliseconds
@@ -378,7 +382,7 @@ def arguments(spec: FileTransferSpec, site: ClientSite, targets: Sequence[Target
         **({} if growing is None else {"wait-maximum-milliseconds": growing}),
         "trial-seconds": spec.timeouts.trial_seconds,
         "tls": tls.value,
-        **series_options(site, spec.warmup, targets),
+        **series_options(instance, spec.warmup, targets),
     }
     if tls is not Tls.NONE:
         options |= {"ca-file": credential_files(targets, "ca.crt"), "server-name": SERVER_NAME}

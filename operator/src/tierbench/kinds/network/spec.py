@@ -9,13 +9,13 @@ from pydantic import Field, JsonValue
 from tierbench.api.benchmark import (
     BENCHMARK_COLUMNS,
     Access,
-    Asks,
-    AsksInCel,
     Benchmark,
     BenchmarkSpec,
+    ClientPlacement,
     Clients,
     Ping,
-    Seat,
+    PolicySubject,
+    PolicySubjectCel,
     Servers,
 )
 from tierbench.api.model import ClassNames, Kind, Model, Rule, is_address, matching, rules
@@ -138,16 +138,16 @@ class NetworkClients(Clients):
         return self.number if Together.ALL_AT_ONCE in self.together else 1
 
     @property
-    def seats(self) -> tuple[Seat, ...]:
+    def placements(self) -> tuple[ClientPlacement, ...]:
         """All at once are one case, which bears the name of the first class."""
-        return tuple(seat for level in self.together for seat in self._seats(level))
+        return tuple(seat for level in self.together for seat in self._placements(level))
 
-    def _seats(self, level: Together) -> tuple[Seat, ...]:
+    def _placements(self, level: Together) -> tuple[ClientPlacement, ...]:
         levels = ((TOGETHER, level.value),)
         if level is Together.ALL_AT_ONCE:
-            return (Seat(self.node_classes[0], levels=levels),)
+            return (ClientPlacement(self.node_classes[0], levels=levels),)
         ordinals = range(self.nodes_per_class)
-        return tuple(Seat(name, ordinal, levels) for name in self.node_classes for ordinal in ordinals)
+        return tuple(ClientPlacement(name, ordinal, levels) for name in self.node_classes for ordinal in ordinals)
 
 
 _SOME_SERVER = Rule(
@@ -241,10 +241,10 @@ class NetworkSpec(BenchmarkSpec):
     access: Access = Field(default=Access.POD_IP, description="The path from client to server.")
 
     @property
-    def asks(self) -> Asks:
+    def policy_subject(self) -> PolicySubject:
         """The server that is there already."""
         external = self.servers.external
-        return replace(super().asks, addresses=() if external is None else (external.address,))
+        return replace(super().policy_subject, addresses=() if external is None else (external.address,))
 
     @property
     def trimmed(self) -> Trim | None:
@@ -289,7 +289,7 @@ class NetworkBenchmark(Benchmark):
         _BOUNDED_MATRIX,
         _NOT_REFINED,
     )
-    ASKS: ClassVar[AsksInCel] = AsksInCel(
+    POLICY_SUBJECT: ClassVar[PolicySubjectCel] = PolicySubjectCel(
         node_classes="(has(object.spec.servers.nodeClasses) ? object.spec.servers.nodeClasses : [])"
         " + object.spec.clients.nodeClasses",
         addresses="has(object.spec.servers.external) ? [object.spec.servers.external.address] : []",

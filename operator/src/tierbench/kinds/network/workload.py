@@ -23,7 +23,7 @@ from tierbench.workloads.agent import CLIENT_KEYS, agent_container, agent_manife
 from tierbench.workloads.client_job import client_job, flags, series_options
 from tierbench.workloads.names import Owner, server_labels
 from tierbench.workloads.networking import access_services, address
-from tierbench.workloads.plan import EXTERNAL, Case, Factor, Slot, slots
+from tierbench.workloads.plan import EXTERNAL, Case, Factor, ServerPlacement, server_placements
 from tierbench.workloads.pods import (
     NO_SIDECARS,
     POD_IP,
@@ -32,20 +32,20 @@ from tierbench.workloads.pods import (
     SERVER_READY_PERIOD_SECONDS,
     ScratchDirectory,
     measured,
-    placement,
+    pin_to_node,
     pod_basics,
     secret_items,
 )
 from tierbench.workloads.workload import (
-    ClientSite,
+    ClientInstance,
+    ClientPart,
     Credentials,
     Images,
     Manifest,
     NodeSize,
-    Part,
     Role,
     RunningServer,
-    ServerSite,
+    ServerInstance,
     Target,
     Workload,
     secret,
@@ -76,16 +76,16 @@ class NetworkWorkload:
     images: Images
     policy: Policy = field(default_factory=Policy)
 
-    def slots(self) -> tuple[Slot, ...]:
+    def server_placements(self) -> tuple[ServerPlacement, ...]:
         """One server pod a node, and the external server."""
-        external = () if self.spec.servers.external is None else (Slot(EXTERNAL, 0, provider=EXTERNAL),)
-        return (*slots(self.spec), *external)
+        external = () if self.spec.servers.external is None else (ServerPlacement(EXTERNAL, 0, provider=EXTERNAL),)
+        return (*server_placements(self.spec), *external)
 
-    def unlisted_image(self, slot: Slot) -> str:
+    def image_problem(self, placement: ServerPlacement) -> str:
         """There is one image of iperf3."""
         return ""
 
-    def factors(self, slot: Slot) -> tuple[Factor, ...]:
+    def factors(self, placement: ServerPlacement) -> tuple[Factor, ...]:
         """Protocol, direction, streams; congestion control where it is asked for."""
         tcp = self.spec.tcp
         return (
@@ -95,41 +95,41 @@ class NetworkWorkload:
             *(() if tcp is None else (Factor(CONGESTION_CONTROL, tcp.congestion_control),)),
         )
 
-    def parts(self, case: Case) -> tuple[Part, ...]:
+    def parts(self, case: Case) -> tuple[ClientPart, ...]:
         """One pod, or one on each node that measures at once."""
         clients = self.spec.clients
         if case.levels.get(TOGETHER) != Together.ALL_AT_ONCE:
-            return (Part(0, case.client_class),)
+            return (ClientPart(0, case.client_class),)
         classes = [name for name in clients.node_classes for _ in range(clients.nodes_per_class)]
-        return tuple(Part(index, name, Role.SHARE) for index, name in enumerate(classes))
+        return tuple(ClientPart(index, name, Role.SHARE) for index, name in enumerate(classes))
 
-    def service(self, slot: Slot, size: NodeSize) -> ServiceFacts | None:
+    def service(self, placement: ServerPlacement, size: NodeSize) -> ServiceFacts | None:
         """Which image iperf3 and ping are from; nothing is known of an external server."""
-        return ServiceFacts(name=PROCESS, image="" if slot.external else self.images.programs[IMAGE])
+        return ServiceFacts(name=PROCESS, image="" if placement.external else self.images.programs[IMAGE])
 
-    def credentials(self, site: ServerSite) -> Credentials:
+    def credentials(self, instance: ServerInstance) -> Credentials:
         """The agent's token."""
-        return Credentials(secret(self.owner, site), certificate=False)
+        return Credentials(secret(self.owner, instance), certificate=False)
 
-    def server(self, site: ServerSite) -> tuple[Manifest, ...]:
+    def server(self, instance: ServerInstance) -> tuple[Manifest, ...]:
         """iperf3, and the agent beside it; where it is there already an agent alone, for the life cycle knows a server
         by a pod."""
-        if site.slot.external:
-            return agent_manifests(self.owner, self.images, site, self.spec.clients.resources)
-        return iperf3_manifests(self.owner, self.spec, self.images, site)
+        if instance.placement.external:
+            return agent_manifests(self.owner, self.images, instance, self.spec.clients.resources)
+        return iperf3_manifests(self.owner, self.spec, self.images, instance)
 
-    def client(self, site: ClientSite, targets: Sequence[Target]) -> Manifest:
+    def client(self, instance: ClientInstance, targets: Sequence[Target]) -> Manifest:
         """The Job of one part, which runs ping and iperf3."""
         parts = len(self.parts(targets[0].case))
         return client_job(
             self.owner,
             self.images,
-            site,
+            instance,
             targets,
             self.images.programs[IMAGE],
-            arguments(self.spec, self.policy, parts, site, targets),
+            arguments(self.spec, self.policy, parts, instance, targets),
             self.spec.clients.resources,
-            [(secret_items(target.server.site.attached, *CLIENT_KEYS),) for target in targets],
+            [(secret_items(target.server.instance.attached, *CLIENT_KEYS),) for target in targets],
             sysctls=(PING_SYSCTL,) if self.spec.ping.count else (),
             directories=(TMP,),
         )
@@ -159,26 +159,28 @@ def port(part: int) -> int:
     return _FIRST_PORT + part
 
 
-def iperf3_manifests(owner: Owner, spec: NetworkSpec, images: Images, site: ServerSite) -> tuple[Manifest, ...]:
+def iperf3_manifests(owner: Owner, spec: NetworkSpec, images: Images, instance: ServerInstance) -> tuple[Manifest, ...]:
     """Services, and last the pod."""
     ports = {port_name(part): port(part) for part in range(spec.clients.most_at_once)}
-    labels = server_labels(site.run, site.slot_index)
-    metadata = owner.metadata(site.name, labels)
+    labels = server_labels(instance.run, instance.slot)
+    metadata = owner.metadata(instance.name, labels)
     return (
         *access_services(metadata, labels, spec.access, ports, tuple(Protocol)),
-        agent_service(owner, site, labels),
-        _pod(metadata, spec, images, site, ports),
+        agent_service(owner, instance, labels),
+        _pod(metadata, spec, images, instance, ports),
     )
 
 
-def _pod(metadata: Manifest, spec: NetworkSpec, images: Images, site: ServerSite, ports: Mapping[str, int]) -> Manifest:
+def _pod(
+    metadata: Manifest, spec: NetworkSpec, images: Images, instance: ServerInstance, ports: Mapping[str, int]
+) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {**metadata, "annotations": NO_SIDECARS},
         "spec": {
             **pod_basics(images),
-            **placement(site.node, site.node_class),
+            **pin_to_node(instance.node, instance.node_class),
             **({"hostNetwork": True} if spec.access is Access.HOST_NETWORK else {}),
             # The agent tells what CPU the servers' processes take.
             "shareProcessNamespace": True,
@@ -187,7 +189,7 @@ def _pod(metadata: Manifest, spec: NetworkSpec, images: Images, site: ServerSite
                 *(_iperf3(spec, images, part) for part in range(len(ports))),
                 agent_container(images, ports.values(), _OBSERVED, spec.servers.resources, [GATES.mount]),
             ],
-            "volumes": [agent_volume(site), GATES.volume, TMP.volume],
+            "volumes": [agent_volume(instance), GATES.volume, TMP.volume],
         },
     }
 
@@ -213,9 +215,11 @@ def _iperf3(spec: NetworkSpec, images: Images, part: int) -> dict[str, Any]:
     }
 
 
-def arguments(spec: NetworkSpec, policy: Policy, parts: int, site: ClientSite, targets: Sequence[Target]) -> list[str]:
+def arguments(
+    spec: NetworkSpec, policy: Policy, parts: int, instance: ClientInstance, targets: Sequence[Target]
+) -> list[str]:
     """The command line of the engine of one of so many parts."""
-    part, levels = site.part.index, targets[0].case.levels
+    part, levels = instance.part.index, targets[0].case.levels
     options: dict[str, Any] = {
         **_ends(spec, part, targets),
         "protocol": levels["protocol"],
@@ -226,10 +230,10 @@ def arguments(spec: NetworkSpec, policy: Policy, parts: int, site: ClientSite, t
         "ping-interval-milliseconds": spec.ping.interval_milliseconds,
         "ping-size": spec.ping.size,
         "trace-milliseconds": spec.trace_interval_milliseconds,
-        "barrier": f"r{site.run}-c{site.block}-a{site.attempt}",
+        "barrier": f"r{instance.run}-c{instance.block}-a{instance.attempt}",
         "part": part,
         "parts": parts,
-        **series_options(site, spec.warmup, targets),
+        **series_options(instance, spec.warmup, targets),
     }
     if targets[0].case.server.external:  # it has no agent
         options = {name: value for name, value in options.items() if not name.startswith("agent")}
