@@ -13,7 +13,7 @@ from .options import Barrier, Load, Message, Options, Pacing, Target
 from .payload import CONTENTS
 from .reach import parse as parse_networks
 from .reach import resolve
-from .series import Series, ScheduledTrial
+from .series import Series, Turn
 from .tls import VERSIONS, Context, client_context
 from .warm import ROUNDS
 
@@ -143,8 +143,8 @@ def _series(flags: argparse.Namespace) -> Series:
     cases = tuple(flags.case or (range(1, number + 1) if number > 1 else [0]))
     if len(set(cases)) != number:
         raise ValueError(f"--case is {cases}: write another number for each of the {number} targets")
-    warmup = (ScheduledTrial(index, trial, True) for trial in range(1, flags.warmup + 1) for index in range(number))
-    turns = (ScheduledTrial(cases.index(case), trial, False) for case, trial in _turns(flags.trials, cases))
+    warmup = (Turn(index, trial, True) for trial in range(1, flags.warmup + 1) for index in range(number))
+    turns = (Turn(cases.index(case), trial, False) for case, trial in _turns(flags.trials, cases))
     targets = [_options(_of_target(flags, index), case) for index, case in enumerate(cases)]
     return Series(targets, (*warmup, *turns))
 

@@ -18,7 +18,7 @@ from .warm import warm
 
 
 @dataclass(frozen=True)
-class ScheduledTrial:
+class Turn:
     """A trial of the target with this index."""
 
     target: int
@@ -31,7 +31,7 @@ class Series:
     """All trials, in order. The targets differ in nothing but the broker."""
 
     targets: Sequence[Options]
-    turns: Sequence[ScheduledTrial]
+    turns: Sequence[Turn]
 
 
 class Report(Protocol):
@@ -86,7 +86,7 @@ def _blaming(options: Options) -> Iterator[None]:
         raise
 
 
-def _take(kept: Kept, report: Report, turn: ScheduledTrial, spent: float) -> None:
+def _take(kept: Kept, report: Report, turn: Turn, spent: float) -> None:
     """Runs one trial. One that is cut off by the deadline is reported as such: it took longer than this."""
     options = kept.options
     head = {"case": options.case} if options.case else {}
@@ -108,7 +108,7 @@ def _take(kept: Kept, report: Report, turn: ScheduledTrial, spent: float) -> Non
         raise late
 
 
-def _observe(kept: Kept, report: Report, turn: ScheduledTrial) -> Json:
+def _observe(kept: Kept, report: Report, turn: Turn) -> Json:
     report.started(kept.options.case, turn.number, turn.warmup)
     return run_trial(kept, f"w{turn.number}" if turn.warmup else str(turn.number))
 
