@@ -20,7 +20,7 @@ def dashboard() -> Dashboard:
     instances = label_variable("instance", "Instance", "tierbench_operator_heartbeat_timestamp_seconds")
     topics = (
         Topic("Work", "concepts/metrics.md", "The operator", _work()),
-        Topic("Process", "operating.md", "When something is wrong", _process()),
+        Topic("Process", "operating.md", "Health and logs", _process()),
     )
     return board("operator", "Operator", text, (instances,), topics)
 

@@ -40,7 +40,7 @@ def dashboard() -> Dashboard:
     text = "How benchmarks stand, and how the classes of nodes compare."
     topics = (
         Topic("Benchmarks", "how-to-run-repeatedly.md", "Further runs", _benchmarks()),
-        Topic("Node classes", "concepts/advice.md", "What is compared", _classes()),
+        Topic("Node classes", "concepts/advice.md", "Objectives", _classes()),
         Topic("The servers' nodes", "concepts/file-transfers.md", "The computers", _servers()),
         Topic(
             "The network before the first case", "concepts/networks.md", "Before a benchmark of a service", _networks()
