@@ -238,7 +238,7 @@ def test_a_client_that_dies_leaves_the_others_figures(kubectl: Kubectl, cluster:
     assert kept["bitsPerSecond"] > 0
     assert lost["failure"]["reason"] == "ClientLost"
     assert (whole["outcome"], len(whole["network"]["shares"])) == ("Completed", 2)
-    story = running.wait_for_story("A new client goes on with trial 2")
-    assert story.count("A new client goes on with trial 2") == 1, story
+    story = running.wait_for_story("A new client continues with trial 2")
+    assert story.count("A new client continues with trial 2") == 1, story
     assert result["status"]["counts"]["interruptions"] == 1
     assert_nothing_left(running)

@@ -31,8 +31,10 @@ async def test_it_is_left_out_of_the_metrics(caplog: pytest.LogCaptureFixture) -
     cache.update_result(newer(raw_result()), deleted=False)
     found = await samples(cache)
     assert one(found, "tierbench_result_measured") == 1
-    assert "ns/lb-newer-r1-c001 cannot be understood and is left out of the metrics" in caplog.text
-    assert "LatencyBenchmark is no kind of benchmark that this version of tierbench knows" in caplog.text
+    (record,) = caplog.records
+    fields = vars(record)
+    assert (record.message, fields["object"]) == ("ignoring invalid object", "ns/lb-newer-r1-c001")
+    assert "LatencyBenchmark is no kind of benchmark that this version of tierbench knows" in fields["error"]
 
 
 async def test_it_is_left_out_of_advices(caplog: pytest.LogCaptureFixture) -> None:

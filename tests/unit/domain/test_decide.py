@@ -186,7 +186,7 @@ def test_whoever_waits_behind_others_learns_the_names_of_its_own_namespace() -> 
     for who, named in (("default/older", "default/older"), ("other/secret", "a benchmark of another namespace")):
         decision = decide(replace(world.observe(), blocked_by=QueueBlocker(who, frozenset({"c1"}))), world.now)
         said = next(item.message for item in decision.status.conditions if item.type == reasons.QUEUED)
-        assert said == f"Waits behind {named} for the same nodes. Goes on by itself after it."
+        assert said == f"Waiting for {named}, which is ahead in the queue for the same nodes."
         assert [event.message for event in decision.events] == [said]
 
 

@@ -203,7 +203,7 @@ def test_words_say_what_when_and_how_it_is_kept() -> None:
     (event,) = eviction_events(change, one.storage_usage.total, QUOTAS, one.now)
     assert (event.reason, event.warning) == (reasons.EVICTION_PENDING, True)
     for words in (
-        f"take {one.storage_usage.total} bytes, and limits.storedBytes, a value of the chart, is 11k",
+        f"take {one.storage_usage.total} bytes; limits.storedBytes in the chart is 11k",
         f"runs 1, 2 of this benchmark may be deleted from {format_time(one.now + HOUR)} on",
         "kubectl tierbench export filetransferbenchmark/a --namespace a --run 1 --format json --output a-run-1.json",
     ):

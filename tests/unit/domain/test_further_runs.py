@@ -150,12 +150,12 @@ def test_a_run_is_compared_with_the_one_before() -> None:
 
 def replace_server_node(it: World) -> str:
     it.nodes["c2"] = replace(it.nodes.pop("c1"), name="c2")
-    return "run 1 was of c1 where this is of c2."
+    return "run 1 used c1, this run uses c2."
 
 
 def replace_client_image(it: World) -> str:
     it.engine = "2"
-    return "run 1 was of tierbench-client 1 where this is of tierbench-client 2."
+    return "run 1 used tierbench-client 1, this run uses tierbench-client 2."
 
 
 @pytest.mark.parametrize("change", [replace_server_node, replace_client_image])

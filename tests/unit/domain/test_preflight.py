@@ -98,7 +98,7 @@ def test_an_image_that_is_missing_is_said_and_stops_no_case() -> None:
     assert {item.reason for item in networks(world)} == {reasons.IMAGE_PULL_FAILED}
     status, reason, message = said(world)
     assert (status, reason) == ("False", reasons.IMAGE_PULL_FAILED)
-    assert message.endswith("The cases are measured all the same.")
+    assert message.endswith("The cases are measured anyway.")
     assert sum(event.reason == reasons.IMAGE_PULL_FAILED and event.warning for event in world.events) == 2
 
 

@@ -197,7 +197,7 @@ async def test_a_result_that_cannot_be_understood_leaves_the_others_alone(caplog
         raw = raw_result(cacheState="Cold")
         store.update_result(raw | {"spec": raw["spec"] | change}, deleted=False)
     assert one(await samples(store), "tierbench_file_transfer_retries") == 0
-    assert caplog.text.count("is left out of the metrics") == 2
+    assert caplog.text.count("ignoring invalid object") == 2
 
 
 async def test_what_is_no_factor_of_the_kind_is_no_label() -> None:

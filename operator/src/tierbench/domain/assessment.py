@@ -1,4 +1,4 @@
-"""What a run is held to when it has ended: its constraints, the run before it, and the baseline. Pure."""
+"""The assessment of a run that has ended: by its constraints, by earlier runs and by the baseline run."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,44 +17,41 @@ from tierbench.results.levels import levels_in_short
 from tierbench.results.quantities import main_quantity, rate_quantity
 from tierbench.results.units import join_words, percent, show, title, words
 
-_NAMED: Final = 3
+_LISTED: Final = 3
 
-Pair = tuple[str, str]
+ClassPair = tuple[str, str]
 """Server class and client class."""
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """Conditions, and the events that go with them."""
+    """The conditions that assess a run, and their events."""
 
-    said: tuple[ConditionUpdate, ...]
+    updates: tuple[ConditionUpdate, ...]
     events: tuple[Event, ...]
 
 
 def assess(run: Run) -> Assessment:
-    """The conditions Passed (if there are constraints) and Regressed of a run that has ended."""
+    """Returns the conditions Passed (if the run has constraints) and Regressed of a run that has ended."""
     passed, regressed = _passed(run), _regressed(run)
-    said = (regressed,) if passed is None else (passed, regressed)
+    updates = (regressed,) if passed is None else (passed, regressed)
     events = [] if passed is None else [Event(passed.reason, passed.message, warning=not passed.status)]
     if regressed.status or regressed.reason == reasons.BASELINE_NOT_FOUND:
         events.append(Event(regressed.reason, regressed.message, warning=True))
-    return Assessment(said, tuple(events))
+    return Assessment(updates, tuple(events))
 
 
-def begun(run: Run) -> tuple[ConditionUpdate, ...]:
-    """The same conditions while the run is under way: nobody who waits for them must see those of the run before."""
-    message = "The run is under way."
+def verdicts_in_progress(run: Run) -> tuple[ConditionUpdate, ...]:
+    """Resets Passed, Regressed and Recurring, so that no client that waits for them sees those of the previous run."""
+    message = "The run is in progress."
     policy = run.spec.run_policy
-    said = [ConditionUpdate(reasons.REGRESSED, False, reasons.RUNNING, message)]
+    updates = [ConditionUpdate(reasons.REGRESSED, False, reasons.RUNNING, message)]
     if policy.constraints != Constraints():
-        said.append(ConditionUpdate(reasons.PASSED, False, reasons.RUNNING, message))
+        updates.append(ConditionUpdate(reasons.PASSED, False, reasons.RUNNING, message))
     if policy.schedule is not None:
-        said.append(
-            ConditionUpdate(
-                reasons.RECURRING, True, reasons.RUNNING, f"{message} The next is planned when it has ended."
-            )
-        )
-    return tuple(said)
+        message += " The next run is scheduled when it ends."
+        updates.append(ConditionUpdate(reasons.RECURRING, True, reasons.RUNNING, message))
+    return tuple(updates)
 
 
 def _results(run: Run, number: int) -> tuple[BenchmarkResult, ...]:
@@ -68,124 +65,124 @@ def _passed(run: Run) -> ConditionUpdate | None:
         return None
     results = _results(run, run.status.number)
     failed = sum(result.status.phase is ResultPhase.FAILED for result in results)
-    found = [(f"{place}: {breach.message}", breach) for place, breach in _breaches(run, results)]
+    found = [(f"{' to '.join(pair)}: {violation.message}", violation) for pair, violation in _violations(run, results)]
     broken = [f"{failed} cases failed."] if failed else []
-    broken += [words for words, breach in found if not breach.unknown and not breach.uncertain]
+    broken += [text for text, violation in found if not violation.unknown and not violation.uncertain]
     if broken:
         return ConditionUpdate(reasons.PASSED, False, reasons.CONSTRAINTS_BROKEN, _first(broken))
-    unknown = [words for words, breach in found if breach.unknown]
+    unknown = [text for text, violation in found if violation.unknown]
     if unknown:
         return ConditionUpdate(reasons.PASSED, None, reasons.CONSTRAINTS_UNKNOWN, _first(unknown))
     return ConditionUpdate(
-        reasons.PASSED, True, reasons.CONSTRAINTS_MET, "Every case keeps to spec.runPolicy.constraints."
+        reasons.PASSED, True, reasons.CONSTRAINTS_MET, "Every case meets spec.runPolicy.constraints."
     )
 
 
-def _breaches(run: Run, results: Sequence[BenchmarkResult]) -> Iterator[tuple[str, Violation]]:
+def _violations(run: Run, results: Sequence[BenchmarkResult]) -> Iterator[tuple[ClassPair, Violation]]:
     kind, constraints = run.observed.owner.kind, run.spec.run_policy.constraints
-    places: dict[tuple[str, str], list[BenchmarkResult]] = {}
+    by_pair: dict[ClassPair, list[BenchmarkResult]] = {}
     for result in results:
-        places.setdefault((result.spec.server.node_class, result.spec.client.node_class), []).append(result)
-    for (server, client), found in places.items():
-        for breach in violations(
-            group_by_workload(found, workload_items(None)), server, constraints, kind, workload_items(None)
+        by_pair.setdefault(_pair(result), []).append(result)
+    for pair, found in by_pair.items():
+        for violation in violations(
+            group_by_workload(found, workload_items(None)), pair[0], constraints, kind, workload_items(None)
         ):
-            yield f"{server} to {client}", breach
+            yield pair, violation
 
 
 def _regressed(run: Run) -> ConditionUpdate:
     policy, number = run.spec.run_policy, run.status.number
     kept = sorted({result.run for result in run.observed.known_results} - {number})
     before = [each for each in kept if each < number]
-    baseline = policy.baseline_run if policy.baseline_run != number else None
-    if baseline is not None and baseline not in kept:
-        there = f"; these are: {', '.join(map(str, kept))}" if kept else ""
-        message = f"Run {baseline} is not kept, so nothing can be compared with it{there}. See runPolicy.baselineRun."
+    baseline = () if policy.baseline_run is None or policy.baseline_run == number else (policy.baseline_run,)
+    if baseline and baseline[0] not in kept:
+        message = f"Run {baseline[0]} has no results, so this run cannot be compared with it."
+        if kept:
+            message += f" Set spec.runPolicy.baselineRun to one of: {', '.join(map(str, kept))}."
         return ConditionUpdate(reasons.REGRESSED, False, reasons.BASELINE_NOT_FOUND, message)
-    against = dict.fromkeys([*before, *([baseline] if baseline is not None else [])])
-    if not against:
-        return ConditionUpdate(
-            reasons.REGRESSED, False, reasons.NO_EARLIER_RUN, "There is no other run to compare with."
-        )
-    now = _circumstances(_results(run, number))
-    earlier = {other: _circumstances(_results(run, other)) for other in against}
-    references = dict.fromkeys([tuple(before), *([(baseline,)] if baseline is not None else [])])
-    worse = [words for others in references if others for words in _worse(run, others, earlier, now)]
+    others = tuple(dict.fromkeys([*before, *baseline]))
+    if not others:
+        message = "There is no other run to compare with."
+        return ConditionUpdate(reasons.REGRESSED, False, reasons.NO_EARLIER_RUN, message)
+    current = _environments(_results(run, number))
+    earlier = {other: _environments(_results(run, other)) for other in others}
+    references = dict.fromkeys([tuple(before), baseline])
+    worse = [text for reference in references if reference for text in _worse(run, reference, earlier, current)]
     if worse:
         return ConditionUpdate(reasons.REGRESSED, True, reasons.WORSE_THAN_BEFORE, _first(list(dict.fromkeys(worse))))
-    unlike = [
-        words
-        for other in [*before[-1:], *([baseline] if baseline is not None else [])]
-        for words in _unlike(other, earlier[other], now)
-    ]
-    if unlike:
-        message = f"{_first(unlike)} Pin runPolicy.baselineRun to a run of now, and later ones are compared with that."
+    changed = [text for other in (*before[-1:], *baseline) for text in _changed(other, earlier[other], current)]
+    if changed:
+        message = f"{_first(changed)} To compare later runs with this one, set spec.runPolicy.baselineRun to {number}."
         return ConditionUpdate(reasons.REGRESSED, None, reasons.NOT_COMPARABLE, message)
-    message = (
-        f"No case is shown to be worse than in {_named(tuple(against))} by more than {policy.tolerance_percent} %."
-    )
+    message = f"No case is shown to be more than {policy.tolerance_percent}% worse than in {_runs(others)}."
     return ConditionUpdate(reasons.REGRESSED, False, reasons.NOT_WORSE, message)
 
 
-def _circumstances(results: Iterable[BenchmarkResult]) -> dict[Pair, frozenset[str]]:
-    """Nodes, versions of engines and conditions: where they differ, they may be why the numbers do."""
-    found: dict[Pair, frozenset[str]] = {}
+def _environments(results: Iterable[BenchmarkResult]) -> dict[ClassPair, frozenset[str]]:
+    """Returns the nodes, engine versions and settings of each pair of classes: a change of them may explain a change of
+    the measured values."""
+    found: dict[ClassPair, frozenset[str]] = {}
     for result in results:
         spec, engine = result.spec, result.status.engine
         if result.status.phase is ResultPhase.MEASURED and engine is not None:
             nodes = {place.node for place in (spec.server, spec.client, *spec.clients) if place.node}
-            pair = (spec.server.node_class, spec.client.node_class)
-            conditions = {f"{words(name).lower()} {level}" for name, level in spec.conditions.items()}
-            found[pair] = found.get(pair, frozenset()) | nodes | {f"{engine.name} {engine.version}"} | conditions
+            settings = {f"{words(name).lower()} {level}" for name, level in spec.conditions.items()}
+            pair = _pair(result)
+            found[pair] = found.get(pair, frozenset()) | nodes | {f"{engine.name} {engine.version}"} | settings
     return found
 
 
-def _unlike(other: int, were: Mapping[Pair, frozenset[str]], now: Mapping[Pair, frozenset[str]]) -> Iterator[str]:
-    for pair, before in were.items():
-        if pair in now and now[pair] != before:
-            gone, come = (", ".join(sorted(names)) or "nothing" for names in (before - now[pair], now[pair] - before))
-            yield f"{' to '.join(pair)}: run {other} was of {gone} where this is of {come}."
+def _changed(
+    other: int, before: Mapping[ClassPair, frozenset[str]], current: Mapping[ClassPair, frozenset[str]]
+) -> Iterator[str]:
+    for pair, environment in before.items():
+        now = current.get(pair, environment)
+        if now != environment:
+            removed, added = (
+                ", ".join(sorted(names)) or "nothing else" for names in (environment - now, now - environment)
+            )
+            yield f"{' to '.join(pair)}: run {other} used {removed}, this run uses {added}."
 
 
 def _worse(
     run: Run,
     others: Sequence[int],
-    were: Mapping[int, Mapping[Pair, frozenset[str]]],
-    now: Mapping[Pair, frozenset[str]],
+    earlier: Mapping[int, Mapping[ClassPair, frozenset[str]]],
+    current: Mapping[ClassPair, frozenset[str]],
 ) -> Iterator[str]:
-    """Where this run is beyond what these earlier ones, as far as they are alike, differ by."""
+    """Describes each case that is worse than the earlier runs in the same environment, beyond how these vary."""
     kind, tolerance = run.observed.owner.kind, run.spec.run_policy.tolerance_percent / 100
-    alike = [
+    comparable = [
         result
         for other in others
         for result in _results(run, other)
-        if were[other].get(_pair(result)) == now.get(_pair(result))
+        if earlier[other].get(_pair(result)) == current.get(_pair(result))
     ]
-    numbers = tuple(sorted({result.spec.run for result in alike}))
-    there = {name for result in alike for name in result.status.statistics}
-    for quantity in dict.fromkeys((main_quantity(kind, there), rate_quantity(kind))):
-        for change in compare_runs(alike, _results(run, run.status.number), quantity):
+    numbers = tuple(sorted({result.spec.run for result in comparable}))
+    quantities = {name for result in comparable for name in result.status.statistics}
+    for quantity in dict.fromkeys((main_quantity(kind, quantities), rate_quantity(kind))):
+        for change in compare_runs(comparable, _results(run, run.status.number), quantity):
             if change.worse(tolerance):
-                yield _words(change, numbers)
+                yield _describe(change, numbers)
 
 
-def _pair(result: BenchmarkResult) -> Pair:
+def _pair(result: BenchmarkResult) -> ClassPair:
     return result.spec.server.node_class, result.spec.client.node_class
 
 
-def _words(change: Change, others: Sequence[int]) -> str:
+def _describe(change: Change, others: Sequence[int]) -> str:
     levels, share = levels_in_short(change.levels), change.share
     by = "" if share is None else f", {percent(abs(share))} worse"
     values = f"{show(change.quantity, change.second.mean)} instead of {show(change.quantity, change.first.mean)}"
     one = " (one earlier run)" if change.runs == 1 else ""
     what = title(change.quantity).lower()
-    return f"{levels}, {change.server} to {change.client}: {what} {values} in {_named(others)}{by}{one}."
+    return f"{levels}, {change.server} to {change.client}: {what} {values} in {_runs(others)}{by}{one}."
 
 
-def _named(others: Sequence[int]) -> str:
-    return f"run{'s' * (len(others) > 1)} {join_words([str(other) for other in others])}"
+def _runs(numbers: Sequence[int]) -> str:
+    return f"run{'s' * (len(numbers) > 1)} {join_words([str(number) for number in numbers])}"
 
 
 def _first(sentences: Sequence[str]) -> str:
-    rest = len(sentences) - _NAMED
-    return " ".join([*sentences[:_NAMED], *([f"And {rest} more."] if rest > 0 else [])])
+    rest = len(sentences) - _LISTED
+    return " ".join([*sentences[:_LISTED], *([f"And {rest} more."] if rest > 0 else [])])

@@ -108,7 +108,7 @@ class _Claim:
             try:
                 found.append(view(raw))
             except PARSE_ERRORS as error:
-                extra = {"kind": kind, "namespace": self.owner.namespace, "object": name, "error": str(error)}
+                extra = {"kind": kind, "object": f"{self.owner.namespace}/{name}", "error": str(error)}
                 _logger.warning("ignoring invalid object", extra=extra)
                 if kind == _RESULT:
                     self.unreadable.add(name)

@@ -1,4 +1,4 @@
-"""The client of a block: its Jobs as they are in the cluster, started, followed, and what they have printed."""
+"""The client of a block: its Jobs and pods, how they start and end, and the trials in their logs."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,10 +11,10 @@ from tierbench.api.contract import TrialLine
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Create, DeleteJob
 from tierbench.domain.observed import PodLog
-from tierbench.domain.placement import hold
-from tierbench.domain.quotas import seconds_left, too_long
-from tierbench.domain.run import Run
-from tierbench.domain.servers import lasting
+from tierbench.domain.placement import renew_leases
+from tierbench.domain.quotas import held_too_long, seconds_left
+from tierbench.domain.run import Run, class_deleted
+from tierbench.domain.servers import persistent_problem
 from tierbench.domain.views import JobView, PodView, Problem
 from tierbench.results.output import PrintedTrial, SealState, check_seal
 from tierbench.results.parts import PartOutput, merge_parts
@@ -23,16 +23,16 @@ from tierbench.workloads.plan import Case, ScheduledTrial, ServerPlacement
 from tierbench.workloads.workload import ClientInstance, ClientPart, Role, RunningServer, Target, Workload
 
 _START_SECONDS: Final = 120
-_LONGEST_TROUBLE: Final = 300
-_SOON_SECONDS: Final = 1.0
-_PATIENCE_SECONDS: Final = 30.0
-_POD_SECONDS: Final = 5.0  # nothing wakes the loop when a pod is refused
+_MAXIMUM_ERROR: Final = 300
+_LOG_SECONDS: Final = 1.0
+_TRIAL_SECONDS: Final = 30.0
+_POD_SECONDS: Final = 5.0  # no event tells that the API server rejects a pod
 
 
 @dataclass(frozen=True)
 class Client:
-    """Of cases of a workload that differ in nothing but their server, in one pass. `known_attempts` are those that
-    their results tell of."""
+    """The client of cases that differ only in their server, in one pass. It has one Job per part and attempt.
+    `known_attempts` is the newest attempt in the results of the cases."""
 
     run: Run
     workload: Workload
@@ -42,93 +42,93 @@ class Client:
 
     @property
     def first(self) -> Case:
-        """The case by which its Jobs are known."""
+        """The case whose number the Jobs have as a label."""
         return self.cases[0]
 
     @property
     def parts(self) -> tuple[ClientPart, ...]:
-        """The parts that a client of these cases has."""
+        """The parts of the client."""
         return self.workload.parts(self.first)
 
     @cached_property
     def jobs(self) -> tuple[JobView, ...]:
-        """Its Jobs, oldest first."""
-        mine = [job for job in self.run.observed.jobs if self._is_mine(job)]
-        return tuple(sorted(mine, key=lambda job: (job.attempt, job.part)))
+        """The Jobs of the client, oldest first."""
+        owned = [job for job in self.run.observed.jobs if self._owns(job)]
+        return tuple(sorted(owned, key=lambda job: (job.attempt, job.part)))
 
     @cached_property
     def pods(self) -> tuple[PodView, ...]:
-        """Its pods, oldest first; a pod may outlive its Job."""
-        mine = [pod for pod in self.run.observed.pods if pod.role == ROLE_CLIENT and self._is_mine(pod)]
-        return tuple(sorted(mine, key=lambda pod: pod.attempt))
+        """The pods of the client, oldest first. A pod may outlive its Job."""
+        owned = [pod for pod in self.run.observed.pods if pod.role == ROLE_CLIENT and self._owns(pod)]
+        return tuple(sorted(owned, key=lambda pod: pod.attempt))
 
-    def _is_mine(self, view: JobView | PodView) -> bool:
-        mine = (self.run.status.number, self.first.number, self.pass_number)
-        return (view.run, view.case, view.pass_number) == mine
+    def _owns(self, view: JobView | PodView) -> bool:
+        key = (self.run.status.number, self.first.number, self.pass_number)
+        return (view.run, view.case, view.pass_number) == key
 
     @property
     def attempts(self) -> int:
-        """How many clients the cases have had in this pass."""
+        """The number of clients that have been started for the cases in this pass."""
         return max([self.known_attempts, *(job.attempt for job in self.jobs)])
 
     @cached_property
     def newest(self) -> tuple[tuple[JobView, PodView | None], ...]:
-        """The parts of the newest client that are there, each with its pod."""
+        """The Jobs of the newest attempt, each with its pod."""
         newest = self.attempts
         pods = {pod.part: pod for pod in self.pods if pod.attempt == newest}
         return tuple((job, pods.get(job.part)) for job in self.jobs if job.attempt == newest)
 
     @property
-    def is_to_start(self) -> bool:
-        """Whether there is none, or not all of it."""
-        return not self.newest or self.is_half_made
+    def is_startable(self) -> bool:
+        """Whether the newest attempt has no Jobs, or not all of them."""
+        return not self.newest or self.is_partially_created
 
     @cached_property
-    def is_half_made(self) -> bool:
-        """Whether the newest lacks parts, and none has begun: an operator was killed between two of its Jobs."""
+    def is_partially_created(self) -> bool:
+        """Whether the newest attempt lacks Jobs and has not measured: the operator was killed between two of them."""
         waits = all(
             not job.finished and not job.deleting and (pod is None or self._waits(pod)) for job, pod in self.newest
         )
         return waits and 0 < len(self.newest) < len(self.parts)
 
     @property
-    def waits_in_vain(self) -> bool:
-        """Whether it waits for what a server of another version would have: that version was here in between."""
-        ours = any(pod.role == ROLE_SERVER and pod.layout == LAYOUT for pod in self.run.observed.pods)
-        waiting = all(pod is None or self._waits(pod) for _, pod in self.newest)
-        return ours and waiting and any(job.layout != LAYOUT and not job.finished for job, _ in self.newest)
+    def is_incompatible(self) -> bool:
+        """Whether the client waits for a server of another version, which has been replaced by one of this version."""
+        has_server = any(pod.role == ROLE_SERVER and pod.layout == LAYOUT for pod in self.run.observed.pods)
+        waits = all(pod is None or self._waits(pod) for _, pod in self.newest)
+        return has_server and waits and any(job.layout != LAYOUT and not job.finished for job, _ in self.newest)
 
     def _waits(self, pod: PodView) -> bool:
         output = self.log(pod).output
         return pod.terminated is None and not output.begun and not output.lines
 
     def log(self, pod: PodView) -> PodLog:
-        """What a pod has printed."""
+        """Returns the log of a pod."""
         return self.run.observed.logs.get(pod.uid, PodLog())
 
     def delete(self) -> tuple[Action, ...]:
-        """Removes all of its Jobs."""
+        """Deletes all Jobs of the client."""
         return tuple(DeleteJob(job.name) for job in self.jobs if not job.deleting)
 
     def delete_others(self) -> tuple[Action, ...]:
-        """Removes Jobs of blocks that have ended, or of other passes and runs."""
-        others = (job for job in self.run.observed.jobs if not self._is_mine(job))
+        """Deletes the Jobs of other blocks, passes and runs."""
+        others = (job for job in self.run.observed.jobs if not self._owns(job))
         return tuple(DeleteJob(job.name) for job in others if not job.deleting)
 
 
-def start(
+def start_client(
     client: Client,
     servers: Mapping[ServerPlacement, RunningServer],
     nodes: Sequence[str],
     schedule: Sequence[ScheduledTrial],
     spare_seconds: int = 0,
 ) -> tuple[Action, ...] | Problem:
-    """What starts the next client, or makes one whole that is half made, on a node a part, for these trials. The nodes
-    are held `spare_seconds` longer."""
+    """Creates the Jobs of the next attempt, or the missing ones of a partially created attempt: one per part and node,
+    for these trials. The Leases of the nodes last `spare_seconds` longer than the Jobs."""
     trials = Counter(scheduled.case for scheduled in schedule)
-    over = too_long(client.run)
-    if over is not None:
-        return over
+    problem = held_too_long(client.run)
+    if problem is not None:
+        return problem
     targets = tuple(
         Target(case, servers[case.server], client.workload.deadline_seconds(trials[case.number]))
         for case in client.cases
@@ -139,40 +139,41 @@ def start(
     if isinstance(instances, Problem):
         return instances
     jobs = tuple(client.workload.client(instance, targets) for instance in instances)
-    return hold(client.run, seconds + spare_seconds), Create(jobs)
+    return renew_leases(client.run, seconds + spare_seconds), Create(jobs)
 
 
 def _instances(
     client: Client, nodes: Sequence[str], schedule: Sequence[ScheduledTrial], seconds: int
 ) -> tuple[ClientInstance, ...] | Problem:
     observed, number, first = client.run.observed, client.run.status.number, client.first
-    attempt = client.attempts + (not client.is_half_made)
+    attempt = client.attempts + (not client.is_partially_created)
     instances = []
     for part, node in zip(client.parts, nodes, strict=True):
         node_class = observed.classes.get(part.node_class)
         if node_class is None:
-            gone = f"NodeClass {part.node_class} was deleted during the run."
-            return Problem(reasons.NODE_CLASS_NOT_FOUND, gone)
+            return class_deleted(part.node_class)
         name = observed.owner.job(number, first, client.pass_number, attempt, part.index)
         place = (name, number, first.number, attempt, part, node, node_class.spec)
         instances.append(ClientInstance(*place, schedule, seconds, client.pass_number))
     return tuple(instances)
 
 
-Wanted = Callable[[PrintedTrial], bool]
+TrialFilter = Callable[[PrintedTrial], bool]
 
 
-def fold(client: Client, case: Case, wanted: Wanted = lambda _: True) -> Iterator[tuple[int, tuple[TrialLine, ...]]]:
-    """The trials of a case that all parts have printed, by attempt: of all of them those that are wanted."""
+def merge_trials(
+    client: Client, case: Case, wanted: TrialFilter = lambda _: True
+) -> Iterator[tuple[int, tuple[TrialLine, ...]]]:
+    """Yields per attempt the wanted trials of a case that all parts have printed, merged into one line per trial."""
     for attempt in sorted({pod.attempt for pod in client.pods}):
         pods = {pod.part: pod for pod in client.pods if pod.attempt == attempt}
         parts = [_output_of(client, case, part, pods.get(part.index), wanted) for part in client.parts]
         yield attempt, merge_parts(parts)
 
 
-def _output_of(client: Client, case: Case, part: ClientPart, pod: PodView | None, wanted: Wanted) -> PartOutput:
-    """What a part has printed of a case. One that measures beside others is lost once it is known that it prints no
-    more. Lines without a number are of the case by which the client is known."""
+def _output_of(client: Client, case: Case, part: ClientPart, pod: PodView | None, wanted: TrialFilter) -> PartOutput:
+    """Returns what a part has printed of a case. A part with the role SHARE is lost once it has failed and its log is
+    complete. Lines without a case number belong to the first case."""
     if pod is None:
         return PartOutput((), part.role is Role.ECHO)
     log = client.log(pod)
@@ -183,70 +184,70 @@ def _output_of(client: Client, case: Case, part: ClientPart, pod: PodView | None
 
 
 @dataclass(frozen=True)
-class Over:
-    """A client is over. The part says how: the first that was lost or failed, or the last once all have ended."""
+class ClientExit:
+    """The end of a client, by the part that decides it: the first that was lost or failed, else the last one."""
 
     job: JobView
     pod: PodView | None
 
 
-def follow(client: Client) -> Over | Problem | float:
-    """That it is over, or what it will not recover from, or after how many seconds to look again."""
+def follow_client(client: Client) -> ClientExit | Problem | float:
+    """Returns how the client ended, a problem that it does not recover from, or after how many seconds to reconcile."""
     pods = [pod for _, pod in client.newest if pod is not None]
     unread = [(pod, _log_problem(client, pod)) for pod in pods if _is_unread(client, pod)]
     if any(problem is None for _, problem in unread):
-        return _SOON_SECONDS
-    silent = next((problem for pod, problem in unread if problem is not None and _is_done(pod)), None)
+        return _LOG_SECONDS
+    silent = next((problem for pod, problem in unread if problem is not None and _has_succeeded(pod)), None)
     if silent is not None:
         return silent
-    over = _over(client)
-    if over is not None:
-        return _SOON_SECONDS if _others_measure(client) else over
-    problems = (_lack(client, job) if pod is None else _pod_problem(client, pod) for job, pod in client.newest)
+    client_exit = _exit(client)
+    if client_exit is not None:
+        return _LOG_SECONDS if _others_measure(client) else client_exit
+    problems = (_job_problem(client, job) if pod is None else _pod_problem(client, pod) for job, pod in client.newest)
     stuck = next((found for found in problems if found is not None), None)
-    patience = _PATIENCE_SECONDS if len(pods) == len(client.newest) else _POD_SECONDS
-    return patience if stuck is None else stuck
+    seconds = _TRIAL_SECONDS if len(pods) == len(client.newest) else _POD_SECONDS
+    return seconds if stuck is None else stuck
 
 
-def _is_done(pod: PodView) -> bool:
+def _has_succeeded(pod: PodView) -> bool:
     return pod.terminated is not None and pod.terminated.exit_code == 0
 
 
 def _is_unread(client: Client, pod: PodView) -> bool:
-    """Whether it has ended, and its log is not read to its end."""
     return pod.terminated is not None and not client.log(pod).complete
 
 
 def _log_problem(client: Client, pod: PodView) -> Problem | None:
-    """That the log of a client that has ended cannot be read, though its node has had the time to come back."""
+    """Returns a problem if the log of a terminated pod could not be read for `timeouts.nodeNotReadySeconds`."""
     run, error = client.run, client.log(pod).error
-    patience = timedelta(seconds=run.spec.timeouts.node_not_ready_seconds)
-    if error is None or run.now - error.since <= patience:
+    limit = timedelta(seconds=run.spec.timeouts.node_not_ready_seconds)
+    if error is None or run.now - error.since <= limit:
         return None
     message = (
-        f"The client has ended, and its log on node {pod.node} could not be read for {patience.total_seconds():.0f} s "
-        f"({error.message[:_LONGEST_TROUBLE]}): see `kubectl logs {pod.name}`, and how the API server reaches the "
-        f"kubelet of {pod.node}."
+        f"The client has ended, but its log could not be read for {limit.total_seconds():.0f} s "
+        f"({error.message[:_MAXIMUM_ERROR]}). See `kubectl logs {pod.name}`, and check the connection from the API "
+        f"server to the kubelet of node {pod.node}."
     )
     return Problem(reasons.LOGS_UNREACHABLE, message)
 
 
-def _over(client: Client) -> Over | None:
-    if client.waits_in_vain:
-        return Over(client.newest[0][0], None)
+def _exit(client: Client) -> ClientExit | None:
+    if client.is_incompatible:
+        return ClientExit(client.newest[0][0], None)
     for job, pod in client.newest:
         if job.finished and pod is None:
-            return Over(job, pod)
+            return ClientExit(job, pod)
         if pod is not None and pod.terminated is not None and pod.terminated.exit_code != 0:
-            return Over(job, pod)
+            return ClientExit(job, pod)
     job, pod = client.newest[-1]
     if len(client.newest) < len(client.parts):
-        return Over(job, None)
-    return Over(job, pod) if all(pod is not None and pod.terminated is not None for _, pod in client.newest) else None
+        return ClientExit(job, None)
+    all_ended = all(pod is not None and pod.terminated is not None for _, pod in client.newest)
+    return ClientExit(job, pod) if all_ended else None
 
 
 def _others_measure(client: Client) -> bool:
-    """Whether a part is in mid-trial that measured beside one that was lost: what it gets is kept."""
+    """Whether another part with the role SHARE is in the middle of a trial, which is kept although a part was lost."""
     if client.parts[0].role is not Role.SHARE:
         return False
     pods = (pod for _, pod in client.newest if pod is not None and pod.terminated is None and not pod.deleting)
@@ -254,30 +255,29 @@ def _others_measure(client: Client) -> bool:
     return any(output.begun > len(output.printed) for output in outputs)
 
 
-def _lack(client: Client, job: JobView) -> Problem | None:
-    """Why a part has no pod, and will have none."""
-    return lasting(client.run, client.run.observed.rejected_pods.get(job.name))
+def _job_problem(client: Client, job: JobView) -> Problem | None:
+    return persistent_problem(client.run, client.run.observed.rejected_pods.get(job.name))
 
 
 def _pod_problem(client: Client, pod: PodView) -> Problem | None:
-    """What a part that has not ended will not recover from."""
+    """Returns the problem that a running part does not recover from."""
     if pod.deleting:
         return None
     run = client.run
     node = run.node_problem(pod.node) if pod.node else None
     if node is not None or pod.problem is None:
         return node
-    patience = timedelta(seconds=run.spec.timeouts.scheduling_seconds)
-    return pod.problem if not pod.problem.transient or run.now - pod.created > patience else None
+    limit = timedelta(seconds=run.spec.timeouts.scheduling_seconds)
+    return pod.problem if not pod.problem.transient or run.now - pod.created > limit else None
 
 
-def why_over(client: Client, over: Over) -> Problem:
-    """Why a client ended with trials missing. A transient reason lets another try."""
-    job, pod = over.job, over.pod
+def exit_problem(client: Client, client_exit: ClientExit) -> Problem:
+    """Returns why a client ended with trials missing. After a transient problem, another attempt follows."""
+    job, pod = client_exit.job, client_exit.pod
     if job.timed_out:
-        return too_long(client.run) or _timed_out(client, 0)
-    if client.waits_in_vain:
-        message = "The client was started by another version of tierbench, and cannot use the server that is there."
+        return held_too_long(client.run) or _timed_out(client, 0)
+    if client.is_incompatible:
+        message = "The client was started by another version of tierbench and cannot use the current server."
         return Problem(reasons.CLIENT_LOST, message, transient=True)
     if pod is None or pod.terminated is None:
         return Problem(reasons.CLIENT_LOST, "The client pod was deleted.", transient=True)
@@ -289,17 +289,22 @@ def why_over(client: Client, over: Over) -> Problem:
             return _timed_out(client, failure.case)
         return Problem(failure.reason, failure.message, failure.reason == "Interrupted", failure.case)
     if output.problems:
-        hint = "install the client image and the operator from one release."
-        return Problem(reasons.CLIENT_UNREADABLE, f"The client's output cannot be read ({output.problems[0]}): {hint}")
+        message = (
+            f"The output of the client is invalid ({output.problems[0]}). Install the client image and the operator "
+            "from the same release."
+        )
+        return Problem(reasons.CLIENT_UNREADABLE, message)
     if check.state is SealState.COMPLETE:
         return Problem(reasons.CLIENT_FAILED, "The client ended before its last trial.", transient=True)
     ending = f"{pod.terminated.reason or 'ended'}, exit code {pod.terminated.exit_code}"
-    return Problem(
-        reasons.CLIENT_LOST, f"The client pod {pod.name} was lost ({ending}): {check.message}", transient=True
-    )
+    message = f"The client pod {pod.name} was lost ({ending}): {check.message}"
+    return Problem(reasons.CLIENT_LOST, message, transient=True)
 
 
 def _timed_out(client: Client, case: int) -> Problem:
     limit = client.run.spec.timeouts.trial_seconds
-    hint = "raise spec.timeouts.trialSeconds or take smaller levels"
-    return Problem(reasons.TIMED_OUT, f"The client ran out of time ({limit} s a trial): {hint}.", case=case)
+    message = (
+        f"The client exceeded its deadline ({limit} s per trial). Raise spec.timeouts.trialSeconds, or use smaller "
+        "levels."
+    )
+    return Problem(reasons.TIMED_OUT, message, case=case)

@@ -1,4 +1,4 @@
-"""Complete, Failed and Suspended: a run ends, nodes are cleared and given back, and the next run is waited for."""
+"""Complete, Failed and Suspended: a run ends, its nodes are cleaned up and released, and the next run is scheduled."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -13,29 +13,28 @@ from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase
 from tierbench.api.run_policy import RunPolicy
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteBenchmark, DeleteJob, DeleteResult, Event, ReleaseLeases
-from tierbench.domain.assessment import assess, begun
+from tierbench.domain.assessment import assess, verdicts_in_progress
 from tierbench.domain.observed import ClusterState, Observed, is_unreachable
 from tierbench.domain.providers import teardown
-from tierbench.domain.quotas import history, outdated, too_many_cases
+from tierbench.domain.quotas import kept_runs, outdated_results, too_many_cases
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status, set_conditions
 from tierbench.domain.views import Problem
 from tierbench.kube.clock import format_time, parse_time
 
 _MAXIMUM_ANSWER: Final = 1024
-_LOOK_AGAIN_SECONDS: Final = 300.0
+_SCHEDULE_SECONDS: Final = 300.0  # clocks may be set
 
 
-def finish(run: Run) -> Decision:
-    """Ends the run: nodes cleared and given back, old runs removed, the outcome said."""
-    step = cleanup(run.observed, run.now)
-    if step is not None:
-        return Decision(build_status(run, Phase.RUNNING), step.actions, requeue_after=step.requeue_after)
-    if run.observed.earlier is None and any(result.run != run.status.number for result in run.observed.known_results):
+def finish_run(run: Run) -> Decision:
+    """Ends a run whose cases have all ended: cleans up, deletes the results of old runs, and writes the outcome."""
+    cleanup = _cleanup_run(run)
+    if cleanup is not None:
+        return cleanup
+    if run.observed.earlier is None and any(one.run != run.status.number for one in run.observed.known_results):
         return Decision(build_status(run, Phase.RUNNING), requeue_after=0, needs_earlier_runs=True)
-    run = Run(run.observed, run.status.model_copy(update={"completion_time": format_time(run.now)}), run.now)
-    draft = build_status(run, Phase.COMPLETE)
-    counts = draft.cases
+    run = run.with_status(completion_time=format_time(run.now))
+    counts = build_status(run, Phase.COMPLETE).cases
     measured = counts.total - counts.failed
     message = (
         f"{measured} of {counts.total} cases measured, {counts.invalid} of them not valid, {counts.failed} failed."
@@ -45,105 +44,97 @@ def finish(run: Run) -> Decision:
         phase, complete = Phase.COMPLETE, True
     else:
         phase, complete, reason = Phase.FAILED, False, reasons.NO_CASE_MEASURED
-        message += " See the events, and the reasons in `kubectl get results -o yaml`."
-    said = (
+        message += " See the events of the benchmark, and the reasons in `kubectl get results -o yaml`."
+    outcome = (
         ConditionUpdate(reasons.COMPLETE, complete, reason, message),
         ConditionUpdate(reasons.FAILED, not complete, reason, message),
         ConditionUpdate(reasons.SERVER_READY, False, reason, "The run has ended."),
     )
-    held = assess(run)
-    status = build_status(run, phase, *said, *held.said).model_copy(update={"remaining_seconds": None, **_answer(run)})
-    events = (Event(reason, message, warning=not complete or counts.failed > 0), *held.events, *_shortened(run))
-    return Decision(status, tuple(map(DeleteResult, outdated(run, history(run)))), events)
+    assessment = assess(run)
+    status = build_status(run, phase, *outcome, *assessment.updates)
+    status = status.model_copy(update={"remaining_seconds": None, **_answer(run)})
+    event = Event(reason, message, warning=not complete or counts.failed > 0)
+    outdated = outdated_results(run, kept_runs(run))
+    return Decision(status, tuple(map(DeleteResult, outdated)), (event, *assessment.events, *_history_events(run)))
 
 
-def refuse_run(run: Run) -> Decision | None:
-    """Ends a run before it has begun, if it is one that must not be."""
+def reject_run(run: Run) -> Decision | None:
+    """Fails a run that has more cases than allowed, before it starts."""
     problem = None if run.assignments else too_many_cases(run)
-    return None if problem is None else _fail(run, problem)
+    return None if problem is None else _fail_run(run, problem)
 
 
-def abandon(run: Run) -> Decision | None:
-    """Ends a run of which a case can neither be kept as measured nor as failed: no case of it would fare better."""
-    refused = [name for name in run.observed.permanently_rejected if name in map(run.result_name, run.cases)]
-    if not refused:
+def abort_run(run: Run) -> Decision | None:
+    """Fails a run of which the API server accepts a result neither as measured nor as failed: it would accept no other
+    result of the run either."""
+    rejected = [name for name in run.observed.permanently_rejected if name in map(run.result_name, run.cases)]
+    if not rejected:
         return None
-    step = cleanup(run.observed, run.now)
-    if step is not None:
-        return Decision(build_status(run, Phase.RUNNING), step.actions, requeue_after=step.requeue_after)
+    cleanup = _cleanup_run(run)
+    if cleanup is not None:
+        return cleanup
+    name = min(rejected)
     message = (
-        f"The API server takes no result {min(refused)}: {run.observed.rejected_results.get(min(refused), '')}. If the "
-        "CustomResourceDefinitions are of another version than the operator, upgrade both, then set "
+        f"The API server rejects BenchmarkResult {name}: {run.observed.rejected_results.get(name, '')}. If the "
+        "CustomResourceDefinitions and the operator are of different versions, upgrade both. Then set "
         "spec.runPolicy.rerun."
     )
-    return _fail(run, Problem(reasons.RESULT_REFUSED, message))
+    return _fail_run(run, Problem(reasons.RESULT_REFUSED, message))
 
 
-def _fail(run: Run, problem: Problem) -> Decision:
-    run = Run(run.observed, run.status.model_copy(update={"completion_time": format_time(run.now)}), run.now)
-    said = (
+def _cleanup_run(run: Run) -> Decision | None:
+    step = cleanup(run.observed, run.now)
+    return None if step is None else Decision(build_status(run, Phase.RUNNING), step.actions, (), step.requeue_after)
+
+
+def _fail_run(run: Run, problem: Problem) -> Decision:
+    run = run.with_status(completion_time=format_time(run.now))
+    updates = (
         ConditionUpdate(reasons.SCHEDULED, False, problem.reason, problem.message),
         ConditionUpdate(reasons.COMPLETE, False, problem.reason, problem.message),
         ConditionUpdate(reasons.FAILED, True, problem.reason, problem.message),
-        *(replace(verdict, reason=problem.reason, message=problem.message) for verdict in begun(run)),
+        *(replace(update, reason=problem.reason, message=problem.message) for update in verdicts_in_progress(run)),
     )
-    return Decision(
-        build_status(run, Phase.FAILED, *said), events=(Event(problem.reason, problem.message, warning=True),)
-    )
+    event = Event(problem.reason, problem.message, warning=True)
+    return Decision(build_status(run, Phase.FAILED, *updates), events=(event,))
 
 
 def _answer(run: Run) -> dict[str, str]:
-    results = [result for case in run.cases if (result := run.result(case)) is not None]
-    found = runs(results)
+    found = runs(run.results)
     sentences = " ".join(text for each in found for text in answer(each))
     return {"best": "".join(map(best_or_reason, found)), "answer": sentences[:_MAXIMUM_ANSWER]}
 
 
-def _shortened(run: Run) -> tuple[Event, ...]:
-    """That results go which the benchmark would have kept."""
-    asked, most = run.spec.run_policy.history, history(run)
-    if outdated(run, asked) == outdated(run, most):
+def _history_events(run: Run) -> tuple[Event, ...]:
+    """Returns a warning if results are deleted that `runPolicy.history` would keep."""
+    asked, kept = run.spec.run_policy.history, kept_runs(run)
+    if outdated_results(run, asked) == outdated_results(run, kept):
         return ()
     message = (
-        f"spec.runPolicy.history asks for {asked} runs, and limits.history, a value of the chart, lets {most} be kept: "
-        "the results of older ones go. Export those of the next in time, or have it raised."
+        f"spec.runPolicy.history is {asked} runs, but limits.history allows {kept}, so the results of older runs are "
+        "deleted. Export results in time, or ask an administrator to raise limits.history in the chart."
     )
     return (Event(reasons.HISTORY_LIMITED, message, warning=True),)
 
 
-def wait_for_next(observed: Observed, now: datetime) -> Decision:
-    """Nothing is due but, perhaps, the next run or the end of its time to live."""
-    step = cleanup(observed, now)
-    if step is not None:
-        return Decision(observed.benchmark.status, step.actions, requeue_after=step.requeue_after)
-    status, policy = plan_next(observed.benchmark, now), observed.benchmark.spec.run_policy
-    wait, events = seconds_to_next(status, now), warnings(observed.benchmark.status, status)
-    if policy.ttl_seconds is None or status.run is None or status.run.completion_time is None:
-        return Decision(status, events=events, requeue_after=wait)
-    end = parse_time(status.run.completion_time) + timedelta(seconds=policy.ttl_seconds)
-    if now >= end:
-        return Decision(status, (DeleteBenchmark(),))
-    return Decision(status, events=events, requeue_after=min(wait, (end - now).total_seconds()))
-
-
 def suspend(observed: Observed, now: datetime) -> Decision:
-    """Stops the client and the server."""
+    """Stops clients and servers, and releases the nodes. What was measured stays in the results."""
     benchmark = observed.benchmark
     step = cleanup(observed, now)
-    message = "spec.runPolicy.suspend is true: set it to false to go on with the next trial."
-    said = (
+    message = "spec.runPolicy.suspend is true. Set it to false to continue with the next trial."
+    updates = (
         ConditionUpdate(reasons.SUSPENDED, True, reasons.BY_REQUEST, message),
         ConditionUpdate(reasons.QUEUED, False, reasons.BY_REQUEST, "Suspended."),
         ConditionUpdate(reasons.SERVER_READY, False, reasons.BY_REQUEST, "Suspended."),
     )
-    # The phase is what tells that nothing is due: it is written only when the nodes are clear.
+    # A suspended benchmark is not reconciled any more, so the phase changes only after the cleanup.
     phase = Phase.SUSPENDED if step is None else benchmark.status.phase
     status = benchmark.status.model_copy(
         update={
             "phase": phase,
             "current": None,
             "remaining_seconds": None,
-            "conditions": set_conditions(benchmark, said, now),
+            "conditions": set_conditions(benchmark, updates, now),
             "observed_generation": benchmark.metadata.generation,
         }
     )
@@ -154,88 +145,91 @@ def suspend(observed: Observed, now: datetime) -> Decision:
 
 @dataclass(frozen=True)
 class CleanupStep:
-    """A step on the way out, and how long to wait before the next."""
+    """The next actions of a cleanup, and after how many seconds to reconcile again."""
 
     actions: tuple[Action, ...]
     requeue_after: float
 
 
-def cleanup(here: ClusterState, now: datetime) -> CleanupStep | None:
-    """Clears the nodes, waits until they are clear, then gives them back. None when all that is done."""
-    jobs = (DeleteJob(job.name) for job in here.jobs if not job.deleting)
-    actions = (*jobs, *teardown(here, now))
-    if any(provided.objects for provided in here.provider_states.values()):
+def cleanup(state: ClusterState, now: datetime) -> CleanupStep | None:
+    """Deletes clients and servers, waits until they are gone, then releases the nodes. Returns None after that."""
+    jobs = (DeleteJob(job.name) for job in state.jobs if not job.deleting)
+    actions = (*jobs, *teardown(state, now))
+    if any(provider.objects for provider in state.provider_states.values()):
         return CleanupStep(actions, 1)
-    if actions or here.jobs or any(not is_unreachable(here, pod) for pod in here.pods):
+    if actions or state.jobs or any(not is_unreachable(state, pod) for pod in state.pods):
         return CleanupStep(actions, 5)
-    held = tuple(node for node, lease in sorted(here.leases.items()) if lease.holder == here.holder)
+    held = tuple(node for node, lease in sorted(state.leases.items()) if lease.holder == state.holder)
     return CleanupStep((ReleaseLeases(held),), 0) if held else None
 
 
-@dataclass(frozen=True)
-class _Next:
-    """When the next run is due, or, if `time` is None, why there is none."""
+def wait_for_next_run(observed: Observed, now: datetime) -> Decision:
+    """Schedules the next run of an ended benchmark, or deletes the benchmark when its time to live is over."""
+    step = cleanup(observed, now)
+    if step is not None:
+        return Decision(observed.benchmark.status, step.actions, requeue_after=step.requeue_after)
+    status, policy = _schedule_next_run(observed.benchmark, now), observed.benchmark.spec.run_policy
+    wait, events = _seconds_to_next_run(status, now), _schedule_events(observed.benchmark.status, status)
+    if policy.ttl_seconds is None or status.run is None or status.run.completion_time is None:
+        return Decision(status, events=events, requeue_after=wait)
+    end = parse_time(status.run.completion_time) + timedelta(seconds=policy.ttl_seconds)
+    if now >= end:
+        return Decision(status, (DeleteBenchmark(),))
+    return Decision(status, events=events, requeue_after=min(wait, (end - now).total_seconds()))
 
-    time: datetime | None
-    reason: str
-    message: str
 
-
-def is_time(benchmark: Benchmark, now: datetime) -> bool:
-    """Whether the schedule asks for a run. A changed policy first gets a new time, which is then to come."""
+def is_schedule_due(benchmark: Benchmark, now: datetime) -> bool:
+    """Whether the schedule asks for a run now. A changed run policy gets a new time in the future first."""
     policy, status = benchmark.spec.run_policy, benchmark.status
     if policy.schedule is None or policy.suspend or status.next_run_time is None:
         return False
     return status.observed_generation == benchmark.metadata.generation and now >= parse_time(status.next_run_time)
 
 
-def warnings(before: BenchmarkStatus, after: BenchmarkStatus) -> tuple[Event, ...]:
-    """An event if the schedule has turned out to be of no use."""
-    known = [condition for condition in after.conditions if condition.type == reasons.RECURRING]
-    fresh = [condition for condition in known if condition.status == "False" and condition not in before.conditions]
-    return tuple(Event(condition.reason, condition.message, warning=True) for condition in fresh)
-
-
-def plan_next(benchmark: Benchmark, now: datetime) -> BenchmarkStatus:
-    """The status of an ended benchmark, with the time of its next run."""
+def _schedule_next_run(benchmark: Benchmark, now: datetime) -> BenchmarkStatus:
     policy, generation = benchmark.spec.run_policy, benchmark.metadata.generation
     status = benchmark.status.model_copy(update={"observed_generation": generation})
-    known = {condition.type: condition for condition in status.conditions}
+    before = next((condition for condition in status.conditions if condition.type == reasons.RECURRING), None)
     if policy.schedule is None:
-        rest = tuple(condition for condition in status.conditions if condition.type != reasons.RECURRING)
-        return status.model_copy(update={"next_run_time": None, "conditions": rest})
-    before = known.get(reasons.RECURRING)
-    settled = before is not None and (before.status == "False" or status.next_run_time is not None)
-    if settled and before is not None and before.observed_generation == generation:
+        others = tuple(condition for condition in status.conditions if condition.type != reasons.RECURRING)
+        return status.model_copy(update={"next_run_time": None, "conditions": others})
+    is_planned = before is not None and (before.status == "False" or status.next_run_time is not None)
+    if before is not None and is_planned and before.observed_generation == generation:
         return status
-    following = _next(policy, policy.schedule, now)
-    said = ConditionUpdate(reasons.RECURRING, following.time is not None, following.reason, following.message)
-    time = None if following.time is None else format_time(following.time)
-    return status.model_copy(update={"next_run_time": time, "conditions": set_conditions(benchmark, [said], now)})
+    time, recurring = _next_run(policy, policy.schedule, now)
+    conditions = set_conditions(benchmark, [recurring], now)
+    next_run_time = None if time is None else format_time(time)
+    return status.model_copy(update={"next_run_time": next_run_time, "conditions": conditions})
 
 
-def seconds_to_next(status: BenchmarkStatus, now: datetime) -> float:
-    """How long to wait for the next run; not for ever, since clocks are set."""
-    if status.next_run_time is None:
-        return _LOOK_AGAIN_SECONDS
-    return min(_LOOK_AGAIN_SECONDS, max(0.0, (parse_time(status.next_run_time) - now).total_seconds()))
-
-
-def _next(policy: RunPolicy, schedule: str, now: datetime) -> _Next:
+def _next_run(policy: RunPolicy, schedule: str, now: datetime) -> tuple[datetime | None, ConditionUpdate]:
+    """Returns when the next run starts, or None, and the condition Recurring."""
     name = policy.time_zone or "UTC"
     try:
         zone = ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        message = f"There is no time zone {name}: write one of the IANA database in spec.runPolicy.timeZone."
-        return _Next(None, reasons.UNKNOWN_TIME_ZONE, message)
+        message = f'spec.runPolicy.timeZone "{name}" is not in the IANA time zone database. Example: "Europe/Berlin".'
+        return None, ConditionUpdate(reasons.RECURRING, False, reasons.UNKNOWN_TIME_ZONE, message)
     try:
         time = next(CronSim(schedule, now.astimezone(zone)), None)
+        problem = "never matches a date"
     except CronSimError as error:
-        message = f"spec.runPolicy.schedule {schedule!r} names no time ({error}): mend it, as in 30 3 * * 1."
-        return _Next(None, reasons.UNUSABLE_SCHEDULE, message)
+        time, problem = None, f"is not a valid cron schedule: {error}"
     if time is None:
-        return _Next(
-            None, reasons.UNUSABLE_SCHEDULE, f"spec.runPolicy.schedule {schedule!r} names a time that never is."
-        )
+        message = f'spec.runPolicy.schedule "{schedule}" {problem}. Example: "30 3 * * 1".'
+        return None, ConditionUpdate(reasons.RECURRING, False, reasons.UNUSABLE_SCHEDULE, message)
     message = f"The next run starts at {time:%Y-%m-%d %H:%M} ({name})."
-    return _Next(time.astimezone(UTC), reasons.NEXT_RUN_PLANNED, message)
+    return time.astimezone(UTC), ConditionUpdate(reasons.RECURRING, True, reasons.NEXT_RUN_PLANNED, message)
+
+
+def _schedule_events(before: BenchmarkStatus, after: BenchmarkStatus) -> tuple[Event, ...]:
+    """Returns a warning if the schedule has become invalid."""
+    recurring = [condition for condition in after.conditions if condition.type == reasons.RECURRING]
+    invalid = [one for one in recurring if one.status == "False" and one not in before.conditions]
+    return tuple(Event(condition.reason, condition.message, warning=True) for condition in invalid)
+
+
+def _seconds_to_next_run(status: BenchmarkStatus, now: datetime) -> float:
+    if status.next_run_time is None:
+        return _SCHEDULE_SECONDS
+    return min(_SCHEDULE_SECONDS, max(0.0, (parse_time(status.next_run_time) - now).total_seconds()))

@@ -1,4 +1,4 @@
-"""What the API server's definitions of our kinds know, beside what this version of tierbench knows. Pure."""
+"""The schemas of the served CustomResourceDefinitions, compared with those of this version of tierbench."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -59,7 +59,7 @@ class Definitions:
 
 
 def compare(own: Mapping[str, Schema], served: Mapping[str, Schema]) -> Definitions:
-    """What is served, by kind, beside what this version would have served. A kind that is not served is left out."""
+    """Compares the served schemas of each kind with those of this version. Ignores kinds that are not served."""
     kinds = [kind for kind in own if kind in served]
     return Definitions(
         served={kind: _structure(served[kind]) for kind in kinds},

@@ -1,4 +1,4 @@
-"""Measures block after block: starts the next client, writes trials as they come, ends cases, adds levels."""
+"""Measures block after block: starts clients, writes their trials, ends cases, and refines the levels of a run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +14,10 @@ from tierbench.api.result import Note, ResultPhase, ResultSpec, ResultStatus, Tr
 from tierbench.api.run_policy import Refine
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteJob, Event, SaveResult, SaveTrace
-from tierbench.domain.client import Client, Over, fold, follow, start, why_over
+from tierbench.domain.client import Client, ClientExit, exit_problem, follow_client, merge_trials, start_client
 from tierbench.domain.run import Run
-from tierbench.domain.servers import refusal_event
-from tierbench.domain.status import ConditionUpdate, build_status, case_words, cases_words
+from tierbench.domain.servers import case_failed_event
+from tierbench.domain.status import ConditionUpdate, build_status, describe_cases
 from tierbench.domain.views import Problem
 from tierbench.results import record
 from tierbench.results.output import check_seal
@@ -32,41 +32,41 @@ _MAXIMUM_ATTEMPTS: Final = 3
 
 @dataclass(frozen=True)
 class Measurement:
-    """A case that has not ended, and all that its clients have said of it so far. `share` are the pass's trials,
-    `traced` those of which TCP was followed over time."""
+    """A case that has not ended. `stored` is the status of its result, `status` adds the trials in the logs since then.
+    `trials` are the numbers of the trials of the pass, `traced` the trials with a trace of TCP."""
 
     name: str
     case: Case
     spec: ResultSpec
-    share: range
-    before: ResultStatus | None
+    trials: range
+    stored: ResultStatus | None
     status: ResultStatus
     traced: tuple[TrialLine, ...] = ()
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """The numbers of the trials that are still to be run in the pass."""
-        return tuple(number for number in record.due(self.spec, self.status) if number in self.share)
+        """The numbers of the trials that are still missing in the pass."""
+        return tuple(number for number in record.due(self.spec, self.status) if number in self.trials)
 
-    def as_written(self) -> "Measurement":
-        """Without what has come since."""
-        return replace(self, status=self.before or ResultStatus(), traced=())
+    def without_new_trials(self) -> "Measurement":
+        """Returns the measurement without the trials that are not stored."""
+        return replace(self, status=self.stored or ResultStatus(), traced=())
 
     @cached_property
     def trace(self) -> TraceStatus:
-        """What TCP did over time."""
+        """The trace of TCP over time."""
         return collect(self.traced)
 
     def write(self, status: ResultStatus) -> SaveResult:
-        """Writes a status of the result, and how much it takes."""
+        """Writes this status of the result, with the size of result and trace."""
         return SaveResult(self.name, self.spec, sized(status, self.trace))
 
     def save(self) -> tuple[Action, ...]:
-        """Writes the trials that have come since."""
-        return () if self.status == self.before else (self.write(self.status),)
+        """Writes the new trials, if there are any."""
+        return () if self.status == self.stored else (self.write(self.status),)
 
     def save_trace(self) -> tuple[Action, ...]:
-        """Writes what TCP did over time, where that was traced."""
+        """Writes the new trials and the trace, if there is a trace."""
         if not self.trace.traces:
             return ()
         spec = TraceSpec(benchmark=self.spec.benchmark, run=self.spec.run, case=self.spec.case)
@@ -74,8 +74,8 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class Underway:
-    """A block with its servers ready, its client, and its cases that have not ended."""
+class RunningBlock:
+    """A block whose servers are ready, with its client and its cases that have not ended."""
 
     block: Block
     client: Client
@@ -84,157 +84,156 @@ class Underway:
 
     @property
     def run(self) -> Run:
-        """The run that it is of."""
+        """The run of the block."""
         return self.client.run
 
     def save(self) -> tuple[Action, ...]:
-        """Writes the trials that have come since."""
+        """Writes the new trials of all cases."""
         return tuple(action for one in self.due for action in one.save())
 
     def build_status(self) -> BenchmarkStatus:
-        """The status of the benchmark while these are measured."""
+        """Returns the status of the benchmark while the block is measured."""
         places = "; ".join(
             f"{server.instance.name} is ready on {server.instance.node}" for server in self.servers.values()
         )
-        said = ConditionUpdate(reasons.SERVER_READY, True, reasons.READY, f"{places}."[:_MAXIMUM_MESSAGE])
-        return build_status(self.run, Phase.RUNNING, said, current=tuple(one.case for one in self.due))
+        ready = ConditionUpdate(reasons.SERVER_READY, True, reasons.READY, f"{places}."[:_MAXIMUM_MESSAGE])
+        return build_status(self.run, Phase.RUNNING, ready, current=tuple(one.case for one in self.due))
 
 
-def measure(run: Run, block: Block, servers: Mapping[ServerPlacement, RunningServer]) -> Decision:
-    """The next step of one block."""
-    at = _underway(run, block, servers)
-    for one in at.due:
-        refused = run.observed.rejected_results.get(one.name)
-        if refused is not None:
-            problem = Problem(reasons.RESULT_REFUSED, f"The API server did not take what was measured: {refused}")
-            return give_up(at, [one.as_written()], problem)
-    if at.client.is_to_start:
-        return _start(at, at.client.delete_others())
-    match follow(at.client):
-        case Over() as over:
-            return _over(at, over)
+def measure_block(run: Run, block: Block, servers: Mapping[ServerPlacement, RunningServer]) -> Decision:
+    """Returns the next step of a block whose servers are ready."""
+    running = _running_block(run, block, servers)
+    for one in running.due:
+        rejected = run.observed.rejected_results.get(one.name)
+        if rejected is not None:
+            problem = Problem(reasons.RESULT_REFUSED, f"The API server rejects the trials of the case: {rejected}")
+            return _fail_cases(running, [one.without_new_trials()], problem)
+    if running.client.is_startable:
+        return _start(running, running.client.delete_others())
+    match follow_client(running.client):
+        case ClientExit() as client_exit:
+            return _handle_exit(running, client_exit)
         case Problem() as problem:
-            return give_up(at, at.due, problem)
+            return _fail_cases(running, running.due, problem)
         case seconds:
-            return Decision(at.build_status(), at.save(), requeue_after=seconds)
+            return Decision(running.build_status(), running.save(), requeue_after=seconds)
 
 
-def _underway(run: Run, block: Block, servers: Mapping[ServerPlacement, RunningServer]) -> Underway:
+def _running_block(run: Run, block: Block, servers: Mapping[ServerPlacement, RunningServer]) -> RunningBlock:
     client = Client(run, run.observed.workload, block.cases, block.pass_number)
     due = tuple(_measurement(client, block, case) for case in block.cases if not run.ended(case))
     known = max((record.newest_attempt(one.status.trials, block.trials) for one in due), default=0)
-    return Underway(block, replace(client, known_attempts=known), servers, due)
+    return RunningBlock(block, replace(client, known_attempts=known), servers, due)
 
 
 def _measurement(client: Client, block: Block, case: Case) -> Measurement:
-    """The case with every trial that its clients have printed; none is counted twice."""
+    """Returns the case with every trial that its clients have printed. Each trial counts once."""
     run, result = client.run, client.run.result(case)
     spec = run.result_spec(case) if result is None else result.spec
-    before = None if result is None else result.status
-    status = before or ResultStatus()
+    stored = None if result is None else result.status
+    status = stored or ResultStatus()
     recorded = {(trial.warmup, trial.trial) for trial in status.trials}
-    for attempt, trials in fold(client, case, lambda trial: trial.key not in recorded):
+    for attempt, trials in merge_trials(client, case, lambda trial: trial.key not in recorded):
         status = record.record(spec, status, trials, attempt)
     traced = {trial.key for pod in client.pods for trial in client.log(pod).output.printed if trial.traced}
-    lines = tuple(line for _, trials in fold(client, case, lambda trial: trial.key in traced) for line in trials)
-    return Measurement(run.result_name(case), case, spec, block.trials, before, status, lines)
+    found = merge_trials(client, case, lambda trial: trial.key in traced)
+    lines = tuple(line for _, trials in found for line in trials)
+    return Measurement(run.result_name(case), case, spec, block.trials, stored, status, lines)
 
 
-def _schedule(at: Underway) -> tuple[ScheduledTrial, ...]:
-    """The trials that are missing, in the order in which the block runs them."""
-    missing = {(one.case.number, trial) for one in at.due for trial in one.missing}
-    schedule = schedule_trials(at.block, at.run.spec.repetitions, at.run.spec.order.seed, at.run.status.number)
+def _schedule(running: RunningBlock) -> tuple[ScheduledTrial, ...]:
+    """Returns the missing trials, in the order in which the block runs them."""
+    run, missing = running.run, {(one.case.number, trial) for one in running.due for trial in one.missing}
+    schedule = schedule_trials(running.block, run.spec.repetitions, run.spec.order.seed, run.status.number)
     return tuple(scheduled for scheduled in schedule if (scheduled.case, scheduled.trial) in missing)
 
 
-def _start(at: Underway, strays: tuple[Action, ...], *events: Event) -> Decision:
-    """Starts a client for the trials that are missing."""
-    schedule = _schedule(at)
+def _start(running: RunningBlock, stale: tuple[Action, ...], *events: Event) -> Decision:
+    """Starts a client for the missing trials, and deletes stale Jobs by the actions of `stale`."""
+    schedule = _schedule(running)
     if not schedule:
-        return conclude(at, strays)
-    nodes = at.run.client_nodes(at.due[0].case)
-    begin = nodes if isinstance(nodes, Problem) else start(at.client, at.servers, nodes, schedule)
-    if isinstance(begin, Problem):
-        return give_up(at, at.due, begin)
-    return Decision(at.build_status(), (*begin, *at.save(), *strays), events)
+        return _finish_block(running, stale)
+    nodes = running.run.client_nodes(running.due[0].case)
+    started = nodes if isinstance(nodes, Problem) else start_client(running.client, running.servers, nodes, schedule)
+    if isinstance(started, Problem):
+        return _fail_cases(running, running.due, started)
+    return Decision(running.build_status(), (*started, *running.save(), *stale), events)
 
 
-def _over(at: Underway, over: Over) -> Decision:
-    """A client is over: by itself, or a part was lost. What is only one case's fault ends that case; else a new client
-    goes on with the missing trials, or the cases are concluded."""
-    client, left = at.client, [one for one in at.due if one.missing]
+def _handle_exit(running: RunningBlock, client_exit: ClientExit) -> Decision:
+    """Handles the end of a client. A problem of one case ends that case. After other problems, a new client runs the
+    missing trials, or the cases end if the problem is permanent or the attempts are used up."""
+    client, left = running.client, [one for one in running.due if one.missing]
     if not left:
-        return conclude(at)
-    problem = why_over(client, over)
+        return _finish_block(running)
+    problem = exit_problem(client, client_exit)
     blamed = [one for one in left if one.case.number == problem.case]
     if blamed:
-        return give_up(at, blamed, problem)
-    others_fault = problem.case != 0
-    most = _MAXIMUM_ATTEMPTS + len(at.block.cases) - len(at.due)
-    if over.job.timed_out or not (problem.transient or others_fault) or client.attempts >= most:
-        return give_up(at, left, problem)
-    cases = cases_words([one.case for one in left])
-    message = f"{cases}: {problem.message} A new client goes on with trial {_schedule(at)[0].trial}."
-    return _start(at, _stop_rest(client), Event(problem.reason, message, warning=True))
+        return _fail_cases(running, blamed, problem)
+    retriable = problem.transient or problem.case != 0
+    most = _MAXIMUM_ATTEMPTS + len(running.block.cases) - len(running.due)
+    if client_exit.job.timed_out or not retriable or client.attempts >= most:
+        return _fail_cases(running, left, problem)
+    cases = describe_cases(*(one.case for one in left))
+    message = f"{cases}: {problem.message} A new client continues with trial {_schedule(running)[0].trial}."
+    return _start(running, _stop_rest(client), Event(problem.reason, message, warning=True))
 
 
 def _stop_rest(client: Client) -> tuple[Action, ...]:
-    """Removes the parts of a client that wait for one that was lost."""
+    """Deletes the parts of a client that wait for a lost part."""
     waiting = [job for job, pod in client.newest if not job.finished and (pod is None or pod.terminated is None)]
     return tuple(DeleteJob(job.name) for job in waiting if not job.deleting)
 
 
-def conclude(at: Underway, strays: tuple[Action, ...] = ()) -> Decision:
-    """Ends the block. In the last pass its cases end with what was measured, before that they go on in the next one."""
-    if not at.block.last:
-        saved = (action for one in at.due for action in one.save_trace() or one.save())
-        return Decision(at.build_status(), (*saved, *strays, *at.client.delete()), requeue_after=0)
-    total, number = len(at.run.cases), len(at.run.cases) - len(at.run.due)
+def _finish_block(running: RunningBlock, stale: tuple[Action, ...] = ()) -> Decision:
+    """Ends a block whose trials are all run. Its cases end with it in the last pass."""
+    if not running.block.last:
+        saved = (action for one in running.due for action in one.save_trace() or one.save())
+        return Decision(running.build_status(), (*saved, *stale, *running.client.delete()), requeue_after=0)
+    total, before = len(running.run.cases), len(running.run.cases) - len(running.run.due)
     ended = []
-    for place, one in enumerate(at.due, start=number + 1):
-        final = _concluded(at, one)
-        measured = final.phase is ResultPhase.MEASURED
-        display = final.display
-        words = (
-            f"mean {display.mean}, {display.throughput}, {final.counts.retries} retries" if measured else final.message
-        )
-        event = Event(
-            reasons.CASE_MEASURED if measured else reasons.CASE_FAILED,
-            f"{place}/{total} {case_words(one.case)}: {words}",
-            warning=not measured,
-        )
-        ended.append((one, final, event))
-    return _end(at, ended, strays)
+    for number, one in enumerate(running.due, start=before + 1):
+        final = _conclude(running, one)
+        ended.append((one, final, _case_ended_event(one.case, final, f"{number}/{total}")))
+    return _end_cases(running, ended, stale)
 
 
-def give_up(at: Underway, lost: Sequence[Measurement], problem: Problem) -> Decision:
-    """Ends some cases early: Measured with a note if a trial was good, else Failed. The others go on."""
+def _case_ended_event(case: Case, final: ResultStatus, progress: str) -> Event:
+    measured, display = final.phase is ResultPhase.MEASURED, final.display
+    outcome = (
+        f"mean {display.mean}, {display.throughput}, {final.counts.retries} retries" if measured else final.message
+    )
+    reason = reasons.CASE_MEASURED if measured else reasons.CASE_FAILED
+    return Event(reason, f"{progress} {describe_cases(case)}: {outcome}", warning=not measured)
+
+
+def _fail_cases(running: RunningBlock, lost: Sequence[Measurement], problem: Problem) -> Decision:
+    """Ends some cases early: as measured with a note if a case has a good trial, else as failed."""
     ended = []
     for one in lost:
         good = any(trial.outcome is Outcome.COMPLETED and not trial.warmup for trial in one.status.trials)
-        failed = record.fail(one.spec, one.status, at.run.now, problem.reason, problem.message)
-        ended.append((one, _concluded(at, one, problem) if good else failed, refusal_event(one.case, problem)))
-    return _end(at, ended)
+        failed = record.fail(one.spec, one.status, running.run.now, problem.reason, problem.message)
+        ended.append((one, _conclude(running, one, problem) if good else failed, case_failed_event(one.case, problem)))
+    return _end_cases(running, ended)
 
 
-def _concluded(at: Underway, one: Measurement, problem: Problem | None = None) -> ResultStatus:
-    """What comes of a case, and of a problem that ended it early."""
-    why = None if problem is None else Note(reason=problem.reason, message=problem.message[:512])
-    return record.conclude(one.spec, one.status, at.run.now, _engine(at.client), why)
+def _conclude(running: RunningBlock, one: Measurement, problem: Problem | None = None) -> ResultStatus:
+    note = None if problem is None else Note(reason=problem.reason, message=problem.message[:512])
+    return record.conclude(one.spec, one.status, running.run.now, _engine(running.client), note)
 
 
-def _end(
-    at: Underway, ended: Sequence[tuple[Measurement, ResultStatus, Event]], strays: tuple[Action, ...] = ()
+def _end_cases(
+    running: RunningBlock, ended: Sequence[tuple[Measurement, ResultStatus, Event]], stale: tuple[Action, ...] = ()
 ) -> Decision:
-    """The Jobs go only once every result of the block is written."""
+    """Writes the final results. The Jobs are deleted only once every result of the block is written."""
     actions: list[Action] = []
     for one, final, _ in ended:
         actions += (*one.save_trace(), one.write(final))
     names = {one.name for one, _, _ in ended}
-    others = [one for one in at.due if one.name not in names]
+    others = [one for one in running.due if one.name not in names]
     actions += [action for one in others for action in one.save()]
-    actions += (*strays, *(() if others else at.client.delete()))
-    return Decision(at.build_status(), tuple(actions), tuple(event for _, _, event in ended), requeue_after=0)
+    actions += (*stale, *(() if others else running.client.delete()))
+    return Decision(running.build_status(), tuple(actions), tuple(event for _, _, event in ended), requeue_after=0)
 
 
 def _engine(client: Client) -> Engine | None:
@@ -247,29 +246,29 @@ def _engine(client: Client) -> Engine | None:
 
 
 def refine(run: Run) -> Decision | None:
-    """The next round; None when every bracket is as narrow as asked, or can be no narrower."""
+    """Adds the levels of the next round of refinement to a run that has measured all cases. Returns None if every
+    bracket is as narrow as `runPolicy.refine` asks, or cannot become narrower."""
     asked, factor = run.spec.run_policy.refine, run.refinable
     if asked is None or factor is None:
         return None
-    added = _fitting(run, asked, _found(run, asked, factor))
+    added = _within_bounds(run, asked, _refinement_levels(run, asked, factor))
     if not added:
         return None
     number = run.refinement + 1
     further = (Refinement(round=number, client_class=one.client_class, levels=dict(one.levels)) for one in added)
-    refinements = (*run.status.refinements, *further)
-    status = run.status.model_copy(update={"refinements": refinements})
+    refined = run.with_status(refinements=(*run.status.refinements, *further))
     events = tuple(Event(reasons.REFINED, str(one)) for one in added)
-    return Decision(build_status(Run(run.observed, status, run.now), Phase.RUNNING), events=events, requeue_after=0)
+    return Decision(build_status(refined, Phase.RUNNING), events=events, requeue_after=0)
 
 
-def _found(run: Run, asked: Refine, factor: Factor) -> tuple[RefinementLevel, ...]:
-    results = [result for case in run.cases if (result := run.result(case)) is not None]
+def _refinement_levels(run: Run, asked: Refine, factor: Factor) -> tuple[RefinementLevel, ...]:
     within = asked.within_percent / 100
-    return tuple(middle for found in runs(results) for middle in refinements(found, factor.name, within))
+    return tuple(level for found in runs(run.results) for level in refinements(found, factor.name, within))
 
 
-def _fitting(run: Run, asked: Refine, found: Sequence[RefinementLevel]) -> Sequence[RefinementLevel]:
-    """As many as the bounds leave room for; each is measured with every server of its levels."""
+def _within_bounds(run: Run, asked: Refine, found: Sequence[RefinementLevel]) -> Sequence[RefinementLevel]:
+    """Returns the first levels that `refine.maximumCases` and the quota of cases allow. Every server of its levels
+    measures a level."""
     server_placements = run.observed.workload.server_placements()
 
     def cases(levels: Mapping[str, str]) -> int:

@@ -1,4 +1,4 @@
-"""Node classes resolved to nodes."""
+"""The nodes of a node class."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -20,7 +20,7 @@ _MAXIMUM_LISTED = 64
 
 
 def matches(selector: NodeSelector, labels: Mapping[str, str]) -> bool:
-    """Whether a node with these labels is chosen: the semantics of metav1.LabelSelector."""
+    """Whether a selector matches these labels, as metav1.LabelSelector does."""
     equal = all(labels.get(key) == value for key, value in selector.match_labels.items())
     return equal and all(_meets(requirement, labels) for requirement in selector.match_expressions)
 
@@ -39,18 +39,18 @@ def _meets(requirement: SelectorRequirement, labels: Mapping[str, str]) -> bool:
 
 
 def members(node_class: NodeClass, nodes: Iterable[NodeView]) -> tuple[NodeView, ...]:
-    """The nodes of a class, by name."""
+    """Returns the nodes of a class, by name."""
     selector = node_class.spec.node_selector
     return tuple(sorted((node for node in nodes if matches(selector, node.labels)), key=lambda node: node.name))
 
 
 def usable(node: NodeView) -> bool:
-    """Whether a benchmark may start on the node."""
+    """Whether a benchmark may start on the node: it is Ready and schedulable."""
     return node.ready and node.schedulable
 
 
 def resolve(node_class: NodeClass, nodes: Iterable[NodeView]) -> NodeClassStatus:
-    """What the class is now, for its status; conditions are left as they are."""
+    """Returns the status of a class with these nodes. Its conditions stay as they are."""
     chosen = members(node_class, nodes)
     listed = tuple(
         NodeSummary(name=node.name, ready=usable(node), architecture=node.architecture)
@@ -79,34 +79,32 @@ def _memory(size: int) -> str:
 
 
 def assign(name: str, node_class: NodeClass | None, nodes: Iterable[NodeView], needed: int) -> NodeAssignment:
-    """The usable nodes of a class, and if they are fewer than needed, why."""
+    """Returns the usable nodes of a class, and the reason if they are fewer than needed."""
     if node_class is None:
-        message = f"There is no NodeClass {name}. See `kubectl get nodeclasses`, and create it or correct the name."
+        message = f"NodeClass {name} does not exist. Create it, or correct the name: see `kubectl get nodeclasses`."
         return NodeAssignment(node_class=name, reason=reasons.NODE_CLASS_NOT_FOUND, message=message)
     chosen = members(node_class, nodes)
     ready = tuple(node.name for node in chosen if usable(node))[:_MAXIMUM_LISTED]
     if len(ready) >= needed:
         return NodeAssignment(node_class=name, nodes=ready)
     if not chosen:
-        reason, message = (
-            reasons.NO_SUCH_NODE,
-            f"No node bears the labels of NodeClass {name}: label one, or mend the class.",
-        )
+        reason, message = reasons.NO_SUCH_NODE, f"No node matches NodeClass {name}. Label a node, or fix its selector."
     elif not ready:
-        reason, message = (
-            reasons.NO_READY_NODE,
-            f"None of the {len(chosen)} nodes of NodeClass {name} is Ready and uncordoned.",
+        reason = reasons.NO_READY_NODE
+        message = (
+            f"None of the {len(chosen)} nodes of NodeClass {name} is Ready and schedulable. See `kubectl get nodes`."
         )
     else:
         reason = reasons.TOO_FEW_NODES
         message = (
-            f"NodeClass {name} has {len(ready)} usable nodes, {needed} are asked for: add nodes or lower nodesPerClass."
+            f"NodeClass {name} has {len(ready)} usable nodes, but {needed} are needed. Add nodes, or lower "
+            "spec.servers.nodesPerClass."
         )
     return NodeAssignment(node_class=name, nodes=ready, reason=reason, message=message)
 
 
 def facts(name: str, node_class: NodeClass | None, node: NodeView | None) -> NodeFacts:
-    """What is kept of a node with each result."""
+    """Returns what a result keeps of a node."""
     if node is None:
         return NodeFacts(node_class=name)
     return NodeFacts(

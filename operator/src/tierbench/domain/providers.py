@@ -37,14 +37,15 @@ class Provider(Protocol):
         current: Sequence[Case],
         cleanup: tuple[Action, ...],
     ) -> RunningServer | Problem | Decision:
-        """Returns the server of a workload on its site if it is ready, a problem that it does not recover from, or the
+        """Returns the server of a workload on its node if it is ready, a problem that it does not recover from, or the
         next step. A step contains the actions of `cleanup`, which delete other servers."""
 
     def has_leftovers(self, owned: ClusterState, keep: Sequence[ServerInstance]) -> bool:
-        """Whether objects of servers on other sites exist that have to be gone before the next server starts."""
+        """Whether objects of servers that are not in `keep` exist that have to be gone before the next server
+        starts."""
 
     def teardown(self, owned: ClusterState, now: datetime, keep: Sequence[ServerInstance]) -> tuple[Action, ...]:
-        """Returns the next actions that remove the servers on all other sites."""
+        """Returns the next actions that remove the servers that are not in `keep`."""
 
 
 class StandaloneProvider:
@@ -77,10 +78,12 @@ class StandaloneProvider:
         services = run.observed.services
         agent = services.get(f"{instance.name}-agent")
         if pod.deleting or not pod.ready or agent is None:
-            said = ConditionUpdate(
+            update = ConditionUpdate(
                 reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} starts on {instance.node}."
             )
-            return Decision(build_status(run, Phase.RUNNING, said, current=current), requeue_after=_patience(run, pod))
+            return Decision(
+                build_status(run, Phase.RUNNING, update, current=current), requeue_after=_seconds_to_deadline(run, pod)
+            )
         return RunningServer(instance, pod.pod_ip, pod.host_ip, services.get(instance.name, {}), agent)
 
     def has_leftovers(self, owned: ClusterState, keep: Sequence[ServerInstance]) -> bool:
@@ -103,48 +106,54 @@ def _is_measured(run: Run) -> bool:
 
 def _replace(run: Run, pod: PodView, current: Sequence[Case]) -> Decision:
     """Deletes a server of another version before a client starts that cannot use it."""
-    said = ConditionUpdate(
-        reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} is of another version, and is set up anew."
+    update = ConditionUpdate(
+        reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} is of another version and is replaced."
     )
-    status = build_status(run, Phase.RUNNING, said, current=current)
-    return Decision(status, () if pod.deleting else (DeleteServer(pod.name),), requeue_after=_patience(run, pod))
+    status = build_status(run, Phase.RUNNING, update, current=current)
+    return Decision(
+        status, () if pod.deleting else (DeleteServer(pod.name),), requeue_after=_seconds_to_deadline(run, pod)
+    )
 
 
 def _create(
     run: Run, workload: Workload, instance: ServerInstance, current: Sequence[Case], cleanup: tuple[Action, ...]
 ) -> Decision:
-    """Creates the Services first: if the operator is killed after them, `teardown` finds the server by its Services."""
+    """Creates the Services first: if the operator is killed after that, `teardown` finds the server by them."""
     manifests = workload.server(instance)
     services = tuple(item for item in manifests if item["kind"] == "Service")
     policies = (network_policy(run.observed.owner, instance, manifests),) if run.observed.isolated else ()
     rest = (*policies, *(item for item in manifests if item["kind"] != "Service"))
     actions = (*cleanup, Create(services), CreateCredentials(workload.credentials(instance)), Create(rest))
-    said = ConditionUpdate(reasons.SERVER_READY, False, reasons.STARTING, f"{instance.name} starts on {instance.node}.")
+    update = ConditionUpdate(
+        reasons.SERVER_READY, False, reasons.STARTING, f"{instance.name} starts on {instance.node}."
+    )
     event = Event(reasons.STARTING, f"Server for class {instance.placement.node_class} on node {instance.node}")
-    return Decision(build_status(run, Phase.RUNNING, said, current=current), actions, (event,), requeue_after=30)
+    return Decision(build_status(run, Phase.RUNNING, update, current=current), actions, (event,), requeue_after=30)
 
 
 def _problem(run: Run, pod: PodView, instance: ServerInstance) -> Problem | None:
     """Returns the problem that the server does not recover from."""
     timeouts = run.spec.timeouts
     age = run.now - pod.created
-    out_of_time = age > timedelta(seconds=timeouts.scheduling_seconds)
+    is_late = age > timedelta(seconds=timeouts.scheduling_seconds)
     down = run.node_problem(instance.node)
     if down is not None:
         return down
-    if pod.problem is not None and (out_of_time or not pod.problem.transient):
+    if pod.problem is not None and (is_late or not pod.problem.transient):
         return pod.problem
     if pod.terminated is not None and not pod.deleting:
-        return Problem(
-            reasons.POD_FAILED, f"{pod.name} ended: {pod.terminated.reason} {pod.terminated.message}".strip()
-        )
+        ending = f"{pod.terminated.reason} {pod.terminated.message}".strip()
+        return Problem(reasons.POD_FAILED, f"{pod.name} terminated: {ending}")
     if not pod.ready and age > timedelta(seconds=timeouts.server_ready_seconds):
-        message = f"{pod.name} was not ready within {timeouts.server_ready_seconds} s: see `kubectl describe pod`, "
-        return Problem(reasons.SERVER_NOT_READY, message + "or raise spec.timeouts.serverReadySeconds")
+        message = (
+            f"{pod.name} was not ready within {timeouts.server_ready_seconds} s. See `kubectl describe pod "
+            f"{pod.name}`, or raise spec.timeouts.serverReadySeconds."
+        )
+        return Problem(reasons.SERVER_NOT_READY, message)
     return None
 
 
-def _patience(run: Run, pod: PodView) -> float:
+def _seconds_to_deadline(run: Run, pod: PodView) -> float:
     """Returns the seconds until the next deadline of the pod passes: at most 30, since an event may be missed."""
     timeouts = run.spec.timeouts
     age = (run.now - pod.created).total_seconds()
@@ -156,7 +165,7 @@ STANDALONE_PROVIDER = StandaloneProvider()
 
 
 def provider_of(name: str) -> Provider:
-    """Returns the provider of this name, as `Slot.provider` gives it."""
+    """Returns the provider of this name, as `ServerPlacement.provider` gives it."""
     return _providers(kinds())[name]
 
 
@@ -177,13 +186,14 @@ def apis(server_placements: Iterable[ServerPlacement]) -> tuple[ProviderApi, ...
 
 
 def blocking_provider(owned: ClusterState, keep: Sequence[ServerInstance]) -> str:
-    """Returns the name of a provider that still has servers on other sites, which would disturb the measurement."""
+    """Returns the name of a provider that still has servers that are not in `keep`, which would disturb the
+    measurement."""
     every = _providers(kinds()).items()
     return next((name for name, provider in every if provider.has_leftovers(owned, keep)), "")
 
 
 def teardown(owned: ClusterState, now: datetime, keep: Sequence[ServerInstance] = ()) -> tuple[Action, ...]:
-    """Returns the next actions of all providers that remove the servers on all other sites."""
+    """Returns the next actions of all providers that remove the servers that are not in `keep`."""
     return tuple(action for provider in _all() for action in provider.teardown(owned, now, keep))
 
 

@@ -1,4 +1,4 @@
-"""Types of conditions, and reasons of conditions, events and failed cases: one place for all."""
+"""The condition types, and the reasons of conditions, events and failed cases."""
 
 from typing import Final
 
@@ -27,18 +27,18 @@ NO_SEPARATE_CLIENT_NODE: Final = "NoSeparateClientNode"
 NO_SHARED_NODE: Final = "NoSharedNode"
 NODE_NOT_READY: Final = "NodeNotReady"
 
-# What the administrator forbids
+# The administrator's policy
 REFUSED_BY_POLICY: Final = "RefusedByPolicy"
 
 # Images
 IMAGE_NOT_LISTED: Final = "ImageNotListed"
 
-# Exclusive use of nodes
+# Leases of nodes
 NODES_BUSY: Final = "NodesBusy"
 NODES_HELD: Final = "NodesHeld"
 OLDER_BENCHMARK_WAITS: Final = "OlderBenchmarkWaits"
 
-# What an administrator lets be taken
+# The administrator's limits
 TOO_MANY_CASES: Final = "TooManyCases"
 TOO_MANY_AT_ONCE: Final = "TooManyAtOnce"
 TOO_MANY_BYTES: Final = "TooManyBytes"
@@ -103,7 +103,7 @@ NOT_SUSPENDED: Final = "NotSuspended"
 # The preflight
 ALL_PAIRS_MEASURED: Final = "AllPairsMeasured"
 
-# Further runs, and what runs are held to
+# Schedules, constraints and comparison with earlier runs
 NEXT_RUN_PLANNED: Final = "NextRunPlanned"
 UNUSABLE_SCHEDULE: Final = "UnusableSchedule"
 UNKNOWN_TIME_ZONE: Final = "UnknownTimeZone"
@@ -115,3 +115,6 @@ BASELINE_NOT_FOUND: Final = "BaselineNotFound"
 WORSE_THAN_BEFORE: Final = "WorseThanBefore"
 NOT_WORSE: Final = "NotWorse"
 NOT_COMPARABLE: Final = "NotComparable"
+
+# Advices
+BEST_CHANGED: Final = "BestChanged"

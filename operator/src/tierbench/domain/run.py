@@ -1,4 +1,4 @@
-"""One run under way: which case stands where, and who it needs."""
+"""One run: its cases in order, their blocks and results, and the nodes that they use."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import cycle, islice
+from typing import Any
 
 from tierbench.api.benchmark import BenchmarkSpec, Colocation, NodeAssignment, RunStatus
 from tierbench.api.measurements import NodeNetwork
@@ -41,7 +42,7 @@ from tierbench.workloads.workload import NodeSize, Role, ServerInstance
 
 @dataclass(frozen=True)
 class Run:
-    """A run, at one moment."""
+    """A run of a benchmark at one moment, derived from what is observed and from the status of the run."""
 
     observed: Observed
     status: RunStatus
@@ -49,12 +50,16 @@ class Run:
 
     @property
     def spec(self) -> BenchmarkSpec:
-        """What the benchmark asks for."""
+        """The spec of the benchmark."""
         return self.observed.benchmark.spec
+
+    def with_status(self, **changes: Any) -> "Run":
+        """Returns the run with other values of these fields of its status."""
+        return Run(self.observed, self.status.model_copy(update=changes), self.now)
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
-        """All cases, in the order of the spec, then those of refinements."""
+        """All cases: those of the spec in its order, then those of refinements."""
         workload = self.observed.workload
         places = workload.server_placements()
         planned = plan(self.spec, places, workload.factors)
@@ -63,12 +68,12 @@ class Run:
 
     @property
     def refinement(self) -> int:
-        """The round of refinement that is under way; 0 while the cases of the spec are measured."""
+        """The current round of refinement; 0 while the cases of the spec are measured."""
         return max((item.round for item in self.status.refinements), default=0)
 
     @cached_property
     def refinable(self) -> Factor | None:
-        """The factor of which levels in between may be measured, if there is one."""
+        """The factor whose levels can be refined, if there is one."""
         workload = self.observed.workload
         factors = (factor for placement in workload.server_placements() for factor in workload.factors(placement))
         return next((factor for factor in factors if factor.refinable), None)
@@ -80,8 +85,8 @@ class Run:
 
     @cached_property
     def server_groups(self) -> tuple[ServerGroup, ...]:
-        """The servers that are up at once, once nodes are chosen: those of our own that are alike and have a node each
-        to themselves, beside no client. Every other server is up alone."""
+        """The servers that are up at the same time, once nodes are chosen. A group consists of standalone servers of
+        equal levels, each on a node without another server or client. Every other server is a group of its own."""
         nodes = {placement: self.server_node(placement) for placement in self.observed.workload.server_placements()}
         hosts = Counter((placement.levels, node) for placement, node in nodes.items())
         clients = self._all_client_nodes
@@ -93,23 +98,24 @@ class Run:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """All cases, as they run together and in order, once nodes are chosen. A round of refinement goes on as the one
-        before has ended: it begins with servers that are up."""
+        """All blocks in order, once nodes are chosen. A round of refinement starts with the servers that the previous
+        round has left up."""
         before = self.refinement * self.passes
         return plan_blocks(self.cases, self.server_groups, self.spec.order, self.spec.repetitions, self.passes, before)
 
     @property
     def passes(self) -> int:
-        """How often the run goes over its servers; once where all are up at once."""
+        """The number of passes over the servers; 1 if all are up at the same time."""
         return 1 if len(self.server_groups) == 1 else min(self.spec.order.passes, self.spec.repetitions)
 
     @cached_property
     def due_blocks(self) -> tuple[Block, ...]:
-        """The blocks that have not ended, in order. In the last pass their cases end with them."""
+        """The blocks that have not ended, in order."""
         return tuple(block for block in self.blocks if self._is_due(block))
 
     def _is_due(self, block: Block) -> bool:
-        """Before the last pass a block has ended once its trials are written and its client is deleted."""
+        """Whether a block has not ended. In the last pass its cases end with it; before that, it ends once its trials
+        are written and its client is deleted."""
         cases = [case for case in block.cases if not self.ended(case)]
         if block.last or not cases:
             return bool(cases)
@@ -123,24 +129,24 @@ class Run:
 
     @property
     def pass_number(self) -> int:
-        """Which pass is under way, from 1."""
+        """The current pass, from 1."""
         return self.due_blocks[0].pass_number
 
     @cached_property
     def assignments(self) -> Mapping[str, NodeAssignment]:
-        """Nodes by class, as chosen when the run began."""
+        """The nodes of each class, as chosen at the start of the run."""
         return {assignment.node_class: assignment for assignment in self.status.assignments}
 
     def result_name(self, case: Case) -> str:
-        """The name of the case's result."""
+        """Returns the name of the result of a case."""
         return self.observed.owner.result(self.status.number, case)
 
     def result(self, case: Case) -> BenchmarkResult | None:
-        """The case's result, as far as it is. One that says of itself that it is another's does not count."""
+        """Returns the result of a case, if it exists and its spec matches the case."""
         found = self.observed.results.get(self.result_name(case))
-        return found if found is not None and self._is_of(case, found.spec) else None
+        return found if found is not None and self._matches(case, found.spec) else None
 
-    def _is_of(self, case: Case, spec: ResultSpec) -> bool:
+    def _matches(self, case: Case, spec: ResultSpec) -> bool:
         classes = (spec.server.node_class, spec.client.node_class)
         return (
             (spec.run, spec.case, spec.trials, spec.warmup)
@@ -149,38 +155,45 @@ class Run:
             and classes == (case.server.node_class, case.client_class)
         )
 
+    @property
+    def results(self) -> tuple[BenchmarkResult, ...]:
+        """The results of all cases that have one, in the order of the cases."""
+        return tuple(result for case in self.cases if (result := self.result(case)) is not None)
+
     @cached_property
-    def misfits(self) -> tuple[str, ...]:
-        """Results that bear the name of a case and are not of it."""
+    def mismatched_results(self) -> tuple[str, ...]:
+        """The names of results whose spec does not match the case of their name."""
         names = (self.result_name(case) for case in self.cases if self.result(case) is None)
         return tuple(name for name in names if name in self.observed.results)
 
     def ended(self, case: Case) -> bool:
-        """Whether the case was measured or has failed. One whose result cannot be understood is left as it is."""
+        """Whether the case was measured or has failed. A case whose result cannot be parsed counts as ended."""
         if self.result_name(case) in self.observed.unreadable:
             return True
         result = self.result(case)
         return result is not None and result.status.phase is not ResultPhase.RUNNING
 
     @cached_property
-    def refused(self) -> Problem | None:
-        """That the administrator's policy forbids the benchmark, whatever it was when that was created."""
+    def policy_problem(self) -> Problem | None:
+        """The problem that the administrator's current policy denies the benchmark."""
         message = next(self.observed.policy.refusals(self.observed.owner.namespace, self.spec.policy_subject), None)
         return None if message is None else Problem(reasons.REFUSED_BY_POLICY, message)
 
     @cached_property
-    def unlisted_images(self) -> Mapping[ServerPlacement, Problem]:
-        """The servers whose image is not to be had."""
+    def image_problems(self) -> Mapping[ServerPlacement, Problem]:
+        """The problems of the servers whose image is not in the chart."""
         workload = self.observed.workload
-        said = {placement: workload.image_problem(placement) for placement in workload.server_placements()}
-        return {placement: Problem(reasons.IMAGE_NOT_LISTED, message) for placement, message in said.items() if message}
+        messages = {placement: workload.image_problem(placement) for placement in workload.server_placements()}
+        return {
+            placement: Problem(reasons.IMAGE_NOT_LISTED, message) for placement, message in messages.items() if message
+        }
 
     def server_node(self, placement: ServerPlacement) -> str | Problem:
-        """The node that hosts the server, or why there is none. An external one gets a client's node."""
-        if self.refused is not None:
-            return self.refused
-        if placement in self.unlisted_images:
-            return self.unlisted_images[placement]
+        """Returns the node of a server, or why it has none. The agent of an external server runs on a client's node."""
+        if self.policy_problem is not None:
+            return self.policy_problem
+        if placement in self.image_problems:
+            return self.image_problems[placement]
         node_class = self.spec.clients.node_classes[0] if placement.external else placement.node_class
         assignment = self.assignments[node_class]
         if placement.ordinal < len(assignment.nodes):
@@ -188,63 +201,67 @@ class Run:
         return Problem(assignment.reason or reasons.NO_READY_NODE, assignment.message or "")
 
     def client_nodes(self, case: Case) -> tuple[str, ...] | Problem:
-        """The node of each part of the client, spread over those of its class, or why there is none."""
+        """Returns the node of each part of the client, or why it has none. Parts are spread over the nodes of a
+        class."""
         server = self.server_node(case.server)
         if isinstance(server, Problem):
             return server
         found: dict[str, Iterator[str]] = {}
         parts = self.observed.workload.parts(case)
         for name in dict.fromkeys(part.node_class for part in parts):
-            choices = self._choices(case, name, server)
-            if isinstance(choices, Problem):
-                return choices
+            nodes = self._candidates(case, name, server)
+            if isinstance(nodes, Problem):
+                return nodes
             apart = sum(part.role is Role.SHARE and part.node_class == name for part in parts)
             needed = case.client.ordinal + max(apart, 1)
-            if needed > len(choices):
-                return _too_few(name, needed, len(choices))
-            found[name] = islice(cycle(choices), case.client.ordinal, None)
+            if needed > len(nodes):
+                return _too_few(name, needed, len(nodes))
+            found[name] = islice(cycle(nodes), case.client.ordinal, None)
         return tuple(next(found[part.node_class]) for part in parts)
 
-    def _choices(self, case: Case, node_class: str, server: str) -> tuple[str, ...] | Problem:
-        """Nodes of a class that a client may use beside this server. The server's is the last choice, if allowed."""
+    def _candidates(self, case: Case, node_class: str, server: str) -> tuple[str, ...] | Problem:
+        """Returns the nodes of a class that a client of a server on this node may use. `spec.colocation` decides
+        whether it may use the node of the server."""
         assignment = self.assignments[node_class]
         if not assignment.nodes:
             return Problem(assignment.reason or reasons.NO_READY_NODE, assignment.message or "")
         if case.server.external:
             return assignment.nodes
-        apart = tuple(node for node in assignment.nodes if node != server)
+        separate = tuple(node for node in assignment.nodes if node != server)
         shared = tuple(node for node in assignment.nodes if node == server)
         colocation = self.spec.colocation
         if colocation is Colocation.REQUIRED:
-            choices = shared
-            reason, hint = reasons.NO_SHARED_NODE, "or set spec.colocation: Allowed"
-        else:
-            choices = apart or (shared if colocation is Colocation.ALLOWED else ())
-            reason, hint = reasons.NO_SEPARATE_CLIENT_NODE, "add a node to the class, or set spec.colocation: Allowed"
-        if choices:
-            return choices
-        message = f"colocation is {colocation.value}, but class {node_class} has only {server}: {hint}"
-        return Problem(reason, message)
+            message = (
+                f"spec.colocation is Required, but server node {server} is not in class {node_class}. Set "
+                "spec.colocation: Allowed, or add the node to the class."
+            )
+            return shared or Problem(reasons.NO_SHARED_NODE, message)
+        message = (
+            f"spec.colocation is {colocation.value}, but server node {server} is the only usable node of class "
+            f"{node_class}. Add a node to the class, or set spec.colocation: Allowed."
+        )
+        allowed = shared if colocation is Colocation.ALLOWED else ()
+        return separate or allowed or Problem(reasons.NO_SEPARATE_CLIENT_NODE, message)
 
     @cached_property
     def node_classes(self) -> tuple[str, ...]:
-        """Every class that the run needs, in the order of the spec."""
+        """The names of all classes that the run needs, in the order of the spec."""
         parts = (part.node_class for case in self.cases for part in self.observed.workload.parts(case))
         return tuple(dict.fromkeys((*self.spec.servers.node_classes, *self.spec.clients.node_classes, *parts)))
 
     def node_problem(self, name: str) -> Problem | None:
-        """A node that is gone, or not Ready for too long."""
-        node, patience = self.observed.nodes.get(name), timedelta(seconds=self.spec.timeouts.node_not_ready_seconds)
+        """Returns a problem if a node is gone, or has not been Ready for `timeouts.nodeNotReadySeconds`."""
+        node, limit = self.observed.nodes.get(name), timedelta(seconds=self.spec.timeouts.node_not_ready_seconds)
         if node is None:
             return Problem(reasons.NODE_NOT_READY, f"Node {name} is no longer in the cluster.")
-        if node.unready_since is not None and self.now - node.unready_since > patience:
-            seconds = patience.total_seconds()
+        if node.unready_since is not None and self.now - node.unready_since > limit:
+            seconds = limit.total_seconds()
             return Problem(reasons.NODE_NOT_READY, f"Node {name} has not been Ready for {seconds:.0f} s.")
         return None
 
     @cached_property
     def needed_nodes(self) -> tuple[str, ...]:
-        """Every node that a case of the run uses, sorted."""
+        """The names of all nodes that the cases of the run use, sorted."""
         servers = {self.server_node(case.server) for case in self.cases}
         return tuple(sorted(self._all_client_nodes.union(node for node in servers if isinstance(node, str))))
 
@@ -254,16 +271,16 @@ class Run:
         return frozenset(node for nodes in found if not isinstance(nodes, Problem) for node in nodes)
 
     def instance(self, placement: ServerPlacement) -> ServerInstance | Problem:
-        """Where a slot's server is deployed."""
+        """Returns where the server of a placement is deployed, or why it cannot be deployed."""
         node = self.server_node(placement)
         if isinstance(node, Problem):
             return node
         class_name = self.spec.clients.node_classes[0] if placement.external else placement.node_class
         node_class = self.observed.classes.get(class_name)
         if node_class is None:
-            return Problem(reasons.NODE_CLASS_NOT_FOUND, f"NodeClass {class_name} was deleted during the run.")
+            return class_deleted(class_name)
         index = self.observed.workload.server_placements().index(placement)
-        name = self.observed.owner.server(self.status.number, index, self._setup)
+        name = self.observed.owner.server(self.status.number, index, self._earlier_setups)
         return ServerInstance(
             name=name,
             attached=self.observed.owner.attached(name),
@@ -279,29 +296,29 @@ class Run:
         )
 
     @property
-    def _setup(self) -> int:
-        """How often servers were set up before. A round of refinement begins with those that are up, unless it has to
-        prepare its own."""
+    def _earlier_setups(self) -> int:
+        """The number of times that servers were set up before. A round of refinement starts with the servers that are
+        up, unless it needs other preparations."""
         prepared = self.refinable is not None and self.refinable.prepared
-        a_round = self.passes if prepared else self.passes - 1
-        return self.refinement * a_round + self.pass_number - 1
+        per_round = self.passes if prepared else self.passes - 1
+        return self.refinement * per_round + self.pass_number - 1
 
     @property
     def _refined_levels(self) -> tuple[str, ...]:
-        """What servers have to be prepared for in the round of refinement that is under way."""
+        """The levels that servers are prepared for in the current round of refinement."""
         if self.refinable is None or not self.refinable.prepared:
             return ()
         current = (item for item in self.status.refinements if item.round == self.refinement)
         return tuple(dict.fromkeys(item.levels[self.refinable.name] for item in current))
 
     def _size(self, placement: ServerPlacement, node: str) -> NodeSize:
-        """What a server has of the node; nothing is known of one that has left."""
+        """Returns the memory and disk that a server has; 0 if its node is gone."""
         found = self.observed.nodes.get(node)
         size = NodeSize() if found is None else NodeSize(found.memory_bytes, found.storage_bytes)
         return left(self.spec.servers.resources, size) if placement.provider == STANDALONE else size
 
     def result_spec(self, case: Case) -> ResultSpec:
-        """Which case of which run this is, and on which nodes."""
+        """Returns the spec of the result of a case: which case of which run it is, on which nodes."""
         server, clients = self.server_node(case.server), self.client_nodes(case)
         client = "" if isinstance(clients, Problem) else clients[0]
         classes, nodes = self.observed.classes, self.observed.nodes
@@ -316,7 +333,7 @@ class Run:
                 server_class, classes.get(server_class), None if case.server.external else nodes.get(str(server))
             ),
             client=facts(client_class, classes.get(client_class), nodes.get(client)),
-            clients=self._sharing(case, clients),
+            clients=self._sharing_clients(case, clients),
             networks=self._networks(case, clients),
             service=self._service(case.server, self._size(case.server, str(server))),
             alternation=self._alternation(case),
@@ -333,12 +350,12 @@ class Run:
         return Alternation(cases=tuple(other.number for other in block.cases), seed=self.spec.order.seed)
 
     def _service(self, placement: ServerPlacement, size: NodeSize) -> ServiceFacts | None:
-        """How the server was made, with what only its pod or another operator knows of it."""
+        """Returns how the server was deployed, with the image, limits and versions that its pod or operator reports."""
         facts = self.observed.workload.service(placement, size)
         place = self.status.number, self.observed.workload.server_placements().index(placement)
         if facts is None:
             return None
-        known = (item for provided in self.observed.provider_states.values() for item in provided.of(*place))
+        known = (item for state in self.observed.provider_states.values() for item in state.of(*place))
         versions = {name: version for item in known for name, version in item.versions.items()}
         pods = (pod for pod in self.observed.pods if pod.role == ROLE_SERVER and (pod.run, pod.slot) == place)
         pod = next(pods, None) if facts.image else None
@@ -347,15 +364,16 @@ class Run:
         return facts.model_copy(update={"image_id": "" if pod is None else pod.image_id, "settings": settings})
 
     def _networks(self, case: Case, clients: tuple[str, ...] | Problem) -> tuple[NodeNetwork, ...]:
-        """What the preflight found between the server's node and these."""
+        """Returns the networks between the node of the server and the nodes of the clients, as the preflight measured
+        them."""
         if case.server.external or isinstance(clients, Problem):
             return ()
         server = self.server_node(case.server)
         known = self.status.networks
         return tuple(item for item in known if item.server_node == server and item.client_node in clients)
 
-    def _sharing(self, case: Case, nodes: tuple[str, ...] | Problem) -> tuple[NodeFacts, ...]:
-        """The clients that measure at once, in the order of their parts."""
+    def _sharing_clients(self, case: Case, nodes: tuple[str, ...] | Problem) -> tuple[NodeFacts, ...]:
+        """Returns the nodes of clients that measure at the same time, in the order of their parts."""
         parts = self.observed.workload.parts(case)
         if isinstance(nodes, Problem) or parts[0].role is not Role.SHARE:
             return ()
@@ -366,9 +384,15 @@ class Run:
         )
 
 
+def class_deleted(name: str) -> Problem:
+    """Returns the problem that a NodeClass was deleted during the run."""
+    message = f"NodeClass {name} was deleted during the run. Create it again, then set spec.runPolicy.rerun."
+    return Problem(reasons.NODE_CLASS_NOT_FOUND, message)
+
+
 def _too_few(node_class: str, clients: int, nodes: int) -> Problem:
     message = (
-        f"{clients} nodes of class {node_class} are to have a client each, and only {nodes} can be used: add nodes to "
-        "the class, or lower spec.clients.nodesPerClass."
+        f"{clients} clients need a node of class {node_class} each, but only {nodes} are usable. Add nodes to the "
+        "class, or lower spec.clients.nodesPerClass."
     )
     return Problem(reasons.TOO_FEW_NODES, message)

@@ -1,4 +1,4 @@
-"""The statuses of benchmarks and advices: conditions, phase, progress."""
+"""The statuses of benchmarks and advices: conditions, phase, progress and the remaining time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ from tierbench.api.model import Condition
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.run import Run
 from tierbench.kube.clock import format_time
 from tierbench.results.levels import levels_in_short
 from tierbench.workloads.plan import Case
 
-_MOST_CHARACTERS: Final = 4096
+_MAXIMUM_MESSAGE: Final = 4096
 _MAXIMUM_NAME: Final = 253
-_START_SECONDS: Final = 3.0
-BEST_CHANGED: Final = "BestChanged"
+_CLIENT_START_SECONDS: Final = 3.0
 
 
 @dataclass(frozen=True)
 class ConditionUpdate:
-    """What is to be said of one condition; a status of None is Unknown."""
+    """The desired value of one status condition. A status of None is written as Unknown."""
 
     type: str
     status: bool | None
@@ -35,26 +35,27 @@ class ConditionUpdate:
     message: str
 
 
-def set_conditions(benchmark: Benchmark, said: Iterable[ConditionUpdate], now: datetime) -> tuple[Condition, ...]:
-    """The conditions as they were, with `said` in place; a transition time changes only with its status."""
+def set_conditions(benchmark: Benchmark, updates: Iterable[ConditionUpdate], now: datetime) -> tuple[Condition, ...]:
+    """Returns the conditions of the benchmark with `updates` applied. A transition time changes only with its
+    status."""
     known = {condition.type: condition for condition in benchmark.status.conditions}
-    for item in said:
-        before = known.get(item.type)
-        status = "Unknown" if item.status is None else str(item.status)
+    for update in updates:
+        before = known.get(update.type)
+        status = "Unknown" if update.status is None else str(update.status)
         since = before.last_transition_time if before is not None and before.status == status else format_time(now)
-        known[item.type] = Condition(
-            type=item.type,
+        known[update.type] = Condition(
+            type=update.type,
             status=status,
-            reason=item.reason,
-            message=item.message[:_MOST_CHARACTERS],
+            reason=update.reason,
+            message=update.message[:_MAXIMUM_MESSAGE],
             last_transition_time=since,
             observed_generation=benchmark.metadata.generation,
         )
     return tuple(known.values())
 
 
-def build_status(run: Run, phase: Phase, *said: ConditionUpdate, current: Sequence[Case] = ()) -> BenchmarkStatus:
-    """The whole status of a benchmark with a run under way."""
+def build_status(run: Run, phase: Phase, *updates: ConditionUpdate, current: Sequence[Case] = ()) -> BenchmarkStatus:
+    """Returns the status of a benchmark during a run, in which the `current` cases are measured."""
     benchmark = run.observed.benchmark
     counts = _count(run)
     return BenchmarkStatus(
@@ -69,12 +70,12 @@ def build_status(run: Run, phase: Phase, *said: ConditionUpdate, current: Sequen
         evictions=benchmark.status.evictions,
         best=benchmark.status.best,
         answer=benchmark.status.answer,
-        conditions=set_conditions(benchmark, said, run.now),
+        conditions=set_conditions(benchmark, updates, run.now),
     )
 
 
 def _count(run: Run) -> CaseCounts:
-    statuses = [result.status for case in run.cases if (result := run.result(case)) is not None]
+    statuses = [result.status for result in run.results]
     return CaseCounts(
         total=len(run.cases),
         ended=len(run.cases) - len(run.due),
@@ -83,33 +84,26 @@ def _count(run: Run) -> CaseCounts:
     )
 
 
-def case_words(case: Case) -> str:
-    """A case in a few words."""
-    return cases_words([case])
-
-
-def cases_words(cases: Sequence[Case]) -> str:
-    """Cases that differ in nothing but their server, likewise."""
+def describe_cases(*cases: Case) -> str:
+    """Returns a short description of one case, or of cases that differ only in their server."""
     servers = dict.fromkeys(case.server.node_class for case in cases)
     return f"{levels_in_short(cases[0].levels)}, {', '.join(servers)} to {cases[0].client}"
 
 
 def _current(run: Run, cases: Sequence[Case]) -> CurrentCase:
     results = [result for case in cases if (result := run.result(case)) is not None]
+    of_passes = f", pass {run.pass_number} of {run.passes}" if run.passes > 1 else ""
     return CurrentCase(
-        name=(cases_words(cases) + _pass_words(run))[:_MAXIMUM_NAME],
+        name=(describe_cases(*cases) + of_passes)[:_MAXIMUM_NAME],
         result=run.result_name(cases[0]),
         trials=sum(not trial.warmup for result in results for trial in result.status.trials),
         of=run.spec.repetitions * len(cases),
     )
 
 
-def _pass_words(run: Run) -> str:
-    return f", pass {run.pass_number} of {run.passes}" if run.passes > 1 else ""
-
-
 def remaining_seconds(run: Run) -> int | None:
-    """Time left: what the trials so far took for their weight, and the start of a client for each block to come."""
+    """Returns an estimate of the seconds left: the time of the trials so far, by weight, applied to the missing trials,
+    plus the start of one client per block. Returns None before the first trial."""
     spent = weight = left = 0.0
     for case in run.cases:
         result, of_trial = run.result(case), run.observed.workload.weight(case) / run.spec.repetitions
@@ -123,28 +117,28 @@ def remaining_seconds(run: Run) -> int | None:
             weight += of_trial * measured
     if not weight:
         return None
-    return round(spent / weight * left + _START_SECONDS * len(run.due_blocks))
+    return round(spent / weight * left + _CLIENT_START_SECONDS * len(run.due_blocks))
 
 
 def advice_status(
     advice: PlacementAdvice, results: Iterable[BenchmarkResult], classes: Sequence[NodeClass], now: datetime
 ) -> PlacementAdviceStatus:
-    """The status that the results ask for; a transition time changes only with its condition's status."""
-    fresh = advise(advice.spec, results, now, classes)
+    """Returns the status of an advice for these results. A transition time changes only with its status."""
+    status = advise(advice.spec, results, now, classes)
     known = {condition.type: condition for condition in advice.status.conditions}
     generation = advice.metadata.generation
-    settled = tuple(_settled(condition, known.get(condition.type), generation) for condition in fresh.conditions)
-    return fresh.model_copy(update={"observed_generation": generation, "conditions": settled})
+    conditions = tuple(_keep_time(condition, known.get(condition.type), generation) for condition in status.conditions)
+    return status.model_copy(update={"observed_generation": generation, "conditions": conditions})
 
 
-def _settled(condition: Condition, before: Condition | None, generation: int) -> Condition:
+def _keep_time(condition: Condition, before: Condition | None, generation: int) -> Condition:
     same = before is not None and before.status == condition.status
     since = before.last_transition_time if before is not None and same else condition.last_transition_time
     return condition.model_copy(update={"last_transition_time": since, "observed_generation": generation})
 
 
 def advice_events(before: PlacementAdviceStatus, after: PlacementAdviceStatus) -> tuple[Event, ...]:
-    """Events for what has changed: something else is best, or nothing any more."""
+    """Returns an event if another alternative is best, or none is any more."""
     if before.best == after.best:
         return ()
-    return (Event(BEST_CHANGED, after.answer, warning=not after.best),)
+    return (Event(reasons.BEST_CHANGED, after.answer, warning=not after.best),)

@@ -1,4 +1,4 @@
-"""Nodes, pods, Jobs, Leases and other operators' objects, reduced to what a decision needs."""
+"""Views of nodes, pods, Jobs, Leases and the objects of other operators: the fields that decisions need."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,8 +30,8 @@ _LONGEST_IMAGE_ID: Final = 512
 
 @dataclass(frozen=True)
 class Problem:
-    """Why something cannot go on. `transient` ones may pass by themselves within the scheduling time; `case` is the
-    number of the only case that it is of, where a client measures several."""
+    """Why a case or a server fails. A `transient` problem may pass within `timeouts.schedulingSeconds`. `case` is the
+    number of the only affected case if a client measures several, else 0."""
 
     reason: str
     message: str
@@ -41,7 +41,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class NodeView:
-    """A node: whether it can be used, and what it is."""
+    """A node: whether a benchmark can use it, and its hardware and software."""
 
     name: str
     labels: Mapping[str, str]
@@ -60,7 +60,7 @@ class NodeView:
 
 @dataclass(frozen=True)
 class Termination:
-    """How a container ended, and its termination message."""
+    """The exit code, reason and termination message of a container."""
 
     exit_code: int
     reason: str
@@ -69,8 +69,8 @@ class Termination:
 
 @dataclass(frozen=True)
 class PodView:
-    """A pod of a benchmark; `limits` are those of its first container, whoever gave it them. Of servers, `layout` tells
-    which clients can use them."""
+    """A pod of a benchmark. `limits` are the resource limits of its first container. The `layout` of a server says
+    which clients can use it."""
 
     name: str
     uid: str
@@ -97,7 +97,7 @@ class PodView:
 
 @dataclass(frozen=True)
 class JobView:
-    """A client Job of a benchmark; `layout` tells versions apart that cannot use each other's servers."""
+    """A client Job of a benchmark. Its `layout` says which servers it can use."""
 
     name: str
     run: int
@@ -113,7 +113,7 @@ class JobView:
 
 @dataclass(frozen=True)
 class LeaseView:
-    """Who may use a node, since when and until when."""
+    """The holder of a node's Lease, since when and until when."""
 
     node: str
     holder: str
@@ -122,7 +122,7 @@ class LeaseView:
 
 
 def node_view(raw: Raw) -> NodeView:
-    """A core/v1 Node; what it says of itself is cut to what a result takes."""
+    """Returns the view of a core/v1 Node. Its texts are cut to the lengths that a result allows."""
     status = raw.get("status", {})
     info = status.get("nodeInfo", {})
     ready = next((item for item in status.get("conditions", ()) if item["type"] == "Ready"), None)
@@ -146,7 +146,7 @@ def node_view(raw: Raw) -> NodeView:
 
 
 def pod_view(raw: Raw) -> PodView:
-    """A core/v1 Pod that bears the labels of `workloads.names`."""
+    """Returns the view of a core/v1 Pod with the labels of `workloads.names`."""
     metadata, status = raw["metadata"], raw.get("status", {})
     labels = metadata["labels"]
     role, containers = labels[LABEL_ROLE], status.get("containerStatuses", ())
@@ -178,7 +178,8 @@ def pod_view(raw: Raw) -> PodView:
 
 
 def _image_id(spec: Raw, containers: Sequence[Raw]) -> str:
-    """What the image of the first container was: of a server's pod that of the server, for its agent is the last."""
+    """Returns the image ID of the first container. In the pod of a server, this is the server; the agent is the
+    last."""
     first = next((container["name"] for container in spec.get("containers", ())), "")
     return next((item.get("imageID", "") for item in containers if item["name"] == first), "")[:_LONGEST_IMAGE_ID]
 
@@ -188,7 +189,8 @@ def _started(container: Raw) -> bool:
 
 
 def _termination(status: Raw, containers: Sequence[Raw], *, alone: bool) -> Termination | None:
-    """How a pod has ended. One whose program runs `alone` has ended with it, whatever was injected and still runs."""
+    """Returns how a pod has ended. If one program runs `alone`, the pod ends with it, even if injected sidecars still
+    run."""
     state = next((item["state"]["terminated"] for item in containers if "terminated" in item.get("state", {})), None)
     if status.get("phase") not in {"Succeeded", "Failed"} and not (alone and state is not None):
         return None
@@ -219,7 +221,7 @@ _WAITING = {
     "CreateContainerError": (reasons.CONTAINER_REFUSED, True),
     "RunContainerError": (reasons.CONTAINER_REFUSED, True),
 }
-_MOST_CHARACTERS = 300
+_MAXIMUM_LINE = 300
 
 
 def _container_problem(container: Raw) -> Problem | None:
@@ -231,36 +233,38 @@ def _container_problem(container: Raw) -> Problem | None:
     last = container.get("lastState", {}).get("terminated") or container.get("state", {}).get("terminated")
     if last is None or last.get("exitCode") == 0:
         return None
-    said = _said(last.get("message", ""))
+    reported = _reported_problem(last.get("message", ""))
     if name == "prepare":
-        return said or Problem(reasons.PREPARATION_FAILED, f"preparation ended with exit code {last['exitCode']}")
+        message = f"The preparation of the server failed with exit code {last['exitCode']}."
+        return reported or Problem(reasons.PREPARATION_FAILED, message)
     if waiting.get("reason") == "CrashLoopBackOff" and container.get("restartCount", 0) > 1:
-        words = _last_line(last.get("message", ""))
-        ends = f"container {name} ends with exit code {last['exitCode']} again and again"
-        return said or Problem(reasons.CRASH_LOOP, f"{ends}: {words}" if words else f"{ends}, and says nothing")
+        line = _last_line(last.get("message", "")) or "no termination message"
+        message = f"container {name} is crash-looping (exit code {last['exitCode']}): {line}"
+        return reported or Problem(reasons.CRASH_LOOP, message)
     return None
 
 
 def _last_line(log: str) -> str:
     lines = log.strip().splitlines()
-    return lines[-1][:_MOST_CHARACTERS] if lines else ""
+    return lines[-1][:_MAXIMUM_LINE] if lines else ""
 
 
 def _out_of_memory(containers: Sequence[Raw]) -> Problem | None:
-    """A server that was killed for want of memory, or ended for it. It may be up again, without what it remembered."""
+    """Returns a problem if a container has run out of memory. It may have restarted since, with its state lost."""
     for container in containers:
         for state in (container.get("lastState", {}), container.get("state", {})):
             ended = state.get("terminated", {})
             if ended.get("reason") == "OOMKilled" or "java.lang.OutOfMemoryError" in ended.get("message", ""):
                 message = (
-                    f"container {container['name']} ran out of memory: lower what it needs, or leave this class out"
+                    f"container {container['name']} ran out of memory. Lower its memory needs, or remove the node "
+                    "class from the benchmark."
                 )
                 return Problem(reasons.OUT_OF_MEMORY, message)
     return None
 
 
-def _said(message: str) -> Problem | None:
-    """What a program of ours wrote as its termination message: {"reason", "message"}."""
+def _reported_problem(message: str) -> Problem | None:
+    """Parses the termination message of a program of tierbench: {"reason", "message"}."""
     try:
         failure = Failure.model_validate_json(message)
     except ValidationError:
@@ -269,7 +273,7 @@ def _said(message: str) -> Problem | None:
 
 
 def job_view(raw: Raw) -> JobView:
-    """A batch/v1 Job that bears the labels of `workloads.names`."""
+    """Returns the view of a batch/v1 Job with the labels of `workloads.names`."""
     labels = raw["metadata"]["labels"]
     true = {item["type"]: item for item in raw.get("status", {}).get("conditions", ()) if item["status"] == "True"}
     return JobView(
@@ -287,7 +291,7 @@ def job_view(raw: Raw) -> JobView:
 
 
 def lease_view(raw: Raw) -> LeaseView:
-    """A coordination.k8s.io/v1 Lease."""
+    """Returns the view of a coordination.k8s.io/v1 Lease."""
     spec = raw.get("spec", {})
     renewed = parse_time(spec["renewTime"]) if spec.get("renewTime") else datetime.fromtimestamp(0, UTC)
     acquired = parse_time(spec["acquireTime"]) if spec.get("acquireTime") else renewed
@@ -297,7 +301,7 @@ def lease_view(raw: Raw) -> LeaseView:
 
 @dataclass(frozen=True)
 class ProviderObject:
-    """An object that another operator looks after. `answered` says whether it bears any status."""
+    """An object that another operator reconciles. `answered` says whether its status is set."""
 
     kind: str
     name: str
@@ -315,22 +319,22 @@ class ProviderObject:
 
 @dataclass(frozen=True)
 class ProviderState:
-    """Another operator as the API server knows it: not at all, without a version that will do, or with the objects of a
-    benchmark."""
+    """The state of another operator. `installed` says whether its API group is served, `version` is the newest usable
+    version or empty, `objects` belong to one benchmark."""
 
     installed: bool = False
     version: str = ""
     objects: tuple[ProviderObject, ...] = ()
 
     def of(self, run: int, slot: int) -> tuple[ProviderObject, ...]:
-        """The objects of one server."""
+        """Returns the objects of one server."""
         return tuple(item for item in self.objects if (item.run, item.slot) == (run, slot))
 
 
 @dataclass(frozen=True)
 class ProviderApi:
-    """What another operator serves. Of `versions` the first that is there is used; its pods have the label `role`, and
-    are made through objects of the kinds `owner_kinds`."""
+    """The API of another operator. The first served one of `versions` is used. Its pods have the label value `role`,
+    and owners of `owner_kinds`. `view` parses an object of a kind."""
 
     group: str
     versions: tuple[str, ...]
