@@ -1,11 +1,13 @@
 """Repeats the tests that depend on timing, under load: `make test-soak RUNS=15 LOAD=4 ONLY=tests/paho`.
 
+It repeats the tests of the gate; with TIER=release in the environment it repeats those of the release tier.
 Writes build/soak.jsonl, a line per test and run, and prints an upper bound on the failure rate of each test. Exits with
 1 if any of them failed.
 """
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
@@ -25,6 +27,7 @@ ROOT = Path(__file__).parents[1]
 HISTORY = ROOT / "build" / "soak.jsonl"
 SUITES = ("tests/operator", "tests/paho", "tests/contract", "tests/api", "tests/chart", "tests/e2e")
 GO = "images/client"
+MARKED = f"timing and not measures and {'' if os.environ.get('TIER') == 'release' else 'not '}release"
 CONFIDENCE = 0.95
 
 
@@ -64,7 +67,7 @@ def _run(suite: str) -> Iterator[Outcome]:
         return
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "junit.xml")
-        selected = [sys.executable, "-m", "pytest", suite, "-m", "timing and not measures", "--quiet"]
+        selected = [sys.executable, "-m", "pytest", suite, "-m", MARKED, "--quiet"]
         log = ROOT / "build" / f"soak-{suite.replace('/', '-')}.log"
         with log.open("a") as output:
             ended = subprocess.run(
