@@ -74,11 +74,11 @@
 - apiGroups: ['']
   resources: [events]
   verbs: [create]
-# Has Strimzi bring up Kafka, where a benchmark asks for it.
+# Asks Strimzi for a Kafka if a benchmark needs one.
 - apiGroups: [kafka.strimzi.io]
   resources: [kafkas, kafkanodepools, kafkatopics, kafkausers]
   verbs: [list, create, delete]
-# Lets go a topic whose operator is gone, which would block its namespace.
+# Removes the finalizers of a topic whose operator is gone, so that its namespace can be deleted.
 - apiGroups: [kafka.strimzi.io]
   resources: [kafkatopics]
   verbs: [patch]

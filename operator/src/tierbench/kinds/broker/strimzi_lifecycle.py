@@ -1,4 +1,4 @@
-"""A server that Strimzi brings up: what Strimzi says of it, how far it is, and in which order it is removed."""
+"""The Strimzi provider: asks Strimzi for a Kafka, waits until it is ready, and deletes its objects in order."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -20,42 +20,42 @@ from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
 from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import RunningServer, ServerInstance, Workload
 
-# After a while Strimzi says that it took too long, and goes on trying: how long that may be is the benchmark's to say.
-_GOING_ON: Final = frozenset({"Creating", "TimeoutException"})
-_LASTING: Final = frozenset(
+# After TimeoutException Strimzi continues to try. The timeouts of the benchmark decide when it has failed.
+_IN_PROGRESS: Final = frozenset({"Creating", "TimeoutException"})
+_PERMANENT: Final = frozenset(
     {"InvalidConfigurationException", "InvalidResourceException", "UnsupportedKafkaVersionException"}
 )
-_LONGEST_MESSAGE: Final = 600
+_MAXIMUM_MESSAGE: Final = 600
 PERMISSIONS: Final = (
     Permission(
         GROUP,
         ("kafkas", "kafkanodepools", "kafkatopics", "kafkausers"),
         ("list", "create", "delete"),
         Scope.NAMESPACED,
-        "Has Strimzi bring up Kafka, where a benchmark asks for it.",
+        "Asks Strimzi for a Kafka if a benchmark needs one.",
     ),
     Permission(
         GROUP,
         ("kafkatopics",),
         ("patch",),
         Scope.NAMESPACED,
-        "Lets go a topic whose operator is gone, which would block its namespace.",
+        "Removes the finalizers of a topic whose operator is gone, so that its namespace can be deleted.",
     ),
 )
-_LOOK_AGAIN_SECONDS: Final = 2.0  # nothing wakes the loop when Strimzi says something
-_ORDER: Final = (("KafkaTopic",), ("KafkaUser", "Kafka"), ("KafkaNodePool",))
-_ANSWERED: Final = ("Kafka", "KafkaUser", "KafkaTopic")
-_SILENCE: Final = 3  # times as long as a pod may take to find its node: Strimzi may be starting, too
-_HUNG: Final = timedelta(seconds=30)
+_RETRY_SECONDS: Final = 2.0  # the operator does not watch the objects of Strimzi
+_DELETION_ORDER: Final = (("KafkaTopic",), ("KafkaUser", "Kafka"), ("KafkaNodePool",))
+_KINDS_WITH_STATUS: Final = ("Kafka", "KafkaUser", "KafkaTopic")
+_SCHEDULING_TIMEOUTS: Final = 3  # Strimzi itself may be starting
+_FINALIZER_TIMEOUT: Final = timedelta(seconds=30)
 
 
 def strimzi_object(kind: str, raw: Raw) -> ProviderObject:
-    """One of Strimzi's objects that bears the labels of `workloads.names`."""
+    """Returns the view of an object of Strimzi with the labels of `workloads.names`."""
     metadata, status = raw["metadata"], raw.get("status", {})
     labels, deleted = metadata["labels"], metadata.get("deletionTimestamp")
     conditions = status.get("conditions", ())
     current = status.get("observedGeneration") == metadata.get("generation")
-    refused = _refused(conditions) if current else None
+    rejected = _rejected(conditions) if current else None
     return ProviderObject(
         kind=kind,
         name=metadata["name"],
@@ -65,25 +65,25 @@ def strimzi_object(kind: str, raw: Raw) -> ProviderObject:
         deleted=None if deleted is None else parse_time(deleted),
         answered=bool(status),
         ready=current and any((item["type"], item["status"]) == ("Ready", "True") for item in conditions),
-        rejection=None if refused is None else _object_problem(kind, metadata["name"], refused),
-        rejected_since=None if refused is None else _since(refused),
+        rejection=None if rejected is None else _object_problem(kind, metadata["name"], rejected),
+        rejected_since=None if rejected is None else _since(rejected),
         listeners=_listeners(status),
         versions=_versions(status),
     )
 
 
-def _refused(conditions: Iterable[Raw]) -> Raw | None:
-    """The condition that says no. Kafka says NotReady, and a topic that Ready is False."""
-    no = {("NotReady", "True"), ("Ready", "False")}
-    found = (item for item in conditions if (item["type"], item["status"]) in no)
-    return next((item for item in found if item.get("reason") not in _GOING_ON), None)
+def _rejected(conditions: Iterable[Raw]) -> Raw | None:
+    """Returns the condition of a rejection. A Kafka has NotReady then, a topic has Ready with the status False."""
+    rejected = {("NotReady", "True"), ("Ready", "False")}
+    found = (item for item in conditions if (item["type"], item["status"]) in rejected)
+    return next((item for item in found if item.get("reason") not in _IN_PROGRESS), None)
 
 
 def _object_problem(kind: str, name: str, condition: Raw) -> Problem:
     reason = condition.get("reason", "")
-    said = f"{kind} {name}: {reason}: {condition.get('message', '')}"[:_LONGEST_MESSAGE]
-    message = f"{said} (see `kubectl describe {kind.lower()}`, and correct spec.brokers[].kafka)"
-    return Problem(reasons.STRIMZI_REFUSED, message, transient=reason not in _LASTING)
+    text = f"{kind} {name}: {reason}: {condition.get('message', '')}"[:_MAXIMUM_MESSAGE]
+    message = f"{text.rstrip('.')}. See `kubectl describe {kind.lower()} {name}`, and correct spec.brokers[].kafka."
+    return Problem(reasons.STRIMZI_REFUSED, message, transient=reason not in _PERMANENT)
 
 
 def _since(condition: Raw) -> datetime | None:
@@ -92,7 +92,7 @@ def _since(condition: Raw) -> datetime | None:
 
 
 def _listeners(status: Raw) -> dict[str, str]:
-    """host:port of each listener: of several, which are of one broker, the first."""
+    """Returns host:port of each listener by name. The addresses of one listener all belong to the only broker."""
     found = {item.get("name", ""): item.get("bootstrapServers", "") for item in status.get("listeners", ())}
     return {name: servers.split(",")[0] for name, servers in found.items() if servers}
 
@@ -118,8 +118,8 @@ class StrimziProvider:
     api = STRIMZI_API
 
     def check(self, run: Run, instance: ServerInstance) -> Problem | None:
-        """Why Strimzi cannot bring this server up, known before it is asked."""
-        strimzi, node = _seen(run.observed), run.observed.nodes.get(instance.node)
+        """Returns why Strimzi cannot bring this server up, before it is asked."""
+        strimzi, node = _state(run.observed), run.observed.nodes.get(instance.node)
         if not strimzi.installed:
             message = (
                 f"The cluster does not serve {GROUP}: Strimzi is not installed. Install Strimzi, or write "
@@ -128,14 +128,14 @@ class StrimziProvider:
             return Problem(reasons.STRIMZI_NOT_FOUND, message)
         if not strimzi.version:
             message = (
-                "The Strimzi that is installed is too old: it serves no KafkaNodePool in v1 or v1beta2. "
-                "Upgrade it to 0.48 or newer, or write provider: Standalone."
+                "The installed Strimzi is too old: it serves no KafkaNodePool in v1 or v1beta2. Upgrade it to 0.48 or "
+                "newer, or write provider: Standalone."
             )
             return Problem(reasons.STRIMZI_TOO_OLD, message)
         if node is not None and node.architecture not in ARCHITECTURES:
             message = (
-                f"Strimzi has no image for {node.architecture}, which node {instance.node} is: leave its class out, "
-                "or write provider: Standalone."
+                f"Strimzi has no image for {node.architecture}, the architecture of node {instance.node}. Remove its "
+                "class from the benchmark, or write provider: Standalone."
             )
             return Problem(reasons.NO_IMAGE_FOR_ARCHITECTURE, message)
         return None
@@ -148,9 +148,10 @@ class StrimziProvider:
         current: Sequence[Case],
         cleanup: tuple[Action, ...],
     ) -> RunningServer | Problem | Decision:
-        """The agent as a server of ours is, and beside it what Strimzi is asked for."""
-        complete = {item.kind for item in _mine(run, instance)} == set(KINDS)
-        instance = replace(instance, api_version=f"{GROUP}/{_seen(run.observed).version}")
+        """Implements `Provider.ensure`. The agent is a pod of tierbench, created together with the objects of
+        Strimzi."""
+        complete = {item.kind for item in _objects(run, instance)} == set(KINDS)
+        instance = replace(instance, api_version=f"{GROUP}/{_state(run.observed).version}")
         server = STANDALONE_PROVIDER.ensure(run, workload, instance, current, cleanup, complete=complete)
         if not isinstance(server, RunningServer):
             return server
@@ -158,95 +159,98 @@ class StrimziProvider:
         if problem is not None:
             return problem
         if lacking:
-            message = f"Strimzi starts Kafka on {instance.node}; not ready yet: {', '.join(lacking)}."
-            said = ConditionUpdate(reasons.SERVER_READY, False, reasons.STARTING, message)
-            status = build_status(run, Phase.RUNNING, said, current=current)
-            return Decision(status, requeue_after=_LOOK_AGAIN_SECONDS)
-        listeners = next((item.listeners for item in _mine(run, instance) if item.kind == "Kafka"), {})
+            message = f"Strimzi starts Kafka on {instance.node}. Not ready yet: {', '.join(lacking)}."
+            update = ConditionUpdate(reasons.SERVER_READY, False, reasons.STARTING, message)
+            status = build_status(run, Phase.RUNNING, update, current=current)
+            return Decision(status, requeue_after=_RETRY_SECONDS)
+        listeners = next((item.listeners for item in _objects(run, instance) if item.kind == "Kafka"), {})
         return replace(server, listeners=listeners)
 
     def has_leftovers(self, owned: ClusterState, keep: Sequence[ServerInstance]) -> bool:
-        """Whether Strimzi has anything of another server still there: it would disturb what is measured."""
+        """Whether objects or pods of another Kafka still exist, which would disturb the measurement."""
         pods = (pod for pod in owned.pods if pod.role == ROLE and not _is_of(owned, keep, pod.name))
         return bool(_others(owned, keep)) or any(not is_unreachable(owned, pod) for pod in pods)
 
     def teardown(self, owned: ClusterState, now: datetime, keep: Sequence[ServerInstance]) -> tuple[Action, ...]:
-        """Topics go first, while their operator lives, then users and Kafka, then the pools. A topic that hangs all the
-        same is let go, or its namespace could never be deleted."""
+        """Deletes topics first, while their operator runs, then users and Kafka, then node pools. Removes the
+        finalizers of a topic that stays, so that its namespace can be deleted."""
         objects = _others(owned, keep)
-        going = next((found for kinds in _ORDER if (found := [item for item in objects if item.kind in kinds])), [])
-        api_version = f"{GROUP}/{_seen(owned).version}"
-        topics = (item for item in going if item.kind == "KafkaTopic")
-        hung = [item for item in topics if item.deleted is not None and now - item.deleted > _HUNG]
+        deletable = next(
+            (found for kinds in _DELETION_ORDER if (found := [item for item in objects if item.kind in kinds])), []
+        )
+        api_version = f"{GROUP}/{_state(owned).version}"
+        topics = (item for item in deletable if item.kind == "KafkaTopic")
+        stuck = [item for item in topics if item.deleted is not None and now - item.deleted > _FINALIZER_TIMEOUT]
         return (
-            *(DeleteProviderObject(api_version, item.kind, item.name) for item in going if item.deleted is None),
-            *(RemoveFinalizers(api_version, item.kind, item.name) for item in hung),
+            *(DeleteProviderObject(api_version, item.kind, item.name) for item in deletable if item.deleted is None),
+            *(RemoveFinalizers(api_version, item.kind, item.name) for item in stuck),
         )
 
 
 def _lacking(run: Run, instance: ServerInstance) -> tuple[str, ...]:
-    """What of the server is not ready yet. Kafka stays Ready for a while when its pod is not, so both are asked."""
-    ready = {item.kind for item in _mine(run, instance) if item.ready and item.deleted is None}
-    kinds = tuple(kind for kind in _ANSWERED if kind not in ready)
+    """Returns which parts of the server are not ready. A Kafka stays Ready for a while after its pod, so both count."""
+    ready = {item.kind for item in _objects(run, instance) if item.ready and item.deleted is None}
+    kinds = tuple(kind for kind in _KINDS_WITH_STATUS if kind not in ready)
     pod = _broker(run, instance)
-    stands = pod is not None and pod.ready and not pod.deleting and pod.node == instance.node
-    return kinds if stands else (*kinds, f"pod {_names(run, instance).pod}")
+    is_ready = pod is not None and pod.ready and not pod.deleting and pod.node == instance.node
+    return kinds if is_ready else (*kinds, f"pod {_names(run, instance).pod}")
 
 
 def _problem(run: Run, instance: ServerInstance) -> Problem | None:
-    """What the server will not recover from. What a pod says comes first: Strimzi hears of it late."""
-    return _pod_problem(run, instance) or _refusal(run, instance) or _silence(run, instance)
+    """Returns the problem that the server does not recover from. Problems of pods come first: Strimzi reports them
+    late."""
+    return _pod_problem(run, instance) or _rejection(run, instance) or _timeout(run, instance)
 
 
 def _pod_problem(run: Run, instance: ServerInstance) -> Problem | None:
-    """Of the broker, and until all is ready of the operators of its topics and users."""
+    """Returns a problem of the broker's pod, or, until all is ready, of the pods of the topic and user operators."""
     name, starting = _names(run, instance).pod, _lacking(run, instance)
     for pod in _pods(run, instance):
         found = pod.problem
         if found is None or not (pod.name == name or starting):
             continue
-        if not found.transient or run.now - pod.created > _patience(run):
-            hint = "" if pod.name == name else ": it may use any node that this run does not measure, and needs one"
+        if not found.transient or run.now - pod.created > _scheduling_timeout(run):
+            hint = "" if pod.name == name else " The pod needs a node that this run does not measure."
             return Problem(found.reason, f"{pod.name}: {found.message}{hint}")
     return None
 
 
-def _refusal(run: Run, instance: ServerInstance) -> Problem | None:
-    for item in _mine(run, instance):
+def _rejection(run: Run, instance: ServerInstance) -> Problem | None:
+    for item in _objects(run, instance):
         since = item.rejected_since or item.created
-        if item.rejection is not None and (not item.rejection.transient or run.now - since > _patience(run)):
+        if item.rejection is not None and (not item.rejection.transient or run.now - since > _scheduling_timeout(run)):
             return item.rejection
     return None
 
 
-def _silence(run: Run, instance: ServerInstance) -> Problem | None:
-    """The problem that no Strimzi watches the Kafka, or that it takes too long."""
-    kafka = next((item for item in _mine(run, instance) if item.kind == "Kafka"), None)
+def _timeout(run: Run, instance: ServerInstance) -> Problem | None:
+    """Returns a problem if no Strimzi reconciles the Kafka, or if it is not ready in time."""
+    kafka = next((item for item in _objects(run, instance) if item.kind == "Kafka"), None)
     if kafka is None:
         return None
     age, namespace = run.now - kafka.created, run.observed.owner.namespace
-    if not kafka.answered and age > _SILENCE * _patience(run):
+    if not kafka.answered and age > _SCHEDULING_TIMEOUTS * _scheduling_timeout(run):
         message = (
-            f"No Strimzi looks after namespace {namespace}: Kafka {kafka.name} has had no status for "
-            f"{age.total_seconds():.0f} s. Let Strimzi watch {namespace} (watchNamespaces or "
-            "watchAnyNamespace of its chart) and see that it runs, or write provider: Standalone."
+            f"No Strimzi reconciles namespace {namespace}: Kafka {kafka.name} has had no status for "
+            f"{age.total_seconds():.0f} s. Check that Strimzi runs and watches {namespace} (watchNamespaces or "
+            "watchAnyNamespace of its chart), or write provider: Standalone."
         )
         return Problem(reasons.STRIMZI_NOT_WATCHING, message)
     limit, missing = run.spec.timeouts.server_ready_seconds, _lacking(run, instance)
     if missing and age > timedelta(seconds=limit):
         message = (
-            f"Strimzi had not brought up {', '.join(missing)} of {kafka.name} within {limit} s: "
-            "see `kubectl describe kafka`, or raise spec.timeouts.serverReadySeconds"
+            f"{', '.join(missing)} of {kafka.name} was not ready within {limit} s. See `kubectl describe kafka "
+            f"{kafka.name}`, or raise spec.timeouts.serverReadySeconds."
         )
         return Problem(reasons.SERVER_NOT_READY, message)
     return None
 
 
-def _patience(run: Run) -> timedelta:
+def _scheduling_timeout(run: Run) -> timedelta:
     return timedelta(seconds=run.spec.timeouts.scheduling_seconds)
 
 
-def _seen(owned: ClusterState) -> ProviderState:
+def _state(owned: ClusterState) -> ProviderState:
     return owned.provider_states.get(GROUP, ProviderState())
 
 
@@ -259,12 +263,12 @@ def _is_of(owned: ClusterState, instances: Sequence[ServerInstance], name: str) 
 
 
 def _others(owned: ClusterState, keep: Sequence[ServerInstance]) -> list[ProviderObject]:
-    """The objects of all servers but some."""
-    return [item for item in _seen(owned).objects if not _is_of(owned, keep, item.name)]
+    """Returns the objects of servers that are not in `keep`."""
+    return [item for item in _state(owned).objects if not _is_of(owned, keep, item.name)]
 
 
-def _mine(run: Run, instance: ServerInstance) -> tuple[ProviderObject, ...]:
-    return tuple(item for item in _seen(run.observed).objects if _is_of(run.observed, [instance], item.name))
+def _objects(run: Run, instance: ServerInstance) -> tuple[ProviderObject, ...]:
+    return tuple(item for item in _state(run.observed).objects if _is_of(run.observed, [instance], item.name))
 
 
 def _pods(run: Run, instance: ServerInstance) -> tuple[PodView, ...]:
