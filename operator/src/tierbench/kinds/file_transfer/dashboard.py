@@ -29,7 +29,7 @@ def dashboard() -> Dashboard:
     text = "How long files take from each class of node, and why."
     topics = (
         Topic("Times", _DOCUMENT, "A trial", _times()),
-        Topic("What TLS costs", _DOCUMENT, "What the client does with the content", _tls()),
+        Topic("What TLS costs", _DOCUMENT, "The client's handling of the content", _tls()),
         Topic("Retries and errors", _DOCUMENT, "A retry", _retries()),
         Topic("The servers' disks", _DOCUMENT, "I/O-bound", _disks()),
     )
