@@ -485,8 +485,8 @@ def test_notes_say_what_to_do_next(helm: Helm) -> None:
     assert "runs the benchmarks of all namespaces" in notes
     assert "kubectl -n bench rollout status deployment/files-tierbench" in notes
     assert "kubectl tierbench init -n NAMESPACE --apply" in notes
-    assert "stay when this release is uninstalled" in notes
+    assert "`helm uninstall` keeps the CustomResourceDefinitions" in notes
     notes = helm.notes(NAMESPACED)
     assert "runs the benchmarks of team-a, team-b" in notes
     assert "kubectl tierbench init -n team-a --apply" in notes
-    assert "leaves the CustomResourceDefinitions to another one" in notes
+    assert "Another release installs the CustomResourceDefinitions" in notes

@@ -54,7 +54,7 @@ class Store:
             self.changed.notify_all()
 
     def fail(self, status: int | None) -> None:
-        """Every request, also those under way, is answered with this status, or not at all with HANG_UP."""
+        """Answers all requests, including open ones, with this status, or closes their connections with HANG_UP."""
         with self.changed:
             self.fault = status
             self.changed.notify_all()

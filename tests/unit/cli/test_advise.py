@@ -10,7 +10,7 @@ import yaml
 
 from tests.unit.advice.test_effects import tls as with_tls
 from tests.unit.cli.api_server import api_server
-from tests.unit.cli.test_offline import raw, told, write
+from tests.unit.cli.test_offline import raw, stderr_line, write
 from tests.unit.report.published import TABLE, measured, published
 from tierbench.cli.main import main
 
@@ -24,7 +24,7 @@ def answer(capsys: Capture, *arguments: str) -> dict[str, Any]:
     return status
 
 
-def test_the_published_table_gives_the_published_answer(capsys: Capture) -> None:
+def test_published_table_leads_to_published_answer(capsys: Capture) -> None:
     assert main(["advise", "--from", str(TABLE), "--by", "mean"]) == 0
     text = capsys.readouterr().out
     assert (
@@ -35,7 +35,7 @@ def test_the_published_table_gives_the_published_answer(capsys: Capture) -> None
     assert "Between 2 GiB and 3 GiB cloud comes ahead of jetson-nano." in text
 
 
-def test_other_factors_are_said_in_one_line(tmp_path: Path, capsys: Capture) -> None:
+def test_other_factors_are_summarized_in_one_line(tmp_path: Path, capsys: Capture) -> None:
     """The effect of what is chosen is the answer itself."""
     main(["advise", "--choose", "broker", "--by", "throughput", "--from", write(tmp_path / "tls.json", with_tls())])
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Other factors: ")]
@@ -44,7 +44,7 @@ def test_other_factors_are_said_in_one_line(tmp_path: Path, capsys: Capture) -> 
     assert line.endswith("more with -o yaml)")
 
 
-def test_without_a_question_the_table_says_the_same_by_throughput(capsys: Capture) -> None:
+def test_default_question_ranks_by_throughput(capsys: Capture) -> None:
     status = answer(capsys, "--from", str(TABLE))
     places = [(item["lowerLevel"], item["upperLevel"], item["aheadAbove"]) for item in status["crossovers"]]
     assert places == [("1Mi", "512Mi", "jetson-nano"), ("2Gi", "3Gi", "cloud")]
@@ -66,7 +66,7 @@ def test_without_a_question_the_table_says_the_same_by_throughput(capsys: Captur
         (["--benchmark", "other"], "", 2),
     ],
 )
-def test_a_question_in_arguments_and_its_exit_code(arguments: list[str], best: str, code: int, capsys: Capture) -> None:
+def test_question_from_arguments_sets_exit_code(arguments: list[str], best: str, code: int, capsys: Capture) -> None:
     assert main(["advise", "--from", str(TABLE), *arguments, "-o", "json"]) == code
     assert json.loads(capsys.readouterr().out)["status"]["best"] == best
 
@@ -86,7 +86,7 @@ def asked(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_question_in_a_file_is_answered_from_others(asked: str, tmp_path: Path, capsys: Capture) -> None:
+def test_question_in_a_file_uses_results_of_other_files(asked: str, tmp_path: Path, capsys: Capture) -> None:
     results = write(tmp_path / "results.json", published())
     assert main(["advise", "large", "--from", asked, "--from", results, "-o", "yaml"]) == 0
     assert yaml.safe_load(capsys.readouterr().out)["status"]["best"] == "jetson"
@@ -94,7 +94,7 @@ def test_a_question_in_a_file_is_answered_from_others(asked: str, tmp_path: Path
     assert [item["status"]["best"] for item in json.loads(capsys.readouterr().out)["items"]] == ["jetson", "cloud"]
 
 
-def test_node_classes_in_a_file_make_the_affinity(asked: str, tmp_path: Path, capsys: Capture) -> None:
+def test_affinity_uses_node_classes_of_a_file(asked: str, tmp_path: Path, capsys: Capture) -> None:
     jetson = {
         "kind": "NodeClass",
         "metadata": {"name": "jetson"},
@@ -104,25 +104,25 @@ def test_node_classes_in_a_file_make_the_affinity(asked: str, tmp_path: Path, ca
     assert "key: hw" in (main(["advise", "large", "--from", asked, "--from", path]), capsys.readouterr().out)[1]
 
 
-def test_yaml_as_kubectl_prints_it_is_read(tmp_path: Path, capsys: Capture) -> None:
+def test_yaml_from_kubectl_is_read(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "results.yaml"
     path.write_text(yaml.safe_dump({"kind": "List", "items": [raw(result) for result in published()]}))
     assert answer(capsys, "--from", str(path), "--size", "1Gi")["best"] == "jetson"
 
 
-def test_a_result_that_is_in_two_files_counts_once(tmp_path: Path, capsys: Capture) -> None:
+def test_result_in_two_files_counts_once(tmp_path: Path, capsys: Capture) -> None:
     path = write(tmp_path / "results.json", published())
     once = answer(capsys, "--from", path, "--size", "1Gi")
     twice = answer(capsys, "--from", path, "--from", path, "--size", "1Gi")
     assert [item["trials"] for item in twice["ranking"]] == [item["trials"] for item in once["ranking"]] == [10, 10]
 
 
-def test_a_table_can_come_from_standard_input(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_is_read_from_standard_input(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(TABLE.read_text()))
     assert answer(capsys, "--from", "-", "--size", "3Gi")["best"] == "cloud"
 
 
-def test_an_exported_table_of_objects_gives_the_same_answer(tmp_path: Path, capsys: Capture) -> None:
+def test_exported_table_gives_same_answer_as_objects(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "objects.json"
     assert main(["export", "--from", str(TABLE), "--format", "json", "-o", str(path)]) == 0
     assert answer(capsys, "--from", str(path), "--size", "2Gi") | {"conditions": 0} == answer(
@@ -141,20 +141,20 @@ def test_an_exported_table_of_objects_gives_the_same_answer(tmp_path: Path, caps
         ("a.yaml", "\x00", "a.yaml"),
     ],
 )
-def test_a_damaged_file_gives_the_line_and_the_reason(
+def test_damaged_file_is_reported_with_line_and_reason(
     name: str, text: str, hint: str, tmp_path: Path, capsys: Capture
 ) -> None:
     path = tmp_path / name
     path.write_text(text)
     assert main(["advise", "--from", str(path)]) == 2
-    assert hint in told(capsys)
+    assert hint in stderr_line(capsys)
 
 
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["nobody"], "there is no PlacementAdvice nobody"),
-        (["nobody", "--size", "1Mi"], "already has a question: omit its name"),
+        (["missing"], "there is no PlacementAdvice missing"),
+        (["missing", "--size", "1Mi"], "already has a question: omit its name"),
         (["--size", "1.5Mi"], "'1.5Mi' is not a size"),
         (["--min-rate", "1MB"], "'1MB' is not a size"),
         (["--size", "1Mi="], "is not SIZE or SIZE=WEIGHT"),
@@ -163,9 +163,9 @@ def test_a_damaged_file_gives_the_line_and_the_reason(
         (["--max-p99", "0"], "maximumP99Milliseconds"),
     ],
 )
-def test_a_question_that_is_none_is_said_in_one_line(arguments: list[str], hint: str, capsys: Capture) -> None:
+def test_invalid_question_is_reported_in_one_line(arguments: list[str], hint: str, capsys: Capture) -> None:
     assert main(["advise", "--from", str(TABLE), *arguments]) == 2
-    assert hint in told(capsys)
+    assert hint in stderr_line(capsys)
 
 
 @pytest.mark.parametrize(
@@ -175,15 +175,15 @@ def test_a_question_that_is_none_is_said_in_one_line(arguments: list[str], hint:
         ({"objective": {"type": "Percentile"}}, "percentile and type Percentile belong together"),
     ],
 )
-def test_a_question_in_a_file_is_held_to_the_rules(
+def test_question_in_a_file_must_follow_the_rules(
     spec: dict[str, Any], hint: str, tmp_path: Path, capsys: Capture
 ) -> None:
     advice = {"kind": "PlacementAdvice", "metadata": {"name": "a"}, "spec": {"clientClass": "user", **spec}}
     assert main(["advise", "a", "--from", write(tmp_path / "results.json", published(), advice)]) == 2
-    assert hint in told(capsys)
+    assert hint in stderr_line(capsys)
 
 
-def test_of_several_clients_one_must_be_chosen(tmp_path: Path, capsys: Capture) -> None:
+def test_client_is_required_if_there_are_several(tmp_path: Path, capsys: Capture) -> None:
     results = [
         measured(server, "1Mi", [(time, 0), (time * 1.1, 0)]) for server, time in (("cloud", 1.0), ("jetson", 2.0))
     ]
@@ -193,11 +193,11 @@ def test_of_several_clients_one_must_be_chosen(tmp_path: Path, capsys: Capture) 
         body["metadata"]["name"] += "-pi"
     path = write(tmp_path / "results.json", results, *other)
     assert main(["advise", "--from", path]) == 2
-    assert "there are clients on pi, user: select one with --client" in told(capsys)
+    assert "there are clients on pi, user: select one with --client" in stderr_line(capsys)
     assert answer(capsys, "--from", path, "--client", "pi")["ranking"]
 
 
-def test_a_question_in_the_cluster_is_answered_from_it(tmp_path: Path, capsys: Capture) -> None:
+def test_question_in_the_cluster_uses_its_results(tmp_path: Path, capsys: Capture) -> None:
     spec = {"clientClass": "user", "workload": {"fileSizes": [{"size": "1Gi"}]}}
     jetson = {"metadata": {"name": "jetson"}, "spec": {"nodeSelector": {"matchLabels": {"hw": "nano"}}}}
     with api_server(tmp_path) as (store, kubeconfig):
@@ -210,12 +210,12 @@ def test_a_question_in_the_cluster_is_answered_from_it(tmp_path: Path, capsys: C
         assert "jetson is best for 1 GiB" in text
         assert "key: hw" in text
         assert main(["advise", "other", "--kubeconfig", kubeconfig]) == 2
-        assert "there is no PlacementAdvice other" in told(capsys)
+        assert "there is no PlacementAdvice other" in stderr_line(capsys)
         assert main(["advise", "--size", "5Gi", "--kubeconfig", kubeconfig]) == 0
         assert "cloud is best for 5 GiB" in capsys.readouterr().out
         store.fail(403)
         assert main(["compare", "cloud", "jetson", "--kubeconfig", kubeconfig]) == 2
-        assert "you may not do this" in told(capsys)
+        assert "you may not do this" in stderr_line(capsys)
 
 
 @pytest.fixture
@@ -228,7 +228,7 @@ def tls(tmp_path: Path) -> str:
     return write(tmp_path / "tls.json", results)
 
 
-def test_settings_can_be_chosen_and_are_told_to_set(tls: str, capsys: Capture) -> None:
+def test_settings_of_the_best_choice_are_printed(tls: str, capsys: Capture) -> None:
     assert main(["advise", "--from", tls, "--choose", "tls", "--size", "1Mi"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("TLS None is best for 1 MiB, by transfer time: 50 % ahead of TLSv1.3")
@@ -247,6 +247,6 @@ def test_settings_can_be_chosen_and_are_told_to_set(tls: str, capsys: Capture) -
         (["--choose", "tls", "--level", "tls=None"], "tls cannot be both in --choose and in --level: omit one"),
     ],
 )
-def test_what_cannot_be_chosen_is_said_in_one_line(arguments: list[str], hint: str, tls: str, capsys: Capture) -> None:
+def test_invalid_choice_is_reported_in_one_line(arguments: list[str], hint: str, tls: str, capsys: Capture) -> None:
     assert main(["advise", "--from", tls, *arguments]) == 2
-    assert hint in told(capsys)
+    assert hint in stderr_line(capsys)

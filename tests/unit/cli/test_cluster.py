@@ -1,4 +1,4 @@
-"""What is known of the namespaces that operators watch."""
+"""The namespaces that operators watch, and messages about them."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ OTHER_ROLE = {"name": "view"}
         ([role("")], False),
     ],
 )
-def test_a_namespace_is_missed_where_releases_name_others(roles: list[dict[str, Any]], misses: bool) -> None:
+def test_namespace_is_excluded_if_releases_watch_only_others(roles: list[dict[str, Any]], misses: bool) -> None:
     assert watched_namespaces(roles).excludes("team-b") is misses
 
 
@@ -37,6 +37,6 @@ def test_a_namespace_is_missed_where_releases_name_others(roles: list[dict[str, 
         ([role("")], "An operator for namespace team-b is installed, but does not answer"),
     ],
 )
-def test_no_status_names_what_is_known(roles: list[dict[str, Any]], reason: str) -> None:
+def test_missing_status_is_explained(roles: list[dict[str, Any]], reason: str) -> None:
     text = explain_missing_status(watched_namespaces(roles), "files", "team-b", 10)
     assert text.startswith(f"files has no status after 10 s. {reason}")

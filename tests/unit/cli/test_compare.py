@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.test_offline import told, write
+from tests.unit.cli.test_offline import stderr_line, write
 from tests.unit.report.published import TABLE, measured
 from tierbench.cli.main import main
 
@@ -28,7 +28,7 @@ def history(tmp_path: Path) -> str:
     return write(tmp_path / "results.json", [*results, measured("cloud", "1Mi", [(9.0, 0)], name="other")])
 
 
-def test_classes_level_by_level(capsys: Capture) -> None:
+def test_classes_are_compared_level_by_level(capsys: Capture) -> None:
     assert main(["compare", "cloud", "jetson-nano", "--from", str(TABLE)]) == 1
     found = rows(capsys)
     assert found["1 MiB"].endswith("23.0 ms 43.0 ms +20.0 ms (+7.15 ms to +32.9 ms) +87 % p = 0.012 worse")
@@ -36,12 +36,12 @@ def test_classes_level_by_level(capsys: Capture) -> None:
     assert "jetson-nano is worse in 4 of 7 cases" in "".join(found)
 
 
-def test_a_class_against_itself_is_no_worse(capsys: Capture) -> None:
+def test_class_is_not_worse_than_itself(capsys: Capture) -> None:
     assert main(["compare", "jetson-nano", "jetson-nano", "--from", str(TABLE)]) == 0
     assert "inconclusive in 7." in capsys.readouterr().out
 
 
-def test_runs_of_a_benchmark(history: str, capsys: Capture) -> None:
+def test_runs_of_a_benchmark_are_compared(history: str, capsys: Capture) -> None:
     assert main(["compare", "files@1", "files@2", "--from", history]) == 0
     assert main(["compare", "files@2", "files", "--from", history]) == 1
     found = rows(capsys)
@@ -52,12 +52,12 @@ def test_runs_of_a_benchmark(history: str, capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize("by", ["mean", "p50", "p90", "p99", "throughput", "retries"])
-def test_by_every_objective(by: str, history: str, capsys: Capture) -> None:
+def test_every_objective_can_be_compared(by: str, history: str, capsys: Capture) -> None:
     wanted = {"mean": 1, "p50": 1, "throughput": 1}.get(by, 0)
     assert main(["compare", "files@2", "files@3", "--by", by, "--from", history]) == wanted
 
 
-def test_a_single_trial_shows_nothing(history: str, capsys: Capture) -> None:
+def test_single_trial_is_inconclusive(history: str, capsys: Capture) -> None:
     assert main(["compare", "files@2", "other", "--from", history]) == 0
     assert "p = 1 inconclusive" in " ".join(capsys.readouterr().out.split())
 
@@ -66,16 +66,16 @@ def test_a_single_trial_shows_nothing(history: str, capsys: Capture) -> None:
     ("first", "second", "hint"),
     [
         ("files@2", "files@9", "files@9 has no results; these have: files@1, files@2, files@3, other@1, cloud, jetson"),
-        ("nobody", "files", "nobody has no results"),
+        ("missing", "files", "missing has no results"),
         ("jetson", "other", "have no case in common"),
         ("Pod/files", "files", "is not a kind of benchmark"),
     ],
 )
-def test_nothing_to_compare_is_said_in_one_line(
+def test_missing_comparison_is_reported_in_one_line(
     first: str, second: str, hint: str, history: str, capsys: Capture
 ) -> None:
     assert main(["compare", first, second, "--from", history]) == 2
-    assert hint in told(capsys)
+    assert hint in stderr_line(capsys)
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def settings(tmp_path: Path) -> str:
     return write(tmp_path / "settings.json", [*tls, *brokers])
 
 
-def test_two_levels_of_a_setting_class_by_class(settings: str, capsys: Capture) -> None:
+def test_levels_of_a_setting_are_compared_class_by_class(settings: str, capsys: Capture) -> None:
     assert main(["compare", "tls=None", "tls=TLSv1.3", "--from", settings]) == 1
     text = capsys.readouterr().out
     assert [line.split(" to ")[0].strip() for line in text.splitlines() if "worse" in line][:2] == [
@@ -126,13 +126,13 @@ def test_two_levels_of_a_setting_class_by_class(settings: str, capsys: Capture) 
         ),
     ],
 )
-def test_settings_that_cannot_be_compared(first: str, second: str, hint: str, settings: str, capsys: Capture) -> None:
+def test_invalid_settings_are_reported(first: str, second: str, hint: str, settings: str, capsys: Capture) -> None:
     assert main(["compare", first, second, "--from", settings]) == 2
-    assert hint in told(capsys)
+    assert hint in stderr_line(capsys)
 
 
-def test_a_tolerance_is_a_share(capsys: Capture) -> None:
+def test_tolerance_must_be_a_percentage(capsys: Capture) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["compare", "a", "b", "--tolerance", "-5"])
     assert ended.value.code == 2
-    assert "--help`" in told(capsys)
+    assert "--help`" in stderr_line(capsys)

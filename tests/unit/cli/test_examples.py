@@ -54,7 +54,7 @@ def test_every_field_is_one_of_the_api(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_every_class_that_is_named_is_there(name: str) -> None:
+def test_every_named_class_exists(name: str) -> None:
     objects = [MODELS[document["kind"]].model_validate(document) for document in documents(EXAMPLES / name)]
     classes = {item.metadata.name for item in objects if isinstance(item, NodeClass)}
     benchmarks = [item for item in objects if isinstance(item, Benchmark)]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.cli.test_offline import told, write
+from tests.unit.cli.test_offline import stderr_line, write
 from tests.unit.kinds.broker.trials import line, measured, spec
 from tests.unit.report.published import published
 from tests.unit.results.preflights import carrying, node_network
@@ -35,7 +35,7 @@ def both(tmp_path: Path) -> str:
     return write(tmp_path / "results.json", [*published(), broker_result()])
 
 
-def test_a_row_a_trial_with_every_quantity(both: str, capsys: Capture) -> None:
+def test_csv_has_a_row_per_trial_with_all_quantities(both: str, capsys: Capture) -> None:
     assert main(["export", "--from", both]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert len(rows) == sum(len(result.status.trials) for result in published()) + 2
@@ -47,7 +47,7 @@ def test_a_row_a_trial_with_every_quantity(both: str, capsys: Capture) -> None:
     assert float(brokers["throughputMessagesPerSecond"]) == 1000
 
 
-def test_objects_can_be_read_again(both: str, tmp_path: Path, capsys: Capture) -> None:
+def test_exported_objects_can_be_read_back(both: str, tmp_path: Path, capsys: Capture) -> None:
     again = tmp_path / "again.json"
     assert main(["export", "--from", both, "--format", "json", "-o", str(again)]) == 0
     names = {item["metadata"]["name"] for item in json.loads(again.read_text())["items"]}
@@ -56,7 +56,7 @@ def test_objects_can_be_read_again(both: str, tmp_path: Path, capsys: Capture) -
     assert "22.11 ± 0.05 s" in capsys.readouterr().out
 
 
-def test_traces_go_with_their_results_as_objects(tmp_path: Path, capsys: Capture) -> None:
+def test_traces_follow_their_results(tmp_path: Path, capsys: Capture) -> None:
     result = broker_result()
     head = {"apiVersion": "tierbench.io/v1alpha1"}
     spec = {"benchmark": {"kind": "BrokerBenchmark", "name": "demo"}, "run": 1, "case": 1}
@@ -72,28 +72,28 @@ def test_traces_go_with_their_results_as_objects(tmp_path: Path, capsys: Capture
     assert written == [("BenchmarkResult", result.metadata.name), ("BenchmarkTrace", result.metadata.name)]
 
 
-def test_the_papers_tool_knows_brokers_alone(both: str, capsys: Capture) -> None:
+def test_perftool_format_is_for_brokers_only(both: str, capsys: Capture) -> None:
     assert main(["export", "--from", both, "--format", "perftool"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert main(["export", "file-transfer", "--from", both, "--format", "perftool"]) == 2
-    assert "--format csv" in told(capsys)
+    assert "--format csv" in stderr_line(capsys)
 
 
-def as_told(value: Any) -> str:
+def as_csv(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else str(value)
 
 
-def test_parquet_holds_what_csv_does(both: str, tmp_path: Path, capsys: Capture) -> None:
+def test_parquet_equals_csv(both: str, tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "trials.parquet"
     _python(WRITE, "export", "--from", both, "--format", "parquet", "-o", str(path))
     rows = json.loads(_python(READ, str(path)))
     assert main(["export", "--from", both]) == 0
-    told_rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert [list(row) for row in rows] == [list(row) for row in told_rows]
-    for row, expected in zip(rows, told_rows, strict=True):
-        assert {name: as_told(value) for name, value in row.items()} == expected
+    csv_rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [list(row) for row in rows] == [list(row) for row in csv_rows]
+    for row, expected in zip(rows, csv_rows, strict=True):
+        assert {name: as_csv(value) for name, value in row.items()} == expected
 
 
 def _python(program: str, *arguments: str) -> str:
@@ -103,15 +103,15 @@ def _python(program: str, *arguments: str) -> str:
     ).stdout
 
 
-def test_without_the_library_parquet_says_what_to_install(
+def test_missing_parquet_library_is_reported_with_install_command(
     both: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "find_spec", lambda name: None)
     assert main(["export", "--from", both, "--format", "parquet"]) == 2
-    assert "pip install 'tierbench[parquet]'" in told(capsys)
+    assert "pip install 'tierbench[parquet]'" in stderr_line(capsys)
 
 
-def test_each_row_bears_the_network_that_it_ran_on(tmp_path: Path, capsys: Capture) -> None:
+def test_each_row_contains_its_network(tmp_path: Path, capsys: Capture) -> None:
     first, *others = published()
     assert main(["export", "--from", write(tmp_path / "results.json", [carrying(first, node_network()), *others])]) == 0
     with_network, *_, without = csv.DictReader(io.StringIO(capsys.readouterr().out))

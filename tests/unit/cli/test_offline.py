@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.benchmarks import benchmark
-from tests.unit.report.published import measured, published
+from tests.unit.report.published import TABLE, measured, published
 from tests.unit.results.preflights import carrying, node_network
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.main import main
@@ -32,14 +32,14 @@ def exported(tmp_path: Path) -> str:
     return write(tmp_path / "results.json", published())
 
 
-def told(capsys: Capture) -> str:
-    """What was said on standard error: always one line."""
+def stderr_line(capsys: Capture) -> str:
+    """Returns what a command wrote to standard error, which is always one line."""
     text = capsys.readouterr().err
     assert text.count("\n") == 1
     return text
 
 
-def test_the_table_has_the_form_of_the_paper(exported: str, capsys: Capture) -> None:
+def test_table_has_the_format_of_the_paper(exported: str, capsys: Capture) -> None:
     assert main(["results", "file-transfer", "--from", exported]) == 0
     rows = {line.split("  ")[0].strip(): " ".join(line.split()) for line in capsys.readouterr().out.splitlines()}
     assert rows["1 MiB"] == "1 MiB 23.00 ± 4.83 ms 0 10 43.00 ± 17.67 ms 0 10 cloud, −47 %"
@@ -47,14 +47,14 @@ def test_the_table_has_the_form_of_the_paper(exported: str, capsys: Capture) -> 
     assert rows["5 GiB"] == "5 GiB 55.20 ± 0.09 s 0 10 66.08 ± 1.94 s 18 10 cloud, −16 %"
 
 
-def test_the_answer_is_said_in_words(exported: str, capsys: Capture) -> None:
+def test_answer_is_printed_in_words(exported: str, capsys: Capture) -> None:
     main(["results", "--from", exported])
     text = capsys.readouterr().out
     assert "cloud is ahead at 1 MiB, by 47 %; jetson is ahead from 512 MiB to 2 GiB" in text
     assert "Retries happened only on jetson, from 3 GiB on (38 in all)." in text
 
 
-def test_a_bare_list_and_standard_input_are_read_too(
+def test_bare_list_is_read_from_standard_input(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps([raw(result) for result in published()])))
@@ -62,7 +62,7 @@ def test_a_bare_list_and_standard_input_are_read_too(
     assert "22.11 ± 0.05 s" in capsys.readouterr().out
 
 
-def test_a_tie_is_a_word(tmp_path: Path, capsys: Capture) -> None:
+def test_equal_classes_are_reported_as_equal(tmp_path: Path, capsys: Capture) -> None:
     results = [
         measured(server, "1Mi", [(1.0, 0), (1.2, 0)], case) for case, server in enumerate(("cloud", "jetson"), 1)
     ]
@@ -70,7 +70,7 @@ def test_a_tie_is_a_word(tmp_path: Path, capsys: Capture) -> None:
     assert "not known: cloud or jetson" in capsys.readouterr().out
 
 
-def test_a_run_is_chosen_by_number(tmp_path: Path, capsys: Capture) -> None:
+def test_run_is_selected_by_number(tmp_path: Path, capsys: Capture) -> None:
     path = write(tmp_path / "r.json", [measured("cloud", "1Mi", [(run / 4, 0)], run=run) for run in (1, 2, 3)])
     main(["results", "--from", path])
     text = capsys.readouterr().out
@@ -80,7 +80,7 @@ def test_a_run_is_chosen_by_number(tmp_path: Path, capsys: Capture) -> None:
     assert "250.0 ms" in capsys.readouterr().out
 
 
-def test_the_report_is_one_file_with_the_spec_if_it_is_there(tmp_path: Path, capsys: Capture) -> None:
+def test_report_is_one_file_with_the_spec_if_known(tmp_path: Path, capsys: Capture) -> None:
     path = write(tmp_path / "r.json", published(), benchmark("Complete"))
     output = tmp_path / "out.html"
     assert main(["report", "--from", path, "-o", str(output)]) == 0
@@ -98,9 +98,11 @@ def test_the_report_is_one_file_with_the_spec_if_it_is_there(tmp_path: Path, cap
         (["report", "-o", "/nowhere/report.html"], "another file with -o"),
     ],
 )
-def test_what_is_not_there_is_said_in_one_line(arguments: list[str], hint: str, exported: str, capsys: Capture) -> None:
+def test_missing_object_is_reported_in_one_line(
+    arguments: list[str], hint: str, exported: str, capsys: Capture
+) -> None:
     assert main([*arguments, "--from", exported]) == 2
-    assert hint in told(capsys)
+    assert hint in stderr_line(capsys)
 
 
 @pytest.mark.parametrize(
@@ -119,41 +121,41 @@ def test_what_is_not_there_is_said_in_one_line(arguments: list[str], hint: str, 
         ('[{"kind": "FileTransferBenchmark", "metadata": [], "spec": 3}]', "item 1: FileTransferBenchmark"),
     ],
 )
-def test_a_damaged_file_gives_the_place_and_the_reason(text: str, hint: str, tmp_path: Path, capsys: Capture) -> None:
+def test_damaged_file_is_reported_with_place_and_reason(text: str, hint: str, tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "damaged.json"
     path.write_text(text)
     assert main(["results", "--from", str(path)]) == 2
-    assert hint in told(capsys)
+    assert hint in stderr_line(capsys)
 
 
-def test_no_file_and_no_text(tmp_path: Path, capsys: Capture) -> None:
+def test_missing_and_binary_files_are_reported(tmp_path: Path, capsys: Capture) -> None:
     assert main(["results", "--from", str(tmp_path / "none")]) == 2
-    assert "No such file" in told(capsys)
+    assert "No such file" in stderr_line(capsys)
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     assert main(["results", "--from", str(tmp_path / "binary")]) == 2
-    assert "is not text" in told(capsys)
+    assert "is not text" in stderr_line(capsys)
 
 
 @pytest.mark.parametrize(
     "arguments", [[], ["nonsense"], ["watch"], ["results", "--run", "0"], ["watch", "x", "--timeout", "soon"]]
 )
-def test_wrong_usage_is_one_line_with_a_hint(arguments: list[str], capsys: Capture) -> None:
+def test_wrong_usage_is_reported_in_one_line_with_a_hint(arguments: list[str], capsys: Capture) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
-    assert "--help`" in told(capsys)
+    assert "--help`" in stderr_line(capsys)
 
 
 @pytest.mark.parametrize("content", [None, "nonsense: [", "[]", "{}", "apiVersion: v1\ncontexts: 3\n"])
-def test_an_unusable_kubeconfig_is_one_line(content: str | None, tmp_path: Path, capsys: Capture) -> None:
+def test_unusable_kubeconfig_is_reported_in_one_line(content: str | None, tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "kubeconfig"
     if content is not None:
         path.write_text(content)
     assert main(["results", "--kubeconfig", str(path)]) == 2
-    assert "KUBECONFIG" in told(capsys)
+    assert "KUBECONFIG" in stderr_line(capsys)
 
 
-def test_only_the_cases_that_are_asked_for_are_shown(exported: str, capsys: Capture) -> None:
+def test_only_selected_cases_are_shown(exported: str, capsys: Capture) -> None:
     assert main(["results", "--from", exported, "--server", "jetson", "--where", "fileSize=1048576"]) == 0
     text = capsys.readouterr().out
     assert "43.00" in text
@@ -164,20 +166,20 @@ def test_only_the_cases_that_are_asked_for_are_shown(exported: str, capsys: Capt
 @pytest.mark.parametrize(
     "filters", [["--server", "edge"], ["--client", "cloud"], ["--where", "fileSize=7Mi"], ["--where", "size=1Mi"]]
 )
-def test_filters_that_leave_nothing_say_what_there_is(exported: str, capsys: Capture, filters: list[str]) -> None:
+def test_filters_without_match_list_the_available_levels(exported: str, capsys: Capture, filters: list[str]) -> None:
     assert main(["results", "--from", exported, *filters]) == 2
-    text = told(capsys)
+    text = stderr_line(capsys)
     assert "no case matches; the node classes are cloud, jetson and user" in text
     assert "fileSize 1Mi, 512Mi" in text
 
 
-def test_a_filter_that_is_none_is_refused(exported: str, capsys: Capture) -> None:
+def test_invalid_filter_is_refused(exported: str, capsys: Capture) -> None:
     with pytest.raises(SystemExit):
         main(["results", "--from", exported, "--where", "1Mi"])
     assert "is not FACTOR=LEVEL" in capsys.readouterr().err
 
 
-def test_the_network_before_the_first_case_is_told_once_a_pair(tmp_path: Path, capsys: Capture) -> None:
+def test_network_between_nodes_is_printed_once_per_pair(tmp_path: Path, capsys: Capture) -> None:
     results = [carrying(result, node_network(server=result.spec.server.node)) for result in published()]
     main(["results", "--from", write(tmp_path / "results.json", results)])
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Network: ")]
@@ -186,7 +188,7 @@ def test_the_network_before_the_first_case_is_told_once_a_pair(tmp_path: Path, c
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["results", "--from", "RESULTS"]])
-def test_the_kubernetes_library_is_not_imported_without_a_cluster(arguments: list[str], tmp_path: Path) -> None:
+def test_kubernetes_library_is_imported_only_for_a_cluster(arguments: list[str], tmp_path: Path) -> None:
     results = write(tmp_path / "results.json", published())
     program = (
         "import sys; from tierbench.cli.main import main\n"
@@ -198,3 +200,48 @@ def test_the_kubernetes_library_is_not_imported_without_a_cluster(arguments: lis
     imported = ended.stderr.split()
     assert "tierbench.cli.command" in imported
     assert "kubernetes" not in imported
+
+
+def test_results_show_published_numbers_but_verdicts_ignore_them(exported: str, capsys: Capture) -> None:
+    assert main(["results", "--from", exported]) == 0
+    alone = capsys.readouterr().out
+    assert main(["results", "--from", exported, "--beside", str(TABLE)]) == 0
+    both = capsys.readouterr().out
+    assert "Transfer time, with published numbers of published-file-transfer (not in verdicts)" in both
+    row = next(line for line in both.splitlines() if line.strip().startswith("5 GiB") and line.count("±") == 4)
+    assert row.count("66.08 ± 1.94 s") == row.count("55.20 ± 0.09 s") == 2
+    assert [line for line in alone.splitlines() if "ahead" in line] == [
+        line for line in both.splitlines() if "ahead" in line
+    ]
+
+
+def test_report_shows_published_numbers_as_rows(exported: str, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    assert main(["report", "--from", exported, "--beside", str(TABLE), "-o", str(page)]) == 0
+    text = page.read_text()
+    assert "published numbers</h3>" in text
+    assert "jetson-nano, published" in text
+    assert main(["report", "--from", exported, "-o", str(page)]) == 0
+    assert "published" not in page.read_text()
+
+
+@pytest.mark.parametrize("command", [["results"], ["report", "-o", "-"]])
+def test_published_numbers_of_other_cases_are_reported(
+    command: list[str], exported: str, tmp_path: Path, capsys: Capture
+) -> None:
+    table = tmp_path / "other.csv"
+    table.write_text("kind,clientClass,fileSize,durationSeconds\nFileTransferBenchmark,pi,1Mi,1\n")
+    assert main([*command, "--from", exported, "--beside", str(table)]) == 0
+    assert "Nothing published is of these cases (FileTransferBenchmark, clients on user," in capsys.readouterr().out
+
+
+def test_mean_without_deviation_is_shown_but_decides_nothing(tmp_path: Path, capsys: Capture) -> None:
+    table = tmp_path / "means.csv"
+    table.write_text("kind,serverClass,fileSize,trials,durationSeconds\nFileTransferBenchmark,cloud,1Mi,10,1\n")
+    assert main(["results", "--from", str(table)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "1 MiB 1.00 s – 10 –" in text
+    assert "Of retries nothing is known." in text
+    assert "1 of 1 cases are published means without the number of their trials or their standard deviation" in text
+    assert main(["report", "--from", str(table), "-o", "-"]) == 0
+    assert "1.00 s (a mean alone)" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Progress, pieced together from news."""
+"""The progress of a benchmark after watch events."""
 
 from typing import Any
 
@@ -36,11 +36,11 @@ def result(run: int = 1) -> dict[str, Any]:
     ("phase", "code"),
     [("Pending", None), ("Queued", None), ("Running", None), ("Suspended", None), ("Complete", 0), ("Failed", 1)],
 )
-def test_the_exit_code_follows_the_phase(phase: str, code: int | None) -> None:
+def test_exit_code_follows_the_phase(phase: str, code: int | None) -> None:
     assert progress(phase).exit_code == code
 
 
-def test_a_rerun_that_is_due_keeps_a_complete_benchmark_going() -> None:
+def test_requested_rerun_continues_a_complete_benchmark() -> None:
     raw = benchmark("Complete")
     raw["spec"]["runPolicy"] = {"rerun": "again"}
     assert Progress(FileTransferBenchmark.model_validate(raw)).exit_code is None
@@ -48,18 +48,18 @@ def test_a_rerun_that_is_due_keeps_a_complete_benchmark_going() -> None:
     assert Progress(FileTransferBenchmark.model_validate(raw)).exit_code == 0
 
 
-def test_deletion_ends_it() -> None:
+def test_deletion_ends_the_watch() -> None:
     before = progress("Running")
     assert apply_event(before, changed(benchmark("Running"), deleted=True)).exit_code == 2
     assert apply_event(before, listed(FTB)).exit_code == 2
-    anew = benchmark("Running")
-    anew["metadata"]["uid"] = "u2"
-    after = apply_event(apply_event(before, changed(anew)), listed(FTB, anew))
+    recreated = benchmark("Running")
+    recreated["metadata"]["uid"] = "u2"
+    after = apply_event(apply_event(before, changed(recreated)), listed(FTB, recreated))
     assert after.exit_code == 2
     assert "was deleted" in closing_line(after)
 
 
-def test_every_change_is_a_line() -> None:
+def test_every_change_is_printed_as_a_line() -> None:
     before = progress("Running", remainingSeconds=130, current=current(0))
     assert list(changes(None, before)) == ["Running · 0/2 cases · 1M, cloud to user, trial 1 of 2 · 2 min 10 s left"]
     after = apply_event(before, changed(benchmark("Running", current=current(1))))
@@ -67,7 +67,7 @@ def test_every_change_is_a_line() -> None:
     assert list(changes(after, after)) == []
 
 
-def test_a_result_is_told_once_and_only_when_it_has_ended() -> None:
+def test_result_is_printed_once_when_it_has_ended() -> None:
     before = progress("Running")
     running = BenchmarkResult.model_validate(result()).to_json() | {"status": {"phase": "Running"}}
     begun = apply_event(before, changed(running))
@@ -77,36 +77,36 @@ def test_a_result_is_told_once_and_only_when_it_has_ended() -> None:
     assert list(changes(ended, apply_event(ended, listed(RESULTS, result())))) == []
 
 
-def test_results_of_other_runs_are_left_out() -> None:
+def test_results_of_other_runs_are_ignored() -> None:
     assert apply_event(progress("Running"), changed(result(run=2))).ended == ()
 
 
-def test_a_failed_case_says_why() -> None:
+def test_failed_case_is_printed_with_its_reason() -> None:
     before = progress("Running")
     failed = result() | {"status": {"phase": "Failed", "reason": "NoReadyNode", "message": "No node is ready."}}
     assert "NoReadyNode: No node is ready." in "".join(changes(before, apply_event(before, changed(failed))))
 
 
-def test_the_reason_for_waiting_is_told() -> None:
+def test_reason_for_waiting_is_printed() -> None:
     queued = benchmark("Queued", conditions=[condition("Queued", "True", "NodesBusy", "other holds cloud-1.")])
     before = progress("Pending")
     after = apply_event(before, changed(queued))
     assert "Queued is True (NodesBusy): other holds cloud-1." in list(changes(before, after))
 
 
-def test_a_network_that_is_not_known_is_told_while_cases_run() -> None:
+def test_unknown_network_is_printed_while_cases_run() -> None:
     unknown = condition("NetworkMeasured", "False", "ImagePullFailed", "user-1 to cloud-1: see the image.")
-    said = "NetworkMeasured is False (ImagePullFailed): user-1 to cloud-1: see the image."
-    assert progress("Running", conditions=[unknown]).remarks == (said,)
+    remark = "NetworkMeasured is False (ImagePullFailed): user-1 to cloud-1: see the image."
+    assert progress("Running", conditions=[unknown]).remarks == (remark,)
 
 
-def test_a_failure_is_told_with_its_reason() -> None:
+def test_failure_is_printed_with_its_reason() -> None:
     failed = progress("Failed", conditions=[condition("Failed", "True", "NoCaseMeasured", "0 of 2.")])
     assert failed.remarks == ("Failed is True (NoCaseMeasured): 0 of 2.",)
     assert "kubectl describe" in closing_line(failed)
 
 
-def test_trouble_is_told_once_and_its_end_too() -> None:
+def test_watch_error_and_recovery_are_printed_once() -> None:
     before = progress("Running")
     lost = apply_event(before, WatchError(UserError("Connection refused")))
     assert list(changes(before, lost)) == ["watch failed: Connection refused; retrying"]
@@ -119,11 +119,11 @@ def test_time_left(seconds: int, text: str) -> None:
     assert time_left(seconds) == text
 
 
-def test_a_run_that_breaks_its_constraints_has_not_passed() -> None:
+def test_run_with_broken_constraints_has_not_passed() -> None:
     broken = condition("Passed", "False", "ConstraintsBroken", "cloud to user: Mean duration is 2.00 s.")
     after = progress("Complete", conditions=[broken])
     assert after.exit_code == 1
     assert closing_line(after) == "Not passed: 2 of 2 cases measured; cloud to user: Mean duration is 2.00 s."
     assert any("ConstraintsBroken" in remark for remark in after.remarks)
-    open_yet = condition("Passed", "False", "Running", "The run is under way.")
+    open_yet = condition("Passed", "False", "Running", "The run is not complete.")
     assert progress("Complete", conditions=[open_yet]).exit_code == 0

@@ -1,4 +1,4 @@
-"""`rerun` asks for a run of its own, each time another, and says what comes of it."""
+"""`rerun` requests a new run, and reports what happens next."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +31,7 @@ def policy(store: Store) -> dict[str, Any]:
     return found
 
 
-def test_each_rerun_is_another_one(server: tuple[Store, str], capsys: Capture) -> None:
+def test_each_rerun_requests_another_run(server: tuple[Store, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, ended())
     assert main(["rerun", "file-transfer", "--kubeconfig", kubeconfig]) == 0
@@ -41,14 +41,14 @@ def test_each_rerun_is_another_one(server: tuple[Store, str], capsys: Capture) -
     assert policy(store)["rerun"] > first
 
 
-def test_a_run_under_way_ends_first(server: tuple[Store, str], capsys: Capture) -> None:
+def test_current_run_ends_before_the_requested_one(server: tuple[Store, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Running"))
     assert main(["rerun", "file-transfer", "--kubeconfig", kubeconfig]) == 0
     assert "Run 2 of file-transfer starts when run 1 has ended" in capsys.readouterr().out
 
 
-def test_a_suspended_benchmark_is_not_asked(server: tuple[Store, str], capsys: Capture) -> None:
+def test_suspended_benchmark_is_not_rerun(server: tuple[Store, str], capsys: Capture) -> None:
     store, kubeconfig = server
     raw = ended()
     raw["spec"]["runPolicy"] = {"suspend": True}
@@ -58,7 +58,7 @@ def test_a_suspended_benchmark_is_not_asked(server: tuple[Store, str], capsys: C
     assert "rerun" not in policy(store)
 
 
-def test_who_may_not_is_told_what_to_ask_for(server: tuple[Store, str], capsys: Capture) -> None:
+def test_missing_right_is_reported(server: tuple[Store, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.fail(403)
     assert main(["rerun", "file-transfer", "--kubeconfig", kubeconfig]) == 2

@@ -31,9 +31,9 @@ def server(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[tuple[S
     with api_server(tmp_path) as found:
         yield found
     gc.collect()
-    said = [*caplog.get_records("call"), *caplog.records]
-    left = [record.getMessage() for record in said if record.name == "asyncio"]
-    assert not left, "tasks or connections go on after their command"
+    records = [*caplog.get_records("call"), *caplog.records]
+    left = [record.getMessage() for record in records if record.name == "asyncio"]
+    assert not left, "tasks or connections outlive their command"
 
 
 def meanwhile(act: Callable[[], None]) -> threading.Thread:
@@ -47,7 +47,7 @@ def put_results(store: Store) -> None:
         store.put(RESULTS, measured(name, "1M", [(0.5, 0), (0.7, 0)], case).to_json())
 
 
-def test_it_tells_every_step_and_ends_with_the_benchmark(server: tuple[Store, str], capsys: Capture) -> None:
+def test_watch_prints_every_change_until_the_benchmark_ends(server: tuple[Store, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Pending"))
 
@@ -67,7 +67,7 @@ def test_it_tells_every_step_and_ends_with_the_benchmark(server: tuple[Store, st
     assert "Complete: 2 of 2 cases measured." in text
 
 
-def test_a_namespace_that_is_not_watched_is_named(
+def test_unwatched_namespace_is_reported(
     server: tuple[Store, str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "_STATUS_SECONDS", 0)
@@ -76,12 +76,12 @@ def test_a_namespace_that_is_not_watched_is_named(
     store.put("clusterroles", {"metadata": metadata})
     store.put(FTB, benchmark("Pending"))
     assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig, "--timeout", "2"]) == 2
-    said = capsys.readouterr()
-    assert "The operator does not watch namespace default, only team-a" in said.out
-    assert "The operator does not watch namespace default, only team-a" in said.err
+    output = capsys.readouterr()
+    assert "The operator does not watch namespace default, only team-a" in output.out
+    assert "The operator does not watch namespace default, only team-a" in output.err
 
 
-def test_a_status_ends_what_was_said_of_its_absence(
+def test_status_removes_the_message_about_its_absence(
     server: tuple[Store, str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "_STATUS_SECONDS", 0)
@@ -101,7 +101,7 @@ def test_a_status_ends_what_was_said_of_its_absence(
     assert text.splitlines()[-1].startswith("Complete: 2 of 2 cases measured.")
 
 
-def test_it_survives_an_api_server_that_fails_for_a_while(server: tuple[Store, str], capsys: Capture) -> None:
+def test_watch_survives_a_failing_api_server(server: tuple[Store, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Running"))
 
@@ -122,14 +122,14 @@ def test_it_survives_an_api_server_that_fails_for_a_while(server: tuple[Store, s
     assert "measured: 1M on jetson" in text
 
 
-def test_a_failed_benchmark_is_exit_code_1(server: tuple[Store, str], capsys: Capture) -> None:
+def test_failed_benchmark_has_exit_code_1(server: tuple[Store, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Failed", conditions=[condition("Failed", "True", "NoCaseMeasured", "0 of 2 cases.")]))
     assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig]) == 1
     assert "NoCaseMeasured" in capsys.readouterr().out
 
 
-def test_a_deleted_benchmark_is_exit_code_2(server: tuple[Store, str], capsys: Capture) -> None:
+def test_deleted_benchmark_has_exit_code_2(server: tuple[Store, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Running"))
 
@@ -143,14 +143,14 @@ def test_a_deleted_benchmark_is_exit_code_2(server: tuple[Store, str], capsys: C
     assert "was deleted" in capsys.readouterr().out
 
 
-def test_the_time_is_over(server: tuple[Store, str], capsys: Capture) -> None:
+def test_timeout_is_reported(server: tuple[Store, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Running"))
     assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig, "--timeout", "1s"]) == 2
     assert "did not end within the timeout (Running)" in capsys.readouterr().err
 
 
-def test_what_is_not_there_is_said(server: tuple[Store, str], capsys: Capture) -> None:
+def test_missing_benchmark_is_reported(server: tuple[Store, str], capsys: Capture) -> None:
     store, kubeconfig = server
     assert main(["watch", "nothing", "--kubeconfig", kubeconfig]) == 2
     assert "there is no benchmark nothing in namespace default" in capsys.readouterr().err
@@ -161,23 +161,23 @@ def test_what_is_not_there_is_said(server: tuple[Store, str], capsys: Capture) -
     assert "ask an administrator for get, list and watch" in capsys.readouterr().err
 
 
-async def test_a_watch_that_ends_goes_on_where_it_was(server: tuple[Store, str]) -> None:
+async def test_closed_watch_resumes_at_the_same_version(server: tuple[Store, str]) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Pending"))
     async with connect(kubeconfig, None, None) as cluster:
-        _, feed = cluster.watch(FileTransferBenchmark.model_validate(benchmark("Pending")))
-        async with aclosing(feed) as news:
-            assert [type(await anext(news)) for _ in range(2)] == [WatchEvent, InitialListSynced]
+        _, benchmarks = cluster.watch(FileTransferBenchmark.model_validate(benchmark("Pending")))
+        async with aclosing(benchmarks) as events:
+            assert [type(await anext(events)) for _ in range(2)] == [WatchEvent, InitialListSynced]
             for phase in ("Queued", "Running", "Complete"):
                 store.put(FTB, benchmark(phase))
-                change = await anext(news)
+                change = await anext(events)
                 assert isinstance(change, WatchEvent)
                 assert change.item["status"]["phase"] == phase
                 store.end_watches()
     assert sum("limit=" in request for request in store.requests) == 1
 
 
-def test_a_question_is_repeated_at_most_once_behind_the_users_back(server: tuple[Store, str], capsys: Capture) -> None:
+def test_failed_read_is_retried_once(server: tuple[Store, str], capsys: Capture) -> None:
     """As RFC 9112, 9.3.1, lets a client do whose connection was closed."""
     store, kubeconfig = server
     store.fail(HANG_UP)
@@ -186,7 +186,7 @@ def test_a_question_is_repeated_at_most_once_behind_the_users_back(server: tuple
     assert len(store.requests) <= 2
 
 
-async def test_a_change_is_never_repeated(server: tuple[Store, str]) -> None:
+async def test_failed_write_is_not_retried(server: tuple[Store, str]) -> None:
     store, kubeconfig = server
     store.fail(HANG_UP)
     async with connect(kubeconfig, None, None) as cluster:
@@ -195,7 +195,7 @@ async def test_a_change_is_never_repeated(server: tuple[Store, str]) -> None:
     assert len(store.requests) == 1
 
 
-def test_an_api_server_that_is_not_there_is_said(tmp_path: Path, capsys: Capture) -> None:
+def test_unreachable_api_server_is_reported(tmp_path: Path, capsys: Capture) -> None:
     with api_server(tmp_path) as (_, kubeconfig):
         pass
     assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig]) == 2
@@ -204,9 +204,7 @@ def test_an_api_server_that_is_not_there_is_said(tmp_path: Path, capsys: Capture
     assert text.count("\n") == 1
 
 
-def test_results_and_report_come_from_the_cluster_too(
-    server: tuple[Store, str], tmp_path: Path, capsys: Capture
-) -> None:
+def test_results_and_report_read_the_cluster(server: tuple[Store, str], tmp_path: Path, capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Complete", 14))
     for result in published():
@@ -218,7 +216,7 @@ def test_results_and_report_come_from_the_cluster_too(
     assert "fileSizes:" in output.read_text()
 
 
-def test_the_picture_shows_progress_and_the_last_results() -> None:
+def test_live_display_shows_progress_and_last_results() -> None:
     status = {"current": current(1), "remainingSeconds": 130}
     shown = Progress(
         FileTransferBenchmark.model_validate(benchmark("Running", 7, 14, **status)),

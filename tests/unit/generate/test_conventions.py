@@ -1,4 +1,4 @@
-"""What is generated keeps to the conventions of the Kubernetes API; how a difference is shown."""
+"""Generated files follow the conventions of the Kubernetes API."""
 
 import json
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ def is_bounded(schema: Schema) -> bool:
     return True
 
 
-def test_check_shows_what_differs_until_it_is_written(tmp_path: Path) -> None:
+def test_check_shows_differences_until_they_are_written(tmp_path: Path) -> None:
     files = {"docs/a.md": "one\ntwo\n"}
     assert [line for line in differences(tmp_path, files) if line.startswith("+")] == [
         "+++ docs/a.md (generated)",
@@ -83,7 +83,7 @@ def test_a_status_has_no_defaults(model: type[Resource]) -> None:
 
 
 @pytest.mark.parametrize(("record", "model"), [(STARTED, TrialStartedLine), (TRIAL, TrialLine), (SEAL, Seal)])
-def test_contract_takes_what_the_models_take_and_nothing_unknown(record: dict[str, object], model: type[Model]) -> None:
+def test_contract_accepts_the_models_and_nothing_unknown(record: dict[str, object], model: type[Model]) -> None:
     validator = jsonschema.Draft202012Validator(json.loads(contract_schema()))
     model.model_validate(record)
     assert list(validator.iter_errors(record)) == []

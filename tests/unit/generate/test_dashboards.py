@@ -1,4 +1,4 @@
-"""Queries of dashboards and alerts against the metrics that there are. The end-to-end tests run them."""
+"""Queries of dashboards and alerts use existing metrics and labels. The end-to-end tests run them."""
 
 import re
 import subprocess
@@ -29,7 +29,7 @@ each_dashboard = pytest.mark.parametrize("dashboard", dashboards(), ids=lambda d
 
 @cache
 def known_labels() -> dict[str, set[str]]:
-    """The labels of each metric, by the name that its samples bear."""
+    """The labels of each metric, by the name of its samples."""
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(metrics_text()):
         for sample in family.samples:
@@ -89,11 +89,11 @@ def test_every_metric_is_in_some_panel() -> None:
 
 
 @each_dashboard
-def test_every_panel_answers_a_question_of_the_documents(dashboard: Dashboard) -> None:
+def test_every_panel_answers_a_documented_question(dashboard: Dashboard) -> None:
     for panel in dashboard.panels:
-        said = DESCRIPTION.fullmatch(panel["description"])
-        assert said is not None, panel["description"]
-        document, section = said.groups()
+        match = DESCRIPTION.fullmatch(panel["description"])
+        assert match is not None, panel["description"]
+        document, section = match.groups()
         assert re.search(rf"^(## |\*\*){section}(\.?\*\*|$)", (DOCS / document).read_text(), re.MULTILINE), section
 
 
@@ -103,7 +103,7 @@ def test_no_two_panels_answer_the_same_question(dashboard: Dashboard) -> None:
     assert len(set(questions)) == len(questions), sorted(questions)
 
 
-def test_the_documents_have_every_panel_and_its_question() -> None:
+def test_documents_list_every_panel_and_question() -> None:
     text = (DOCS / "reference/dashboards.md").read_text()
     for dashboard in dashboards():
         assert dashboard.body["title"].removeprefix("tierbench / ") in (DOCS / "dashboards.md").read_text()
@@ -112,7 +112,7 @@ def test_the_documents_have_every_panel_and_its_question() -> None:
 
 
 @each_dashboard
-def test_every_panel_says_in_which_unit(dashboard: Dashboard) -> None:
+def test_every_panel_has_a_unit(dashboard: Dashboard) -> None:
     for panel in dashboard.panels:
         assert panel["title"]
         assert panel["fieldConfig"]["defaults"]["unit"] in UNITS
@@ -120,7 +120,7 @@ def test_every_panel_says_in_which_unit(dashboard: Dashboard) -> None:
 
 
 @each_dashboard
-def test_panels_stand_beside_each_other(dashboard: Dashboard) -> None:
+def test_panels_do_not_overlap(dashboard: Dashboard) -> None:
     taken: set[tuple[int, int]] = set()
     for panel in dashboard.body["panels"]:
         place = panel["gridPos"]
@@ -139,7 +139,7 @@ def test_variables_are_defined_and_used(dashboard: Dashboard) -> None:
     assert used | {"datasource"} == set(dashboard.variables)
 
 
-def test_dashboards_are_told_apart() -> None:
+def test_dashboards_have_unique_ids_and_titles() -> None:
     found = dashboards()
     assert len(found) >= 4
     assert len({dashboard.body["uid"] for dashboard in found}) == len(found)
@@ -155,6 +155,6 @@ def test_prometheus_can_parse_every_query(tmp_path: Path) -> None:
     assert f"{len(rules)} rules found" in done.stdout
 
 
-def test_the_documents_list_every_alert() -> None:
+def test_documents_list_every_alert() -> None:
     text = (DOCS / "dashboards.md").read_text()
     assert re.findall(r"^\| `(Tierbench\w+)`", text, re.MULTILINE) == [alert["alert"] for alert in alerts()]

@@ -200,8 +200,8 @@ class Cluster:
         )
 
     async def _watch(self, kind: Kind, query: Mapping[str, str]) -> AsyncGenerator[Update]:
-        async for news in list_and_watch(self.kube, kind.resource, self.namespace, query):
-            yield WatchError(self._problem(news.error)) if isinstance(news, WatchError) else news
+        async for event in list_and_watch(self.kube, kind.resource, self.namespace, query):
+            yield WatchError(self._problem(event.error)) if isinstance(event, WatchError) else event
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

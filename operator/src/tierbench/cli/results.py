@@ -65,8 +65,8 @@ def show_run(run: RunResults, published: Sequence[BenchmarkResult] = ()) -> Iter
         return
     main, rate = measured[0], rate_quantity(run.benchmark.kind)
     yield Text(f"{heading}: {title(main).lower()}, clients on {', '.join(run.clients)}", style="bold")
-    told, theirs = relabelled_run(run), matching_results(run, published)
-    for table, found in zip(told.tables, level_verdicts(told.tables, main), strict=True):
+    shown, theirs = relabelled_run(run), matching_results(run, published)
+    for table, found in zip(shown.tables, level_verdicts(shown.tables, main), strict=True):
         if table.held:
             yield Text(", ".join(f"{words(name)} {level}" for name, level in table.held.items()), style="bold")
         yield _grid(table, found, main)
@@ -77,8 +77,8 @@ def show_run(run: RunResults, published: Sequence[BenchmarkResult] = ()) -> Iter
             yield Text()
             yield from _bars(table, rate)
         yield Text()
-        yield from _published(published_table(told, table, theirs))
-    if published and not any(published_table(told, table, theirs) for table in told.tables):
+        yield from _published(published_table(shown, table, theirs))
+    if published and not any(published_table(shown, table, theirs) for table in shown.tables):
         yield Text(no_match_message(run), style="yellow")
     yield from map(Text, kind_answers(run))
     yield from _costs(run)
@@ -111,7 +111,9 @@ def _published(found: PublishedTable | None) -> Iterator[RenderableType]:
         for row in found.table.rows:
             cells = [_mean(found.table.cell(row, column), quantity) for column in found.table.columns]
             grid.add_row(show_level(found.table.factor, row) or "all", *cells)
-        yield Text(f"{title(quantity)}, beside {join_words(found.names)} (published, in no verdict)", style="bold")
+        yield Text(
+            f"{title(quantity)}, with published numbers of {join_words(found.names)} (not in verdicts)", style="bold"
+        )
         yield grid
 
 

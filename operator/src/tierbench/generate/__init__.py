@@ -1,1 +1,1 @@
-"""Everything that is generated from the API's models: CRDs, chart parts, reference and the client's contract."""
+"""Generates files from the models of the API: CRDs, parts of the chart, the reference, the client's contract."""

@@ -1,4 +1,4 @@
-"""Writes every generated file, or with --check says which ones differ."""
+"""Writes all generated files, or shows with --check which ones differ."""
 
 import argparse
 import sys
@@ -26,7 +26,7 @@ _CONTEXT_LINES = 1
 
 
 def generated_files() -> dict[str, str]:
-    """The content of every generated file, by its path from the project's root."""
+    """Returns the content of all generated files by their path below the project's root."""
     crds = {f"crds/{model.KIND.plural}.yaml": crd_yaml(model) for model in resource_types()}
     templates = {f"{_CHART}/templates/crds/{model.KIND.plural}.yaml": crd_template(model) for model in resource_types()}
     references = {f"{_REFERENCE}/{model.KIND.plural}.md": kind_reference(model) for model in resource_types()}
@@ -49,7 +49,7 @@ def generated_files() -> dict[str, str]:
 
 
 def differences(root: Path, files: Mapping[str, str]) -> list[str]:
-    """What stands in `root` and should not, as lines of a unified diff."""
+    """Returns how files below `root` differ from the generated ones, as lines of a unified diff."""
     lines: list[str] = []
     for name, content in files.items():
         path = root / name
@@ -61,7 +61,7 @@ def differences(root: Path, files: Mapping[str, str]) -> list[str]:
 
 
 def write(root: Path, files: Mapping[str, str]) -> None:
-    """Writes what differs."""
+    """Writes the files that differ."""
     for name, content in files.items():
         path = root / name
         if not path.exists() or path.read_text() != content:
@@ -71,13 +71,15 @@ def write(root: Path, files: Mapping[str, str]) -> None:
 
 
 def main() -> int:
-    """0 if all is as generated, 1 if --check found a difference, 2 for a wrong place."""
+    """Returns 0 for success, 1 if --check finds a difference, 2 if the root is not that of the project."""
     parser = argparse.ArgumentParser(prog="python -m tierbench.generate", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, fail if a file differs")
-    parser.add_argument("--root", type=Path, default=Path.cwd(), help="the project's root (default: here)")
+    parser.add_argument("--check", action="store_true", help="write nothing, and fail if a file differs")
+    parser.add_argument(
+        "--root", type=Path, default=Path.cwd(), help="the project's root (default: the current directory)"
+    )
     arguments = parser.parse_args()
     if not (arguments.root / "operator" / "src" / "tierbench").is_dir():
-        print(f"{arguments.root} is not the project's root: change to it, or give it with --root", file=sys.stderr)
+        print(f"{arguments.root} is not the project's root: go there, or use --root", file=sys.stderr)
         return 2
     files = generated_files()
     if not arguments.check:
@@ -86,7 +88,7 @@ def main() -> int:
     lines = differences(arguments.root, files)
     if lines:
         print("\n".join(lines))
-        print("\nnot as the models say: run `python -m tierbench.generate` and commit what it writes", file=sys.stderr)
+        print("\ngenerated files differ: run `python -m tierbench.generate` and commit the result", file=sys.stderr)
     return 1 if lines else 0
 
 

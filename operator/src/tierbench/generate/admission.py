@@ -1,4 +1,4 @@
-"""The policy as ValidatingAdmissionPolicies of the chart: what the operator refuses is refused as it is created."""
+"""The policy as ValidatingAdmissionPolicies of the chart. They refuse at creation what the operator would refuse."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -14,18 +14,22 @@ from tierbench.generate.schemas import NOTICE, to_yaml
 from tierbench.kinds.registry import BENCHMARKS
 
 UNREADABLE_ACCOUNT: Final = (
-    "you may not read all of the Secrets [%s], which would be sent to external brokers: name your own, or have an "
-    "administrator let you get them"
+    "you may not read all of the Secrets [%s], which would be sent to external brokers: name your own, or ask an "
+    "administrator for the right to get them"
 )
 UNREADABLE_CONFIG_MAP: Final = (
-    "you may not read all of the ConfigMaps [%s], whose messages would be sent: name your own, or have an "
-    "administrator let you get them"
+    "you may not read all of the ConfigMaps [%s], whose messages would be sent: name your own, or ask an "
+    "administrator for the right to get them"
 )
 
 
 @dataclass(frozen=True)
-class _Refusal:
-    """Which of what is `asked` for is refused, in CEL, under a name; a message, and what is said in its places."""
+class _Rule:
+    """A validation of the policy.
+
+    `refused` is the CEL expression that selects the refused ones of what a benchmark asks for in `asked`. `name` is the
+    variable with its result. `places` are the arguments of the message.
+    """
 
     name: str
     asked: str
@@ -35,7 +39,7 @@ class _Refusal:
 
 
 def _is_of(networks: str, names: str) -> str:
-    """Whether the host of an address `a` is in a network, or has a name."""
+    """Returns CEL for whether the host of an address `a` is in one of the networks, or has one of the names."""
     host = "[a.substring(0, a.lastIndexOf(':')).lowerAscii().replace('[', '').replace(']', '')]"
     return (
         f"{host}.exists(h, isIP(h) ? variables.{networks}.exists(n, cidr(n).containsIP(h))"
@@ -49,58 +53,58 @@ def _unreadable(resource: str) -> str:
 
 
 _DISGUISED: Final = "a.startsWith('[') && !isIP(a.substring(1, a.lastIndexOf(':') - 1))"
-_REFUSALS: Final = (
-    _Refusal(
+_RULES: Final = (
+    _Rule(
         "refusedAccess",
         "access",
         "filter(a, !(a in variables.access))",
         policy.ACCESS_REFUSED,
         ("variables.refusedAccess[0]", "variables.access.join(', ')"),
     ),
-    _Refusal(
+    _Rule(
         "refusedClasses",
         "node_classes",
         "filter(c, !(c in variables.classes))",
         policy.NODE_CLASS_REFUSED,
         ("variables.refusedClasses[0]", "request.namespace", "variables.classes.join(', ')"),
     ),
-    _Refusal(
+    _Rule(
         "refusedPaths",
         "host_paths",
         "filter(p, !variables.hostPaths.exists(f, (p + '/').startsWith(f + '/')))",
         policy.HOST_PATH_REFUSED,
         ("variables.refusedPaths[0]", "variables.hostPaths.join(', ')"),
     ),
-    _Refusal(
+    _Rule(
         "refusedAddresses",
         "addresses",
         f"filter(a, {_DISGUISED} || {_is_of('networks', 'refusedNames')})",
         policy.ADDRESS_REFUSED,
         ("variables.refusedAddresses[0]",),
     ),
-    _Refusal(
+    _Rule(
         "unlistedAddresses",
         "addresses",
         f"filter(a, size(variables.allowed) > 0 && !{_is_of('allowedNetworks', 'allowedNames')})",
         policy.ADDRESS_UNLISTED,
         ("variables.unlistedAddresses[0]", "variables.allowed.join(', ')"),
     ),
-    _Refusal(
+    _Rule(
         "unencryptedSecrets",
         "plain_secrets",
         "filter(s, !variables.plainSecrets)",
         policy.UNENCRYPTED,
         ("variables.unencryptedSecrets[0]",),
     ),
-    # Which of them it is cannot be said: messages are made without the authorizer.
-    _Refusal(
+    # The message cannot name the unreadable one: message expressions have no authorizer.
+    _Rule(
         "unreadableSecrets",
         "secrets",
         _unreadable("secrets"),
         UNREADABLE_ACCOUNT,
         ("variables.askedSecrets.join(', ')",),
     ),
-    _Refusal(
+    _Rule(
         "unreadableConfigMaps",
         "config_maps",
         _unreadable("configmaps"),
@@ -108,7 +112,7 @@ _REFUSALS: Final = (
         ("variables.askedConfigMaps.join(', ')",),
     ),
 )
-# What follows from values. The API server's own Service is the policy's parameter.
+# Variables derived from values. The parameter of the policy is the Service of the API server.
 _DERIVED: Final = {
     "networks": "variables.refusedNetworks + params.spec.clusterIPs.map(a, a + (ip(a).family() == 4 ? '/32' : '/128'))",
     "allowed": "variables.allowedNetworks + variables.allowedNames",
@@ -130,7 +134,7 @@ spec:
 _BINDING: Final = """\
   policyName: {{{{ .Release.Namespace }}}}.{{{{ include "tierbench.fullname" . }}}}.{plural}
   validationActions: [Deny]
-  # The API server's own Service: no external server may have its addresses.
+  # The Service of the API server. No external server may have its addresses.
   paramRef:
     name: kubernetes
     namespace: default
@@ -147,28 +151,28 @@ _BINDING: Final = """\
 
 
 def admission_template() -> str:
-    """A policy and its binding for each kind of benchmark."""
+    """Returns a policy and its binding for each kind of benchmark."""
     notice = "{{- /* " + NOTICE.format(source="generate/admission.py") + " */ -}}\n"
     bodies = "".join(_policy(model) + _binding(model) for model in BENCHMARKS.values())
     return f"{notice}{{{{- if .Values.policy.admission }}}}\n{bodies}{{{{- end }}}}\n"
 
 
 def _policy(model: type[Benchmark]) -> str:
-    """Only what is created is held to it: of a spec nothing that is judged here can change."""
+    """Returns the policy of a kind. It checks creations only, as the fields that it checks are immutable."""
     plural = model.KIND.plural
     rule = {"apiGroups": [GROUP], "apiVersions": [VERSION], "operations": ["CREATE"], "resources": [plural]}
     asked = {name: expression for name, expression in asdict(model.POLICY_SUBJECT).items() if expression != NOTHING}
-    refusals = [refusal for refusal in _REFUSALS if refusal.asked in asked]
+    rules = [rule for rule in _RULES if rule.asked in asked]
     variables = {
         **{_asked(name): expression for name, expression in asked.items()},
         **_DERIVED,
-        **{refusal.name: f"variables.{_asked(refusal.asked)}.{refusal.refused}" for refusal in refusals},
+        **{rule.name: f"variables.{_asked(rule.asked)}.{rule.refused}" for rule in rules},
     }
     fixed = {
         "failurePolicy": "Fail",
         "paramKind": {"apiVersion": "v1", "kind": "Service"},
         "matchConstraints": {"resourceRules": [rule]},
-        "validations": [_validation(refusal) for refusal in refusals],
+        "validations": [_validation(rule) for rule in rules],
     }
     values = "".join(_of_values())
     named = [{"name": name, "expression": expression} for name, expression in variables.items()]
@@ -177,7 +181,7 @@ def _policy(model: type[Benchmark]) -> str:
 
 
 def _of_values() -> Iterator[str]:
-    """The chart's values: in JSON each is CEL, too."""
+    """Yields a variable for each value of the policy. Its JSON is also CEL."""
     for name in map(to_camel, Policy.model_fields):
         yield f"  - name: {name}\n    expression: {{{{ .Values.policy.{name} | toJson | quote }}}}\n"
 
@@ -186,11 +190,11 @@ def _asked(name: str) -> str:
     return to_camel(f"asked_{name}")
 
 
-def _validation(refusal: _Refusal) -> dict[str, str]:
+def _validation(rule: _Rule) -> dict[str, str]:
     return {
-        "expression": f"size(variables.{refusal.name}) == 0",
-        "message": "refused by values of the chart: see policy",  # where the other one is too long
-        "messageExpression": f"'{refusal.message}'.format([{', '.join(refusal.places)}])",
+        "expression": f"size(variables.{rule.name}) == 0",
+        "message": "refused by values of the chart: see policy",  # used if the other message is too long
+        "messageExpression": f"'{rule.message}'.format([{', '.join(rule.places)}])",
         "reason": "Forbidden",
     }
 

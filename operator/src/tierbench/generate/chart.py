@@ -40,7 +40,7 @@ rules:
 
 
 def crd_template(model: type[Resource]) -> str:
-    """A CRD that the chart installs and upgrades. Helm leaves what it finds in a folder crds/ as it is for ever."""
+    """Returns a CRD as a template, which Helm installs and upgrades. Helm never upgrades files in a folder crds/."""
     crd = custom_resource_definition(model)
     head = to_yaml({"apiVersion": crd["apiVersion"], "kind": crd["kind"]})
     metadata = _CRD_METADATA.format(name=crd["metadata"]["name"])
@@ -49,20 +49,20 @@ def crd_template(model: type[Resource]) -> str:
 
 
 def rules_template() -> str:
-    """The rules of each scope, as named templates that rbac.yaml puts into roles."""
+    """Returns the rules of each scope as named templates for rbac.yaml."""
     return _comment("api/rbac.py") + "".join(
         f'{{{{- define "tierbench.rules.{scope.lower()}" -}}}}\n{_rules(scope)}{{{{- end }}}}\n' for scope in Scope
     )
 
 
 def user_roles_template() -> str:
-    """ClusterRoles that Kubernetes adds to its own; a cluster has one set, as it has of the CRDs."""
+    """Returns the ClusterRoles that extend view, edit and admin. A cluster has one set, as of CRDs."""
     roles = "".join(_user_role(grant) for grant in user_grants())
     return f"{_comment('api/rbac.py')}{{{{- if .Values.crds.install }}}}\n{roles}{{{{- end }}}}\n"
 
 
 def checked_template() -> str:
-    """What writers.yaml guards, and the sections of the values without which no template works."""
+    """Returns the objects that writers.yaml protects, and the sections of the values that templates need."""
     return (
         f"{_comment('api/rbac.py and generate/values.py')}"
         f'{{{{- define "tierbench.operatorsOwn" -}}}}\n{to_yaml(list(operator_owned_resources()))}{{{{- end }}}}\n'
@@ -76,7 +76,7 @@ def _user_role(grant: Grant) -> str:
 
 
 def policy_rule(permission: Permission) -> dict[str, Any]:
-    """A permission as rbac.authorization.k8s.io/v1 has it."""
+    """Returns a permission as a PolicyRule of rbac.authorization.k8s.io/v1."""
     return {
         "apiGroups": [permission.group],
         "resources": list(permission.resources),
@@ -101,7 +101,7 @@ def _escaped(text: str) -> str:
 
 
 def values_schema() -> Schema:
-    """The JSON Schema of the values, without references."""
+    """Returns the JSON Schema of the values without $ref."""
     schema, images = _schema(ChartValues), _schema(_images())["properties"]
     properties: Schema = {}
     for name, child in schema["properties"].items():
@@ -115,7 +115,7 @@ def _schema(model: type[Values]) -> Schema:
 
 
 def _images() -> type[Values]:
-    """The values of the images of all kinds of benchmark. They stand after that of the client."""
+    """Returns a model with the images of all kinds of benchmark. They follow the image of the client."""
     fields: dict[str, Any] = {}
     for name, image in ((name, image) for kind in kinds() for name, image in kind.images.items()):
         model = Server if image.alternatives else Program
@@ -124,7 +124,7 @@ def _images() -> type[Values]:
 
 
 def sections() -> Iterator[str]:
-    """The paths of values that have values below them, outer ones first."""
+    """Yields the paths of values that contain values, outer ones first."""
     return _sections(values_schema(), ())
 
 
@@ -136,13 +136,13 @@ def _sections(schema: Schema, path: tuple[str, ...]) -> Iterator[str]:
 
 
 def values_schema_json() -> str:
-    """values.schema.json, by which Helm refuses wrong values."""
+    """Returns values.schema.json, which Helm checks values with."""
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **values_schema()}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 def values_yaml() -> str:
-    """values.yaml: every default, with its description above it."""
+    """Returns values.yaml: all defaults with their descriptions as comments."""
     notice = NOTICE.format(source="generate/values.py")
     return f"# {notice}\n" + _documented(values_schema(), "")
 

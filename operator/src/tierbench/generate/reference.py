@@ -21,7 +21,7 @@ _RANGES: Final = (
 
 
 def kind_reference(model: type[Resource]) -> str:
-    """A kind: its columns, every field of spec and status, every rule."""
+    """Returns the reference of a kind: its columns, all fields of spec and status, and all rules."""
     kind, schema = model.KIND, object_schema(model)
     scope = "namespaced" if kind.namespaced else "cluster-scoped"
     names = ", ".join(f"`kubectl get {name}`" for name in (kind.plural, *kind.short_names))
@@ -42,27 +42,27 @@ def kind_reference(model: type[Resource]) -> str:
     for place, rule in placed_rules("", schema):
         places.setdefault((rule["message"], rule["rule"]), []).append(f"`{place}`" if place else "the object")
     rules = [(", ".join(at), message, f"`{rule}`") for (message, rule), at in places.items()]
-    parts += ["## Rules", "The API server refuses an object that breaks one of these.", _table(_RULE_HEADER, rules)]
+    parts += ["## Rules", "The API server refuses objects that break one of these rules.", _table(_RULE_HEADER, rules)]
     return "\n\n".join(parts) + "\n"
 
 
 def values_reference() -> str:
-    """The values of the chart."""
+    """Returns the reference of the chart's values."""
     parts = [
         f"<!-- {NOTICE.format(source='generate/values.py')} -->",
         "# Values of the Helm chart",
-        "Helm refuses values that are not listed here, and values out of bounds.",
+        "Helm refuses other values, and values out of bounds.",
         _table(_FIELD_HEADER, list(_fields("", values_schema()))),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def dashboards_reference(boards: Mapping[str, str]) -> str:
-    """What each panel answers, of dashboards as JSON."""
+    """Returns the reference of the dashboards: the question that each panel answers. `boards` are JSON by name."""
     parts = [
         f"<!-- {NOTICE.format(source='generate/dashboards')} -->",
         "# Panels of the dashboards",
-        "Each answers one question. How to choose what they show: [dashboards](../dashboards.md).",
+        "Each panel answers one question. [Dashboards](../dashboards.md) explains how to select what they show.",
     ]
     for board in map(json.loads, boards.values()):
         rows = [_panel(panel) for panel in board["panels"] if panel["type"] != "row"]
@@ -85,7 +85,7 @@ def _fields_section(name: str, schema: Schema) -> str:
 
 
 def _fields(path: str, schema: Schema) -> Iterator[Sequence[str]]:
-    """A row for each field below `schema`, in the order of the models."""
+    """Yields a row for each field below `schema`, in the order of the models."""
     for name, child in schema.get("properties", {}).items():
         field = f"{path}.{name}" if path else name
         required = name in schema.get("required", ())

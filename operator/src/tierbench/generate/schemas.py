@@ -18,7 +18,7 @@ _RECORDS: Final[Mapping[str, type[Model]]] = {"Trial": TrialLine, "TrialStarted"
 
 
 def custom_resource_definition(model: type[Resource]) -> dict[str, Any]:
-    """The CRD of a kind, as the API server takes it."""
+    """Returns the CRD of a kind."""
     kind = model.KIND
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -50,7 +50,7 @@ def custom_resource_definition(model: type[Resource]) -> dict[str, Any]:
 
 
 def crd_yaml(model: type[Resource]) -> str:
-    """The same as a file for `kubectl apply`."""
+    """Returns the CRD of a kind as a file for `kubectl apply`."""
     return f"# {NOTICE.format(source='api')}\n" + to_yaml(custom_resource_definition(model))
 
 
@@ -64,7 +64,7 @@ def _printer_column(column: Column) -> dict[str, Any]:
 
 
 def contract_schema() -> str:
-    """One of the records of the contract, with no field that the contract does not know."""
+    """Returns the JSON Schema of the records of the contract. It allows no additional fields."""
     _, generated = models_json_schema([(model, "validation") for model in _RECORDS.values()])
     definitions = {name: _closed(plain(schema)) for name, schema in generated["$defs"].items()}
     for record, model in _RECORDS.items():
@@ -86,7 +86,7 @@ def _closed(schema: Schema) -> Schema:
 
 
 def to_yaml(value: Any, *, flat_leaves: bool = False) -> str:
-    """YAML in the order of the value, without anchors; with `flat_leaves`, lists of scalars stand on one line."""
+    """Returns YAML in the order of the value, without anchors. With `flat_leaves`, lists of scalars take one line."""
     style = None if flat_leaves else False
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH, default_flow_style=style)
 

@@ -13,8 +13,8 @@ from tierbench.controller.logs import LogFormat
 
 _NAMESPACE_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 _WRITE_AN_IMAGE: Final = (
-    "an object, as in {repository: registry.example/NAME, tag: VERSION}; where an older chart is upgraded, "
-    "use --reset-then-reuse-values in place of --reuse-values, and write {} to forget its image"
+    "an object, as in {repository: registry.example/NAME, tag: VERSION}; to upgrade an older chart, "
+    "use --reset-then-reuse-values instead of --reuse-values, and write {} to reset its image"
 )
 
 Registry = Annotated[str, Field(max_length=512, pattern=r"^\S*$")]
@@ -29,13 +29,13 @@ ImageReference = Annotated[str, Field(max_length=255, pattern=r"^\S+$")]
 
 
 class Values(BaseModel):
-    """A part of the values; a name that it does not know is refused."""
+    """A section of the values. Helm refuses unknown names."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
 
 class PullPolicy(StrEnum):
-    """When the image is pulled; if empty, as Kubernetes does by default."""
+    """When the kubelet pulls the image. Empty means the default of Kubernetes."""
 
     UNSAID = ""
     ALWAYS = "Always"
@@ -44,40 +44,40 @@ class PullPolicy(StrEnum):
 
 
 def _refuse_names(schema: Schema) -> None:
-    """Charts of 0.1.0 had the name of an image here: Helm prints the constant."""
+    """Charts of 0.1.0 had the name of an image here. Helm prints the constant in its error message."""
     schema |= {"if": {"type": "string"}, "then": {"const": _WRITE_AN_IMAGE}, "else": {"type": schema.pop("type")}}
 
 
 class Image(Values):
-    """Its image; what is left empty is that of the chart's version."""
+    """The image. Empty values mean the image of the chart's version."""
 
     model_config = ConfigDict(json_schema_extra=_refuse_names)
 
     repository: Repository = Field(
-        default="", description="Registry and name; if empty, tierbench/NAME in global.imageRegistry, or in ghcr.io."
+        default="", description="Registry and name. Empty means tierbench/NAME in global.imageRegistry, or in ghcr.io."
     )
-    tag: Tag = Field(default="", description="Its tag; if empty, the version of the chart.")
-    digest: Digest = Field(default="", description="Its digest, as in sha256:…; it wins over the tag.")
+    tag: Tag = Field(default="", description="The tag. Empty means the version of the chart.")
+    digest: Digest = Field(default="", description="The digest, as in sha256:…. It takes precedence over the tag.")
     pull_policy: PullPolicy = PullPolicy.UNSAID
 
 
 class PullSecret(Values):
-    """A Secret to pull images with."""
+    """A Secret with credentials of a registry."""
 
-    name: Annotated[str, Field(min_length=1, max_length=253)] = Field(description="Its name.")
+    name: Annotated[str, Field(min_length=1, max_length=253)] = Field(description="The name of the Secret.")
 
 
 PullSecrets = Annotated[list[PullSecret], Field(max_length=16)]
 
 
 class Program(Values):
-    """What has an image."""
+    """A program with an image."""
 
     image: Image = Image()
 
 
 class Server(Program):
-    """A server, and further images of it that may be measured."""
+    """A server, and further images of it that benchmarks may measure."""
 
     alternatives: dict[str, ImageReference] = Field(
         default={},
@@ -89,58 +89,62 @@ class Server(Program):
                 "not": {"enum": [OWN_IMAGE]},
             }
         },
-        description="Further images of it that benchmarks may ask for, each by a name, as in "
-        '{"1.19": registry.example/image:1.19}; `default` is the one above, whose pullPolicy they share. No other is '
-        "ever run.",
+        description="Further images that benchmarks may request by name, as in "
+        '{"1.19": registry.example/image:1.19}. The name `default` means the image above, and all use its pullPolicy. '
+        "The operator runs no other image.",
     )
 
 
 class Resources(Values):
-    """CPU and memory of its container."""
+    """CPU and memory of the container."""
 
-    requests: Compute = Field(default={"cpu": "50m", "memory": "128Mi"}, description="What it asks for.")
-    limits: Compute = Field(default={"memory": "256Mi"}, description="What it may use at most.")
+    requests: Compute = Field(default={"cpu": "50m", "memory": "128Mi"}, description="Resource requests.")
+    limits: Compute = Field(default={"memory": "256Mi"}, description="Resource limits.")
 
 
 class ServiceAccount(Values):
-    """The account by which it asks the API server."""
+    """The account that the operator uses at the API server."""
 
-    create: bool = Field(default=True, description="Whether to make one. Set false for one of yours, by its name.")
-    name: Annotated[str, Field(max_length=253)] = Field(
-        default="", description="Its name; if empty, that of the release's objects."
+    create: bool = Field(
+        default=True,
+        description="Whether the chart creates it. Set false to use an existing account, and set its name.",
     )
-    annotations: dict[str, str] = Field(default={}, description="Annotations of one that is made.")
+    name: Annotated[str, Field(max_length=253)] = Field(
+        default="", description="The name. Empty means the name of the release's objects."
+    )
+    annotations: dict[str, str] = Field(default={}, description="Annotations of the account that the chart creates.")
 
 
 class Operator(Program):
-    """The operator itself."""
+    """The operator."""
 
     replicas: int = Field(
         default=1,
         ge=1,
         le=3,
-        description="How many there are. One leads; others stand by on other nodes, where there are any, and one of "
-        "them goes on within 15 s when the leader is gone.",
+        description="Number of operator pods. One is the leader. The others are standbys, on other nodes if there are "
+        "any. A standby takes over within 15 s after the leader fails.",
     )
     disruption_budget: bool = Field(
         default=False,
-        description="Whether a PodDisruptionBudget has drains of nodes take one of them at a time.",
+        description="Whether a PodDisruptionBudget lets drains of nodes evict only one operator pod at a time.",
     )
     service_account: ServiceAccount = ServiceAccount()
     user: UserId | None = Field(
         default=65531,
-        description="The user id that it runs as: another than that of workloads. With null the platform assigns one, "
-        "as OpenShift does.",
+        description="The user id of the operator. It must differ from workloads.user. With null, the platform assigns "
+        "one, as OpenShift does.",
     )
     resources: Resources = Resources()
     node_selector: dict[str, str] = Field(
         default={},
-        description="Labels of the nodes that it may run on. Keep it off the nodes that are measured, "
+        description="Labels of the nodes on which the operator may run. Keep it away from the nodes that you measure, "
         "as in {tierbench: operator}.",
     )
     tolerations: list[dict[str, Any]] = Field(
         default=[{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}],
-        description="Taints that it tolerates: that of a control plane, where nothing is measured.",
+        description="Taints that the operator tolerates. The default is the taint of control planes, where benchmarks "
+        "do not run.",
     )
     affinity: dict[str, Any] = Field(
         default={
@@ -155,39 +159,41 @@ class Operator(Program):
                 ]
             }
         },
-        description="Affinity of its pod. By default it prefers nodes of the control plane, whatever the value of "
-        "their label, and runs on others if there are none.",
+        description="Affinity of the operator's pod. By default it prefers nodes of the control plane, with any value "
+        "of their label. It runs on other nodes if there are none.",
     )
     topology_spread_constraints: list[dict[str, Any]] = Field(
         default=[],
-        description="How its pods are spread; if empty and there are several, over nodes where that can be.",
+        description="Topology spread constraints of the operator's pods. Empty means that several pods spread over "
+        "nodes if possible.",
     )
-    priority_class_name: str = Field(default="", max_length=253, description="PriorityClass of its pod.")
-    labels: dict[str, str] = Field(default={}, description="Further labels of its pod.")
-    annotations: dict[str, str] = Field(default={}, description="Annotations of its pod.")
+    priority_class_name: str = Field(default="", max_length=253, description="PriorityClass of the operator's pod.")
+    labels: dict[str, str] = Field(default={}, description="Additional labels of the operator's pod.")
+    annotations: dict[str, str] = Field(default={}, description="Annotations of the operator's pod.")
     env: list[dict[str, Any]] = Field(
-        default=[], description="Further environment variables, as in [{name: HTTPS_PROXY, value: http://proxy:3128}]."
+        default=[],
+        description="Additional environment variables, as in [{name: HTTPS_PROXY, value: http://proxy:3128}].",
     )
 
 
 class Workloads(Values):
-    """What runs for benchmarks: servers, clients, and what stands beside them."""
+    """The pods of benchmarks: servers, clients and agents."""
 
     user: UserId | None = Field(
         default=65530,
-        description="The user and group id that they run as, which should be nobody else's. With null the platform "
-        "assigns one, and the group by which they read their credentials, as OpenShift does; then nothing can be "
-        "measured with storage.hostPath.",
+        description="The user and group id of these pods. No other workload should use it. With null, the platform "
+        "assigns the user, and the group that may read the credentials, as OpenShift does. Benchmarks cannot use "
+        "storage.hostPath then.",
     )
     priority_class_name: str = Field(
         default="",
         max_length=253,
-        description="PriorityClass of their pods, as that they are the first to go where a node is full.",
+        description="PriorityClass of these pods. A low one lets a full node evict them first.",
     )
 
 
 class LogLevel(StrEnum):
-    """How much the operator logs."""
+    """The least severe messages that the operator logs."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -196,42 +202,42 @@ class LogLevel(StrEnum):
 
 
 class Global(Values):
-    """Values that a parent chart shares."""
+    """Values that a parent chart shares with its subcharts."""
 
     model_config = ConfigDict(extra="allow")
 
     image_registry: Registry = Field(
         default="",
-        description="The registry of all images whose repository is empty, in place of ghcr.io, as in "
-        "registry.example/mirror. `make push` fills it.",
+        description="The registry of all images whose repository is empty, instead of ghcr.io, as in "
+        "registry.example/mirror. `make push` fills such a registry.",
     )
     image_pull_secrets: PullSecrets = Field(
-        default=[], description="Secrets to pull images with, besides imagePullSecrets."
+        default=[], description="Secrets for pulling images, in addition to imagePullSecrets."
     )
 
 
 class Writers(Values):
-    """Who may write results, traces and statuses: the operator's account, whatever roles permit to others."""
+    """The users who may write results, traces and statuses in addition to the operator, regardless of roles."""
 
     extra: list[Annotated[str, Field(min_length=1, max_length=512)]] = Field(
         default=[],
         max_length=64,
         json_schema_extra={"uniqueItems": True},
-        description="Further users, such as one that restores a backup, as in [system:serviceaccount:velero:velero].",
+        description="Names of users, such as one that restores backups, as in [system:serviceaccount:velero:velero].",
     )
 
 
 class Crds(Values):
-    """The CustomResourceDefinitions, of which a cluster has one set."""
+    """The CustomResourceDefinitions. A cluster has one set."""
 
     install: bool = Field(
         default=True,
-        description="Whether this release installs and upgrades them. Set false for each further release in a cluster.",
+        description="Whether this release installs and upgrades them. Set false in all but one release of a cluster.",
     )
     keep: bool = Field(
         default=True,
-        description="Whether they stay when this release is uninstalled. If they go, all benchmarks and results go "
-        "with them. A new release takes kept ones over with `helm install --take-ownership`.",
+        description="Whether `helm uninstall` keeps them. Their deletion deletes all benchmarks and results. A new "
+        "release adopts them with `helm install --take-ownership`.",
     )
 
 
@@ -240,39 +246,40 @@ class Leases(Values):
 
     namespace: Namespace = Field(
         default="tierbench-leases",
-        description="Where there is a Lease for each node in use. It must be the same for all releases in a cluster, "
-        "or they measure on the same node at once. It is kept on uninstall.",
+        description="The namespace of the Leases, one per node in use. All releases of a cluster must use the same "
+        "one, or they measure on the same node at the same time. `helm uninstall` keeps it.",
     )
     create: bool = Field(
         default=True,
-        description="Whether to make it if it is not there. Set false where `helm template` is applied and another "
-        "release has it.",
+        description="Whether to create it if it does not exist. Set false if you apply the output of `helm template`, "
+        "and another release has it.",
     )
 
 
 class ServiceMonitor(Values):
     """A ServiceMonitor of the Prometheus operator."""
 
-    enabled: bool = Field(default=False, description="Whether to make one. The cluster must know the kind.")
+    enabled: bool = Field(default=False, description="Whether to create it. The cluster must have this CRD.")
     interval: str = Field(default="30s", pattern=r"^[1-9][0-9]*(ms|s|m)$", description="Time between scrapes.")
     labels: dict[str, str] = Field(default={}, description="Labels by which your Prometheus selects it.")
 
 
 class PrometheusRule(Values):
-    """A PrometheusRule of the Prometheus operator, with alerts: a benchmark failed or is stuck, the operator is."""
+    """A PrometheusRule of the Prometheus operator, with alerts on benchmarks and on the operator."""
 
     enabled: bool = Field(
         default=False,
-        description="Whether to make one. The cluster must know the kind. One release in a cluster is enough.",
+        description="Whether to create it. The cluster must have this CRD. One release in a cluster is enough.",
     )
     labels: dict[str, str] = Field(default={}, description="Labels by which your Prometheus selects it.")
 
 
 class Dashboards(Values):
-    """Grafana dashboards, as ConfigMaps that the usual sidecar of Grafana finds."""
+    """Grafana dashboards, as ConfigMaps for the dashboard sidecar of Grafana."""
 
     enabled: bool = Field(
-        default=False, description="Whether to make them. One release in a cluster is enough: they show all."
+        default=False,
+        description="Whether to create them. One release in a cluster is enough: they show all releases.",
     )
     labels: dict[str, str] = Field(
         default={"grafana_dashboard": "1"},
@@ -280,51 +287,50 @@ class Dashboards(Values):
     )
     annotations: dict[str, str] = Field(
         default={"grafana_folder": "tierbench"},
-        description="Annotations, such as the one that names the folder in Grafana. A sidecar that was given no "
-        "folderAnnotation puts them into its default folder.",
+        description="Annotations, such as the one that names the folder in Grafana. A sidecar without folderAnnotation "
+        "uses its default folder.",
     )
 
 
 class NetworkPolicies(Values):
-    """NetworkPolicies, which take effect where the cluster's network plugin enforces them."""
+    """NetworkPolicies. They have an effect only if the network plugin of the cluster enforces them."""
 
     operator: bool = Field(
         default=True,
-        description="Whether the operator's pod takes connections on its HTTP port alone, and makes none but to DNS "
-        "and to apiServerPorts.",
+        description="Whether to restrict the operator's pod: incoming connections to its HTTP port, outgoing ones to "
+        "DNS and apiServerPorts.",
     )
     scrapers: list[dict[str, Any]] = Field(
         default=[],
-        description="Who may connect to the HTTP port, as peers of a NetworkPolicy, for example "
-        "[{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]; none means anybody. A node's "
-        "kubelet always may.",
+        description="The peers of a NetworkPolicy that may connect to the HTTP port, for example "
+        "[{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]. Empty means all peers. The "
+        "kubelet of the node may always connect.",
     )
     api_server_ports: list[Annotated[int, Field(ge=1, le=65535)]] = Field(
         default=[443, 6443, 8443, 16443],
         min_length=1,
-        description="Ports of the API server, as its own machine has them: no policy can name its address.",
+        description="Ports of the API server on its own machine. A NetworkPolicy cannot name its address.",
     )
     benchmarks: bool = Field(
         default=True,
-        description="Whether each benchmark's pods talk to one another and to nobody else. What a spec asks for stays "
-        "open: its ports of the node with access: NodePort, the way to external servers. It binds no pod with access: "
-        "HostNetwork, nor Strimzi's.",
+        description="Whether the pods of a benchmark may connect only to each other. Connections that a spec requests "
+        "stay open: node ports with access: NodePort, and external servers. The policies do not apply to pods with "
+        "access: HostNetwork, or to Strimzi's pods.",
     )
 
 
 class Metrics(Values):
-    """How Prometheus finds /metrics, and what it and Grafana make of them."""
+    """Integration with Prometheus and Grafana."""
 
     authorization: bool = Field(
         default=False,
-        description="Whether /metrics is served over TLS, with a certificate that is made at the start, to those alone "
-        "who send a token of an account that may get /metrics. The chart makes a ClusterRole for them: bind it to your "
-        "Prometheus.",
+        description="Whether /metrics requires TLS and a token of an account that may get /metrics. The operator "
+        "creates the certificate when it starts. The chart creates a ClusterRole: bind it to your Prometheus.",
     )
     annotations: bool = Field(
         default=True,
-        description="Whether the Service bears the prometheus.io/scrape, port and path annotations. With a "
-        "ServiceMonitor it has none: Prometheus would scrape twice.",
+        description="Whether the Service has the annotations prometheus.io/scrape, port and path. With a "
+        "ServiceMonitor it has none, as Prometheus would scrape twice.",
     )
     service_monitor: ServiceMonitor = ServiceMonitor()
     prometheus_rule: PrometheusRule = PrometheusRule()
@@ -332,13 +338,13 @@ class Metrics(Values):
 
 
 class PolicyValues(Policy):
-    """What benchmarks may ask for."""
+    """Limits on what benchmarks may use."""
 
     admission: bool = Field(
         default=True,
-        description="Whether a ValidatingAdmissionPolicy refuses benchmarks as they are created. Only then is their "
-        "author asked to have the right to read the Secrets and ConfigMaps that they name; the operator holds every "
-        "run to all else in any case.",
+        description="Whether a ValidatingAdmissionPolicy refuses benchmarks that break the policy at creation. It also "
+        "requires that the author may read the Secrets and ConfigMaps that they name. The operator checks all other "
+        "rules before every run in any case.",
     )
 
 
@@ -350,28 +356,29 @@ class ChartValues(Values):
         max_length=64,
         json_schema_extra={"uniqueItems": True},
         description="The namespaces whose benchmarks this release runs, as in [team-a, team-b]. Two releases must not "
-        "watch one namespace: give each its own. The operator has no rights in others.",
+        "watch the same namespace. The operator has no rights in other namespaces.",
     )
     all_namespaces: bool = Field(
         default=False,
-        description="Whether it runs those of all namespaces, in place of watchNamespaces. The operator may then "
-        "create and delete pods and Secrets in the whole cluster: whoever takes it over has the cluster.",
+        description="Whether this release runs the benchmarks of all namespaces, instead of watchNamespaces. The "
+        "operator may then create and delete pods and Secrets in the whole cluster. An attacker who controls it "
+        "controls the cluster.",
     )
-    name_override: Name = Field(default="", description="In place of the chart's name, in names and labels.")
-    fullname_override: Name = Field(default="", description="The name of the release's objects.")
+    name_override: Name = Field(default="", description="Replaces the name of the chart in names and labels.")
+    fullname_override: Name = Field(default="", description="Replaces the name of the release's objects.")
     global_: Global = Field(default=Global(), alias="global")
     operator: Operator = Operator()
     workloads: Workloads = Workloads()
     client: Program = Field(
-        default=Program(), description="The client of file transfers and brokers, and the agent beside servers."
+        default=Program(), description="The client of file transfers and brokers, and the agent next to servers."
     )
     limits: Quotas = Quotas()
     image_pull_secrets: PullSecrets = Field(
         default=[],
-        description="Secrets to pull images with, as in [{name: registry}]. Each must be in the release's namespace "
-        "and in every namespace that has benchmarks.",
+        description="Secrets for pulling images, as in [{name: registry}]. Each must exist in the namespace of the "
+        "release and in every namespace with benchmarks.",
     )
-    log_level: LogLevel = Field(default=LogLevel.INFO, description="How much the operator logs.")
+    log_level: LogLevel = Field(default=LogLevel.INFO, description="The least severe messages that the operator logs.")
     log_format: LogFormat = LogFormat.TEXT
     writers: Writers = Writers()
     crds: Crds = Crds()

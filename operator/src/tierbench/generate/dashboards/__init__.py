@@ -1,4 +1,4 @@
-"""Grafana dashboards, as the chart ships them: one file a dashboard.
+"""Grafana dashboards of the chart, one file per dashboard.
 
 Only this package and the dashboards of kinds of benchmark import grafana_foundation_sdk.
 """
@@ -16,10 +16,10 @@ from tierbench.kinds.registry import kinds
 
 
 class DashboardModule(Protocol):
-    """What a module in this package has, and the one that a kind of benchmark names."""
+    """A module of this package or of a kind of benchmark that defines a dashboard."""
 
     def dashboard(self) -> Dashboard:
-        """The dashboard."""
+        """Returns the dashboard."""
 
 
 def _modules() -> Iterator[DashboardModule]:
@@ -31,7 +31,7 @@ def _modules() -> Iterator[DashboardModule]:
 
 
 def dashboards() -> dict[str, str]:
-    """The JSON of each, by its name."""
+    """Returns the JSON of all dashboards by name."""
     encoder = JSONEncoder(indent=1, sort_keys=True, ensure_ascii=False)
     boards = [module.dashboard() for module in _modules()]
     return {name_of(board): encoder.encode(board) + "\n" for board in boards}

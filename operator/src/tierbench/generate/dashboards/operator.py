@@ -1,4 +1,4 @@
-"""The operator itself: what it waits for, how long its passes take, and what goes wrong."""
+"""The dashboard of the operator: its queue, the duration of reconciles, and errors."""
 
 from typing import Final
 
@@ -15,8 +15,8 @@ _PASSES: Final = "tierbench_reconcile_duration_seconds"
 
 
 def dashboard() -> Dashboard:
-    """The operator's own metrics."""
-    text = "Whether the operator works, and what it works on."
+    """Returns the dashboard of the operator's metrics."""
+    text = "The state of the operator and its work."
     instances = label_variable("instance", "Instance", "tierbench_operator_heartbeat_timestamp_seconds")
     topics = (
         Topic("Work", "concepts/metrics.md", "The operator", _work()),
@@ -26,7 +26,7 @@ def dashboard() -> Dashboard:
 
 
 def _process_of(metric: str) -> str:
-    """A metric of the operators' processes: their Prometheus jobs are known by what only an operator says."""
+    """Returns a metric of the operators' processes. Only operators have the metric that it joins."""
     return f"{metric} and on (job, instance) {_QUEUE}"
 
 
@@ -36,74 +36,72 @@ def _work() -> Panels:
     return (
         number(
             "Last pass",
-            "Does it work? Time since a pass over a benchmark last ended. While nothing is due there are no passes; "
-            "while a benchmark runs there is one every 30 s at the least.",
+            "Does it work? Time since the last reconcile ended. An idle operator does not reconcile. While a benchmark "
+            "runs, it reconciles at least every 30 s.",
             "s",
             f"time() - (tierbench_operator_heartbeat_timestamp_seconds{{{_MINE}}} > 0)",
             _INSTANCE,
         ),
-        number(
-            "Queue", "What waits? Benchmarks that need nodes on which another one measures.", "short", _QUEUE, _INSTANCE
-        ),
+        number("Queue", "What waits? Benchmarks that need nodes that another one holds.", "short", _QUEUE, _INSTANCE),
         over_time(
             "Stored",
-            "Is there room? What results and traces take in etcd, and what they may: above 80 % of it old runs are "
-            "announced, at the limit they go.",
+            "Is there room? Storage of results and traces in etcd, and its limit. Above 80% of it, benchmarks announce "
+            "evictions. At the limit, the operator evicts old runs.",
             "bytes",
             query(f"tierbench_stored_bytes{{{_MINE}}}", _INSTANCE),
             query(f"tierbench_stored_bytes_limit{{{_MINE}}}", f"{_INSTANCE}, limit"),
         ),
         number(
             "Leader",
-            "Which operator is at work? The pod that leads its release has 1, one that stands by 0.",
+            "Which operator is the leader? The leader of a release has 1, a standby has 0.",
             "short",
             f"tierbench_leader{{{_MINE}}}",
             _INSTANCE,
         ),
         bars(
             "Benchmarks",
-            "How do benchmarks stand? By phase.",
+            "In which phases are benchmarks? Number of benchmarks by phase.",
             "short",
             f"sum by (phase) (tierbench_benchmark_phase{{{_MINE}}})",
             "{{phase}}",
         ),
         over_time(
             "Cases due",
-            "How much is left to do? Cases of the runs under way that are not measured yet. A flat line while a "
-            "benchmark runs: it is stuck.",
+            "How much is left to do? Cases of current runs that are not measured yet. A flat line means that the "
+            "benchmark is stuck.",
             "short",
             query(f'sum by (benchmark) (tierbench_benchmark_cases{{{_MINE},state="Due"}})', "{{benchmark}}"),
         ),
         over_time(
             "Passes",
-            "How much does it do? Passes over benchmarks a second: observe, decide, write.",
+            "How much does it do? Reconciles of benchmarks per second.",
             "ops",
             query(f"sum by (instance) (rate({_PASSES}_count{{{_MINE}}}[$__rate_interval]))", _INSTANCE),
         ),
         over_time(
             "Time of a pass",
-            "How long does a pass take? Median and 99th percentile. It grows with a slow API server.",
+            "How long does a reconcile take? Median and 99th percentile. It grows with a slow API server.",
             "s",
             query(f"histogram_quantile(0.5, sum by (le) ({passes}))", "median"),
             query(f"histogram_quantile(0.99, sum by (le) ({passes}))", "99th percentile"),
         ),
         over_time(
             "Passes that ended early",
-            "What went wrong? Passes a second, by reason. A few conflicts are normal; the operator's log has the rest.",
+            "What went wrong? Failed reconciles per second by reason. A few conflicts are normal. The operator's log "
+            "has details.",
             "ops",
             query(or_zero(errors, "reason", "none"), "{{reason}}"),
         ),
         over_time(
             "Definitions of another version",
-            "Do they fit the operator? It is 1 while one of both is older, by which, and 0 while they do.",
+            "Do they match the operator? The value is 1 while one of them is older, by reason, and 0 while they match.",
             "short",
             query(f"max by (reason) (tierbench_definitions_differ{{{_MINE}}})", "{{reason}}"),
         ),
         over_time(
             "Requests to the API server",
-            "How does the API server answer? Answers a second, by method and HTTP status; watches are not among "
-            "them. 404 and 409 are part of normal work, 403 is a missing right, 429 and 5xx are an API server in "
-            "trouble.",
+            "How does the API server answer? Responses per second by method and HTTP status, without watches. 404 and "
+            "409 are normal. 403 is a missing right. 429 and 5xx mean that the API server is overloaded or failing.",
             "reqps",
             query(f"sum by (method, code) (rate(tierbench_api_requests_total{{{_MINE}}}[$__rate_interval]))", _ANSWER),
         ),
@@ -115,19 +113,19 @@ def _process() -> Panels:
     return (
         over_time(
             "CPU",
-            "How much CPU does it need? Cores that the process uses.",
+            "How much CPU does it need? CPU cores that the process uses.",
             "short",
             query(_process_of(cpu), _INSTANCE),
         ),
         over_time(
             "Memory",
-            "How much memory does it need? Resident memory of the process: it grows with the number of results.",
+            "How much memory does it need? Resident memory of the process. It grows with the number of results.",
             "bytes",
             query(_process_of("process_resident_memory_bytes"), _INSTANCE),
         ),
         over_time(
             "Open files",
-            "Does it run out of files? Files and connections that the process has open, and how many it may have.",
+            "Does it run out of files? Open files and connections of the process, and their limit.",
             "short",
             query(_process_of("process_open_fds"), "{{instance}}, open"),
             query(_process_of("process_max_fds"), "{{instance}}, limit"),

@@ -1,4 +1,4 @@
-"""The overview: how benchmarks stand, and how the classes of nodes compare."""
+"""The overview dashboard: the state of benchmarks, and a comparison of node classes."""
 
 from typing import Final
 
@@ -29,15 +29,15 @@ _NODE_FACTS: Final = (
     "benchmark, run"
 )
 _MULTIPLE: Final = (
-    "The fastest is 1. Mean over all levels that were measured, each compared with the same level; the dashboard of "
-    "the kind tells them apart, and a PlacementAdvice says whether a difference is more than chance."
+    "The fastest is 1. Mean over all measured levels, each compared with the same level. The dashboard of the kind "
+    "shows them separately. A PlacementAdvice reports whether a difference is more than chance."
 )
-_ALL: Final = "mean over all that was measured on the class"
+_ALL: Final = "mean over all cases of the class"
 
 
 def dashboard() -> Dashboard:
-    """All kinds of benchmarks together."""
-    text = "How benchmarks stand, and how the classes of nodes compare."
+    """Returns the dashboard of all kinds of benchmarks."""
+    text = "The state of benchmarks, and a comparison of node classes."
     topics = (
         Topic("Benchmarks", "how-to-run-repeatedly.md", "Further runs", _benchmarks()),
         Topic("Node classes", "concepts/advice.md", "Objectives", _classes()),
@@ -55,31 +55,31 @@ def _benchmarks() -> Panels:
     return (
         number(
             "Benchmarks",
-            "How do benchmarks stand? By phase. Queued: another benchmark measures on the nodes that it needs.",
+            "In which phases are benchmarks? Their number by phase. Queued: another one holds nodes that it needs.",
             "short",
             f"sum by (phase) ({benchmarks('tierbench_benchmark_phase')})",
             "{{phase}}",
         ),
         number(
             "Cases",
-            "How do their cases stand? Of the runs under way, or of the last ones. Invalid: measured, but something "
-            "may have spoiled the numbers. Due: not measured yet.",
+            "In which states are their cases? Cases of current or last runs. Invalid: something may have distorted the "
+            "numbers. Due: not measured yet.",
             "short",
             f"sum by (state) ({cases})",
             "{{state}}",
         ),
         number(
             "Regressed",
-            "Has one become worse? Benchmarks whose last run was shown to be worse than an earlier one: their "
-            "condition Regressed names the cases.",
+            "Has one become worse? Benchmarks whose last run is shown to be worse than an earlier one. The condition "
+            "Regressed names the cases.",
             "short",
             f"sum ({benchmarks('tierbench_benchmark_regressed')}) or vector(0)",
             "regressed",
         ),
         number(
             "Constraints kept",
-            "Do they keep what they are held to? Share of the benchmarks with runPolicy.constraints whose last run "
-            "kept to them.",
+            "Do they meet their constraints? Share of the benchmarks with runPolicy.constraints whose last run met "
+            "them.",
             "percentunit",
             f"avg ({benchmarks('tierbench_benchmark_passed')})",
             "passed",
@@ -92,7 +92,7 @@ def _benchmarks() -> Panels:
         ),
         bars(
             "Last measured",
-            "How old are the results? Time since the newest case of the runs that have ended was measured.",
+            "How old are the results? Time since the last measurement of a case.",
             "s",
             f"time() - max by ({_BY_BENCHMARK}) ({success})",
             _BENCHMARK,
@@ -104,35 +104,35 @@ def _classes() -> Panels:
     return (
         bars(
             "File transfers: time, as a multiple of the fastest class",
-            f"How much slower are files from each class than from the fastest? {_MULTIPLE}",
+            f"How much slower are files from each class than from the fastest one? {_MULTIPLE}",
             "none",
             _RESULTS.multiple_of_fastest("tierbench_file_transfer_duration_mean_seconds"),
             _CLASS,
         ),
         bars(
             "Brokers: round trip, as a multiple of the fastest class",
-            f"How much slower are brokers on each class than on the fastest? {_MULTIPLE}",
+            f"How much slower are brokers on each class than on the fastest one? {_MULTIPLE}",
             "none",
             _RESULTS.multiple_of_fastest("tierbench_broker_round_trip_mean_seconds"),
             _CLASS,
         ),
         share_bars(
             "Measured",
-            "Could everything be measured? Share of the cases that were. The others failed: their results say why.",
+            "Could everything be measured? Share of the measured cases. The results of failed cases have a reason.",
             f"avg by (server_class) {_RESULTS.counted('tierbench_result_measured')}",
             _CLASS,
         ),
         share_bars(
             "Valid",
-            "Can the numbers be trusted? Share of the measured cases of which nothing is known that could have "
-            "spoiled the numbers.",
+            "Can the numbers be trusted? Share of the measured cases without a known problem that may have distorted "
+            "the numbers.",
             f"avg by (server_class) {_RESULTS.counted('tierbench_result_valid')}",
             _CLASS,
         ),
         facts(
             "Nodes",
-            "What computers were they? The nodes that hosted servers as they were when they were measured, and the "
-            "access network of the clients.",
+            "Which computers were measured? The nodes of servers at the time of the measurement, and the access "
+            "network of the clients.",
             f"count by ({_NODE_FACTS}) ({_RESULTS.chosen()})",
             "Results",
         ),
@@ -143,28 +143,27 @@ def _servers() -> Panels:
     return (
         over_time(
             "CPU",
-            f"Was a server's CPU the limit? Share of CPU time that its node was busy during trials, {_ALL}.",
+            f"Was a server's CPU the limit? Share of CPU time that its node was busy in trials, {_ALL}.",
             "percentunit",
             query(_mean("tierbench_server_cpu_ratio"), _CLASS),
         ),
         over_time(
             "Waiting for I/O",
             "Was a server's disk the limit? Share of CPU time spent waiting for I/O, and of the time in which some "
-            f"task waited for it (pressure), {_ALL}. High values on one class alone: its disk is the limit.",
+            f"task waited for it (pressure), {_ALL}. If only one class has high values, its disk is the limit.",
             "percentunit",
             query(_mean("tierbench_server_io_wait_ratio"), "{{server_class}}, wait"),
             query(_mean("tierbench_server_io_pressure_ratio"), "{{server_class}}, pressure"),
         ),
         over_time(
             "TCP retransmits",
-            f"Was the network the limit? Segments that the server's side sent again in a trial, {_ALL}. Many: it was.",
+            f"Was the network the limit? Segments that the server retransmitted in a trial, {_ALL}. Many mean yes.",
             "short",
             query(_mean("tierbench_server_tcp_retransmits"), _CLASS),
         ),
         over_time(
             "TCP round trip",
-            f"How far away were the clients? Smoothed round-trip time at the server's side, {_ALL}. It grows with "
-            "queues.",
+            f"How far away were the clients? Smoothed round-trip time at the server, {_ALL}. It grows with queues.",
             "s",
             query(_mean("tierbench_server_round_trip_seconds"), _CLASS),
         ),
@@ -175,7 +174,7 @@ def _networks() -> Panels:
     return (
         over_time(
             "Throughput between nodes",
-            f"What did the network carry before the first case? Payload that {probe().program} carried each way, of "
+            f"What did the network carry before the first case? Payload of {probe().program} in each direction, for "
             "benchmarks with a preflight. A step is a new run.",
             "bps",
             query(_between_nodes("upload_bits_per_second"), f"{_NODES}, upload"),
@@ -183,13 +182,13 @@ def _networks() -> Panels:
         ),
         over_time(
             "Round trip between nodes",
-            "How far apart are the nodes? Mean of the echo requests before that.",
+            "How far apart are the nodes? Mean round trip of the echo requests of the preflight.",
             "s",
             query(_between_nodes("ping_mean_seconds"), _NODES),
         ),
         share_bars(
-            "Echo requests between nodes that were not answered",
-            "Did the network lose anything by itself? Share of those sent.",
+            "Unanswered echo requests between nodes",
+            "Did the network lose packets before the load? Share of the echo requests that were sent.",
             _between_nodes("ping_lost_ratio"),
             _NODES,
         ),

@@ -42,7 +42,7 @@ Panels = Sequence[Builder[model.Panel]]
 
 @dataclass(frozen=True)
 class Topic:
-    """A row of panels, and where the documents explain them: a file below docs, and a heading or bold words in it."""
+    """A row of panels, and the place in docs/ that explains them: a file, and a heading or bold words in it."""
 
     title: str
     document: str
@@ -51,7 +51,7 @@ class Topic:
 
 
 def board(name: str, title: str, text: str, variables: Sequence[Variable], topics: Sequence[Topic]) -> model.Dashboard:
-    """A dashboard of these topics. It opens at the last day, and bears links to the others."""
+    """Returns a dashboard of these topics. It shows the last day, and has links to the other dashboards."""
     links = DashboardLink("tierbench").type(model.DashboardLinkType.DASHBOARDS).tags([_TAG]).keep_time(True)
     built = (
         Dashboard(f"tierbench / {title}")
@@ -76,12 +76,12 @@ def board(name: str, title: str, text: str, variables: Sequence[Variable], topic
 
 
 def name_of(board: model.Dashboard) -> str:
-    """The name that it was made with."""
+    """Returns the name of a dashboard, without the prefix of its uid."""
     return (board.uid or "").removeprefix(_UID)
 
 
 def _finished(dashboard: model.Dashboard, topics: Sequence[Topic]) -> model.Dashboard:
-    """Links to single panels need numbers that stay, and each says where it is explained."""
+    """Numbers the panels, as links to panels need stable ids, and adds to each description where docs/ explains it."""
     for number, each in enumerate(dashboard.panels or (), start=1):
         each.id_val = number
     panels = [each for each in dashboard.panels or () if isinstance(each, model.Panel)]
@@ -92,10 +92,9 @@ def _finished(dashboard: model.Dashboard, topics: Sequence[Topic]) -> model.Dash
 
 
 def result_variables(results: Results) -> tuple[Variable, ...]:
-    """Namespace, benchmark of the kind, a level of each factor, whether invalid results show, and by what they are told
-    apart."""
+    """Returns the variables of results: namespace, benchmark, levels of factors, validity, and the grouping."""
     of_kind = f'tierbench_benchmark_phase{{benchmark_kind=~"{results.kind or ".+"}"'
-    by = (_told_apart(results),) if results.kind else ()
+    by = (_grouping(results),) if results.kind else ()
     return (
         label_variable("namespace", "Namespace", f"{of_kind}}}", "benchmark_namespace"),
         label_variable("benchmark", "Benchmark", f'{of_kind},benchmark_namespace=~"$namespace"}}'),
@@ -109,13 +108,13 @@ def result_variables(results: Results) -> tuple[Variable, ...]:
 
 
 def label_variable(name: str, label: str, series: str, metric_label: str = "") -> Variable:
-    """The values that a label has in some series, all of them at first."""
+    """Returns a variable with the values of a label in some series. All are selected at first."""
     return _several(name, label, f"label_values({series}, {metric_label or name})").all_value(".*")
 
 
-def _told_apart(results: Results) -> Variable:
-    """All labels in which the chosen results differ. There is no word for all: their names are what queries need."""
-    labels = _several(BY, "Told apart by", f"query_result({results.varying()})")
+def _grouping(results: Results) -> Variable:
+    """Returns a variable with all labels in which the selected results differ. Queries need their names."""
+    labels = _several(BY, "Grouped by", f"query_result({results.varying()})")
     return labels.regex('/label="([^"]+)"/').sort(model.VariableSort.DISABLED)
 
 
@@ -138,7 +137,7 @@ def _heading(label: str) -> str:
 
 
 def query(expression: str, legend: str = "") -> Query:
-    """A query over the time that the dashboard shows; `legend` names its series by their labels."""
+    """Returns a query over the time range of the dashboard. `legend` names its series by their labels."""
     return prometheus.Dataquery().expr(expression).legend_format(legend or _AUTO).range()
 
 
@@ -147,7 +146,7 @@ def _now(expression: str, legend: str) -> Query:
 
 
 def over_time(title: str, description: str, unit: str, *queries: Query, width: int = _WIDTH) -> timeseries.Panel:
-    """Lines over time; a new run of a benchmark is a step."""
+    """Returns a panel of lines over time. A new run of a benchmark is a step."""
     legend = common.VizLegendOptions().display_mode(options.LegendDisplayMode.TABLE).show_legend(True)
     panel = (
         timeseries.Panel()
@@ -168,7 +167,7 @@ def over_time(title: str, description: str, unit: str, *queries: Query, width: i
 
 
 def number(title: str, description: str, unit: str, expression: str, legend: str, width: int = _WIDTH) -> stat.Panel:
-    """Large numbers, one a series."""
+    """Returns a panel of large numbers, one per series."""
     return (
         stat.Panel()
         .title(title)
@@ -186,7 +185,7 @@ def number(title: str, description: str, unit: str, expression: str, legend: str
 def bars(
     title: str, description: str, unit: str, expression: str, legend: str = _AUTO, width: int = _WIDTH
 ) -> bargauge.Panel:
-    """A bar a series, as things stand now."""
+    """Returns a panel with a bar per series, at the end of the time range."""
     return (
         bargauge.Panel()
         .title(title)
@@ -205,12 +204,12 @@ def bars(
 def share_bars(
     title: str, description: str, expression: str, legend: str = _AUTO, width: int = _WIDTH
 ) -> bargauge.Panel:
-    """Bars of shares, from 0 to 100 %."""
+    """Returns a panel with a bar per series, from 0% to 100%."""
     return bars(title, description, "percentunit", expression, legend, width).max(1)
 
 
 def matrix(title: str, description: str, unit: str, expression: str, row: str, width: int = _WIDTH) -> table.Panel:
-    """A table as things stand now: a row for each value of the label `row`, a column for all else that differs."""
+    """Returns a table: a row for each value of the label `row`, a column for each combination of other labels."""
     corner, heading = _corner(row, "compared"), row.replace("_", " ").capitalize()
     rename = {"excludeByName": {}, "indexByName": {}, "renameByName": {corner: heading}}
     convert = {"conversions": [{"targetField": corner, "destinationType": "number"}], "fields": {}}
@@ -228,7 +227,7 @@ def matrix(title: str, description: str, unit: str, expression: str, row: str, w
 def grouped_bars(
     title: str, description: str, unit: str, expression: str, group: str, bar: str, *, stacked: bool = False
 ) -> barchart.Panel:
-    """Bars as things stand now: a group for each value of the label `group`, in it a bar for each of `bar`."""
+    """Returns a panel with a group of bars for each value of the label `group`, and in it a bar for each of `bar`."""
     order = _change("sortBy", fields={}, sort=[{"field": _corner(group, bar)}])
     return (
         barchart.Panel()
@@ -247,17 +246,17 @@ def grouped_bars(
 
 
 def _corner(row: str, column: str) -> str:
-    """What Grafana calls the field of a matrix's rows."""
+    """Returns the name that Grafana gives the row field of a matrix."""
     return f"{row}\\{column}"
 
 
 def _crossed(row: str, column: str) -> DataTransformerConfig:
-    """One label's values become rows, another's columns."""
+    """Returns a transformation that turns the values of one label into rows, and of another into columns."""
     return _change("groupingToMatrix", columnField=column, rowField=row, valueField="Value")
 
 
 def facts(title: str, description: str, expression: str, count: str, width: int = _WIDTH) -> table.Panel:
-    """A table of labels; `count` names what the value counts."""
+    """Returns a table of labels. `count` is the title of the column with the value."""
     organize = {"excludeByName": {"Time": True}, "indexByName": {}, "renameByName": {"Value": count}}
     return _table(title, description, "short", expression, width).with_transformation(_change("organize", **organize))
 

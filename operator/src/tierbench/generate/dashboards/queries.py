@@ -1,4 +1,4 @@
-"""PromQL over the results that the variables of a dashboard choose."""
+"""PromQL over the results that the variables of a dashboard select."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +11,7 @@ BY: Final = "by"
 _BENCHMARK: Final = 'benchmark_namespace=~"$namespace",benchmark=~"$benchmark"'
 _INFO: Final = "tierbench_result_info"
 _JOINED: Final = ("client_access_network", "access")
-"""Labels of _INFO alone that results are told apart by."""
+"""Labels that only _INFO has, and in which results differ."""
 
 _WHO: Final = ("benchmark_namespace", "benchmark")
 _CLASSES: Final = ("server_class", "client_class")
@@ -26,8 +26,8 @@ def _factors(kind: BenchmarkKind) -> tuple[str, ...]:
 class Results:
     """The results of a kind, or of all kinds, that a dashboard shows. `row` is a label with its own place in panels.
 
-    The variable `$by` has all other labels in which the chosen results differ, and means are by these: so they are
-    means of nodes alone, until somebody takes a label out of `$by`.
+    The variable `$by` contains all other labels in which the selected results differ. Means are grouped by them, so
+    they are means over nodes only, until a user removes a label from `$by`.
     """
 
     kind: str = ""
@@ -35,72 +35,72 @@ class Results:
 
     @cached_property
     def factors(self) -> tuple[str, ...]:
-        """The labels of the kind's factors; none of all kinds together."""
+        """The labels of the kind's factors, or none for all kinds."""
         return _factors(kind_of(self.kind)) if self.kind else ()
 
     @cached_property
     def choices(self) -> tuple[str, ...]:
-        """The labels of which levels are chosen."""
+        """The labels whose values a user selects."""
         return (*_CLASSES, *_JOINED, *self.factors)
 
     @cached_property
-    def told_apart(self) -> tuple[str, ...]:
-        """The labels that may be in `$by`."""
+    def groupable(self) -> tuple[str, ...]:
+        """The labels that `$by` may contain."""
         return tuple(label for label in (*self.choices, *_WHO) if label != self.row)
 
     @property
     def everything(self) -> str:
-        """A series of each result of the chosen benchmarks."""
+        """A selector with one series for each result of the selected benchmarks."""
         return f"{_INFO}{{{_joined(self._of_kind, _BENCHMARK)}}}"
 
     def chosen(self, more: str = "") -> str:
-        """A series of each of the chosen results; `more` are further matchers."""
+        """Returns a selector with one series for each selected result. `more` contains further matchers."""
         return f"{_INFO}{{{_joined(self._of_kind, _BENCHMARK, *map(_matcher, self.choices), more)}}}"
 
     def varying(self) -> str:
-        """A series of each label in which the chosen results differ, by `label`; the server's class is always one."""
-        labels = (label for label in self.told_apart if label != "server_class")
+        """Returns one series for each label in which the selected results differ, and for the server's class."""
+        labels = (label for label in self.groupable if label != "server_class")
         return " or ".join([_named("label", "server_class", "vector(1)"), *map(self._varies, labels)])
 
     def counted(self, metric: str, more: str = "") -> str:
-        """A metric of the chosen results, failed ones and those that are not valid included."""
+        """Returns a metric of the selected results, including failed and invalid ones."""
         return self._of(metric, more, "")
 
     def measured(self, metric: str, more: str = "") -> str:
-        """The same, without results that are not valid if those are not wanted; `more` are further matchers."""
+        """Returns a metric of the selected results, without invalid ones if the user deselects them."""
         return self._of(metric, more, 'valid=~"$validity"')
 
     def mean(self, metric: str, more: str = "", by: str = "") -> str:
-        """The mean of a metric; nodes of one class count alike."""
+        """Returns the mean of a metric. All nodes of a class have the same weight."""
         return f"avg by ({self._by(by)}) {self.measured(metric, more)}"
 
     def total(self, metric: str, by: str = "") -> str:
-        """The sum of a count, failed cases included."""
+        """Returns the sum of a count, including failed cases."""
         return f"sum by ({self._by(by)}) {self.counted(metric)}"
 
     def quantile(self, share: float, histogram: str) -> str:
-        """A quantile of a histogram."""
+        """Returns a quantile of a histogram."""
         return f"histogram_quantile({share}, sum by (le, {self._by()}) {self.measured(f'{histogram}_bucket')})"
 
     def share_of_without(self, factor: str, metric: str) -> str:
-        """A metric with each level of a factor, as a share of that with its level None and all else equal."""
-        return self._beside_without(factor, metric, "/")
+        """Returns a metric at each level of a factor, divided by its value at level None, other factors held equal."""
+        return self._compared_with_none(factor, metric, "/")
 
     def more_than_without(self, factor: str, metric: str) -> str:
-        """A metric with each level of a factor, less that with its level None and all else equal."""
-        return self._beside_without(factor, metric, "-")
+        """Returns a metric at each level of a factor, minus its value at level None, other factors held equal."""
+        return self._compared_with_none(factor, metric, "-")
 
     def multiple_of_fastest(self, metric: str) -> str:
-        """How many times as long as the fastest class each class takes, mean over all levels that were measured."""
+        """Returns the time of each class as a multiple of the fastest class, mean over all measured levels."""
         classes = f"avg without (server_node, client_node) {self.measured(metric)}"
         fastest = f"min without (server_class) ({classes})"
         return f"avg by (server_class) ({classes} / ignoring (server_class) group_left () {fastest})"
 
     def lacking(self, metric: str, other: str) -> str:
-        """A metric of the results that lack another one."""
+        """Returns a metric of the results that lack another metric."""
         return f"({self.measured(metric)} unless on ({self._identity}) {benchmarks(other)})"
 
-    def _beside_without(self, factor: str, metric: str, operator: str) -> str:
+    def _compared_with_none(self, factor: str, metric: str, operator: str) -> str:
         some, none = (self.measured(metric, f'{factor}{sign}"None"') for sign in ("!=", "="))
         return f"avg by ({self._by()}) ({some} {operator} ignoring ({factor}) group_left () {none})"
 
@@ -124,29 +124,29 @@ class Results:
 
     @property
     def _identity(self) -> str:
-        """All labels by which results of one kind are told apart, or those of any."""
+        """The labels that identify a result of the kind, or of any kind."""
         factors = self.factors or dict.fromkeys(label for kind in kinds() for label in _factors(kind))
         return ", ".join((*_WHO, *_CLASSES, *_NODES, *factors))
 
 
 def benchmarks(metric: str, more: str = "") -> str:
-    """A metric of the chosen benchmarks; `more` are further matchers."""
+    """Returns a metric of the selected benchmarks. `more` contains further matchers."""
     return f"{metric}{{{_joined(_BENCHMARK, more)}}}"
 
 
 def columns(expression: str, *before: str) -> str:
-    """What is told apart by `$by` has it all in one label, `compared`, after the values of the labels `before`."""
+    """Joins the labels of `$by` into one label `compared`, after the values of the labels `before`."""
     labels = ", ".join([*(f'"{label}"' for label in before), f"${{{BY}:doublequote}}"])
     return f'label_join({expression}, "compared", ", ", {labels})'
 
 
 def part(name: str, expression: str) -> str:
-    """The expression, with a label that tells it from the other parts of a panel."""
+    """Returns the expression with a label `part` that identifies it in a panel."""
     return _named("part", name, expression)
 
 
 def or_zero(expression: str, label: str, word: str) -> str:
-    """0, with `label` as `word`, while the expression gives nothing because nothing has happened."""
+    """Returns the expression, or 0 with `label` as `word` while the expression has no series."""
     return f"{expression} or on () {_named(label, word, 'vector(0)')}"
 
 

@@ -1,4 +1,4 @@
-"""No panel takes together what differs, said by Prometheus itself."""
+"""No panel aggregates over labels that differ, evaluated by Prometheus."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ INFO = "tierbench_result_info"
 KINDS = {"file-transfers": "FileTransferBenchmark", "brokers": "BrokerBenchmark", "networks": "NetworkBenchmark"}
 ROWS = {"file-transfers": "file_size", "brokers": "payload_size", "networks": "direction"}
 GO_WITH = {"access": "benchmark", "client_access_network": "client_node"}
-"""What results differ in, too, that differ in what is a label of their information alone."""
+"""Labels that only the information of a result has, each with a label that differs together with it."""
 BOARDS = {dashboard.name: dashboard for dashboard in dashboards()}
 NAME = re.compile(r"\b(tierbench_(?!result_info|benchmark)\w+)\{")
 Labels = dict[str, str]
@@ -51,7 +51,7 @@ def store(board: str, given: Sequence[tuple[Labels, float]], *metrics: str) -> l
 
 
 Questions = Mapping[str, Mapping[str, float]]
-"""PromQL, and what Prometheus is to answer: series, and their values."""
+"""Queries in PromQL with the expected answers: series and their values."""
 
 
 def answers(tmp_path: Path, *worlds: tuple[Sequence[Any], Questions]) -> None:
@@ -78,30 +78,30 @@ def of_means(dashboard: Dashboard) -> list[str]:
 
 
 @pytest.mark.parametrize("board", KINDS)
-def test_every_factor_can_be_chosen_and_told_apart(board: str) -> None:
+def test_every_factor_can_be_selected_and_grouped_by(board: str) -> None:
     dashboard, labels = BOARDS[board], (*results(board).factors, "access", "client_access_network", "client_class")
     assert set(labels) <= set(dashboard.variables)
     for _, target in dashboard.targets:
         if INFO in target["expr"]:
             assert all(f'{label}=~"${label}"' in target["expr"] for label in labels)
-    told_apart = {*re.findall(r"count by \((\w+)\)", dashboard.varying or ""), "server_class", ROWS[board]}
-    assert told_apart == {*labels, "server_class", "benchmark", "benchmark_namespace"}
+    groupable = {*re.findall(r"count by \((\w+)\)", dashboard.varying or ""), "server_class", ROWS[board]}
+    assert groupable == {*labels, "server_class", "benchmark", "benchmark_namespace"}
 
 
 @pytest.mark.parametrize("board", KINDS)
-def test_what_varies_is_told_apart(board: str, tmp_path: Path) -> None:
+def test_varying_labels_are_grouped_by(board: str, tmp_path: Path) -> None:
     dashboard = BOARDS[board]
     queries = of_means(dashboard)
     assert queries
     metrics = sorted({name for query in queries for name in NAME.findall(query)})
     worlds = []
-    for label in results(board).told_apart:
+    for label in results(board).groupable:
         of_results = GO_WITH.get(label, label)
         pair = [
             ({**usual(board), of_results: level, label: level}, value)
             for level, value in (("None", 1.0), ("other", 3.0))
         ]
-        by = [name for name in results(board).told_apart if name in {"server_class", label, of_results}]
+        by = [name for name in results(board).groupable if name in {"server_class", label, of_results}]
         varying = {series("", {"label": name}): 1.0 if name == "server_class" else 2.0 for name in by}
         both = {f"count({dashboard.shown(query, by=by)})": {"{}": 2.0} for query in queries}
         worlds.append((store(board, pair, *metrics), {dashboard.shown(dashboard.varying or ""): varying, **both}))
@@ -109,7 +109,7 @@ def test_what_varies_is_told_apart(board: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("board", KINDS)
-def test_nodes_of_a_class_are_one_number(board: str, tmp_path: Path) -> None:
+def test_nodes_of_a_class_are_averaged(board: str, tmp_path: Path) -> None:
     dashboard, metric = BOARDS[board], next(iter(NAME.findall(of_means(BOARDS[board])[0])))
     nodes = [({**usual(board), "server_node": f"s{value}"}, value) for value in (1.0, 3.0)]
     mean = dashboard.shown(results(board).mean(metric))
@@ -118,7 +118,7 @@ def test_nodes_of_a_class_are_one_number(board: str, tmp_path: Path) -> None:
     answers(tmp_path, (store(board, nodes, metric), {mean: answer, dashboard.shown(dashboard.varying or ""): alone}))
 
 
-def test_what_tls_costs_is_that_of_the_same_nodes(tmp_path: Path) -> None:
+def test_cost_of_tls_compares_the_same_nodes(tmp_path: Path) -> None:
     given = [
         ({**usual("brokers"), "server_node": node, "tls": tls}, value)
         for node, tls, value in (("s1", "None", 100), ("s1", "TLSv1.3", 75), ("s2", "None", 8), ("s2", "TLSv1.3", 2))
@@ -134,7 +134,7 @@ def test_what_tls_costs_is_that_of_the_same_nodes(tmp_path: Path) -> None:
     answers(tmp_path, (store("brokers", given, metric), shown))
 
 
-def test_results_that_are_not_valid_can_be_left_out(tmp_path: Path) -> None:
+def test_invalid_results_can_be_deselected(tmp_path: Path) -> None:
     metric = "tierbench_broker_throughput_messages_per_second"
     data = store("brokers", [(usual("brokers") | {"valid": "false"}, 1.0)], metric)
     for each in data:
@@ -143,7 +143,7 @@ def test_results_that_are_not_valid_can_be_left_out(tmp_path: Path) -> None:
     answers(tmp_path, (data, {board.shown(mean): {"{}": 1.0}, board.shown(mean, validity="true"): {}}))
 
 
-def test_each_client_alone_stands_beside_all_at_once(tmp_path: Path) -> None:
+def test_single_clients_are_shown_next_to_simultaneous_ones(tmp_path: Path) -> None:
     throughput, share, fairness = (
         f"tierbench_network_{name}"
         for name in ("throughput_bits_per_second", "client_throughput_bits_per_second", "fairness_ratio")
@@ -161,7 +161,7 @@ def test_each_client_alone_stands_beside_all_at_once(tmp_path: Path) -> None:
     answers(tmp_path, (data, {BOARDS["networks"].shown(query): answer}))
 
 
-def test_the_time_of_a_message_is_stacked_from_its_parts(tmp_path: Path) -> None:
+def test_time_of_a_message_is_the_sum_of_its_parts(tmp_path: Path) -> None:
     times = {"round_trip_mean": 10, "compress": 2, "encrypt": 1, "decrypt": 3, "decompress": 4}
     data = [
         each
