@@ -13,8 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tierbench.io/client/internal/beside"
-	"tierbench.io/client/internal/besidetest"
+	"tierbench.io/client/internal/agentclient"
+	"tierbench.io/client/internal/agentclienttest"
 	"tierbench.io/client/internal/computer"
 	"tierbench.io/client/internal/contract"
 )
@@ -69,11 +69,11 @@ func TestAPartThatDoesNotComeIsNamedAndAskedForAgain(t *testing.T) {
 
 // TestAClientWhosePatienceIsOverNamesThePart has an agent that says at once who is missing.
 func TestAClientWhosePatienceIsOverNamesThePart(t *testing.T) {
-	url, pin := besidetest.Serve(t, http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
+	url, pin := agentclienttest.Serve(t, http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
 		writer.WriteHeader(http.StatusAccepted)
 		fmt.Fprint(writer, `{"open": false, "missing": [1]}`)
 	}))
-	err := beside.New(url, token, pin).Meet(t.Context(), "t1", 0, 2, 0)
+	err := agentclient.New(url, token, pin).Meet(t.Context(), "t1", 0, 2, 0)
 	var failure *contract.Failure
 	if !errors.As(err, &failure) || failure.Reason != "BarrierTimedOut" || !strings.Contains(failure.Message, "[1]") {
 		t.Errorf("%v", err)
@@ -88,8 +88,8 @@ func TestABarrierIsForOneNumberOfParts(t *testing.T) {
 	if _, err := made.barriers.join("t1", 0, 2); err != nil {
 		t.Fatal(err)
 	}
-	url, pin := besidetest.Serve(t, made.Handler())
-	err = beside.New(url, token, pin).Meet(t.Context(), "t1", 0, 3, patience)
+	url, pin := agentclienttest.Serve(t, made.Handler())
+	err = agentclient.New(url, token, pin).Meet(t.Context(), "t1", 0, 3, patience)
 	var failure *contract.Failure
 	if !errors.As(err, &failure) || failure.Reason != "BarrierMismatch" {
 		t.Errorf("%v", err)

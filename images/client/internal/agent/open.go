@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/agentclient"
 	"tierbench.io/client/internal/gate"
 )
 
@@ -24,7 +24,7 @@ func (a *Agent) open(writer http.ResponseWriter, request *http.Request) {
 	}
 	held, err := gate.Hold(request.Context(), filepath.Join(a.options.Gates, strconv.Itoa(int(*asked.Gate))))
 	if err != nil {
-		refuse(writer, http.StatusServiceUnavailable, beside.ServerNotStarted, fmt.Sprintf("no server listens behind gate %d: %v: see its log", *asked.Gate, err))
+		refuse(writer, http.StatusServiceUnavailable, agentclient.ServerNotStarted, fmt.Sprintf("no server listens behind gate %d: %v: see its log", *asked.Gate, err))
 		return
 	}
 	defer held.Close()

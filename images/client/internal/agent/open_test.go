@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"tierbench.io/client/internal/beside"
-	"tierbench.io/client/internal/besidetest"
+	"tierbench.io/client/internal/agentclient"
+	"tierbench.io/client/internal/agentclienttest"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/gate"
 )
@@ -41,7 +41,7 @@ func TestALateServerIsAwaited(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := make(chan struct{}, 1)
-	url, pin := besidetest.Serve(t, http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+	url, pin := agentclienttest.Serve(t, http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		made.Handler().ServeHTTP(writer, request)
 		select {
 		case refused <- struct{}{}:
@@ -52,7 +52,7 @@ func TestALateServerIsAwaited(t *testing.T) {
 		<-refused
 		behind(t, folder, "0", "echo listening; exec sleep 60")
 	}()
-	client := beside.New(url, token, pin)
+	client := agentclient.New(url, token, pin)
 	client.Opening = patience
 	shut, err := client.Open(t.Context(), 0)
 	if err != nil {
@@ -64,14 +64,14 @@ func TestALateServerIsAwaited(t *testing.T) {
 // TestAClientThatIsNotLetInSaysWhy has an agent that refuses at once, each time.
 func TestAClientThatIsNotLetInSaysWhy(t *testing.T) {
 	t.Parallel()
-	url, pin := besidetest.Serve(t, http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
-		refuse(writer, http.StatusServiceUnavailable, beside.ServerNotStarted, "the port is taken")
+	url, pin := agentclienttest.Serve(t, http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
+		refuse(writer, http.StatusServiceUnavailable, agentclient.ServerNotStarted, "the port is taken")
 	}))
-	client := beside.New(url, token, pin)
+	client := agentclient.New(url, token, pin)
 	client.Opening = 2 * time.Second
 	_, err := client.Open(t.Context(), 0)
 	var failure *contract.Failure
-	if !errors.As(err, &failure) || failure.Reason != beside.ServerNotStarted || failure.Message != "the port is taken" {
+	if !errors.As(err, &failure) || failure.Reason != agentclient.ServerNotStarted || failure.Message != "the port is taken" {
 		t.Errorf("%v", err)
 	}
 }
@@ -91,7 +91,7 @@ func TestAServerThatCannotListenHasAReason(t *testing.T) {
 		for deadline := time.Now().Add(patience); !strings.Contains(failure.Message, said) && time.Now().Before(deadline); { // until the gate is there
 			status = call(t, server.URL+"/v1/open", token, fmt.Sprintf(`{"gate":%d}`, gate), &failure)
 		}
-		if status != http.StatusServiceUnavailable || failure.Reason != beside.ServerNotStarted || !strings.Contains(failure.Message, said) {
+		if status != http.StatusServiceUnavailable || failure.Reason != agentclient.ServerNotStarted || !strings.Contains(failure.Message, said) {
 			t.Errorf("gate %d: status %d, %+v", gate, status, failure)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/agentclient"
 	"tierbench.io/client/internal/computer"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/tcptrace"
@@ -223,7 +223,7 @@ func (a *Agent) end(writer http.ResponseWriter, request *http.Request) {
 		}
 	}
 	activity, trace := ended.traced()
-	answer(writer, beside.Ending{ServerSample: sample, TCP: activity, Trace: trace})
+	answer(writer, agentclient.Ending{ServerSample: sample, TCP: activity, Trace: trace})
 }
 
 // localAddress is where the client's request came to: its load comes by the same interface.

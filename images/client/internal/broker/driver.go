@@ -7,7 +7,7 @@ import (
 	"net"
 	"time"
 
-	"tierbench.io/client/internal/wire"
+	"tierbench.io/client/internal/tcpinfo"
 )
 
 // Driver speaks with one broker.
@@ -50,7 +50,7 @@ type Statistics struct {
 	Batches    int64 // of messages that the broker took together
 	BatchBytes int64 // of all batches
 	Errors     map[string]int64
-	Wire       wire.Counters
+	Wire       tcpinfo.Counters
 	Transport  Transport
 }
 

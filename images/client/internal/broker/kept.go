@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"tierbench.io/client/internal/pause"
+	"tierbench.io/client/internal/wait"
 )
 
 const standPause = 10 * time.Millisecond
@@ -97,7 +97,7 @@ func (p *pair) renew(ctx context.Context, first uint64, start time.Time) error {
 		if time.Now().After(deadline) {
 			return p.broken()
 		}
-		if err := pause.For(ctx, standPause); err != nil {
+		if err := wait.For(ctx, standPause); err != nil {
 			return context.Canceled
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/agentclient"
 	"tierbench.io/client/internal/payload"
 )
 
@@ -38,14 +38,14 @@ type Options struct {
 	Compression    string
 	Encryption     string
 	Key            []byte
-	InFlight       int           // messages of a publisher under way at once: the pace of a closed loop, the window of an open one
-	Unacknowledged int           // messages of a publisher without acknowledgement: its pace, if that is not 0
-	Interval       time.Duration // between messages of a publisher; 0 for a closed loop
-	Messages       int64         // of each publisher, or
-	Duration       time.Duration // of the load
-	Patience       time.Duration // for messages under way
-	Ready          time.Duration // for the broker, and for other parts
-	Agent          *beside.Agent // nil without
+	InFlight       int                // messages of a publisher under way at once: the pace of a closed loop, the window of an open one
+	Unacknowledged int                // messages of a publisher without acknowledgement: its pace, if that is not 0
+	Interval       time.Duration      // between messages of a publisher; 0 for a closed loop
+	Messages       int64              // of each publisher, or
+	Duration       time.Duration      // of the load
+	Patience       time.Duration      // for messages under way
+	Ready          time.Duration      // for the broker, and for other parts
+	Agent          *agentclient.Agent // nil without
 	Barrier        string
 	Part, Parts    int
 	Acknowledges   bool // whether the delivery has acknowledgements

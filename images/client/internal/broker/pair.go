@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/pause"
 	"tierbench.io/client/internal/payload"
+	"tierbench.io/client/internal/wait"
 )
 
 // pair is a publisher and where its messages come back to, if they do, or an echo.
@@ -281,7 +281,7 @@ func (p *pair) pacer(ctx context.Context) (*pacer, error) {
 // connections stay broken.
 func (p *pair) watch(ctx context.Context, fail context.CancelCauseFunc) {
 	stood := time.Now()
-	for pause.For(ctx, p.options.Patience/8) == nil {
+	for wait.For(ctx, p.options.Patience/8) == nil {
 		p.ledger.expire(p.options.Patience)
 		if p.stands() {
 			stood = time.Now()

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/pause"
+	"tierbench.io/client/internal/wait"
 )
 
 const (
@@ -50,7 +50,7 @@ func becomeReady(ctx context.Context, options *Options) error {
 			message := fmt.Sprintf("no message made the round trip within %v: %v: see the broker's log, its address, and network policies", options.Ready, err)
 			return &contract.Failure{Reason: "BrokerUnreachable", Message: message}
 		}
-		if err := pause.For(ctx, probePause); err != nil {
+		if err := wait.For(ctx, probePause); err != nil {
 			return context.Canceled
 		}
 	}

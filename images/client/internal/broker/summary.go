@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/wire"
+	"tierbench.io/client/internal/tcpinfo"
 )
 
 // course of a trial: whether its connections are its own, when all pairs were connected and when the load began, since the
@@ -12,11 +12,11 @@ import (
 type course struct {
 	fresh            bool
 	connected, begun time.Duration
-	setup, load      wire.Counters
+	setup, load      tcpinfo.Counters
 }
 
 // traffic is what has gone over all connections so far.
-func traffic(pairs []*pair) (total wire.Counters) {
+func traffic(pairs []*pair) (total tcpinfo.Counters) {
 	for _, one := range pairs {
 		if one == nil {
 			continue

@@ -10,7 +10,7 @@ import (
 
 	"tierbench.io/client/internal/computer"
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/usage"
+	"tierbench.io/client/internal/rusage"
 )
 
 // How long parts wait for one another. A pod may have to pull its image, and a load takes as long as it takes: whoever started
@@ -80,19 +80,19 @@ func (t *Target) measure(ctx context.Context, name string) (trial contract.Trial
 		failed = met
 	}
 	before := traffic(pairs)
-	meter, begun, cpu := computer.Own().Watch(), time.Since(started), usage.CPU()
+	meter, begun, cpu := computer.Own().Watch(), time.Since(started), rusage.CPU()
 	if failed == nil && options.Role != Echo {
 		failed = loadAll(ctx, pairs)
 	}
 	if ctx.Err() != nil { // the pairs may still send: what they counted is of no trial
 		return trial, failed, context.Canceled
 	}
-	spent, after := usage.CPU()-cpu, traffic(pairs)
+	spent, after := rusage.CPU()-cpu, traffic(pairs)
 	if err = meet(ctx, options, name+"-end", untilEnd); err != nil {
 		return trial, failed, err
 	}
 	if options.Role == Echo { // its load is over when the publishers' is
-		spent, after = usage.CPU()-cpu, traffic(pairs)
+		spent, after = rusage.CPU()-cpu, traffic(pairs)
 	}
 	if observed {
 		trial.Server = options.Agent.End(ctx)

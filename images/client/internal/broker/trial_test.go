@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"tierbench.io/client/internal/beside"
-	"tierbench.io/client/internal/besidetest"
+	"tierbench.io/client/internal/agentclient"
+	"tierbench.io/client/internal/agentclienttest"
 	"tierbench.io/client/internal/contract"
 )
 
@@ -83,9 +83,9 @@ func (r *reported) Ended(trial contract.Trial) error {
 }
 
 // agentOf writes down when it is asked, and is slow to open barriers.
-func agentOf(t *testing.T, kept *diary) *beside.Agent {
+func agentOf(t *testing.T, kept *diary) *agentclient.Agent {
 	t.Helper()
-	url, pin := besidetest.Serve(t, http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+	url, pin := agentclienttest.Serve(t, http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
 		switch action := path.Base(request.URL.Path); action {
 		case "barrier":
 			time.Sleep(barrierTakes)
@@ -95,7 +95,7 @@ func agentOf(t *testing.T, kept *diary) *beside.Agent {
 			fmt.Fprint(answer, `{}`)
 		}
 	}))
-	return beside.New(url, "token", pin)
+	return agentclient.New(url, "token", pin)
 }
 
 func TestWhatIsSampledIsTheLoadAlone(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/agent"
-	"tierbench.io/client/internal/besidetest"
+	"tierbench.io/client/internal/agentclienttest"
 	"tierbench.io/client/internal/pinned"
 	"tierbench.io/client/internal/porttest"
 )
@@ -34,7 +34,7 @@ func besides(t *testing.T, options agent.Options, around ...func(http.Handler) h
 	for _, one := range around {
 		handler = one(handler)
 	}
-	url, pin := besidetest.Serve(t, handler)
+	url, pin := agentclienttest.Serve(t, handler)
 	token, pinFile := filepath.Join(t.TempDir(), "token"), filepath.Join(t.TempDir(), "pin")
 	write(t, token, options.Token)
 	write(t, pinFile, pin)

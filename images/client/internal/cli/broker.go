@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/agentclient"
 	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/kafka"
@@ -38,7 +38,7 @@ var deliveries = map[string]byte{"AtMostOnce": 0, "AtLeastOnce": 1, "ExactlyOnce
 type brokerFlags struct {
 	ending
 	seriesFlags
-	reachFlags
+	egressFlags
 	url, usernameFile, passwordFile, caFile, topic                             []string
 	serverName, tls, role, barrier                                             string
 	content, contentFolder, delivery, compression, encryption, keyFile, tuning string
@@ -109,7 +109,7 @@ func (f *brokerFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.barrier, "barrier", "", "name of the barrier at which parts meet")
 	set.IntVar(&f.part, "part", 0, "number of this part of the client, from 0")
 	set.IntVar(&f.parts, "parts", 1, "how many parts it has")
-	f.reachFlags.add(set)
+	f.egressFlags.add(set)
 	f.seriesFlags.add(set)
 	f.ending.add(set)
 }
@@ -130,7 +130,7 @@ func runBroker(ctx context.Context, flags *brokerFlags) error {
 	return flags.run(ctx, contract.NewTextReport(os.Stdout, broker.Words), series)
 }
 
-func (f *brokerFlags) target(index int, agent *beside.Agent) (contract.Target, error) {
+func (f *brokerFlags) target(index int, agent *agentclient.Agent) (contract.Target, error) {
 	content, err := f.pool()
 	if err != nil {
 		return nil, err

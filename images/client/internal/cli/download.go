@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/agentclient"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/download"
 	"tierbench.io/client/internal/tlsconfig"
@@ -83,7 +83,7 @@ func runDownload(ctx context.Context, flags *downloadFlags) error {
 	return flags.seal(printer, series.Run(ctx, printer))
 }
 
-func (f *downloadFlags) target(index int, agent *beside.Agent) (contract.Target, error) {
+func (f *downloadFlags) target(index int, agent *agentclient.Agent) (contract.Target, error) {
 	given := of(f.url, index)
 	address, err := url.Parse(given)
 	if err != nil || address.Host == "" || (address.Scheme != "http" && address.Scheme != "https") {

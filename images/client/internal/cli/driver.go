@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/broker"
+	"tierbench.io/client/internal/egress"
 	"tierbench.io/client/internal/kafka"
 	"tierbench.io/client/internal/mqtt"
-	"tierbench.io/client/internal/reach"
 	"tierbench.io/client/internal/tlsconfig"
 )
 
@@ -62,14 +62,14 @@ func (f *brokerFlags) driver(index, messageBytes int) (broker.Driver, error) {
 	return f.mqtt(address.Host, config, username, password, refused), nil
 }
 
-func (f *brokerFlags) mqtt(address string, config *tls.Config, username, password string, refused reach.Networks) broker.Driver {
+func (f *brokerFlags) mqtt(address string, config *tls.Config, username, password string, refused egress.Networks) broker.Driver {
 	return &mqtt.Driver{
 		Address: address, TLS: config, Username: username, Password: password, QoS: deliveries[f.delivery],
 		Patience: f.patienceFor(), Gathers: f.tuning == broker.Heavy, Refused: refused,
 	}
 }
 
-func (f *brokerFlags) kafka(address string, config *tls.Config, username, password string, refused reach.Networks, messageBytes int) broker.Driver {
+func (f *brokerFlags) kafka(address string, config *tls.Config, username, password string, refused egress.Networks, messageBytes int) broker.Driver {
 	return &kafka.Driver{
 		Address: address, ServerName: f.serverName, TLS: config, Username: username, Password: password, Delivery: f.delivery,
 		Codec: f.codec, Partitions: int32(f.partitions), Linger: time.Duration(f.linger) * time.Millisecond,

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/agentclient"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/network"
 )
@@ -22,7 +22,7 @@ const mostStreams = 128 // iperf3's own limit
 type networkFlags struct {
 	ending
 	seriesFlags
-	reachFlags
+	egressFlags
 	server, pingHost                                                          []string
 	protocol, direction, congestion, barrier                                  string
 	streams, duration, rate, ready, count, interval, size, part, parts, trace int
@@ -63,7 +63,7 @@ func (f *networkFlags) add(set *pflag.FlagSet) {
 	set.IntVar(&f.part, "part", 0, "number of this client among them, from 0")
 	set.IntVar(&f.parts, "parts", 1, "how many there are")
 	set.IntVar(&f.trace, "trace-milliseconds", 0, "time between samples of TCP at the sending side; 0 for no trace")
-	f.reachFlags.add(set)
+	f.egressFlags.add(set)
 	f.seriesFlags.add(set)
 	f.ending.add(set)
 }
@@ -79,7 +79,7 @@ func runNetwork(ctx context.Context, flags *networkFlags) error {
 	return flags.run(ctx, contract.NewTextReport(os.Stdout, network.Words), series)
 }
 
-func (f *networkFlags) target(index int, agent *beside.Agent) (contract.Target, error) {
+func (f *networkFlags) target(index int, agent *agentclient.Agent) (contract.Target, error) {
 	host, digits, err := net.SplitHostPort(of(f.server, index))
 	port, noPort := strconv.ParseUint(digits, 10, 16)
 	if err != nil || host == "" || noPort != nil {

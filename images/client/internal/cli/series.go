@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/agentclient"
 	"tierbench.io/client/internal/contract"
 )
 
@@ -46,7 +46,7 @@ func of[Value any](values []Value, target int) Value {
 }
 
 // series are the trials of as many targets as are made.
-func (f *seriesFlags) series(number int, target func(index int, agent *beside.Agent) (contract.Target, error)) (*contract.Series, error) {
+func (f *seriesFlags) series(number int, target func(index int, agent *agentclient.Agent) (contract.Target, error)) (*contract.Series, error) {
 	if f.warmup < 0 {
 		return nil, errors.New("--warmup cannot be negative")
 	}
@@ -81,7 +81,7 @@ func (f *seriesFlags) series(number int, target func(index int, agent *beside.Ag
 }
 
 // connectAgent knows the agent of a target; nil without one.
-func (f *seriesFlags) connectAgent(target int) (*beside.Agent, error) {
+func (f *seriesFlags) connectAgent(target int) (*agentclient.Agent, error) {
 	url := of(f.agent, target)
 	if url == "" {
 		return nil, nil
@@ -96,7 +96,7 @@ func (f *seriesFlags) connectAgent(target int) (*beside.Agent, error) {
 	case !strings.HasPrefix(url, "https://"):
 		return nil, fmt.Errorf("--agent is %q: write https://HOST:PORT", url)
 	}
-	return beside.New(strings.TrimSuffix(url, "/"), token, pin), nil
+	return agentclient.New(strings.TrimSuffix(url, "/"), token, pin), nil
 }
 
 // numbers of the cases: those given, else 1, 2, 3 … for several, and none for one.

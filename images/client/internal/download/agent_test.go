@@ -11,18 +11,18 @@ import (
 	"testing"
 	"time"
 
-	"tierbench.io/client/internal/beside"
-	"tierbench.io/client/internal/besidetest"
+	"tierbench.io/client/internal/agentclient"
+	"tierbench.io/client/internal/agentclienttest"
 	"tierbench.io/client/internal/contract"
 )
 
 const token = "secret"
 
 // agentThat starts an agent that answers as `answer` says, and gives a client for it.
-func agentThat(t *testing.T, answer http.HandlerFunc) *beside.Agent {
+func agentThat(t *testing.T, answer http.HandlerFunc) *agentclient.Agent {
 	t.Helper()
-	url, pin := besidetest.Serve(t, answer)
-	agent := beside.New(url, token, pin)
+	url, pin := agentclienttest.Serve(t, answer)
+	agent := agentclient.New(url, token, pin)
 	agent.Patience, agent.Grace = time.Minute, time.Minute
 	return agent
 }
@@ -79,7 +79,7 @@ func TestAnAgentThatNeverAnswersEndsTheSeries(t *testing.T) {
 	for name, address := range map[string]string{"silent": listener.Addr().String(), "absent": "127.0.0.1:1"} {
 		t.Run(name, func(t *testing.T) {
 			server, options := faulty(t, honest)
-			options.Agent = beside.New("https://"+address, token, "")
+			options.Agent = agentclient.New("https://"+address, token, "")
 			options.Agent.Patience = 300 * time.Millisecond
 			var failure *contract.Failure
 			if err := options.run(context.Background(), &collected{}); !errors.As(err, &failure) || failure.Reason != "AgentUnreachable" {

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"time"
 
-	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/agentclient"
 )
 
 // Options of downloads from one server.
@@ -20,10 +20,10 @@ type Options struct {
 	WaitMaximum  time.Duration // each further wait is longer by the first one, up to this; 0: all are the same
 	Limit        time.Duration // a trial that takes longer has failed; 0: none
 	VerifyDigest bool
-	Copy         bool          // copy content out of the kernel that nobody looks at, too
-	TLS          *tls.Config   // nil for plain HTTP
-	CacheState   string        // asked of the agent
-	Agent        *beside.Agent // nil without
+	Copy         bool               // copy content out of the kernel that nobody looks at, too
+	TLS          *tls.Config        // nil for plain HTTP
+	CacheState   string             // asked of the agent
+	Agent        *agentclient.Agent // nil without
 }
 
 // wait before the attempt that follows attempt `number`, which counts from 1: wget's linear back-off.

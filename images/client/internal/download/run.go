@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/pause"
+	"tierbench.io/client/internal/wait"
 )
 
 const digestPatience = 10 * time.Second
@@ -94,7 +94,7 @@ func expectedDigest(ctx context.Context, options *Options) (string, error) {
 		if number == options.Attempts {
 			return "", fatal("NoDigest", fmt.Sprintf("%s: %v: is the server up?", address, again.err))
 		}
-		if pause.For(ctx, options.wait(number)) != nil {
+		if wait.For(ctx, options.wait(number)) != nil {
 			return "", context.Canceled
 		}
 	}

@@ -13,8 +13,8 @@ import (
 
 	"tierbench.io/client/internal/computer"
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/pause"
-	"tierbench.io/client/internal/usage"
+	"tierbench.io/client/internal/rusage"
+	"tierbench.io/client/internal/wait"
 )
 
 // outcome of one download of a trial.
@@ -54,7 +54,7 @@ func fetch(ctx context.Context, options *Options, server target, digest string) 
 		if again.cause == contract.Corrupt {
 			download.startOver()
 		}
-		if pause.For(ctx, options.wait(number)) != nil {
+		if wait.For(ctx, options.wait(number)) != nil {
 			result.err = context.Cause(ctx)
 			break
 		}
@@ -81,7 +81,7 @@ func verdict(err error, number int, options *Options) error {
 func measure(ctx context.Context, options *Options, server target, digest string) (contract.Trial, error) {
 	outcomes := make([]outcome, options.Concurrency)
 	meter := computer.Own().Watch()
-	before := usage.CPU()
+	before := rusage.CPU()
 	started := time.Now()
 	limited, cancel := options.limited(ctx)
 	defer cancel()
@@ -94,7 +94,7 @@ func measure(ctx context.Context, options *Options, server target, digest string
 		}()
 	}
 	group.Wait()
-	elapsed, cpu := time.Since(started), usage.CPU()-before
+	elapsed, cpu := time.Since(started), rusage.CPU()-before
 	if ctx.Err() != nil {
 		return contract.Trial{}, context.Canceled
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"tierbench.io/client/internal/pause"
+	"tierbench.io/client/internal/wait"
 )
 
 // commits sends in transactions: each holds what came while the one before was committed.
@@ -82,7 +82,7 @@ func (c *commits) persist(ctx context.Context, entries []entry) error {
 		if err := c.commit(ctx, entries); err == nil {
 			return nil
 		}
-		if err := pause.For(ctx, retryPause); err != nil {
+		if err := wait.For(ctx, retryPause); err != nil {
 			return err
 		}
 	}

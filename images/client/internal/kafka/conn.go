@@ -7,7 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tierbench.io/client/internal/link"
+	"tierbench.io/client/internal/transport"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 
 // conn tells its owner what it sends, and its counters when it ends.
 type conn struct {
-	*link.Link
+	*transport.Conn
 	owner    *connection
 	once     sync.Once
 	stands   atomic.Bool // messages have gone by it
@@ -29,7 +29,7 @@ type conn struct {
 }
 
 func (c *conn) Write(request []byte) (int, error) {
-	number, err := c.Link.Write(request)
+	number, err := c.Conn.Write(request)
 	if err != nil || len(request) < sizeBytes+keyBytes {
 		return number, err
 	}
@@ -50,7 +50,7 @@ func (c *conn) Write(request []byte) (int, error) {
 
 func (c *conn) Close() error {
 	c.once.Do(func() { c.owner.ended(c) })
-	return c.Link.Close()
+	return c.Conn.Close()
 }
 
 // records are those in a request to produce.

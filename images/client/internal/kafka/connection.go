@@ -14,8 +14,8 @@ import (
 
 	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/link"
-	"tierbench.io/client/internal/wire"
+	"tierbench.io/client/internal/tcpinfo"
+	"tierbench.io/client/internal/transport"
 )
 
 // emptyRecord is the size of a record without key, value and headers, in a batch of its own.
@@ -81,7 +81,7 @@ func (c *connection) opened(one *conn) {
 
 // ended reads the kernel's counters before they are gone.
 func (c *connection) ended(one *conn) {
-	counters, err := wire.Read(one.TCP)
+	counters, err := tcpinfo.Read(one.TCP)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if _, known := c.open[one]; known && err == nil {
@@ -107,7 +107,7 @@ func (c *connection) producerEnded() {
 			continue
 		}
 		sent = append(sent, one)
-		if wire.Established(one.TCP) && one.stands.Swap(false) {
+		if tcpinfo.Established(one.TCP) && one.stands.Swap(false) {
 			c.standing--
 		}
 	}
@@ -160,9 +160,9 @@ func (c *connection) refusal(err error) error {
 	}
 	c.mutex.Unlock()
 	if errors.Is(err, kerr.SaslAuthenticationFailed) || errors.Is(err, kerr.UnsupportedSaslMechanism) {
-		return link.Failure("CredentialsRefused", "the broker refuses user and password by SCRAM-SHA-512: are they those that it knows?", err)
+		return transport.Failure("CredentialsRefused", "the broker refuses user and password by SCRAM-SHA-512: are they those that it knows?", err)
 	}
-	return link.Refusal(err, c.driver.TLS != nil)
+	return transport.Refusal(err, c.driver.TLS != nil)
 }
 
 // Stands says whether a connection is open that messages go by. A producer that has nothing to send makes none anew, and misses
@@ -182,7 +182,7 @@ func (c *connection) Statistics() broker.Statistics {
 	now.Errors = maps.Clone(now.Errors)
 	now.Resent = max(0, c.written.Load()-c.published.Load())
 	for one := range c.open {
-		if counters, err := wire.Read(one.TCP); err == nil {
+		if counters, err := tcpinfo.Read(one.TCP); err == nil {
 			now.Wire.Add(counters)
 		}
 	}

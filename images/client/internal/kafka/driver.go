@@ -13,9 +13,9 @@ import (
 
 	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/link"
-	"tierbench.io/client/internal/pause"
-	"tierbench.io/client/internal/reach"
+	"tierbench.io/client/internal/egress"
+	"tierbench.io/client/internal/transport"
+	"tierbench.io/client/internal/wait"
 )
 
 // Deliveries.
@@ -59,7 +59,7 @@ type Driver struct {
 	MessageBytes       int32         // of the largest message
 	Patience           time.Duration // for a broker that does not answer
 	Quick              bool          // for a light load
-	Refused            reach.Networks
+	Refused            egress.Networks
 	Buffered           int // messages at most that are handed over and not yet acknowledged, or written where nothing is
 }
 
@@ -109,15 +109,15 @@ func (c *connection) dial(ctx context.Context, _, advertised string) (net.Conn, 
 	if host, _, err := net.SplitHostPort(advertised); err == nil && host == c.driver.ServerName {
 		address = c.driver.Address
 	}
-	if err := pause.For(ctx, c.untilNext()); err != nil {
+	if err := wait.For(ctx, c.untilNext()); err != nil {
 		return nil, err
 	}
-	over, err := link.Open(ctx, link.Asked{Address: address, TLS: c.driver.TLS, Patience: c.driver.Patience, Quick: c.driver.Quick, Refused: c.driver.Refused})
+	over, err := transport.Dial(ctx, transport.Options{Address: address, TLS: c.driver.TLS, Patience: c.driver.Patience, Quick: c.driver.Quick, Refused: c.driver.Refused})
 	if err != nil {
 		c.fail(err)
 		return nil, err
 	}
-	made := &conn{Link: over, owner: c}
+	made := &conn{Conn: over, owner: c}
 	c.opened(made)
 	return made, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"tierbench.io/client/internal/pause"
+	"tierbench.io/client/internal/wait"
 )
 
 const confirmPause = time.Millisecond
@@ -100,7 +100,7 @@ func (c *connection) Confirm(ctx context.Context) error {
 		if err == nil && written >= wanted {
 			return nil
 		}
-		if pause.For(ctx, confirmPause) != nil {
+		if wait.For(ctx, confirmPause) != nil {
 			return fmt.Errorf("its log has %d of %d records (%w)", written, wanted, errors.Join(err, ctx.Err()))
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/link"
-	"tierbench.io/client/internal/pause"
+	"tierbench.io/client/internal/transport"
+	"tierbench.io/client/internal/wait"
 )
 
 const (
@@ -31,7 +31,7 @@ func (c *connection) ensure(ctx context.Context, topic string) error {
 		if ready || err != nil {
 			return err
 		}
-		if err := pause.For(ctx, retryPause); err != nil {
+		if err := wait.For(ctx, retryPause); err != nil {
 			return context.Canceled
 		}
 	}
@@ -50,9 +50,9 @@ func (c *connection) create(ctx context.Context, topic string) error {
 	case err == nil, errors.Is(err, kerr.TopicAlreadyExists):
 		return nil
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
-		return link.Failure("NotAuthorized", fmt.Sprintf("the broker does not let this user make the topic %s: allow Create on topics with this prefix", topic), err)
+		return transport.Failure("NotAuthorized", fmt.Sprintf("the broker does not let this user make the topic %s: allow Create on topics with this prefix", topic), err)
 	case errors.Is(err, kerr.PolicyViolation), errors.Is(err, kerr.InvalidPartitions):
-		return link.Failure("TopicRefused", fmt.Sprintf("the broker refuses a topic with %d partitions", c.driver.Partitions), err)
+		return transport.Failure("TopicRefused", fmt.Sprintf("the broker refuses a topic with %d partitions", c.driver.Partitions), err)
 	default:
 		return err
 	}

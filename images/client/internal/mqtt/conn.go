@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"tierbench.io/client/internal/link"
-	"tierbench.io/client/internal/wire"
+	"tierbench.io/client/internal/tcpinfo"
+	"tierbench.io/client/internal/transport"
 )
 
 const (
@@ -23,7 +23,7 @@ type conn struct {
 	gathers bool
 	tcp     *net.TCPConn
 	reader  *bufio.Reader
-	closed  func(wire.Counters)
+	closed  func(tcpinfo.Counters)
 
 	mutex  sync.Mutex
 	work   *sync.Cond // there is something to write, or nothing will come any more
@@ -35,7 +35,7 @@ type conn struct {
 }
 
 // newConn wraps a connection; closed is told its counters when it ends.
-func newConn(over *link.Link, gathers bool, closed func(wire.Counters)) *conn {
+func newConn(over *transport.Conn, gathers bool, closed func(tcpinfo.Counters)) *conn {
 	made := &conn{
 		Conn: over.Conn, gathers: gathers, tcp: over.TCP, reader: bufio.NewReaderSize(over.Conn, readBuffer), closed: closed,
 		done: make(chan struct{}),
@@ -118,7 +118,7 @@ func (c *conn) Close() error {
 	}
 	_ = c.Conn.SetWriteDeadline(time.Now().Add(lastWrite))
 	<-c.done
-	if counters, err := wire.Read(c.tcp); err == nil {
+	if counters, err := tcpinfo.Read(c.tcp); err == nil {
 		c.closed(counters)
 	}
 	return c.Conn.Close()

@@ -19,9 +19,9 @@ import (
 
 	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/link"
-	"tierbench.io/client/internal/reach"
-	"tierbench.io/client/internal/wire"
+	"tierbench.io/client/internal/egress"
+	"tierbench.io/client/internal/tcpinfo"
+	"tierbench.io/client/internal/transport"
 )
 
 const (
@@ -38,7 +38,7 @@ type Driver struct {
 	Username, Password string
 	QoS                byte
 	Patience           time.Duration // for a socket that takes nothing more
-	Refused            reach.Networks
+	Refused            egress.Networks
 	Gathers            bool // messages that follow closely leave together: for the highest rate, not for the shortest way
 }
 
@@ -138,7 +138,7 @@ func (c *connection) dial(*url.URL, paho.ClientOptions) (net.Conn, error) {
 }
 
 func (c *connection) open() (*conn, error) {
-	made, err := link.Open(context.Background(), link.Asked{Address: c.driver.Address, TLS: c.driver.TLS, Patience: c.driver.Patience, Quick: !c.driver.Gathers, Refused: c.driver.Refused})
+	made, err := transport.Dial(context.Background(), transport.Options{Address: c.driver.Address, TLS: c.driver.TLS, Patience: c.driver.Patience, Quick: !c.driver.Gathers, Refused: c.driver.Refused})
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (c *connection) open() (*conn, error) {
 	return newConn(made, c.driver.Gathers, c.closed), nil
 }
 
-func (c *connection) closed(counters wire.Counters) {
+func (c *connection) closed(counters tcpinfo.Counters) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.statistics.Wire.Add(counters)
@@ -234,7 +234,7 @@ func (c *connection) Statistics() broker.Statistics {
 	now := c.statistics
 	now.Errors, now.Resent = maps.Clone(now.Errors), c.store.countResent()
 	if live := c.live.Load(); live != nil {
-		if counters, err := wire.Read(live.tcp); err == nil {
+		if counters, err := tcpinfo.Read(live.tcp); err == nil {
 			now.Wire.Add(counters)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/eclipse/paho.mqtt.golang/packets"
 
-	"tierbench.io/client/internal/link"
+	"tierbench.io/client/internal/transport"
 )
 
 // refusal names why a connection did not come about: a *contract.Failure if another try cannot mend it.
@@ -16,7 +16,7 @@ func (c *connection) refusal(err error) error {
 	}
 	c.mutex.Unlock()
 	if errors.Is(err, packets.ErrorRefusedBadUsernameOrPassword) || errors.Is(err, packets.ErrorRefusedNotAuthorised) {
-		return link.Failure("CredentialsRefused", "the broker refuses user and password: are they those that it knows?", err)
+		return transport.Failure("CredentialsRefused", "the broker refuses user and password: are they those that it knows?", err)
 	}
-	return link.Refusal(err, c.driver.TLS != nil)
+	return transport.Refusal(err, c.driver.TLS != nil)
 }

@@ -4,8 +4,8 @@ package network
 import (
 	"time"
 
-	"tierbench.io/client/internal/beside"
-	"tierbench.io/client/internal/reach"
+	"tierbench.io/client/internal/agentclient"
+	"tierbench.io/client/internal/egress"
 )
 
 // Directions of the load, as the client sees them.
@@ -25,7 +25,7 @@ const (
 type Options struct {
 	Host          string // of the iperf3 server
 	Port          uint16
-	Refused       reach.Networks // where neither the server nor what answers ping may be
+	Refused       egress.Networks // where neither the server nor what answers ping may be
 	Protocol      string
 	Direction     string
 	Streams       int // of each direction
@@ -34,10 +34,10 @@ type Options struct {
 	Congestion    string        // algorithm of TCP's congestion control at both ends; empty for what their kernels take
 	Ready         time.Duration // how long the server may refuse a trial, or be busy
 	Ping          Ping
-	TraceInterval time.Duration // between samples of TCP at the sending side; 0 for no trace
-	Agent         *beside.Agent // nil for none
-	Barrier       string        // names where clients meet that measure at once
-	Part, Parts   int           // which of them this one is, from 0, and how many there are
+	TraceInterval time.Duration      // between samples of TCP at the sending side; 0 for no trace
+	Agent         *agentclient.Agent // nil for none
+	Barrier       string             // names where clients meet that measure at once
+	Part, Parts   int                // which of them this one is, from 0, and how many there are
 }
 
 // Ping is what is asked of ping before each trial's load.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/pause"
+	"tierbench.io/client/internal/wait"
 )
 
 const (
@@ -59,7 +59,7 @@ func awaitEcho(ctx context.Context, options *Ping) error {
 		if echoes, _ := readPing(string(written)); echoes == nil || echoes.Received > 0 {
 			return nil // without a summary, the first trial says why
 		}
-		if err := pause.For(ctx, retryPause); err != nil {
+		if err := wait.For(ctx, retryPause); err != nil {
 			return context.Canceled
 		}
 	}

@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"time"
 
-	"tierbench.io/client/internal/beside"
+	"tierbench.io/client/internal/agentclient"
 	"tierbench.io/client/internal/computer"
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/pause"
+	"tierbench.io/client/internal/rusage"
 	"tierbench.io/client/internal/tcptrace"
-	"tierbench.io/client/internal/usage"
+	"tierbench.io/client/internal/wait"
 )
 
 const (
@@ -124,7 +124,7 @@ func withoutLoad(failure *contract.Failure, number int, warmup bool, began time.
 }
 
 // observe adds what the agent beside the server saw. The server is the same iperf3, with as many threads.
-func observe(trial *contract.Trial, ending *beside.Ending, seen traffic) {
+func observe(trial *contract.Trial, ending *agentclient.Ending, seen traffic) {
 	if ending == nil {
 		return
 	}
@@ -165,7 +165,7 @@ func meet(ctx context.Context, options *Options, before string, number int, warm
 // agrees with its server first, over a link that the others may fill already; else by the start of iperf3.
 func load(ctx context.Context, options *Options, together time.Time) (trial contract.Trial, seen traffic, err error) {
 	for deadline := time.Now().Add(options.Ready); ; {
-		started, cpu := time.Now(), usage.ProgramsCPU()
+		started, cpu := time.Now(), rusage.ProgramsCPU()
 		watched := watch(options)
 		seen, err = transmit(ctx, options)
 		own := watched()
@@ -174,7 +174,7 @@ func load(ctx context.Context, options *Options, together time.Time) (trial cont
 		case err != nil && !errors.As(err, &failure):
 			return contract.Trial{}, traffic{}, err
 		case failure != nil && mayPass(failure) && time.Now().Before(deadline):
-			if err := pause.For(ctx, retryPause); err != nil {
+			if err := wait.For(ctx, retryPause); err != nil {
 				return contract.Trial{}, traffic{}, context.Canceled
 			}
 			continue
@@ -182,7 +182,7 @@ func load(ctx context.Context, options *Options, together time.Time) (trial cont
 		trial = contract.Trial{
 			Outcome: contract.Completed, StartTime: contract.FormatTime(started), DurationNanoseconds: seen.took.Nanoseconds(),
 			Client: contract.ClientSample{
-				CPUNanoseconds:     (usage.ProgramsCPU() - cpu).Nanoseconds(),
+				CPUNanoseconds:     (rusage.ProgramsCPU() - cpu).Nanoseconds(),
 				CPULimitMillicores: withThreads(computer.Own().CPULimit(), seen.threads),
 			},
 			Network: &contract.Network{Upload: seen.upload, Download: seen.download}, Traces: own.traces,

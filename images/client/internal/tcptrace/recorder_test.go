@@ -14,7 +14,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"tierbench.io/client/internal/usage"
+	"tierbench.io/client/internal/rusage"
 )
 
 // pair is both ends of a connection.
@@ -267,11 +267,11 @@ func TestEveryLookSamplesEveryConnection(t *testing.T) {
 		ports.Remote[port] = true
 	}
 	recorder := Start(ports, never)
-	before := usage.CPU()
+	before := rusage.CPU()
 	for number := range looks {
 		recorder.look(time.Duration(number))
 	}
-	each := (usage.CPU() - before) / looks
+	each := (rusage.CPU() - before) / looks
 	t.Logf("%v a sample: %.2f %% of a core at 100 ms", each, float64(each)/float64(time.Millisecond))
 	if activity, _ := recorder.End(8); activity.Samples != 8*looks {
 		t.Errorf("%d samples", activity.Samples)

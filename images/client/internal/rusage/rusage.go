@@ -1,5 +1,5 @@
-// Package usage tells what this process costs, and the programs that it runs.
-package usage
+// Package rusage tells what this process costs, and the programs that it runs.
+package rusage
 
 import (
 	"syscall"

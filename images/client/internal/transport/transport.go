@@ -1,5 +1,5 @@
-// Package link makes connections to brokers, with and without TLS, and names what keeps them from coming about.
-package link
+// Package transport makes connections to brokers, with and without TLS, and names what keeps them from coming about.
+package transport
 
 import (
 	"context"
@@ -10,61 +10,61 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tierbench.io/client/internal/reach"
+	"tierbench.io/client/internal/egress"
 )
 
 const connectPatience = 10 * time.Second
 
-// Link is a connection over TCP.
-type Link struct {
+// Conn is a connection over TCP.
+type Conn struct {
 	net.Conn
 	TCP       *net.TCPConn
 	Handshake time.Duration // of TLS
 	Cipher    string        // of TLS
 }
 
-// Asked says how to connect.
-type Asked struct {
+// Options says how to connect.
+type Options struct {
 	Address  string        // HOST:PORT
 	TLS      *tls.Config   // nil without
 	Patience time.Duration // for another side that takes nothing
 	Quick    bool          // for a light load
-	Refused  reach.Networks
+	Refused  egress.Networks
 }
 
-// Open connects. A connection whose other side takes nothing for as long as the patience ends.
-func Open(ctx context.Context, asked Asked) (*Link, error) {
+// Dial connects. A connection whose other side takes nothing for as long as the patience ends.
+func Dial(ctx context.Context, options Options) (*Conn, error) {
 	limit, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
-	plain, err := asked.Refused.Dialer().DialContext(limit, "tcp", asked.Address)
+	plain, err := options.Refused.Dialer().DialContext(limit, "tcp", options.Address)
 	if err != nil {
 		return nil, err
 	}
 	tcp := plain.(*net.TCPConn) // Go sets TCP_NODELAY
 	over := net.Conn(tcp)
-	err = limitSilence(tcp, asked.Patience)
-	if err == nil && asked.Quick {
+	err = limitSilence(tcp, options.Patience)
+	if err == nil && options.Quick {
 		over, err = newQuick(tcp)
 	}
 	if err != nil {
 		tcp.Close()
 		return nil, err
 	}
-	if asked.TLS == nil {
-		return &Link{Conn: over, TCP: tcp}, nil
+	if options.TLS == nil {
+		return &Conn{Conn: over, TCP: tcp}, nil
 	}
 	started := time.Now()
-	secured := tls.Client(over, asked.TLS)
+	secured := tls.Client(over, options.TLS)
 	if err := secured.HandshakeContext(limit); err != nil {
 		tcp.Close()
 		return nil, err
 	}
 	took := time.Since(started)
-	return &Link{secured, tcp, took, tls.CipherSuiteName(secured.ConnectionState().CipherSuite)}, nil
+	return &Conn{secured, tcp, took, tls.CipherSuiteName(secured.ConnectionState().CipherSuite)}, nil
 }
 
 // Congestion is the algorithm of its congestion control; empty if the kernel does not tell.
-func (l *Link) Congestion() (name string) {
+func (l *Conn) Congestion() (name string) {
 	raw, err := l.TCP.SyscallConn()
 	if err != nil {
 		return ""

@@ -5,18 +5,18 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"tierbench.io/client/internal/reach"
+	"tierbench.io/client/internal/egress"
 )
 
-// reachFlags say where a server must not be.
-type reachFlags struct{ refused string }
+// egressFlags say where a server must not be.
+type egressFlags struct{ refused string }
 
-func (f *reachFlags) add(set *pflag.FlagSet) {
+func (f *egressFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.refused, "refused-networks", "", "networks that no server's name may lead to, as in 127.0.0.0/8,::1/128")
 }
 
-func (f *reachFlags) refusedNetworks() (reach.Networks, error) {
-	networks, err := reach.Parse(f.refused)
+func (f *egressFlags) refusedNetworks() (egress.Networks, error) {
+	networks, err := egress.Parse(f.refused)
 	if err != nil {
 		return nil, fmt.Errorf("--refused-networks: %w: write networks, as in 127.0.0.0/8,::1/128", err)
 	}

@@ -1,5 +1,5 @@
-// Package besidetest starts what answers as an agent does.
-package besidetest
+// Package agentclienttest starts what answers as an agent does.
+package agentclienttest
 
 import (
 	"net/http"

@@ -1,5 +1,5 @@
-// Package beside is how a client speaks with the agent beside the server.
-package beside
+// Package agentclient is how a client speaks with the agent beside the server.
+package agentclient
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/pause"
 	"tierbench.io/client/internal/pinned"
+	"tierbench.io/client/internal/wait"
 )
 
 const (
@@ -143,7 +143,7 @@ func (a *Agent) persist(ctx context.Context, action string, limit time.Duration,
 		err := a.call(limited, action, body, answer)
 		cancel()
 		var refused *contract.Failure
-		if err == nil || errors.As(err, &refused) || time.Now().After(deadline) || pause.For(ctx, agentPause) != nil {
+		if err == nil || errors.As(err, &refused) || time.Now().After(deadline) || wait.For(ctx, agentPause) != nil {
 			return err
 		}
 	}

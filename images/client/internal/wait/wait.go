@@ -1,5 +1,5 @@
-// Package pause waits, unless it is told to stop.
-package pause
+// Package wait waits, unless it is told to stop.
+package wait
 
 import (
 	"context"

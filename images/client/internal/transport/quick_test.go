@@ -1,4 +1,4 @@
-package link
+package transport
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func quickTo(t *testing.T, serve func(net.Conn)) *Link {
+func quickTo(t *testing.T, serve func(net.Conn)) *Conn {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -25,7 +25,7 @@ func quickTo(t *testing.T, serve func(net.Conn)) *Link {
 			conn.Close()
 		}
 	}()
-	made, err := Open(context.Background(), Asked{Address: listener.Addr().String(), Patience: time.Minute, Quick: true})
+	made, err := Dial(context.Background(), Options{Address: listener.Addr().String(), Patience: time.Minute, Quick: true})
 	if err != nil {
 		t.Fatal(err)
 	}

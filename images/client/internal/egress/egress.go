@@ -1,5 +1,5 @@
-// Package reach keeps a client from addresses that an administrator refuses, whatever name leads to them.
-package reach
+// Package egress keeps a client from addresses that an administrator refuses, whatever name leads to them.
+package egress
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package beside
+package agentclient
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/pause"
+	"tierbench.io/client/internal/wait"
 )
 
 // ServerNotStarted is why an agent refuses to open a gate: no server listens behind it. It may do so soon.
@@ -20,7 +20,7 @@ func (a *Agent) Open(ctx context.Context, gate int) (shut func(), err error) {
 		}
 		var refused *contract.Failure
 		final := errors.As(err, &refused) && refused.Reason != ServerNotStarted
-		if final || time.Now().After(deadline) || pause.For(ctx, agentPause) != nil {
+		if final || time.Now().After(deadline) || wait.For(ctx, agentPause) != nil {
 			return nil, a.explain(ctx, err)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package wire counts the bytes and packets of a TCP connection as an Ethernet carries them, from the kernel's own counters.
-package wire
+// Package tcpinfo counts the bytes and packets of a TCP connection as an Ethernet carries them, from the kernel's own counters.
+package tcpinfo
 
 import (
 	"net"
