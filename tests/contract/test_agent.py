@@ -17,11 +17,11 @@ from images.paho.src.tierbench_paho.contract import FailureError
 from tests.contract.conftest import HANG_SECONDS, SIZE, Server
 from tests.contract.test_client import run, valid
 from tests.ports import free_ports
-from tests.unit.results.test_record import NOW, spec
+from tests.unit.results.trials import NOW, spec
 from tierbench.api.result import ResultStatus
 from tierbench.controller.credentials import fill
-from tierbench.results.output import parse_output
-from tierbench.results.record import conclude, record
+from tierbench.results.aggregate import add_trials, conclude
+from tierbench.results.parser import parse_output
 from tierbench.workloads.workload import Credentials
 
 
@@ -60,7 +60,7 @@ def test_what_the_agent_saw_arrives(client: Path, tmp_path: Path, url: str, agen
     for line in log.splitlines():
         valid(line)
     wanted = spec(trials=2, warmup=0, fileSize=str(SIZE), cacheState="Warm")
-    status = conclude(wanted, record(wanted, ResultStatus(), parse_output(log).trials, 1), NOW, None)
+    status = conclude(wanted, add_trials(wanted, ResultStatus(), parse_output(log).trials, 1), NOW, None)
     assert {"serverDeviceReadBytes", "tcpRetransmits"} <= set(status.statistics)
     assert status.statistics["serverResidentPartsPerMillion"].minimum >= 990_000
     assert {"ServerNotObserved", "CacheNotWarm"}.isdisjoint(note.reason for note in status.invalid)

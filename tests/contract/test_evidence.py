@@ -10,10 +10,10 @@ from pathlib import Path
 from tests.contract.conftest import HANG_SECONDS, SIZE, Server
 from tests.contract.test_client import run, valid
 from tests.histograms import bucket_index
-from tests.unit.results.test_record import NOW, spec
+from tests.unit.results.trials import NOW, spec
 from tierbench.api.result import ResultPhase, ResultStatus
-from tierbench.results.output import SealState, check_seal, parse_output
-from tierbench.results.record import conclude, record
+from tierbench.results.aggregate import add_trials, conclude
+from tierbench.results.parser import SealState, check_seal, parse_output
 
 
 def cut_short(handler: SimpleHTTPRequestHandler) -> None:
@@ -36,8 +36,8 @@ def test_retries_are_counted_once_by_cause(client: Path, tmp_path: Path, server:
     assert code == 0
     assert check_seal(parse_output(log), message).state is SealState.COMPLETE
     wanted = spec(trials=2, warmup=0)
-    status = record(wanted, ResultStatus(), parse_output(log).trials, 1)
-    again = record(wanted, status, parse_output(log).trials, 1)
+    status = add_trials(wanted, ResultStatus(), parse_output(log).trials, 1)
+    again = add_trials(wanted, status, parse_output(log).trials, 1)
     assert again == status
     assert status.counts.completed == 2
     assert sum(status.counts.retry_causes.values()) == status.counts.retries

@@ -19,11 +19,10 @@ from tierbench.metrics.family import render
 from tierbench.metrics.results import result_samples
 from tierbench.report.page import render as page
 from tierbench.report.tables import trial_headings, trial_rows
-from tierbench.results.columns import quantities_of
-from tierbench.results.levels import levels_in_short
+from tierbench.results.aggregate import fail
+from tierbench.results.published import quantity_columns
 from tierbench.results.quantities import main_quantity
-from tierbench.results.record import fail
-from tierbench.results.units import title
+from tierbench.results.units import show_levels, title
 
 
 def test_a_kind_is_registered_by_its_name() -> None:
@@ -84,8 +83,8 @@ def test_a_kind_that_is_registered_is_like_the_others() -> None:
     assert status.quantity == "echoesPerSecond"
     assert "kind: EchoBenchmark" in crd_yaml(EchoBenchmark)
     assert title("echoNanoseconds") == "Time of an echo"
-    assert levels_in_short({"size": "64"}) == "64"
-    assert "echoSeconds" in quantities_of("EchoBenchmark")
+    assert show_levels({"size": "64"}) == "64"
+    assert "echoSeconds" in quantity_columns("EchoBenchmark")
 
 
 def test_a_kind_that_is_not_registered_is_unknown() -> None:

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.operator.recorded import Script
-from tierbench.results.output import OutputReader, SealState, check_seal
+from tierbench.results.parser import OutputParser, SealState, check_seal
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 
 
-def _printed(arguments: Sequence[str]) -> tuple[Script, OutputReader]:
-    script, reader = Script(arguments), OutputReader()
+def _printed(arguments: Sequence[str]) -> tuple[Script, OutputParser]:
+    script, reader = Script(arguments), OutputParser()
     for scheduled in script.schedule:
         reader.feed(script.begin(scheduled, NOW))
         reader.feed(script.end(scheduled, NOW))
@@ -39,7 +39,7 @@ def test_trials_and_seal_are_those_that_the_arguments_ask_for(arguments: Sequenc
 
 
 def test_a_log_that_lacks_a_line_is_not_what_was_sealed() -> None:
-    script, reader = Script(["download", "--trials=1:1,1:2"]), OutputReader()
+    script, reader = Script(["download", "--trials=1:1,1:2"]), OutputParser()
     for scheduled in script.schedule:
         line = script.end(scheduled, NOW)
         reader.feed(line if scheduled.trial == 1 else b"")

@@ -13,7 +13,7 @@ from tierbench.domain import reasons
 from tierbench.domain.decide import decide
 from tierbench.domain.observed import FailedRequest, QueueBlocker
 from tierbench.domain.views import LeaseView, Problem, Termination
-from tierbench.results.censoring import censored
+from tierbench.results.quantities import is_censored
 from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
 
 
@@ -279,7 +279,7 @@ def test_case_that_runs_out_of_time_says_that_slow_trials_were_cut_off() -> None
     cut_off, whole = world.results["ft-demo-r1-c001"], world.results["ft-demo-r1-c002"]
     assert cut_off.status.missing is not None
     assert cut_off.status.missing.reason == "TimedOut"
-    assert [censored(cut_off), censored(whole)] == [True, False]
+    assert [is_censored(cut_off), is_censored(whole)] == [True, False]
 
 
 def test_server_node_that_goes_away_fails_its_cases_after_a_while() -> None:

@@ -15,13 +15,13 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.unit.examples import examples
-from tests.unit.results.test_record import NOW, line, sample, spec
+from tests.unit.results.trials import NOW, line, sample, spec
 from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
 from tierbench.domain.results import ResultStore
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import result_samples
 from tierbench.metrics.server import application
-from tierbench.results.record import conclude, fail, record
+from tierbench.results.aggregate import add_trials, conclude, fail
 
 openmetrics_families: Callable[[str], Iterable[Metric]] = openmetrics_parser.text_string_to_metric_families
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -45,7 +45,7 @@ def raw_result(run: int = 1, *, name: str = "demo", seconds: float = 1.0, **leve
         line(2, nanoseconds=round(seconds * 1e9), server=sample(deviceReadBytes=0)),
     ]
     wanted = spec(trials=2, warmup=0, **levels)
-    status = conclude(wanted, record(wanted, ResultStatus(), lines, 1), NOW, None)
+    status = conclude(wanted, add_trials(wanted, ResultStatus(), lines, 1), NOW, None)
     body = wanted.to_json() | {"run": run, "benchmark": {"kind": "FileTransferBenchmark", "name": name}}
     case = "-".join(levels.values()).lower()
     return {
@@ -221,7 +221,7 @@ async def test_a_result_that_is_still_growing_says_nothing() -> None:
 async def test_bucket_counts_are_exact(nanoseconds: list[int]) -> None:
     wanted = spec(trials=len(nanoseconds), warmup=0)
     lines = [line(number, nanoseconds=value) for number, value in enumerate(nanoseconds, 1)]
-    status = conclude(wanted, record(wanted, ResultStatus(), lines, 1), NOW, None)
+    status = conclude(wanted, add_trials(wanted, ResultStatus(), lines, 1), NOW, None)
     raw = raw_result()
     found = await samples(filled(raw | {"status": status.to_json()}))
     for exponent in range(-7, 12):

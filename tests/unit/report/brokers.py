@@ -5,10 +5,10 @@ from itertools import product
 
 from tests.histograms import histogram_of
 from tests.unit.kinds.broker.trials import line, spec
-from tests.unit.results.test_record import NOW
+from tests.unit.results.trials import NOW
 from tierbench.api.contract import Distributions, TrialLine
 from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
-from tierbench.results.record import conclude, record
+from tierbench.results.aggregate import add_trials, conclude
 
 SIZES = ("1Ki", "10Ki", "100Ki")
 CLASSES = ("cloud", "jetson", "raspberry-pi-4")
@@ -24,7 +24,7 @@ def measured(
     half = [time // 2 for time in round_trips]
     spread = Distributions(round_trip=histogram_of(round_trips), acknowledge=histogram_of(half))
     lines = [_line(number, spread) for number in range(1, TRIALS + 1)]
-    status = conclude(wanted, record(wanted, ResultStatus(), lines, 1), NOW, None)
+    status = conclude(wanted, add_trials(wanted, ResultStatus(), lines, 1), NOW, None)
     metadata = {"name": f"bb-demo-r1-c{case:03d}", "namespace": "default"}
     return BenchmarkResult.model_validate({"metadata": metadata, "spec": wanted.to_json(), "status": status.to_json()})
 

@@ -9,12 +9,12 @@ from tests.histograms import histogram_of
 from tests.unit.kinds.broker import trials as broker
 from tests.unit.kinds.network import trials as network
 from tests.unit.kinds.network.test_clients import shared
-from tests.unit.results.test_record import NOW
+from tests.unit.results.trials import NOW
 from tierbench.api.contract import TrialLine
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
-from tierbench.results.parts import PartOutput, merge_parts
-from tierbench.results.record import conclude, record
+from tierbench.results.aggregate import add_trials, conclude
+from tierbench.results.merging import PartOutput, merge_parts
 
 TRIALS = 10
 MESSAGES = 1000
@@ -29,7 +29,7 @@ def _result(spec: ResultSpec, lines: Iterable[TrialLine], case: int, client: Cli
     body["server"] = {"nodeClass": "cloud", "node": "cloud-1"}
     wanted = ResultSpec.model_validate(body)
     own = [line.model_copy(update={"transfer": None}) for line in lines]
-    status = conclude(wanted, record(wanted, ResultStatus(), own, 1), NOW, None)
+    status = conclude(wanted, add_trials(wanted, ResultStatus(), own, 1), NOW, None)
     metadata = {"name": f"paper-r1-c{case:03d}", "namespace": "default"}
     return BenchmarkResult.model_validate({"metadata": metadata, "spec": wanted.to_json(), "status": status.to_json()})
 

@@ -13,7 +13,7 @@ from typing import Any
 from tierbench.api.contract import Engine, TrialLine
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, NodeFacts, ResultSpec, ResultStatus
-from tierbench.results.record import conclude, record
+from tierbench.results.aggregate import add_trials, conclude
 
 TABLE = Path(__file__).parents[3] / "examples" / "papers" / "file-transfer-paper" / "paper" / "published.csv"
 START = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
@@ -96,7 +96,7 @@ def measured(
         TrialLine.model_validate(_line(server, parse_size(size), number, seconds, retries, begin))
         for number, (seconds, retries) in enumerate(trials, start=1)
     ]
-    status = conclude(spec, record(spec, ResultStatus(), lines, attempt=1), begin, ENGINE)
+    status = conclude(spec, add_trials(spec, ResultStatus(), lines, attempt=1), begin, ENGINE)
     metadata = {"name": f"ft-{name}-r{run}-c{case:03d}", "namespace": namespace}
     return BenchmarkResult.model_validate({"metadata": metadata, "spec": spec.to_json(), "status": status.to_json()})
 

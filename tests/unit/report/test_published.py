@@ -12,7 +12,7 @@ from tierbench.advice.selection import relabelled_run
 from tierbench.advice.tables import RunResults, runs
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.published import PublishedTable, matching_results, no_match_message, published_table
-from tierbench.results.long_table import read_csv
+from tierbench.results.published import read_csv
 
 FILES = "kind,benchmark,serverClass,clientClass,fileSize,tls,durationSeconds"
 BROKERS = "kind,benchmark,serverClass,clientClass,broker,payloadSize,encryption,throughputBytesPerSecond"

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 from tests.unit.kinds.network.test_clients import NODES
 from tests.unit.kinds.network.trials import spec, trace, traced
-from tests.unit.results.test_record import NOW
+from tests.unit.results.trials import NOW
 from tierbench.advice.tables import runs
 from tierbench.api.model import Metadata
 from tierbench.api.result import (
@@ -17,9 +17,9 @@ from tierbench.api.result import (
 )
 from tierbench.report.page import render
 from tierbench.report.timeline import Drawing, Timeline, timelines
-from tierbench.results.parts import PartOutput, merge_parts
-from tierbench.results.record import conclude, record
-from tierbench.results.traces import collect
+from tierbench.results.aggregate import add_trials, conclude
+from tierbench.results.merging import PartOutput, merge_parts
+from tierbench.results.traces import select_traces
 
 METADATA = Metadata(name="nb-demo-r1-c001", namespace="default")
 
@@ -29,9 +29,9 @@ def case(clients: int = 1, **columns: list[int]) -> tuple[BenchmarkResult, Bench
     parts = [PartOutput([traced(1, trace(**columns)), traced(2, trace(**columns))]) for _ in range(clients)]
     lines = merge_parts(parts)
     wanted = spec(2).model_copy(update={"clients": NODES[:clients] if clients > 1 else ()})
-    status = conclude(wanted, record(wanted, ResultStatus(), lines, 1), NOW, None)
+    status = conclude(wanted, add_trials(wanted, ResultStatus(), lines, 1), NOW, None)
     reference = TraceSpec(benchmark=BenchmarkReference(kind="NetworkBenchmark", name="demo"), run=1, case=1)
-    kept = BenchmarkTrace(metadata=METADATA, spec=reference, status=collect(lines))
+    kept = BenchmarkTrace(metadata=METADATA, spec=reference, status=select_traces(lines))
     return BenchmarkResult(metadata=METADATA, spec=wanted, status=status), kept
 
 

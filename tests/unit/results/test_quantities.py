@@ -5,8 +5,8 @@ import pytest
 from tests.histograms import histogram_of
 from tests.unit.kinds.broker import trials as broker
 from tests.unit.report.published import measured
-from tests.unit.results.test_record import EXHAUSTED, line, sample
-from tests.unit.results.test_record import measured as downloaded
+from tests.unit.results.trials import EXHAUSTED, line, sample
+from tests.unit.results.trials import measured as downloaded
 from tierbench.api.contract import Distributions, TrialFields, TrialLine
 from tierbench.api.model import Metadata
 from tierbench.api.result import BenchmarkResult, ResultTrial

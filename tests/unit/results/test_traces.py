@@ -7,13 +7,13 @@ import pytest
 
 from tests.unit.kinds.network.trials import line, measured, trace, traced
 from tierbench.api.result import MAXIMUM_TRACE_BYTES, TrialTrace
-from tierbench.results.parts import PartOutput, merge_parts
-from tierbench.results.traces import collect, connections
+from tierbench.results.merging import PartOutput, merge_parts
+from tierbench.results.traces import decode_trace, select_traces
 
 
 def test_a_trace_is_read_as_it_was_sampled() -> None:
-    (one,) = collect([traced(1, trace())]).traces
-    (connection,) = connections(one)
+    (one,) = select_traces([traced(1, trace())]).traces
+    (connection,) = decode_trace(one)
     assert (one.trial, one.side, connection.port) == (1, "Client", 5201)
     assert connection.milliseconds == (100, 200, 300, 400)
     assert connection.congestion_window_bytes == (14480, 28960, 43440, 57920)
@@ -24,24 +24,24 @@ def test_a_trace_is_read_as_it_was_sampled() -> None:
 def test_traces_that_have_no_room_are_counted() -> None:
     noise = random.Random(1).randbytes(MAXIMUM_TRACE_BYTES // 5)
     large = {"side": "Client", "data": b64encode(noise).decode()}
-    status = collect([traced(number, large) for number in (2, 1, 3, 4)])
+    status = select_traces([traced(number, large) for number in (2, 1, 3, 4)])
     assert ([one.trial for one in status.traces], status.trials, status.left_out) == ([1, 2, 3], 3, 1)
     assert sum(len(one.data) for one in status.traces) <= MAXIMUM_TRACE_BYTES
 
 
 def test_trials_without_a_trace_take_no_room() -> None:
-    assert collect([traced(1), traced(2, trace())]).trials == 1
+    assert select_traces([traced(1), traced(2, trace())]).trials == 1
 
 
 @pytest.mark.parametrize("data", ["", "####", "H4sI", b64encode(b"not packed").decode()])
 def test_a_damaged_trace_is_an_error(data: str) -> None:
     with pytest.raises(ValueError, match="trial 7"):
-        connections(TrialTrace(trial=7, side="Client", data=data))
+        decode_trace(TrialTrace(trial=7, side="Client", data=data))
 
 
 def test_lists_of_different_lengths_are_an_error() -> None:
     with pytest.raises(ValueError, match="differ in length"):
-        connections(TrialTrace(trial=1, **trace(state=[0, 0])))
+        decode_trace(TrialTrace(trial=1, **trace(state=[0, 0])))
 
 
 def test_of_several_clients_each_trace_bears_its_number() -> None:

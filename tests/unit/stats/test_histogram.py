@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.histograms import bucket_index, histogram_of
-from tierbench.results.parts import merge_histograms
+from tierbench.results.merging import merge_histograms
 from tierbench.stats.histogram import count_up_to, quantile, upper_bound
 
 TIMES = st.lists(st.integers(1, 10**13), max_size=80)

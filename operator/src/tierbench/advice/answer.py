@@ -9,8 +9,7 @@ from tierbench.advice.leaders import LevelRange, LevelVerdict, level_ranges, lev
 from tierbench.advice.selection import relabelled_run
 from tierbench.advice.tables import RunResults, Table, describe_rows
 from tierbench.kinds.registry import kind_of
-from tierbench.results.levels import level_in_words
-from tierbench.results.units import join_words, percent
+from tierbench.results.units import describe_level, join_words, percent
 from tierbench.stats.posterior import Relation
 
 EQUAL: Final = "equal"
@@ -98,7 +97,7 @@ def describe_tables(tables: Sequence[tuple[Table, Sequence[LevelVerdict]]]) -> s
 
 
 def _held(table: Table) -> str:
-    words = ", ".join(level_in_words(name, level) for name, level in table.held.items())
+    words = ", ".join(describe_level(name, level) for name, level in table.held.items())
     return words[:1].upper() + words[1:]
 
 
@@ -167,4 +166,4 @@ def _describe_places(table: Table, levels: Sequence[str]) -> str:
     start = table.rows.index(levels[0])
     if table.rows[start : start + len(levels)] == tuple(levels):
         return describe_rows(table, levels)
-    return f"at {join_words([level_in_words(table.factor, level) for level in levels])}"
+    return f"at {join_words([describe_level(table.factor, level) for level in levels])}"

@@ -10,8 +10,7 @@ from tierbench.advice.ranking import HARMLESS, AdviceContext, cost_sign
 from tierbench.api.advice_answer import Verdict
 from tierbench.api.result import Note
 from tierbench.api.run_policy import REFINABLE
-from tierbench.results.levels import level_in_words, number_of_level
-from tierbench.results.units import join_words, percent, words
+from tierbench.results.units import describe_level, humanize, join_words, level_number, percent
 
 MISLEADING: Final = frozenset(
     {
@@ -158,7 +157,7 @@ def _network(inquiry: AdviceContext) -> Iterator[Note]:
 
 def _combinations(inquiry: AdviceContext) -> Iterator[Note]:
     for name, lacking in inquiry.measured.left_out.items():
-        levels = [", ".join(level_in_words(factor, level) for factor, level in each) for each in lacking[:_FEW]]
+        levels = [", ".join(describe_level(factor, level) for factor, level in each) for each in lacking[:_FEW]]
         more = f" and {len(lacking) - _FEW} more" if len(lacking) > _FEW else ""
         message = f"{name} has nothing at {'; '.join(levels)}{more}: what others have there is left out."
         yield Note(reason="LevelsLeftOut", message=message[:512])
@@ -219,12 +218,12 @@ def _more_trials(inquiry: AdviceContext) -> Iterator[Note]:
 
 def _more_levels(inquiry: AdviceContext, crossover: Crossover) -> Iterator[Note]:
     """Levels within a crossover's bracket, where that is wide."""
-    low, high = number_of_level(crossover.lower), number_of_level(crossover.upper)
+    low, high = level_number(crossover.lower), level_number(crossover.upper)
     if low and high and high / low > _WIDE:
-        ends = join_words([level_in_words(crossover.factor, level) for level in (crossover.lower, crossover.upper)])
+        ends = join_words([describe_level(crossover.factor, level) for level in (crossover.lower, crossover.upper)])
         message = (
-            f"Measure at levels of {words(crossover.factor).lower()} between {ends}: {crossover.above} comes ahead of "
-            f"{crossover.below} there."
+            f"Measure at levels of {humanize(crossover.factor).lower()} between {ends}: "
+            f"{crossover.above} comes ahead of {crossover.below} there."
         )
         if crossover.factor in REFINABLE and inquiry.choice.noun == "class":
             message += " With runPolicy.refine the next run does so by itself."

@@ -15,9 +15,7 @@ from tierbench.advice.estimate import Estimate, estimate, satterthwaite, smaller
 from tierbench.advice.tables import Cell
 from tierbench.advice.workload import Levels, canonical_level
 from tierbench.api.result import BenchmarkResult
-from tierbench.results.censoring import censored
-from tierbench.results.conditions import circumstances
-from tierbench.results.quantities import RETRIES, values_of
+from tierbench.results.quantities import RETRIES, is_censored, parameters, quantity_values
 from tierbench.stats.rates import dispersion
 from tierbench.stats.samples import CONFIDENCE
 from tierbench.stats.special import incomplete_beta, student_cdf, student_quantile
@@ -166,7 +164,7 @@ def _change(
 
 
 def _is_cut_off(cell: Cell) -> bool:
-    return any(map(censored, cell.results))
+    return any(map(is_censored, cell.results))
 
 
 def _together(runs: Sequence[Estimate]) -> Estimate:
@@ -199,7 +197,7 @@ def _retries(cell: Cell) -> Sequence[float]:
         (result.spec.benchmark.kind, [trial for trial in result.status.trials if not trial.warmup])
         for result in cell.results
     )
-    return [value for kind, trials in counted for value in values_of(kind, trials, "retries")]
+    return [value for kind, trials in counted for value in quantity_values(kind, trials, "retries")]
 
 
 def _runs(cell: Cell) -> list[Cell]:
@@ -214,7 +212,7 @@ def _places(results: Iterable[BenchmarkResult], quantity: str, *, classes: bool 
     found: dict[Place, list[BenchmarkResult]] = {}
     for result in results:
         spec = result.spec
-        levels = tuple(sorted((name, canonical_level(level)) for name, level in circumstances(result).items()))
+        levels = tuple(sorted((name, canonical_level(level)) for name, level in parameters(result).items()))
         server = "" if classes else spec.server.node_class
         found.setdefault((server, spec.client.node_class, levels), []).append(
             with_derived_quantities(result, [quantity])

@@ -10,11 +10,8 @@ from tierbench.advice.workload import WorkloadItem, WorkloadResults
 from tierbench.api.placement_advice import AdviceConstraints
 from tierbench.api.quantity import parse_size
 from tierbench.api.run_policy import Constraints
-from tierbench.results.censoring import censored
-from tierbench.results.conditions import circumstances
-from tierbench.results.levels import level_in_words
-from tierbench.results.quantities import percentile_over, rate_quantity, time_quantity
-from tierbench.results.units import join_words, show, title
+from tierbench.results.quantities import is_censored, parameters, percentile_over, rate_quantity, time_quantity
+from tierbench.results.units import describe_level, join_words, show, title
 from tierbench.stats.quantiles import required_count
 from tierbench.stats.rates import rate_interval
 
@@ -114,7 +111,7 @@ def _beyond(cell: Cell, place: str, limit: Limit) -> Iterator[Violation]:
     sign = 1 if less else -1
     if sign * (found.mean - limit.value) > 0:
         yield Violation(limit.reason, message)
-    elif any(map(censored, cell.results)):
+    elif any(map(is_censored, cell.results)):
         yield _cut_off(limit.reason, what, place)
     if found.low is not None and found.high is not None and found.low <= limit.value <= found.high:
         yield Violation(limit.reason, message, uncertain=True)
@@ -130,7 +127,7 @@ def _slowest(cell: Cell, place: str, quantity: str, most: float) -> Iterator[Vio
         yield Violation(reason, message, unknown=True)
     elif found.low is not None and found.low > most:
         yield Violation(reason, f"{what} is {show(name, found.low)} or more{place}; {asked}.")
-    elif any(map(censored, cell.results)):
+    elif any(map(is_censored, cell.results)):
         yield _cut_off(reason, what, place)
     elif found.high is None:
         few = f"{found.count} values are too few to know it, {required_count(_P99)} would do"
@@ -161,12 +158,12 @@ def _cut_off(reason: str, what: str, place: str) -> Violation:
 def _varying(cells: Sequence[Cell]) -> frozenset[str]:
     found: dict[str, set[str]] = {}
     for cell in cells:
-        for factor, level in circumstances(cell.results[0]).items():
+        for factor, level in parameters(cell.results[0]).items():
             found.setdefault(factor, set()).add(level)
     return frozenset(factor for factor, levels in found.items() if len(levels) > 1)
 
 
 def _at(cell: Cell, varying: frozenset[str]) -> str:
-    levels = circumstances(cell.results[0])
-    words = ", ".join(level_in_words(factor, levels[factor]) for factor in sorted(varying & levels.keys()))
+    levels = parameters(cell.results[0])
+    words = ", ".join(describe_level(factor, levels[factor]) for factor in sorted(varying & levels.keys()))
     return f" at {words}" if words else ""

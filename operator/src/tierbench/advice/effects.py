@@ -11,8 +11,8 @@ from tierbench.advice.factorial import FactorialData, Layout
 from tierbench.advice.posterior import Comparison, Pair, Ratio
 from tierbench.advice.workload import Levels, canonical_level
 from tierbench.api.advice_answer import KneeCourse
-from tierbench.results.levels import factor_of, is_size
 from tierbench.results.quantities import RETRIES
+from tierbench.results.units import factor_traits, is_size
 from tierbench.stats.posterior import Relation
 from tierbench.stats.samples import CONFIDENCE
 from tierbench.stats.special import gamma_cdf
@@ -76,7 +76,7 @@ def effects(every: FactorialData, factors: Iterable[str], margin: float) -> list
 
 def _may_cost(factor: str, quantity: str) -> bool:
     """A larger file takes longer, and a larger message more of the wire, which is no cost of anything."""
-    return not factor_of(factor).amount or not smaller_is_better(quantity)
+    return not factor_traits(factor).amount or not smaller_is_better(quantity)
 
 
 def _effects_of(layout: Layout, every: FactorialData, margin: float) -> Iterator[Effect]:

@@ -11,8 +11,8 @@ from typing import Final
 from tierbench.advice.tables import Cell, ResultSet
 from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, Statistic
-from tierbench.results.published import is_mean
-from tierbench.results.quantities import RETRIES, describe, main_quantity, rate_quantity, values_of
+from tierbench.results.published import is_published_mean
+from tierbench.results.quantities import RETRIES, describe, main_quantity, quantity_values, rate_quantity
 from tierbench.results.units import title
 from tierbench.stats.quantiles import quantile_error
 from tierbench.stats.samples import mean_interval, standard_error
@@ -172,7 +172,7 @@ def derived_statistic(result: BenchmarkResult, quantity: str) -> Statistic | Non
 
     A percentile's standard deviation is what its standard error would come from, were it a mean.
     """
-    if is_mean(result):
+    if is_published_mean(result):
         return None
     if quantity == RETRIES:
         return _retries(result)
@@ -211,4 +211,4 @@ def _values(result: BenchmarkResult, quantity: str, *, good: bool) -> Sequence[f
     """The quantity in each counted trial, or in each good one."""
     counted = (trial for trial in result.status.trials if not trial.warmup)
     chosen = (trial for trial in counted if not good or trial.outcome is Outcome.COMPLETED)
-    return values_of(result.spec.benchmark.kind, chosen, quantity)
+    return quantity_values(result.spec.benchmark.kind, chosen, quantity)

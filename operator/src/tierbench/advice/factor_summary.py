@@ -25,9 +25,8 @@ from tierbench.api.advice_answer import (
 )
 from tierbench.api.result import BenchmarkResult
 from tierbench.kinds.registry import kind_of
-from tierbench.results.levels import are_numbers
 from tierbench.results.quantities import main_quantity, rate_quantity
-from tierbench.results.units import in_sentence, percent, title
+from tierbench.results.units import are_numbers, in_sentence, percent, title
 from tierbench.stats.posterior import Relation
 
 ALL_LEVELS: Final = (WorkloadItem({}, 1),)

@@ -15,7 +15,7 @@ from tierbench.advice.selection import ACCESS_NETWORK, CLIENT_CLASS, Choice, Set
 from tierbench.advice.tables import Cell, sort_levels
 from tierbench.advice.workload import Levels, WorkloadItem, amount_carried, canonical_level
 from tierbench.api.result import BenchmarkResult, ResultPhase
-from tierbench.results.levels import are_numbers, factor_of, number_of_level
+from tierbench.results.units import are_numbers, factor_traits, level_number
 
 MOST_LEVELS: Final = 8
 """Of a factor, spread evenly over those that were measured."""
@@ -206,8 +206,8 @@ def _varying(every: Sequence[Settings]) -> dict[str, tuple[str, ...]]:
 
 def _ordered(alternatives: Mapping[str, Settings], factor: str) -> dict[str, Settings]:
     if _are_numbers(alternatives, factor):
-        return dict(sorted(alternatives.items(), key=lambda item: number_of_level(item[1][factor]) or 0.0))
-    return dict(sorted(alternatives.items(), key=lambda item: item[1].get(factor) != factor_of(factor).usual))
+        return dict(sorted(alternatives.items(), key=lambda item: level_number(item[1][factor]) or 0.0))
+    return dict(sorted(alternatives.items(), key=lambda item: item[1].get(factor) != factor_traits(factor).usual))
 
 
 def _are_numbers(alternatives: Mapping[str, Settings], factor: str) -> bool:

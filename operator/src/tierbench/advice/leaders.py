@@ -11,7 +11,7 @@ from tierbench.advice.posterior import Comparison, Posterior, PosteriorModel
 from tierbench.advice.tables import RunResults, Table
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ResultPhase
-from tierbench.results.levels import level_in_words, number_of_level
+from tierbench.results.units import describe_level, level_number
 from tierbench.stats.posterior import Relation
 
 SMALLEST_MARGIN: Final = 0.05
@@ -140,7 +140,7 @@ class Crossover:
 
     def __str__(self) -> str:
         """The crossover in a sentence."""
-        first, last = level_in_words(self.factor, self.lower), level_in_words(self.factor, self.upper)
+        first, last = describe_level(self.factor, self.lower), describe_level(self.factor, self.upper)
         return f"Between {first} and {last} {self.above} comes ahead of {self.below}."
 
 
@@ -149,7 +149,7 @@ def crossovers(table: Table, verdicts: Sequence[LevelVerdict]) -> tuple[Crossove
 
     Levels in between at which that is not shown belong to the crossover. `verdicts` are those of the table.
     """
-    if not all(number_of_level(level) for level in table.rows):
+    if not all(level_number(level) for level in table.rows):
         return ()
     decided = [item for item in verdicts if item.outcome is Relation.BETTER and not item.only_one]
     return tuple(
@@ -203,8 +203,8 @@ def refinements(run: RunResults, factor: str, within: float) -> tuple[Refinement
 
 def _refinement(table: Table, crossover: Crossover, within: float) -> Iterator[RefinementLevel]:
     level = midpoint(crossover.lower, crossover.upper, within)
-    known = {number_of_level(row) for row in table.rows}
-    if level is None or number_of_level(level) in known or _failed(table, crossover):
+    known = {level_number(row) for row in table.rows}
+    if level is None or level_number(level) in known or _failed(table, crossover):
         return
     one = table.cell(crossover.lower, crossover.below).results[0].spec
     yield RefinementLevel(crossover, one.client.node_class, level, {**one.levels, table.factor: level})

@@ -14,7 +14,7 @@ from tierbench.advice.tables import RunResults
 from tierbench.advice.workload import Levels, WorkloadItem, WorkloadResults, describe_workload, group_by_workload
 from tierbench.api.advice_answer import Ranked, Verdict
 from tierbench.api.placement_advice import PlacementAdviceSpec
-from tierbench.results.published import is_mean_alone
+from tierbench.results.published import is_bare_mean
 from tierbench.results.quantities import RETRIES
 from tierbench.results.units import join_words, percent, title
 from tierbench.stats.posterior import Relation
@@ -90,7 +90,7 @@ class AdviceContext:
             )
         if name not in self.posteriors:
             message = "So few good trials a level give no interval for this: repeat more often."
-            if any(map(is_mean_alone, self.measured.results_of(name))):
+            if any(map(is_bare_mean, self.measured.results_of(name))):
                 message = "Published means without their number of trials and deviation decide nothing: measure it."
             return Judgement(Verdict.NO_DATA, "TooFewTrials", message)
         if sure:

@@ -15,10 +15,8 @@ from tierbench.advice.tables import NAMED_BY_VALUE, RunResults, runs
 from tierbench.api.model import Metadata, Model
 from tierbench.api.placement_advice import Dimension, Objective, ObjectiveType, PlacementAdviceSpec
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
-from tierbench.results.conditions import circumstances
-from tierbench.results.levels import level_in_words, number_of_level
-from tierbench.results.quantities import RETRIES, rate_quantity, time_quantity
-from tierbench.results.units import join_words
+from tierbench.results.quantities import RETRIES, parameters, rate_quantity, time_quantity
+from tierbench.results.units import describe_level, join_words, level_number
 
 Change = Callable[[Sequence[BenchmarkResult]], tuple[BenchmarkResult, ...]]
 _NOT_TOLD: Final[set[str]] = set()
@@ -248,14 +246,14 @@ def attributes_of(result: BenchmarkResult) -> dict[str, str]:
         Dimension.NODE_CLASS.value: spec.server.node_class,
         CLIENT_CLASS: spec.client.node_class,
         ACCESS_NETWORK: spec.client.access_network,
-        **circumstances(result),
+        **parameters(result),
     }
 
 
 def alternative_name(settings: Settings) -> str:
     """An alternative in words: cloud; mosquitto on cloud with delivery AtMostOnce and TLSv1.3."""
     who = " on ".join(settings[name] for name in NAMED_BY_VALUE if name in settings)
-    others = [level_in_words(name, level) for name, level in settings.items() if name not in NAMED_BY_VALUE]
+    others = [describe_level(name, level) for name, level in settings.items() if name not in NAMED_BY_VALUE]
     return " with ".join(filter(None, (who, join_words(others))))
 
 
@@ -281,4 +279,4 @@ def compared_factor(run: RunResults) -> str:
 
 
 def _is_varied_setting(levels: Sequence[str]) -> bool:
-    return len(levels) > 1 and any(number_of_level(level) is None for level in levels)
+    return len(levels) > 1 and any(level_number(level) is None for level in levels)

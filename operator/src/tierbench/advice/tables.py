@@ -7,11 +7,9 @@ from typing import Final, Self
 
 from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
-from tierbench.results.censoring import censored
-from tierbench.results.conditions import circumstances
-from tierbench.results.levels import are_numbers, is_size, level_in_words, number_of_level
-from tierbench.results.published import is_mean
-from tierbench.results.units import join_words
+from tierbench.results.published import is_published_mean
+from tierbench.results.quantities import is_censored, parameters
+from tierbench.results.units import are_numbers, describe_level, is_size, join_words, level_number
 
 CLIENT: Final = "client"
 MIN_CURVE_LEVELS: Final = 3
@@ -39,7 +37,7 @@ class Cell:
     @property
     def has_retry_counts(self) -> bool:
         """Whether it is known how often something was tried again."""
-        return any(result.status.counts.retries or not is_mean(result) for result in self.results)
+        return any(result.status.counts.retries or not is_published_mean(result) for result in self.results)
 
     @property
     def lost(self) -> int | None:
@@ -61,7 +59,7 @@ class Cell:
     @cached_property
     def cut_short(self) -> bool:
         """Whether trials were cut off, or failed: then those that ended may be the quick ones."""
-        return any(censored(result) or result.status.counts.failed for result in self.measured)
+        return any(is_censored(result) or result.status.counts.failed for result in self.measured)
 
 
 EMPTY: Final = Cell(())
@@ -93,7 +91,7 @@ class ResultSet:
         """The levels of each factor, ascending if they are numbers, else in the order of the cases."""
         found: dict[str, dict[str, None]] = {}
         for result in self.results:
-            for factor, level in circumstances(result).items():
+            for factor, level in parameters(result).items():
                 found.setdefault(factor, {})[level] = None
         return {factor: sort_levels(tuple(levels)) for factor, levels in found.items()}
 
@@ -132,14 +130,14 @@ class ResultSet:
             return (self,)
         halves: dict[bool, list[BenchmarkResult]] = {True: [], False: []}
         for result in self.results:
-            halves[are_numbers(mixed, (circumstances(result).get(mixed, ""),))].append(result)
+            halves[are_numbers(mixed, (parameters(result).get(mixed, ""),))].append(result)
         return tuple(part for half in halves.values() for part in replace(self, results=tuple(half)).subsets)
 
     def tables_by(self, factor: str) -> tuple[Table, ...]:
         """The same with the levels of this factor as rows."""
         groups: dict[tuple[tuple[str, str], ...], dict[tuple[str, str], list[BenchmarkResult]]] = {}
         for result in self.results:
-            levels = circumstances(result)
+            levels = parameters(result)
             cells = groups.setdefault(self._held(result, levels, factor), {})
             cells.setdefault((levels.get(factor, ""), result.spec.server.node_class), []).append(result)
         return tuple(self._table(factor, dict(held), cells) for held, cells in groups.items())
@@ -178,13 +176,13 @@ def _is_mixed(factor: str, levels: Sequence[str]) -> bool:
 
 
 def _weight(name: str, levels: Sequence[str]) -> tuple[bool, bool, int, bool]:
-    numbers = all(number_of_level(level) is not None for level in levels)
+    numbers = all(level_number(level) is not None for level in levels)
     return len(levels) > 1, numbers, len(levels), is_size(name)
 
 
 def sort_levels(levels: tuple[str, ...]) -> tuple[str, ...]:
     """Levels in ascending order if all are numbers, else as they are."""
-    numbers = [number_of_level(level) for level in levels]
+    numbers = [level_number(level) for level in levels]
     known = [number for number in numbers if number is not None]
     return tuple(level for _, level in sorted(zip(known, levels, strict=True))) if len(known) == len(levels) else levels
 
@@ -218,9 +216,9 @@ def describe_rows(table: Table, levels: Sequence[str]) -> str:
 def describe_levels(factor: str, every: Sequence[str], levels: Sequence[str]) -> str:
     """Some levels of all that there are: at 1 MB, up to 2 GB, from 3 GB on; of words: with GZIP and Zstd, on cloud."""
     if not are_numbers(factor, every):
-        texts = [level if factor in NAMED_BY_VALUE else level_in_words(factor, level) for level in levels]
+        texts = [level if factor in NAMED_BY_VALUE else describe_level(factor, level) for level in levels]
         return f"{'on' if factor == Dimension.NODE_CLASS else 'with'} {join_words(texts)}"
-    first, last = level_in_words(factor, levels[0]), level_in_words(factor, levels[-1])
+    first, last = describe_level(factor, levels[0]), describe_level(factor, levels[-1])
     if len(levels) == len(every):
         return f"from {first} to {last}" if len(levels) > 1 else f"at {first}"
     if len(levels) == 1:

@@ -11,9 +11,8 @@ from tierbench.advice.posterior import NodeEstimates, Posterior, PosteriorModel
 from tierbench.advice.tables import EMPTY, Cell
 from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult
-from tierbench.results.conditions import circumstances
-from tierbench.results.levels import factor_of, level_in_words, number_of_level
-from tierbench.results.units import join_words
+from tierbench.results.quantities import parameters
+from tierbench.results.units import describe_level, factor_traits, join_words, level_number
 
 Levels = tuple[tuple[str, str], ...]
 """The factors that say what a request carries."""
@@ -28,11 +27,11 @@ class WorkloadItem:
 
     def __str__(self) -> str:
         """The levels in words."""
-        return ", ".join(level_in_words(name, level) for name, level in self.levels.items())
+        return ", ".join(describe_level(name, level) for name, level in self.levels.items())
 
     def matches(self, result: BenchmarkResult) -> bool:
         """Whether a result was measured at these levels."""
-        levels = circumstances(result)
+        levels = parameters(result)
         return all(
             name in levels and canonical_level(levels[name]) == canonical_level(level)
             for name, level in self.levels.items()
@@ -42,7 +41,7 @@ class WorkloadItem:
 @lru_cache(maxsize=4096)
 def canonical_level(level: str) -> str:
     """One text for all ways to write a level: 1Gi and 1073741824 are the same."""
-    number = number_of_level(level)
+    number = level_number(level)
     return level if number is None else f"{number:.0f}"
 
 
@@ -161,7 +160,7 @@ def amount_carried(levels: Levels, quantity: str) -> float:
     """What one request of these levels carries, in the unit of a rate but for a factor; of all else 1."""
     if not quantity.endswith(("BytesPerSecond", "BitsPerSecond")):
         return 1.0
-    sizes = (number_of_level(level) for factor, level in levels if factor_of(factor).amount)
+    sizes = (level_number(level) for factor, level in levels if factor_traits(factor).amount)
     return prod(size for size in sizes if size)
 
 
@@ -169,7 +168,7 @@ def group_by_workload(results: Sequence[BenchmarkResult], wanted: Sequence[Workl
     """Sorts results. An item counts at the combinations that all classes share which have it; each counts equally."""
     cells: dict[str, dict[Levels, list[BenchmarkResult]]] = {}
     for result in results:
-        levels = tuple(sorted((name, canonical_level(level)) for name, level in circumstances(result).items()))
+        levels = tuple(sorted((name, canonical_level(level)) for name, level in parameters(result).items()))
         cells.setdefault(result.spec.server.node_class, {}).setdefault(levels, []).append(result)
     sorted_cells = {name: {levels: Cell(tuple(found)) for levels, found in of.items()} for name, of in cells.items()}
     shares: dict[Levels, float] = {}

@@ -17,8 +17,7 @@ from tierbench.api.result import BenchmarkResult
 from tierbench.cli.advise import OBJECTIVES
 from tierbench.cli.command import ExitCode, UserError, add_file_arguments
 from tierbench.cli.objects import is_run_of, parse_reference, read_objects
-from tierbench.results.levels import level_in_words
-from tierbench.results.units import join_words, percent, show, title
+from tierbench.results.units import describe_level, join_words, percent, show, title
 
 _WIDTH_OF_FILES: Final = 200
 _MAX_TOLERANCE: Final = 1000
@@ -164,7 +163,7 @@ def _varying(changes: Sequence[Change]) -> frozenset[str]:
 
 
 def _row(change: Change, varying: frozenset[str], tolerance: float) -> Sequence[Text | str]:
-    levels = [level_in_words(factor, level) for factor, level in change.levels.items() if factor in varying]
+    levels = [describe_level(factor, level) for factor, level in change.levels.items() if factor in varying]
     place = f"{change.server} to {change.client}" if change.server else f"to {change.client}"
     interval, share = change.interval, change.share
     shown = _signed(change.quantity, change.value)

@@ -19,7 +19,7 @@ from tierbench.cli.command import (
 from tierbench.cli.objects import read_files, select_runs, select_runs_with_traces
 from tierbench.kinds.registry import kinds
 from tierbench.report.page import render
-from tierbench.results import table
+from tierbench.results.export import to_csv, to_parquet
 
 Results = Sequence[BenchmarkResult]
 _OBJECTS: Final = "json"
@@ -96,12 +96,10 @@ def _table(options: argparse.Namespace) -> str | bytes:
 
 def _formats() -> Mapping[str, Callable[[Results], str | bytes]]:
     of_kinds = {name: export for kind in kinds() for name, export in kind.exports.items()}
-    return {"csv": table.to_csv, "parquet": _to_parquet, **of_kinds}
+    return {"csv": to_csv, "parquet": _to_parquet, **of_kinds}
 
 
 def _to_parquet(results: Results) -> bytes:
     if find_spec("pyarrow") is None:
         raise UserError("parquet needs another library: run `pip install 'tierbench[parquet]'`, or use --format csv")
-    from tierbench.results.parquet import to_parquet  # noqa: PLC0415 (an optional extra)
-
-    return to_parquet(table.trial_table(results))
+    return to_parquet(results)

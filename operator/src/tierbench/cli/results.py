@@ -21,12 +21,18 @@ from tierbench.cli.command import ExitCode, add_published_arguments, add_result_
 from tierbench.cli.objects import read_files, select_runs
 from tierbench.report.notes import case_notes, cautions, networks
 from tierbench.report.published import PublishedTable, matching_results, no_match_message, published_table
-from tierbench.results.computers import in_words as node_in_words
-from tierbench.results.computers import node_computers
-from tierbench.results.levels import factor_of, show_level
-from tierbench.results.node_network import in_words
+from tierbench.results.nodes import describe_computer, describe_network, node_computers
 from tierbench.results.quantities import rate_quantity
-from tierbench.results.units import DASH, join_words, show, show_with_deviation, title, words
+from tierbench.results.units import (
+    DASH,
+    factor_traits,
+    humanize,
+    join_words,
+    show,
+    show_level,
+    show_with_deviation,
+    title,
+)
 
 _WIDTH_OF_FILES: Final = 200
 _BAR_WIDTH: Final = 40
@@ -68,7 +74,7 @@ def show_run(run: RunResults, published: Sequence[BenchmarkResult] = ()) -> Iter
     shown, theirs = relabelled_run(run), matching_results(run, published)
     for table, found in zip(shown.tables, level_verdicts(shown.tables, main), strict=True):
         if table.held:
-            yield Text(", ".join(f"{words(name)} {level}" for name, level in table.held.items()), style="bold")
+            yield Text(", ".join(f"{humanize(name)} {level}" for name, level in table.held.items()), style="bold")
         yield _grid(table, found, main)
         if has_alternatives(run):
             yield Text(describe_table(table, found))
@@ -92,7 +98,7 @@ def _costs(run: RunResults) -> Iterator[RenderableType]:
     """
     found = summarize_run(run, without=(compared_factor(run),))
     factors = {factor for costs in found for factor in costs.factors}
-    has_load = any(factor_of(name).load for name in factors)
+    has_load = any(factor_traits(name).load for name in factors)
     if len(factors) >= _SEVERAL or has_load or (factors and not has_alternatives(run) and not kind_answers(run)):
         yield Text("What each factor costs, all else equal", style="bold")
         yield from map(Text, factor_statements(found)[:_MAX_COSTS])
@@ -105,7 +111,7 @@ def _published(found: PublishedTable | None) -> Iterator[RenderableType]:
         return
     for quantity in found.quantities:
         grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-        grid.add_column(words(found.table.factor) or "Case")
+        grid.add_column(humanize(found.table.factor) or "Case")
         for column in found.table.columns:
             grid.add_column(column, justify="right")
         for row in found.table.rows:
@@ -124,7 +130,7 @@ def _mean(cell: Cell, quantity: str) -> str:
 
 def _grid(table: Table, found: Sequence[LevelVerdict], quantity: str) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-    grid.add_column(words(table.factor) or "Case", vertical="bottom")
+    grid.add_column(humanize(table.factor) or "Case", vertical="bottom")
     for index, column in enumerate(table.columns):
         grid.add_column(Text(f"{column}\nmean ± s.d.", style=_COLOURS[index % len(_COLOURS)]), justify="right")
         grid.add_column("\nretries", justify="right")
@@ -172,8 +178,8 @@ def _bar(share: float) -> str:
 
 def _notes(run: RunResults) -> Iterator[RenderableType]:
     for network in networks(run):
-        yield Text(f"Network: {in_words(network)}")
-    for line in filter(None, map(node_in_words, node_computers(run.results))):
+        yield Text(f"Network: {describe_network(network)}")
+    for line in filter(None, map(describe_computer, node_computers(run.results))):
         yield Text(f"Node: {line}")
     for text in cautions(run):
         yield Text(f"Note: {text}")

@@ -10,7 +10,7 @@ from tierbench.domain.observed import FailedRequest, PodLog
 from tierbench.domain.views import PodView
 from tierbench.kube.client import Kube
 from tierbench.kube.errors import REQUEST_ERRORS, ApiError
-from tierbench.results.output import Output, OutputReader, SealState, check_seal
+from tierbench.results.parser import Output, OutputParser, SealState, check_seal
 from tierbench.workloads.names import CLIENT
 
 _AGAIN_SECONDS = 1.0
@@ -94,9 +94,9 @@ class LogFollower:
                 return
             await asyncio.sleep(_AGAIN_SECONDS)
 
-    async def _read(self, pod: PodView, known: _Followed | None) -> OutputReader:
+    async def _read(self, pod: PodView, known: _Followed | None) -> OutputParser:
         """The log from its first line. If it is followed, `known` is told of each line as it comes."""
-        reader = OutputReader()
+        reader = OutputParser()
         async with aclosing(self._kube.log(self._namespace, pod.name, CLIENT, follow=known is not None)) as pieces:
             async for piece in pieces:
                 if reader.feed(piece) and known is not None and known.take(reader.output):

@@ -13,9 +13,8 @@ from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate
-from tierbench.results.levels import levels_in_short
 from tierbench.results.quantities import main_quantity, rate_quantity
-from tierbench.results.units import join_words, percent, show, title, words
+from tierbench.results.units import humanize, join_words, percent, show, show_levels, title
 
 _LISTED: Final = 3
 
@@ -126,7 +125,7 @@ def _environments(results: Iterable[BenchmarkResult]) -> dict[ClassPair, frozens
         spec, engine = result.spec, result.status.engine
         if result.status.phase is ResultPhase.MEASURED and engine is not None:
             nodes = {place.node for place in (spec.server, spec.client, *spec.clients) if place.node}
-            settings = {f"{words(name).lower()} {level}" for name, level in spec.conditions.items()}
+            settings = {f"{humanize(name).lower()} {level}" for name, level in spec.conditions.items()}
             pair = _pair(result)
             found[pair] = found.get(pair, frozenset()) | nodes | {f"{engine.name} {engine.version}"} | settings
     return found
@@ -171,7 +170,7 @@ def _pair(result: BenchmarkResult) -> ClassPair:
 
 
 def _describe(change: Change, others: Sequence[int]) -> str:
-    levels, share = levels_in_short(change.levels), change.share
+    levels, share = show_levels(change.levels), change.share
     by = "" if share is None else f", {percent(abs(share))} worse"
     values = f"{show(change.quantity, change.second.mean)} instead of {show(change.quantity, change.first.mean)}"
     one = " (one earlier run)" if change.runs == 1 else ""

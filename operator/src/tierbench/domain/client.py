@@ -16,8 +16,8 @@ from tierbench.domain.quotas import held_too_long, seconds_left
 from tierbench.domain.run import Run, class_deleted
 from tierbench.domain.servers import persistent_problem
 from tierbench.domain.views import JobView, PodView, Problem
-from tierbench.results.output import PrintedTrial, SealState, check_seal
-from tierbench.results.parts import PartOutput, merge_parts
+from tierbench.results.merging import PartOutput, merge_parts
+from tierbench.results.parser import PrintedTrial, SealState, check_seal
 from tierbench.workloads.names import LAYOUT, ROLE_CLIENT, ROLE_SERVER
 from tierbench.workloads.plan import Case, ScheduledTrial, ServerPlacement
 from tierbench.workloads.workload import ClientInstance, ClientPart, Role, RunningServer, Target, Workload

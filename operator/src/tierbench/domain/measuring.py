@@ -19,10 +19,10 @@ from tierbench.domain.run import Run
 from tierbench.domain.servers import case_failed_event
 from tierbench.domain.status import ConditionUpdate, build_status, describe_cases
 from tierbench.domain.views import Problem
-from tierbench.results import record
-from tierbench.results.output import check_seal
-from tierbench.results.sizes import sized
-from tierbench.results.traces import collect
+from tierbench.results import aggregate
+from tierbench.results.aggregate import with_stored_bytes
+from tierbench.results.parser import check_seal
+from tierbench.results.traces import select_traces
 from tierbench.workloads.plan import Block, Case, Factor, ScheduledTrial, ServerPlacement, schedule_trials
 from tierbench.workloads.workload import RunningServer
 
@@ -46,7 +46,7 @@ class Measurement:
     @property
     def missing(self) -> tuple[int, ...]:
         """The numbers of the trials that are still missing in the pass."""
-        return tuple(number for number in record.due(self.spec, self.status) if number in self.trials)
+        return tuple(number for number in aggregate.missing_trials(self.spec, self.status) if number in self.trials)
 
     def without_new_trials(self) -> "Measurement":
         """Returns the measurement without the trials that are not stored."""
@@ -55,11 +55,11 @@ class Measurement:
     @cached_property
     def trace(self) -> TraceStatus:
         """The trace of TCP over time."""
-        return collect(self.traced)
+        return select_traces(self.traced)
 
     def write(self, status: ResultStatus) -> SaveResult:
         """Writes this status of the result, with the size of result and trace."""
-        return SaveResult(self.name, self.spec, sized(status, self.trace))
+        return SaveResult(self.name, self.spec, with_stored_bytes(status, self.trace))
 
     def save(self) -> tuple[Action, ...]:
         """Writes the new trials, if there are any."""
@@ -122,7 +122,7 @@ def measure_block(run: Run, block: Block, servers: Mapping[ServerPlacement, Runn
 def _running_block(run: Run, block: Block, servers: Mapping[ServerPlacement, RunningServer]) -> RunningBlock:
     client = Client(run, run.observed.workload, block.cases, block.pass_number)
     due = tuple(_measurement(client, block, case) for case in block.cases if not run.ended(case))
-    known = max((record.newest_attempt(one.status.trials, block.trials) for one in due), default=0)
+    known = max((aggregate.newest_attempt(one.status.trials, block.trials) for one in due), default=0)
     return RunningBlock(block, replace(client, known_attempts=known), servers, due)
 
 
@@ -134,7 +134,7 @@ def _measurement(client: Client, block: Block, case: Case) -> Measurement:
     status = stored or ResultStatus()
     recorded = {(trial.warmup, trial.trial) for trial in status.trials}
     for attempt, trials in merge_trials(client, case, lambda trial: trial.key not in recorded):
-        status = record.record(spec, status, trials, attempt)
+        status = aggregate.add_trials(spec, status, trials, attempt)
     traced = {trial.key for pod in client.pods for trial in client.log(pod).output.printed if trial.traced}
     found = merge_trials(client, case, lambda trial: trial.key in traced)
     lines = tuple(line for _, trials in found for line in trials)
@@ -212,14 +212,14 @@ def _fail_cases(running: RunningBlock, lost: Sequence[Measurement], problem: Pro
     ended = []
     for one in lost:
         good = any(trial.outcome is Outcome.COMPLETED and not trial.warmup for trial in one.status.trials)
-        failed = record.fail(one.spec, one.status, running.run.now, problem.reason, problem.message)
+        failed = aggregate.fail(one.spec, one.status, running.run.now, problem.reason, problem.message)
         ended.append((one, _conclude(running, one, problem) if good else failed, case_failed_event(one.case, problem)))
     return _end_cases(running, ended)
 
 
 def _conclude(running: RunningBlock, one: Measurement, problem: Problem | None = None) -> ResultStatus:
     note = None if problem is None else Note(reason=problem.reason, message=problem.message[:512])
-    return record.conclude(one.spec, one.status, running.run.now, _engine(running.client), note)
+    return aggregate.conclude(one.spec, one.status, running.run.now, _engine(running.client), note)
 
 
 def _end_cases(

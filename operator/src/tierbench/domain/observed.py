@@ -12,7 +12,7 @@ from tierbench.api.result import BenchmarkResult
 from tierbench.domain.definitions import Definitions
 from tierbench.domain.results import ResultMetadata
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, ProviderState
-from tierbench.results.output import Output
+from tierbench.results.parser import Output
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Workload
 

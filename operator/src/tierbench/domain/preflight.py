@@ -15,7 +15,7 @@ from tierbench.domain.servers import ensure_server
 from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import Problem
 from tierbench.kinds.registry import probe
-from tierbench.results.node_network import figures, in_words
+from tierbench.results.nodes import add_network_trial, describe_network
 from tierbench.workloads.plan import Case, ScheduledTrial, ServerPlacement
 from tierbench.workloads.workload import RunningServer, ServerInstance, Workload
 
@@ -164,9 +164,9 @@ def _handle_exit(step: _Step, client_exit: ClientExit) -> Decision:
 
 
 def _measured(step: _Step, line: TrialLine) -> Decision:
-    network = figures(step.pair.network(step.run), line)
+    network = add_network_trial(step.pair.network(step.run), line)
     complete = network.upload is not None and network.download is not None
-    event = Event(reasons.NETWORK_MEASURED, in_words(network))
+    event = Event(reasons.NETWORK_MEASURED, describe_network(network))
     return _keep(step, network, (event,) if complete else ())
 
 
@@ -174,7 +174,7 @@ def _failed(step: _Step, problem: Problem) -> Decision:
     """Keeps the problem instead of a measurement. The cases are measured anyway."""
     known, message = step.pair.network(step.run), problem.message[:_MAXIMUM_MESSAGE]
     network = known.model_copy(update={"reason": problem.reason, "message": message})
-    return _keep(step, network, (Event(problem.reason, in_words(network), warning=True),))
+    return _keep(step, network, (Event(problem.reason, describe_network(network), warning=True),))
 
 
 def _keep(step: _Step, network: NodeNetwork, events: tuple[Event, ...]) -> Decision:
@@ -193,9 +193,9 @@ def _network_measured(run: Run) -> ConditionUpdate:
         message = f"{probe().programs} run before the first case. Pairs of nodes left: {left}."
         return ConditionUpdate(reasons.NETWORK_MEASURED, False, reasons.RUNNING, message)
     if missing:
-        message = f"{in_words(missing[0])} The cases are measured anyway."
+        message = f"{describe_network(missing[0])} The cases are measured anyway."
         return ConditionUpdate(reasons.NETWORK_MEASURED, False, missing[0].reason or "", message)
-    message = "; ".join(map(in_words, run.status.networks[:3]))
+    message = "; ".join(map(describe_network, run.status.networks[:3]))
     return ConditionUpdate(reasons.NETWORK_MEASURED, True, reasons.ALL_PAIRS_MEASURED, message)
 
 

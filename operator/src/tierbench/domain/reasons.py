@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tierbench.results import censoring
+from tierbench.results import quantities
 
 SCHEDULED: Final = "Scheduled"
 QUEUED: Final = "Queued"
@@ -76,7 +76,7 @@ NO_IMAGE_FOR_ARCHITECTURE: Final = "NoImageForArchitecture"
 CLIENT_LOST: Final = "ClientLost"
 CLIENT_UNREADABLE: Final = "ClientUnreadable"
 CLIENT_FAILED: Final = "ClientFailed"
-TIMED_OUT: Final = censoring.TIMED_OUT
+TIMED_OUT: Final = quantities.TIMED_OUT
 LOGS_UNREACHABLE: Final = "LogsUnreachable"
 RESULT_REFUSED: Final = "ResultRefused"
 

@@ -23,7 +23,7 @@ from tierbench.domain import reasons
 from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed
 from tierbench.domain.views import Problem
-from tierbench.results import record
+from tierbench.results import aggregate
 from tierbench.workloads.names import ROLE_SERVER
 from tierbench.workloads.plan import (
     STANDALONE,
@@ -125,7 +125,7 @@ class Run:
 
     def _lacks(self, case: Case, trials: range) -> bool:
         result = self.result(case)
-        return result is None or any(trial in trials for trial in record.due(result.spec, result.status))
+        return result is None or any(trial in trials for trial in aggregate.missing_trials(result.spec, result.status))
 
     @property
     def pass_number(self) -> int:

@@ -16,8 +16,7 @@ from tierbench.domain.quotas import held_too_long, results_too_large, storage_fu
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status, describe_cases
 from tierbench.domain.views import Problem
-from tierbench.results.record import conclude, fail
-from tierbench.results.sizes import sized
+from tierbench.results.aggregate import conclude, fail, with_stored_bytes
 from tierbench.workloads.plan import Block, Case, ServerPlacement
 from tierbench.workloads.workload import RunningServer, ServerInstance, Workload
 
@@ -66,7 +65,7 @@ def _fail_case(run: Run, case: Case, problem: Problem) -> SaveResult:
     spec = run.result_spec(case) if result is None else result.spec
     status = ResultStatus() if result is None else result.status
     failed = fail(spec, status, run.now, problem.reason, problem.message)
-    return SaveResult(run.result_name(case), spec, sized(failed) if result is None else failed)
+    return SaveResult(run.result_name(case), spec, with_stored_bytes(failed) if result is None else failed)
 
 
 def case_failed_event(case: Case, problem: Problem) -> Event:

@@ -17,7 +17,7 @@ from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.run import Run
 from tierbench.kube.clock import format_time
-from tierbench.results.levels import levels_in_short
+from tierbench.results.units import show_levels
 from tierbench.workloads.plan import Case
 
 _MAXIMUM_MESSAGE: Final = 4096
@@ -87,7 +87,7 @@ def _count(run: Run) -> CaseCounts:
 def describe_cases(*cases: Case) -> str:
     """Returns a short description of one case, or of cases that differ only in their server."""
     servers = dict.fromkeys(case.server.node_class for case in cases)
-    return f"{levels_in_short(cases[0].levels)}, {', '.join(servers)} to {cases[0].client}"
+    return f"{show_levels(cases[0].levels)}, {', '.join(servers)} to {cases[0].client}"
 
 
 def _current(run: Run, cases: Sequence[Case]) -> CurrentCase:

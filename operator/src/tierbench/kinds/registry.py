@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tierbench.api.measurements import NodeNetwork
     from tierbench.api.policy import Policy
     from tierbench.api.rbac import Permission
-    from tierbench.api.result import BenchmarkResult, Note, ResultSpec, ResultTrial
+    from tierbench.api.result import BenchmarkResult, Note, ResultSpec, ResultStatus, ResultTrial
     from tierbench.domain.providers import Provider
     from tierbench.metrics.family import Samples
     from tierbench.report.figures import Figure
@@ -47,7 +47,7 @@ def _unchanged(merged: TrialLine, _: object, __: object) -> TrialLine:
     return merged
 
 
-def _no_counts(_: object) -> Mapping[str, Any]:
+def _no_fields(*_: object) -> Mapping[str, Any]:
     return {}
 
 
@@ -100,7 +100,13 @@ class Measures:
     facts: Rule = _nothing
     invalid: Rule = _nothing
     merge: Callable[[TrialLine, Sequence[TrialLine | None], Sequence[bool]], TrialLine] = _unchanged
-    counts: Callable[[Sequence[ResultTrial]], Mapping[str, Any]] = _no_counts
+    condense: Callable[[TrialLine], Mapping[str, Any]] = _no_fields
+    """Returns the fields of ResultTrial that replace the distributions of a trial."""
+    accumulate: Callable[[ResultStatus, TrialLine], Mapping[str, Any]] = _no_fields
+    """Returns the fields of ResultStatus that add up over good trials, with one more trial."""
+    is_client_rate: Callable[[str], bool] = _never
+    """Whether a quantity is the rate of one of several clients."""
+    counts: Callable[[Sequence[ResultTrial]], Mapping[str, Any]] = _no_fields
     derived: Callable[[Mapping[str, float], Mapping[str, str]], Mapping[str, float]] = _as_given
     bits_per_second: Callable[[ResultTrial, str], float | None] = _none
     """What a trial took of the network, `up` or `down`."""

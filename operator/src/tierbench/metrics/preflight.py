@@ -4,7 +4,7 @@ from typing import Final
 
 from tierbench.api.measurements import NodeNetwork
 from tierbench.metrics.family import Samples, gauge
-from tierbench.results.node_network import quantities
+from tierbench.results.nodes import network_quantities
 
 _PREFIX: Final = "tierbench_preflight"
 _FAMILIES: Final = {
@@ -30,6 +30,6 @@ _FAMILIES: Final = {
 def add(samples: Samples, network: NodeNetwork) -> None:
     """What is known of one pair."""
     nodes = {"server_node": network.server_node, "client_node": network.client_node}
-    known = quantities(network)
+    known = network_quantities(network)
     for name, (family, divisor) in _FAMILIES.items():
         samples.add(family, known[name] / divisor if name in known else None, nodes)

@@ -12,7 +12,7 @@ from tierbench.domain.results import NewestRun, ResultStore
 from tierbench.kinds.registry import Metrics, kind_of
 from tierbench.metrics import preflight
 from tierbench.metrics.family import Labels, Samples, gauge
-from tierbench.results.levels import is_size
+from tierbench.results.units import is_size
 
 PHASE: Final = gauge("tierbench_benchmark_phase", "1 for the phase that the benchmark is in, 0 for the others.")
 CASES: Final = gauge("tierbench_benchmark_cases", "Cases of the run under way, or of the last one, by state.")

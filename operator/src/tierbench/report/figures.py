@@ -16,9 +16,19 @@ from tierbench.kinds.registry import kind_of
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.panels import Panel
-from tierbench.results.levels import are_numbers, is_share, number_of_level, show_level
 from tierbench.results.quantities import quantities
-from tierbench.results.units import in_sentence, join_words, show, show_interval, title, words
+from tierbench.results.units import (
+    are_numbers,
+    humanize,
+    in_sentence,
+    is_share,
+    join_words,
+    level_number,
+    show,
+    show_interval,
+    show_level,
+    title,
+)
 
 _PERCENT_FULL: Final = 1_000_000.0
 _FEW: Final = 3
@@ -67,7 +77,7 @@ def measured_figure(name: str, panel: Panel, quantity: str, *, log: bool = False
         )
 
     curve = are_numbers(panel.axis, panel.levels) and len(panel.levels) > 1
-    numbers = tuple(number_of_level(level) or 0.0 for level in panel.levels) if curve else ()
+    numbers = tuple(level_number(level) or 0.0 for level in panel.levels) if curve else ()
     share = curve and is_share(panel.levels)
     log = log and curve and not share and min(numbers) > 0
     note = _BOTH if log else ""
@@ -158,7 +168,7 @@ def retries_figure(name: str, panel: Panel) -> Figure | None:
         causes = _sum([result.status.counts.retry_causes for result in cell.results])
         text = f"{cell.retries} in {trials} trials"
         if causes:
-            text += f" ({', '.join(f'{count} {words(cause).lower()}' for cause, count in causes.items())})"
+            text += f" ({', '.join(f'{count} {humanize(cause).lower()}' for cause, count in causes.items())})"
         return Point(level, cell.retries / trials, text)
 
     figure = _bars(name, panel, "retries", "Retries a trial", "", point)
@@ -219,18 +229,18 @@ def _series(panel: Panel, point: Draw) -> tuple[Series, ...]:
 def levels_of(panel: Panel) -> tuple[str, ...]:
     """What stands at the ticks: 1 KiB, 4, Warm; 30 % of Ratio30."""
     if is_share(panel.levels):
-        return tuple(f"{number_of_level(level):g} %" for level in panel.levels)
+        return tuple(f"{level_number(level):g} %" for level in panel.levels)
     return tuple(show_level(panel.axis, level) or "all" for level in panel.levels)
 
 
 def axis_of(panel: Panel) -> str:
     """What the axis is called."""
-    return f"{_RATIO} (share left)" if is_share(panel.levels) else words(panel.axis) or "Case"
+    return f"{_RATIO} (share left)" if is_share(panel.levels) else humanize(panel.axis) or "Case"
 
 
 def factors_suffix(panel: Panel) -> str:
     """By what a plot tells values apart, as its title ends: by payload size and class."""
-    names = (in_sentence(_RATIO if is_share(panel.levels) else words(panel.axis)), *panel.distinguished_by)
+    names = (in_sentence(_RATIO if is_share(panel.levels) else humanize(panel.axis)), *panel.distinguished_by)
     return f" by {join_words([name for name in names if name])}" if any(names) else ""
 
 

@@ -6,9 +6,8 @@ from typing import Final
 from tierbench.advice.tables import RunResults
 from tierbench.api.measurements import NodeNetwork
 from tierbench.api.result import BenchmarkResult, ResultPhase
-from tierbench.results.levels import show_level
-from tierbench.results.published import is_mean_alone
-from tierbench.results.units import join_words
+from tierbench.results.published import is_bare_mean
+from tierbench.results.units import join_words, show_level
 
 _ENOUGH_TRIALS: Final = 10
 
@@ -70,7 +69,7 @@ def _invalid(run: RunResults) -> str:
 
 
 def _alone(run: RunResults) -> str:
-    count = sum(map(is_mean_alone, run.results))
+    count = sum(map(is_bare_mean, run.results))
     return (
         f"{count} of {len(run.results)} cases are published means without the number of their trials or their standard "
         "deviation: they are shown, and in no verdict."
@@ -80,7 +79,7 @@ def _alone(run: RunResults) -> str:
 
 
 def _few_trials(run: RunResults) -> str:
-    counted = (result.spec.trials for result in run.results if not is_mean_alone(result))
+    counted = (result.spec.trials for result in run.results if not is_bare_mean(result))
     fewest = min(counted, default=_ENOUGH_TRIALS)
     if fewest >= _ENOUGH_TRIALS:
         return ""

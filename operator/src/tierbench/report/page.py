@@ -51,9 +51,8 @@ from tierbench.report.tables import (
     trial_rows,
 )
 from tierbench.report.timeline import Timeline, Traces, timelines
-from tierbench.results.levels import level_in_words, show_level
 from tierbench.results.quantities import main_quantity
-from tierbench.results.units import join_words, show_with_deviation, title, words
+from tierbench.results.units import describe_level, humanize, join_words, show_level, show_with_deviation, title
 from tierbench.stats.posterior import Relation
 
 _OPEN_SECTIONS = 3
@@ -79,13 +78,13 @@ class Section:
         """What is held fixed in it."""
         held = self.table.held.items()
         return ", ".join(
-            f"clients on {level}" if name == CLIENT else level_in_words(name, level) for name, level in held
+            f"clients on {level}" if name == CLIENT else describe_level(name, level) for name, level in held
         )
 
     @property
     def axis(self) -> str:
         """What the rows are."""
-        return words(self.table.factor) or "Case"
+        return humanize(self.table.factor) or "Case"
 
     @property
     def less(self) -> bool:
@@ -292,14 +291,14 @@ class Article:
     def factor_headings(self) -> tuple[str, ...]:
         """The factors that vary, in words."""
         return tuple(
-            words(name) for name in self.run.factors if name not in self.run.fixed or name == self.run.row_factor
+            humanize(name) for name in self.run.factors if name not in self.run.fixed or name == self.run.row_factor
         )
 
     @property
     def fixed(self) -> tuple[tuple[str, str], ...]:
         """The factors that do not vary."""
         fixed = self.run.fixed.items()
-        return tuple((words(name), show_level(name, level)) for name, level in fixed if name != self.run.row_factor)
+        return tuple((humanize(name), show_level(name, level)) for name, level in fixed if name != self.run.row_factor)
 
     @property
     def spec_text(self) -> str:

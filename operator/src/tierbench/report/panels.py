@@ -11,9 +11,8 @@ from tierbench.advice.selection import Choice
 from tierbench.advice.tables import CLIENT, EMPTY, MIN_CURVE_LEVELS, Cell, RunResults, Table
 from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkResult
-from tierbench.results.conditions import circumstances
-from tierbench.results.levels import are_numbers, factor_of, level_in_words
-from tierbench.results.units import in_sentence, words
+from tierbench.results.quantities import parameters
+from tierbench.results.units import are_numbers, describe_level, factor_traits, humanize, in_sentence
 
 SERVER: Final = Dimension.NODE_CLASS.value
 _MOST_LINES: Final = 8
@@ -124,13 +123,13 @@ def _varying(run: RunResults) -> Levels:
 def _level(result: BenchmarkResult, name: str) -> str:
     spec = result.spec
     client = "" if spec.clients else spec.client.node_class  # several at once are no class
-    return {**circumstances(result), CLIENT: client, SERVER: spec.server.node_class}.get(name, "")
+    return {**parameters(result), CLIENT: client, SERVER: spec.server.node_class}.get(name, "")
 
 
 def _words(name: str, level: str, clients: Mapping[str, str]) -> str:
     if name == CLIENT:
         return clients[level]
-    return level if name in {SERVER, Dimension.BROKER} else level_in_words(name, level)
+    return level if name in {SERVER, Dimension.BROKER} else describe_level(name, level)
 
 
 def _held(name: str, level: str, clients: Mapping[str, str]) -> str:
@@ -142,12 +141,14 @@ def _noun(name: str, clients: Mapping[str, str]) -> str:
         return "class"
     if name == CLIENT:
         return "client class" if all(each == shown for each, shown in clients.items()) else "access network"
-    return in_sentence(words(name))
+    return in_sentence(humanize(name))
 
 
 def _axis(varying: Levels, run: RunResults) -> str:
     """The factor with the most levels, numbers of three or more before words; of what every case has."""
-    own = [name for name in varying if name not in {CLIENT, SERVER} and not factor_of(name).sum and _shared(run, name)]
+    own = [
+        name for name in varying if name not in {CLIENT, SERVER} and not factor_traits(name).sum and _shared(run, name)
+    ]
     if not all(_shared(run, name) for name in varying):
         own = [name for name in own if name not in _settings(varying, run)[:1]]  # it tells which cases have the others
     usual = "" if run.row_factor in varying else run.row_factor
@@ -161,7 +162,7 @@ def _weight(name: str, levels: Sequence[str]) -> tuple[bool, int, bool]:
 
 def _tone(varying: Levels, axis: str, run: RunResults) -> str:
     """What is compared: the server class, else a setting of words, else the client, else the fewest levels."""
-    shared = [name for name in varying if not factor_of(name).sum and _shared(run, name)]
+    shared = [name for name in varying if not factor_traits(name).sum and _shared(run, name)]
     others = sorted(shared, key=lambda name: len(varying[name]))
     wanted = [SERVER, *_settings(varying, run), CLIENT, *others]
     return next((name for name in wanted if name in varying and name != axis), "")
@@ -178,11 +179,11 @@ def _dash(varying: Levels, axis: str, tone: str, run: RunResults) -> str:
     """The client, else a factor of words, as long as the lines can be told apart."""
     told = [name for name, levels in varying.items() if not are_numbers(name, levels) and _shared(run, name)]
     others = (name for name in (CLIENT, *told) if name in varying and name not in {axis, tone, SERVER})
-    free = (name for name in others if not factor_of(name).sum)
+    free = (name for name in others if not factor_traits(name).sum)
     lines = len(varying.get(tone, ("",)))
     return next((name for name in free if lines * len(varying[name]) <= _MOST_LINES), "")
 
 
 def _shared(run: RunResults, name: str) -> bool:
     """Whether every case has a level of it, as it has not of a setting that one broker alone knows."""
-    return name in {CLIENT, SERVER} or all(name in circumstances(result) for result in run.results)
+    return name in {CLIENT, SERVER} or all(name in parameters(result) for result in run.results)

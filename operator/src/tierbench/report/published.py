@@ -10,11 +10,9 @@ from tierbench.advice.workload import canonical_level
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.figures import Figure, measured_figure
 from tierbench.report.panels import panel_of
-from tierbench.results.conditions import circumstances
-from tierbench.results.levels import level_in_words
-from tierbench.results.published import UNKNOWN
-from tierbench.results.quantities import RETRIES
-from tierbench.results.units import join_words
+from tierbench.results.published import UNKNOWN_CLASS
+from tierbench.results.quantities import RETRIES, parameters
+from tierbench.results.units import describe_level, join_words
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def _wider(table: Table, found: Sequence[BenchmarkResult], columns: Sequence[str
     rows = {canonical_level(level): level for level in table.rows}
     cells: dict[tuple[str, str], list[BenchmarkResult]] = {}
     for result, column in zip(found, columns, strict=True):
-        level = circumstances(result).get(table.factor, table.rows[0])
+        level = parameters(result).get(table.factor, table.rows[0])
         cells.setdefault((rows.setdefault(canonical_level(level), level), column), []).append(result)
     return replace(
         table,
@@ -81,8 +79,8 @@ def _wider(table: Table, found: Sequence[BenchmarkResult], columns: Sequence[str
 
 
 def _known(result: BenchmarkResult) -> Mapping[str, str]:
-    every = {**circumstances(result), CLIENT: result.spec.client.node_class}
-    return {name: level for name, level in every.items() if level != UNKNOWN}
+    every = {**parameters(result), CLIENT: result.spec.client.node_class}
+    return {name: level for name, level in every.items() if level != UNKNOWN_CLASS}
 
 
 def _belongs(known: Mapping[str, str], fixed: Mapping[str, str], row: str) -> bool:
@@ -99,12 +97,12 @@ def _columns(found: Sequence[BenchmarkResult], said: set[str], names: Sequence[s
 
 
 def _differing(own: Mapping[str, str], others: Sequence[Mapping[str, str]]) -> list[str]:
-    return [level_in_words(name, level) for name, level in own.items() if len({each.get(name) for each in others}) > 1]
+    return [describe_level(name, level) for name, level in own.items() if len({each.get(name) for each in others}) > 1]
 
 
 def _column(result: BenchmarkResult, levels: Sequence[str], names: Sequence[str]) -> str:
     server, name = result.spec.server.node_class, result.spec.benchmark.name
-    who = [] if server == UNKNOWN else [server]
+    who = [] if server == UNKNOWN_CLASS else [server]
     return ", ".join([*who, "published" if len(names) == 1 else f"published in {name}", *levels])
 
 

@@ -14,11 +14,10 @@ from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import EVIDENCE, Figure, heading, measured_figure, trials_figure
 from tierbench.report.panels import Line, Panel, panels, panels_of_trials
-from tierbench.results.levels import level_in_words
-from tierbench.results.overall import is_overall
-from tierbench.results.parts import merge_histograms
+from tierbench.results.aggregate import is_overall
+from tierbench.results.merging import merge_histograms
 from tierbench.results.quantities import RETRIES, rate_quantity
-from tierbench.results.units import show
+from tierbench.results.units import describe_level, show
 from tierbench.stats import histogram
 
 _MOST: Final = 24
@@ -126,7 +125,7 @@ def distribution_figures(prefix: str, panel: Panel, titles: Mapping[str, str]) -
 
 
 def _at(panel: Panel, level: str) -> str:
-    shown = level_in_words(panel.axis, level) if panel.axis and level else ""
+    shown = describe_level(panel.axis, level) if panel.axis and level else ""
     return f"at {shown}" if shown else ""
 
 

@@ -16,11 +16,21 @@ from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure
 from tierbench.report.notes import networks
-from tierbench.results.computers import NAMES, node_computers
-from tierbench.results.levels import are_numbers, is_share, level_in_words, number_of_level, show_level
-from tierbench.results.node_network import quantities as measured
+from tierbench.results.nodes import COMPUTER_COLUMNS, network_quantities, node_computers
 from tierbench.results.quantities import quantities, rate_quantity
-from tierbench.results.units import DASH, in_sentence, percent, show, title, words
+from tierbench.results.units import (
+    DASH,
+    are_numbers,
+    describe_level,
+    humanize,
+    in_sentence,
+    is_share,
+    level_number,
+    percent,
+    show,
+    show_level,
+    title,
+)
 from tierbench.stats.posterior import Relation
 
 NODE_FACTS = (
@@ -34,7 +44,7 @@ NODE_FACTS = (
     "Operating system",
     "Kubelet",
     "Container runtime",
-    *NAMES,
+    *COMPUTER_COLUMNS,
 )
 NETWORK_HEADINGS: Final = (
     "Upload", "Download", "Sent again", "Ping", "Shortest", "99th percentile", "Longest", "S.d.", "Ping lost",
@@ -62,7 +72,7 @@ def node_columns(run: RunResults) -> tuple[NodeColumn, ...]:
             used = roles.setdefault(getattr(result.spec, role), [])
             if role not in used:
                 used.append(role)
-    said = {computer.node: computer.words for computer in node_computers(run.results)}
+    said = {computer.node: computer.cells for computer in node_computers(run.results)}
     return tuple(
         NodeColumn(node.node or "none", " and ".join(used), (*_facts(node), *_said(said.get(node.node))))
         for node, used in roles.items()
@@ -70,7 +80,7 @@ def node_columns(run: RunResults) -> tuple[NodeColumn, ...]:
 
 
 def _said(words_of_node: tuple[str, ...] | None) -> tuple[str, ...]:
-    return tuple(text or DASH for text in words_of_node or ("",) * len(NAMES))
+    return tuple(text or DASH for text in words_of_node or ("",) * len(COMPUTER_COLUMNS))
 
 
 def _facts(node: NodeFacts) -> tuple[str, ...]:
@@ -103,7 +113,7 @@ def network_rows(run: RunResults) -> tuple[NetworkRow, ...]:
 
 
 def _network_row(network: NodeNetwork) -> NetworkRow:
-    known, ping = measured(network), network.ping or EchoSpread()
+    known, ping = network_quantities(network), network.ping or EchoSpread()
     ways = [way for way in (network.upload, network.download) if way is not None]
     access = [name for name in (network.client_access_network, network.server_access_network) if name]
     cells = (
@@ -217,9 +227,9 @@ def effect_tables(run: RunResults, name: str) -> tuple[EffectTable, ...]:
 
 def _rows(effect: Effect) -> Iterator[EffectRow]:
     for part in effect.level_effects:
-        place = level_in_words(effect.by, part.level) if effect.by else ""
+        place = describe_level(effect.by, part.level) if effect.by else ""
         pair = f"{effect.second} against {effect.first}"
-        yield EffectRow(words(effect.factor), pair, place, _ratio(part), _conclusion(effect, part))
+        yield EffectRow(humanize(effect.factor), pair, place, _ratio(part), _conclusion(effect, part))
 
 
 def _ratio(part: LevelEffect) -> str:
@@ -249,13 +259,13 @@ def _figures(costs: FactorSummary, name: str) -> Iterator[Figure]:
 
 def _chart(name: str, quantity: str, factor: str, by: str, effects: Sequence[Effect]) -> Chart:
     every = effects[0].by_levels
-    numbers = tuple(number for level in every if (number := number_of_level(level)))
+    numbers = tuple(number for level in every if (number := level_number(level)))
     return Chart(
         name,
-        f"{words(factor)}: ratio of {in_sentence(title(quantity))} by {in_sentence(words(by))}",
+        f"{humanize(factor)}: ratio of {in_sentence(title(quantity))} by {in_sentence(humanize(by))}",
         "The ratio between two levels, all else equal, with its 95 % interval.",
         "",
-        words(by),
+        humanize(by),
         tuple(show_level(by, level) for level in every),
         tuple(_series(effect) for effect in effects),
         numbers if len(numbers) == len(every) else None,

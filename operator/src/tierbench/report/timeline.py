@@ -12,7 +12,7 @@ from tierbench.advice.tables import RunResults
 from tierbench.api.result import BenchmarkResult, BenchmarkTrace, TrialTrace
 from tierbench.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, element, linear, linear_ticks, path
 from tierbench.report.notes import case_name
-from tierbench.results.traces import STATES, Connection, connections
+from tierbench.results.traces import TCP_STATES, ConnectionTrace, decode_trace
 from tierbench.results.units import tick, unit_for
 
 MOST_LINES: Final = 6
@@ -29,7 +29,7 @@ class Line:
     """One sender's connection, and what it is called."""
 
     name: str
-    connection: Connection
+    connection: ConnectionTrace
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _counted(trace: BenchmarkTrace) -> dict[int, list[TrialTrace]]:
 
 def _lines(result: BenchmarkResult, shown: Sequence[TrialTrace]) -> Iterator[Line]:
     for one in shown:
-        opened = connections(one)
+        opened = decode_trace(one)
         for number, connection in enumerate(opened, start=1):
             stream = f", stream {number}" if len(opened) > 1 else ""
             yield Line(f"{_sender(result, one)}{stream}", connection)
@@ -193,8 +193,8 @@ def _states(name: str, lines: Sequence[Line]) -> Markup:
         drawn += [
             element(
                 "rect",
-                element("title", f"{line.name}: {STATES[state]}, {begun / 1000:.1f} to {ended / 1000:.1f} s"),
-                class_=f"state {STATES[state].lower()}",
+                element("title", f"{line.name}: {TCP_STATES[state]}, {begun / 1000:.1f} to {ended / 1000:.1f} s"),
+                class_=f"state {TCP_STATES[state].lower()}",
                 x=x(begun),
                 y=top,
                 width=max(x(ended) - x(begun), 1.5),
@@ -202,17 +202,17 @@ def _states(name: str, lines: Sequence[Line]) -> Markup:
             )
             for state, begun, ended in _stretches(line.connection)
         ]
-    text = f"Congestion state over the time of the load, a row a sender: {', '.join(STATES)}."
+    text = f"Congestion state over the time of the load, a row a sender: {', '.join(TCP_STATES)}."
     return _frame(name, "Congestion state", text, height, axis, *drawn)
 
 
-def _stretches(connection: Connection) -> Iterator[tuple[int, int, int]]:
+def _stretches(connection: ConnectionTrace) -> Iterator[tuple[int, int, int]]:
     """State, begin and end in milliseconds: a sample holds until the next."""
     ends = [*connection.milliseconds[1:], *connection.milliseconds[-1:]]
     samples = zip(connection.states, connection.milliseconds, ends, strict=True)
     for state, group in groupby(samples, key=lambda sample: sample[0]):
         items = list(group)
-        yield min(state, len(STATES) - 1), items[0][1], items[-1][2]
+        yield min(state, len(TCP_STATES) - 1), items[0][1], items[-1][2]
 
 
 def _time_axis(lines: Sequence[Line], base: float) -> tuple[Callable[[float], float], Markup]:

@@ -1,12 +1,17 @@
-"""The rows of one case in a long table as a result: trials as they were, or a mean of which no trial is known."""
+"""Reads results from a long table: one row per trial as `to_csv` writes it, or one row per mean as papers print it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from math import sqrt
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import isfinite, sqrt
 from typing import Final
 
-from tierbench.api.contract import Outcome
+from tierbench.api.contract import Computer, Outcome
 from tierbench.api.measurements import Failure
+from tierbench.api.quantity import parse_size
 from tierbench.api.result import (
     BenchmarkReference,
     BenchmarkResult,
@@ -18,65 +23,273 @@ from tierbench.api.result import (
     ResultStatus,
     Statistic,
 )
-from tierbench.kinds.registry import BENCHMARKS
-from tierbench.results.columns import PLACES
-from tierbench.results.quantities import GivenTrial
-from tierbench.results.record import display, summarize
+from tierbench.kinds.registry import BENCHMARKS, kind_of
+from tierbench.results.aggregate import display, summarize
+from tierbench.results.export import DEVIATION, TRIALS
+from tierbench.results.quantities import GivenTrial, quantity_names
+from tierbench.results.units import is_size
 from tierbench.stats.samples import mean_interval
 
-UNKNOWN: Final = "unknown"
-"""The class of a side of which a table names none."""
-_ENOUGH: Final = 2
+UNKNOWN_CLASS: Final = "unknown"
+"""The node class of a side for which a table has no class."""
+_PLACE_COLUMNS: Final = (
+    "namespace", "kind", "benchmark", "run", "case", "serverClass", "serverNode", "clientClass", "clientNode",
+    "clientAccessNetwork",
+)  # fmt: skip
+_TRIAL_COLUMNS: Final = ("trial", "warmup", "outcome", "failure", "startTime")
+_WHOLE_COLUMNS: Final = frozenset({"run", "case", "trial", TRIALS})
+_WORDS: Final[Mapping[str, tuple[str, ...]]] = {"warmup": ("true", "false"), "outcome": tuple(Outcome)}
+_SIDE_COLUMNS: Final = tuple(
+    f"{side}{name[0].upper()}{name[1:]}"
+    for side in ("client", "server")
+    for name in ("cpuLimitMillicores", *(field.alias or name for name, field in Computer.model_fields.items()))
+)
+_LONGER_UNITS: Final = {
+    "Nanoseconds": {"Microseconds": 1e3, "Milliseconds": 1e6, "Seconds": 1e9},
+    "BitsPerSecond": {"KilobitsPerSecond": 1e3, "MegabitsPerSecond": 1e6, "GigabitsPerSecond": 1e9},
+    "BytesPerSecond": {"KilobytesPerSecond": 1e3, "MegabytesPerSecond": 1e6},
+    "PartsPerMillion": {"Percent": 1e4},
+}
+_CAMEL_CASE: Final = re.compile(r"[a-z][A-Za-z0-9]*")
+_REASON: Final = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
+_MAXIMUM_CHARACTERS: Final = 10_000_000
+_MAXIMUM_NAME_LENGTH: Final = 253
+_MAXIMUM_LEVEL_LENGTH: Final = 63
+_MAXIMUM_TRIAL: Final = 1000
+_MAXIMUM_NUMBER: Final = 10**9
+_FEWEST_FOR_INTERVAL: Final = 2
+_HOW_TO_NAME: Final = (
+    "write names as `export` does: kind, benchmark, serverClass, clientClass, payloadSize, durationSeconds"
+)
+_WHAT_A_ROW_IS: Final = "a row is a trial, with its number in `trial`; or a mean, with `trial` empty"
 _MEAN: Final = "PublishedMean"
-_OF_TRIALS: Final = Note(reason=_MEAN, message="A published mean: of its single trials nothing is known.")
-_ALONE: Final = Note(
+_MEAN_OF_TRIALS: Final = Note(reason=_MEAN, message="A published mean: its single trials are not known.")
+_BARE_MEAN: Final = Note(
     reason=_MEAN,
-    message="A published mean without the number of its trials or their standard deviation: it is in no verdict.",
+    message="A published mean without the number of its trials or their standard deviation: no verdict includes it.",
 )
 
 
 @dataclass(frozen=True)
-class Row:
-    """A line. `places` are in the order of PLACES; a mean has `trial` 0, and `trials` 0 if not known.
+class _Row:
+    """One line of a table.
 
-    `failure` is the reason of a trial that failed.
+    `places` are in the order of _PLACE_COLUMNS. A mean has the trial 0, and 0 trials if their number is not known.
+    `failure` is the reason of a failed trial.
     """
 
     line: int
     places: tuple[str, ...]
     levels: Mapping[str, str]
     values: Mapping[str, float]
-    deviations: Mapping[str, float] = field(default_factory=dict)
-    trial: int = 0
-    trials: int = 0
-    warmup: bool = False
-    failure: str = ""
-    start_time: str = ""
+    deviations: Mapping[str, float]
+    trial: int
+    trials: int
+    warmup: bool
+    failure: str
+    start_time: str
 
     def place(self, column: str) -> str:
-        """The cell of one of PLACES; empty if there is none."""
-        return self.places[PLACES.index(column)]
+        """Returns the cell of one of _PLACE_COLUMNS; empty if the table does not have it."""
+        return self.places[_PLACE_COLUMNS.index(column)]
 
     @property
     def run_key(self) -> tuple[str, ...]:
-        """What tells its run from others."""
+        """What identifies the run."""
         return tuple(self.place(column) for column in ("namespace", "kind", "benchmark", "run"))
 
 
-def is_mean(published: BenchmarkResult) -> bool:
-    """Whether it is a published mean, of whose trials, retries and percentiles nothing is known."""
-    return any(fact.reason == _MEAN for fact in published.status.facts)
+@dataclass(frozen=True)
+class _Cells:
+    """The cells of one line by what they contain."""
+
+    places: Mapping[str, str]
+    levels: Mapping[str, str]
+    values: Mapping[str, float]
+    deviations: Mapping[str, float]
 
 
-def is_mean_alone(published: BenchmarkResult) -> bool:
-    """Whether it is one without its number of trials or their deviation, from which nothing is concluded."""
-    return _ALONE in published.status.facts
+def is_published_mean(result: BenchmarkResult) -> bool:
+    """Whether the result is a published mean, whose trials, retries and percentiles are not known."""
+    return any(fact.reason == _MEAN for fact in result.status.facts)
 
 
-def result(rows: Sequence[Row], number: int, origin: str) -> BenchmarkResult:
-    """The result of a case. `number` is its own among those of its run, where the table has no numbers."""
-    spec = _spec(rows, number)
-    status = _of_trials(spec, rows) if rows[0].trial else _of_mean(spec, rows[0])
+def is_bare_mean(result: BenchmarkResult) -> bool:
+    """Whether the result is a published mean without number of trials or deviation. Nothing follows from it."""
+    return _BARE_MEAN in result.status.facts
+
+
+def read_csv(text: str, name: str, origin: str) -> list[BenchmarkResult]:
+    """Returns one result for all rows of one case on one node. What a table does not contain stays unknown.
+
+    `name` is the benchmark of rows that name none. `origin` distinguishes the cases of several tables.
+
+    Raises:
+        ValueError: a line is invalid. The message names the line, the column, and what is allowed.
+    """
+    if len(text) > _MAXIMUM_CHARACTERS:
+        raise ValueError(f"it has more than {_MAXIMUM_CHARACTERS} characters: split it")
+    groups: dict[object, list[_Row]] = {}
+    for row in _rows(text, name):
+        group = groups.setdefault((*row.places, tuple(sorted(row.levels.items()))), [])
+        _check_same_case(row, group)
+        group.append(row)
+    cases: dict[object, int] = {}
+    found = []
+    for rows in groups.values():
+        run = rows[0].run_key
+        cases[run] = cases.get(run, 0) + 1
+        found.append(_result(rows, cases[run], origin))
+    return found
+
+
+def _rows(text: str, name: str) -> Iterator[_Row]:
+    lines = csv.reader(io.StringIO(text))
+    header = [column.strip() for column in next(lines, [])]
+    try:
+        _check_columns(header)
+    except ValueError as error:
+        raise ValueError(f"line 1, {error}") from None
+    for fields in lines:
+        if not any(field.strip() for field in fields):
+            continue
+        line = lines.line_num
+        if len(fields) > len(header):
+            raise ValueError(f"line {line}: {len(fields)} fields, and {len(header)} columns")
+        cells = {column: field.strip() for column, field in zip(header, fields, strict=False) if field.strip()}
+        yield _row(cells, line, name)
+
+
+def _check_columns(columns: list[str]) -> None:
+    for number, column in enumerate(columns, start=1):
+        if not _CAMEL_CASE.fullmatch(column):
+            raise ValueError(f"column {number}: {column!r} is not the name of a column: {_HOW_TO_NAME}")
+        if column in columns[: number - 1]:
+            raise ValueError(f"column {number}: there are two columns {column}: remove one")
+    if "kind" not in columns:
+        kinds = " or ".join(BENCHMARKS)
+        raise ValueError(f"there is no column kind: it contains the kind of benchmark of each row, {kinds}")
+
+
+def _row(cells: Mapping[str, str], line: int, name: str) -> _Row:
+    found = _sort_cells(cells, line)
+    places, is_mean = found.places, "trial" not in found.places
+    if not found.values and places.get("outcome") != "Failed":
+        known = ", ".join(quantity_columns(places["kind"]))
+        raise ValueError(f"line {line}: no quantity; a {places['kind']} has {known}")
+    for column in cells:
+        of_a_mean = column == TRIALS or column.endswith(DEVIATION)
+        if (of_a_mean and not is_mean) or (column in _TRIAL_COLUMNS and is_mean):
+            raise ValueError(f"line {line}, column {column}: {_WHAT_A_ROW_IS}")
+    derived = kind_of(places["kind"]).measures.derived
+    return _Row(
+        line=line,
+        places=tuple(places.get(column, name if column == "benchmark" else "") for column in _PLACE_COLUMNS),
+        levels=found.levels,
+        values=found.values if is_mean else derived(found.values, found.levels),
+        deviations=found.deviations,
+        trial=int(places.get("trial", 0)),
+        trials=int(places.get(TRIALS, 0)),
+        warmup=places.get("warmup") == "true",
+        failure=places.get("failure", "Unknown") if places.get("outcome") == "Failed" else "",
+        start_time=places.get("startTime", ""),
+    )
+
+
+def _sort_cells(cells: Mapping[str, str], line: int) -> _Cells:
+    places: dict[str, str] = {}
+    levels: dict[str, str] = {}
+    values: dict[str, float] = {}
+    deviations: dict[str, float] = {}
+    kind = cells.get("kind", "")
+    for column, text in {"kind": kind, **cells}.items():
+        try:
+            if column in {*_PLACE_COLUMNS, *_TRIAL_COLUMNS, TRIALS}:
+                places[column] = _check_place(column, text)
+                continue
+            known = quantity_columns(kind)
+            base = column.removesuffix(DEVIATION)
+            if column in known:
+                quantity, factor = known[column]
+                values[quantity] = _parse_number(text) * factor
+            elif base in known:
+                quantity, factor = known[base]
+                deviations[quantity] = _parse_number(text) * factor
+            elif not is_ignored(column):
+                levels[column] = _check_level(kind, column, text)
+        except ValueError as error:
+            raise ValueError(f"line {line}, column {column}: {error}") from None
+    return _Cells(places, levels, values, deviations)
+
+
+@cache
+def quantity_columns(kind: str) -> Mapping[str, tuple[str, float]]:
+    """Returns, for each column with a quantity of a kind, the quantity and the factor for the numbers of the column."""
+    found: dict[str, tuple[str, float]] = {name: (name, 1) for name in quantity_names(kind)}
+    for name in quantity_names(kind):
+        for unit, longer in _LONGER_UNITS.items():
+            if name.endswith(unit):
+                stem = name.removesuffix(unit)
+                found |= {stem + other: (name, factor) for other, factor in longer.items() if stem + other not in found}
+    return found
+
+
+def is_ignored(column: str) -> bool:
+    """Whether `export` writes the column and no result contains it: computers, and the network in the preflight."""
+    return column in _SIDE_COLUMNS or column.startswith("preflight")
+
+
+def _check_place(column: str, text: str) -> str:
+    maximum = _MAXIMUM_TRIAL if column == "trial" else _MAXIMUM_NUMBER
+    if column in _WHOLE_COLUMNS and not (text.isdecimal() and 0 < int(text) <= maximum):
+        raise ValueError(f"{text!r} is not a number from 1 to {maximum}")
+    if column == "failure" and not _REASON.fullmatch(text):
+        raise ValueError(f"{text!r} is not one word such as TimedOut")
+    allowed = tuple(BENCHMARKS) if column == "kind" else _WORDS.get(column)
+    if allowed is not None and text not in allowed:
+        raise ValueError(f"{text!r} is not {' or '.join(allowed)}")
+    maximum = _MAXIMUM_LEVEL_LENGTH if column.endswith(("Class", "Network")) else _MAXIMUM_NAME_LENGTH
+    if len(text) > maximum:
+        raise ValueError(f"it is longer than {maximum} characters")
+    return text
+
+
+def _parse_number(text: str) -> float:
+    try:
+        value = int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        value = -1
+    if not isfinite(value) or value < 0:
+        raise ValueError(f"{text!r} is not a number from 0, such as 5.53")
+    return value
+
+
+def _check_level(kind: str, column: str, text: str) -> str:
+    """Returns the text if the column can be a factor or a constant, and the text a level of it."""
+    is_quantity = any(column in quantity_names(other) for other in BENCHMARKS)
+    if is_quantity or column.removesuffix(DEVIATION).endswith(tuple(_LONGER_UNITS)):
+        raise ValueError(f"a {kind} has no such quantity; it has {', '.join(quantity_names(kind))}")
+    if len(text) > _MAXIMUM_LEVEL_LENGTH:
+        raise ValueError(f"a level has at most {_MAXIMUM_LEVEL_LENGTH} characters")
+    if is_size(column):
+        parse_size(text)
+    return text
+
+
+def _check_same_case(row: _Row, group: Sequence[_Row]) -> None:
+    for other in group:
+        if (row.trial, row.warmup) == (other.trial, other.warmup):
+            raise ValueError(f"line {row.line}: the same as line {other.line}: remove one, or add what is different")
+        if not row.trial or not other.trial:
+            raise ValueError(
+                f"line {row.line}: the same case as line {other.line}, and one is a mean: {_WHAT_A_ROW_IS}"
+            )
+
+
+def _result(rows: Sequence[_Row], case: int, origin: str) -> BenchmarkResult:
+    """Returns the result of a case. `case` is its number within the run, if the table has no column for it."""
+    spec = _spec(rows, case)
+    status = _status_of_trials(spec, rows) if rows[0].trial else _status_of_mean(spec, rows[0])
     prefix = BENCHMARKS[spec.benchmark.kind].PREFIX
     metadata = {
         "name": f"{prefix}-{spec.benchmark.name}-r{spec.run}-c{spec.case:03d}",
@@ -86,16 +299,16 @@ def result(rows: Sequence[Row], number: int, origin: str) -> BenchmarkResult:
     return BenchmarkResult.model_validate({"metadata": metadata, "spec": spec, "status": status})
 
 
-def _spec(rows: Sequence[Row], number: int) -> ResultSpec:
+def _spec(rows: Sequence[_Row], case: int) -> ResultSpec:
     first = rows[0]
     return ResultSpec(
         benchmark=BenchmarkReference(kind=first.place("kind"), name=first.place("benchmark")),
         run=int(first.place("run") or 1),
-        case=int(first.place("case") or number),
+        case=int(first.place("case") or case),
         levels=dict(first.levels),
-        server=NodeFacts(node_class=first.place("serverClass") or UNKNOWN, node=first.place("serverNode")),
+        server=NodeFacts(node_class=first.place("serverClass") or UNKNOWN_CLASS, node=first.place("serverNode")),
         client=NodeFacts(
-            node_class=first.place("clientClass") or UNKNOWN,
+            node_class=first.place("clientClass") or UNKNOWN_CLASS,
             node=first.place("clientNode"),
             access_network=first.place("clientAccessNetwork"),
         ),
@@ -104,8 +317,8 @@ def _spec(rows: Sequence[Row], number: int) -> ResultSpec:
     )
 
 
-def _of_trials(spec: ResultSpec, rows: Sequence[Row]) -> ResultStatus:
-    trials = sorted((_trial(row) for row in rows), key=lambda trial: (not trial.warmup, trial.trial))
+def _status_of_trials(spec: ResultSpec, rows: Sequence[_Row]) -> ResultStatus:
+    trials = sorted(map(_trial, rows), key=lambda trial: (not trial.warmup, trial.trial))
     status = summarize(spec, ResultStatus(trials=tuple(trials)))
     if status.counts.completed:
         return status.model_copy(update={"phase": ResultPhase.MEASURED})
@@ -113,7 +326,7 @@ def _of_trials(spec: ResultSpec, rows: Sequence[Row]) -> ResultStatus:
     return status.model_copy(update={"phase": ResultPhase.FAILED, "reason": reason})
 
 
-def _trial(row: Row) -> GivenTrial:
+def _trial(row: _Row) -> GivenTrial:
     failure = Failure(reason=row.failure, message="") if row.failure else None
     return GivenTrial(
         trial=row.trial,
@@ -126,9 +339,9 @@ def _trial(row: Row) -> GivenTrial:
     )
 
 
-def _of_mean(spec: ResultSpec, row: Row) -> ResultStatus:
+def _status_of_mean(spec: ResultSpec, row: _Row) -> ResultStatus:
     statistics = {
-        name: _statistic(mean, row.deviations.get(name), row.trials)
+        name: _mean_statistic(mean, row.deviations.get(name), row.trials)
         for name, mean in row.values.items()
         if name != "retries"
     }
@@ -136,15 +349,18 @@ def _of_mean(spec: ResultSpec, row: Row) -> ResultStatus:
         phase=ResultPhase.MEASURED,
         counts=Counts(completed=row.trials, retries=round(row.values.get("retries", 0) * row.trials)),
         statistics=statistics,
-        facts=(_OF_TRIALS if all(one.count for one in statistics.values()) else _ALONE,),
+        facts=(_MEAN_OF_TRIALS if all(one.count for one in statistics.values()) else _BARE_MEAN,),
     )
     return status.model_copy(update={"display": display(spec, status, "").model_copy(update={"p99": ""})})
 
 
-def _statistic(mean: float, deviation: float | None, trials: int) -> Statistic:
-    """A mean alone counts no trials, so that nothing is concluded from it. Of where the trials lay nothing is known:
-    the mean stands for it, and is nowhere read."""
-    known = deviation is not None and trials >= _ENOUGH
+def _mean_statistic(mean: float, deviation: float | None, trials: int) -> Statistic:
+    """Returns the statistic of a published mean.
+
+    A bare mean counts no trials, so nothing is concluded from it. The mean replaces the percentiles, which are not
+    known and which nothing reads.
+    """
+    known = deviation is not None and trials >= _FEWEST_FOR_INTERVAL
     ends = mean_interval(mean, (deviation or 0) / sqrt(trials), trials - 1) if known else None
     whole = round(mean)
     return Statistic(

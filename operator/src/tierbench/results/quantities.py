@@ -10,15 +10,18 @@ from typing import Final
 from pydantic import Field
 
 from tierbench.api.contract import Histogram, Outcome
-from tierbench.api.result import BenchmarkResult, ResultTrial, Statistic
+from tierbench.api.result import BenchmarkResult, ResultPhase, ResultTrial, Spread, Statistic
 from tierbench.kinds.registry import BenchmarkKind, kind_of, kinds
-from tierbench.results.parts import merge_distributions
+from tierbench.results.merging import merge_distributions
+from tierbench.stats import histogram
 from tierbench.stats.quantiles import Quantile, histogram_quantile, sample_quantile
 from tierbench.stats.rates import dispersion, rate_interval
 from tierbench.stats.samples import Summary, summarize
 
 RETRIES: Final = "retriesPerTrialPartsPerMillion"
 """The quantity under which results keep retries: as a whole number of retries per trial it would mostly be 0."""
+TIMED_OUT: Final = "TimedOut"
+"""The reason of a case or trial that took too long and was stopped."""
 
 
 class GivenTrial(ResultTrial):
@@ -31,45 +34,45 @@ class GivenTrial(ResultTrial):
 
 
 def quantities(trials: Sequence[ResultTrial]) -> dict[str, list[float]]:
-    """The values of every quantity, a value a trial; quantities that no trial has are left out."""
+    """Returns the values of every quantity, one per trial that has it. It leaves out quantities that no trial has."""
     columns: dict[str, list[float]] = {}
     for trial in trials:
-        for name, value in _of_any(trial):
+        for name, value in _trial_quantities(trial):
             if value is not None:
                 columns.setdefault(name, []).append(value)
     return columns
 
 
-def values_of(kind: str, trials: Iterable[ResultTrial], quantity: str) -> list[float]:
-    """The values of one quantity, a value a trial that has it; `kind` is the trials'."""
-    of = kind_of(kind).measures.quantities
-    every = [(trial.given if isinstance(trial, GivenTrial) else of(trial)).get(quantity) for trial in trials]
-    return [value for value in every if value is not None]
-
-
-def _of_any(trial: ResultTrial) -> Iterable[tuple[str, float | None]]:
+def _trial_quantities(trial: ResultTrial) -> Iterable[tuple[str, float | None]]:
     if isinstance(trial, GivenTrial):
         return trial.given.items()
     return chain.from_iterable(kind.measures.quantities(trial).items() for kind in kinds())
 
 
-def names(kind: str) -> tuple[str, ...]:
-    """Every quantity that a trial of a kind can have."""
-    return _names(kind_of(kind))
+def quantity_values(kind: str, trials: Iterable[ResultTrial], quantity: str) -> list[float]:
+    """Returns the values of one quantity, one per trial that has it. `kind` is the kind of the trials' benchmark."""
+    of = kind_of(kind).measures.quantities
+    values = [(trial.given if isinstance(trial, GivenTrial) else of(trial)).get(quantity) for trial in trials]
+    return [value for value in values if value is not None]
+
+
+def quantity_names(kind: str) -> tuple[str, ...]:
+    """Returns the name of every quantity that a trial of a kind can have."""
+    return _quantity_names(kind_of(kind))
 
 
 @cache
-def _names(kind: BenchmarkKind) -> tuple[str, ...]:
+def _quantity_names(kind: BenchmarkKind) -> tuple[str, ...]:
     return tuple(kind.measures.quantities(kind.measures.everything))
 
 
 def main_quantity(kind: str, there: Container[str]) -> str:
-    """What a kind of benchmark is read by first, and classes are compared by, of the quantities that are `there`."""
+    """Returns the quantity by which a kind compares classes: the first one that is `there`."""
     return _first(kind_of(kind).measures.main, there)
 
 
 def time_quantity(kind: str, there: Container[str]) -> str:
-    """The time that it is read by: less is better."""
+    """Returns the time that a kind shows first: the first one that is `there`. Less is better."""
     return _first(kind_of(kind).measures.time, there)
 
 
@@ -78,13 +81,8 @@ def _first(wanted: Sequence[str], there: Container[str]) -> str:
 
 
 def rate_quantity(kind: str) -> str:
-    """The rate that it is read by: more is better."""
+    """Returns the rate that a kind shows first. More is better."""
     return kind_of(kind).measures.rate
-
-
-def times_of_rates(kind: str) -> Mapping[str, str]:
-    """For each rate the time by which its amount is divided."""
-    return kind_of(kind).measures.times
 
 
 def describe(values: Sequence[float]) -> Statistic:
@@ -126,6 +124,14 @@ def describe_retries(counts: Sequence[float]) -> Statistic:
     return statistic(replace(summarize([1e6 * count for count in counts]), low=1e6 * low, high=1e6 * high))
 
 
+def spread_of(observations: Histogram | None) -> Spread | None:
+    """Returns the mean and the percentiles of a histogram; None if it has no observation."""
+    if observations is None or not observations.count:
+        return None
+    p50, p90, p99 = (round(value) for value in histogram.quantiles(observations, (0.5, 0.9, 0.99)))
+    return Spread(mean=round(observations.sum_nanoseconds / observations.count), p50=p50, p90=p90, p99=p99)
+
+
 def percentile_over(results: Iterable[BenchmarkResult], quantity: str, share: float) -> Quantile | None:
     """Returns the quantile `share` of a time over everything that the results measured; None if that is nothing.
 
@@ -158,3 +164,27 @@ def _widened(found: Quantile, of_trials: Sequence[float]) -> Quantile:
 
 def _good(result: BenchmarkResult) -> list[ResultTrial]:
     return [trial for trial in result.status.trials if not trial.warmup and trial.outcome is Outcome.COMPLETED]
+
+
+def is_censored(result: BenchmarkResult) -> bool:
+    """Whether trials were stopped because they took too long.
+
+    The mean of the times of the other trials is then a lower bound, and that of the rates an upper bound. Such a result
+    can show that a class is worse, but not that it is better or equal, or that it satisfies a constraint.
+    """
+    status = result.status
+    missing = status.missing.reason if status.missing is not None else ""
+    ended = status.reason if status.phase is ResultPhase.FAILED else missing
+    counted = (trial for trial in status.trials if not trial.warmup) if status.counts.failed else ()
+    return ended == TIMED_OUT or any(
+        trial.failure is not None and trial.failure.reason == TIMED_OUT for trial in counted
+    )
+
+
+def parameters(result: BenchmarkResult) -> dict[str, str]:
+    """Returns the parameters of a result by name: the level of each factor, and the constants of the whole benchmark.
+
+    Results with different parameters measured different things and are never pooled. A constant in which results differ
+    is treated as one more factor.
+    """
+    return {**result.spec.levels, **result.spec.conditions}

@@ -1,4 +1,4 @@
-"""Traces of a case: collected from its clients' lines within bounds, and read again."""
+"""TCP traces of a case: selects what fits into one object, and decodes it."""
 
 import binascii
 import gzip
@@ -13,13 +13,17 @@ from typing import Any, Final
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import MAXIMUM_TRACE_BYTES, TraceStatus, TrialTrace
 
-STATES: Final = ("Open", "Disorder", "CWR", "Recovery", "Loss")
-_MOST_UNPACKED: Final = 32 * 2**20
+TCP_STATES: Final = ("Open", "Disorder", "CWR", "Recovery", "Loss")
+"""The congestion states of a Linux TCP socket, by their numbers."""
+_MAXIMUM_UNPACKED_BYTES: Final = 32 * 2**20
 
 
 @dataclass(frozen=True)
-class Connection:
-    """One connection over time: lists of one length. `states` are places in STATES; a threshold of 0 is none yet."""
+class ConnectionTrace:
+    """The samples of one connection over time, as columns of one length.
+
+    `states` are indexes of TCP_STATES. A slow-start threshold of 0 is not set yet.
+    """
 
     port: int
     milliseconds: tuple[int, ...]
@@ -30,8 +34,8 @@ class Connection:
     states: tuple[int, ...]
 
 
-def collect(lines: Iterable[TrialLine]) -> TraceStatus:
-    """The traces of these trials, the first ones as far as there is room for all of a trial."""
+def select_traces(lines: Iterable[TrialLine]) -> TraceStatus:
+    """Returns the traces of the first trials, as far as all traces of a trial fit. Warm-up trials come first."""
     kept: list[TrialTrace] = []
     size = trials = left_out = 0
     for line in sorted(lines, key=lambda line: (not line.warmup, line.trial)):
@@ -49,21 +53,21 @@ def collect(lines: Iterable[TrialLine]) -> TraceStatus:
     return TraceStatus(trials=trials, left_out=left_out, traces=tuple(kept))
 
 
-def connections(trace: TrialTrace) -> tuple[Connection, ...]:
-    """What a trace tells.
+def decode_trace(trace: TrialTrace) -> tuple[ConnectionTrace, ...]:
+    """Returns the connections of a trace.
 
     Raises:
-        ValueError: it is no trace.
+        ValueError: the data is damaged.
     """
     try:
         with gzip.GzipFile(fileobj=BytesIO(b64decode(trace.data, validate=True))) as packed:
-            body = json.loads(packed.read(_MOST_UNPACKED))
-        return tuple(_connection(row) for row in body["connections"] or ())
+            body = json.loads(packed.read(_MAXIMUM_UNPACKED_BYTES))
+        return tuple(_decode_connection(row) for row in body["connections"] or ())
     except (OSError, EOFError, zlib.error, binascii.Error, json.JSONDecodeError, KeyError, TypeError) as error:
-        raise ValueError(f"the trace of trial {trace.trial} cannot be read: {error}") from error
+        raise ValueError(f"cannot decode the trace of trial {trace.trial}: {error}") from error
 
 
-def _connection(row: dict[str, Any]) -> Connection:
+def _decode_connection(row: dict[str, Any]) -> ConnectionTrace:
     columns = {
         name: tuple(map(int, row[key]))
         for name, key in (
@@ -76,5 +80,5 @@ def _connection(row: dict[str, Any]) -> Connection:
         )
     }
     if len({len(column) for column in columns.values()}) > 1:
-        raise ValueError("the lists of a connection differ in length")
-    return Connection(port=int(row["port"]), **columns)
+        raise ValueError("the columns of a connection differ in length")
+    return ConnectionTrace(port=int(row["port"]), **columns)

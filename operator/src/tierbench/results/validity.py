@@ -1,4 +1,4 @@
-"""What could have spoiled the numbers of a case, and what explains them: rules of all kinds of benchmark."""
+"""The rules that every kind shares: what may have distorted the numbers of a case, and what explains them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -13,23 +13,23 @@ from tierbench.results.units import show
 SATURATED_SHARE: Final = 0.9
 WIDE_VARIATION: Final = 0.3
 NARROW_NANOSECONDS: Final = 10_000_000
-HELD_BACK_SHARE: Final = 0.01
+QUOTA_SHARE: Final = 0.01
 FULL_FREQUENCY_SHARE: Final = 0.9
-_FIXED_GOVERNOR: Final = "performance"
 BOUND_SHARE: Final = 0.9
-# A burst, or another network than the one before: then it was not the limit.
 BEYOND_SHARE: Final = 1.1
+"""A trial that was faster than this had a burst or another network, so the network was not the limit."""
+_FIXED_GOVERNOR: Final = "performance"
 
 
 def facts(spec: ResultSpec, good: Sequence[ResultTrial], interruptions: int) -> tuple[Note, ...]:
-    """What explains the numbers and spoils nothing."""
+    """Returns the notes that explain the numbers of the good trials and do not make them invalid."""
     notes = [
         *kind_of(spec.benchmark.kind).measures.facts(spec, good),
-        *_preflight_facts(spec, good),
+        *_network_facts(spec, good),
         *_computer_facts(good),
     ]
     if interruptions:
-        message = f"The client was lost {interruptions} time(s); a new one went on with the trial that was missing."
+        message = f"The client was lost {interruptions} time(s). A new client continued with the missing trials."
         notes.append(Note(reason="Resumed", message=message))
     return tuple(notes)
 
@@ -39,36 +39,41 @@ def invalid(
     counted: Sequence[ResultTrial],
     good: Sequence[ResultTrial],
     statistics: Mapping[str, Statistic],
-    why: Note | None = None,
+    cause: Note | None = None,
 ) -> tuple[Note, ...]:
-    """What could have spoiled the numbers; `why` is what ended the case early."""
-    name = main_quantity(spec.benchmark.kind, statistics)
-    main = statistics.get(name)
+    """Returns the notes on what may have distorted the numbers. `cause` is why the case ended early, if it did."""
     notes = [
-        *_incomplete(spec, counted, good, why),
+        *_incomplete(spec, counted, good, cause),
         *kind_of(spec.benchmark.kind).measures.invalid(spec, good),
-        *_computer_invalid(good),
+        *_throttled(good),
     ]
-    saturated = sum(map(_client_saturated, good))
+    saturated = sum(map(_is_client_saturated, good))
     if saturated:
-        message = f"In {saturated} of {len(good)} trials the client used all its CPU: it may be what was measured."
+        message = f"In {saturated} of {len(good)} trials the client used all its CPU: it may have been the limit."
         notes.append(Note(reason="ClientSaturated", message=message))
     if good and spec.server.node and all(trial.server is None for trial in good):
-        message = "The agent beside the server gave no sample: disk, cache and CPU of the server's node are unknown."
+        message = "The agent next to the server sent no sample: disk, cache and CPU of the server's node are unknown."
         notes.append(Note(reason="ServerNotObserved", message=message))
-    if main is not None and _wide(main, name):
+    name = main_quantity(spec.benchmark.kind, statistics)
+    main = statistics.get(name)
+    if main is not None and _is_wide(main, name):
         share = 100 * (main.standard_deviation or 0) / main.mean
-        message = f"The standard deviation is {share:.0f} % of the mean: repeat more often, or look for other load."
+        message = (
+            f"The standard deviation is {share:.0f} % of the mean: increase repetitions, or look for other load on the "
+            "nodes."
+        )
         notes.append(Note(reason="SpreadTooWide", message=message))
     return tuple(notes)
 
 
 def _incomplete(
-    spec: ResultSpec, counted: Sequence[ResultTrial], good: Sequence[ResultTrial], why: Note | None
+    spec: ResultSpec, counted: Sequence[ResultTrial], good: Sequence[ResultTrial], cause: Note | None
 ) -> list[Note]:
     notes = []
     if len(counted) < spec.trials:
-        message = f"Only {len(counted)} of {spec.trials} trials were run{'.' if why is None else f': {why.message}'}"
+        message = (
+            f"Only {len(counted)} of {spec.trials} trials were run{'.' if cause is None else f': {cause.message}'}"
+        )
         notes.append(Note(reason="TrialsMissing", message=message[:512]))
     if len(good) < len(counted):
         message = f"{len(counted) - len(good)} of {len(counted)} trials failed and are not in the statistics."
@@ -76,54 +81,53 @@ def _incomplete(
     return notes
 
 
-def _client_saturated(trial: ResultTrial) -> bool:
-    """Whether it used 90 % of what it could; not said where that is unknown."""
+def _is_client_saturated(trial: ResultTrial) -> bool:
+    """Whether the client used 90% of its CPU limit; False if it had none."""
     limit = trial.client.cpu_limit_millicores
     if limit is None:
         return False
     return trial.client.cpu_nanoseconds >= SATURATED_SHARE * limit / 1000 * trial.duration_nanoseconds
 
 
-def _wide(main: Statistic, quantity: str) -> bool:
-    """A spread of a few milliseconds is the noise of any machine, whatever share of a short time it is."""
-    spread = main.standard_deviation or 0
+def _is_wide(main: Statistic, quantity: str) -> bool:
+    """Whether trials differ too much. A few milliseconds are noise on any computer, also in a short time."""
+    deviation = main.standard_deviation or 0
     narrow = NARROW_NANOSECONDS if quantity.endswith("Nanoseconds") else 0
-    return spread > narrow and spread > WIDE_VARIATION * main.mean
+    return deviation > narrow and deviation > WIDE_VARIATION * main.mean
 
 
 def _computer_facts(good: Sequence[ResultTrial]) -> list[Note]:
-    """That processors which were to run at their highest frequency did not; with all cores busy that is usual."""
+    """Reports processors below their highest frequency. This is usual while all cores are busy."""
     slow = sum(any(_is_below_maximum(computer) for _, computer in _computers(trial)) for trial in good)
     if not slow:
         return []
     message = (
         f"In {slow} of {len(good)} trials processors ran below {100 * FULL_FREQUENCY_SHARE:.0f} % of their highest "
-        f"frequency, though their governor is {_FIXED_GOVERNOR}."
+        f"frequency, although their governor is {_FIXED_GOVERNOR}."
     )
     return [Note(reason="FrequencyBelowMaximum", message=message)]
 
 
-def _computer_invalid(good: Sequence[ResultTrial]) -> list[Note]:
-    """That processors were slowed for their heat, or a quota of CPU time held a process back."""
-    causes = [tuple(_throttled(trial)) for trial in good]
+def _throttled(good: Sequence[ResultTrial]) -> list[Note]:
+    """Reports computers that were throttled because of heat, or by a CPU quota."""
+    causes = [tuple(_throttle_causes(trial)) for trial in good]
     throttled = sum(map(bool, causes))
     if not throttled:
         return []
     named = sorted({cause for found in causes for cause in found})
-    message = f"In {throttled} of {len(good)} trials a computer was slowed: {', '.join(named)}."
+    message = f"In {throttled} of {len(good)} trials a computer was throttled: {', '.join(named)}."
     return [Note(reason="Throttled", message=message)]
 
 
-def _throttled(trial: ResultTrial) -> Iterator[str]:
+def _throttle_causes(trial: ResultTrial) -> Iterator[str]:
     for side, computer in _computers(trial):
         if computer.thermal_throttles:
-            yield f"the {side}'s for its heat"
-        if (computer.quota_throttled_nanoseconds or 0) > HELD_BACK_SHARE * trial.duration_nanoseconds:
-            yield f"the {side}'s by a quota of CPU time"
+            yield f"the {side}'s because of heat"
+        if (computer.quota_throttled_nanoseconds or 0) > QUOTA_SHARE * trial.duration_nanoseconds:
+            yield f"the {side}'s by a CPU quota"
 
 
 def _computers(trial: ResultTrial) -> Iterator[tuple[str, Computer]]:
-    """Those that told of themselves, with their side."""
     if trial.client.computer is not None:
         yield "client", trial.client.computer
     if trial.server is not None and trial.server.computer is not None:
@@ -137,19 +141,19 @@ def _is_below_maximum(computer: Computer) -> bool:
     return now < FULL_FREQUENCY_SHARE * highest
 
 
-def _preflight_facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
-    """That trials went as fast as the network between the nodes, where the preflight has measured that."""
+def _network_facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
+    """Reports trials that were as fast as the network between the nodes, if the preflight has measured it."""
     if len(spec.networks) != 1:
         return []
-    network, taken = spec.networks[0], kind_of(spec.benchmark.kind).measures.bits_per_second
+    network, bits_per_second = spec.networks[0], kind_of(spec.benchmark.kind).measures.bits_per_second
     for name, way in (("down", network.download), ("up", network.upload)):
-        rates = [rate for trial in good if way is not None and (rate := taken(trial, name)) is not None]
+        rates = [rate for trial in good if way is not None and (rate := bits_per_second(trial, name)) is not None]
         bound = [rate for rate in rates if way is not None and _is_bound(rate, way)]
         if way is not None and bound:
             message = (
-                f"In {len(bound)} of {len(good)} trials at least {100 * BOUND_SHARE:.0f} % of the "
-                f"{show('throughputBitsPerSecond', way.bits_per_second)} {name} that {probe().program} got before: "
-                "the network was the limit."
+                f"In {len(bound)} of {len(good)} trials the throughput was at least {100 * BOUND_SHARE:.0f} % of the "
+                f"{show('throughputBitsPerSecond', way.bits_per_second)} {name} that {probe().program} measured in the "
+                "preflight: the network was the limit."
             )
             return [Note(reason="NetworkBound", message=message)]
     return []

@@ -10,9 +10,9 @@ from tests.unit.kinds.broker.trials import line, measured, spec
 from tests.unit.report import papers
 from tests.unit.report.test_page import page
 from tests.unit.report.test_run_figures import pictures
-from tests.unit.results.test_record import line as download
-from tests.unit.results.test_record import measured as downloaded
-from tests.unit.results.test_record import spec as file_spec
+from tests.unit.results.trials import line as download
+from tests.unit.results.trials import measured as downloaded
+from tests.unit.results.trials import spec as file_spec
 from tierbench.api.contract import PairShares
 from tierbench.api.result import BenchmarkResult
 from tierbench.kinds.broker.report import perftool_json, perftool_tsv

@@ -5,10 +5,10 @@ from typing import Any
 
 from tests.histograms import histogram_of
 from tests.unit.domain.world import trial_line
-from tests.unit.results.test_record import NOW
+from tests.unit.results.trials import NOW
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultSpec, ResultStatus
-from tierbench.results.record import conclude, record
+from tierbench.results.aggregate import add_trials, conclude
 
 ACKNOWLEDGEMENTS = (100_000, 300_000)
 ROUND_TRIPS = (200_000, 250_000, 300_000, 4_000_000)
@@ -57,4 +57,4 @@ def line(number: int, *, nanoseconds: int = 10**9, cpu: int = 10**7, limit: int 
 def measured(*lines: TrialLine, **levels: str) -> ResultStatus:
     """The result that these lines make."""
     wanted = spec(len(lines), **levels)
-    return conclude(wanted, record(wanted, ResultStatus(), lines, 1), NOW, None)
+    return conclude(wanted, add_trials(wanted, ResultStatus(), lines, 1), NOW, None)

@@ -11,7 +11,7 @@ from tierbench.advice.advise import advise
 from tierbench.api.contract import TrialLine
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, ResultStatus
-from tierbench.results.record import conclude, record
+from tierbench.results.aggregate import add_trials, conclude
 
 NOW = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)
 MILLISECOND = 10**6
@@ -32,7 +32,7 @@ def result(server: str, node: str, case: int, megabits: float, milliseconds: lis
     body = spec(10).to_json()
     wanted = spec(10).model_validate(body | {"case": case, "server": {"nodeClass": server, "node": node}})
     lines = [echoed(number, megabits + case / 10, milliseconds) for number in range(1, 11)]
-    status = conclude(wanted, record(wanted, ResultStatus(), lines, 1), NOW, None)
+    status = conclude(wanted, add_trials(wanted, ResultStatus(), lines, 1), NOW, None)
     return BenchmarkResult.model_validate(
         {"metadata": {"name": f"nb-{case}"}, "spec": wanted.to_json(), "status": status.to_json()}
     )

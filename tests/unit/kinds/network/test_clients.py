@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from tests.unit.kinds.network.trials import flow, line, spec
-from tests.unit.results.test_record import NOW
+from tests.unit.results.trials import NOW
 from tierbench.api.contract import Outcome, TrialLine
 from tierbench.api.measurements import Network
 from tierbench.api.result import NodeFacts, ResultStatus
-from tierbench.results.parts import PartOutput, merge_parts
-from tierbench.results.record import conclude, record
+from tierbench.results.aggregate import add_trials, conclude
+from tierbench.results.merging import PartOutput, merge_parts
 from tierbench.stats.samples import jain_index
 
 NODES = tuple(NodeFacts(node_class=name, node=f"{name}-1") for name in ("pi", "jetson", "phone"))
@@ -35,7 +35,7 @@ def network(merged: TrialLine) -> Network:
 
 def measured(*clients: list[TrialLine], lost: int | None = None) -> ResultStatus:
     wanted = spec(len(clients[0])).model_copy(update={"clients": NODES})
-    return conclude(wanted, record(wanted, ResultStatus(), together(*clients, lost=lost), 1), NOW, None)
+    return conclude(wanted, add_trials(wanted, ResultStatus(), together(*clients, lost=lost), 1), NOW, None)
 
 
 def test_what_each_got_adds_up() -> None:

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.unit.kinds.network.trials import flow, line, measured, spec
-from tests.unit.results.test_record import NOW
+from tests.unit.results.trials import NOW
 from tierbench.api.result import ResultSpec, ResultStatus
-from tierbench.results.record import conclude, record
+from tierbench.results.aggregate import add_trials, conclude
 from tierbench.results.units import title
 
 
@@ -46,7 +46,7 @@ def test_of_an_external_server_nothing_is_seen_and_nothing_amiss() -> None:
     """It has no node, so that what an agent saw is of another."""
     body = spec(1).to_json() | {"server": {"nodeClass": "external"}}
     wanted = ResultSpec.model_validate(body)
-    status = conclude(wanted, record(wanted, ResultStatus(), [line(1)], 1), NOW, None)
+    status = conclude(wanted, add_trials(wanted, ResultStatus(), [line(1)], 1), NOW, None)
     assert status.trials[0].server is None
     assert not {"iperf3CpuPartsPerMillion", "serverCpuPartsPerMillion"} & set(status.statistics)
     assert (status.valid, reasons(status)) == (True, [])

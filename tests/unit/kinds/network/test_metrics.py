@@ -5,13 +5,13 @@ from typing import Any
 from tests.unit.kinds.network.test_clients import NODES, shared
 from tests.unit.kinds.network.trials import flow, line, spec
 from tests.unit.metrics.test_metrics import one, samples
-from tests.unit.results.test_record import NOW
+from tests.unit.results.trials import NOW
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultStatus
 from tierbench.domain.results import ResultStore
 from tierbench.metrics.results import result_samples
-from tierbench.results.parts import PartOutput, merge_parts
-from tierbench.results.record import conclude, record
+from tierbench.results.aggregate import add_trials, conclude
+from tierbench.results.merging import PartOutput, merge_parts
 
 TCP = {"samples": 10, "statesPartsPerMillion": {"Open": 750_000, "Loss": 250_000}, "events": {"TCPTimeouts": 2}}
 TRIM = {"lowest": 1, "highest": 0}
@@ -22,7 +22,7 @@ def raw_result(*trials: tuple[TrialLine, ...], **levels: str) -> dict[str, Any]:
     parts = [PartOutput(lines) for lines in zip(*trials, strict=True)]
     nodes = NODES if len(parts) > 1 else ()
     wanted = spec(len(trials), TRIM, **levels).model_copy(update={"clients": nodes})
-    status = conclude(wanted, record(wanted, ResultStatus(), merge_parts(parts), 1), NOW, None)
+    status = conclude(wanted, add_trials(wanted, ResultStatus(), merge_parts(parts), 1), NOW, None)
     name = "-".join(levels.values()).lower()
     return {"metadata": {"name": name, "namespace": "ns"}, "spec": wanted.to_json(), "status": status.to_json()}
 

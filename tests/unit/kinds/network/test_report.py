@@ -6,13 +6,13 @@ import pytest
 
 from tests.unit.kinds.network.test_clients import shared
 from tests.unit.kinds.network.trials import flow, line, spec
-from tests.unit.results.test_record import NOW
+from tests.unit.results.trials import NOW
 from tierbench.advice.tables import RunResults, runs
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import BenchmarkResult, ResultStatus
 from tierbench.kinds.network.report import at_once, said_at_once
-from tierbench.results.parts import PartOutput, merge_parts
-from tierbench.results.record import conclude, record
+from tierbench.results.aggregate import add_trials, conclude
+from tierbench.results.merging import PartOutput, merge_parts
 
 PHONE, FIRST, SECOND = (
     {"nodeClass": name, "node": node} for name, node in (("phone", "p1"), ("tablet", "t1"), ("tablet", "t2"))
@@ -27,7 +27,7 @@ def result(case: int, clients: tuple[dict[str, str], ...], *rates: float, **leve
     body |= {"case": case, "client": clients[0], "clients": list(clients) if len(clients) > 1 else []}
     wanted = spec().model_validate(body)
     parts = [PartOutput(tuple(trial(number, rate, len(clients)) for number in (1, 2, 3))) for rate in rates]
-    status = conclude(wanted, record(wanted, ResultStatus(), merge_parts(parts), 1), NOW, None)
+    status = conclude(wanted, add_trials(wanted, ResultStatus(), merge_parts(parts), 1), NOW, None)
     return BenchmarkResult.model_validate(
         {"metadata": {"name": f"nb-{case}"}, "spec": wanted.to_json(), "status": status.to_json()}
     )

@@ -8,10 +8,10 @@ from typing import Any
 
 from tests.histograms import histogram_of
 from tests.unit.domain.world import trial_line
-from tests.unit.results.test_record import NOW
+from tests.unit.results.trials import NOW
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import ResultSpec, ResultStatus
-from tierbench.results.record import conclude, record
+from tierbench.results.aggregate import add_trials, conclude
 
 STATES = {"Open": 900_000, "Recovery": 100_000}
 
@@ -93,4 +93,4 @@ def traced(number: int, *traces: dict[str, Any]) -> TrialLine:
 def measured(*lines: TrialLine, trim: Mapping[str, int | str] | None = None, **levels: str) -> ResultStatus:
     """The result that these lines make."""
     wanted = spec(len(lines), trim, **levels)
-    return conclude(wanted, record(wanted, ResultStatus(), lines, 1), NOW, None)
+    return conclude(wanted, add_trials(wanted, ResultStatus(), lines, 1), NOW, None)

@@ -23,7 +23,7 @@ from grafana_foundation_sdk.models.dashboard import DataSourceRef, DataTransform
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from tierbench.generate.dashboards.queries import BY, Results, columns
-from tierbench.results.units import words
+from tierbench.results.units import humanize
 
 SOURCE: Final = DataSourceRef(type_val="prometheus", uid="${datasource}")
 
@@ -133,7 +133,7 @@ def _several(name: str, label: str, query: str) -> QueryVariable:
 
 
 def _heading(label: str) -> str:
-    return words(label.replace("_", " "))
+    return humanize(label.replace("_", " "))
 
 
 def query(expression: str, legend: str = "") -> Query:

@@ -24,6 +24,8 @@ KIND: Final = BenchmarkKind(
         facts=measures.facts,
         invalid=measures.invalid,
         merge=measures.merge,
+        condense=measures.condense,
+        accumulate=measures.accumulate,
         counts=measures.counts,
         bits_per_second=measures.bits_per_second,
     ),

@@ -1,11 +1,14 @@
 """What trials of a broker give: their quantities, and what spoils or explains them."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any, Final
 
-from tierbench.api.contract import Outcome, ServerSample, TrialLine
+from tierbench.api.contract import Outcome, PairShares, ServerSample, TrialLine
 from tierbench.api.measurements import Exchange, ExchangeErrors
-from tierbench.api.result import MessageCounts, Note, ResultSpec, ResultTrial, Spread
+from tierbench.api.result import MessageCounts, Note, ResultSpec, ResultStatus, ResultTrial, Spread
+from tierbench.results.quantities import spread_of
+from tierbench.stats.samples import jain_index
 
 _SETUP_MEANS: Final = ("connect_nanoseconds", "tls_nanoseconds")
 _SETUP_SUMS: Final = ("setup_bytes", "setup_packets")
@@ -206,9 +209,24 @@ def counts(trials: Sequence[ResultTrial]) -> dict[str, Any]:
 
 
 def merge(merged: TrialLine, lines: Sequence[TrialLine | None], echoes: Sequence[bool]) -> TrialLine:
-    """The messages of several clients. An echo's costs count; its messages are those that the senders count."""
+    """Returns the trial with the messages and the pairs of several clients.
+
+    An echo's costs count; its messages are those that the senders count.
+    """
     known = [(line, echo) for line, echo in zip(lines, echoes, strict=True) if line is not None]
-    return merged if merged.exchange is None else merged.model_copy(update={"exchange": _exchange(known)})
+    pairs = [line.pair_shares for line, echo in known if not echo and line.pair_shares is not None]
+    exchange = None if merged.exchange is None else _exchange(known)
+    return merged.model_copy(update={"exchange": exchange, "pair_shares": _join_pairs(pairs)})
+
+
+def _join_pairs(parts: Sequence[PairShares]) -> PairShares | None:
+    """Returns the pairs of several parts, in the order of the parts."""
+    if not parts:
+        return None
+    return PairShares(
+        received=tuple(number for part in parts for number in part.received),
+        nanoseconds=tuple(number for part in parts for number in part.nanoseconds),
+    )
 
 
 def _exchange(lines: Sequence[tuple[TrialLine, bool]]) -> Exchange | None:
@@ -247,3 +265,38 @@ def _setup(whole: Sequence[Exchange], echoes: Sequence[Exchange]) -> dict[str, i
         for name, values in means.items()
         if all(value is not None for value, _ in values)
     } | {name: sum(values) for name, values in sums.items() if None not in values}
+
+
+def condense(line: TrialLine) -> dict[str, Any]:
+    """Returns the fields of a result's trial that replace its distributions and its pairs."""
+    rates = () if line.pair_shares is None else pair_rates(line.pair_shares)
+    fairness = round(1e6 * jain_index(rates)) if len(rates) > 1 and any(rates) else None
+    return {
+        "round_trip": spread_of(line.distributions.round_trip),
+        "acknowledge": spread_of(line.distributions.acknowledge),
+        "pair_fairness_parts_per_million": fairness,
+    }
+
+
+def pair_rates(shares: PairShares) -> tuple[float, ...]:
+    """Returns the messages per second of each pair. Its time ends with its last message."""
+    each = zip(shares.received, shares.nanoseconds, strict=True)
+    return tuple(1e9 * received / nanoseconds if nanoseconds else 0.0 for received, nanoseconds in each)
+
+
+def accumulate(status: ResultStatus, line: TrialLine) -> dict[str, Any]:
+    """Returns the pairs of all good trials so far and of one more."""
+    return {"pair_shares": add_pair_shares(status.pair_shares, line.pair_shares)}
+
+
+def add_pair_shares(first: PairShares | None, second: PairShares | None) -> PairShares | None:
+    """Returns the sum for each pair. A pair that one of the two lacks counts as 0."""
+    if first is None or second is None:
+        return first or second
+    return PairShares(
+        received=_add(first.received, second.received), nanoseconds=_add(first.nanoseconds, second.nanoseconds)
+    )
+
+
+def _add(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
+    return tuple(one + other for one, other in zip_longest(first, second, fillvalue=0))

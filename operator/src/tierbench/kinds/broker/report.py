@@ -15,11 +15,11 @@ from tierbench.api.contract import PairShares
 from tierbench.api.measurements import Exchange
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultTrial
+from tierbench.kinds.broker.measures import add_pair_shares, pair_rates
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure, axis_of, factors_suffix, good_trials, heading, levels_of
 from tierbench.report.panels import Line, Panel
-from tierbench.results.pairs import add_trial, pair_rates
 from tierbench.results.quantities import quantities
 from tierbench.results.units import DASH, percent, show
 
@@ -76,7 +76,7 @@ def _pair_figures(prefix: str, panel: Panel) -> Iterator[Figure]:
 
 def _rates(cell: Cell) -> Sequence[float]:
     none: PairShares | None = None
-    shares = reduce(add_trial, (result.status.pair_shares for result in cell.results), none)
+    shares = reduce(add_pair_shares, (result.status.pair_shares for result in cell.results), none)
     return () if shares is None else pair_rates(shares)
 
 

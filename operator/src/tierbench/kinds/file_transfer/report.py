@@ -5,7 +5,7 @@ from typing import Final
 from tierbench.api.contract import ServerSample
 from tierbench.api.measurements import Transfer
 from tierbench.api.result import ResultTrial
-from tierbench.results.units import DASH, show, words
+from tierbench.results.units import DASH, humanize, show
 
 HEADINGS: Final = ("Content", "Lookup", "First byte", "Longest stall", "Cached before", "Read from disk", "I/O wait")
 
@@ -36,5 +36,5 @@ def retries(trial: ResultTrial) -> str | None:
     if trial.transfer is None:
         return None
     count, causes = trial.transfer.retries, trial.transfer.retry_causes.model_dump(by_alias=True)
-    named = [words(cause).lower() for cause, times in causes.items() if times]
+    named = [humanize(cause).lower() for cause, times in causes.items() if times]
     return f"{count} ({', '.join(named)})" if count and named else str(count)

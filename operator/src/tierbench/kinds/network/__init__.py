@@ -21,6 +21,8 @@ KIND: Final = BenchmarkKind(
         facts=measures.facts,
         invalid=measures.invalid,
         merge=measures.merge,
+        condense=measures.condense,
+        is_client_rate=measures.is_client_rate,
         has_traces=measures.has_traces,
     ),
     metrics=Metrics(metrics.FACTORS, metrics.CONDITIONS, metrics.add),
@@ -29,7 +31,7 @@ KIND: Final = BenchmarkKind(
         report.cells,
         answers=report.said_at_once,
         figures=report.device_figures,
-        drawn=report.is_of_client,
+        drawn=measures.is_client_rate,
         spreads={"ping": "Round trip of an echo request"},
     ),
     factors={

@@ -1,6 +1,7 @@
 """What trials of a network give: their quantities, several clients' together, and what spoils or explains them."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import fmean
@@ -9,6 +10,7 @@ from typing import Final
 from tierbench.api.contract import Outcome, ServerSample, Trace, TrialLine
 from tierbench.api.measurements import ClientShare, Echoes, Failure, Flow, Network, TcpActivity
 from tierbench.api.result import BenchmarkResult, Note, ResultSpec, ResultTrial, Spread
+from tierbench.results.quantities import spread_of
 from tierbench.results.units import show
 from tierbench.stats.samples import jain_index
 
@@ -45,6 +47,7 @@ EVERYTHING: Final = ResultTrial(
     ),
 )
 """A trial that leaves no quantity out."""
+_CLIENT_RATE: Final = re.compile(r"client\d+BitsPerSecond")
 SATURATED_SHARE: Final = 0.9
 EVEN_FAIRNESS: Final = 0.95
 TOGETHER_PARTS_PER_MILLION: Final = 950_000
@@ -207,6 +210,16 @@ def _server_saturated(trial: ResultTrial) -> bool:
     if used is None or not limit:
         return False
     return used >= SATURATED_SHARE * limit / 1000 * trial.duration_nanoseconds
+
+
+def is_client_rate(quantity: str) -> bool:
+    """Whether a quantity is the rate of one of several clients."""
+    return _CLIENT_RATE.fullmatch(quantity) is not None
+
+
+def condense(line: TrialLine) -> dict[str, Spread | None]:
+    """Returns the fields of a result's trial that replace its distributions."""
+    return {"round_trip": spread_of(line.distributions.ping)}
 
 
 def merge(merged: TrialLine, lines: Sequence[TrialLine | None], echoes: Sequence[bool]) -> TrialLine:

@@ -1,6 +1,5 @@
 """What a report shows of a network: its trials, and what each client had when all measured at once."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import hypot
@@ -14,15 +13,12 @@ from tierbench.kinds.network.spec import TOGETHER, Together
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure, describe_estimate
-from tierbench.results.conditions import circumstances
-from tierbench.results.levels import level_in_words
-from tierbench.results.quantities import quantities
-from tierbench.results.units import join_words, percent, show
+from tierbench.results.quantities import parameters, quantities
+from tierbench.results.units import describe_level, join_words, percent, show
 from tierbench.stats.samples import mean_interval
 
 HEADINGS: Final = ("Sent", "Sent again", "Packets lost", "Jitter", "Ping", "Ping lost", "iperf3's CPU")
 _AT_ONCE: Final = ("together", "simultaneousClients")
-_OF_CLIENT: Final = re.compile(r"client\d+BitsPerSecond")
 _NOTE: Final = "Mean of the good trials, with 95 % confidence interval."
 
 
@@ -34,11 +30,6 @@ def cells(trial: ResultTrial) -> tuple[str, ...]:
         "pingLostPartsPerMillion", "iperf3CpuPartsPerMillion",
     )  # fmt: skip
     return tuple(show(name, values.get(name, [None])[0]) for name in names)
-
-
-def is_of_client(quantity: str) -> bool:
-    """Whether it is the rate of one of several clients."""
-    return _OF_CLIENT.fullmatch(quantity) is not None
 
 
 def device_figures(prefix: str, run: RunResults) -> tuple[Figure, ...]:
@@ -54,9 +45,9 @@ def device_figures(prefix: str, run: RunResults) -> tuple[Figure, ...]:
 
 
 def _held(run: RunResults, result: BenchmarkResult) -> tuple[str, ...]:
-    others = {name: level for name, level in circumstances(result).items() if name not in {*run.fixed, *_AT_ONCE}}
+    others = {name: level for name, level in parameters(result).items() if name not in {*run.fixed, *_AT_ONCE}}
     server = [result.spec.server.node_class] if len(run.classes) > 1 else []
-    return (*server, *(level_in_words(name, level) for name, level in others.items()))
+    return (*server, *(describe_level(name, level) for name, level in others.items()))
 
 
 def _figure(name: str, held: str, results: Sequence[BenchmarkResult]) -> Figure:
@@ -192,7 +183,7 @@ def said_at_once(run: RunResults) -> tuple[str, ...]:
 
 
 def _said(one: AtOnce, server: str) -> str:
-    held = [level_in_words(name, level) for name, level in one.held.items()]
+    held = [describe_level(name, level) for name, level in one.held.items()]
     where = ", ".join(filter(None, (*held, server and f"to {server}")))
     clients = ", ".join(f"{client.name} {_share(client)}" for client in one.clients)
     at_once = f"All at once{f' ({where})' if where else ''}"

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.domain.world import seal, trial_line
-from tierbench.results.output import LARGEST_OUTPUT, LONGEST_LINE, OutputReader, SealState, check_seal, parse_output
+from tierbench.results.parser import (
+    MAXIMUM_LINE_BYTES,
+    MAXIMUM_OUTPUT_BYTES,
+    OutputParser,
+    SealState,
+    check_seal,
+    parse_output,
+)
 
 STARTED = '{"contract":1,"record":"TrialStarted","trial":1,"warmup":false,"time":"2026-01-01T00:00:00Z"}\n'
 
@@ -102,8 +109,8 @@ def test_the_seal_tells_why_a_client_ended_early() -> None:
     assert check.seal.failure.reason == "NotFound"
 
 
-def read(pieces: list[bytes]) -> OutputReader:
-    reader = OutputReader()
+def read(pieces: list[bytes]) -> OutputParser:
+    reader = OutputParser()
     for piece in pieces:
         reader.feed(piece)
     return reader
@@ -132,7 +139,7 @@ def test_a_trial_of_anything_is_read_or_named(changes: dict[str, object]) -> Non
 
 def test_a_line_without_end_takes_no_more_memory_than_a_long_one() -> None:
     reader = read([b"x" * 2**16] * 64)
-    assert len(reader._rest) <= LONGEST_LINE
+    assert len(reader._rest) <= MAXIMUM_LINE_BYTES
     reader.feed(b"\n" + trial_line(1).encode())
     assert [trial.trial for trial in reader.output.trials] == [1]
     assert reader.output.problems == ("line 1 is longer than 1 MiB",)
@@ -143,7 +150,7 @@ def test_what_comes_after_too_much_is_not_read() -> None:
     reader = read([trial_line(1).encode(), *[line] * 32, trial_line(2).encode()])
     assert reader.is_full
     assert [trial.trial for trial in reader.output.trials] == [1]
-    assert reader.output.problems == (f"it is larger than {LARGEST_OUTPUT >> 20} MiB, and is read no further",)
+    assert reader.output.problems == (f"it is larger than {MAXIMUM_OUTPUT_BYTES >> 20} MiB; the rest was not read",)
 
 
 def test_a_trial_that_is_printed_again_and_again_is_kept_once() -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from tests.unit.kinds.broker.trials import line, measured
 from tierbench.api.contract import PairShares, TrialLine
-from tierbench.results.pairs import pair_rates
-from tierbench.results.parts import PartOutput, merge_parts
+from tierbench.kinds.broker.measures import pair_rates
+from tierbench.results.merging import PartOutput, merge_parts
 
 
 def shared(number: int, *pairs: tuple[int, int], **fields: str) -> TrialLine:

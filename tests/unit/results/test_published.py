@@ -17,10 +17,9 @@ from tierbench.advice.tables import Cell
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.kube.clock import parse_time
-from tierbench.results.columns import is_passed_over
-from tierbench.results.long_table import read_csv
+from tierbench.results.export import to_csv
+from tierbench.results.published import is_ignored, read_csv
 from tierbench.results.quantities import RETRIES
-from tierbench.results.table import to_csv
 
 HEADER = (
     "kind,benchmark,serverClass,clientClass,fileSize,trial,durationSeconds,retries,trials,"
@@ -54,7 +53,7 @@ def test_what_is_written_is_read_again() -> None:
     text = to_csv(results)
     again = read_csv(text, "table", "table.csv")
     assert as_rows(to_csv(again)) == [
-        {name: value for name, value in row.items() if not is_passed_over(name)} for row in as_rows(text)
+        {name: value for name, value in row.items() if not is_ignored(name)} for row in as_rows(text)
     ]
     for one, other in zip(sorted(results, key=str_of), sorted(again, key=str_of), strict=True):
         assert one.metadata.name == other.metadata.name or one.spec.benchmark.kind == "FileTransferBenchmark"
@@ -99,10 +98,10 @@ def test_the_rate_of_a_transferred_file_goes_without_saying() -> None:
 @pytest.mark.parametrize(
     ("cells", "count", "interval", "words"),
     [
-        (("1Gi", "", "11", "", "10", "0.04"), 10, True, "of its single trials nothing is known"),
-        (("1Gi", "", "11", "", "10", ""), 0, False, "it is in no verdict"),
-        (("1Gi", "", "11", "", "", "0.04"), 0, False, "it is in no verdict"),
-        (("1Gi", "", "11", "", "1", "0.04"), 0, False, "it is in no verdict"),
+        (("1Gi", "", "11", "", "10", "0.04"), 10, True, "its single trials are not known"),
+        (("1Gi", "", "11", "", "10", ""), 0, False, "no verdict includes it"),
+        (("1Gi", "", "11", "", "", "0.04"), 0, False, "no verdict includes it"),
+        (("1Gi", "", "11", "", "1", "0.04"), 0, False, "no verdict includes it"),
     ],
 )
 def test_a_mean_needs_its_number_and_deviation_for_an_interval(
@@ -160,9 +159,9 @@ def test_a_trial_that_failed_is_counted_and_in_no_mean() -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("kind,file_size\n", "line 1, column 2: 'file_size' is no column: write names as `export` does"),
+        ("kind,file_size\n", "line 1, column 2: 'file_size' is not the name of a column: write names as `export` does"),
         ("kind,tls,tls\n", "line 1, column 3: there are two columns tls"),
-        ("benchmark,fileSize\n", "line 1, no column kind: it says of each row"),
+        ("benchmark,fileSize\n", "line 1, there is no column kind: it contains"),
         ("kind,trial\nPod,1\n", "line 2, column kind: 'Pod' is not FileTransferBenchmark or BrokerBenchmark or"),
         ("kind,trial\n,1\n", "line 2, column kind: '' is not FileTransferBenchmark"),
         (f"{HEADER}\n{mean('1QB', '1', '3', '0')}\n", "line 2, column fileSize: '1QB' is not a size: write a whole"),
@@ -172,7 +171,7 @@ def test_a_trial_that_failed_is_counted_and_in_no_mean() -> None:
         (f"{HEADER}\n{mean('1Mi', '1', '', '')}\n", "line 2: no quantity; a FileTransferBenchmark has durationNanosec"),
         (f"{HEADER}\n{mean('1Mi', '1', '3', '0', '', '', '', '7')}\n", "line 2: 12 fields, and 10 columns"),
         (f"{HEADER}\n{mean('1Mi', '1', '3', '0', '10')}\n", "line 2, column trials: a row is a trial, with its number"),
-        (f"{HEADER}\n{mean('1Mi', '1', '3')}\n{mean('1Mi', '1', '4')}\n", "line 3: the same as line 2: leave out one"),
+        (f"{HEADER}\n{mean('1Mi', '1', '3')}\n{mean('1Mi', '1', '4')}\n", "line 3: the same as line 2: remove one"),
         (f"{HEADER}\n{mean('1Mi', '1', '3')}\n{mean('1Mi', '', '4')}\n", "line 3: the same case as line 2, and one is"),
         (
             "kind,retries,trial\nNetworkBenchmark,3,1\n",

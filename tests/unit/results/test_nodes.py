@@ -1,4 +1,4 @@
-"""The network before the first case: read, said, and held against what the service did."""
+"""The computers of nodes, and the network between two nodes."""
 
 from typing import Any
 
@@ -7,20 +7,70 @@ import pytest
 from tests.unit.kinds.broker import trials as broker
 from tests.unit.kinds.network import trials as network
 from tests.unit.results.preflights import blocked, node_network
-from tests.unit.results.test_record import line, spec
+from tests.unit.results.trials import line, measured, sample, spec
 from tierbench.api.contract import TrialLine
 from tierbench.api.measurements import NodeNetwork, TcpRate
-from tierbench.api.result import ResultSpec, ResultStatus
-from tierbench.results.node_network import figures, in_words, worst
-from tierbench.results.record import record
+from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
+from tierbench.results.aggregate import add_trials
+from tierbench.results.export import trial_table
+from tierbench.results.nodes import (
+    add_network_trial,
+    describe_computer,
+    describe_network,
+    node_computers,
+    worst_network,
+)
 from tierbench.results.validity import facts
+
+JETSON: dict[str, Any] = {
+    "cpuGovernor": "schedutil",
+    "cpuFrequencyKilohertz": 1_200_000,
+    "cpuMaximumKilohertz": 1_479_000,
+    "powerMode": "MAXN",
+    "temperatureMillidegrees": 61_500,
+    "thermalThrottles": 1,
+    "interface": "eth0",
+    "mtuBytes": 1450,
+    "congestionControl": "cubic",
+}
+
+
+def result(server: dict[str, Any] | None, **fields: Any) -> BenchmarkResult:
+    status = measured([line(1, server=sample(computer=server), client={"computer": {"interface": "eth1"}, **fields})])
+    body = {"metadata": {"name": "r", "namespace": "ns"}, "spec": spec(trials=1, warmup=0).to_json()}
+    return BenchmarkResult.model_validate({**body, "status": status.to_json()})
+
+
+def test_a_node_is_told_of_once() -> None:
+    again = {**JETSON, "cpuFrequencyKilohertz": 1_479_000, "thermalThrottles": 0}
+    lines = [describe_computer(node) for node in node_computers([result(JETSON), result(again)])]
+    assert lines == [
+        "j1: governor schedutil, frequency 1.20 to 1.48 of 1.48 GHz, power mode MAXN, temperature up to 62 °C, "
+        "throttled for heat in 1 of 2 trials, interface eth0 (MTU 1450), congestion control cubic",
+        "u1: interface eth1",
+    ]
+
+
+def test_what_no_kernel_tells_is_left_out() -> None:
+    assert [node.node for node in node_computers([result(None)])] == ["u1"]
+    assert not {
+        name for name in trial_table([result(None)]).columns if name.startswith("server") and "Kilohertz" in name
+    }
+
+
+def test_the_table_has_a_column_for_each_side() -> None:
+    table = trial_table([result(JETSON, cpuLimitMillicores=500)])
+    row = dict(zip(table.columns, table.rows[0], strict=True))
+    assert (row["serverCpuGovernor"], row["serverMtuBytes"], row["clientInterface"]) == ("schedutil", 1450, "eth1")
+    assert row["clientCpuLimitMillicores"] == 500
+
 
 EMPTY = NodeNetwork(server_node="cloud-1", client_node="user-1")
 
 
 def bound(wanted: ResultSpec, *lines: TrialLine) -> list[str]:
     """The messages that the network was the limit."""
-    status = record(wanted, ResultStatus(), lines, 1)
+    status = add_trials(wanted, ResultStatus(), lines, 1)
     return [fact.message for fact in facts(wanted, status.trials, 0) if fact.reason == "NetworkBound"]
 
 
@@ -32,7 +82,7 @@ def test_each_way_adds_what_it_tells() -> None:
     up = network.line(1, upload=network.flow(90, retransmits=3))
     down = network.line(1, download=network.flow(80)).to_json()
     del down["network"]["ping"]
-    found = figures(figures(EMPTY, up), TrialLine.model_validate(down))
+    found = add_network_trial(add_network_trial(EMPTY, up), TrialLine.model_validate(down))
     assert found.upload == TcpRate(bits_per_second=90_000_000, retransmits=3)
     assert found.download == TcpRate(bits_per_second=80_000_000, retransmits=0)
     assert found.ping is not None
@@ -43,20 +93,20 @@ def test_each_way_adds_what_it_tells() -> None:
 
 
 def test_words() -> None:
-    assert in_words(node_network()) == "user-1 to cloud-1: 90.0 Mbit/s up, 80.0 Mbit/s down, ping 500 µs"
-    missing = "not all is measured (ServerUnreachable): no route: see network policies."
-    assert in_words(blocked()) == f"user-1 to jetson-1: {missing}"
+    assert describe_network(node_network()) == "user-1 to cloud-1: 90.0 Mbit/s up, 80.0 Mbit/s down, ping 500 µs"
+    missing = "incomplete (ServerUnreachable): no route: see network policies."
+    assert describe_network(blocked()) == f"user-1 to jetson-1: {missing}"
 
 
 def test_of_several_pairs_the_worst_of_each_figure() -> None:
     networks = node_network(), node_network(client="user-2", down=10, ping={"sent": 2, "received": 2}), blocked()
-    assert worst(networks) == {
+    assert worst_network(networks) == {
         "uploadBitsPerSecond": 90_000_000,
         "downloadBitsPerSecond": 10,
         "pingNanoseconds": 500_000,
         "pingLostPartsPerMillion": 100_000,
     }
-    assert worst([blocked()]) == {}
+    assert worst_network([blocked()]) == {}
 
 
 @pytest.mark.parametrize(("share", "said"), [(0.89, False), (0.91, True), (1.09, True), (1.2, False)])
@@ -64,7 +114,10 @@ def test_a_transfer_as_fast_as_the_network_was_limited_by_it(share: float, said:
     trial = line(1, nanoseconds=10**9, transfer={"bytes": round(share * 10_000_000), "downloads": 1})
     messages = bound(on(spec(trials=1, warmup=0), node_network()), trial)
     assert messages == (
-        ["In 1 of 1 trials at least 90 % of the 80.0 Mbit/s down that iperf3 got before: the network was the limit."]
+        [
+            "In 1 of 1 trials the throughput was at least 90 % of the 80.0 Mbit/s down that iperf3 measured in the "
+            "preflight: the network was the limit."
+        ]
         if said
         else []
     )

@@ -1,87 +1,47 @@
 """A result grows trial by trial: in any order, however often a log is read, nothing is counted twice."""
 
 import json
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from math import fsum
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.domain.world import trial_line
+from tests.unit.kinds.broker import trials as brokers
+from tests.unit.kinds.network import trials as networks
+from tests.unit.results.trials import COMPUTER, EXHAUSTED, GIB, NOW, client, line, measured, sample, spec
 from tierbench.api.contract import TrialLine
-from tierbench.api.result import ResultPhase, ResultSpec, ResultStatus
+from tierbench.api.model import Metadata
+from tierbench.api.result import BenchmarkResult, Missing, Note, ResultPhase, ResultStatus
 from tierbench.kinds.file_transfer.measures import io_bound
-from tierbench.results.record import conclude, due, fail, record
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-GIB = 2**30
-COMPUTER: dict[str, Any] = {
-    "cpuFrequencyKilohertz": 1_500_000, "cpuMaximumKilohertz": 1_500_000, "cpuGovernor": "performance",
-    "powerMode": "MODE_15W_6CORE", "temperatureMillidegrees": 61_500, "thermalThrottles": 0,
-    "quotaThrottledNanoseconds": 0, "interface": "eth0", "mtuBytes": 1500, "congestionControl": "cubic",
-}  # fmt: skip
-EXHAUSTED: dict[str, Any] = {
-    "outcome": "Failed",
-    "failure": {"reason": "AttemptsExhausted", "message": "20 attempts"},
-}
-
-
-def spec(*, trials: int = 5, warmup: int = 1, memory: int = 4 * GIB, **levels: str) -> ResultSpec:
-    body = {
-        "benchmark": {"kind": "FileTransferBenchmark", "name": "demo"},
-        "run": 1,
-        "case": 1,
-        "levels": {"fileSize": "1Gi", "concurrency": "1", "cacheState": "Natural", "tls": "None", **levels},
-        "conditions": {"access": "PodIP"},
-        "server": {"nodeClass": "jetson", "node": "j1", "memoryBytes": memory},
-        "client": {"nodeClass": "user", "node": "u1"},
-        "trials": trials,
-        "warmup": warmup,
-    }
-    return ResultSpec.model_validate(body)
-
-
-def line(number: int, *, warmup: bool = False, nanoseconds: int = 10**9, **more: object) -> TrialLine:
-    body = json.loads(trial_line(number, warmup=warmup, nanoseconds=nanoseconds))
-    body["distributions"] = {
-        "downloadDuration": {"schema": 6, "count": 1, "sumNanoseconds": nanoseconds, "indexes": [1914], "counts": [1]}
-    }
-    return TrialLine.model_validate(body | more)
-
-
-def sample(**fields: Any) -> dict[str, Any]:
-    return {"residentBeforePartsPerMillion": 1_000_000, **fields}
-
-
-def client(nanoseconds: int, limit: int | None, **computer: Any) -> dict[str, Any]:
-    return {"cpuNanoseconds": nanoseconds, "cpuLimitMillicores": limit, "computer": computer or None}
-
-
-def measured(lines: list[TrialLine], **options: Any) -> ResultStatus:
-    wanted = spec(**{"trials": len(lines), "warmup": 0, **options})
-    return conclude(wanted, record(wanted, ResultStatus(), lines, 1), NOW, None)
+from tierbench.results.aggregate import add_trials, conclude, describe_overall, fail, is_overall, missing_trials
+from tierbench.results.merging import PartOutput, merge_parts
+from tierbench.results.quantities import is_censored
 
 
 @given(st.permutations(range(1, 6)), st.lists(st.integers(1, 5), max_size=10))
 def test_any_order_and_any_repetition_count_once(order: list[int], again: list[int]) -> None:
     wanted = spec()
-    status = record(wanted, ResultStatus(), [line(number) for number in [*order, *again]], 1)
-    status = record(wanted, status, [line(number) for number in again], 2)
+    status = add_trials(wanted, ResultStatus(), [line(number) for number in [*order, *again]], 1)
+    status = add_trials(wanted, status, [line(number) for number in again], 2)
     assert [trial.trial for trial in status.trials] == [1, 2, 3, 4, 5]
     assert status.counts.completed == 5
     assert status.distributions.download_duration is not None
     assert status.distributions.download_duration.count == 5
-    assert due(wanted, status) == ()
+    assert missing_trials(wanted, status) == ()
 
 
 def test_warmup_is_kept_and_not_counted() -> None:
-    status = record(spec(), ResultStatus(), [line(1, nanoseconds=10**9), line(1, warmup=True, nanoseconds=10**12)], 1)
+    status = add_trials(
+        spec(), ResultStatus(), [line(1, nanoseconds=10**9), line(1, warmup=True, nanoseconds=10**12)], 1
+    )
     assert [trial.warmup for trial in status.trials] == [True, False]
     assert status.statistics["durationNanoseconds"].mean == 10**9
     assert status.distributions.download_duration is not None
     assert status.distributions.download_duration.sum_nanoseconds == 10**9
-    assert due(spec(), status) == (2, 3, 4, 5)
+    assert missing_trials(spec(), status) == (2, 3, 4, 5)
 
 
 def test_failed_trials_stand_outside_the_mean() -> None:
@@ -117,7 +77,7 @@ def test_no_trial_at_all_fails() -> None:
 
 def test_a_second_client_is_an_interruption() -> None:
     wanted = spec(trials=2, warmup=0)
-    status = record(wanted, record(wanted, ResultStatus(), [line(1)], 1), [line(2)], 2)
+    status = add_trials(wanted, add_trials(wanted, ResultStatus(), [line(1)], 1), [line(2)], 2)
     final = conclude(wanted, status, NOW, None)
     assert final.counts.interruptions == 1
     assert "Resumed" in [note.reason for note in final.facts]
@@ -125,7 +85,7 @@ def test_a_second_client_is_an_interruption() -> None:
 
 def test_trials_that_were_not_asked_for_are_passed_over() -> None:
     wanted = spec(trials=1, warmup=1)
-    status = record(wanted, ResultStatus(), [line(1), line(2), line(2, warmup=True)], 1)
+    status = add_trials(wanted, ResultStatus(), [line(1), line(2), line(2, warmup=True)], 1)
     assert [(trial.warmup, trial.trial) for trial in status.trials] == [(False, 1)]
 
 
@@ -147,7 +107,7 @@ def test_retries_are_counted_by_cause_in_failed_trials_too() -> None:
 
 
 def test_fail_keeps_trials() -> None:
-    status = fail(spec(), record(spec(), ResultStatus(), [line(1)], 1), NOW, "NodeNotReady", "gone")
+    status = fail(spec(), add_trials(spec(), ResultStatus(), [line(1)], 1), NOW, "NodeNotReady", "gone")
     assert status.phase is ResultPhase.FAILED
     assert len(status.trials) == 1
     assert status.display.valid == "NodeNotReady"
@@ -228,7 +188,7 @@ def test_a_file_is_read_once_and_one_waiting_task_is_one_cpu(
     wanted = spec(trials=1, warmup=0)
     server = wanted.server.model_copy(update={"cpu_millicores": 1000 * cores})
     transfer = {"bytes": 2**20, "downloads": downloads}
-    status = record(wanted, ResultStatus(), [line(1, server=sample(**seen), transfer=transfer)], 1)
+    status = add_trials(wanted, ResultStatus(), [line(1, server=sample(**seen), transfer=transfer)], 1)
     assert io_bound(wanted.model_copy(update={"server": server}), status.trials[0]) is bound
 
 
@@ -263,3 +223,153 @@ def test_the_most_trials_stay_within_56_kib() -> None:
     )
     assert len(status.trials) == 35
     assert len(json.dumps(status.to_json()).encode()) <= 56 * 1024
+
+
+OUT_OF_TIME = Note(reason="TimedOut", message="The client ran out of time.")
+
+
+def result(status: ResultStatus) -> BenchmarkResult:
+    return BenchmarkResult(metadata=Metadata(name="r"), spec=spec(warmup=0), status=status)
+
+
+def test_a_case_that_ran_out_of_time_is_a_censored_sample() -> None:
+    wanted = spec(warmup=0)
+    status = conclude(wanted, add_trials(wanted, ResultStatus(), [line(1), line(2)], 1), NOW, None, OUT_OF_TIME)
+    assert status.missing == Missing(trials=3, reason="TimedOut", message="The client ran out of time.")
+    assert "Only 2 of 5 trials were run: The client ran out of time." in [note.message for note in status.invalid]
+    assert is_censored(result(status))
+
+
+def test_trials_lost_for_another_reason_leave_a_fair_sample() -> None:
+    wanted, lost = spec(warmup=0), Note(reason="ClientLost", message="The pod was lost.")
+    status = conclude(wanted, add_trials(wanted, ResultStatus(), [line(1)], 1), NOW, None, lost)
+    assert status.missing == Missing(trials=4, reason="ClientLost", message="The pod was lost.")
+    assert not is_censored(result(status))
+
+
+def test_nothing_is_missing_of_a_whole_case() -> None:
+    whole = measured([line(1), line(2)])
+    assert whole.missing is None
+    assert not is_censored(result(whole))
+
+
+def test_a_case_without_one_trial_in_time_is_censored() -> None:
+    wanted = spec(warmup=0)
+    assert is_censored(result(fail(wanted, ResultStatus(), NOW, "TimedOut", "The client ran out of time.")))
+    assert not is_censored(result(fail(wanted, ResultStatus(), NOW, "NoReadyNode", "There is none.")))
+
+
+def test_a_trial_that_was_cut_off_is_censored() -> None:
+    cut: dict[str, Any] = {"outcome": "Failed", "failure": {"reason": "TimedOut", "message": "30 s"}}
+    assert is_censored(result(measured([line(1), line(2, **cut)])))
+    assert not is_censored(result(measured([line(1), line(2, **EXHAUSTED)])))
+
+
+TIMES = {"rate": "time"}
+VALUES = st.floats(min_value=1, max_value=1e9)
+
+
+def test_a_slow_trial_weighs_as_much_as_it_took() -> None:
+    statistics = brokers.measured(
+        brokers.line(1), brokers.line(2, nanoseconds=3 * 10**9, sessionNanoseconds=4 * 10**9)
+    ).statistics
+    assert statistics["throughputMessagesPerSecond"].mean == 667
+    assert statistics["overallThroughputMessagesPerSecond"].mean == 500
+    assert statistics["overallThroughputBytesPerSecond"].mean == 512_000
+    assert "overallWireThroughputBytesPerSecond" in statistics
+
+
+def test_of_file_transfers_too() -> None:
+    statistics = measured([line(1), line(2, nanoseconds=3 * 10**9)]).statistics
+    mean, overall = statistics["throughputBytesPerSecond"].mean, statistics["overallThroughputBytesPerSecond"].mean
+    assert overall == pytest.approx(mean * 3 / 4, rel=0.01)
+
+
+@given(st.lists(st.tuples(VALUES, VALUES), min_size=2, max_size=10))
+def test_it_is_the_ratio_of_sums_within_its_interval(trials: list[tuple[float, float]]) -> None:
+    rates, times = zip(*trials, strict=True)
+    found = describe_overall({"rate": rates, "time": times}, TIMES)["overallRate"]
+    ratio = fsum(rate * time for rate, time in trials) / fsum(times)
+    assert found.mean == pytest.approx(ratio, abs=1)
+    assert found.confidence_low is not None
+    assert found.confidence_high is not None
+    assert found.confidence_low - 1 <= ratio <= found.confidence_high + 1
+    assert (found.minimum, found.maximum) == (round(min(rates)), round(max(rates)))
+
+
+def test_of_trials_that_took_alike_it_is_their_mean_with_its_interval() -> None:
+    columns = {"rate": [10.0, 20.0, 60.0], "time": [7.0, 7.0, 7.0]}
+    found = describe_overall(columns, TIMES)["overallRate"]
+    assert (found.mean, found.standard_deviation) == (30, 26)
+
+
+def test_a_time_that_some_trials_lack_gives_none() -> None:
+    assert describe_overall({"rate": [1.0, 2.0], "time": [1.0]}, TIMES) == {}
+    assert describe_overall({"rate": [1.0]}, TIMES) == {}
+
+
+def test_they_are_told_from_means() -> None:
+    assert is_overall("overallRate")
+    assert not is_overall("throughputBytesPerSecond")
+
+
+RATES = (80, 100, 10, 90, 95, 300, 85)
+
+
+def of_rates(rates: Sequence[float] = RATES, **trim: int) -> ResultStatus:
+    lines = [
+        networks.line(number, upload=networks.flow(rate, retransmits=number))
+        for number, rate in enumerate(rates, start=1)
+    ]
+    return networks.measured(*lines, trim=trim)
+
+
+def test_lowest_and_highest_are_left_out_and_kept_apart() -> None:
+    status = of_rates(lowest=1, highest=1)
+    trimmed, whole = (group["throughputBitsPerSecond"] for group in (status.statistics, status.untrimmed))
+    assert (trimmed.count, trimmed.mean, trimmed.minimum, trimmed.maximum) == (5, 90_000_000, 80_000_000, 100_000_000)
+    assert (whole.count, whole.minimum, whole.maximum) == (7, 10_000_000, 300_000_000)
+    assert len(status.trials) == 7
+    assert status.valid is True
+
+
+def test_the_other_quantities_are_those_of_the_same_trials() -> None:
+    retransmits = of_rates(lowest=1, highest=1).statistics["retransmits"]
+    assert (retransmits.count, retransmits.minimum, retransmits.maximum) == (5, 1, 7)
+    assert retransmits.mean == round((1 + 2 + 4 + 5 + 7) / 5)
+
+
+def test_ends_are_trimmed_each_by_its_own_number() -> None:
+    assert of_rates(lowest=2).statistics["throughputBitsPerSecond"].minimum == 85_000_000
+    assert of_rates(lowest=2).statistics["throughputBitsPerSecond"].maximum == 300_000_000
+
+
+def test_nothing_is_trimmed_where_too_few_trials_were_good() -> None:
+    status = of_rates((80, 90), lowest=1, highest=1)
+    assert status.statistics["throughputBitsPerSecond"].count == 2
+    assert status.untrimmed == {}
+
+
+def test_without_trim_there_is_one_figure() -> None:
+    assert of_rates().untrimmed == {}
+
+
+def shared(trial: int, first: int, second: int) -> TrialLine:
+    """Two clients that measured at once."""
+    return merge_parts([PartOutput([networks.line(trial, upload=networks.flow(rate))]) for rate in (first, second)])[0]
+
+
+def test_each_client_is_trimmed_by_its_own_rates() -> None:
+    lines = [shared(1, 10, 50), shared(2, 50, 10), shared(3, 30, 30), shared(4, 40, 20)]
+    status = networks.measured(*lines, trim={"lowest": 1, "highest": 1, "by": "Client"})
+    for name, mean in {"client1BitsPerSecond": 35_000_000, "client2BitsPerSecond": 25_000_000}.items():
+        assert (status.statistics[name].count, status.statistics[name].mean) == (2, mean)
+        assert (status.untrimmed[name].count, status.untrimmed[name].minimum) == (4, 10_000_000)
+    total = status.statistics["throughputBitsPerSecond"]
+    assert (total.count, total) == (4, status.untrimmed["throughputBitsPerSecond"])
+
+
+def test_together_whole_trials_are_left_out() -> None:
+    lines = [shared(1, 10, 50), shared(2, 50, 11), shared(3, 30, 32), shared(4, 40, 23)]
+    status = networks.measured(*lines, trim={"lowest": 1, "highest": 1})
+    assert status.statistics["client1BitsPerSecond"].mean == 40_000_000

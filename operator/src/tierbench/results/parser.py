@@ -1,0 +1,198 @@
+"""Parses the output of a client while it arrives, and checks it against the seal. The output is not trusted."""
+
+import hashlib
+import json
+import zlib
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from tierbench.api.contract import CONTRACT_VERSION, Seal, TrialLine
+
+MAXIMUM_LINE_BYTES: Final = 1 << 20
+"""Longer lines are skipped."""
+MAXIMUM_OUTPUT_BYTES: Final = 8 << 20
+"""The rest of a longer output is not read."""
+_MAXIMUM_PROBLEMS: Final = 8
+_INTEGER_BITS: Final = 63
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedTrial:
+    """A trial as a client printed it, compressed to about a twentieth of the memory that the object takes."""
+
+    case: int
+    warmup: bool
+    trial: int
+    traced: bool
+    packed: bytes
+
+    @property
+    def key(self) -> tuple[bool, int]:
+        """What identifies the trial within its case, whichever part printed it."""
+        return self.warmup, self.trial
+
+    @property
+    def line(self) -> TrialLine:
+        """The whole trial."""
+        return TrialLine.model_validate(_parse_object(zlib.decompress(self.packed)))
+
+
+@dataclass(frozen=True)
+class Output:
+    """The output of a client: each trial once, in the order of arrival, and how many trials have begun.
+
+    `lines` is the number of Trial lines as they were printed, `sha256` their digest. `problems` lists what could not be
+    parsed.
+    """
+
+    printed: tuple[PrintedTrial, ...] = ()
+    problems: tuple[str, ...] = ()
+    begun: int = 0
+    lines: int = 0
+    sha256: str = hashlib.sha256().hexdigest()
+
+    @property
+    def trials(self) -> tuple[TrialLine, ...]:
+        """The whole trials."""
+        return tuple(trial.line for trial in self.printed)
+
+
+@dataclass
+class OutputParser:
+    """Parses a log piece by piece. It skips an incomplete last line, and lines that are not of the contract."""
+
+    _printed: dict[tuple[int, bool, int], PrintedTrial] = field(default_factory=dict)
+    _problems: list[str] = field(default_factory=list)
+    _begun: int = 0
+    _lines: int = 0
+    _digest: Any = field(default_factory=hashlib.sha256)
+    _number: int = 0
+    _size: int = 0
+    _rest: bytes = b""
+    _overlong: bool = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the rest of the log is not read."""
+        return self._size > MAXIMUM_OUTPUT_BYTES
+
+    @property
+    def output(self) -> Output:
+        """The output so far."""
+        values, problems = tuple(self._printed.values()), tuple(self._problems)
+        return Output(values, problems, self._begun, self._lines, self._digest.hexdigest())
+
+    def feed(self, piece: bytes) -> bool:
+        """Parses the next piece. Returns whether it completed a line of the contract."""
+        before = self._begun + self._lines
+        room = MAXIMUM_OUTPUT_BYTES - self._size
+        self._size += len(piece)
+        if len(piece) > room >= 0:
+            self._add_problem(f"it is larger than {MAXIMUM_OUTPUT_BYTES >> 20} MiB; the rest was not read")
+        *ended, last = piece[: max(room, 0)].split(b"\n")
+        for line in ended:
+            whole, overlong = self._rest + line, self._overlong
+            self._rest, self._overlong = b"", False
+            self._number += 1
+            if overlong or len(whole) > MAXIMUM_LINE_BYTES:
+                self._add_problem(f"line {self._number} is longer than {MAXIMUM_LINE_BYTES >> 20} MiB")
+            else:
+                self._parse_line(whole)
+        self._rest += last
+        if len(self._rest) > MAXIMUM_LINE_BYTES:
+            self._rest, self._overlong = b"", True
+        return self._begun + self._lines > before
+
+    def _parse_line(self, line: bytes) -> None:
+        body = _parse_object(line)
+        if body is None:
+            return
+        self._begun += body.get("record") == "TrialStarted"
+        if body.get("record") != "Trial":
+            return
+        self._lines += 1
+        self._digest.update(line + b"\n")
+        if body.get("contract") != CONTRACT_VERSION:
+            version = str(body.get("contract"))[:16]
+            self._add_problem(f"line {self._number}: contract {version}, not {CONTRACT_VERSION}: use matching images")
+            return
+        try:
+            trial = TrialLine.model_validate(body)
+        except (ValidationError, RecursionError) as error:
+            self._add_problem(f"line {self._number}: {_first_problem(error)}")
+        else:
+            key = (trial.case, trial.warmup, trial.trial)
+            self._printed.setdefault(key, PrintedTrial(*key, bool(trial.traces), zlib.compress(line)))
+
+    def _add_problem(self, message: str) -> None:
+        if len(self._problems) < _MAXIMUM_PROBLEMS:
+            self._problems.append(message)
+
+
+def parse_output(log: str) -> Output:
+    """Parses a whole log."""
+    parser = OutputParser()
+    parser.feed(log.encode(errors="surrogateescape"))
+    return parser.output
+
+
+class SealState(StrEnum):
+    """What the seal shows about a log."""
+
+    COMPLETE = "Complete"
+    CUT_SHORT = "CutShort"
+    MISSING = "Missing"
+    UNKNOWN_VERSION = "UnknownVersion"
+
+
+@dataclass(frozen=True)
+class SealCheck:
+    """The result of a check against the seal. `message` says what is wrong; `seal` is None if it cannot be parsed."""
+
+    state: SealState
+    message: str
+    seal: Seal | None = None
+
+
+def check_seal(output: Output, message: str) -> SealCheck:
+    """Compares an output with the termination message of the client that printed it."""
+    body = _parse_object(message)
+    if body is None:
+        return SealCheck(SealState.MISSING, "it left no seal: it was killed, or it never started.")
+    if body.get("contract") != CONTRACT_VERSION:
+        version = str(body.get("contract"))[:16]
+        hint = "the client image and the operator do not match, install both from one release."
+        return SealCheck(SealState.UNKNOWN_VERSION, f"its seal has version {version}, not {CONTRACT_VERSION}: {hint}")
+    try:
+        seal = Seal.model_validate(body)
+    except (ValidationError, RecursionError) as error:
+        return SealCheck(SealState.MISSING, f"its seal cannot be parsed: {_first_problem(error)}.")
+    if (output.lines, output.sha256) == (seal.trials, seal.sha256):
+        return SealCheck(SealState.COMPLETE, "", seal)
+    short = f"its log has {output.lines} of the {seal.trials} trials that it printed."
+    return SealCheck(SealState.CUT_SHORT, short, seal)
+
+
+def _parse_object(text: str | bytes) -> dict[str, Any] | None:
+    try:
+        body = json.loads(text, parse_int=_parse_integer)
+    except (ValueError, RecursionError):
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def _parse_integer(digits: str) -> int:
+    value = int(digits)
+    if value.bit_length() > _INTEGER_BITS:
+        raise ValueError("an integer of more than 64 bits")
+    return value
+
+
+def _first_problem(error: ValidationError | RecursionError) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    first = error.errors(include_input=False, include_url=False)[0]
+    return f"{'.'.join(str(part)[:32] for part in first['loc'])[:128]}: {first['msg'][:256]}"
