@@ -15,10 +15,9 @@ from tierbench.controller.credentials import certificates
 from tierbench.domain.results import ResultStore
 from tierbench.kube.authorization import may_get
 from tierbench.kube.connect import connect_by_kubeconfig
-from tierbench.metrics.authorization import Protection, ScrapeGuard, tls_context
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import result_samples
-from tierbench.metrics.server import serve
+from tierbench.metrics.server import Protection, ScrapeGuard, serve, tls_context
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

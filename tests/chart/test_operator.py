@@ -33,7 +33,7 @@ def test_one_leads_another_stands_by_and_another_release_waits(
             return [
                 (one, other)
                 for one, name, other in ways
-                if one.readiness() == "ok\n" and other.readiness() == f"stands by for {name}\n"
+                if one.readiness() == "ok\n" and other.readiness() == f"standby; the leader is {name}\n"
             ]
 
         ((leader, standby),) = wait_for(led, "one leads, one stands by")

@@ -20,7 +20,7 @@ from tierbench.kube.clock import format_time
 from tierbench.kube.errors import ConflictError, NotFoundError
 from tierbench.kube.informer import WatchEvent, list_and_watch
 from tierbench.kube.resources import PODS
-from tierbench.metrics.authorization import tls_context
+from tierbench.metrics.server import tls_context
 from tierbench.workloads.names import CLIENT, LABEL_ATTEMPT, LABEL_BENCHMARK, LABEL_CASE, LABEL_ROLE, ROLE_CLIENT
 from tierbench.workloads.plan import ScheduledTrial
 

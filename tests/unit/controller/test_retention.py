@@ -35,8 +35,8 @@ class Looks(OperatorMetrics):
         self.count = 0
         self._stirred = stirred
 
-    def stored(self, size: int, limit: int) -> None:
-        super().stored(size, limit)
+    def set_stored_bytes(self, size: int, limit: int) -> None:
+        super().set_stored_bytes(size, limit)
         self.count += 1
         self._stirred.set()
 

@@ -23,8 +23,8 @@ def metrics_text() -> str:
     )  # fmt: skip
     statistics |= dict.fromkeys(rest, statistics["durationNanoseconds"])
     metrics = OperatorMetrics()
-    metrics.error("Conflict")
-    metrics.api_answered("GET", 200)
+    metrics.count_error("Conflict")
+    metrics.count_request("GET", 200)
     held, store = raw_benchmark(), filled(raw)
     held["status"]["conditions"] = [said("Passed", "True", "So"), said("Regressed", "False", "So")]
     held["status"]["run"]["networks"] = [node_network().to_json()]

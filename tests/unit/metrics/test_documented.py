@@ -1,10 +1,93 @@
-from pathlib import Path
+"""Every metric is documented. Every factor is a label, and every condition one of `tierbench_result_info`."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.unit.domain.world import IMAGES, OWNER, benchmark, broker_benchmark, network_benchmark
 from tests.unit.metrics.everything import metrics_text
+from tierbench.api.benchmark import Benchmark
+from tierbench.api.model import Model
+from tierbench.api.policy import Policy
+from tierbench.kinds.registry import BENCHMARKS, kind_of, workload_of
+from tierbench.metrics.results import label_name
+from tierbench.workloads.plan import plan
 
 TEXT = (Path(__file__).parents[3] / "docs/concepts/metrics.md").read_text()
+TLS = ["None", "TLSv1.3"]
+VERSIONS = {"images": ["default", "2.0"]}
+WITH_IMAGES = {"nodeClasses": ["cloud"], **VERSIONS}
+BROKERS = [{"name": "mosquitto", "mosquitto": VERSIONS}, {"name": "kafka", "kafka": VERSIONS}]
+KAFKA = {"codecs": ["Lz4"], "partitions": [1], "lingerMilliseconds": [5], "batchSizes": ["1Mi"]}
+BROKER: dict[str, Any] = {
+    "brokers": BROKERS,
+    "delivery": ["AtLeastOnce"],
+    "tls": TLS,
+    "encryption": ["None"],
+    "compression": ["None"],
+    "pairs": [1],
+    "kafka": KAFKA,
+}
+OWN = [{"name": "own", "configMapRef": {"name": "own"}}]
+EVERYTHING: dict[str, list[Benchmark]] = {
+    "FileTransferBenchmark": [
+        benchmark(fileSizes=["1Mi"], concurrency=[1], cacheState=["Cold"], tls=TLS, servers=WITH_IMAGES),
+    ],
+    "BrokerBenchmark": [
+        broker_benchmark(**BROKER, payload={"sizes": ["1Ki"], "contents": ["Random"]}),
+        broker_benchmark(**BROKER, payload={"messages": OWN}, pacing={"messagesPerSecond": 10}),
+    ],
+    "NetworkBenchmark": [
+        network_benchmark(
+            protocols=["TCP"],
+            directions=["Both"],
+            streams=[1],
+            tcp={"congestionControl": ["cubic"]},
+            clients={"nodeClasses": ["user"], "together": ["Alone"]},
+        ),
+    ],
+}
+
+each_kind = pytest.mark.parametrize("kind", BENCHMARKS)
+
+
+def said_to_be_factors(model: Model) -> Iterator[tuple[str, bool]]:
+    """The fields of a spec that its reference calls factors, and whether they are set."""
+    for name, field in type(model).model_fields.items():
+        if "(a factor)" in (field.description or ""):
+            yield name, name in model.model_fields_set
+        if isinstance(value := getattr(model, name), Model):
+            yield from said_to_be_factors(value)
+
+
+@each_kind
+def test_everything_is_asked_for(kind: str) -> None:
+    said = [field for asked in EVERYTHING[kind] for field in said_to_be_factors(asked.spec)]
+    assert {name for name, _ in said} == {name for name, is_set in said if is_set}
+
+
+@each_kind
+def test_every_factor_is_a_label(kind: str) -> None:
+    asked = [
+        (each.spec, workload_of(replace(OWNER, kind=kind), each.spec, IMAGES, Policy())) for each in EVERYTHING[kind]
+    ]
+    cases = [case for spec, workload in asked for case in plan(spec, workload.server_placements(), workload.factors)]
+    assert {name for case in cases for name in case.levels} == set(kind_of(kind).metrics.factors)
+
+
+@each_kind
+def test_every_condition_is_a_label(kind: str) -> None:
+    conditions = {name for asked in EVERYTHING[kind] for name in asked.spec.conditions}
+    assert conditions == set(kind_of(kind).metrics.conditions)
+
+
+@each_kind
+def test_every_factor_is_explained(kind: str) -> None:
+    assert not [name for name in kind_of(kind).metrics.factors if f"`{label_name(name)}`" not in TEXT]
 
 
 def test_every_metric_is_explained_and_nothing_else() -> None:

@@ -15,11 +15,14 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.unit.examples import examples
+from tests.unit.results.preflights import blocked, node_network
 from tests.unit.results.trials import NOW, line, sample, spec
 from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
 from tierbench.domain.results import ResultStore
+from tierbench.metrics.family import render
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import result_samples
+from tierbench.metrics.results import samples as exported
 from tierbench.metrics.server import application
 from tierbench.results.aggregate import add_trials, conclude, fail
 
@@ -270,7 +273,7 @@ async def test_no_two_results_give_the_same_series(cases: set[tuple[str, str, st
 async def test_not_before_everything_was_seen() -> None:
     status, text = await scrape(ResultStore(result_samples))
     assert status == 503
-    assert "still being read" in text
+    assert "still reading" in text
     assert (await scrape(ResultStore(result_samples), "/readyz"))[0] == 503
     assert (await scrape(ResultStore(result_samples), "/healthz"))[0] == 200
 
@@ -286,9 +289,9 @@ async def test_an_operator_that_waits_is_alive_and_says_for_what() -> None:
 async def test_whoever_stands_by_is_ready_and_says_nothing_that_its_leader_says() -> None:
     """Else Prometheus would have each result twice."""
     metrics, store = OperatorMetrics(), filled()
-    assert await scrape(store, "/readyz", metrics=metrics) == (503, "It is not known yet who leads.\n")
+    assert await scrape(store, "/readyz", metrics=metrics) == (503, "The leader is not known yet.\n")
     metrics.leader = "tierbench-7d9f-x2x4z"
-    assert await scrape(store, "/readyz", metrics=metrics) == (200, "stands by for tierbench-7d9f-x2x4z\n")
+    assert await scrape(store, "/readyz", metrics=metrics) == (200, "standby; the leader is tierbench-7d9f-x2x4z\n")
     _, text = await scrape(store, metrics=metrics)
     assert "tierbench_leader 0.0" in text
     assert "process_cpu_seconds_total" in text
@@ -335,3 +338,23 @@ async def test_verdicts_are_exported_once_they_are_known(status: str, value: int
     found = await samples(store)
     assert one(found, "tierbench_benchmark_regressed", benchmark="demo", benchmark_namespace="ns") == value
     assert not [name for name, _ in found if name == "tierbench_benchmark_passed"]
+
+
+def test_a_series_a_pair_and_none_of_what_is_not_known() -> None:
+    held = raw_benchmark()
+    held["status"]["run"]["networks"] = [node_network().to_json(), blocked().to_json()]
+    store = filled(raw_result(fileSize="1Gi"))
+    store.update_result(raw_result(fileSize="2Gi"), deleted=False)
+    store.update_benchmark(held, deleted=False)
+    found = {
+        sample.name: (sample.labels["server_node"], sample.labels["client_node"], sample.value)
+        for family in text_string_to_metric_families("".join(render(exported(store))))
+        for sample in family.samples
+        if sample.name.startswith("tierbench_preflight")
+    }
+    assert found == {
+        "tierbench_preflight_upload_bits_per_second": ("cloud-1", "user-1", 90e6),
+        "tierbench_preflight_download_bits_per_second": ("cloud-1", "user-1", 80e6),
+        "tierbench_preflight_ping_mean_seconds": ("cloud-1", "user-1", 0.0005),
+        "tierbench_preflight_ping_lost_ratio": ("cloud-1", "user-1", 0.1),
+    }

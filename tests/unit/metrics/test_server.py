@@ -10,7 +10,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from tests.unit.metrics.test_metrics import filled, scrape
 from tierbench.metrics import server
-from tierbench.metrics.authorization import ScrapeGuard
+from tierbench.metrics.server import ScrapeGuard
 
 
 async def test_the_loop_goes_on_while_a_scrape_is_written(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ class DefinitionsReader:
         context.cluster.definitions = compare(_own(), served)
         kube.prune = context.cluster.definitions.fitted
         self._edition = now
-        context.metrics.definitions(context.cluster.definitions.reason)
+        context.metrics.set_definitions_differ(context.cluster.definitions.reason)
         if context.cluster.definitions.reason and context.cluster.definitions != before:
             _logger.warning("%s", context.cluster.definitions.message)
         return context.cluster.definitions != before

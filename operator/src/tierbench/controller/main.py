@@ -26,9 +26,8 @@ from tierbench.kube.client import Kube
 from tierbench.kube.connect import connect
 from tierbench.kube.informer import Informer, run_informer
 from tierbench.kube.leader_election import ElectionRecord, Fence, LeaderElector, LeaseLock, end_process
-from tierbench.metrics.authorization import Protection, ScrapeGuard, tls_context
 from tierbench.metrics.operator import OperatorMetrics
-from tierbench.metrics.server import serve
+from tierbench.metrics.server import Protection, ScrapeGuard, serve, tls_context
 
 _LEASE_TIMEOUT: Final = aiohttp.ClientTimeout(total=3)
 _logger = logging.getLogger(__name__)
@@ -44,8 +43,8 @@ async def operate(settings: Settings, on_stopped_leading: Callable[[], None] = e
     record = ElectionRecord(settings.release, settings.watch_namespaces, settings.pod)
     # The Lease is renewed over connections of its own, so that no other request delays it.
     async with (
-        connect(metrics.api_answered, fence.check) as kube,
-        connect(metrics.api_answered, timeout=_LEASE_TIMEOUT) as own,
+        connect(metrics.count_request, fence.check) as kube,
+        connect(metrics.count_request, timeout=_LEASE_TIMEOUT) as own,
     ):
         context = Context(kube, settings, metrics=metrics)
         lock = LeaseLock(own, settings.lease_namespace, GROUP, record, fence)

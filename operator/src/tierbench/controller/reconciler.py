@@ -178,7 +178,7 @@ class BenchmarkReconciler:
     def _backoff(self, error: Exception, errors: int) -> float:
         """Returns the seconds to wait after an error."""
         reason = error.reason if isinstance(error, ApiError) else type(error).__name__
-        self._context.metrics.error(reason)
+        self._context.metrics.count_error(reason)
         fields = {**self._fields, "error": str(error)}
         if isinstance(error, (ConflictError, NodeTakenError)):
             _logger.debug("conflict; reconciling again", extra=fields)
@@ -380,7 +380,7 @@ class BenchmarkReconciler:
         run = decision.status.run
         chosen = frozenset(node for one in run.assignments for node in one.nodes) if run is not None else frozenset()
         context.workqueue.set_nodes(self._key, None if phase is Phase.PENDING else chosen)
-        context.metrics.queue_length(len(context.queue))
+        context.metrics.set_queue_length(len(context.queue))
 
     async def _write(self, observed: Observed, decision: Decision) -> bool:
         """Writes the status if anything but the remaining time has changed. Returns whether it has."""

@@ -24,7 +24,7 @@ async def run_retention(context: Context) -> None:
     was_full = False
     while True:
         stored, limit = context.storage_usage.total, context.settings.quotas.most_stored_bytes
-        context.metrics.stored(stored, limit)
+        context.metrics.set_stored_bytes(stored, limit)
         if was_full and stored < limit:
             context.workqueue.add(*context.queue.heads())
         was_full = stored >= limit

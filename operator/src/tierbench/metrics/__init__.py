@@ -1,1 +1,1 @@
-"""Prometheus metrics: what results say, and how the operator is doing. The only import of prometheus_client."""
+"""Prometheus metrics of results and of the operator. No other package imports prometheus_client."""

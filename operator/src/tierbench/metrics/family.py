@@ -1,8 +1,8 @@
-"""Metric families, and what one object says of them, kept small: its labels once, a number a sample, and of all objects
-that are alike one place for each.
+"""Metric families and the samples of objects, in little memory.
 
-They are written as text here because prometheus_client takes 18 µs a sample, 8 s for 10,000 results. Gauges and
-histograms read the same in Prometheus' text format 0.0.4 and in OpenMetrics 1.0.
+An object stores its labels once and a number per sample. Objects with the same samples share one layout. The text is
+written here because prometheus_client takes 18 µs per sample, which is 8 s for 10,000 results. Gauges and histograms
+are the same in Prometheus' text format 0.0.4 and in OpenMetrics 1.0.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """A metric: its name, what kind it is, and what it tells."""
+    """A metric family: its name, its type, and its help text."""
 
     name: str
     kind: Literal["gauge", "histogram"]
@@ -26,75 +26,80 @@ class Family:
 
 
 def gauge(name: str, text: str) -> Family:
-    """A number that can go up and down."""
+    """Returns a family of gauges."""
     return Family(name, "gauge", text)
 
 
 def label_text(labels: Labels) -> str:
-    """Labels as they stand between braces."""
+    """Returns labels as the text format writes them between braces."""
     return ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items())
 
 
-Place = tuple[Family, str, str]
-"""Where a sample stands: its family, the suffix of its name, and the labels that come after the object's own."""
+_Position = tuple[Family, str, str]
+"""The family of a sample, the suffix of its name, and the labels that follow those of the object."""
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """The places of all samples of an object, and which of them are a family's."""
+    """The positions of all samples of an object."""
 
-    places: tuple[Place, ...]
+    positions: tuple[_Position, ...]
 
     @cached_property
     def families(self) -> Mapping[Family, Sequence[int]]:
+        """The indexes of the samples of each family."""
         found: dict[Family, list[int]] = {}
-        for index, (family, _, _) in enumerate(self.places):
+        for index, (family, _, _) in enumerate(self.positions):
             found.setdefault(family, []).append(index)
         return found
 
 
-_layout: Final = lru_cache(maxsize=4096)(_Layout)
-"""One object for all that stand alike."""
+_shared_layout: Final = lru_cache(maxsize=4096)(_Layout)
 
 
 class Samples:
-    """All that one object says."""
+    """All samples of one object, such as a result."""
 
     __slots__ = ("_layout", "_values", "labels")
 
     def __init__(self, labels: Labels) -> None:
+        """Takes the labels of all samples of the object."""
         self.labels = label_text(labels)
-        self._layout = _layout(())
+        self._layout = _shared_layout(())
         self._values: tuple[float, ...] = ()
 
     def add(self, family: Family, value: float | None, more: Labels | None = None) -> None:
-        """A sample, unless there is no value; `more` labels come after the object's own."""
+        """Adds a sample, unless the value is None. The labels `more` follow those of the object."""
         if value is not None:
             self._extend([(family, "", f",{label_text(more)}" if more else "")], [value])
 
     def add_histogram(self, family: Family, tails: Sequence[str], counts: Sequence[int], total: float) -> None:
-        """How many observations lie up to each bound; the last is infinite. `tails` are the bounds as `le` labels."""
+        """Adds a histogram.
+
+        `tails` are the bounds as `le` labels, of which the last is infinite. `counts` are the observations up to each
+        bound, `total` is their sum.
+        """
         buckets = [(family, "_bucket", tail) for tail in tails]
         self._extend([*buckets, (family, "_count", ""), (family, "_sum", "")], [*counts, counts[-1], total])
 
-    def _extend(self, places: Sequence[Place], values: Sequence[float]) -> None:
-        self._layout = _layout((*self._layout.places, *places))
+    def _extend(self, positions: Sequence[_Position], values: Sequence[float]) -> None:
+        self._layout = _shared_layout((*self._layout.positions, *positions))
         self._values += tuple(values)
 
     @property
     def families(self) -> tuple[Family, ...]:
-        """What it says something of."""
+        """The families of the samples."""
         return tuple(self._layout.families)
 
     def lines(self, family: Family) -> Iterator[str]:
-        """Its samples of a family."""
+        """Yields the lines of the samples of a family."""
         for index in self._layout.families.get(family, ()):
-            _, suffix, tail = self._layout.places[index]
+            _, suffix, tail = self._layout.positions[index]
             yield f"{family.name}{suffix}{{{self.labels}{tail}}} {self._values[index]}\n"
 
 
 def render(objects: Sequence[Samples]) -> Iterator[str]:
-    """Everything that the objects say, family by family, in pieces of a few megabytes at the most."""
+    """Yields the text of all samples, family by family, in pieces of at most a few megabytes."""
     families = dict.fromkeys(family for samples in objects for family in samples.families)
     for family in families:
         yield f"# HELP {family.name} {family.text}\n# TYPE {family.name} {family.kind}\n"

@@ -1,4 +1,4 @@
-"""The operator's own metrics."""
+"""The metrics of the operator itself, and the state that its probes report."""
 
 import time
 from collections.abc import Iterator
@@ -10,13 +10,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Plat
 from tierbench.domain import reasons
 
 GRACE_SECONDS: Final = 180.0
+"""How long after its deadline a worker is overdue."""
 
 Worker = str | tuple[str, str, str]
 """A task of the operator, or kind, namespace and name of a benchmark."""
 
 
 class OperatorMetrics:
-    """The metrics of the operator, and the state behind its probes."""
+    """The metrics of the operator, the leader, and the deadlines of the workers."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -33,80 +34,82 @@ class OperatorMetrics:
         )
         self._requests = Counter(
             "tierbench_api_requests",
-            "Answers of the API server to the operator, watches apart.",
+            "Responses of the API server to the operator, without watches.",
             ["method", "code"],
             registry=self.registry,
         )
         self._queue = Gauge("tierbench_queue_length", "Benchmarks that wait for nodes.", registry=self.registry)
         self._stored = Gauge(
-            "tierbench_stored_bytes", "What results and traces of all benchmarks take in etcd.", registry=self.registry
+            "tierbench_stored_bytes",
+            "Size in etcd of the results and traces of all benchmarks.",
+            registry=self.registry,
         )
         self._stored_limit = Gauge(
-            "tierbench_stored_bytes_limit", "What they may take: limits.storedBytes.", registry=self.registry
+            "tierbench_stored_bytes_limit", "Limit of this size: limits.storedBytes.", registry=self.registry
         )
         self._heartbeat = Gauge(
-            "tierbench_operator_heartbeat_timestamp_seconds", "When a reconcile last ended.", registry=self.registry
+            "tierbench_operator_heartbeat_timestamp_seconds", "When the last reconcile ended.", registry=self.registry
         )
         self._definitions = Gauge(
             "tierbench_definitions_differ",
-            "1 while the CustomResourceDefinitions are of another version than the operator, by which is older.",
+            "1 while the CustomResourceDefinitions have another version than the operator, by which is older.",
             ["reason"],
             registry=self.registry,
         )
-        self.definitions("")
+        self.set_definitions_differ("")
         self._leader = Gauge(
-            "tierbench_leader", "1 if this operator leads its release, 0 if it stands by.", registry=self.registry
+            "tierbench_leader", "1 if this operator leads its release, 0 if it is a standby.", registry=self.registry
         )
         self._deadlines: dict[Worker, float] = {}
         self.is_leader = False
         self.leader = ""
-        """The pod that leads, while this one stands by."""
+        """The leader's pod, while this one is a standby."""
         self.waits_for = ""
-        """Why no pod of this release leads, or nothing."""
+        """Why no pod of this release leads; empty if one does."""
 
     def set_leader(self, is_leader: bool) -> None:
-        """This operator leads its release, or does not."""
+        """Sets whether this operator leads its release."""
         self.is_leader = is_leader
         self._leader.set(int(is_leader))
 
     def observe_reconcile(self, seconds: float) -> None:
-        """A reconcile has ended after so many seconds."""
+        """Observes the duration of a reconcile that has ended."""
         self._reconciles.observe(seconds)
         self._heartbeat.set_to_current_time()
 
-    def error(self, reason: str) -> None:
-        """A reconcile has failed."""
+    def count_error(self, reason: str) -> None:
+        """Counts a reconcile that failed."""
         self._errors.labels(reason or "Unknown").inc()
 
-    def api_answered(self, method: str, status: int) -> None:
-        """The API server has answered a request."""
+    def count_request(self, method: str, status: int) -> None:
+        """Counts a response of the API server."""
         self._requests.labels(method, str(status)).inc()
 
-    def queue_length(self, length: int) -> None:
-        """So many benchmarks are queued."""
+    def set_queue_length(self, length: int) -> None:
+        """Sets the number of queued benchmarks."""
         self._queue.set(length)
 
-    def definitions(self, reason: str) -> None:
-        """How the definitions that are served differ from those that the operator knows; empty if they do not."""
+    def set_definitions_differ(self, reason: str) -> None:
+        """Sets how the served definitions differ from those of the operator; the reason is empty if they do not."""
         for known in (reasons.DEFINITIONS_OLDER, reasons.DEFINITIONS_NEWER):
             self._definitions.labels(known).set(known == reason)
 
-    def stored(self, size: int, limit: int) -> None:
-        """Results and traces take so many bytes of the limit."""
+    def set_stored_bytes(self, size: int, limit: int) -> None:
+        """Sets the size of results and traces, and its limit, in bytes."""
         self._stored.set(size)
         self._stored_limit.set(limit)
 
     def set_deadline(self, worker: Worker, within_seconds: float) -> None:
-        """A worker will start its next reconcile within so many seconds."""
+        """Sets within how many seconds a worker starts its next reconcile."""
         self._deadlines[worker] = time.monotonic() + within_seconds
 
     def forget(self, worker: Worker) -> None:
-        """A worker has ended."""
+        """Removes the deadline of a worker that has ended."""
         self._deadlines.pop(worker, None)
 
     @contextmanager
     def track(self, task: str) -> Iterator[None]:
-        """Watches that a task ends in time."""
+        """Sets a deadline for a task while the context lasts."""
         self.set_deadline(task, 0)
         try:
             yield
@@ -114,6 +117,6 @@ class OperatorMetrics:
             self.forget(task)
 
     def overdue(self) -> tuple[str, ...]:
-        """Returns the workers that are far past their deadline, so that only a restart helps."""
+        """Returns the workers that are overdue, so that only a restart helps."""
         late = [key for key, end in self._deadlines.items() if time.monotonic() > end + GRACE_SECONDS]
         return tuple(sorted(key if isinstance(key, str) else "/".join(key) for key in late))

@@ -1,4 +1,4 @@
-"""What all benchmarks say, and the ended results of any kind."""
+"""The metrics of benchmarks, and of the results of the newest ended run of each."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,34 +6,37 @@ from functools import cache
 from typing import Final
 
 from tierbench.api.benchmark import Phase
+from tierbench.api.measurements import NodeNetwork
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain.results import NewestRun, ResultStore
 from tierbench.kinds.registry import Metrics, kind_of
-from tierbench.metrics import preflight
-from tierbench.metrics.family import Labels, Samples, gauge
+from tierbench.metrics.family import Family, Labels, Samples, gauge
+from tierbench.results.nodes import network_quantities
 from tierbench.results.units import is_size
 
-PHASE: Final = gauge("tierbench_benchmark_phase", "1 for the phase that the benchmark is in, 0 for the others.")
-CASES: Final = gauge("tierbench_benchmark_cases", "Cases of the run under way, or of the last one, by state.")
+PHASE: Final = gauge("tierbench_benchmark_phase", "1 for the phase of the benchmark, 0 for the other phases.")
+CASES: Final = gauge("tierbench_benchmark_cases", "Cases of the active run, or of the last one, by state.")
 LAST_SUCCESS: Final = gauge(
-    "tierbench_benchmark_last_success_timestamp_seconds",
-    "When a case was last measured, of the runs that have ended.",
+    "tierbench_benchmark_last_success_timestamp_seconds", "When a case of an ended run was last measured."
 )
 VERDICTS: Final = {
     "Passed": gauge(
-        "tierbench_benchmark_passed", "1 if the last run kept to runPolicy.constraints, 0 if not; absent without any."
+        "tierbench_benchmark_passed",
+        "1 if the last run met runPolicy.constraints, 0 if not; absent without constraints.",
     ),
     "Regressed": gauge(
         "tierbench_benchmark_regressed",
-        "1 if the last run was shown to be worse than an earlier one, 0 if not; absent if none is like it.",
+        "1 if the last run was shown to be worse than an earlier one, 0 if not; absent without a comparable run.",
     ),
 }
 MEASURED: Final = gauge("tierbench_result_measured", "1 if the case was measured, 0 if it failed.")
-VALID: Final = gauge("tierbench_result_valid", "1 if nothing is known that could have spoiled the numbers.")
-INFO: Final = gauge("tierbench_result_info", "What the nodes were, and what held in all cases, always 1.")
+VALID: Final = gauge("tierbench_result_valid", "1 if nothing is known that may have distorted the numbers.")
+INFO: Final = gauge("tierbench_result_info", "Facts of the nodes and parameters of all cases, always 1.")
 _RUNNING: Final = "Running"
-_MEANS: Final = {
+_Scaled = Mapping[str, tuple[Family, float]]
+"""By quantity: its family, and the divisor that gives the base unit."""
+_MEANS: Final[_Scaled] = {
     "serverIoWaitPartsPerMillion": (
         gauge("tierbench_server_io_wait_ratio", "Share of CPU time that the server's node waited for I/O, mean."),
         1e6,
@@ -57,11 +60,11 @@ _MEANS: Final = {
         1e6,
     ),
     "serverDeviceReadBytes": (
-        gauge("tierbench_server_device_read_bytes", "Bytes that the served files' device read in a trial, mean."),
+        gauge("tierbench_server_device_read_bytes", "Bytes that the served files' device read per trial, mean."),
         1,
     ),
     "tcpRetransmits": (
-        gauge("tierbench_server_tcp_retransmits", "TCP segments that the server's side sent again in a trial, mean."),
+        gauge("tierbench_server_tcp_retransmits", "TCP segments that the server's side sent again per trial, mean."),
         1,
     ),
     "tcpRoundTripNanoseconds": (
@@ -69,13 +72,37 @@ _MEANS: Final = {
         1e9,
     ),
 }
+_PREFLIGHT: Final[_Scaled] = {
+    "uploadBitsPerSecond": (
+        gauge(
+            "tierbench_preflight_upload_bits_per_second",
+            "Payload per second from client to server before the first case.",
+        ),
+        1,
+    ),
+    "downloadBitsPerSecond": (
+        gauge(
+            "tierbench_preflight_download_bits_per_second",
+            "Payload per second from server to client before the first case.",
+        ),
+        1,
+    ),
+    "pingNanoseconds": (
+        gauge("tierbench_preflight_ping_mean_seconds", "Round trip of echo requests before the first case, mean."),
+        1e9,
+    ),
+    "pingLostPartsPerMillion": (
+        gauge("tierbench_preflight_ping_lost_ratio", "Share of echo requests before the first case without an answer."),
+        1e6,
+    ),
+}
 
 
 def result_samples(result: BenchmarkResult) -> Samples:
-    """What an ended result says.
+    """Returns the samples of an ended result.
 
     Raises:
-        ValueError: a size among its levels is none.
+        ValueError: the level of a size is not a size.
     """
     spec, status = result.spec, result.status
     kind = kind_of(spec.benchmark.kind).metrics
@@ -87,7 +114,7 @@ def result_samples(result: BenchmarkResult) -> Samples:
             "client_class": spec.client.node_class,
             "server_node": spec.server.node,
             "client_node": spec.client.node,
-            **_chosen(spec.levels, kind.factors),
+            **_labels(spec.levels, kind.factors),
         }
     )
     kind.add(samples, result)
@@ -97,23 +124,23 @@ def result_samples(result: BenchmarkResult) -> Samples:
     measured = status.phase is ResultPhase.MEASURED
     samples.add(MEASURED, int(measured))
     samples.add(VALID, int(status.valid is True) if measured else None)
-    samples.add(INFO, 1, _facts(result, kind))
+    samples.add(INFO, 1, _info(result, kind))
     return samples
 
 
 @cache
 def label_name(name: str) -> str:
-    """How a factor or a condition is called as a label: file_size of fileSize."""
+    """Returns the label of a factor or parameter: file_size for fileSize."""
     return re.sub("(?=[A-Z])", "_", name).lower()
 
 
-def _chosen(levels: Mapping[str, str], names: Sequence[str]) -> Labels:
-    """Those of these names as labels, sizes in bytes."""
+def _labels(levels: Mapping[str, str], names: Sequence[str]) -> Labels:
+    """Returns the levels with these names as labels. Sizes are in bytes."""
     known = {name: levels[name] for name in names if name in levels}
     return {label_name(name): str(parse_size(level)) if is_size(name) else level for name, level in known.items()}
 
 
-def _facts(result: BenchmarkResult, kind: Metrics) -> Labels:
+def _info(result: BenchmarkResult, kind: Metrics) -> Labels:
     spec, status = result.spec, result.status
     return {
         "benchmark_kind": spec.benchmark.kind,
@@ -124,22 +151,22 @@ def _facts(result: BenchmarkResult, kind: Metrics) -> Labels:
         "server_access_network": spec.server.access_network,
         "server_storage": spec.server.storage,
         "client_access_network": spec.client.access_network,
-        **_chosen(spec.conditions, kind.conditions),
+        **_labels(spec.conditions, kind.conditions),
     }
 
 
 def samples(store: ResultStore[Samples]) -> list[Samples]:
-    """What all benchmarks say, and the results of the newest run of each that has ended; no labels twice.
+    """Returns the samples of all benchmarks and of the results of their newest ended runs. No labels occur twice.
 
-    Two results have the same labels if a class lacks more than one node, or if somebody has copied one.
+    Two results have the same labels if a class lacks more than one node, or if somebody has copied a result.
     """
     known: dict[str, Samples] = {}
-    for found in _all(store):
+    for found in _all_samples(store):
         known.setdefault(found.labels, found)
     return list(known.values())
 
 
-def _all(store: ResultStore[Samples]) -> Iterator[Samples]:
+def _all_samples(store: ResultStore[Samples]) -> Iterator[Samples]:
     for newest in store.newest_runs():
         yield _benchmark_samples(newest)
         yield from newest.results
@@ -163,6 +190,14 @@ def _benchmark_samples(newest: NewestRun[Samples]) -> Samples:
     for condition in status.conditions:
         if condition.type in VERDICTS and condition.reason != _RUNNING and condition.status != "Unknown":
             samples.add(VERDICTS[condition.type], int(condition.status == "True"))
-    for measured in status.run.networks if status.run is not None else ():
-        preflight.add(samples, measured)
+    for network in status.run.networks if status.run is not None else ():
+        _add_network(samples, network)
     return samples
+
+
+def _add_network(samples: Samples, network: NodeNetwork) -> None:
+    """Adds what the preflight measured between two nodes."""
+    nodes = {"server_node": network.server_node, "client_node": network.client_node}
+    known = network_quantities(network)
+    for name, (family, divisor) in _PREFLIGHT.items():
+        samples.add(family, known[name] / divisor if name in known else None, nodes)

@@ -1,27 +1,109 @@
-"""/metrics, /healthz and /readyz."""
+"""The HTTP server of /metrics, /healthz and /readyz, and the access control of /metrics."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import hashlib
+import os
+import ssl
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from aiohttp import web
 from prometheus_client.exposition import choose_encoder
 
 from tierbench.domain.results import ResultStore
-from tierbench.metrics.authorization import Protection
 from tierbench.metrics.family import Samples, render
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import samples
+
+Review = Callable[[str], Awaitable[bool | None]]
+"""Returns whether the account of a token may scrape; None if the token is not valid.
+
+It raises ConnectionError if the API server does not answer.
+"""
+
+_CACHE_SECONDS: Final = 60.0
+_MAXIMUM_CACHED: Final = 64
+_MAXIMUM_REVIEWS: Final = 2
+
+
+class ScrapeGuard:
+    """Admits accounts that may scrape.
+
+    It caches positive reviews by the digest of the token. Clients without permission can neither evict a cached token
+    nor keep the API server busy, because they share two concurrent reviews.
+    """
+
+    def __init__(self, review: Review, clock: Callable[[], float] = time.monotonic) -> None:
+        self._review = review
+        self._clock = clock
+        self._permitted: dict[bytes, float] = {}
+        self._reviews = asyncio.Semaphore(_MAXIMUM_REVIEWS)
+
+    async def admit(self, request: web.Request) -> None:
+        """Returns if the sender of the request may scrape.
+
+        Raises:
+            HTTPUnauthorized: there is no valid token.
+            HTTPForbidden: the account may not scrape.
+            HTTPServiceUnavailable: the API server does not answer.
+        """
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            raise _unauthorized("Send a bearer token of this cluster.")
+        digest = hashlib.sha256(token.encode()).digest()
+        if self._permitted.get(digest, 0) > self._clock():
+            return
+        try:
+            async with self._reviews:
+                permitted = await self._review(token)
+        except ConnectionError as error:
+            message = f"The API server did not review the token: {error}.\n"
+            raise web.HTTPServiceUnavailable(text=message) from error
+        if permitted is None:
+            raise _unauthorized("The token is not valid in this cluster, or has expired.")
+        if not permitted:
+            raise web.HTTPForbidden(text="Bind the chart's ClusterRole for scrapers to this account.\n")
+        self._cache(digest)
+
+    def _cache(self, digest: bytes) -> None:
+        now = self._clock()
+        fresh = [item for item in self._permitted.items() if item[1] > now][-(_MAXIMUM_CACHED - 1) :]
+        self._permitted = {**dict(fresh), digest: now + _CACHE_SECONDS}
+
+
+def _unauthorized(text: str) -> web.HTTPUnauthorized:
+    return web.HTTPUnauthorized(text=f"{text}\n", headers={"WWW-Authenticate": "Bearer"})
+
+
+@dataclass(frozen=True)
+class Protection:
+    """The access control of /metrics. It includes TLS, because a token must be encrypted."""
+
+    guard: ScrapeGuard
+    context: ssl.SSLContext
+
+
+def tls_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
+    """Returns the context of a TLS server. The key is never in a file on disk."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    with os.fdopen(os.memfd_create("tls"), "wb") as file:
+        file.write(certificate + key)
+        file.flush()
+        context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
+    return context
 
 
 def application(
     store: ResultStore[Samples], metrics: OperatorMetrics, protection: Protection | None = None
 ) -> web.Application:
-    """The three paths."""
-    # One thread, as each keeps memory of its own.
-    off_the_loop = partial(asyncio.get_running_loop().run_in_executor, ThreadPoolExecutor(max_workers=1))
+    """Returns the application with the three paths."""
+    # One thread, because each thread keeps its own memory.
+    in_thread = partial(asyncio.get_running_loop().run_in_executor, ThreadPoolExecutor(max_workers=1))
 
     async def scrape(request: web.Request) -> web.StreamResponse:
         if protection is not None:
@@ -31,18 +113,17 @@ def application(
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
         response = web.StreamResponse(headers={"Content-Type": content_type})
         await response.prepare(request)
-        # What an object says never changes, so that a thread can write down all that there is now. Whoever stands by
-        # says nothing of what its leader says.
+        # Samples are immutable, so a thread can write the current ones. Results come from the leader only.
         pieces = (piece.encode() for piece in render(samples(store) if metrics.is_leader else ()))
-        while piece := await off_the_loop(next, pieces, b""):
+        while piece := await in_thread(next, pieces, b""):
             await response.write(piece)
-        # Last, because OpenMetrics ends with a mark that the encoder writes.
-        await response.write(await off_the_loop(encode, metrics.registry))
+        # The operator's metrics come last, because the encoder ends them with the end mark of OpenMetrics.
+        await response.write(await in_thread(encode, metrics.registry))
         return response
 
     async def health(_: web.Request) -> web.Response:
         if overdue := metrics.overdue():
-            raise web.HTTPServiceUnavailable(text=f"For too long nothing was heard of {', '.join(overdue)}.\n")
+            raise web.HTTPServiceUnavailable(text=f"These tasks are overdue: {', '.join(overdue)}.\n")
         return web.Response(text="ok\n")
 
     async def ready(_: web.Request) -> web.Response:
@@ -50,8 +131,8 @@ def application(
             raise web.HTTPServiceUnavailable(text=f"{metrics.waits_for}\n")
         _refuse_until_filled(store)
         if not metrics.is_leader and not metrics.leader:
-            raise web.HTTPServiceUnavailable(text="It is not known yet who leads.\n")
-        return web.Response(text="ok\n" if metrics.is_leader else f"stands by for {metrics.leader}\n")
+            raise web.HTTPServiceUnavailable(text="The leader is not known yet.\n")
+        return web.Response(text="ok\n" if metrics.is_leader else f"standby; the leader is {metrics.leader}\n")
 
     app = web.Application()
     app.add_routes([web.get("/metrics", scrape), web.get("/healthz", health), web.get("/readyz", ready)])
@@ -60,14 +141,14 @@ def application(
 
 def _refuse_until_filled(store: ResultStore[Samples]) -> None:
     if not store.filled:
-        raise web.HTTPServiceUnavailable(text="The results that exist are still being read.\n")
+        raise web.HTTPServiceUnavailable(text="The operator is still reading the existing results.\n")
 
 
 @asynccontextmanager
 async def serve(
     port: int, store: ResultStore[Samples], metrics: OperatorMetrics, protection: Protection | None = None
 ) -> AsyncIterator[None]:
-    """Serves while the context lasts."""
+    """Serves the application on a port until the context ends."""
     runner = web.AppRunner(application(store, metrics, protection), access_log=None)
     context = None if protection is None else protection.context
     await runner.setup()
