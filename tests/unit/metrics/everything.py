@@ -4,7 +4,7 @@ from prometheus_client import generate_latest
 
 from tests.unit.kinds.broker import test_metrics as test_broker
 from tests.unit.kinds.network import test_metrics as test_network
-from tests.unit.metrics.test_metrics import filled, raw_benchmark, raw_result, said
+from tests.unit.metrics.test_metrics import condition, filled, raw_benchmark, raw_result
 from tests.unit.results.preflights import node_network
 from tierbench.metrics.family import render
 from tierbench.metrics.operator import OperatorMetrics
@@ -26,7 +26,7 @@ def metrics_text() -> str:
     metrics.count_error("Conflict")
     metrics.count_request("GET", 200)
     held, store = raw_benchmark(), filled(raw)
-    held["status"]["conditions"] = [said("Passed", "True", "So"), said("Regressed", "False", "So")]
+    held["status"]["conditions"] = [condition("Passed", "True", "So"), condition("Regressed", "False", "So")]
     held["status"]["run"]["networks"] = [node_network().to_json()]
     store.update_benchmark(held, deleted=False)
     stores = (store, test_broker.filled(), test_network.filled())

@@ -55,19 +55,19 @@ EVERYTHING: dict[str, list[Benchmark]] = {
 each_kind = pytest.mark.parametrize("kind", BENCHMARKS)
 
 
-def said_to_be_factors(model: Model) -> Iterator[tuple[str, bool]]:
+def documented_factors(model: Model) -> Iterator[tuple[str, bool]]:
     """The fields of a spec that its reference calls factors, and whether they are set."""
     for name, field in type(model).model_fields.items():
         if "(a factor)" in (field.description or ""):
             yield name, name in model.model_fields_set
         if isinstance(value := getattr(model, name), Model):
-            yield from said_to_be_factors(value)
+            yield from documented_factors(value)
 
 
 @each_kind
-def test_everything_is_asked_for(kind: str) -> None:
-    said = [field for asked in EVERYTHING[kind] for field in said_to_be_factors(asked.spec)]
-    assert {name for name, _ in said} == {name for name, is_set in said if is_set}
+def test_the_examples_set_every_factor(kind: str) -> None:
+    found = [field for asked in EVERYTHING[kind] for field in documented_factors(asked.spec)]
+    assert {name for name, _ in found} == {name for name, is_set in found if is_set}
 
 
 @each_kind
@@ -86,11 +86,11 @@ def test_every_condition_is_a_label(kind: str) -> None:
 
 
 @each_kind
-def test_every_factor_is_explained(kind: str) -> None:
+def test_every_factor_is_documented(kind: str) -> None:
     assert not [name for name in kind_of(kind).metrics.factors if f"`{label_name(name)}`" not in TEXT]
 
 
-def test_every_metric_is_explained_and_nothing_else() -> None:
+def test_every_metric_is_documented() -> None:
     names = {
         f"{family.name}_total" if family.type == "counter" else family.name
         for family in text_string_to_metric_families(metrics_text())

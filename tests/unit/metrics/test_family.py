@@ -16,7 +16,7 @@ def test_labels_read_back_as_they_were(one: str, other: str) -> None:
 
 
 @given(st.integers(0, 2000))
-def test_every_object_is_written_once(number: int) -> None:
+def test_every_object_is_rendered_once(number: int) -> None:
     objects = []
     for index in range(number):
         objects.append(Samples({"index": str(index)}))

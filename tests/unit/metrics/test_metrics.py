@@ -98,7 +98,7 @@ def filled(raw: dict[str, Any] | None = None) -> ResultStore[Any]:
     return store
 
 
-def said(kind: str, status: str, reason: str) -> dict[str, Any]:
+def condition(kind: str, status: str, reason: str) -> dict[str, Any]:
     when = {"lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}
     return {"type": kind, "status": status, "reason": reason, "message": "So.", **when}
 
@@ -122,7 +122,7 @@ async def test_a_result_as_prometheus_reads_it() -> None:
     assert not [name for name, _ in found if name.startswith(("tierbench_file", "tierbench_res")) and "_total" in name]
 
 
-async def test_images_are_apart() -> None:
+async def test_images_have_separate_series() -> None:
     store = filled(raw_result(image="default"))
     store.update_result(raw_result(seconds=2, image="1.19.6"), deleted=False)
     found = await samples(store)
@@ -130,7 +130,7 @@ async def test_images_are_apart() -> None:
     assert one(found, "tierbench_file_transfer_duration_mean_seconds", image="1.19.6") == 2
 
 
-async def test_a_disk_that_nobody_tells_of_is_no_zero() -> None:
+async def test_an_unknown_disk_has_no_series() -> None:
     raw = raw_result()
     for trial in raw["status"]["trials"]:
         trial["server"].pop("deviceReadBytes")
@@ -138,7 +138,7 @@ async def test_a_disk_that_nobody_tells_of_is_no_zero() -> None:
     assert "tierbench_file_transfer_io_bound_trials" not in {name for name, _ in found}
 
 
-async def test_openmetrics_says_the_same() -> None:
+async def test_openmetrics_has_the_same_samples() -> None:
     store = filled()
     store.update_result(raw_result(name="demo", cacheState="Warm"), deleted=False)
     _, text = await scrape(store)
@@ -164,7 +164,7 @@ async def test_states_of_cases_add_up() -> None:
     assert [one(found, "tierbench_benchmark_cases", state=state) for state in states] == [4, 2, 1, 3]
 
 
-async def test_a_failed_case_says_that_it_failed_and_no_time() -> None:
+async def test_a_failed_case_has_no_time() -> None:
     raw = raw_result()
     failed = fail(ResultSpec.model_validate(raw["spec"]), ResultStatus(), NOW, "NoReadyNode", "none")
     store = filled(raw | {"status": failed.to_json()})
@@ -174,7 +174,7 @@ async def test_a_failed_case_says_that_it_failed_and_no_time() -> None:
     assert not [name for name, _ in found if "last_success" in name]
 
 
-async def test_success_is_remembered_while_the_next_run_goes_on_or_fails() -> None:
+async def test_the_last_success_stays_while_the_next_run_is_active_or_fails() -> None:
     store = filled()
     assert one(await samples(store), "tierbench_benchmark_last_success_timestamp_seconds") == NOW.timestamp()
     store.update_benchmark(raw_benchmark(2, complete=False), deleted=False)
@@ -183,7 +183,7 @@ async def test_success_is_remembered_while_the_next_run_goes_on_or_fails() -> No
     assert one(await samples(store), "tierbench_benchmark_last_success_timestamp_seconds") == NOW.timestamp()
 
 
-async def test_nodes_that_a_class_lacks_are_one_series() -> None:
+async def test_missing_nodes_share_one_series() -> None:
     store = filled()
     for number in (1, 2):
         raw = raw_result()
@@ -194,7 +194,7 @@ async def test_nodes_that_a_class_lacks_are_one_series() -> None:
     assert one(found, "tierbench_result_measured", server_node="") == 1
 
 
-async def test_a_result_that_cannot_be_understood_leaves_the_others_alone(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_invalid_result_does_not_affect_the_others(caplog: pytest.LogCaptureFixture) -> None:
     store = filled()
     for change in ({"levels": {"fileSize": "much"}}, {"run": "first"}):
         raw = raw_result(cacheState="Cold")
@@ -203,14 +203,14 @@ async def test_a_result_that_cannot_be_understood_leaves_the_others_alone(caplog
     assert caplog.text.count("ignoring invalid object") == 2
 
 
-async def test_what_is_no_factor_of_the_kind_is_no_label() -> None:
+async def test_only_factors_of_the_kind_are_labels() -> None:
     raw = raw_result()
     raw["spec"]["levels"] |= {"broker": "kafka", "le": "1", 'a"b': "c"}
     assert one(await samples(filled(raw)), "tierbench_file_transfer_duration_seconds_bucket", le="1.0") == 2
     assert "kafka" not in result_samples(BenchmarkResult.model_validate(raw)).labels
 
 
-async def test_a_result_that_is_still_growing_says_nothing() -> None:
+async def test_an_unfinished_result_has_no_series() -> None:
     raw = raw_result()
     raw["status"]["phase"] = "Running"
     assert not [name for name, _ in await samples(filled(raw)) if name.startswith("tierbench_result")]
@@ -270,7 +270,7 @@ async def test_no_two_results_give_the_same_series(cases: set[tuple[str, str, st
     assert len([key for key in found if key[0] == "tierbench_file_transfer_retries"]) == 2 * len(cases)
 
 
-async def test_not_before_everything_was_seen() -> None:
+async def test_it_is_not_ready_before_all_results_are_read() -> None:
     status, text = await scrape(ResultStore(result_samples))
     assert status == 503
     assert "still reading" in text
@@ -278,7 +278,7 @@ async def test_not_before_everything_was_seen() -> None:
     assert (await scrape(ResultStore(result_samples), "/healthz"))[0] == 200
 
 
-async def test_an_operator_that_waits_is_alive_and_says_for_what() -> None:
+async def test_a_waiting_operator_is_alive_and_reports_why_it_waits() -> None:
     metrics = OperatorMetrics()
     metrics.waits_for = "Another operator watches the same namespaces."
     found = await scrape(ResultStore(result_samples), "/readyz", metrics=metrics)
@@ -286,7 +286,7 @@ async def test_an_operator_that_waits_is_alive_and_says_for_what() -> None:
     assert (await scrape(ResultStore(result_samples), "/healthz", metrics=metrics))[0] == 200
 
 
-async def test_whoever_stands_by_is_ready_and_says_nothing_that_its_leader_says() -> None:
+async def test_a_standby_is_ready_and_exposes_no_results() -> None:
     """Else Prometheus would have each result twice."""
     metrics, store = OperatorMetrics(), filled()
     assert await scrape(store, "/readyz", metrics=metrics) == (503, "The leader is not known yet.\n")
@@ -302,11 +302,11 @@ async def test_whoever_stands_by_is_ready_and_says_nothing_that_its_leader_says(
     assert "tierbench_result_measured" in text
 
 
-async def test_whoever_has_not_read_what_there_is_does_not_stand_by() -> None:
+async def test_a_standby_is_not_ready_before_all_results_are_read() -> None:
     assert (await scrape(ResultStore(result_samples), "/readyz", metrics=OperatorMetrics()))[0] == 503
 
 
-def test_a_loop_that_is_long_overdue_is_stuck() -> None:
+def test_a_benchmark_long_past_its_deadline_is_overdue() -> None:
     metrics = OperatorMetrics()
     metrics.set_deadline("a", 30)
     assert not metrics.overdue()
@@ -316,7 +316,7 @@ def test_a_loop_that_is_long_overdue_is_stuck() -> None:
     assert not metrics.overdue()
 
 
-def test_a_task_that_works_for_too_long_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_that_takes_too_long_is_overdue(monkeypatch: pytest.MonkeyPatch) -> None:
     metrics = OperatorMetrics()
     with metrics.track("advisor"):
         assert not metrics.overdue()
@@ -327,12 +327,12 @@ def test_a_task_that_works_for_too_long_is_stuck(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(("status", "value"), [("True", 1), ("False", 0)])
-async def test_verdicts_are_exported_once_they_are_known(status: str, value: int) -> None:
+async def test_known_verdicts_are_exposed(status: str, value: int) -> None:
     raw, store = raw_benchmark(), filled()
     raw["status"]["conditions"] = [
-        said("Regressed", status, "So"),
-        said("Passed", status, "Running"),
-        said("Complete", status, "So"),
+        condition("Regressed", status, "So"),
+        condition("Passed", status, "Running"),
+        condition("Complete", status, "So"),
     ]
     store.update_benchmark(raw, deleted=False)
     found = await samples(store)
@@ -340,7 +340,7 @@ async def test_verdicts_are_exported_once_they_are_known(status: str, value: int
     assert not [name for name, _ in found if name == "tierbench_benchmark_passed"]
 
 
-def test_a_series_a_pair_and_none_of_what_is_not_known() -> None:
+def test_each_pair_of_nodes_has_the_known_series_of_its_preflight() -> None:
     held = raw_benchmark()
     held["status"]["run"]["networks"] = [node_network().to_json(), blocked().to_json()]
     store = filled(raw_result(fileSize="1Gi"))

@@ -13,7 +13,7 @@ from tierbench.metrics import server
 from tierbench.metrics.server import ScrapeGuard
 
 
-async def test_the_loop_goes_on_while_a_scrape_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_scrape_does_not_block_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """A piece is not done before the loop has done something else: on the loop itself that would be never."""
     loop, begun, gone_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 
@@ -33,7 +33,7 @@ async def test_the_loop_goes_on_while_a_scrape_is_written(monkeypatch: pytest.Mo
 
 
 class Reviews:
-    """Stands for the API server; the time is its own."""
+    """A fake API server with a clock of its own."""
 
     def __init__(self, answer: bool | ConnectionError | None = True) -> None:
         self.answer = answer
@@ -57,7 +57,7 @@ class Reviews:
         return 200
 
 
-async def test_what_was_permitted_is_remembered_for_a_minute() -> None:
+async def test_a_permission_is_cached_for_a_minute() -> None:
     reviews = Reviews()
     assert [await reviews.send(), await reviews.send()] == [200, 200]
     assert reviews.asked == ["a"]
@@ -68,20 +68,20 @@ async def test_what_was_permitted_is_remembered_for_a_minute() -> None:
 
 
 @pytest.mark.parametrize(("answer", "status"), [(None, 401), (False, 403), (ConnectionError("no route"), 503)])
-async def test_what_was_refused_is_asked_again(answer: bool | ConnectionError | None, status: int) -> None:
+async def test_a_rejection_is_not_cached(answer: bool | ConnectionError | None, status: int) -> None:
     reviews = Reviews(answer)
     assert await reviews.send() == status
     reviews.answer = True
     assert await reviews.send() == 200
 
 
-async def test_no_token_is_worth_no_question() -> None:
+async def test_a_request_without_a_token_is_not_reviewed() -> None:
     reviews = Reviews()
     assert [await reviews.send("", scheme=""), await reviews.send(""), await reviews.send(scheme="Basic")] == [401] * 3
     assert reviews.asked == []
 
 
-async def test_as_many_are_remembered_as_scrape_and_no_more() -> None:
+async def test_the_cache_is_bounded() -> None:
     reviews = Reviews()
     for number in range(100):
         reviews.seconds = number / 100
@@ -91,7 +91,7 @@ async def test_as_many_are_remembered_as_scrape_and_no_more() -> None:
     assert reviews.asked == ["35"]
 
 
-async def test_strangers_ask_two_at_once_and_the_known_do_not_wait_for_them() -> None:
+async def test_at_most_two_reviews_run_and_cached_tokens_do_not_wait() -> None:
     reviews = Reviews()
     assert await reviews.send("known") == 200
     release = asyncio.Event()

@@ -22,7 +22,7 @@ from tierbench.results.quantities import is_censored
 
 
 @given(st.permutations(range(1, 6)), st.lists(st.integers(1, 5), max_size=10))
-def test_any_order_and_any_repetition_count_once(order: list[int], again: list[int]) -> None:
+def test_a_trial_counts_once_in_any_order(order: list[int], again: list[int]) -> None:
     wanted = spec()
     status = add_trials(wanted, ResultStatus(), [line(number) for number in [*order, *again]], 1)
     status = add_trials(wanted, status, [line(number) for number in again], 2)
@@ -33,7 +33,7 @@ def test_any_order_and_any_repetition_count_once(order: list[int], again: list[i
     assert missing_trials(wanted, status) == ()
 
 
-def test_warmup_is_kept_and_not_counted() -> None:
+def test_warmup_trials_are_kept_and_not_counted() -> None:
     status = add_trials(
         spec(), ResultStatus(), [line(1, nanoseconds=10**9), line(1, warmup=True, nanoseconds=10**12)], 1
     )
@@ -44,7 +44,7 @@ def test_warmup_is_kept_and_not_counted() -> None:
     assert missing_trials(spec(), status) == (2, 3, 4, 5)
 
 
-def test_failed_trials_stand_outside_the_mean() -> None:
+def test_failed_trials_are_not_in_the_mean() -> None:
     status = measured([line(1), line(2, nanoseconds=10**12, **EXHAUSTED)])
     assert status.phase is ResultPhase.MEASURED
     assert (status.counts.completed, status.counts.failed) == (1, 1)
@@ -52,25 +52,25 @@ def test_failed_trials_stand_outside_the_mean() -> None:
     assert [note.reason for note in status.invalid] == ["TrialsFailed", "ServerNotObserved"]
 
 
-def test_nothing_but_failures_fails_for_their_reason() -> None:
+def test_a_case_without_a_good_trial_fails_with_their_reason() -> None:
     bad: dict[str, Any] = {"outcome": "Failed", "failure": {"reason": "NotFound", "message": "404"}}
     status = measured([line(1, **bad), line(2, **bad)])
     assert (status.phase, status.reason, status.valid) == (ResultPhase.FAILED, "NotFound", None)
 
 
-def test_the_reason_is_the_one_of_most_trials_whatever_their_messages() -> None:
+def test_the_reason_is_the_most_frequent_one() -> None:
     reasons = ["Refused", "AttemptsExhausted", "AttemptsExhausted"]
     failures = [{"reason": reason, "message": f"{number}: {reason}"} for number, reason in enumerate(reasons, 1)]
     status = measured([line(number, outcome="Failed", failure=what) for number, what in enumerate(failures, 1)])
     assert (status.reason, status.message) == ("AttemptsExhausted", "2: AttemptsExhausted")
 
 
-def test_a_failed_case_says_what_explains_it() -> None:
+def test_a_failed_case_has_facts() -> None:
     status = measured([line(1, **EXHAUSTED)], memory=GIB // 2)
     assert [note.reason for note in status.facts] == ["CacheCannotHold"]
 
 
-def test_no_trial_at_all_fails() -> None:
+def test_a_case_without_trials_fails() -> None:
     status = conclude(spec(), ResultStatus(), NOW, None)
     assert (status.phase, status.reason, status.message) == (ResultPhase.FAILED, "NoTrial", "No trial was run.")
 
@@ -83,13 +83,13 @@ def test_a_second_client_is_an_interruption() -> None:
     assert "Resumed" in [note.reason for note in final.facts]
 
 
-def test_trials_that_were_not_asked_for_are_passed_over() -> None:
+def test_trials_beyond_the_spec_are_ignored() -> None:
     wanted = spec(trials=1, warmup=1)
     status = add_trials(wanted, ResultStatus(), [line(1), line(2), line(2, warmup=True)], 1)
     assert [(trial.warmup, trial.trial) for trial in status.trials] == [(False, 1)]
 
 
-def test_retries_are_counted_by_cause_in_failed_trials_too() -> None:
+def test_retries_of_failed_trials_are_counted_by_cause() -> None:
     def transfer(**causes: int) -> dict[str, Any]:
         return {"bytes": 1, "downloads": 1, "retries": sum(causes.values()), "retryCauses": causes, "errors": 1}
 
@@ -106,7 +106,7 @@ def test_retries_are_counted_by_cause_in_failed_trials_too() -> None:
     assert counts.retry_causes == {"Reset": 3, "Stalled": 3}
 
 
-def test_fail_keeps_trials() -> None:
+def test_a_failed_case_keeps_its_trials() -> None:
     status = fail(spec(), add_trials(spec(), ResultStatus(), [line(1)], 1), NOW, "NodeNotReady", "gone")
     assert status.phase is ResultPhase.FAILED
     assert len(status.trials) == 1
@@ -165,7 +165,7 @@ def test_larger_than_memory_is_a_fact() -> None:
 @pytest.mark.parametrize(
     ("read", "waited", "bound"), [(2**20, 60_000, True), (2**20, 10_000, False), (2**18, 60_000, False)]
 )
-def test_io_bound_is_said_only_from_evidence(evidence: str, read: int, waited: int, bound: bool) -> None:
+def test_io_bound_needs_evidence(evidence: str, read: int, waited: int, bound: bool) -> None:
     status = measured([line(1, server=sample(deviceReadBytes=read, **{evidence: waited}))])
     assert ("IOBound" in [note.reason for note in status.facts]) == bound
 
@@ -193,12 +193,12 @@ def test_a_file_is_read_once_and_one_waiting_task_is_one_cpu(
 
 
 @pytest.mark.parametrize(
-    ("governor", "khz", "said"), [("performance", 1, True), ("ondemand", 1, False), ("performance", 2, False)]
+    ("governor", "khz", "expected"), [("performance", 1, True), ("ondemand", 1, False), ("performance", 2, False)]
 )
-def test_a_frequency_below_the_maximum_is_remarked(governor: str, khz: int, said: bool) -> None:
+def test_a_frequency_below_the_maximum_is_a_fact(governor: str, khz: int, expected: bool) -> None:
     computer = {"cpuGovernor": governor, "cpuFrequencyKilohertz": khz, "cpuMaximumKilohertz": 2}
     status = measured([line(1, server=sample(computer=computer))])
-    assert ("FrequencyBelowMaximum" in [note.reason for note in status.facts]) == said
+    assert ("FrequencyBelowMaximum" in [note.reason for note in status.facts]) == expected
     assert status.valid
 
 
@@ -232,7 +232,7 @@ def result(status: ResultStatus) -> BenchmarkResult:
     return BenchmarkResult(metadata=Metadata(name="r"), spec=spec(warmup=0), status=status)
 
 
-def test_a_case_that_ran_out_of_time_is_a_censored_sample() -> None:
+def test_a_case_that_timed_out_is_censored() -> None:
     wanted = spec(warmup=0)
     status = conclude(wanted, add_trials(wanted, ResultStatus(), [line(1), line(2)], 1), NOW, None, OUT_OF_TIME)
     assert status.missing == Missing(trials=3, reason="TimedOut", message="The client ran out of time.")
@@ -240,26 +240,26 @@ def test_a_case_that_ran_out_of_time_is_a_censored_sample() -> None:
     assert is_censored(result(status))
 
 
-def test_trials_lost_for_another_reason_leave_a_fair_sample() -> None:
+def test_a_case_with_lost_trials_is_not_censored() -> None:
     wanted, lost = spec(warmup=0), Note(reason="ClientLost", message="The pod was lost.")
     status = conclude(wanted, add_trials(wanted, ResultStatus(), [line(1)], 1), NOW, None, lost)
     assert status.missing == Missing(trials=4, reason="ClientLost", message="The pod was lost.")
     assert not is_censored(result(status))
 
 
-def test_nothing_is_missing_of_a_whole_case() -> None:
+def test_a_complete_case_is_not_censored() -> None:
     whole = measured([line(1), line(2)])
     assert whole.missing is None
     assert not is_censored(result(whole))
 
 
-def test_a_case_without_one_trial_in_time_is_censored() -> None:
+def test_a_case_without_trials_that_timed_out_is_censored() -> None:
     wanted = spec(warmup=0)
     assert is_censored(result(fail(wanted, ResultStatus(), NOW, "TimedOut", "The client ran out of time.")))
     assert not is_censored(result(fail(wanted, ResultStatus(), NOW, "NoReadyNode", "There is none.")))
 
 
-def test_a_trial_that_was_cut_off_is_censored() -> None:
+def test_a_case_with_a_trial_that_timed_out_is_censored() -> None:
     cut: dict[str, Any] = {"outcome": "Failed", "failure": {"reason": "TimedOut", "message": "30 s"}}
     assert is_censored(result(measured([line(1), line(2, **cut)])))
     assert not is_censored(result(measured([line(1), line(2, **EXHAUSTED)])))
@@ -269,7 +269,7 @@ TIMES = {"rate": "time"}
 VALUES = st.floats(min_value=1, max_value=1e9)
 
 
-def test_a_slow_trial_weighs_as_much_as_it_took() -> None:
+def test_overall_rates_weight_trials_by_their_time() -> None:
     statistics = brokers.measured(
         brokers.line(1), brokers.line(2, nanoseconds=3 * 10**9, sessionNanoseconds=4 * 10**9)
     ).statistics
@@ -279,14 +279,14 @@ def test_a_slow_trial_weighs_as_much_as_it_took() -> None:
     assert "overallWireThroughputBytesPerSecond" in statistics
 
 
-def test_of_file_transfers_too() -> None:
+def test_file_transfers_have_an_overall_rate() -> None:
     statistics = measured([line(1), line(2, nanoseconds=3 * 10**9)]).statistics
     mean, overall = statistics["throughputBytesPerSecond"].mean, statistics["overallThroughputBytesPerSecond"].mean
     assert overall == pytest.approx(mean * 3 / 4, rel=0.01)
 
 
 @given(st.lists(st.tuples(VALUES, VALUES), min_size=2, max_size=10))
-def test_it_is_the_ratio_of_sums_within_its_interval(trials: list[tuple[float, float]]) -> None:
+def test_an_overall_rate_is_a_ratio_of_sums_within_its_interval(trials: list[tuple[float, float]]) -> None:
     rates, times = zip(*trials, strict=True)
     found = describe_overall({"rate": rates, "time": times}, TIMES)["overallRate"]
     ratio = fsum(rate * time for rate, time in trials) / fsum(times)
@@ -297,18 +297,18 @@ def test_it_is_the_ratio_of_sums_within_its_interval(trials: list[tuple[float, f
     assert (found.minimum, found.maximum) == (round(min(rates)), round(max(rates)))
 
 
-def test_of_trials_that_took_alike_it_is_their_mean_with_its_interval() -> None:
+def test_an_overall_rate_of_equal_times_is_the_mean() -> None:
     columns = {"rate": [10.0, 20.0, 60.0], "time": [7.0, 7.0, 7.0]}
     found = describe_overall(columns, TIMES)["overallRate"]
     assert (found.mean, found.standard_deviation) == (30, 26)
 
 
-def test_a_time_that_some_trials_lack_gives_none() -> None:
+def test_there_is_no_overall_rate_if_a_trial_lacks_the_time() -> None:
     assert describe_overall({"rate": [1.0, 2.0], "time": [1.0]}, TIMES) == {}
     assert describe_overall({"rate": [1.0]}, TIMES) == {}
 
 
-def test_they_are_told_from_means() -> None:
+def test_overall_rates_are_distinguished_by_name() -> None:
     assert is_overall("overallRate")
     assert not is_overall("throughputBytesPerSecond")
 
@@ -324,7 +324,7 @@ def of_rates(rates: Sequence[float] = RATES, **trim: int) -> ResultStatus:
     return networks.measured(*lines, trim=trim)
 
 
-def test_lowest_and_highest_are_left_out_and_kept_apart() -> None:
+def test_the_lowest_and_the_highest_trial_are_trimmed() -> None:
     status = of_rates(lowest=1, highest=1)
     trimmed, whole = (group["throughputBitsPerSecond"] for group in (status.statistics, status.untrimmed))
     assert (trimmed.count, trimmed.mean, trimmed.minimum, trimmed.maximum) == (5, 90_000_000, 80_000_000, 100_000_000)
@@ -333,24 +333,24 @@ def test_lowest_and_highest_are_left_out_and_kept_apart() -> None:
     assert status.valid is True
 
 
-def test_the_other_quantities_are_those_of_the_same_trials() -> None:
+def test_the_other_quantities_are_of_the_same_trials() -> None:
     retransmits = of_rates(lowest=1, highest=1).statistics["retransmits"]
     assert (retransmits.count, retransmits.minimum, retransmits.maximum) == (5, 1, 7)
     assert retransmits.mean == round((1 + 2 + 4 + 5 + 7) / 5)
 
 
-def test_ends_are_trimmed_each_by_its_own_number() -> None:
+def test_lowest_and_highest_are_trimmed_independently() -> None:
     assert of_rates(lowest=2).statistics["throughputBitsPerSecond"].minimum == 85_000_000
     assert of_rates(lowest=2).statistics["throughputBitsPerSecond"].maximum == 300_000_000
 
 
-def test_nothing_is_trimmed_where_too_few_trials_were_good() -> None:
+def test_nothing_is_trimmed_from_too_few_trials() -> None:
     status = of_rates((80, 90), lowest=1, highest=1)
     assert status.statistics["throughputBitsPerSecond"].count == 2
     assert status.untrimmed == {}
 
 
-def test_without_trim_there_is_one_figure() -> None:
+def test_without_trim_there_are_no_untrimmed_statistics() -> None:
     assert of_rates().untrimmed == {}
 
 
@@ -369,7 +369,7 @@ def test_each_client_is_trimmed_by_its_own_rates() -> None:
     assert (total.count, total) == (4, status.untrimmed["throughputBitsPerSecond"])
 
 
-def test_together_whole_trials_are_left_out() -> None:
+def test_trim_by_total_removes_whole_trials() -> None:
     lines = [shared(1, 10, 50), shared(2, 50, 11), shared(3, 30, 32), shared(4, 40, 23)]
     status = networks.measured(*lines, trim={"lowest": 1, "highest": 1})
     assert status.statistics["client1BitsPerSecond"].mean == 40_000_000

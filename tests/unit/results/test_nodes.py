@@ -41,7 +41,7 @@ def result(server: dict[str, Any] | None, **fields: Any) -> BenchmarkResult:
     return BenchmarkResult.model_validate({**body, "status": status.to_json()})
 
 
-def test_a_node_is_told_of_once() -> None:
+def test_a_computer_is_described_in_one_line() -> None:
     again = {**JETSON, "cpuFrequencyKilohertz": 1_479_000, "thermalThrottles": 0}
     lines = [describe_computer(node) for node in node_computers([result(JETSON), result(again)])]
     assert lines == [
@@ -51,7 +51,7 @@ def test_a_node_is_told_of_once() -> None:
     ]
 
 
-def test_what_no_kernel_tells_is_left_out() -> None:
+def test_unknown_facts_of_a_computer_are_left_out() -> None:
     assert [node.node for node in node_computers([result(None)])] == ["u1"]
     assert not {
         name for name in trial_table([result(None)]).columns if name.startswith("server") and "Kilohertz" in name
@@ -78,7 +78,7 @@ def on(wanted: ResultSpec, *networks: NodeNetwork) -> ResultSpec:
     return wanted.model_copy(update={"networks": networks})
 
 
-def test_each_way_adds_what_it_tells() -> None:
+def test_each_trial_adds_its_direction_to_the_network() -> None:
     up = network.line(1, upload=network.flow(90, retransmits=3))
     down = network.line(1, download=network.flow(80)).to_json()
     del down["network"]["ping"]
@@ -92,13 +92,13 @@ def test_each_way_adds_what_it_tells() -> None:
     assert found.ping.p99_nanoseconds == 4_000_000, "no more than the longest, whatever the bucket's end"
 
 
-def test_words() -> None:
+def test_a_network_is_described_in_one_line() -> None:
     assert describe_network(node_network()) == "user-1 to cloud-1: 90.0 Mbit/s up, 80.0 Mbit/s down, ping 500 µs"
     missing = "incomplete (ServerUnreachable): no route: see network policies."
     assert describe_network(blocked()) == f"user-1 to jetson-1: {missing}"
 
 
-def test_of_several_pairs_the_worst_of_each_figure() -> None:
+def test_worst_network_has_the_worst_of_each_quantity() -> None:
     networks = node_network(), node_network(client="user-2", down=10, ping={"sent": 2, "received": 2}), blocked()
     assert worst_network(networks) == {
         "uploadBitsPerSecond": 90_000_000,
@@ -109,8 +109,8 @@ def test_of_several_pairs_the_worst_of_each_figure() -> None:
     assert worst_network([blocked()]) == {}
 
 
-@pytest.mark.parametrize(("share", "said"), [(0.89, False), (0.91, True), (1.09, True), (1.2, False)])
-def test_a_transfer_as_fast_as_the_network_was_limited_by_it(share: float, said: bool) -> None:
+@pytest.mark.parametrize(("share", "bound_expected"), [(0.89, False), (0.91, True), (1.09, True), (1.2, False)])
+def test_a_transfer_as_fast_as_the_network_is_network_bound(share: float, bound_expected: bool) -> None:
     trial = line(1, nanoseconds=10**9, transfer={"bytes": round(share * 10_000_000), "downloads": 1})
     messages = bound(on(spec(trials=1, warmup=0), node_network()), trial)
     assert messages == (
@@ -118,19 +118,19 @@ def test_a_transfer_as_fast_as_the_network_was_limited_by_it(share: float, said:
             "In 1 of 1 trials the throughput was at least 90 % of the 80.0 Mbit/s down that iperf3 measured in the "
             "preflight: the network was the limit."
         ]
-        if said
+        if bound_expected
         else []
     )
 
 
 @pytest.mark.parametrize("networks", [(), (blocked(),), (node_network(), node_network(client="user-2"))])
-def test_nothing_is_said_of_a_network_that_is_not_known(networks: tuple[NodeNetwork, ...]) -> None:
+def test_without_a_known_network_nothing_is_network_bound(networks: tuple[NodeNetwork, ...]) -> None:
     trial = line(1, nanoseconds=10**9, transfer={"bytes": 10_000_000, "downloads": 1})
     assert bound(on(spec(trials=1, warmup=0), *networks), trial) == []
 
 
 @pytest.mark.parametrize(("way", "word"), [("wireSentBytes", "up"), ("wireReceivedBytes", "down")])
-def test_a_broker_is_held_against_each_way(way: str, word: str) -> None:
+def test_a_broker_is_compared_with_each_direction(way: str, word: str) -> None:
     rate = {"up": 90_000_000, "down": 80_000_000}[word]
     exchange: dict[str, Any] = {"sessionNanoseconds": 10**9, "wireSentBytes": 1, "wireReceivedBytes": 1}
     trial = broker.line(1, **{**exchange, way: rate // 8}).model_copy(update={"transfer": None})

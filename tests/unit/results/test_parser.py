@@ -25,13 +25,13 @@ def numbers(log: str) -> list[int]:
 
 
 @given(st.text(), st.integers(0, 400))
-def test_a_log_may_hold_anything_and_end_anywhere(noise: str, cut: int) -> None:
+def test_a_log_can_contain_other_lines_and_end_anywhere(noise: str, cut: int) -> None:
     log = trial_line(1) + noise + "\n" + trial_line(2)
     assert numbers(log[: len(log) - cut]) in ([1, 2], [1], [])
     assert cut or numbers(log) == [1, 2]
 
 
-def test_a_line_without_its_end_is_not_taken() -> None:
+def test_an_incomplete_line_is_not_parsed() -> None:
     """A newline is part of what is sealed."""
     log = trial_line(1) + trial_line(2)
     assert numbers(log[:-1]) == [1]
@@ -49,7 +49,7 @@ def test_a_line_without_its_end_is_not_taken() -> None:
         "panic: runtime error",
     ],
 )
-def test_garbage_is_passed_over(garbage: str) -> None:
+def test_other_lines_are_skipped(garbage: str) -> None:
     log = trial_line(1) + garbage + "\n" + STARTED + trial_line(2)
     assert numbers(log) == [1, 2]
     assert parse_output(log).problems == ()
@@ -67,7 +67,7 @@ def test_only_a_newline_ends_a_line(separator: str) -> None:
     assert check_seal(parse_output(log), message).state is SealState.COMPLETE
 
 
-def test_a_trial_that_cannot_be_read_is_a_problem_with_its_line() -> None:
+def test_an_invalid_trial_is_a_problem_with_its_line() -> None:
     output = parse_output(trial_line(1) + trial_line(2).replace('"trial": 2', '"trial": 0'))
     assert [trial.trial for trial in output.trials] == [1]
     assert output.problems[0].startswith("line 2: trial: ")
@@ -95,14 +95,14 @@ def test_seal() -> None:
     assert check_seal(parse_output(log), '{"contract": 1}').state is SealState.MISSING
 
 
-def test_a_seal_of_another_version_says_what_to_do() -> None:
+def test_a_seal_of_another_version_has_a_hint() -> None:
     check = check_seal(parse_output(trial_line(1)), '{"contract": 2}')
     assert check.state is SealState.UNKNOWN_VERSION
     assert "version 2, not 1" in check.message
     assert "install both from one release" in check.message
 
 
-def test_the_seal_tells_why_a_client_ended_early() -> None:
+def test_the_seal_contains_why_a_client_ended_early() -> None:
     check = check_seal(parse_output(trial_line(1)), seal(trial_line(1), {"reason": "NotFound", "message": "404"}))
     assert check.seal is not None
     assert check.seal.failure is not None
@@ -117,7 +117,7 @@ def read(pieces: list[bytes]) -> OutputParser:
 
 
 @given(st.binary(max_size=300), st.lists(st.integers(0, 1200), max_size=6))
-def test_it_does_not_matter_in_which_pieces_a_log_comes(noise: bytes, cuts: list[int]) -> None:
+def test_a_log_can_arrive_in_any_pieces(noise: bytes, cuts: list[int]) -> None:
     log = trial_line(1).encode() + noise + b"\n" + STARTED.encode() + trial_line(2).encode()
     places = [0, *sorted(min(cut, len(log)) for cut in cuts), len(log)]
     pieces = [log[start:end] for start, end in pairwise(places)]
@@ -132,12 +132,12 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from([*json.loads(trial_line(1)), "network", "exchange", "traces"]), JSON))
-def test_a_trial_of_anything_is_read_or_named(changes: dict[str, object]) -> None:
+def test_any_trial_is_parsed_or_a_problem(changes: dict[str, object]) -> None:
     output = parse_output(json.dumps({**json.loads(trial_line(1)), **changes}) + "\n")
     assert len(output.trials) + len(output.problems) <= 1
 
 
-def test_a_line_without_end_takes_no_more_memory_than_a_long_one() -> None:
+def test_an_endless_line_takes_bounded_memory() -> None:
     reader = read([b"x" * 2**16] * 64)
     assert len(reader._rest) <= MAXIMUM_LINE_BYTES
     reader.feed(b"\n" + trial_line(1).encode())
@@ -145,7 +145,7 @@ def test_a_line_without_end_takes_no_more_memory_than_a_long_one() -> None:
     assert reader.output.problems == ("line 1 is longer than 1 MiB",)
 
 
-def test_what_comes_after_too_much_is_not_read() -> None:
+def test_the_rest_of_a_too_large_output_is_not_read() -> None:
     line = b"y" * (2**19 - 1) + b"\n"
     reader = read([trial_line(1).encode(), *[line] * 32, trial_line(2).encode()])
     assert reader.is_full
@@ -153,13 +153,13 @@ def test_what_comes_after_too_much_is_not_read() -> None:
     assert reader.output.problems == (f"it is larger than {MAXIMUM_OUTPUT_BYTES >> 20} MiB; the rest was not read",)
 
 
-def test_a_trial_that_is_printed_again_and_again_is_kept_once() -> None:
+def test_a_trial_that_is_printed_repeatedly_is_kept_once() -> None:
     output = parse_output(trial_line(1) * 1000)
     assert (len(output.trials), output.lines) == (1, 1000)
 
 
 @pytest.mark.parametrize("odd", ['"\\ud800"', "NaN", "1e999", "[" * 200 + "]" * 200])
-def test_what_could_be_read_once_can_be_read_again(odd: str) -> None:
+def test_a_parsed_trial_can_be_decompressed(odd: str) -> None:
     """A line is unpacked in each pass, and one that then was an error stopped its benchmark."""
     output = parse_output(trial_line(1).replace('"trial": 1', f'"further": {odd}, "trial": 1'))
     assert [trial.trial for trial in output.trials] == [1]

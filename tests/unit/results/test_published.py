@@ -48,7 +48,7 @@ def as_rows(text: str) -> list[dict[str, str]]:
     return [{name: value for name, value in row.items() if value} for row in csv.DictReader(io.StringIO(text))]
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_an_exported_table_is_read_back() -> None:
     results = [*published(), broker()]
     text = to_csv(results)
     again = read_csv(text, "table", "table.csv")
@@ -65,14 +65,14 @@ def str_of(result: BenchmarkResult) -> tuple[str, int]:
     return result.spec.benchmark.kind, result.spec.case
 
 
-def test_what_was_seen_of_computers_and_the_network_before_makes_no_factor() -> None:
+def test_computers_and_preflight_are_no_factors() -> None:
     text = to_csv([carrying(broker(), node_network())])
     assert "preflightDownloadBitsPerSecond" in text
     (again,) = read_csv(text, "table", "table.csv")
     assert not [name for name in again.spec.levels if name.startswith(("preflight", "client", "server"))]
 
 
-def test_a_mean_is_written_and_read_again() -> None:
+def test_an_exported_mean_is_read_back() -> None:
     text = to_csv(read(mean("1Gi", "", "11.06", "0.5", "10", "0.04")))
     assert to_csv(read_csv(text, "table", "table.csv")) == text
     (row,) = as_rows(text)
@@ -80,7 +80,7 @@ def test_a_mean_is_written_and_read_again() -> None:
     assert (row["trials"], row["retries"]) == ("10", "0.5")
 
 
-def test_longer_units_and_sizes_are_as_papers_print_them() -> None:
+def test_longer_units_are_converted() -> None:
     header = "kind,protocol,pingMilliseconds,pingLostPercent,throughputMegabitsPerSecond"
     (found,) = read("NetworkBenchmark,TCP,46.4,2,10.8", header=header)
     assert {name: found.status.statistics[name].mean for name in found.status.statistics} == {
@@ -90,7 +90,7 @@ def test_longer_units_and_sizes_are_as_papers_print_them() -> None:
     assert (found.spec.server.node_class, found.spec.benchmark.name) == ("unknown", "table")
 
 
-def test_the_rate_of_a_transferred_file_goes_without_saying() -> None:
+def test_the_rate_of_a_file_transfer_is_derived() -> None:
     (found,) = read(mean("1Mi", "1", "0.5", "0", "", ""))
     assert found.status.statistics["throughputBytesPerSecond"].mean == 2 * 2**20
 
@@ -127,27 +127,27 @@ def decided(*more: BenchmarkResult) -> tuple[str, set[str]]:
 SIZES = ("1Mi", "2Mi", "3Mi", "4Mi", "5Mi")
 
 
-def rival(deviation: str) -> list[BenchmarkResult]:
+def competitor(deviation: str) -> list[BenchmarkResult]:
     rows = [f"FileTransferBenchmark,g,jetson,user,{size},,,,10,,{2 * 2**30},{deviation}" for size in SIZES]
     return read(*rows, header=f"{HEADER},throughputBytesPerSecond,throughputBytesPerSecondStandardDeviation")
 
 
-def test_a_mean_alone_never_decides_and_one_with_its_spread_does() -> None:
-    assert decided(*rival("")) == decided()
-    status = advise(PlacementAdviceSpec(client_class="user"), rival(""), NOW)
+def test_a_bare_mean_never_decides() -> None:
+    assert decided(*competitor("")) == decided()
+    status = advise(PlacementAdviceSpec(client_class="user"), competitor(""), NOW)
     assert "jetson: Published means without their number of trials and deviation decide nothing" in status.answer
-    assert decided(*rival("1000000"))[0] == "jetson"
+    assert decided(*competitor("1000000"))[0] == "jetson"
 
 
 @pytest.mark.parametrize("quantity", ["durationP99Nanoseconds", RETRIES])
-def test_a_mean_says_nothing_of_percentiles_and_retries(quantity: str) -> None:
+def test_a_mean_has_no_percentiles_and_no_retries(quantity: str) -> None:
     (found,) = read(mean("1Gi", "", "11", "", "10", "0.04"))
     assert derived_statistic(found, quantity) is None
     (trial,) = read(mean("1Gi", "1", "11", "0", "", ""))
     assert derived_statistic(trial, quantity) is not None
 
 
-def test_a_trial_that_failed_is_counted_and_in_no_mean() -> None:
+def test_a_failed_trial_is_counted_and_in_no_mean() -> None:
     header = "kind,fileSize,trial,outcome,failure,durationSeconds"
     rows = ("FileTransferBenchmark,1Mi,1,Completed,,2", "FileTransferBenchmark,1Mi,2,Failed,TimedOut,")
     (found,) = read(*rows, header=header)

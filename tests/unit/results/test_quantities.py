@@ -40,24 +40,24 @@ def test_units_are_those_of_the_names() -> None:
     assert values["tcpRetransmits"] == [3]
 
 
-def test_a_lookup_is_a_quantity_of_its_own_where_there_was_one() -> None:
+def test_a_lookup_is_a_quantity_if_there_was_one() -> None:
     assert quantities([trial(transfer={**TRANSFER, "dnsNanoseconds": 9})])["lookupNanoseconds"] == [9]
     assert "lookupNanoseconds" not in quantities([trial(transfer={**TRANSFER, "dnsNanoseconds": 0})])
 
 
-def test_zero_is_a_value_and_what_was_not_told_is_none() -> None:
+def test_zero_is_a_value_and_unknown_is_none() -> None:
     values = quantities([trial(transfer=TRANSFER, server=sample(tcpRetransmits=0)), trial(transfer=TRANSFER)])
     assert values["retries"] == [0, 0]
     assert values["tcpRetransmits"] == [0]
     assert "serverDeviceReadBytes" not in values
 
 
-def test_a_trial_that_moved_nothing_gives_nothing() -> None:
+def test_a_trial_without_a_transfer_has_no_quantities() -> None:
     assert quantities([trial(transfer=None)]) == {}
     assert quantities([]) == {}
 
 
-def test_of_transfers_it_is_over_trials_of_all_results() -> None:
+def test_a_percentile_of_transfers_is_over_the_trials_of_all_results() -> None:
     results = [
         measured("cloud", "1M", [(1.0 + step / 100, 0) for step in range(10)], node=f"c{node}") for node in range(4)
     ]
@@ -79,7 +79,7 @@ def exchanged(*trials: int) -> BenchmarkResult:
     return BenchmarkResult(metadata=Metadata(name="r"), spec=broker.spec(len(trials)), status=status)
 
 
-def test_of_messages_it_is_over_all_of_them_and_as_wide_as_trials_differ() -> None:
+def test_a_percentile_of_messages_is_as_uncertain_as_trials_differ() -> None:
     alike = percentile_over([exchanged(4_000_000, 4_000_000, 4_000_000)], "roundTripNanoseconds", 0.99)
     apart = percentile_over([exchanged(2_000_000, 4_000_000, 8_000_000)], "roundTripNanoseconds", 0.99)
     assert alike is not None and apart is not None
@@ -91,7 +91,7 @@ def test_of_messages_it_is_over_all_of_them_and_as_wide_as_trials_differ() -> No
     assert apart.high > 8_000_000
 
 
-def test_a_mean_of_less_than_one_retry_is_kept() -> None:
+def test_a_mean_of_less_than_one_retry_is_not_rounded_to_zero() -> None:
     """Two in five trials, one of them in a trial that failed."""
     lines = [_retried(1, 1), _retried(2, 0), _retried(3, 0), _retried(4, 0), _retried(5, 1, **EXHAUSTED)]
     found = downloaded(lines).statistics

@@ -11,7 +11,7 @@ from tierbench.results.merging import PartOutput, merge_parts
 from tierbench.results.traces import decode_trace, select_traces
 
 
-def test_a_trace_is_read_as_it_was_sampled() -> None:
+def test_a_trace_is_decoded_as_it_was_sampled() -> None:
     (one,) = select_traces([traced(1, trace())]).traces
     (connection,) = decode_trace(one)
     assert (one.trial, one.side, connection.port) == (1, "Client", 5201)
@@ -21,7 +21,7 @@ def test_a_trace_is_read_as_it_was_sampled() -> None:
     assert connection.states == (0, 0, 3, 0)
 
 
-def test_traces_that_have_no_room_are_counted() -> None:
+def test_traces_that_do_not_fit_are_counted() -> None:
     noise = random.Random(1).randbytes(MAXIMUM_TRACE_BYTES // 5)
     large = {"side": "Client", "data": b64encode(noise).decode()}
     status = select_traces([traced(number, large) for number in (2, 1, 3, 4)])
@@ -29,7 +29,7 @@ def test_traces_that_have_no_room_are_counted() -> None:
     assert sum(len(one.data) for one in status.traces) <= MAXIMUM_TRACE_BYTES
 
 
-def test_trials_without_a_trace_take_no_room() -> None:
+def test_trials_without_a_trace_are_ignored() -> None:
     assert select_traces([traced(1), traced(2, trace())]).trials == 1
 
 
@@ -39,12 +39,12 @@ def test_a_damaged_trace_is_an_error(data: str) -> None:
         decode_trace(TrialTrace(trial=7, side="Client", data=data))
 
 
-def test_lists_of_different_lengths_are_an_error() -> None:
+def test_columns_of_different_lengths_are_an_error() -> None:
     with pytest.raises(ValueError, match="differ in length"):
         decode_trace(TrialTrace(trial=1, **trace(state=[0, 0])))
 
 
-def test_of_several_clients_each_trace_bears_its_number() -> None:
+def test_each_trace_of_several_clients_has_the_number_of_its_client() -> None:
     (merged,) = merge_parts([PartOutput([traced(1, trace())]), PartOutput([traced(1, trace())])])
     assert [one.client for one in merged.traces] == [0, 1]
     assert merged.network is not None

@@ -90,7 +90,7 @@ def test_ticks_are_short() -> None:
     assert [tick("durationNanoseconds", value) for value in (0, 1e7, 1e9, 1e11)] == ["0", "10 ms", "1 s", "100 s"]
 
 
-def test_quantities_unknown_here_are_named_from_their_name() -> None:
+def test_the_title_of_an_unknown_quantity_is_its_name() -> None:
     assert title("congestionWindowBytes") == "Congestion window"
     assert title("jitterNanoseconds") == "Jitter"
 
@@ -106,7 +106,7 @@ def test_quantities_unknown_here_are_named_from_their_name() -> None:
         ("cacheState", "Warm", "Warm"),
     ],
 )
-def test_a_level_alone(factor: str, level: str, text: str) -> None:
+def test_show_level(factor: str, level: str, text: str) -> None:
     assert show_level(factor, level) == text
 
 
@@ -120,7 +120,7 @@ def test_a_level_alone(factor: str, level: str, text: str) -> None:
         ("tls", "TLSv1.3", "TLSv1.3"),
     ],
 )
-def test_a_level_in_a_sentence(factor: str, level: str, text: str) -> None:
+def test_describe_level(factor: str, level: str, text: str) -> None:
     assert describe_level(factor, level) == text
 
 
@@ -132,11 +132,11 @@ def test_a_level_in_a_sentence(factor: str, level: str, text: str) -> None:
         ({}, ""),
     ],
 )
-def test_only_what_differs_from_the_usual_is_named(levels: dict[str, str], words: str) -> None:
+def test_usual_levels_are_not_shown(levels: dict[str, str], words: str) -> None:
     assert show_levels(levels) == words
 
 
-def test_a_ratio_is_the_number_that_is_left() -> None:
+def test_a_ratio_is_a_number() -> None:
     assert level_number("Ratio30") == 30
     assert level_number("Random") is None
     assert show_level("content", "Ratio30") == "Ratio30"
@@ -144,7 +144,7 @@ def test_a_ratio_is_the_number_that_is_left() -> None:
     assert not is_share(("Ratio10", "10"))
 
 
-def test_names_are_no_numbers() -> None:
+def test_names_are_not_numbers() -> None:
     assert are_numbers("payloadSize", ("1Ki", "2000"))
     assert not are_numbers("broker", ("1", "2"))
     assert not are_numbers("content", ("Ratio10", "Zeros"))

@@ -7,19 +7,19 @@ import pytest
 from tierbench.stats.hierarchy import TrialVariance, pool_variances, shrink_variances
 
 
-def test_variances_are_pooled_by_their_degrees() -> None:
+def test_variances_are_weighted_by_their_degrees_of_freedom() -> None:
     found = pool_variances([(0.01, 3), (0.04, 2)])
     assert found.variance == pytest.approx(0.02)
     assert found.degrees == 3
     assert pool_variances([(0.0, 1)]) == TrialVariance(0.0, 0.0)
 
 
-def test_three_are_too_few_to_be_drawn_together() -> None:
+def test_three_variances_are_too_few_to_shrink() -> None:
     found = [TrialVariance(0.01, 2), TrialVariance(0.02, 2), TrialVariance(0.0, 0)]
     assert shrink_variances(found) == [*found[:2], None]
 
 
-def test_variances_that_are_alike_become_one_and_others_stay() -> None:
+def test_similar_variances_shrink_to_one_and_different_ones_stay() -> None:
     random = Random(3)
     alike = [TrialVariance(sum(random.gauss(0, 0.1) ** 2 for _ in range(2)) / 2, 2) for _ in range(40)]
     found = [each for each in shrink_variances([*alike, TrialVariance(0.0, 0)]) if each is not None]

@@ -10,7 +10,7 @@ TIMES = st.lists(st.integers(1, 10**13), max_size=80)
 
 
 @given(st.integers(2, 10**18) | st.sampled_from([151822085212527, 896859299891658]))
-def test_a_value_lies_in_its_bucket_exactly(value: int) -> None:
+def test_a_value_is_within_the_bounds_of_its_bucket(value: int) -> None:
     index = bucket_index(value)
     assert 2 ** (index - 1) < value**64 <= 2**index
     assert upper_bound(index - 1) <= value * (1 + 1e-12)
@@ -18,7 +18,7 @@ def test_a_value_lies_in_its_bucket_exactly(value: int) -> None:
 
 
 @given(st.integers(1, 50))
-def test_a_power_of_two_is_the_last_of_its_bucket(exponent: int) -> None:
+def test_a_power_of_two_is_the_largest_value_of_its_bucket(exponent: int) -> None:
     assert bucket_index(2**exponent) == 64 * exponent
     assert bucket_index(2**exponent + 1) > 64 * exponent
 

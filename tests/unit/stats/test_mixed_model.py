@@ -17,7 +17,7 @@ UNEVEN = [
 
 
 @pytest.mark.parametrize("levels", [EVEN, UNEVEN, EVEN[:1], [[(0, 0.3, 0.01)], [(0, 0.4, 0.02)]]])
-def test_it_is_the_generalised_least_squares_of_the_model(levels: list[list[tuple[int, float, float]]]) -> None:
+def test_the_fit_is_the_generalized_least_squares_estimate(levels: list[list[tuple[int, float, float]]]) -> None:
     nodes = 1 + max(node for readings in levels for node, _, _ in readings)
     precision, pull, square, determinant = np.zeros((len(levels), len(levels))), np.zeros(len(levels)), 0.0, 0.0
     for node in range(nodes):

@@ -6,7 +6,7 @@ from tierbench.stats.posterior import Component, Mixture, Relation, prospects, r
 
 
 @pytest.mark.parametrize("apart", [0.1, 10.0])
-def test_one_of_two_is_best_even_if_one_reaches_into_the_gap_between_them(apart: float) -> None:
+def test_probabilities_of_two_distant_alternatives_add_up_to_one(apart: float) -> None:
     def belief(centre: float) -> Mixture:
         return Mixture((Component(1 - 1e-4, centre, 1e-6, 0.0), Component(1e-4, centre + 0.2, 1e-6, 0.0)))
 
@@ -26,6 +26,6 @@ def test_one_of_two_is_best_even_if_one_reaches_into_the_gap_between_them(apart:
         (-0.04, 0.03, Relation.UNKNOWN),
     ],
 )
-def test_the_margin_of_5_percent_decides(centre: float, deviation: float, wanted: Relation) -> None:
+def test_relation_with_a_margin_of_5_percent(centre: float, deviation: float, wanted: Relation) -> None:
     assert relation(student(centre, deviation**2, 0.0), 0.05) is wanted
     assert relation(student(-centre, deviation**2, 0.0), 0.05) is wanted.inverse

@@ -9,14 +9,14 @@ from tierbench.stats.quantiles import interval_ranks, required_count, sample_qua
 
 
 @pytest.mark.parametrize(("share", "count"), [(0.5, 6), (0.9, 36), (0.95, 72), (0.99, 368)])
-def test_an_upper_bound_needs_so_many_values(share: float, count: int) -> None:
+def test_required_count_is_the_least_count_with_an_upper_bound(share: float, count: int) -> None:
     assert required_count(share) == count
     assert interval_ranks(count, share)[1] == count
     assert interval_ranks(count - 1, share)[1] is None
 
 
 @given(st.sampled_from([0.5, 0.9, 0.99]), st.integers(1, 40_000))
-def test_ranks_enclose_the_quantile_in_95_of_100_samples(share: float, count: int) -> None:
+def test_ranks_enclose_the_quantile_in_95_percent_of_samples(share: float, count: int) -> None:
     low, high = interval_ranks(count, share)
     if low is not None:
         assert stats.binom.cdf(low - 1, count, share) <= 0.026
@@ -24,6 +24,6 @@ def test_ranks_enclose_the_quantile_in_95_of_100_samples(share: float, count: in
         assert stats.binom.sf(high - 1, count, share) <= 0.026
 
 
-def test_few_values_bound_a_percentile_from_below_alone() -> None:
+def test_few_values_give_a_lower_bound_only() -> None:
     found = sample_quantile([float(value) for value in range(1, 11)], 0.99)
     assert (found.low, found.high, found.has_upper_bound) == (9, None, False)

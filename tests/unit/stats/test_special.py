@@ -21,7 +21,7 @@ POINTS = (0.3, 1.0, 2.5, 7.0, 30.0)
 
 
 @pytest.mark.parametrize("x", POINTS)
-def test_the_gamma_functions(x: float) -> None:
+def test_gamma_functions_and_their_derivatives(x: float) -> None:
     assert digamma(x) == pytest.approx(special.digamma(x), abs=1e-8)
     assert trigamma(x) == pytest.approx(special.polygamma(1, x), rel=1e-7)
     assert trigamma(trigamma_inverse(x)) == pytest.approx(x, rel=1e-6)
@@ -30,7 +30,7 @@ def test_the_gamma_functions(x: float) -> None:
 
 
 @pytest.mark.parametrize(("degrees", "within"), [(1, 0.008), (2, 0.002), (5, 0.0004), (40, 1e-5), (1e7, 1e-6)])
-def test_the_approximation_of_students_t(degrees: float, within: float) -> None:
+def test_approximate_student_cdf(degrees: float, within: float) -> None:
     for tenth in range(-80, 81):
         assert approximate_student_cdf(tenth / 10, degrees) == pytest.approx(
             stats.t.cdf(tenth / 10, degrees), abs=within
@@ -61,7 +61,7 @@ def test_incomplete_beta(x: float, a: float, b: float) -> None:
 
 
 @pytest.mark.parametrize(("probability", "degrees"), [(0.4, 3), (1, 3), (0.9, 0)])
-def test_student_quantile_refuses(probability: float, degrees: float) -> None:
+def test_student_quantile_rejects_invalid_arguments(probability: float, degrees: float) -> None:
     with pytest.raises(ValueError, match="no quantile"):
         student_quantile(probability, degrees)
 
@@ -77,6 +77,6 @@ def test_gamma_cdf(x: float, shape: float) -> None:
 
 
 @pytest.mark.parametrize(("probability", "shape"), [(0, 1), (1, 1), (0.5, 0)])
-def test_gamma_quantile_refuses(probability: float, shape: float) -> None:
+def test_gamma_quantile_rejects_invalid_arguments(probability: float, shape: float) -> None:
     with pytest.raises(ValueError, match="no quantile"):
         gamma_quantile(probability, shape)

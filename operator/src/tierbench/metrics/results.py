@@ -158,7 +158,7 @@ def _info(result: BenchmarkResult, kind: Metrics) -> Labels:
 def samples(store: ResultStore[Samples]) -> list[Samples]:
     """Returns the samples of all benchmarks and of the results of their newest ended runs. No labels occur twice.
 
-    Two results have the same labels if a class lacks more than one node, or if somebody has copied a result.
+    Two results have the same labels if a class lacks more than one node, or if a user has copied a result.
     """
     known: dict[str, Samples] = {}
     for found in _all_samples(store):

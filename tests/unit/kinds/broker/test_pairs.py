@@ -16,21 +16,21 @@ def shared(number: int, *pairs: tuple[int, int], **fields: str) -> TrialLine:
     return TrialLine.model_validate(body)
 
 
-def test_pairs_of_several_pods_stand_one_after_another() -> None:
+def test_pairs_of_several_parts_are_in_the_order_of_the_parts() -> None:
     echo = shared(1, (7, 7))
     parts = [PartOutput([shared(1, (10, 1), (20, 2))]), PartOutput([shared(1, (30, 3))]), PartOutput([echo], echo=True)]
     (merged,) = merge_parts(parts)
     assert merged.pair_shares == PairShares(received=(10, 20, 30), nanoseconds=(10**6, 2 * 10**6, 3 * 10**6))
 
 
-def test_good_trials_add_up_and_others_do_not() -> None:
+def test_pairs_add_up_over_good_trials() -> None:
     failed = shared(3, (9, 9), (9, 9), outcome="Failed")
     status = measured(shared(1, (10, 10), (20, 10)), shared(2, (30, 10), (60, 30)), failed, pairs="2")
     assert status.pair_shares == PairShares(received=(40, 80), nanoseconds=(20 * 10**6, 40 * 10**6))
     assert pair_rates(status.pair_shares) == (2000, 2000)
 
 
-def test_what_is_kept_does_not_grow_with_the_trials() -> None:
+def test_the_size_of_pairs_does_not_grow_with_the_trials() -> None:
     """256 pairs are the most, and 35 trials."""
     trials = [shared(number, *[(10**6, 10**8)] * 256) for number in range(1, 36)]
     status = measured(*trials, pairs="256").to_json()
@@ -46,10 +46,10 @@ def test_what_is_kept_does_not_grow_with_the_trials() -> None:
         ([(100, 1000), (0, 1000)], 500_000),
     ],
 )
-def test_fairness_is_of_rates(pairs: list[tuple[int, int]], index: int) -> None:
+def test_fairness_of_rates(pairs: list[tuple[int, int]], index: int) -> None:
     assert measured(shared(1, *pairs), pairs="2").statistics["pairFairnessPartsPerMillion"].mean == index
 
 
 @pytest.mark.parametrize("pairs", [[(100, 1000)], [(0, 0), (0, 0)]])
-def test_nothing_is_even_of_one_pair_or_of_nothing(pairs: list[tuple[int, int]]) -> None:
+def test_one_pair_or_no_message_has_no_fairness(pairs: list[tuple[int, int]]) -> None:
     assert "pairFairnessPartsPerMillion" not in measured(shared(1, *pairs)).statistics
