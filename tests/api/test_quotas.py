@@ -73,8 +73,7 @@ async def test_why_a_job_has_no_pod_is_asked_without_making_one(server: ApiServe
     for _ in range(10):
         if world.jobs:
             break
-        if world.pass_().requeue_after > 0:
-            world.step()
+        world.advance()
     jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
     manifest = next(iter(world.manifests.values()))
     metadata = {"name": manifest["metadata"]["name"], "labels": manifest["metadata"]["labels"]}

@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.controller.api import Api, Raw
 from tests.unit.controller.test_settings import ENVIRONMENT
-from tests.unit.domain.test_ledger import KIND, raw_benchmark, raw_result
+from tests.unit.domain.world import KIND, raw_benchmark, raw_result
 from tierbench.api.result import RESULTS
 from tierbench.controller import retention as module
 from tierbench.controller.context import Context

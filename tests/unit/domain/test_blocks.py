@@ -1,62 +1,41 @@
 """Servers that stand on nodes of their own are measured in turn, trial by trial, by one client."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.unit.domain.test_decide import every_trial_once, measured_trials, nothing_left
-from tests.unit.domain.world import START, World, benchmark, broker_benchmark, network_benchmark, node, seal, trial_line
-from tierbench.api.benchmark import Benchmark, ClientPlacement, Phase, RunStatus
+from tests.unit.domain.scenarios import (
+    DriftingWorld,
+    end_client,
+    every_trial_once,
+    measured_trials,
+    nothing_left,
+    ratio,
+    run_with,
+    shared_node,
+    until_printed,
+)
+from tests.unit.domain.world import World, benchmark, broker_benchmark, network_benchmark, node, trial_line
+from tierbench.api.benchmark import Benchmark, ClientPlacement, Phase
 from tierbench.api.result import Alternation, ResultPhase
 from tierbench.api.run_policy import Order, OrderType
 from tierbench.domain import reasons
 from tierbench.domain.run import Run
-from tierbench.domain.views import PodView, Problem, Termination
-from tierbench.kube.clock import format_time
+from tierbench.domain.views import PodView, Problem
 from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
 from tierbench.workloads.plan import MOST_TRIALS, Block, Case, ServerPlacement, plan_blocks, schedule_trials
 
-
-def run_with(world: World, disturb: Callable[[PodView], object]) -> None:
-    """Runs to the end; after each step `disturb` sees every pod."""
-    for _ in range(900):
-        if not world.due:
-            return
-        if world.pass_().requeue_after > 0:
-            world.step()
-        for pod in list(world.pods.values()):
-            disturb(pod)
-    raise AssertionError("the benchmark does not end")
-
-
-def until_printed(world: World, number: int) -> None:
-    for _ in range(100):
-        if len(world.printed) >= number:
-            return
-        if world.pass_().requeue_after > 0:
-            world.step()
-    raise AssertionError("no client has printed")
-
-
-def end_client(world: World, pod: PodView, code: int, failure: dict[str, Any] | None, log: str | None = None) -> None:
-    """A client ends with a seal, having printed so much."""
-    said = world.logs.get(pod.uid, "") if log is None else log
-    world.logs[pod.uid] = said
-    world.pods[pod.name] = replace(pod, terminated=Termination(code, "Error", seal(said, failure)))
-    world.jobs[pod.name] = replace(world.jobs[pod.name], finished=True)
+TOGETHER = {(("cloud", 0), ("jetson", 0))}
+ALONE = {(("cloud", 0),), (("jetson", 0),)}
 
 
 def server_groups(world: World) -> set[tuple[tuple[str, int], ...]]:
     while not world.benchmark.status.run or not world.benchmark.status.run.assignments:
-        world.pass_()
+        world.reconcile()
     run = Run(world.observe(), world.benchmark.status.run, world.now)
     return {tuple((placement.node_class, placement.ordinal) for placement in servers) for servers in run.server_groups}
-
-
-TOGETHER = {(("cloud", 0), ("jetson", 0))}
-ALONE = {(("cloud", 0),), (("jetson", 0),)}
 
 
 @pytest.mark.parametrize("given", [benchmark(), network_benchmark(), broker_benchmark()], ids=lambda one: one.KIND.kind)
@@ -127,11 +106,6 @@ def test_random_order_shuffles_blocks_and_a_block_stays_within_what_a_log_holds(
     assert sorted(block.cases[0].number for block in blocks) == sorted(block.cases[0].number for block in first)
 
 
-def shared_node(world: World) -> None:
-    world.nodes["c1"] = replace(world.nodes["c1"], labels={"hw": "cloud"})
-    world.classes["jetson"] = world.classes["cloud"].model_copy(update={"metadata": world.classes["jetson"].metadata})
-
-
 @pytest.mark.parametrize(
     ("spec", "prepare", "expected"),
     [
@@ -173,7 +147,7 @@ def test_servers_of_a_team_are_up_together_and_start_together() -> None:
 def test_a_new_client_goes_on_with_the_missing_trials_of_all_cases() -> None:
     world = World()
     until_printed(world, 3)
-    world.pass_()
+    world.reconcile()
     (client,) = (pod for pod in world.pods.values() if pod.role == ROLE_CLIENT)
     before = [turn for _, turn in world.printed]
     world.kill_pod(client.name)
@@ -281,28 +255,6 @@ def test_lines_of_cases_that_the_client_was_not_asked_for_count_for_nothing() ->
     until_printed(world, 1)
     run_with(world, disturb)
     assert all(trial.duration_nanoseconds > 1 for trial in world.results["ft-demo-r1-c002"].status.trials)
-
-
-@dataclass
-class DriftingWorld(World):
-    """Everything gets slower: by 10 % from the first trial to the last."""
-
-    def nanoseconds_of(self, case: int) -> int:
-        """By how many trials have been run."""
-        run = RunStatus(number=1, start_time=format_time(START))
-        trials = len(Run(self.observe(), run, self.now).cases) * self.benchmark.spec.repetitions
-        return round(10**9 * (1 + 0.1 * len(self.printed) / trials))
-
-
-def ratio(world: World) -> float:
-    """Of the mean times of the two classes."""
-    world.run()
-
-    def mean(names: Sequence[str]) -> float:
-        trials = [trial for name in names for trial in world.results[name].status.trials]
-        return sum(trial.duration_nanoseconds for trial in trials) / len(trials)
-
-    return mean(["ft-demo-r1-c003", "ft-demo-r1-c004"]) / mean(["ft-demo-r1-c001", "ft-demo-r1-c002"])
 
 
 def test_a_drift_of_the_whole_is_no_difference_of_classes() -> None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from tests.unit.domain.scenarios import condition, every_trial_once, measured_trials, nothing_left
 from tests.unit.domain.world import START, World, benchmark, broker_benchmark, node, seal
 from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.result import ResultPhase
@@ -15,29 +16,6 @@ from tierbench.domain.observed import FailedRequest, QueueBlocker
 from tierbench.domain.views import LeaseView, Problem, Termination
 from tierbench.results.quantities import is_censored
 from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
-
-
-def measured_trials(world: World) -> list[tuple[str, int]]:
-    """Every counted trial in every result."""
-    return sorted(
-        (name, trial.trial)
-        for name, result in world.results.items()
-        for trial in result.status.trials
-        if not trial.warmup
-    )
-
-
-def every_trial_once(world: World, run: int = 1) -> list[tuple[str, int]]:
-    return [(f"ft-demo-r{run}-c{case:03d}", trial) for case in (1, 2, 3, 4) for trial in (1, 2, 3)]
-
-
-def nothing_left(world: World) -> bool:
-    return not (world.pods or world.jobs or world.services or world.secrets or world.leases)
-
-
-def condition(world: World, kind: str) -> tuple[str, str]:
-    found = next(item for item in world.benchmark.status.conditions if item.type == kind)
-    return found.status, found.reason
 
 
 def test_runs_to_its_end() -> None:
@@ -62,9 +40,8 @@ def test_settled_benchmark_is_not_looked_at() -> None:
 def test_suspend_keeps_what_was_measured_and_goes_on_with_the_next_trial() -> None:
     world = World()
     while len(world.printed) < 2:
-        if world.pass_().requeue_after > 0:
-            world.step()
-    world.pass_()
+        world.advance()
+    world.reconcile()
     world.change_spec(suspend=True)
     world.run()
     assert world.benchmark.status.phase is Phase.SUSPENDED
@@ -100,14 +77,14 @@ def test_rerun_makes_a_numbered_run_and_history_is_bounded() -> None:
 def test_ttl_deletes_the_benchmark_after_its_end() -> None:
     world = World(benchmark=benchmark(runPolicy={"ttlSeconds": 600}))
     for _ in range(500):
-        decision = world.pass_()
+        decision = world.reconcile()
         if world.benchmark.status.phase is Phase.COMPLETE:
             break
         if decision.requeue_after > 0:
             world.step()
     waited = 0.0
     while not world.deleted:
-        wait = world.pass_().requeue_after
+        wait = world.reconcile().requeue_after
         if not world.deleted:
             assert wait > 0
             waited += wait
@@ -118,7 +95,7 @@ def test_ttl_deletes_the_benchmark_after_its_end() -> None:
 def test_class_that_comes_late_is_waited_for() -> None:
     world = World()
     jetson = world.classes.pop("jetson")
-    decision = world.pass_()
+    decision = world.reconcile()
     assert 0 < decision.requeue_after <= 5
     assert condition(world, reasons.SCHEDULED) == ("False", reasons.NODE_CLASS_NOT_FOUND)
     world.classes["jetson"] = jetson
@@ -165,15 +142,15 @@ def test_nothing_measured_is_a_failure() -> None:
 def test_waits_in_the_queue_and_says_for_whom_unless_that_is_another_tenants_to_know(holder: str, who: str) -> None:
     world = World()
     world.leases["u1"] = LeaseView("u1", f"{holder}/uid-2", START, START + timedelta(hours=1))
-    world.pass_()
-    world.pass_()
+    world.reconcile()
+    world.reconcile()
     assert world.benchmark.status.phase is Phase.QUEUED
     queued = next(item for item in world.benchmark.status.conditions if item.type == reasons.QUEUED)
     assert queued.status == "True"
     assert f"u1 is in use by {who}" in queued.message
     assert not world.pods
     events = len(world.events)
-    world.pass_()
+    world.reconcile()
     assert len(world.events) == events, "the same wait is said once"
     del world.leases["u1"]
     world.run()
@@ -182,7 +159,7 @@ def test_waits_in_the_queue_and_says_for_whom_unless_that_is_another_tenants_to_
 
 def test_whoever_waits_behind_others_learns_the_names_of_its_own_namespace() -> None:
     world = World()
-    world.pass_()
+    world.reconcile()
     for who, named in (("default/older", "default/older"), ("other/secret", "a benchmark of another namespace")):
         decision = decide(replace(world.observe(), blocked_by=QueueBlocker(who, frozenset({"c1"}))), world.now)
         said = next(item.message for item in decision.status.conditions if item.type == reasons.QUEUED)
@@ -193,7 +170,7 @@ def test_whoever_waits_behind_others_learns_the_names_of_its_own_namespace() -> 
 def test_whoever_waits_for_a_turn_too_keeps_waiting_for_it() -> None:
     """Whoever does not must not hold up others of the namespace that want other nodes."""
     world, turn = World(), "namespace/default"
-    world.pass_()
+    world.reconcile()
     for shared, waits in (({"c1"}, False), ({"c1", turn}, True)):
         decision = decide(
             replace(world.observe(), blocked_by=QueueBlocker("default/older", frozenset(shared))), world.now
@@ -208,8 +185,7 @@ def test_a_server_that_cannot_start_fails_its_cases_and_no_others() -> None:
     for _ in range(500):
         if not world.due:
             break
-        if world.pass_().requeue_after > 0:
-            world.step()
+        world.advance()
         name = "ft-demo-r1-s1"
         if name in world.pods and not world.pods[name].deleting:
             world.pods[name] = replace(world.pods[name], ready=False, problem=problem)
@@ -225,8 +201,7 @@ def test_client_that_fails_for_good_fails_its_case_at_once() -> None:
     for _ in range(500):
         if not world.due:
             break
-        if world.pass_().requeue_after > 0:
-            world.step()
+        world.advance()
         for pod in list(world.pods.values()):
             if pod.role == ROLE_CLIENT and pod.case == 1 and pod.terminated is None:
                 failed_pods += 1
@@ -243,8 +218,7 @@ def test_client_lost_three_times_ends_the_case_with_what_was_measured() -> None:
     for _ in range(900):
         if not world.due:
             break
-        if world.pass_().requeue_after > 0:
-            world.step()
+        world.advance()
         for pod in list(world.pods.values()):
             if (
                 pod.role == ROLE_CLIENT
@@ -254,7 +228,7 @@ def test_client_lost_three_times_ends_the_case_with_what_was_measured() -> None:
             ):
                 world.kill_pod(pod.name)
             elif pod.role == ROLE_CLIENT and pod.case == 1 and pod.attempt == 1 and world.logs.get(pod.uid):
-                world.pass_()
+                world.reconcile()
                 world.kill_pod(pod.name)
     first = world.results["ft-demo-r1-c001"].status
     assert first.phase is ResultPhase.MEASURED
@@ -269,11 +243,10 @@ def test_case_that_runs_out_of_time_says_that_slow_trials_were_cut_off() -> None
     for _ in range(900):
         if not world.due:
             break
-        if world.pass_().requeue_after > 0:
-            world.step()
+        world.advance()
         for pod in list(world.pods.values()):
             if pod.role == ROLE_CLIENT and pod.case == 1 and world.logs.get(pod.uid):
-                world.pass_()
+                world.reconcile()
                 world.kill_pod(pod.name)
                 world.jobs[pod.name] = replace(world.jobs[pod.name], timed_out=True)
     cut_off, whole = world.results["ft-demo-r1-c001"], world.results["ft-demo-r1-c002"]
@@ -285,8 +258,7 @@ def test_case_that_runs_out_of_time_says_that_slow_trials_were_cut_off() -> None
 def test_server_node_that_goes_away_fails_its_cases_after_a_while() -> None:
     world = World()
     while not any(pod.role == ROLE_SERVER and pod.ready for pod in world.pods.values()):
-        if world.pass_().requeue_after > 0:
-            world.step()
+        world.advance()
     world.nodes["c1"] = replace(world.nodes["c1"], ready=False, unready_since=world.now)
     world.run()
     failed = [result for result in world.results.values() if result.status.reason == reasons.NODE_NOT_READY]
@@ -297,14 +269,14 @@ def test_server_node_that_goes_away_fails_its_cases_after_a_while() -> None:
 
 def test_what_the_api_server_refuses_for_long_fails_its_cases_and_no_other() -> None:
     world = World()
-    world.pass_()
-    world.pass_()
+    world.reconcile()
+    world.reconcile()
     world.rejected_create = FailedRequest(world.now, 'pods "x" is forbidden: violates PodSecurity "baseline"')
     world.now += timedelta(seconds=59)
-    world.pass_()
+    world.reconcile()
     assert not world.results
     world.now += timedelta(seconds=2)
-    world.pass_()
+    world.reconcile()
     world.rejected_create = None
     world.run()
     failed = [name for name, result in world.results.items() if result.status.phase is ResultPhase.FAILED]

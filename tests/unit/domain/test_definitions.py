@@ -83,10 +83,10 @@ def said(of: World) -> list[tuple[str, str]]:
 def test_the_condition_comes_and_goes() -> None:
     one = world()
     one.definitions = Definitions(lacking=("Thing status.a",))
-    one.pass_()
+    one.reconcile()
     assert said(one) == [("True", "DefinitionsOlder")]
     one.definitions = Definitions()
-    one.pass_()
+    one.reconcile()
     assert said(one) == [("False", "DefinitionsAlike")]
 
 
@@ -108,7 +108,7 @@ def test_a_result_that_cannot_be_understood_is_left_as_it_is_and_the_run_goes_on
 def test_a_run_of_which_no_result_is_taken_gives_its_nodes_back_and_fails() -> None:
     one = world()
     while not one.jobs:
-        one.pass_()
+        one.reconcile()
         one.step()
     one.permanently_rejected = {"ft-demo-r1-c001"}
     one.run()
@@ -136,7 +136,7 @@ def test_what_a_newer_version_has_stored_stays_in_a_status() -> None:
 def test_what_a_newer_version_has_stored_stays_in_a_result() -> None:
     one = world()
     while not any(result.status.trials for result in one.results.values()):
-        one.pass_()
+        one.reconcile()
         one.step()
     (name,) = one.results
     raw = one.results[name].to_json()
@@ -152,11 +152,11 @@ def test_a_server_of_an_earlier_version_serves_its_client_to_the_end_and_is_then
     """A client waited for a key that the server of v0.1.0 did not have, for as long as nodes may be held."""
     one = world()
     while not one.printed:
-        one.pass_()
+        one.reconcile()
         one.step()
     (server,) = (pod for pod in one.pods.values() if pod.role == ROLE_SERVER)
     one.pods[server.name] = replace(server, layout="")
-    assert not any(isinstance(action, DeleteServer) for action in one.pass_().actions)
+    assert not any(isinstance(action, DeleteServer) for action in one.reconcile().actions)
     one.run()
     assert one.benchmark.status.phase is Phase.COMPLETE
     assert [turn for _, turn in one.printed] == ["1:1", "2:1"]
@@ -166,10 +166,10 @@ def test_a_server_of_an_earlier_version_serves_its_client_to_the_end_and_is_then
 def test_a_client_that_another_version_started_for_a_server_of_its_own_is_replaced() -> None:
     """After a rollback to v0.1.0 and an upgrade: it waited for a Secret that our server does not have."""
     one = world()
-    one.pass_()
+    one.reconcile()
     while not one.jobs:
         one.step()
-        one.pass_()
+        one.reconcile()
     (job,) = one.jobs.values()
     one.jobs[job.name] = replace(job, layout="")
     one.run()

@@ -1,4 +1,4 @@
-"""Runs go oldest first, announced in time, and only for want of room."""
+"""Runs are evicted oldest first, announced in time, and only when stored results reach their limit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from functools import partial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.domain.test_ledger import raw_benchmark, raw_result
+from tests.unit.domain.world import KIND, raw_benchmark, raw_result
 from tierbench.api.policy import Quotas
 from tierbench.domain import reasons
 from tierbench.domain.eviction import (
@@ -17,6 +17,7 @@ from tierbench.domain.eviction import (
     eviction_condition,
     eviction_events,
     plan_evictions,
+    size_of,
     watermark,
 )
 from tierbench.kube.clock import format_time
@@ -27,6 +28,47 @@ QUOTAS = Quotas(stored_bytes="11k", eviction_notice_seconds=3600)
 NAMES = ("a", "b", "c")
 SMALL = 300
 """What a result of these tests takes at the least, its envelope included."""
+STEPS = st.one_of(
+    st.tuples(st.just("run"), st.sampled_from(NAMES), st.integers(0, 3000), st.booleans()),
+    st.tuples(st.just("wait"), st.integers(0, 5000)),
+    st.tuples(st.just("look"), st.integers(0, 6)),
+)
+
+
+def test_a_result_counts_with_its_envelope_as_it_grows_and_no_more_when_it_is_gone() -> None:
+    storage_usage = StorageUsage()
+    storage_usage.update_result(small := raw_result("r", "b", 1, 1000), deleted=False)
+    assert storage_usage.total == size_of(small) > 1200
+    storage_usage.update_result(grown := raw_result("r", "b", 1, 5000), deleted=False)
+    assert storage_usage.total == size_of(grown) == size_of(small) + 4000
+    storage_usage.update_result(other := raw_result("s", "b", 1, 10), deleted=False)
+    assert storage_usage.total == size_of(grown) + size_of(other)
+    for name in ("r", "s", "s"):
+        storage_usage.update_result({"metadata": {"name": name, "namespace": "a"}}, deleted=True)
+    assert storage_usage.total == 0
+    assert not list(storage_usage.finished_runs())
+
+
+def test_only_runs_that_have_ended_are_sealed_and_what_an_answer_rests_on_is_needed() -> None:
+    storage_usage = StorageUsage()
+    for run in (1, 2, 3, 4):
+        storage_usage.update_result(raw_result(f"r{run}", "b", run, second=run), deleted=False)
+    assert not list(storage_usage.finished_runs())
+    storage_usage.update_benchmark(raw_benchmark("b", 4, ended=False, baseline=1), deleted=False)
+    assert {run.key[1]: run.needed for run in storage_usage.finished_runs()} == {1: True, 2: False, 3: True}
+    storage_usage.update_benchmark(raw_benchmark("b", 4), deleted=False)
+    assert {run.key[1]: run.needed for run in storage_usage.finished_runs()} == {1: False, 2: False, 3: False, 4: True}
+    assert storage_usage.results_of(((KIND, "a", "b"), 2)) == {"r2": "uid-of-r2"}
+    storage_usage.update_benchmark(raw_benchmark("b", 4), deleted=True)
+    assert not list(storage_usage.finished_runs())
+
+
+def test_the_runs_of_a_status_that_cannot_be_understood_stay() -> None:
+    storage_usage = StorageUsage()
+    storage_usage.update_result(raw_result("r", "b", 1), deleted=False)
+    storage_usage.update_benchmark(raw_benchmark("b", 1, phase="Dreaming"), deleted=False)
+    assert storage_usage.total
+    assert not list(storage_usage.finished_runs())
 
 
 @dataclass
@@ -224,13 +266,6 @@ def test_a_condition_names_the_time_of_the_first_that_may_go() -> None:
     assert (
         f"runs 1, 2 of this benchmark may be deleted from {first} on" in eviction_condition(change, 0, QUOTAS).message
     )
-
-
-STEPS = st.one_of(
-    st.tuples(st.just("run"), st.sampled_from(NAMES), st.integers(0, 3000), st.booleans()),
-    st.tuples(st.just("wait"), st.integers(0, 5000)),
-    st.tuples(st.just("look"), st.integers(0, 6)),
-)
 
 
 @given(st.lists(STEPS, max_size=30))

@@ -8,9 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.domain.test_blocks import DriftingWorld, end_client, ratio, run_with, shared_node, until_printed
-from tests.unit.domain.test_decide import every_trial_once, measured_trials, nothing_left
-from tests.unit.domain.test_refine import CliffWorld, payload_world
+from tests.unit.domain.scenarios import (
+    CliffWorld,
+    DriftingWorld,
+    end_client,
+    every_trial_once,
+    measured_trials,
+    nothing_left,
+    payload_world,
+    ratio,
+    run_with,
+    shared_node,
+    until_printed,
+)
 from tests.unit.domain.world import World, benchmark, broker_benchmark
 from tierbench.api.benchmark import ClientPlacement, Phase
 from tierbench.api.result import ResultPhase
@@ -19,6 +29,12 @@ from tierbench.domain import reasons
 from tierbench.domain.views import PodView, Problem
 from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
 from tierbench.workloads.plan import Case, ServerPlacement, plan_blocks
+
+TWO_BROKERS: dict[str, Any] = {
+    "brokers": [{"name": "one", "mosquitto": {}}, {"name": "two", "mosquitto": {}}],
+    "clients": {"nodeClasses": ["user"]},
+    "payload": {"sizes": ["100"]},
+}
 
 
 @dataclass
@@ -32,13 +48,6 @@ class LingeringWorld(World):
         super().step()
         self.jobs |= jobs
         self.pods |= pods
-
-
-TWO_BROKERS: dict[str, Any] = {
-    "brokers": [{"name": "one", "mosquitto": {}}, {"name": "two", "mosquitto": {}}],
-    "clients": {"nodeClasses": ["user"]},
-    "payload": {"sizes": ["100"]},
-}
 
 
 def shared(passes: int = 2, **spec: Any) -> World:
@@ -140,7 +149,7 @@ def test_a_result_grows_over_the_passes_and_is_concluded_once() -> None:
 def test_a_new_pass_is_no_interruption_and_a_lost_client_is_one() -> None:
     world = shared(repetitions=4)
     until_printed(world, 13)
-    world.pass_()
+    world.reconcile()
     (client,) = (pod for pod in world.pods.values() if pod.role == ROLE_CLIENT)
     assert client.name == "ft-demo-r1-c001-b1"
     world.kill_pod(client.name)
@@ -167,7 +176,7 @@ def test_each_pass_has_three_clients_to_lose() -> None:
 
     def lose(pod: PodView) -> None:
         if pod.role == ROLE_CLIENT and pod.case == 1 and pod.attempt < 3 and world.logs.get(pod.uid):
-            world.pass_()
+            world.reconcile()
             world.kill_pod(pod.name)
 
     run_with(world, lose)
@@ -221,7 +230,7 @@ def test_the_next_server_comes_once_the_client_is_done() -> None:
 def test_suspended_between_two_passes_it_goes_on_with_the_second() -> None:
     world = shared()
     until_printed(world, 8)
-    world.pass_()
+    world.reconcile()
     world.change_spec(suspend=True)
     world.run()
     assert nothing_left(world)

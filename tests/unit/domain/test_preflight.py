@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.domain.test_blocks import run_with
+from tests.unit.domain.scenarios import run_with
 from tests.unit.domain.world import World, benchmark, broker_benchmark, node, node_class, seal, trial_line
 from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.measurements import NodeNetwork
@@ -49,8 +49,7 @@ def test_each_pair_is_measured_once_before_the_first_case() -> None:
 def test_the_nodes_are_held_until_the_services_own_server_must_be_ready() -> None:
     world = World(benchmark(**ASKED))
     while len(networks(world)) < 2 or networks(world)[1].download is None:
-        if world.pass_().requeue_after > 0:
-            world.step()
+        world.advance()
     ready = world.now + timedelta(seconds=world.benchmark.spec.timeouts.server_ready_seconds)
     assert {lease.expires > ready for lease in world.leases.values()} == {True}
 
@@ -76,7 +75,7 @@ def test_a_further_run_measures_anew() -> None:
     world = World(benchmark(**ASKED))
     world.run()
     world.change_spec(rerun="again")
-    world.pass_()
+    world.reconcile()
     assert networks(world) == ()
     assert said(world)[:2] == ("False", reasons.RUNNING)
     world.run()

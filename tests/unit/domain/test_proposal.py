@@ -1,9 +1,25 @@
 """What init proposes for clusters of different shapes."""
 
-from tests.unit.domain.nodes import node
+from collections.abc import Mapping
+
 from tierbench.api.node_class import NodeClass
-from tierbench.domain.proposal import HOSTNAME, Proposal, propose, propose_from_classes
+from tierbench.domain.proposal import ARCHITECTURE, HOSTNAME, Proposal, propose, propose_from_classes
+from tierbench.domain.views import NodeView, node_view
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
+
+
+def node(name: str, architecture: str = "amd64", labels: Mapping[str, str] | None = None) -> NodeView:
+    """A usable node with these labels and those that every kubelet sets."""
+    return node_view(
+        {
+            "metadata": {"name": name, "labels": {HOSTNAME: name, ARCHITECTURE: architecture, **(labels or {})}},
+            "status": {
+                "conditions": [{"type": "Ready", "status": "True"}],
+                "capacity": {"cpu": "4", "memory": "8Gi"},
+                "nodeInfo": {"architecture": architecture},
+            },
+        }
+    )
 
 
 def shape(proposal: Proposal | None) -> tuple[tuple[str, ...], tuple[str, ...], bool]:

@@ -1,83 +1,27 @@
 """A run measures at the middle of the sizes between which another class comes ahead, until it knows closely where."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tests.unit.domain.scenarios import PAYLOADS, ROUNDS, CliffWorld, StrimziCliffWorld, nothing_left, payload_world
 from tests.unit.domain.strimzi_world import StrimziWorld
-from tests.unit.domain.test_decide import nothing_left
-from tests.unit.domain.world import World, benchmark, broker_benchmark
+from tests.unit.domain.world import World, benchmark
 from tierbench.api.benchmark import Phase
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Create
-from tierbench.domain.run import Run
 from tierbench.domain.views import Problem
 from tierbench.kinds.broker.strimzi import KINDS
-from tierbench.workloads.plan import Case
 
-CLIFF, PAYLOAD_CLIFF = 20 * 2**20, 20 * 2**10
-ROUNDS = ["8190Ki", "23200Ki", "13800Ki", "17900Ki", "20400Ki"]
 FIVE = [f"ft-demo-r1-c{number:03d}" for number in range(1, 15)]
-PAYLOADS = ["8190", "23200", "13800", "17900", "20400"]
-
-
-@dataclass
-class CliffWorld(World):
-    """The cloud is ahead up to 20 MiB, and the jetson beyond."""
-
-    def nanoseconds_of(self, case: int) -> int:
-        """By the case's class and size, and a little by the trial."""
-        of = planned(self, case)
-        if of is None:
-            return self.nanoseconds
-        slow = (of.server.node_class == "cloud") == (parse_size(of.levels["fileSize"]) > CLIFF)
-        return (2 if slow else 1) * 10**9 + 10**6 * (len(self.printed) % 7)
-
-
-@dataclass
-class PayloadCliffWorld(World):
-    """The same of messages of 20 KiB, but for a broker that is called steady: through that the cloud is ahead."""
-
-    def measured_by(self, command: str, case: int) -> dict[str, Any] | None:
-        """Round trips of about 1 or 2 µs."""
-        of = planned(self, case)
-        if of is None:
-            return super().measured_by(command, case)
-        beyond = of.levels["broker"] != "steady" and parse_size(of.levels["payloadSize"]) > PAYLOAD_CLIFF
-        slow = (of.server.node_class == "cloud") == beyond
-        mean = (2000 if slow else 1000) + len(self.printed) % 7
-        spread = {"schema": 6, "count": 100, "sumNanoseconds": 100 * mean, "indexes": [702 if slow else 638]}
-        return {
-            "exchange": {"pairs": 2, "sent": 100, "received": 100, "connectNanoseconds": 1000},
-            "distributions": {"roundTrip": {**spread, "counts": [100]}},
-        }
-
-
-@dataclass
-class StrimziCliffWorld(PayloadCliffWorld, StrimziWorld):
-    """The same with Kafkas that Strimzi brings up."""
-
-
-def planned(world: World, case: int) -> Case | None:
-    """The case of a number, as the run has it now: none in the preflight."""
-    status = world.benchmark.status.run
-    assert status is not None
-    cases = Run(world.observe(), status, world.now).cases
-    return next((one for one in cases if one.number == case), None)
 
 
 def world(**spec: Any) -> World:
     """Two sizes with the cliff between them."""
     return CliffWorld(benchmark(**{"fileSizes": ["1Mi", "64Mi"], "runPolicy": {"refine": {}}, **spec}))
-
-
-def payload_world(kind: type[World] = PayloadCliffWorld, **spec: Any) -> World:
-    """Two payload sizes with the cliff between them."""
-    payload, policy = {"sizes": ["1Ki", "64Ki"]}, {"refine": {"withinPercent": 200}}
-    return kind(broker_benchmark(**{"payload": payload, "runPolicy": policy, **spec}))
 
 
 def sizes(world: World, factor: str = "fileSize") -> list[str]:
@@ -119,7 +63,7 @@ def test_each_round_has_servers_of_its_own_with_its_files() -> None:
     for _ in range(600):
         if not it.due:
             break
-        decision = it.pass_()
+        decision = it.reconcile()
         created = [item for action in decision.actions if isinstance(action, Create) for item in action.manifests]
         for pod in (item for item in created if item["kind"] == "Pod"):
             arguments = pod["spec"]["initContainers"][0]["args"]
@@ -144,12 +88,10 @@ def test_without_being_asked_nothing_is_added() -> None:
 def test_it_can_be_asked_for_and_taken_back_while_the_run_is_under_way() -> None:
     it = world(runPolicy={})
     while len(it.printed) < 12:
-        if it.pass_().requeue_after > 0:
-            it.step()
+        it.advance()
     it.change_spec(refine=world().benchmark.spec.run_policy.refine)
     while len(it.printed) < 13:
-        if it.pass_().requeue_after > 0:
-            it.step()
+        it.advance()
     it.change_spec(refine=None)
     it.run()
     assert sizes(it) == ["1Mi", "64Mi", ROUNDS[0]], "what was begun is measured to its end"
@@ -193,8 +135,7 @@ def test_a_server_that_does_not_come_up_again_ends_the_search() -> None:
     for _ in range(600):
         if not it.due:
             break
-        if it.pass_().requeue_after > 0:
-            it.step()
+        it.advance()
         again = it.pods.get("ft-demo-r1-s2-1")
         if again is not None:
             problem = Problem(reasons.PREPARATION_FAILED, "no space")
@@ -210,9 +151,8 @@ def test_a_server_that_does_not_come_up_again_ends_the_search() -> None:
 def test_a_suspended_run_goes_on_in_the_round_that_it_was_in() -> None:
     it = world(runPolicy={"refine": {"withinPercent": 200}})
     while len(it.printed) < 13:
-        if it.pass_().requeue_after > 0:
-            it.step()
-    it.pass_()
+        it.advance()
+    it.reconcile()
     it.change_spec(suspend=True)
     it.run()
     assert it.benchmark.status.phase is Phase.SUSPENDED

@@ -35,8 +35,7 @@ def step_until(world: StrimziWorld, reached: Callable[[StrimziWorld], bool]) -> 
     for _ in range(300):
         if reached(world):
             return
-        if world.pass_().requeue_after > 0:
-            world.step()
+        world.advance()
     raise AssertionError(world.benchmark.status)
 
 
@@ -86,7 +85,7 @@ def test_nothing_is_measured_before_all_is_ready() -> None:
         step_until(world, all_answer)
         key = next(key for key in world.objects if key[0] == kind)
         world.objects[key] = replace(world.objects[key], ready=False)
-        decision = world.pass_()
+        decision = world.reconcile()
         assert not any(isinstance(action, Create) for action in decision.actions), kind
         assert kind in _server_ready(world)
     world = StrimziWorld()
@@ -96,7 +95,7 @@ def test_nothing_is_measured_before_all_is_ready() -> None:
 
 
 def _server_ready(world: World) -> str:
-    world.pass_()
+    world.reconcile()
     return next(item.message for item in world.benchmark.status.conditions if item.type == reasons.SERVER_READY)
 
 
@@ -221,7 +220,7 @@ def test_a_broker_on_another_node_is_not_the_one() -> None:
     step_until(world, has_broker)
     world.pods[world.broker().name] = replace(world.broker(), ready=True, node="u1")
     for _ in range(20):
-        world.pass_()
+        world.reconcile()
         world.step()
     assert world.printed == []
 
@@ -229,8 +228,7 @@ def test_a_broker_on_another_node_is_not_the_one() -> None:
 def test_mosquitto_waits_until_strimzis_kafka_has_gone() -> None:
     world = StrimziWorld(benchmark=strimzi_benchmark(brokers=[STRIMZI, MOSQUITTO], servers={"nodeClasses": ["cloud"]}))
     while world.due:
-        if world.pass_().requeue_after > 0:
-            world.step()
+        world.advance()
         servers = {pod.slot for pod in world.pods.values() if pod.role in {"server", "strimzi"} and not pod.deleting}
         assert len(servers) <= 1, world.pods
     assert trials(world) == every_trial_once()

@@ -59,8 +59,24 @@ IMAGES = Images(
     user=10_000,
     alternatives={"nginx": {"1.19.6": "nginx:1.19.6"}, "mosquitto": {"1.6.9": "mosquitto:1.6.9"}},
 )
-MAXIMUM_PASSES = 2000
+MAXIMUM_RECONCILES = 2000
 METADATA = {"name": "demo", "namespace": "default", "uid": "uid-1", "generation": 1}
+MEASURED: dict[str, dict[str, Any]] = {
+    "echo": {"server": {"cpuPartsPerMillion": 10_000}},
+    "broker": {
+        "exchange": {"pairs": 2, "sent": 200, "received": 198, "lost": 2, "connectNanoseconds": 1000},
+        "distributions": {
+            "roundTrip": {"schema": 6, "count": 198, "sumNanoseconds": 198_000, "indexes": [638], "counts": [198]}
+        },
+    },
+    "network": {
+        "network": {"upload": {"bitsPerSecond": 90_000_000, "receivedBytes": 11_250_000, "sentBytes": 11_300_000}}
+    },
+    "network --direction=Download": {"network": {"download": {"bitsPerSecond": 80_000_000}}},
+}
+"""By what the client was started with."""
+KIND = "FileTransferBenchmark"
+TIME = "2026-01-01T00:00:{:02}Z"
 
 
 def node(name: str, hardware: str, *, ready: bool = True) -> NodeView:
@@ -98,22 +114,6 @@ def benchmark(**spec: Any) -> FileTransferBenchmark:
         **spec,
     }
     return FileTransferBenchmark.model_validate({"metadata": METADATA, "spec": body})
-
-
-MEASURED: dict[str, dict[str, Any]] = {
-    "echo": {"server": {"cpuPartsPerMillion": 10_000}},
-    "broker": {
-        "exchange": {"pairs": 2, "sent": 200, "received": 198, "lost": 2, "connectNanoseconds": 1000},
-        "distributions": {
-            "roundTrip": {"schema": 6, "count": 198, "sumNanoseconds": 198_000, "indexes": [638], "counts": [198]}
-        },
-    },
-    "network": {
-        "network": {"upload": {"bitsPerSecond": 90_000_000, "receivedBytes": 11_250_000, "sentBytes": 11_300_000}}
-    },
-    "network --direction=Download": {"network": {"download": {"bitsPerSecond": 80_000_000}}},
-}
-"""By what the client was started with."""
 
 
 def broker_benchmark(**spec: Any) -> BrokerBenchmark:
@@ -203,7 +203,7 @@ def _client(pod: PodView) -> tuple[str, int, int, int, int]:
 
 @dataclass
 class World:
-    """Everything that there is. `pass_` is one pass of an operator that remembers nothing."""
+    """Everything that there is. `reconcile` is one pass of an operator that remembers nothing."""
 
     benchmark: Benchmark = field(default_factory=benchmark)
     nodes: dict[str, NodeView] = field(
@@ -287,7 +287,7 @@ class World:
         later = policy.ttl_seconds is not None or policy.schedule is not None
         return not self.deleted and needs_reconcile(status.observed_generation, generation, status.phase, later=later)
 
-    def pass_(self, killed_after: Callable[[int], int | None] | None = None) -> Decision:
+    def reconcile(self, killed_after: Callable[[int], int | None] | None = None) -> Decision:
         """One pass. `killed_after` says after how many of its writes the operator is killed, None if it is not."""
         decision = decide(self.observe(), self.now)
         self.needs_earlier_runs = decision.needs_earlier_runs
@@ -302,12 +302,16 @@ class World:
 
     def run(self) -> None:
         """Passes and steps of the cluster until nothing is due."""
-        for _ in range(MAXIMUM_PASSES):
+        for _ in range(MAXIMUM_RECONCILES):
             if not self.due:
                 return
-            if self.pass_().requeue_after > 0:
-                self.step()
-        raise AssertionError(f"not done after {MAXIMUM_PASSES} passes: {self.benchmark.status}")
+            self.advance()
+        raise AssertionError(f"not done after {MAXIMUM_RECONCILES} passes: {self.benchmark.status}")
+
+    def advance(self) -> None:
+        """Reconciles once, then lets the cluster take a step unless the operator reconciles again at once."""
+        if self.reconcile().requeue_after > 0:
+            self.step()
 
     def step(self) -> None:
         """The cluster goes on by one step of each kind, and a second passes."""
@@ -468,3 +472,18 @@ class World:
                     name, run, case, pass_number, attempt, part, False, False, False, labels.get(LABEL_LAYOUT, LAYOUT)
                 )
                 self.manifests[name] = manifest
+
+
+def raw_benchmark(name: str, run: int, *, ended: bool = True, **more: Any) -> dict[str, Any]:
+    state = {"number": run, "startTime": TIME.format(0), **({"completionTime": TIME.format(1)} if ended else {})}
+    policy = {"baselineRun": more.pop("baseline", None)}
+    metadata = {"name": name, "namespace": "a", "uid": f"uid-of-{name}"}
+    return {"kind": KIND, "metadata": metadata, "spec": {"runPolicy": policy}, "status": {"run": state, **more}}
+
+
+def raw_result(name: str, benchmark: str, run: int, stored: int = 1000, second: int = 0) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "a", "uid": f"uid-of-{name}", "creationTimestamp": TIME.format(second)}
+    place = {"nodeClass": "c", "node": "n"}
+    case = {"case": 1, "levels": {}, "server": place, "client": place, "trials": 1}
+    spec = {"benchmark": {"kind": KIND, "name": benchmark}, "run": run, **case}
+    return {"metadata": metadata, "spec": spec, "status": {"phase": "Measured", "storedBytes": stored}}

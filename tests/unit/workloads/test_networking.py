@@ -126,5 +126,5 @@ def created(*, isolated: bool) -> list[str]:
     """The kinds of what is created for the first server, in order."""
     world = World(isolated=isolated)
     while not world.pods:
-        actions = world.pass_().actions
+        actions = world.reconcile().actions
     return [item["kind"] for action in actions if isinstance(action, Create) for item in action.manifests]

@@ -1,4 +1,4 @@
-"""What an administrator lets a benchmark take: a reason that names the value, and nothing lost that was measured."""
+"""The administrator's limits: each problem names its chart value, and no measured trial is lost."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.domain.test_decide import condition, every_trial_once, measured_trials, nothing_left
+from tests.unit.domain.scenarios import condition, every_trial_once, measured_trials, nothing_left
 from tests.unit.domain.world import START, World, benchmark, broker_benchmark
 from tierbench.api.benchmark import Eviction, Phase
 from tierbench.api.contract import Outcome
@@ -44,8 +44,7 @@ def test_a_run_of_too_many_cases_fails_before_anything_is_there() -> None:
 def test_a_run_under_way_is_not_ended_by_fewer_cases() -> None:
     one = world()
     for _ in range(20):
-        if one.pass_().requeue_after > 0:
-            one.step()
+        one.advance()
     one.quotas = Quotas(cases=1)
     one.run()
     assert measured_trials(one) == every_trial_once(one)
@@ -106,7 +105,7 @@ def test_a_run_that_holds_nodes_too_long_ends_with_what_it_has(seconds: int) -> 
             for name, job in list(self.jobs.items()):
                 pod, limit = self.pods.get(name), self.manifests[name]["spec"]["activeDeadlineSeconds"]
                 if pod is not None and not job.finished and self.now - pod.created >= timedelta(seconds=limit):
-                    self.pass_()
+                    self.reconcile()
                     self.kill_pod(name)
                     self.jobs[name] = replace(self.jobs[name], timed_out=True)
 
@@ -141,8 +140,7 @@ def test_pass_by_pass_what_was_measured_before_is_kept() -> None:
     for _ in range(400):
         if any(result.status.trials for result in one.results.values()) and not one.jobs:
             break
-        if one.pass_().requeue_after > 0:
-            one.step()
+        one.advance()
     one.quotas = Quotas(result_bytes="1")
     one.run()
     phases = {result.status.phase: result.status for result in one.results.values()}
@@ -162,8 +160,8 @@ def test_a_namespace_has_so_many_benchmarks_at_once() -> None:
     held(one, "a", -5)
     held(one, "elsewhere", -5, "other")
     held(one, "b", -5)
-    one.pass_()
-    waiting = one.pass_()
+    one.reconcile()
+    waiting = one.reconcile()
     assert one.benchmark.status.phase is Phase.QUEUED
     assert condition(one, reasons.QUEUED) == ("True", reasons.TOO_MANY_AT_ONCE)
     assert waiting.waits_for == ("namespace/default",), "nobody else waits for it at the nodes"
@@ -176,11 +174,11 @@ def test_a_namespace_has_so_many_benchmarks_at_once() -> None:
 @pytest.mark.parametrize(("seconds", "stays"), [(-5, False), (5, True)])
 def test_of_two_that_took_their_nodes_at_once_the_first_stays(seconds: int, stays: bool) -> None:
     one = world(benchmarksAtOnce=1)
-    one.pass_()
-    one.pass_()
+    one.reconcile()
+    one.reconcile()
     assert one.leases
     held(one, "other", seconds)
-    one.pass_()
+    one.reconcile()
     assert ("c1" in one.leases) == stays
     assert (one.benchmark.status.phase is Phase.RUNNING) == stays
     assert bool(one.pods) == stays
@@ -190,8 +188,7 @@ def test_one_that_measures_is_not_sent_back() -> None:
     one = world(benchmarksAtOnce=2)
     held(one, "other", -5)
     for _ in range(10):
-        if one.pass_().requeue_after > 0:
-            one.step()
+        one.advance()
     one.quotas = Quotas(benchmarks_at_once=1)
     one.run()
     assert measured_trials(one) == every_trial_once(one)
@@ -199,7 +196,7 @@ def test_one_that_measures_is_not_sent_back() -> None:
 
 def test_what_stays_free_is_said_to_the_preparation() -> None:
     one = world(freeDisk="5Gi")
-    one.pass_()
+    one.reconcile()
     observed = one.observe()
     run = Run(observed, observed.benchmark.status.run, one.now)  # type: ignore[arg-type]
     instances: list[Any] = [run.instance(placement) for placement in observed.workload.server_placements()]
@@ -233,8 +230,7 @@ class Full(World):
 def test_no_run_begins_while_the_store_is_full() -> None:
     one = Full(quotas=Quotas(stored_bytes="10"))
     for _ in range(5):
-        if one.pass_().requeue_after > 0:
-            one.step()
+        one.advance()
     assert condition(one, reasons.QUEUED) == ("True", reasons.STORAGE_FULL)
     assert not one.leases
     one.stored = 9
@@ -246,8 +242,7 @@ def test_a_run_under_way_ends_with_what_it_has_when_the_store_is_full() -> None:
     one = Full(quotas=Quotas(stored_bytes="10"))
     one.stored = 9
     while not any(result.status.trials for result in one.results.values()):
-        if one.pass_().requeue_after > 0:
-            one.step()
+        one.advance()
     one.stored = 10
     one.run()
     assert list(outcomes(one).values()) == ["", reasons.STORAGE_FULL, "", reasons.STORAGE_FULL]

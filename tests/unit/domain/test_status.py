@@ -1,7 +1,13 @@
-"""What is written of conditions."""
+"""Conditions as they are written, and the reasons that troubleshooting explains."""
+
+import re
+from pathlib import Path
 
 from tests.unit.domain.world import START, benchmark
+from tierbench.domain import reasons
 from tierbench.domain.status import ConditionUpdate, set_conditions
+
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 def test_a_message_longer_than_the_api_takes_is_cut() -> None:
@@ -17,3 +23,9 @@ def test_what_is_not_known_is_unknown() -> None:
         benchmark(), [ConditionUpdate("Regressed", None, "NotComparable", "Other nodes.")], START
     )
     assert written.status == "Unknown"
+
+
+def test_troubleshooting_names_every_reason_and_condition() -> None:
+    words = set(re.findall(r"[A-Z][A-Za-z]+", (DOCS / "troubleshooting.md").read_text()))
+    known = {value for name, value in vars(reasons).items() if name.isupper()}
+    assert known - words == set()

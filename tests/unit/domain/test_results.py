@@ -1,4 +1,4 @@
-"""What was compressed is there again, whatever came before it."""
+"""Stored results are compressed, and decompressed as they were."""
 
 from typing import Any
 

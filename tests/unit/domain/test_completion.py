@@ -1,4 +1,4 @@
-"""Runs that a schedule starts, and what a run is held to: constraints, the run before it, the baseline."""
+"""Runs that a schedule starts, and the assessment of a run by constraints, earlier runs and the baseline."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.domain.scenarios import condition
 from tests.unit.domain.world import START, World, benchmark
 from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
@@ -25,19 +26,14 @@ def world(**policy: Any) -> World:
 def finish(world: World, run: int) -> None:
     """Passes until this run has ended and what follows is planned."""
     for _ in range(500):
-        wait = world.pass_().requeue_after
+        wait = world.reconcile().requeue_after
         ended = number(world) == run and world.benchmark.status.phase in ENDED
         if ended and wait > 0 and not world.leases:
-            world.pass_()
+            world.reconcile()
             return
         if wait > 0:
             world.step()
     raise AssertionError(f"run {run} has not ended: {world.benchmark.status}")
-
-
-def condition(world: World, kind: str) -> tuple[str, str]:
-    found = next(item for item in world.benchmark.status.conditions if item.type == kind)
-    return found.status, found.reason
 
 
 def said(world: World, kind: str) -> str:
@@ -55,10 +51,10 @@ def test_the_first_run_starts_at_once_and_the_next_at_its_time() -> None:
     assert it.benchmark.status.next_run_time == "2026-01-01T02:30:00Z"
     assert condition(it, reasons.RECURRING) == ("True", reasons.NEXT_RUN_PLANNED)
     it.now = datetime(2026, 1, 1, 2, 29, 59, tzinfo=UTC)
-    decision = it.pass_()
+    decision = it.reconcile()
     assert (number(it), decision.requeue_after) == (1, 1.0)
     it.now += timedelta(seconds=1)
-    it.pass_()
+    it.reconcile()
     assert number(it) == 2
     assert it.benchmark.status.next_run_time is None
     finish(it, 2)
@@ -69,7 +65,7 @@ def test_of_times_missed_one_is_made_up_for() -> None:
     it = world(schedule="0 * * * *")
     finish(it, 1)
     it.now = START + timedelta(days=3, minutes=10)
-    it.pass_()
+    it.reconcile()
     finish(it, 2)
     assert it.benchmark.status.next_run_time == format_time(START + timedelta(days=3, hours=1))
 
@@ -99,14 +95,14 @@ def test_a_clock_that_is_put_forward_leaves_no_day_out() -> None:
 def test_a_schedule_of_no_use_is_said_once_and_can_be_mended(policy: dict[str, str], reason: str) -> None:
     it = world(**policy)
     finish(it, 1)
-    it.pass_()
+    it.reconcile()
     assert condition(it, reasons.RECURRING) == ("False", reason)
     assert [event.reason for event in it.events].count(reason) == 1
     it.change_spec(schedule="0 * * * *", time_zone=None)
-    it.pass_()
+    it.reconcile()
     assert condition(it, reasons.RECURRING) == ("True", reasons.NEXT_RUN_PLANNED)
     it.change_spec(schedule=None)
-    it.pass_()
+    it.reconcile()
     assert it.benchmark.status.next_run_time is None
     assert reasons.RECURRING not in {item.type for item in it.benchmark.status.conditions}
     assert not it.due
@@ -116,15 +112,15 @@ def test_nothing_starts_by_schedule_while_suspended() -> None:
     it = world(schedule="0 * * * *")
     finish(it, 1)
     it.change_spec(suspend=True)
-    it.pass_()
+    it.reconcile()
     it.now += timedelta(hours=5)
-    it.pass_()
+    it.reconcile()
     assert (number(it), it.benchmark.status.phase) == (1, Phase.COMPLETE)
     it.change_spec(suspend=False)
-    it.pass_()
+    it.reconcile()
     assert number(it) == 1
     it.now += timedelta(hours=1)
-    it.pass_()
+    it.reconcile()
     assert number(it) == 2
 
 
@@ -185,7 +181,7 @@ def test_while_a_run_is_under_way_its_verdicts_are_open() -> None:
     again(it, 1_200_000_000)
     assert condition(it, reasons.PASSED) == ("False", reasons.CONSTRAINTS_BROKEN)
     it.change_spec(rerun="once more")
-    it.pass_()
+    it.reconcile()
     assert condition(it, reasons.REGRESSED) == ("False", reasons.RUNNING)
     assert condition(it, reasons.PASSED) == ("False", reasons.RUNNING)
 

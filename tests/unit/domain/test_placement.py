@@ -1,4 +1,4 @@
-"""What an administrator refuses is deployed nowhere, whatever it was that created it, and says what to change."""
+"""Unlisted images and specs that the policy denies are deployed nowhere; the message says what to change."""
 
 from datetime import timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -10,12 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policies import ROWS, Row, own_answer
-from tests.unit.domain.world import World, benchmark
+from tests.unit.domain.world import World, benchmark, broker_benchmark
 from tierbench.api.benchmark import Access, Phase, PolicySubject
 from tierbench.api.policy import Policy
+from tierbench.api.result import ResultPhase, ServiceFacts
 from tierbench.domain import reasons
 from tierbench.kinds.registry import BENCHMARKS
 
+DIGEST = "docker.io/library/server@sha256:1"
+ONE_CLASS = {"nodeClasses": ["cloud"]}
+UNLISTED = (
+    "No image of nginx is called 1.18.0; these are: default, 1.19.6. Name one of them, or have 1.18.0 added to "
+    "nginx.alternatives, a value of the chart."
+)
 EXAMPLES = Path(__file__).parents[3] / "examples"
 REFUSED = (
     "storage.hostPath.path: /. is refused here: write one of [/var/lib/tierbench], a path below it, or emptyDir "
@@ -23,6 +30,54 @@ REFUSED = (
 )
 ELSEWHERE = {"hostPath": {"path": "/."}}  # as an older version took it
 NETWORKS = [ip_network(network) for network in Policy().refused_networks]
+
+
+def world(*images: str) -> World:
+    return World(benchmark(servers={**ONE_CLASS, "images": list(images)}, fileSizes=["1Mi"]))
+
+
+def services(world: World) -> list[tuple[str | None, ServiceFacts | None]]:
+    """Of every result the level, and how its server was made."""
+    return [(result.spec.levels.get("image"), result.spec.service) for _, result in sorted(world.results.items())]
+
+
+def test_each_is_measured_and_results_say_what_it_was() -> None:
+    found = world("default", "1.19.6")
+    found.run()
+    assert found.benchmark.status.phase is Phase.COMPLETE
+    assert services(found) == [
+        ("default", ServiceFacts(name="nginx", image="nginx:1", image_id=DIGEST)),
+        ("1.19.6", ServiceFacts(name="nginx", image="nginx:1.19.6", image_id=DIGEST)),
+    ]
+
+
+def test_without_any_there_is_one_and_no_level() -> None:
+    found = World(benchmark(servers=ONE_CLASS, fileSizes=["1Mi"]))
+    found.run()
+    assert services(found) == [(None, ServiceFacts(name="nginx", image="nginx:1", image_id=DIGEST))]
+
+
+def test_one_that_is_not_listed_is_waited_for_and_then_refused_alone() -> None:
+    found = world("1.18.0", "1.19.6")
+    while not (found.benchmark.status.run and found.benchmark.status.run.assignments):
+        found.reconcile()
+        (scheduled,) = [one for one in found.benchmark.status.conditions if one.type == reasons.SCHEDULED]
+        assert (scheduled.status, scheduled.reason, scheduled.message) == ("False", "ImageNotListed", UNLISTED)
+        found.now += timedelta(seconds=5)
+    found.run()
+    refused, measured = (result.status for _, result in sorted(found.results.items()))
+    assert (refused.phase, refused.reason, refused.message) == (ResultPhase.FAILED, "ImageNotListed", UNLISTED)
+    assert measured.phase is ResultPhase.MEASURED
+    assert UNLISTED in {event.message for event in found.events}
+    assert "ServerReady" in {one.type for one in found.benchmark.status.conditions}
+
+
+def test_brokers_have_images_of_their_own() -> None:
+    brokers = [{"name": "m", "mosquitto": {"images": ["1.6.9", "default"]}}, {"name": "k", "kafka": {}}]
+    found = World(broker_benchmark(brokers=brokers, servers=ONE_CLASS, payload={"sizes": ["100"]}))
+    found.run()
+    images = [(level, service.name, service.image) for level, service in services(found) if service is not None]
+    assert images == [("1.6.9", "m", "mosquitto:1.6.9"), ("default", "m", "mosquitto:1"), (None, "k", "kafka:1")]
 
 
 def first(policy: Policy, **asked: tuple[str, ...]) -> str:
@@ -85,7 +140,7 @@ def test_examples_run_by_default(path: Path) -> None:
 def test_it_waits_a_while_and_then_every_case_says_why() -> None:
     world = World(benchmark(storage=ELSEWHERE))
     while not (world.benchmark.status.run and world.benchmark.status.run.assignments):
-        world.pass_()
+        world.reconcile()
         (scheduled,) = [one for one in world.benchmark.status.conditions if one.type == reasons.SCHEDULED]
         assert (scheduled.status, scheduled.reason, scheduled.message) == ("False", "RefusedByPolicy", REFUSED)
         world.now += timedelta(seconds=5)
@@ -101,7 +156,7 @@ def test_it_waits_a_while_and_then_every_case_says_why() -> None:
 
 def test_it_runs_when_the_administrator_lets_it_meanwhile() -> None:
     world = World(benchmark(access="HostNetwork"))
-    world.pass_()
+    world.reconcile()
     assert not world.pods
     world.policy = Policy(access=tuple(Access))
     world.run()
@@ -111,8 +166,7 @@ def test_it_runs_when_the_administrator_lets_it_meanwhile() -> None:
 def test_a_policy_that_comes_in_mid_run_ends_it() -> None:
     world = World(benchmark())
     while not world.printed:
-        if world.pass_().requeue_after > 0:
-            world.step()
+        world.advance()
     world.policy = Policy(node_classes={"*": ()})
     world.run()
     assert world.benchmark.status.phase is Phase.FAILED

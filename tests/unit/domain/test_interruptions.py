@@ -1,24 +1,105 @@
 """Operators killed and deposed, pods killed, runs suspended, at any time: all is measured once, and nothing is left."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.domain.killing import killed, run_deposed, run_killed
+from tests.unit.domain.scenarios import (
+    PAYLOADS,
+    ROUNDS,
+    CliffWorld,
+    PayloadCliffWorld,
+    StrimziCliffWorld,
+    measured_trials,
+    nothing_left,
+    shared_node,
+)
 from tests.unit.domain.strimzi_world import StrimziWorld
-from tests.unit.domain.test_blocks import shared_node
-from tests.unit.domain.test_decide import measured_trials, nothing_left
-from tests.unit.domain.test_refine import PAYLOADS, ROUNDS, CliffWorld, PayloadCliffWorld, StrimziCliffWorld
-from tests.unit.domain.world import World, benchmark, broker_benchmark
+from tests.unit.domain.world import World, benchmark, broker_benchmark, one_by_one
 from tests.unit.examples import examples
 from tierbench.api.benchmark import Phase
+from tierbench.domain.actions import AcquireLeases, Action, DeleteJob, DeleteServer, ReleaseLeases, SaveResult
+from tierbench.domain.decide import decide
 from tierbench.kinds.broker.strimzi import KINDS as OBJECTS
 
+MOST_PASSES = 8
 FILES, PAYLOAD, STRIMZI = "files", "payloads", "payloads by Strimzi"
 KINDS = (FILES, PAYLOAD, STRIMZI)
+
+
+def killed(data: st.DataObject) -> Callable[[int], int | None]:
+    """An operator that is killed in every second pass, after any of its writes."""
+    return lambda writes: data.draw(st.none() | st.integers(0, writes))
+
+
+def run_killed(world: World, data: st.DataObject) -> None:
+    """Runs to the end, with an operator that dies again and again."""
+    for _ in range(600):
+        if not world.due:
+            break
+        if world.reconcile(killed(data)).requeue_after > 0 or data.draw(st.booleans()):
+            world.step()
+    world.run()
+
+
+def run_deposed(world: World, data: st.DataObject) -> None:
+    """Runs to the end, with leaders that are deposed again and again. What each has under way takes effect when the
+    next has gone on for some passes; before the end, as a run's last steps take longer than anything is under way."""
+    for _ in range(600):
+        if not world.due:
+            break
+        late = under_way(world, data.draw(st.integers(0, 6)))
+        for _ in range(data.draw(st.integers(0, MOST_PASSES))):
+            if world.due and world.reconcile().requeue_after > 0:
+                world.step()
+        if world.due:
+            late()
+    world.run()
+
+
+def under_way(world: World, after: int) -> Callable[[], None]:
+    """What an operator that has decided now has under way `after` so many actions, all done before it."""
+    seen = replace(
+        world, pods=dict(world.pods), jobs=dict(world.jobs), results=dict(world.results), leases=dict(world.leases)
+    )
+    decision = decide(world.observe(), world.now)
+    writes: list[Callable[[], None]] = []
+    if decision.status != world.benchmark.status:
+        writes.append(lambda: world._set_status(decision) if world.benchmark is seen.benchmark else None)
+    writes += [partial(_carry_out, world, seen, one) for action in decision.actions for one in one_by_one(action)]
+    for write in writes[:after]:
+        write()
+    return writes[after] if after < len(writes) else lambda: None
+
+
+def _carry_out(world: World, seen: World, action: Action) -> None:
+    """An action, if what it is about has not changed: of Leases and results the version is told to the API server, of
+    what is deleted the UID, and what is there is not created."""
+
+    def unchanged(nodes: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(node for node in nodes if world.leases.get(node) is seen.leases.get(node))
+
+    match action:
+        case AcquireLeases(nodes, until):
+            action = AcquireLeases(unchanged(tuple(nodes)), until)
+        case ReleaseLeases(nodes):
+            action = ReleaseLeases(unchanged(tuple(nodes)))
+        case SaveResult(name=name) if world.results.get(name) is not seen.results.get(name):
+            return
+        case DeleteServer(name) if _uid(world, name) != _uid(seen, name):
+            return
+        case DeleteJob(name) if (name in world.jobs) != (name in seen.jobs):
+            return
+    world._carry_out(action)
+
+
+def _uid(world: World, pod: str) -> str:
+    return world.pods[pod].uid if pod in world.pods else ""
 
 
 @dataclass(frozen=True)
@@ -145,7 +226,7 @@ def test_pods_killed_at_any_time_lose_no_trial(kind: str, data: st.DataObject) -
     world = subject.world()
     kills = data.draw(st.lists(st.integers(0, 100), max_size=2, unique=True))
     for tick in range(101):
-        if world.due and world.pass_().requeue_after > 0:
+        if world.due and world.reconcile().requeue_after > 0:
             world.step()
         if tick in kills and world.pods:
             world.kill_pod(data.draw(st.sampled_from(sorted(world.pods))))
@@ -160,7 +241,7 @@ def test_suspended_at_any_write_nothing_is_left_and_the_rest_is_measured_later(k
     subject = data.draw(subjects(kind))
     world = subject.world()
     for _ in range(data.draw(st.integers(0, 60))):
-        if world.due and world.pass_(killed(data)).requeue_after > 0:
+        if world.due and world.reconcile(killed(data)).requeue_after > 0:
             world.step()
     world.change_spec(suspend=True)
     world.run()
