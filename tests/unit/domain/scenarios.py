@@ -19,7 +19,7 @@ PAYLOADS = ["8190", "23200", "13800", "17900", "20400"]
 
 
 def measured_trials(world: World) -> list[tuple[str, int]]:
-    """Every counted trial in every result."""
+    """Returns result and number of every trial that counts."""
     return sorted(
         (name, trial.trial)
         for name, result in world.results.items()
@@ -42,7 +42,7 @@ def condition(world: World, kind: str) -> tuple[str, str]:
 
 
 def run_with(world: World, disturb: Callable[[PodView], object]) -> None:
-    """Runs to the end; after each step `disturb` sees every pod."""
+    """Runs to the end, and calls `disturb` with every pod after each step."""
     for _ in range(900):
         if not world.due:
             return
@@ -61,10 +61,10 @@ def until_printed(world: World, number: int) -> None:
 
 
 def end_client(world: World, pod: PodView, code: int, failure: dict[str, Any] | None, log: str | None = None) -> None:
-    """A client ends with a seal, having printed so much."""
-    said = world.logs.get(pod.uid, "") if log is None else log
-    world.logs[pod.uid] = said
-    world.pods[pod.name] = replace(pod, terminated=Termination(code, "Error", seal(said, failure)))
+    """Ends a client with a seal over what it has printed, or over `log`."""
+    printed = world.logs.get(pod.uid, "") if log is None else log
+    world.logs[pod.uid] = printed
+    world.pods[pod.name] = replace(pod, terminated=Termination(code, "Error", seal(printed, failure)))
     world.jobs[pod.name] = replace(world.jobs[pod.name], finished=True)
 
 
@@ -75,17 +75,17 @@ def shared_node(world: World) -> None:
 
 @dataclass
 class DriftingWorld(World):
-    """Everything gets slower: by 10 % from the first trial to the last."""
+    """A world that gets slower by 10% from the first trial to the last."""
 
     def nanoseconds_of(self, case: int) -> int:
-        """By how many trials have been run."""
+        """Grows with the number of trials so far."""
         run = RunStatus(number=1, start_time=format_time(START))
         trials = len(Run(self.observe(), run, self.now).cases) * self.benchmark.spec.repetitions
         return round(10**9 * (1 + 0.1 * len(self.printed) / trials))
 
 
 def ratio(world: World) -> float:
-    """Of the mean times of the two classes."""
+    """Runs the world. Returns the ratio of the mean times of the two classes."""
     world.run()
 
     def mean(names: Sequence[str]) -> float:
@@ -97,10 +97,10 @@ def ratio(world: World) -> float:
 
 @dataclass
 class CliffWorld(World):
-    """The cloud is ahead up to 20 MiB, and the jetson beyond."""
+    """A world in which cloud is faster up to 20 MiB, and jetson above."""
 
     def nanoseconds_of(self, case: int) -> int:
-        """By the case's class and size, and a little by the trial."""
+        """Depends on class and size, and slightly on the trial."""
         of = planned(self, case)
         if of is None:
             return self.nanoseconds
@@ -110,7 +110,7 @@ class CliffWorld(World):
 
 @dataclass
 class PayloadCliffWorld(World):
-    """The same of messages of 20 KiB, but for a broker that is called steady: through that the cloud is ahead."""
+    """The same for messages of 20 KiB, except for a broker named steady, with which cloud is always faster."""
 
     def measured_by(self, command: str, case: int) -> dict[str, Any] | None:
         """Round trips of about 1 or 2 µs."""
@@ -129,11 +129,11 @@ class PayloadCliffWorld(World):
 
 @dataclass
 class StrimziCliffWorld(PayloadCliffWorld, StrimziWorld):
-    """The same with Kafkas that Strimzi brings up."""
+    """The same with a Kafka from Strimzi."""
 
 
 def planned(world: World, case: int) -> Case | None:
-    """The case of a number, as the run has it now: none in the preflight."""
+    """Returns the case of a number in the current run; None for a case of the preflight."""
     status = world.benchmark.status.run
     assert status is not None
     cases = Run(world.observe(), status, world.now).cases
@@ -141,6 +141,6 @@ def planned(world: World, case: int) -> Case | None:
 
 
 def payload_world(kind: type[World] = PayloadCliffWorld, **spec: Any) -> World:
-    """Two payload sizes with the cliff between them."""
+    """Returns a world with two payload sizes and the crossover between them."""
     payload, policy = {"sizes": ["1Ki", "64Ki"]}, {"refine": {"withinPercent": 200}}
     return kind(broker_benchmark(**{"payload": payload, "runPolicy": policy, **spec}))

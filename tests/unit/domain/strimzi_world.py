@@ -1,4 +1,4 @@
-"""The world in memory with a Strimzi in it: it answers for its objects a step at a time, and its pods follow them."""
+"""The in-memory cluster with Strimzi, which updates its objects and pods step by step."""
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -30,8 +30,8 @@ def _names(kafka: ProviderObject) -> StrimziNames:
 
 @dataclass
 class StrimziWorld(World):
-    """`watching` is False where Strimzi answers for nothing, `finalizers` True where its topics bear some; `lingering`
-    is how long its Kafkas take to go."""
+    """`watching` says whether Strimzi sets any status, `finalizers` whether its topics have finalizers; `lingering`
+    is how long its Kafkas take to terminate."""
 
     benchmark: Any = field(default_factory=strimzi_benchmark)
     strimzi: ProviderState = field(default_factory=lambda: ProviderState(True, "v1"))
@@ -43,12 +43,12 @@ class StrimziWorld(World):
     gone: list[Key] = field(default_factory=list)
 
     def observe(self) -> Observed:
-        """What a pass sees now."""
+        """Returns what a reconcile observes now."""
         provided = replace(self.strimzi, objects=tuple(self.objects.values()))
         return replace(super().observe(), provider_states={GROUP: provided})
 
     def step(self) -> None:
-        """Strimzi goes on by one step before the rest does."""
+        """Strimzi takes one step after the rest of the cluster."""
         super().step()
         for key, item in list(self.objects.items()):
             if item.deleted is not None:

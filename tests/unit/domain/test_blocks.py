@@ -39,7 +39,7 @@ def server_groups(world: World) -> set[tuple[tuple[str, int], ...]]:
 
 
 @pytest.mark.parametrize("given", [benchmark(), network_benchmark(), broker_benchmark()], ids=lambda one: one.KIND.kind)
-def test_every_level_is_one_client_that_takes_the_servers_in_turn(given: Benchmark) -> None:
+def test_one_client_per_level_alternates_between_the_servers(given: Benchmark) -> None:
     world = World(given)
     world.run()
     assert world.benchmark.status.phase is Phase.COMPLETE
@@ -56,7 +56,7 @@ def test_every_level_is_one_client_that_takes_the_servers_in_turn(given: Benchma
     assert nothing_left(world)
 
 
-def test_a_class_that_is_not_there_costs_the_others_nothing() -> None:
+def test_a_missing_class_does_not_affect_other_classes() -> None:
     world = World(benchmark())
     world.classes.pop("cloud")
     world.run()
@@ -64,7 +64,7 @@ def test_a_class_that_is_not_there_costs_the_others_nothing() -> None:
     assert ends == {("cloud", reasons.NODE_CLASS_NOT_FOUND), ("jetson", "")}
 
 
-def test_each_result_says_what_it_alternated_with() -> None:
+def test_each_result_names_the_cases_that_it_alternates_with() -> None:
     world = World(benchmark(order={"seed": 42}))
     world.run()
     found = {name[-1]: result.spec.alternation for name, result in world.results.items()}
@@ -79,7 +79,7 @@ def block_of(number: int) -> Block:
     return Block(tuple(case.server for case in cases), cases, range(1, 31), 1, last=True)
 
 
-def test_the_order_within_a_repetition_is_random_and_comes_again_from_its_seed() -> None:
+def test_the_order_within_a_repetition_is_random_and_reproducible_by_its_seed() -> None:
     block = block_of(3)
     first = schedule_trials(block, 30, 7, 1)
     assert first == schedule_trials(block, 30, 7, 1)
@@ -90,7 +90,7 @@ def test_the_order_within_a_repetition_is_random_and_comes_again_from_its_seed()
     assert [turn.trial for turn in first[::3]] == list(range(1, 31))
 
 
-def test_random_order_shuffles_blocks_and_a_block_stays_within_what_a_log_holds() -> None:
+def test_random_order_shuffles_blocks_and_a_block_fits_into_a_log() -> None:
     server_placements = tuple(ServerPlacement(f"class{place}", 0) for place in range(20))
     levels = [(placement, {"fileSize": str(size)}) for placement in server_placements for size in range(5)]
     cases = [
@@ -115,7 +115,7 @@ def test_random_order_shuffles_blocks_and_a_block_stays_within_what_a_log_holds(
         ({"colocation": "Allowed"}, lambda _: None, TOGETHER),
     ],
 )
-def test_servers_are_up_at_once_where_each_has_a_node_to_itself(
+def test_servers_with_nodes_of_their_own_are_up_at_the_same_time(
     spec: dict[str, Any], prepare: Callable[[World], None], expected: set[tuple[tuple[str, int], ...]]
 ) -> None:
     world = World(benchmark(**spec))
@@ -123,7 +123,7 @@ def test_servers_are_up_at_once_where_each_has_a_node_to_itself(
     assert server_groups(world) == expected
 
 
-def test_brokers_on_one_node_come_one_after_the_other_and_each_on_all_nodes() -> None:
+def test_brokers_on_one_node_run_one_after_the_other_each_on_all_nodes() -> None:
     brokers = [{"name": "one", "mosquitto": {}}, {"name": "two", "mosquitto": {}}]
     world = World(broker_benchmark(brokers=brokers, payload={"sizes": ["100"]}))
     up: set[tuple[str, ...]] = set()
@@ -133,7 +133,7 @@ def test_brokers_on_one_node_come_one_after_the_other_and_each_on_all_nodes() ->
     assert nothing_left(world)
 
 
-def test_servers_of_a_team_are_up_together_and_start_together() -> None:
+def test_the_servers_of_a_group_start_at_the_same_time() -> None:
     world = World()
     until_printed(world, 1)
     servers = [pod for pod in world.pods.values() if pod.role == ROLE_SERVER]
@@ -144,7 +144,7 @@ def test_servers_of_a_team_are_up_together_and_start_together() -> None:
     assert (current.name, current.of) == ("1Mi, cloud, jetson to user", 6)
 
 
-def test_a_new_client_goes_on_with_the_missing_trials_of_all_cases() -> None:
+def test_a_new_client_runs_the_missing_trials_of_all_cases() -> None:
     world = World()
     until_printed(world, 3)
     world.reconcile()
@@ -160,7 +160,7 @@ def test_a_new_client_goes_on_with_the_missing_trials_of_all_cases() -> None:
     assert world.results["ft-demo-r1-c001"].status.counts.interruptions == 1
 
 
-def test_what_is_one_cases_fault_ends_that_case_and_the_others_go_on() -> None:
+def test_a_failure_of_one_case_ends_only_that_case() -> None:
     world = World()
     failure = {"reason": "AgentUnreachable", "message": "no answer", "case": 3}
     blamed: list[str] = []
@@ -179,8 +179,8 @@ def test_what_is_one_cases_fault_ends_that_case_and_the_others_go_on() -> None:
     assert nothing_left(world)
 
 
-def test_cases_that_are_each_at_fault_cost_the_others_no_try() -> None:
-    """Three clients in vain are the end of a case; those that another case ended are not counted."""
+def test_failures_of_single_cases_use_up_no_attempt_of_the_others() -> None:
+    """A case ends after three failed clients. Clients that another case ended do not count."""
     names = ["cloud", "jetson", "third", "fourth", "fifth"]
     world = World(benchmark(servers={"nodeClasses": names}, fileSizes=["1Mi"]))
     for name in names[2:]:
@@ -201,7 +201,7 @@ def test_cases_that_are_each_at_fault_cost_the_others_no_try() -> None:
     assert (first.phase, len(first.trials)) == (ResultPhase.MEASURED, 3)
 
 
-def test_a_slow_server_runs_into_its_own_deadline_and_that_is_seen() -> None:
+def test_a_slow_server_exceeds_its_own_deadline_and_the_event_says_so() -> None:
     world = World()
 
     def disturb(pod: PodView) -> None:
@@ -221,12 +221,12 @@ def test_a_slow_server_runs_into_its_own_deadline_and_that_is_seen() -> None:
     ]
     assert (slow.phase, slow.valid, slow.counts.failed) == (ResultPhase.MEASURED, False, 1)
     assert [trial.trial for trial in quick.trials] == [1, 2, 3]
-    said = next(event for event in world.events if event.reason == reasons.CASE_FAILED)
-    assert "jetson to user: TimedOut" in said.message
-    assert "spec.timeouts.trialSeconds" in said.message
+    failed = next(event for event in world.events if event.reason == reasons.CASE_FAILED)
+    assert "jetson to user: TimedOut" in failed.message
+    assert "spec.timeouts.trialSeconds" in failed.message
 
 
-def test_a_server_that_dies_in_mid_block_takes_its_cases_and_no_others() -> None:
+def test_a_server_that_dies_within_a_block_fails_only_its_cases() -> None:
     world = World()
     until_printed(world, 2)
     problem = Problem("OutOfMemory", "container nginx ran out of memory")
@@ -243,7 +243,7 @@ def test_a_server_that_dies_in_mid_block_takes_its_cases_and_no_others() -> None
     assert nothing_left(world)
 
 
-def test_lines_of_cases_that_the_client_was_not_asked_for_count_for_nothing() -> None:
+def test_lines_of_cases_that_the_client_does_not_measure_are_ignored() -> None:
     world = World()
 
     def disturb(pod: PodView) -> None:
@@ -257,6 +257,6 @@ def test_lines_of_cases_that_the_client_was_not_asked_for_count_for_nothing() ->
     assert all(trial.duration_nanoseconds > 1 for trial in world.results["ft-demo-r1-c002"].status.trials)
 
 
-def test_a_drift_of_the_whole_is_no_difference_of_classes() -> None:
+def test_a_drift_of_all_trials_is_no_difference_between_classes() -> None:
     """Both classes are equal."""
     assert ratio(DriftingWorld(benchmark(repetitions=10))) == pytest.approx(1, abs=0.003)

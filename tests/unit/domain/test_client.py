@@ -1,4 +1,5 @@
-"""A client of several pods: they start together, a trial is merged from all, and a lost one costs the others nothing."""
+"""A client of several pods: they start together, a trial is merged from all, and a lost one costs the others
+nothing."""
 
 import json
 from dataclasses import replace
@@ -25,7 +26,7 @@ def client_names(world: World) -> list[str]:
     return sorted(pod.name for pod in world.pods.values() if pod.role == ROLE_CLIENT and not pod.deleting)
 
 
-def test_runs_to_its_end_and_sums_parts() -> None:
+def test_a_run_completes_and_sums_the_parts() -> None:
     world = World(broker_benchmark())
     world.run()
     assert world.benchmark.status.phase is Phase.COMPLETE
@@ -43,7 +44,7 @@ def test_runs_to_its_end_and_sums_parts() -> None:
     assert not (world.pods or world.jobs or world.leases)
 
 
-def test_a_client_that_was_half_made_is_made_whole() -> None:
+def test_a_partially_created_client_is_completed() -> None:
     """Each kill between two of its Jobs was one of its three tries."""
     world = World(broker_benchmark(servers={"nodeClasses": ["cloud"]}, payload={"sizes": ["100"]}))
     while len(world.jobs) < 2:
@@ -71,7 +72,7 @@ def test_operator_killed_while_it_starts_a_client(writes: int) -> None:
     assert [trial.trial for trial in result.status.trials] == [1, 2, 3]
 
 
-def test_a_part_that_is_lost_replaces_the_whole_client() -> None:
+def test_a_lost_part_replaces_the_whole_client() -> None:
     world = World(broker_benchmark(servers={"nodeClasses": ["cloud"]}, payload={"sizes": ["100"]}))
     until_printed(world, 1)
     first = client_names(world)
@@ -102,7 +103,7 @@ def test_parts_are_spread_over_the_nodes_of_their_class() -> None:
     assert pinned == {"u1", "u2"}
 
 
-def test_echoes_cost_but_count_no_messages() -> None:
+def test_echo_parts_count_resources_but_no_messages() -> None:
     apart = {"nodeClasses": ["user"], "pods": 1, "subscribers": {"nodeClass": "jetson"}}
     world = World(broker_benchmark(servers={"nodeClasses": ["cloud"]}, clients=apart))
     world.run()
@@ -121,7 +122,7 @@ def test_external_broker_needs_no_server_class() -> None:
     assert urls == {"--url=mqtt://broker.example.com:1883"}
 
 
-def test_an_external_server_of_a_network_is_measured_beside_the_clusters() -> None:
+def test_an_external_iperf3_is_measured_together_with_servers_of_the_cluster() -> None:
     servers = {"nodeClasses": ["cloud"], "external": {"address": "iperf.example.com:5201"}}
     world = World(network_benchmark(servers=servers, directions=["Upload"]))
     world.run()
@@ -148,7 +149,7 @@ def clients(world: World) -> list[PodView]:
     return sorted(pods, key=lambda pod: pod.part)
 
 
-def test_runs_to_its_end_as_one_case() -> None:
+def test_simultaneous_clients_are_one_case() -> None:
     world = world_at_once()
     world.run()
     assert world.benchmark.status.phase is Phase.COMPLETE
@@ -160,7 +161,7 @@ def test_runs_to_its_end_as_one_case() -> None:
     assert result.status.valid is False  # The world has no agent, and its clients tell no start.
 
 
-def test_the_others_finish_the_trial_in_which_one_died() -> None:
+def test_the_other_clients_finish_the_trial_in_which_one_died() -> None:
     world = world_at_once()
     until_printed(world, 1)
     survivor, victim = clients(world)
@@ -182,7 +183,7 @@ def test_the_others_finish_the_trial_in_which_one_died() -> None:
     assert reasons.CLIENT_LOST in {event.reason for event in world.events}
 
 
-def test_a_trial_that_nobody_had_begun_is_run_again() -> None:
+def test_a_trial_that_no_client_had_started_is_run_again() -> None:
     world = world_at_once()
     until_printed(world, 1)
     _, victim = clients(world)
@@ -218,7 +219,7 @@ def world_both(nodes_per_class: int) -> World:
     return world
 
 
-def test_each_is_measured_alone_on_the_node_that_it_has_at_once() -> None:
+def test_each_client_runs_alone_on_the_node_that_it_has_in_the_simultaneous_case() -> None:
     world = world_both(2)
     world.run()
     found = [(result.spec.client.node, result.spec.levels["together"]) for _, result in sorted(world.results.items())]
@@ -231,7 +232,7 @@ def test_each_is_measured_alone_on_the_node_that_it_has_at_once() -> None:
     )
 
 
-def test_a_client_that_has_no_node_fails_by_itself() -> None:
+def test_only_the_client_without_a_node_fails() -> None:
     world = world_both(3)
     world.run()
     found = [(result.status.phase, result.status.reason) for _, result in sorted(world.results.items())]

@@ -24,7 +24,7 @@ def world(**policy: Any) -> World:
 
 
 def finish(world: World, run: int) -> None:
-    """Passes until this run has ended and what follows is planned."""
+    """Reconciles until this run has ended and the next one is scheduled."""
     for _ in range(500):
         wait = world.reconcile().requeue_after
         ended = number(world) == run and world.benchmark.status.phase in ENDED
@@ -36,7 +36,7 @@ def finish(world: World, run: int) -> None:
     raise AssertionError(f"run {run} has not ended: {world.benchmark.status}")
 
 
-def said(world: World, kind: str) -> str:
+def message(world: World, kind: str) -> str:
     return next(item.message for item in world.benchmark.status.conditions if item.type == kind)
 
 
@@ -61,7 +61,7 @@ def test_the_first_run_starts_at_once_and_the_next_at_its_time() -> None:
     assert it.benchmark.status.next_run_time == "2026-01-02T02:30:00Z"
 
 
-def test_of_times_missed_one_is_made_up_for() -> None:
+def test_one_of_several_missed_times_is_made_up_for() -> None:
     it = world(schedule="0 * * * *")
     finish(it, 1)
     it.now = START + timedelta(days=3, minutes=10)
@@ -77,7 +77,7 @@ def test_a_schedule_is_in_its_own_time_zone(zone: str, hour: str) -> None:
     assert str(it.benchmark.status.next_run_time)[11:13] == hour
 
 
-def test_a_clock_that_is_put_forward_leaves_no_day_out() -> None:
+def test_daylight_saving_time_skips_no_day() -> None:
     it = world(schedule="30 2 * * *", timeZone="Europe/Berlin")
     it.now = datetime(2026, 3, 28, 12, tzinfo=UTC)
     finish(it, 1)
@@ -92,7 +92,7 @@ def test_a_clock_that_is_put_forward_leaves_no_day_out() -> None:
         ({"schedule": "0 0 * * *", "timeZone": "Mars/Olympus"}, reasons.UNKNOWN_TIME_ZONE),
     ],
 )
-def test_a_schedule_of_no_use_is_said_once_and_can_be_mended(policy: dict[str, str], reason: str) -> None:
+def test_an_invalid_schedule_is_reported_once_and_can_be_fixed(policy: dict[str, str], reason: str) -> None:
     it = world(**policy)
     finish(it, 1)
     it.reconcile()
@@ -138,7 +138,7 @@ def test_a_run_is_compared_with_the_one_before() -> None:
     assert condition(it, reasons.REGRESSED) == ("False", reasons.NOT_WORSE)
     again(it, 2_000_000_000)
     assert condition(it, reasons.REGRESSED) == ("True", reasons.WORSE_THAN_BEFORE)
-    assert "2.00 s instead of 1.02 s in runs 1 and 2, 96 % worse." in said(it, reasons.REGRESSED)
+    assert "2.00 s instead of 1.02 s in runs 1 and 2, 96 % worse." in message(it, reasons.REGRESSED)
     assert [event.reason for event in it.events if event.warning] == [reasons.WORSE_THAN_BEFORE]
     again(it, 1_000_000_000)
     assert condition(it, reasons.REGRESSED) == ("False", reasons.NOT_WORSE)
@@ -155,18 +155,18 @@ def replace_client_image(it: World) -> str:
 
 
 @pytest.mark.parametrize("change", [replace_server_node, replace_client_image])
-def test_what_is_not_alike_is_not_compared(change: Callable[[World], str]) -> None:
+def test_runs_in_different_environments_are_not_compared(change: Callable[[World], str]) -> None:
     it = world()
     finish(it, 1)
     words = change(it)
     again(it, 2_000_000_000)
     assert condition(it, reasons.REGRESSED) == ("Unknown", reasons.NOT_COMPARABLE)
-    assert words in said(it, reasons.REGRESSED)
+    assert words in message(it, reasons.REGRESSED)
     again(it, 3_000_000_000)
     assert condition(it, reasons.REGRESSED) == ("True", reasons.WORSE_THAN_BEFORE)
 
 
-def test_what_is_worse_where_it_is_alike_is_said_all_the_same() -> None:
+def test_a_change_of_the_environment_does_not_hide_a_regression_after_it() -> None:
     it = world(baselineRun=1)
     finish(it, 1)
     replace_server_node(it)
@@ -175,7 +175,7 @@ def test_what_is_worse_where_it_is_alike_is_said_all_the_same() -> None:
     assert condition(it, reasons.REGRESSED) == ("True", reasons.WORSE_THAN_BEFORE)
 
 
-def test_while_a_run_is_under_way_its_verdicts_are_open() -> None:
+def test_the_verdicts_of_a_run_in_progress_are_reset() -> None:
     it = world(constraints={"maximumMeanMilliseconds": 1100})
     finish(it, 1)
     again(it, 1_200_000_000)
@@ -186,7 +186,7 @@ def test_while_a_run_is_under_way_its_verdicts_are_open() -> None:
     assert condition(it, reasons.PASSED) == ("False", reasons.RUNNING)
 
 
-def test_slow_decline_shows_against_the_baseline_which_is_kept() -> None:
+def test_a_slow_decline_shows_against_the_baseline_which_is_kept() -> None:
     it = world(baselineRun=1, history=2)
     finish(it, 1)
     for percent in (120, 140, 160):
@@ -195,7 +195,7 @@ def test_slow_decline_shows_against_the_baseline_which_is_kept() -> None:
     assert {result.spec.run for result in it.results.values()} == {1, 3, 4}
 
 
-def test_a_baseline_that_is_not_kept_is_said() -> None:
+def test_a_missing_baseline_is_reported() -> None:
     it = world(baselineRun=7)
     finish(it, 1)
     assert condition(it, reasons.REGRESSED) == ("False", reasons.BASELINE_NOT_FOUND)
@@ -221,7 +221,7 @@ def test_constraints_give_a_verdict(limits: dict[str, Any], reason: str) -> None
     assert reason in {event.reason for event in it.events}
 
 
-def test_a_case_that_failed_has_not_passed() -> None:
+def test_a_failed_case_breaks_the_constraints() -> None:
     it = world(constraints={"maximumRetries": 0})
     del it.nodes["c1"]
     finish(it, 1)

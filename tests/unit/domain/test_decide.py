@@ -29,7 +29,7 @@ def test_runs_to_its_end() -> None:
     assert nothing_left(world)
 
 
-def test_settled_benchmark_is_not_looked_at() -> None:
+def test_a_settled_benchmark_is_not_reconciled() -> None:
     world = World()
     world.run()
     assert not world.due
@@ -37,7 +37,7 @@ def test_settled_benchmark_is_not_looked_at() -> None:
     assert world.due
 
 
-def test_suspend_keeps_what_was_measured_and_goes_on_with_the_next_trial() -> None:
+def test_a_suspended_run_keeps_its_trials_and_continues_with_the_next_one() -> None:
     world = World()
     while len(world.printed) < 2:
         world.advance()
@@ -62,7 +62,7 @@ def test_suspend_after_the_end_changes_nothing() -> None:
     assert world.benchmark.status.phase is Phase.COMPLETE
 
 
-def test_rerun_makes_a_numbered_run_and_history_is_bounded() -> None:
+def test_rerun_starts_a_numbered_run_and_history_is_limited() -> None:
     world = World(benchmark=benchmark(runPolicy={"history": 2}))
     world.run()
     for number in (2, 3):
@@ -92,7 +92,7 @@ def test_ttl_deletes_the_benchmark_after_its_end() -> None:
     assert 590 <= waited <= 600
 
 
-def test_class_that_comes_late_is_waited_for() -> None:
+def test_a_missing_class_is_waited_for() -> None:
     world = World()
     jetson = world.classes.pop("jetson")
     decision = world.reconcile()
@@ -111,7 +111,7 @@ def test_class_that_comes_late_is_waited_for() -> None:
         (lambda world: world.nodes.update(j1=node("j1", "jetson", ready=False)), reasons.NO_READY_NODE),
     ],
 )
-def test_a_class_without_nodes_fails_its_cases_and_no_others(spoil: Callable[[World], object], reason: str) -> None:
+def test_a_class_without_nodes_fails_only_its_cases(spoil: Callable[[World], object], reason: str) -> None:
     world = World()
     spoil(world)
     world.run()
@@ -139,7 +139,7 @@ def test_nothing_measured_is_a_failure() -> None:
 @pytest.mark.parametrize(
     ("holder", "who"), [("default/bench", "default/bench"), ("other/bench", "a benchmark of another namespace")]
 )
-def test_waits_in_the_queue_and_says_for_whom_unless_that_is_another_tenants_to_know(holder: str, who: str) -> None:
+def test_a_queued_benchmark_names_the_holder_only_within_its_namespace(holder: str, who: str) -> None:
     world = World()
     world.leases["u1"] = LeaseView("u1", f"{holder}/uid-2", START, START + timedelta(hours=1))
     world.reconcile()
@@ -151,24 +151,24 @@ def test_waits_in_the_queue_and_says_for_whom_unless_that_is_another_tenants_to_
     assert not world.pods
     events = len(world.events)
     world.reconcile()
-    assert len(world.events) == events, "the same wait is said once"
+    assert len(world.events) == events, "the same wait is reported once"
     del world.leases["u1"]
     world.run()
     assert measured_trials(world) == every_trial_once(world)
 
 
-def test_whoever_waits_behind_others_learns_the_names_of_its_own_namespace() -> None:
+def test_a_queued_benchmark_names_the_one_ahead_only_within_its_namespace() -> None:
     world = World()
     world.reconcile()
     for who, named in (("default/older", "default/older"), ("other/secret", "a benchmark of another namespace")):
         decision = decide(replace(world.observe(), blocked_by=QueueBlocker(who, frozenset({"c1"}))), world.now)
-        said = next(item.message for item in decision.status.conditions if item.type == reasons.QUEUED)
-        assert said == f"Waiting for {named}, which is ahead in the queue for the same nodes."
-        assert [event.message for event in decision.events] == [said]
+        message = next(item.message for item in decision.status.conditions if item.type == reasons.QUEUED)
+        assert message == f"Waiting for {named}, which is ahead in the queue for the same nodes."
+        assert [event.message for event in decision.events] == [message]
 
 
-def test_whoever_waits_for_a_turn_too_keeps_waiting_for_it() -> None:
-    """Whoever does not must not hold up others of the namespace that want other nodes."""
+def test_a_benchmark_waits_for_its_namespace_only_if_those_ahead_do() -> None:
+    """Otherwise it would block benchmarks of the namespace that need other nodes."""
     world, turn = World(), "namespace/default"
     world.reconcile()
     for shared, waits in (({"c1"}, False), ({"c1", turn}, True)):
@@ -179,7 +179,7 @@ def test_whoever_waits_for_a_turn_too_keeps_waiting_for_it() -> None:
         assert {"c1", "u1"} <= {*decision.waits_for}
 
 
-def test_a_server_that_cannot_start_fails_its_cases_and_no_others() -> None:
+def test_a_server_that_cannot_start_fails_only_its_cases() -> None:
     world = World()
     problem = Problem("InsufficientStorage", "needs 5Gi, 1Gi is free")
     for _ in range(500):
@@ -195,7 +195,7 @@ def test_a_server_that_cannot_start_fails_its_cases_and_no_others() -> None:
     assert nothing_left(world)
 
 
-def test_client_that_fails_for_good_fails_its_case_at_once() -> None:
+def test_a_permanent_failure_of_a_client_fails_its_case_at_once() -> None:
     world = World()
     failed_pods = 0
     for _ in range(500):
@@ -213,7 +213,7 @@ def test_client_that_fails_for_good_fails_its_case_at_once() -> None:
     assert world.results["ft-demo-r1-c002"].status.phase is ResultPhase.MEASURED
 
 
-def test_client_lost_three_times_ends_the_case_with_what_was_measured() -> None:
+def test_a_client_lost_three_times_ends_the_case_with_its_trials() -> None:
     world = World()
     for _ in range(900):
         if not world.due:
@@ -238,7 +238,7 @@ def test_client_lost_three_times_ends_the_case_with_what_was_measured() -> None:
     assert (first.missing.trials, first.missing.reason) == (2, "ClientLost")
 
 
-def test_case_that_runs_out_of_time_says_that_slow_trials_were_cut_off() -> None:
+def test_a_case_that_times_out_is_censored() -> None:
     world = World()
     for _ in range(900):
         if not world.due:
@@ -255,7 +255,7 @@ def test_case_that_runs_out_of_time_says_that_slow_trials_were_cut_off() -> None
     assert [is_censored(cut_off), is_censored(whole)] == [True, False]
 
 
-def test_server_node_that_goes_away_fails_its_cases_after_a_while() -> None:
+def test_a_server_node_that_is_lost_fails_its_cases_after_the_timeout() -> None:
     world = World()
     while not any(pod.role == ROLE_SERVER and pod.ready for pod in world.pods.values()):
         world.advance()
@@ -267,7 +267,7 @@ def test_server_node_that_goes_away_fails_its_cases_after_a_while() -> None:
     assert all(result.status.phase is ResultPhase.MEASURED for result in jetson)
 
 
-def test_what_the_api_server_refuses_for_long_fails_its_cases_and_no_other() -> None:
+def test_a_create_that_is_rejected_for_long_fails_only_its_cases() -> None:
     world = World()
     world.reconcile()
     world.reconcile()
@@ -288,8 +288,8 @@ def test_what_the_api_server_refuses_for_long_fails_its_cases_and_no_other() -> 
 
 
 @pytest.mark.parametrize("make", [benchmark, broker_benchmark], ids=["one part", "two parts"])
-def test_a_client_whose_pod_is_refused_says_so_within_a_minute(make: Callable[[], Benchmark]) -> None:
-    """Only the Job is ours: its pod is the Job controller's to create, and the refusal its to hear."""
+def test_a_client_whose_pod_is_rejected_fails_within_two_minutes(make: Callable[[], Benchmark]) -> None:
+    """The Job controller creates the pod, so the operator does not see the rejection in an answer."""
     world = World(make())
     world.forbidden = 'pods "x" is forbidden: exceeded quota: tenant'
     world.run()

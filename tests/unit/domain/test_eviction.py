@@ -27,7 +27,7 @@ HOUR = timedelta(hours=1)
 QUOTAS = Quotas(stored_bytes="11k", eviction_notice_seconds=3600)
 NAMES = ("a", "b", "c")
 SMALL = 300
-"""What a result of these tests takes at the least, its envelope included."""
+"""The smallest size of a result in these tests, including its envelope."""
 STEPS = st.one_of(
     st.tuples(st.just("run"), st.sampled_from(NAMES), st.integers(0, 3000), st.booleans()),
     st.tuples(st.just("wait"), st.integers(0, 5000)),
@@ -35,7 +35,7 @@ STEPS = st.one_of(
 )
 
 
-def test_a_result_counts_with_its_envelope_as_it_grows_and_no_more_when_it_is_gone() -> None:
+def test_usage_follows_results_that_grow_and_are_deleted() -> None:
     storage_usage = StorageUsage()
     storage_usage.update_result(small := raw_result("r", "b", 1, 1000), deleted=False)
     assert storage_usage.total == size_of(small) > 1200
@@ -49,7 +49,7 @@ def test_a_result_counts_with_its_envelope_as_it_grows_and_no_more_when_it_is_go
     assert not list(storage_usage.finished_runs())
 
 
-def test_only_runs_that_have_ended_are_sealed_and_what_an_answer_rests_on_is_needed() -> None:
+def test_only_ended_runs_are_finished_and_the_newest_and_the_baseline_are_needed() -> None:
     storage_usage = StorageUsage()
     for run in (1, 2, 3, 4):
         storage_usage.update_result(raw_result(f"r{run}", "b", run, second=run), deleted=False)
@@ -63,7 +63,7 @@ def test_only_runs_that_have_ended_are_sealed_and_what_an_answer_rests_on_is_nee
     assert not list(storage_usage.finished_runs())
 
 
-def test_the_runs_of_a_status_that_cannot_be_understood_stay() -> None:
+def test_runs_of_a_benchmark_with_an_invalid_status_are_not_evicted() -> None:
     storage_usage = StorageUsage()
     storage_usage.update_result(raw_result("r", "b", 1), deleted=False)
     storage_usage.update_benchmark(raw_benchmark("b", 1, phase="Dreaming"), deleted=False)
@@ -73,22 +73,22 @@ def test_the_runs_of_a_status_that_cannot_be_understood_stay() -> None:
 
 @dataclass
 class Store:
-    """Benchmarks and results as an API server would hold them; every run has two results."""
+    """The benchmarks and results of an API server. Every run has two results."""
 
     quotas: Quotas = QUOTAS
     now: datetime = START
     storage_usage: StorageUsage = field(default_factory=StorageUsage)
     runs: dict[tuple[str, int], int] = field(default_factory=dict)
-    """When each was created, in the order of all."""
-    under_way: dict[str, bool] = field(default_factory=dict)
+    """The order of creation of the runs."""
+    is_running: dict[str, bool] = field(default_factory=dict)
     newest: dict[str, int] = field(default_factory=dict)
-    said: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+    written: dict[str, list[dict[str, object]]] = field(default_factory=dict)
     warned: dict[tuple[str, int], datetime] = field(default_factory=dict)
     gone: list[tuple[str, int]] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     def run(self, name: str, size: int = SMALL, *, ends: bool = True) -> None:
-        """A run of a benchmark, that ends or goes on; one under way ends first."""
+        """Adds a run of a benchmark, which ends or stays in progress. The previous one ends first."""
         number = self.newest[name] = self.newest.get(name, 0) + 1
         self.runs[name, number] = len(self.runs)
         self.now += timedelta(seconds=1)
@@ -96,26 +96,28 @@ class Store:
             raw = raw_result(f"{name}-r{number}-c{case}", name, number, size)
             raw["metadata"]["creationTimestamp"] = format_time(self.now)
             self.storage_usage.update_result(raw, deleted=False)
-        self.under_way[name] = not ends
+        self.is_running[name] = not ends
         self.show(name)
 
     def show(self, name: str) -> None:
-        """What a watch tells of a benchmark."""
-        raw = raw_benchmark(name, self.newest[name], ended=not self.under_way[name], evictions=self.said.get(name, []))
+        """Sends the watch event of a benchmark."""
+        raw = raw_benchmark(
+            name, self.newest[name], ended=not self.is_running[name], evictions=self.written.get(name, [])
+        )
         self.storage_usage.update_benchmark(raw, deleted=False)
 
-    def look(self, writes: int = 1000) -> tuple[EvictionChange, ...]:
-        """The operator looks once, and is killed after so many writes."""
+    def plan(self, writes: int = 1000) -> tuple[EvictionChange, ...]:
+        """Plans evictions once. The operator is killed after this many writes."""
         changes = plan_evictions(self.storage_usage, self.quotas, self.now)
         steps: list[Callable[[], None]] = []
         for change in changes:
             name = change.benchmark[2]
-            self.told += [
+            self.messages += [
                 event.message for event in eviction_events(change, self.storage_usage.total, self.quotas, self.now)
             ]
             steps.append(partial(self.write, change))
             for run in change.evicting:
-                assert run.key[1] < self.newest[name] or not self.under_way[name], "the run under way"
+                assert run.key[1] < self.newest[name] or not self.is_running[name], "the run in progress"
                 steps += [partial(self.delete, result, run.key) for result in self.storage_usage.results_of(run.key)]
         for step in steps[:writes]:
             step()
@@ -125,7 +127,7 @@ class Store:
         name = change.benchmark[2]
         for run in change.announced:
             self.warned[name, run.key[1]] = self.now
-        self.said[name] = [eviction.to_json() for eviction in change.evictions]
+        self.written[name] = [eviction.to_json() for eviction in change.evictions]
         self.show(name)
 
     def delete(self, result: str, key: tuple[tuple[str, str, str], int]) -> None:
@@ -137,14 +139,14 @@ class Store:
         self.storage_usage.update_result({"metadata": {"name": result, "namespace": "a"}}, deleted=True)
 
     def remove(self, name: str, run: int) -> None:
-        """Somebody deletes the results of a run."""
+        """Deletes the results of a run, as a user would."""
         for case in (1, 2):
             metadata = {"name": f"{name}-r{run}-c{case}", "namespace": "a"}
             self.storage_usage.update_result({"metadata": metadata}, deleted=True)
 
     @property
     def sealed(self) -> dict[tuple[str, int], int]:
-        """What the runs that have ended still take."""
+        """The sizes of the runs that have ended."""
         return {(run.key[0][2], run.key[1]): run.size for run in self.storage_usage.finished_runs()}
 
 
@@ -155,91 +157,91 @@ def store(*names: str, size: int = 1000) -> Store:
     return made
 
 
-def test_nothing_is_announced_while_there_is_room() -> None:
+def test_nothing_is_announced_below_the_watermark() -> None:
     one = store("a", "a", "a")
     assert 6000 < one.storage_usage.total <= watermark(QUOTAS)
-    assert one.look() == ()
+    assert one.plan() == ()
 
 
-def test_at_the_mark_the_oldest_are_announced_and_at_the_limit_they_go_in_time() -> None:
+def test_the_oldest_are_announced_at_the_watermark_and_evicted_at_the_limit() -> None:
     one = store("a", "a", "a", "b")
     assert watermark(QUOTAS) < one.storage_usage.total < QUOTAS.most_stored_bytes
-    (change,) = one.look()
+    (change,) = one.plan()
     assert [run.key[1] for run in change.announced] == [1]
-    assert one.look() == ()
+    assert one.plan() == ()
     one.now += 2 * HOUR
-    assert one.look() == ()
+    assert one.plan() == ()
     one.run("b")
     one.run("b")
     assert one.storage_usage.total >= QUOTAS.most_stored_bytes
-    one.look()
+    one.plan()
     assert one.gone == [("a", 1)]
     assert all(run not in one.gone for run in one.sealed)
 
 
-def test_what_is_over_the_limit_waits_for_its_notice() -> None:
+def test_an_eviction_waits_for_its_notice() -> None:
     one = store("a", "a", "a", "a", "a")
-    one.look()
+    one.plan()
     one.now += HOUR - timedelta(seconds=1)
-    one.look()
+    one.plan()
     assert one.gone == []
     one.now += timedelta(seconds=1)
-    one.look()
+    one.plan()
     assert one.gone == [("a", 1), ("a", 2)]
     assert one.storage_usage.total <= watermark(QUOTAS)
-    one.look()
-    assert one.said["a"] == []
+    one.plan()
+    assert one.written["a"] == []
 
 
-def test_no_more_goes_than_is_needed_though_more_was_announced() -> None:
+def test_no_more_runs_are_evicted_than_necessary() -> None:
     one = store("a", "a", "a", "a", "a", "b", "b")
-    one.look()
+    one.plan()
     assert len(one.warned) == 4
     for run in (1, 2):
         one.remove("b", run)
     one.now += HOUR
-    one.look()
+    one.plan()
     assert one.gone == [("a", 1), ("a", 2)]
 
 
-def test_what_answers_rest_on_goes_last() -> None:
+def test_needed_runs_are_evicted_last() -> None:
     one = store("old", "a", "a", "a", "a")
-    one.look()
+    one.plan()
     one.now += HOUR
-    one.look()
+    one.plan()
     assert one.gone == [("a", 1), ("a", 2)]
     assert ("old", 1) in one.sealed
 
 
-def test_a_notice_is_withdrawn_when_there_is_room_and_given_anew() -> None:
+def test_a_notice_is_withdrawn_below_the_watermark_and_given_again() -> None:
     one = store("a", "a", "b", "b")
-    one.look()
-    given, first = one.said["a"], one.warned["a", 1]
+    one.plan()
+    given, first = one.written["a"], one.warned["a", 1]
     assert given
     one.remove("b", 1)
-    (change,) = one.look()
-    assert one.said["a"] == []
+    (change,) = one.plan()
+    assert one.written["a"] == []
     assert eviction_condition(change, one.storage_usage.total, QUOTAS).status is False
     one.now += HOUR
     one.run("b", 2000)
-    one.look()
+    one.plan()
     assert one.warned["a", 1] > first
     assert one.gone == []
 
 
-def test_whole_runs_go_though_the_operator_is_killed_between_two_results() -> None:
+def test_whole_runs_are_evicted_even_if_the_operator_is_killed() -> None:
     one = store("a", "a", "a", "a", "a")
-    one.look()
+    one.plan()
     one.now += HOUR
-    one.look(writes=2)
+    one.plan(writes=2)
     assert one.gone == [("a", 1)]
     one.quotas = Quotas(stored_bytes="10M", eviction_notice_seconds=3600)
-    one.look()
+    one.plan()
     assert ("a", 1) not in one.sealed
     assert set(one.gone) == {("a", 1), ("a", 2)}
 
 
-def test_words_say_what_when_and_how_it_is_kept() -> None:
+def test_the_announcement_names_the_runs_the_time_and_the_export() -> None:
     one = store("a", "a", "a", "a", "a")
     (change,) = plan_evictions(one.storage_usage, QUOTAS, one.now)
     (event,) = eviction_events(change, one.storage_usage.total, QUOTAS, one.now)
@@ -254,9 +256,9 @@ def test_words_say_what_when_and_how_it_is_kept() -> None:
     assert eviction_condition(change, one.storage_usage.total, QUOTAS).status is True
 
 
-def test_a_condition_names_the_time_of_the_first_that_may_go() -> None:
+def test_the_condition_names_the_time_of_the_first_eviction() -> None:
     one = store("a", "a", "a", "a")
-    one.look()
+    one.plan()
     first = format_time(one.now + HOUR)
     one.now += HOUR / 2
     one.run("a")
@@ -269,8 +271,8 @@ def test_a_condition_names_the_time_of_the_first_that_may_go() -> None:
 
 
 @given(st.lists(STEPS, max_size=30))
-def test_whatever_happens(steps: list[tuple[object, ...]]) -> None:
-    """Never the run under way, never without notice (both are asserted in Store), and in the end there is room."""
+def test_eviction_in_random_sequences(steps: list[tuple[object, ...]]) -> None:
+    """Store asserts that runs in progress stay and that every eviction had its notice. In the end there is room."""
     one = Store()
     for step in steps:
         match step:
@@ -279,22 +281,22 @@ def test_whatever_happens(steps: list[tuple[object, ...]]) -> None:
             case ("wait", int(seconds)):
                 one.now += timedelta(seconds=seconds)
             case ("look", int(writes)):
-                one.look(writes)
+                one.plan(writes)
     for _ in range(3):
-        one.look()
+        one.plan()
         one.now += HOUR
     assert one.storage_usage.total < QUOTAS.most_stored_bytes or not one.sealed
 
 
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 3000)), max_size=20))
-def test_the_oldest_go_first(runs: list[tuple[str, int]]) -> None:
+def test_the_oldest_runs_are_evicted_first(runs: list[tuple[str, int]]) -> None:
     one = Store()
     for name, size in runs:
         one.run(name, size)
-    one.look()
+    one.plan()
     one.now += HOUR
     order = sorted(one.sealed, key=lambda run: (run[1] == one.newest[run[0]], one.runs[run]))
-    one.look()
+    one.plan()
     assert set(one.gone) == set(order[: len(one.gone)])
     kept = [run for run in order if run not in one.gone]
     assert not one.gone or one.storage_usage.total <= watermark(QUOTAS) or not kept

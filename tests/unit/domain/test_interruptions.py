@@ -33,12 +33,12 @@ KINDS = (FILES, PAYLOAD, STRIMZI)
 
 
 def killed(data: st.DataObject) -> Callable[[int], int | None]:
-    """An operator that is killed in every second pass, after any of its writes."""
+    """Returns when the operator is killed: after any write of a reconcile, in about every second one."""
     return lambda writes: data.draw(st.none() | st.integers(0, writes))
 
 
 def run_killed(world: World, data: st.DataObject) -> None:
-    """Runs to the end, with an operator that dies again and again."""
+    """Runs to the end with an operator that is killed repeatedly."""
     for _ in range(600):
         if not world.due:
             break
@@ -48,12 +48,13 @@ def run_killed(world: World, data: st.DataObject) -> None:
 
 
 def run_deposed(world: World, data: st.DataObject) -> None:
-    """Runs to the end, with leaders that are deposed again and again. What each has under way takes effect when the
-    next has gone on for some passes; before the end, as a run's last steps take longer than anything is under way."""
+    """Runs to the end with leaders that are deposed repeatedly. The pending write of each takes effect after its
+    successor has reconciled several times, but before the end: the last steps of a run take longer than any pending
+    write."""
     for _ in range(600):
         if not world.due:
             break
-        late = under_way(world, data.draw(st.integers(0, 6)))
+        late = pending_write(world, data.draw(st.integers(0, 6)))
         for _ in range(data.draw(st.integers(0, MOST_PASSES))):
             if world.due and world.reconcile().requeue_after > 0:
                 world.step()
@@ -62,8 +63,8 @@ def run_deposed(world: World, data: st.DataObject) -> None:
     world.run()
 
 
-def under_way(world: World, after: int) -> Callable[[], None]:
-    """What an operator that has decided now has under way `after` so many actions, all done before it."""
+def pending_write(world: World, after: int) -> Callable[[], None]:
+    """Carries out the first `after` writes of a decision. Returns the next write, which is pending."""
     seen = replace(
         world, pods=dict(world.pods), jobs=dict(world.jobs), results=dict(world.results), leases=dict(world.leases)
     )
@@ -78,8 +79,8 @@ def under_way(world: World, after: int) -> Callable[[], None]:
 
 
 def _carry_out(world: World, seen: World, action: Action) -> None:
-    """An action, if what it is about has not changed: of Leases and results the version is told to the API server, of
-    what is deleted the UID, and what is there is not created."""
+    """Carries out an action if its object has not changed. The operator sends the resource version of Leases and
+    results and the UID of deleted objects, and creates no object that exists."""
 
     def unchanged(nodes: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(node for node in nodes if world.leases.get(node) is seen.leases.get(node))
@@ -207,9 +208,7 @@ def test_an_operator_killed_at_any_write_has_nothing_measured_twice(kind: str, d
 @pytest.mark.parametrize("kind", [FILES, PAYLOAD])
 @examples(0.3)
 @given(st.data())
-def test_leaders_deposed_at_any_write_whose_last_comes_late_have_nothing_measured_twice(
-    kind: str, data: st.DataObject
-) -> None:
+def test_a_late_write_of_a_deposed_leader_has_nothing_measured_twice(kind: str, data: st.DataObject) -> None:
     """Where servers take turns, what is late may make one that had its turn: so these are up from begin to end."""
     subject = replace(data.draw(subjects(kind)), shared=False, preflight=False)
     world = subject.world()
@@ -237,7 +236,7 @@ def test_pods_killed_at_any_time_lose_no_trial(kind: str, data: st.DataObject) -
 @pytest.mark.parametrize("kind", KINDS)
 @examples(0.3)
 @given(st.data())
-def test_suspended_at_any_write_nothing_is_left_and_the_rest_is_measured_later(kind: str, data: st.DataObject) -> None:
+def test_a_run_suspended_at_any_write_leaves_nothing_and_completes_later(kind: str, data: st.DataObject) -> None:
     subject = data.draw(subjects(kind))
     world = subject.world()
     for _ in range(data.draw(st.integers(0, 60))):

@@ -100,7 +100,7 @@ def test_servers_of_a_refinement_have_names_of_their_own_in_each_pass() -> None:
     assert found[:8] == ["s1", "s2", "s2-1", "s1-1", "s1-2", "s2-2", "s2-3", "s1-3"]
 
 
-def test_a_round_of_refinement_begins_with_the_broker_that_is_up() -> None:
+def test_a_round_of_refinement_starts_with_the_broker_that_is_up() -> None:
     world = payload_world(runPolicy={"refine": {"withinPercent": 400}})
     shared_node(world)
     assert servers_in_turn(world)[:5] == ["s1", "s2", "s2-1", "s1-1", "s2-2"]
@@ -109,14 +109,14 @@ def test_a_round_of_refinement_begins_with_the_broker_that_is_up() -> None:
 @pytest.mark.parametrize(
     ("passes", "repetitions", "expected"), [(1, 3, ["s1", "s2"]), (3, 1, ["s1", "s2"]), (10, 2, 4), (3, 30, 6)]
 )
-def test_there_are_no_more_passes_than_asked_for_or_than_repetitions(
+def test_the_passes_are_limited_by_the_spec_and_by_the_repetitions(
     passes: int, repetitions: int, expected: list[str] | int
 ) -> None:
     found = servers_in_turn(shared(passes, repetitions=repetitions))
     assert (len(found) if isinstance(expected, int) else found) == expected
 
 
-def test_servers_that_are_up_at_once_have_one_pass() -> None:
+def test_servers_that_are_up_at_the_same_time_have_one_pass() -> None:
     world = World()
     assert servers_in_turn(world) == ["s1", "s2"]
     assert {result.spec.passes for result in world.results.values()} == {1}
@@ -130,7 +130,7 @@ def test_a_drift_is_no_difference_of_servers_that_share_a_node(passes: int, expe
     assert ratio(world) == pytest.approx(expected, abs=0.003)
 
 
-def test_a_result_grows_over_the_passes_and_is_concluded_once() -> None:
+def test_a_result_grows_over_the_passes_and_ends_once() -> None:
     world = shared(repetitions=4)
     until_printed(world, 9)
     statuses = {name[-1]: result.status for name, result in sorted(world.results.items())}
@@ -162,7 +162,7 @@ def test_a_new_pass_is_no_interruption_and_a_lost_client_is_one() -> None:
     assert resumed == ["1"]
 
 
-def test_a_client_of_the_first_pass_that_is_slow_to_go_is_none_of_the_second() -> None:
+def test_a_terminating_client_of_the_first_pass_is_ignored_in_the_second() -> None:
     world = LingeringWorld(benchmark(fileSizes=["1Mi"]))
     shared_node(world)
     until_printed(world, 6)
@@ -170,7 +170,7 @@ def test_a_client_of_the_first_pass_that_is_slow_to_go_is_none_of_the_second() -
     assert [(name[-2:], turn) for name, turn in world.printed[4:]] == [("b1", "2:3"), ("b1", "1:3")]
 
 
-def test_each_pass_has_three_clients_to_lose() -> None:
+def test_each_pass_has_three_attempts() -> None:
     """Two are lost in each: four, and nothing is given up."""
     world = shared(repetitions=6)
 
@@ -184,7 +184,7 @@ def test_each_pass_has_three_clients_to_lose() -> None:
     assert world.results["ft-demo-r1-c001"].status.counts.interruptions == 4
 
 
-def test_a_case_that_fails_in_a_pass_has_no_further_one() -> None:
+def test_a_case_that_fails_in_a_pass_is_not_in_the_next_one() -> None:
     world = shared(repetitions=4)
 
     def blame(pod: PodView) -> None:
@@ -201,7 +201,7 @@ def test_a_case_that_fails_in_a_pass_has_no_further_one() -> None:
     assert nothing_left(world)
 
 
-def test_a_server_that_does_not_come_up_again_takes_its_cases_and_no_others() -> None:
+def test_a_server_that_does_not_start_again_fails_only_its_cases() -> None:
     world = shared(repetitions=4)
 
     def refuse(pod: PodView) -> None:
@@ -215,7 +215,7 @@ def test_a_server_that_does_not_come_up_again_takes_its_cases_and_no_others() ->
     assert nothing_left(world)
 
 
-def test_the_next_server_comes_once_the_client_is_done() -> None:
+def test_the_next_server_starts_once_the_client_has_ended() -> None:
     world = shared(repetitions=4)
 
     def look(pod: PodView) -> None:
@@ -227,7 +227,7 @@ def test_the_next_server_comes_once_the_client_is_done() -> None:
     assert world.benchmark.status.phase is Phase.COMPLETE
 
 
-def test_suspended_between_two_passes_it_goes_on_with_the_second() -> None:
+def test_a_run_suspended_between_two_passes_continues_with_the_second() -> None:
     world = shared()
     until_printed(world, 8)
     world.reconcile()
@@ -260,7 +260,7 @@ def plans(draw: st.DrawFn) -> Any:
 
 
 @given(plans())
-def test_every_trial_of_every_case_is_in_one_block_and_teams_go_to_and_fro(plan: Any) -> None:
+def test_every_trial_is_in_one_block_and_the_groups_alternate_in_direction(plan: Any) -> None:
     cases, server_groups, _, repetitions, passes = plan
     blocks = plan_blocks(*plan)
     found = sorted((case.number, trial) for block in blocks for case in block.cases for trial in block.trials)
@@ -277,7 +277,7 @@ def test_every_trial_of_every_case_is_in_one_block_and_teams_go_to_and_fro(plan:
 
 
 @given(st.integers(1, 30), st.integers(1, 10))
-def test_shares_are_as_even_as_can_be(trials: int, passes: int) -> None:
+def test_shares_are_as_even_as_possible(trials: int, passes: int) -> None:
     found = shares(trials, passes)
     assert [trial for share in found for trial in share] == list(range(1, trials + 1))
     lengths = [len(share) for share in found]

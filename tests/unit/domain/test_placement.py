@@ -37,11 +37,11 @@ def world(*images: str) -> World:
 
 
 def services(world: World) -> list[tuple[str | None, ServiceFacts | None]]:
-    """Of every result the level, and how its server was made."""
+    """Returns the image level and the service facts of every result."""
     return [(result.spec.levels.get("image"), result.spec.service) for _, result in sorted(world.results.items())]
 
 
-def test_each_is_measured_and_results_say_what_it_was() -> None:
+def test_every_listed_image_is_measured_and_named_in_the_results() -> None:
     found = world("default", "1.19.6")
     found.run()
     assert found.benchmark.status.phase is Phase.COMPLETE
@@ -51,13 +51,13 @@ def test_each_is_measured_and_results_say_what_it_was() -> None:
     ]
 
 
-def test_without_any_there_is_one_and_no_level() -> None:
+def test_the_default_image_has_no_level() -> None:
     found = World(benchmark(servers=ONE_CLASS, fileSizes=["1Mi"]))
     found.run()
     assert services(found) == [(None, ServiceFacts(name="nginx", image="nginx:1", image_id=DIGEST))]
 
 
-def test_one_that_is_not_listed_is_waited_for_and_then_refused_alone() -> None:
+def test_an_unlisted_image_is_waited_for_then_only_its_case_fails() -> None:
     found = world("1.18.0", "1.19.6")
     while not (found.benchmark.status.run and found.benchmark.status.run.assignments):
         found.reconcile()
@@ -85,10 +85,10 @@ def first(policy: Policy, **asked: tuple[str, ...]) -> str:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_rows(row: Row) -> None:
-    said = own_answer(row)
-    assert said.startswith(row.refused)
-    assert bool(said) == bool(row.refused)
+def test_the_policy_decides_as_the_admission_policy(row: Row) -> None:
+    message = own_answer(row)
+    assert message.startswith(row.refused)
+    assert bool(message) == bool(row.refused)
 
 
 @given(st.ip_addresses())
@@ -101,7 +101,7 @@ def test_an_ip_address_is_refused_by_its_networks_alone(address: object) -> None
 
 @given(st.sampled_from(NETWORKS).flatmap(lambda network: st.ip_addresses(network=network)))
 def test_no_refused_network_is_reached_by_any_spelling(address: object) -> None:
-    """IPv4 in IPv6's clothes included."""
+    """This includes IPv4 addresses mapped into IPv6."""
     parsed = ip_address(str(address))
     spellings = [str(parsed)] if parsed.version == 4 else [f"[{parsed}]", f"[{parsed.exploded.upper()}]"]
     if parsed.version == 4:
@@ -111,7 +111,7 @@ def test_no_refused_network_is_reached_by_any_spelling(address: object) -> None:
 
 
 @given(st.lists(st.sampled_from(["..", ".", "", "etc", "tierbench", "x.y", "_tierbench", "..."]), max_size=4))
-def test_a_path_is_below_a_folder_that_is_named_or_is_refused(names: list[str]) -> None:
+def test_a_path_outside_the_named_folders_is_refused(names: list[str]) -> None:
     path = "/".join(("/var/lib/tierbench", *names))
     policy = Policy()
     if first(policy, host_paths=(path,)):
@@ -137,7 +137,7 @@ def test_examples_run_by_default(path: Path) -> None:
             assert not list(Policy().refusals("default", spec.policy_subject))
 
 
-def test_it_waits_a_while_and_then_every_case_says_why() -> None:
+def test_a_denied_benchmark_waits_then_every_case_fails_with_the_reason() -> None:
     world = World(benchmark(storage=ELSEWHERE))
     while not (world.benchmark.status.run and world.benchmark.status.run.assignments):
         world.reconcile()
@@ -154,7 +154,7 @@ def test_it_waits_a_while_and_then_every_case_says_why() -> None:
     assert not world.printed
 
 
-def test_it_runs_when_the_administrator_lets_it_meanwhile() -> None:
+def test_a_denied_benchmark_runs_once_the_policy_allows_it() -> None:
     world = World(benchmark(access="HostNetwork"))
     world.reconcile()
     assert not world.pods
@@ -163,7 +163,7 @@ def test_it_runs_when_the_administrator_lets_it_meanwhile() -> None:
     assert world.benchmark.status.phase is Phase.COMPLETE
 
 
-def test_a_policy_that_comes_in_mid_run_ends_it() -> None:
+def test_a_policy_that_is_added_during_a_run_ends_it() -> None:
     world = World(benchmark())
     while not world.printed:
         world.advance()

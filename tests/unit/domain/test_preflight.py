@@ -25,7 +25,7 @@ def networks(world: World) -> tuple[NodeNetwork, ...]:
     return () if run is None else run.networks
 
 
-def said(world: World) -> tuple[str, str, str]:
+def network_measured(world: World) -> tuple[str, str, str]:
     found = next(item for item in world.benchmark.status.conditions if item.type == reasons.NETWORK_MEASURED)
     return found.status, found.reason, found.message
 
@@ -41,12 +41,12 @@ def test_each_pair_is_measured_once_before_the_first_case() -> None:
         assert item.download is not None
         assert (item.upload.bits_per_second, item.download.bits_per_second) == (90_000_000, 80_000_000)
         assert item.reason is None
-    assert said(world)[:2] == ("True", reasons.ALL_PAIRS_MEASURED)
+    assert network_measured(world)[:2] == ("True", reasons.ALL_PAIRS_MEASURED)
     assert sum(event.reason == reasons.NETWORK_MEASURED for event in world.events) == 2
     assert not (world.pods or world.jobs or world.services or world.secrets or world.leases)
 
 
-def test_the_nodes_are_held_until_the_services_own_server_must_be_ready() -> None:
+def test_the_leases_last_until_the_servers_of_the_benchmark_are_due() -> None:
     world = World(benchmark(**ASKED))
     while len(networks(world)) < 2 or networks(world)[1].download is None:
         world.advance()
@@ -54,7 +54,7 @@ def test_the_nodes_are_held_until_the_services_own_server_must_be_ready() -> Non
     assert {lease.expires > ready for lease in world.leases.values()} == {True}
 
 
-def test_every_result_carries_its_network_and_none_is_of_the_preflight() -> None:
+def test_every_result_has_its_network_and_the_preflight_has_no_result() -> None:
     world = World(benchmark(**ASKED))
     world.run()
     assert sorted(world.results) == [f"ft-demo-r1-c00{number}" for number in (1, 2, 3, 4)]
@@ -64,26 +64,26 @@ def test_every_result_carries_its_network_and_none_is_of_the_preflight() -> None
         assert (network.server_node, network.client_node) == (result.spec.server.node, result.spec.client.node)
 
 
-def test_without_it_nothing_is_measured_or_said_of_the_network() -> None:
+def test_without_preflight_the_network_is_not_measured() -> None:
     world = World()
     world.run()
     assert networks(world) == ()
     assert all(item.type != reasons.NETWORK_MEASURED for item in world.benchmark.status.conditions)
 
 
-def test_a_further_run_measures_anew() -> None:
+def test_the_next_run_repeats_the_preflight() -> None:
     world = World(benchmark(**ASKED))
     world.run()
     world.change_spec(rerun="again")
     world.reconcile()
     assert networks(world) == ()
-    assert said(world)[:2] == ("False", reasons.RUNNING)
+    assert network_measured(world)[:2] == ("False", reasons.RUNNING)
     world.run()
     assert len(world.printed) == 2 * (4 + 12)
     assert len(networks(world)) == 2
 
 
-def test_an_image_that_is_missing_is_said_and_stops_no_case() -> None:
+def test_a_missing_image_is_reported_and_stops_no_case() -> None:
     problem = Problem(reasons.IMAGE_PULL_FAILED, "container iperf3-1: not found", transient=True)
 
     def lacks_image(world: World, pod: PodView) -> None:
@@ -95,13 +95,13 @@ def test_an_image_that_is_missing_is_said_and_stops_no_case() -> None:
     assert world.benchmark.status.phase is Phase.COMPLETE
     assert all(result.status.phase is ResultPhase.MEASURED for result in world.results.values())
     assert {item.reason for item in networks(world)} == {reasons.IMAGE_PULL_FAILED}
-    status, reason, message = said(world)
+    status, reason, message = network_measured(world)
     assert (status, reason) == ("False", reasons.IMAGE_PULL_FAILED)
     assert message.endswith("The cases are measured anyway.")
     assert sum(event.reason == reasons.IMAGE_PULL_FAILED and event.warning for event in world.events) == 2
 
 
-def test_one_way_that_is_blocked_leaves_the_other_and_the_other_pairs() -> None:
+def test_a_blocked_direction_does_not_affect_other_directions_and_pairs() -> None:
     def is_blocked(world: World, pod: PodView) -> None:
         if pod.name == PREFLIGHT_JOBS[1] and pod.terminated is None:
             failed = trial_line(1, outcome="Failed", measured={"network": {}})
@@ -114,11 +114,11 @@ def test_one_way_that_is_blocked_leaves_the_other_and_the_other_pairs() -> None:
     assert (blocked.reason, blocked.download) == ("AttemptsExhausted", None)
     assert blocked.upload is not None
     assert (whole.reason, whole.download is not None) == (None, True)
-    assert said(world)[:2] == ("False", "AttemptsExhausted")
+    assert network_measured(world)[:2] == ("False", "AttemptsExhausted")
     assert world.benchmark.status.cases.failed == 0
 
 
-def test_ping_that_is_not_permitted_says_the_way_out() -> None:
+def test_ping_without_permission_reports_the_remedy() -> None:
     message = "Operation not permitted: allow the sysctl"
 
     def may_not_ping(world: World, pod: PodView) -> None:
@@ -130,10 +130,10 @@ def test_ping_that_is_not_permitted_says_the_way_out() -> None:
     world = World(benchmark(**ASKED))
     run_with(world, partial(may_not_ping, world))
     assert networks(world)[0].reason == "PingNotPermitted"
-    assert message in said(world)[2]
+    assert message in network_measured(world)[2]
 
 
-def test_a_client_that_is_lost_or_out_of_time_is_missed() -> None:
+def test_a_client_that_is_lost_or_times_out_is_reported() -> None:
     for timed_out, reason in ((False, reasons.CLIENT_LOST), (True, reasons.TIMED_OUT)):
 
         def is_lost(world: World, pod: PodView, *, late: bool = timed_out) -> None:
@@ -144,11 +144,11 @@ def test_a_client_that_is_lost_or_out_of_time_is_missed() -> None:
         world = World(benchmark(**ASKED))
         run_with(world, partial(is_lost, world))
         assert networks(world)[0].reason == reason
-        assert "spec.timeouts" not in said(world)[2], "no timeout of the spec is that of a preflight"
+        assert "spec.timeouts" not in network_measured(world)[2], "no timeout of the spec is that of a preflight"
         assert world.benchmark.status.progress == "4/4"
 
 
-def test_cases_as_fast_as_the_network_say_so() -> None:
+def test_cases_as_fast_as_the_network_have_a_fact() -> None:
     world = World(benchmark(**ASKED), nanoseconds=round(2**20 * 8 / 78e6 * 1e9))
     world.run()
     for result in world.results.values():
@@ -188,7 +188,7 @@ def test_an_external_broker_has_no_pair(kept: bool) -> None:
     assert all(result.spec.networks == () for result in external)
 
 
-def test_a_pair_of_ours_is_not_an_external_brokers() -> None:
+def test_an_external_broker_does_not_use_the_pair_of_a_broker_on_the_same_node() -> None:
     """Both are used from cloud's node, and ours stands there, too."""
     outside = {"name": "outside", "external": {"address": "broker.example:1883", "protocol": "MQTT"}}
     asked = broker_benchmark(
@@ -204,7 +204,7 @@ def test_a_pair_of_ours_is_not_an_external_brokers() -> None:
     assert carried == {"mosquitto": 1, "outside": 0}
 
 
-def test_it_never_runs_beside_a_case() -> None:
+def test_the_preflight_never_runs_during_a_case() -> None:
     world = World(benchmark(**ASKED))
 
     def are_apart(_: PodView) -> None:

@@ -36,20 +36,20 @@ def test_architectures_are_compared_first() -> None:
     assert shape(propose(nodes)) == (("amd64", "arm64"), ("amd64",), False)
 
 
-def test_instance_types_tell_nodes_of_one_architecture_apart() -> None:
+def test_instance_types_distinguish_nodes_of_one_architecture() -> None:
     kinds = {"node.kubernetes.io/instance-type": "m5.large"}, {"node.kubernetes.io/instance-type": "c5.large"}
     nodes = [node("a", labels=kinds[0]), node("b", labels=kinds[0]), node("c", labels=kinds[1])]
     assert shape(propose(nodes)) == (("c5-large", "m5-large"), ("m5-large",), False)
 
 
-def test_boards_tell_nodes_of_one_instance_type_apart() -> None:
+def test_boards_distinguish_nodes_of_one_instance_type() -> None:
     boards = {"a": "jetson-nano", "b": "pi-4", "c": "pi-4"}
     same = {"node.kubernetes.io/instance-type": "k3s"}
     nodes = [node(name, labels={"hw": board, **same}) for name, board in boards.items()]
     assert shape(propose(nodes)) == (("jetson-nano", "pi-4"), ("pi-4",), False)
 
 
-def test_nodes_that_are_alike_are_compared_one_by_one_and_the_note_says_so() -> None:
+def test_equal_nodes_become_a_class_each_and_a_note_says_so() -> None:
     proposal = propose([node(name) for name in ("one", "two", "three")])
     assert shape(proposal) == (("one", "three"), ("client",), False)
     assert proposal is not None
@@ -57,7 +57,7 @@ def test_nodes_that_are_alike_are_compared_one_by_one_and_the_note_says_so() -> 
     assert any("All nodes are alike" in note for note in proposal.notes)
 
 
-def test_no_more_classes_than_a_benchmark_takes() -> None:
+def test_no_more_classes_than_a_benchmark_allows() -> None:
     proposal = propose([node(f"node-{number:02d}") for number in range(12)])
     assert proposal is not None
     servers, clients, colocated = shape(proposal)

@@ -26,7 +26,7 @@ def outcomes(world: World) -> dict[str, str]:
     return {name: result.status.reason for name, result in sorted(world.results.items())}
 
 
-def test_a_run_of_too_many_cases_fails_before_anything_is_there() -> None:
+def test_a_run_with_too_many_cases_fails_before_anything_is_created() -> None:
     one = world(cases=3)
     one.run()
     assert one.benchmark.status.phase is Phase.FAILED
@@ -41,7 +41,7 @@ def test_a_run_of_too_many_cases_fails_before_anything_is_there() -> None:
     assert condition(one, reasons.COMPLETE) == ("True", reasons.ALL_CASES_MEASURED)
 
 
-def test_a_run_under_way_is_not_ended_by_fewer_cases() -> None:
+def test_a_lower_limit_of_cases_does_not_end_a_run_in_progress() -> None:
     one = world()
     for _ in range(20):
         one.advance()
@@ -50,7 +50,7 @@ def test_a_run_under_way_is_not_ended_by_fewer_cases() -> None:
     assert measured_trials(one) == every_trial_once(one)
 
 
-def test_no_more_runs_are_kept_than_may_be_and_that_is_said() -> None:
+def test_the_limit_of_history_applies_and_is_reported() -> None:
     one = world(history=1)
     one.run()
     assert reasons.HISTORY_LIMITED not in [event.reason for event in one.events]
@@ -62,7 +62,7 @@ def test_no_more_runs_are_kept_than_may_be_and_that_is_said() -> None:
     assert "limits.history" in event.message
 
 
-def test_bytes_beyond_the_limit_fail_cases_and_lose_nothing() -> None:
+def test_results_beyond_the_limit_fail_cases_and_lose_no_trial() -> None:
     one = world(resultBytes="1")
     one.run()
     assert list(outcomes(one).values()) == ["", "TooManyBytes", "", "TooManyBytes"]
@@ -73,7 +73,7 @@ def test_bytes_beyond_the_limit_fail_cases_and_lose_nothing() -> None:
     assert nothing_left(one)
 
 
-def test_runs_that_go_at_the_end_do_not_count() -> None:
+def test_runs_that_the_end_deletes_do_not_count() -> None:
     one = world()
     one.run()
     stored = sum(result.status.stored_bytes for result in one.results.values())
@@ -84,7 +84,7 @@ def test_runs_that_go_at_the_end_do_not_count() -> None:
     assert {result.spec.run for result in one.results.values()} == {2}
 
 
-def test_runs_before_count_and_are_not_dropped() -> None:
+def test_earlier_runs_count_and_are_kept() -> None:
     one = world()
     one.run()
     one.quotas = Quotas(result_bytes="1k")
@@ -95,7 +95,7 @@ def test_runs_before_count_and_are_not_dropped() -> None:
 
 
 @pytest.mark.parametrize("seconds", [600, 650, 700])
-def test_a_run_that_holds_nodes_too_long_ends_with_what_it_has(seconds: int) -> None:
+def test_a_run_that_holds_nodes_too_long_ends_with_its_trials(seconds: int) -> None:
     """However long its client may take: Job and Leases end with the time that is left."""
 
     class Slow(World):
@@ -121,7 +121,7 @@ def test_a_run_that_holds_nodes_too_long_ends_with_what_it_has(seconds: int) -> 
     assert nothing_left(one)
 
 
-def test_a_server_that_is_not_ready_holds_nodes_no_longer_either() -> None:
+def test_the_limit_also_ends_the_wait_for_a_server() -> None:
     class Unready(World):
         def step(self) -> None:
             super().step()
@@ -134,7 +134,7 @@ def test_a_server_that_is_not_ready_holds_nodes_no_longer_either() -> None:
     assert one.now - START < timedelta(seconds=1000)
 
 
-def test_pass_by_pass_what_was_measured_before_is_kept() -> None:
+def test_a_limit_between_two_passes_keeps_the_trials() -> None:
     brokers = [{"name": name, "mosquitto": {"persistence": name == "b"}} for name in "ab"]
     one = World(broker_benchmark(brokers=brokers))
     for _ in range(400):
@@ -155,7 +155,7 @@ def held(one: World, name: str, seconds: int, namespace: str = "default") -> Non
     one.leases[lease.node] = lease
 
 
-def test_a_namespace_has_so_many_benchmarks_at_once() -> None:
+def test_the_benchmarks_of_a_namespace_that_run_at_the_same_time_are_limited() -> None:
     one = world(benchmarksAtOnce=2)
     held(one, "a", -5)
     held(one, "elsewhere", -5, "other")
@@ -164,7 +164,7 @@ def test_a_namespace_has_so_many_benchmarks_at_once() -> None:
     waiting = one.reconcile()
     assert one.benchmark.status.phase is Phase.QUEUED
     assert condition(one, reasons.QUEUED) == ("True", reasons.TOO_MANY_AT_ONCE)
-    assert waiting.waits_for == ("namespace/default",), "nobody else waits for it at the nodes"
+    assert waiting.waits_for == ("namespace/default",), "no benchmark waits for it at the nodes"
     assert "limits.benchmarksAtOnce" in one.events[-1].message
     del one.leases["node-of-a"]
     one.run()
@@ -172,7 +172,7 @@ def test_a_namespace_has_so_many_benchmarks_at_once() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "stays"), [(-5, False), (5, True)])
-def test_of_two_that_took_their_nodes_at_once_the_first_stays(seconds: int, stays: bool) -> None:
+def test_the_first_of_two_that_acquired_nodes_at_the_same_time_stays(seconds: int, stays: bool) -> None:
     one = world(benchmarksAtOnce=1)
     one.reconcile()
     one.reconcile()
@@ -184,7 +184,7 @@ def test_of_two_that_took_their_nodes_at_once_the_first_stays(seconds: int, stay
     assert bool(one.pods) == stays
 
 
-def test_one_that_measures_is_not_sent_back() -> None:
+def test_a_measuring_benchmark_is_not_queued_again() -> None:
     one = world(benchmarksAtOnce=2)
     held(one, "other", -5)
     for _ in range(10):
@@ -194,7 +194,7 @@ def test_one_that_measures_is_not_sent_back() -> None:
     assert measured_trials(one) == every_trial_once(one)
 
 
-def test_what_stays_free_is_said_to_the_preparation() -> None:
+def test_the_preparation_gets_the_free_disk_space() -> None:
     one = world(freeDisk="5Gi")
     one.reconcile()
     observed = one.observe()
@@ -203,8 +203,8 @@ def test_what_stays_free_is_said_to_the_preparation() -> None:
     assert [instance.free_bytes for instance in instances] == [5 * 2**30] * 2
 
 
-def test_limits_that_a_namespace_gives_are_kept_with_the_result() -> None:
-    """Nobody asked for them, and they cap what is measured."""
+def test_resource_limits_of_a_namespace_are_kept_in_the_result() -> None:
+    """The user did not ask for them, and they limit the measurement."""
 
     class Limited(World):
         def step(self) -> None:
@@ -227,7 +227,7 @@ class Full(World):
         return replace(super().observe(), stored_bytes=self.stored)
 
 
-def test_no_run_begins_while_the_store_is_full() -> None:
+def test_no_run_starts_while_the_storage_is_full() -> None:
     one = Full(quotas=Quotas(stored_bytes="10"))
     for _ in range(5):
         one.advance()
@@ -238,7 +238,7 @@ def test_no_run_begins_while_the_store_is_full() -> None:
     assert measured_trials(one) == every_trial_once(one)
 
 
-def test_a_run_under_way_ends_with_what_it_has_when_the_store_is_full() -> None:
+def test_a_run_in_progress_ends_with_its_trials_when_the_storage_is_full() -> None:
     one = Full(quotas=Quotas(stored_bytes="10"))
     one.stored = 9
     while not any(result.status.trials for result in one.results.values()):
@@ -250,7 +250,7 @@ def test_a_run_under_way_ends_with_what_it_has_when_the_store_is_full() -> None:
     assert nothing_left(one)
 
 
-def test_what_is_announced_outlives_further_runs() -> None:
+def test_announced_evictions_outlive_the_next_run() -> None:
     one = world()
     one.run()
     status = one.benchmark.status

@@ -49,15 +49,15 @@ def test_the_middle_is_measured_until_the_bracket_is_as_narrow_as_asked() -> Non
     assert sizes(it) == ["1Mi", "64Mi", *ROUNDS]
     assert sorted(it.results) == FIVE
     assert all(result.status.phase is ResultPhase.MEASURED for result in it.results.values())
-    told = [event.message for event in it.events if event.reason == reasons.REFINED]
-    assert told[0] == "jetson overtakes cloud between 1Mi and 64Mi: measures 8190Ki"
-    assert told[-1] == "jetson overtakes cloud between 17900Ki and 23200Ki: measures 20400Ki"
+    messages = [event.message for event in it.events if event.reason == reasons.REFINED]
+    assert messages[0] == "jetson overtakes cloud between 1Mi and 64Mi: measures 8190Ki"
+    assert messages[-1] == "jetson overtakes cloud between 17900Ki and 23200Ki: measures 20400Ki"
     assert nothing_left(it)
     pairs = {result.spec.alternation.cases for result in it.results.values() if result.spec.alternation}
     assert pairs == {(1, 3), (2, 4), (5, 6), (7, 8), (9, 10), (11, 12), (13, 14)}
 
 
-def test_each_round_has_servers_of_its_own_with_its_files() -> None:
+def test_each_round_has_its_own_servers_with_its_files() -> None:
     it = world(runPolicy={"refine": {"withinPercent": 200}})
     files: dict[str, str] = {}
     for _ in range(600):
@@ -79,13 +79,13 @@ def test_each_round_has_servers_of_its_own_with_its_files() -> None:
     assert sizes(it) == ["1Mi", "64Mi", *ROUNDS[:2]]
 
 
-def test_without_being_asked_nothing_is_added() -> None:
+def test_without_refine_no_level_is_added() -> None:
     it = world(runPolicy={})
     it.run()
     assert sizes(it) == ["1Mi", "64Mi"]
 
 
-def test_it_can_be_asked_for_and_taken_back_while_the_run_is_under_way() -> None:
+def test_refine_can_be_set_and_unset_during_a_run() -> None:
     it = world(runPolicy={})
     while len(it.printed) < 12:
         it.advance()
@@ -112,8 +112,8 @@ def test_every_combination_of_other_levels_and_clients_has_its_own_crossovers() 
     found = {(result.spec.levels["concurrency"], result.spec.levels["fileSize"]) for result in it.results.values()}
     assert found == {(number, size) for number in ("1", "4") for size in ("1Mi", "64Mi", *ROUNDS[:2])}
     assert {result.spec.levels["cacheState"] for result in it.results.values()} == {"Warm"}
-    told = [event.message for event in it.events if event.reason == reasons.REFINED]
-    assert told[:2] == [
+    messages = [event.message for event in it.events if event.reason == reasons.REFINED]
+    assert messages[:2] == [
         f"jetson overtakes cloud between 1Mi and 64Mi, concurrency {number}: measures 8190Ki" for number in (1, 4)
     ]
     assert len(set(started(it))) == 2
@@ -121,7 +121,7 @@ def test_every_combination_of_other_levels_and_clients_has_its_own_crossovers() 
 
 
 @pytest.mark.parametrize("lost", [["j1"], ["c1", "j1"]])
-def test_where_classes_failed_nothing_is_added(lost: list[str]) -> None:
+def test_no_level_is_added_between_failed_classes(lost: list[str]) -> None:
     it = world()
     for name in lost:
         it.nodes.pop(name)
@@ -130,7 +130,7 @@ def test_where_classes_failed_nothing_is_added(lost: list[str]) -> None:
     assert it.benchmark.status.cases.failed == 2 * len(lost)
 
 
-def test_a_server_that_does_not_come_up_again_ends_the_search() -> None:
+def test_a_server_that_does_not_start_again_ends_the_refinement() -> None:
     it = world()
     for _ in range(600):
         if not it.due:
@@ -148,7 +148,7 @@ def test_a_server_that_does_not_come_up_again_ends_the_search() -> None:
     assert nothing_left(it)
 
 
-def test_a_suspended_run_goes_on_in_the_round_that_it_was_in() -> None:
+def test_a_suspended_run_continues_in_its_round() -> None:
     it = world(runPolicy={"refine": {"withinPercent": 200}})
     while len(it.printed) < 13:
         it.advance()
@@ -163,7 +163,7 @@ def test_a_suspended_run_goes_on_in_the_round_that_it_was_in() -> None:
     assert len(it.printed) == len(set(it.printed)) == 24
 
 
-def test_a_further_run_finds_its_own_levels_and_is_compared_at_all_of_them() -> None:
+def test_the_next_run_refines_again_and_is_compared_at_all_levels() -> None:
     it = world()
     it.run()
     it.change_spec(rerun="again")
@@ -176,20 +176,20 @@ def test_a_further_run_finds_its_own_levels_and_is_compared_at_all_of_them() -> 
     assert regressed.reason == reasons.NOT_WORSE
 
 
-def test_payload_sizes_are_refined_through_the_brokers_that_are_up() -> None:
+def test_payload_sizes_are_refined_with_the_brokers_that_are_up() -> None:
     it = payload_world(runPolicy={"refine": {}})
     it.run()
     assert sizes(it, "payloadSize") == ["1Ki", "64Ki", *PAYLOADS]
     assert it.benchmark.status.progress == "14/14"
-    told = [event.message for event in it.events if event.reason == reasons.REFINED]
-    assert told[0] == "jetson overtakes cloud between 1Ki and 64Ki: measures 8190"
+    messages = [event.message for event in it.events if event.reason == reasons.REFINED]
+    assert messages[0] == "jetson overtakes cloud between 1Ki and 64Ki: measures 8190"
     assert started(it) == ["Server for class cloud on node c1", "Server for class jetson on node j1"]
     sent = {word for job in it.manifests.values() for word in arguments(job) if word.startswith("--size=")}
     assert sent == {"--size=1024", "--size=65536", *(f"--size={size}" for size in PAYLOADS)}
     assert nothing_left(it)
 
 
-def test_only_the_broker_that_changes_places_is_refined_and_only_its_cases_count() -> None:
+def test_only_the_broker_with_a_crossover_is_refined() -> None:
     brokers: list[dict[str, Any]] = [{"name": name, "mosquitto": {}} for name in ("mosquitto", "steady")]
     it = payload_world(brokers=brokers, runPolicy={"refine": {"maximumCases": 5}}, order={"passes": 1})
     it.run()
@@ -197,13 +197,13 @@ def test_only_the_broker_that_changes_places_is_refined_and_only_its_cases_count
     assert found == {(name, size) for name in ("mosquitto", "steady") for size in ("1Ki", "64Ki")} | {
         ("mosquitto", size) for size in PAYLOADS[:2]
     }
-    told = [event.message for event in it.events if event.reason == reasons.REFINED]
-    assert told[0] == "jetson overtakes cloud between 1Ki and 64Ki, broker mosquitto: measures 8190"
+    messages = [event.message for event in it.events if event.reason == reasons.REFINED]
+    assert messages[0] == "jetson overtakes cloud between 1Ki and 64Ki, broker mosquitto: measures 8190"
     assert len(started(it)) == 6, "the second round found the server of the first"
     assert nothing_left(it)
 
 
-def test_a_round_begins_with_the_kafka_that_strimzi_has_up() -> None:
+def test_a_round_starts_with_the_kafka_that_is_up() -> None:
     brokers = [{"name": "kafka", "kafka": {"provider": "Strimzi"}}]
     it = payload_world(StrimziCliffWorld, brokers=brokers, order={"passes": 1})
     it.run()
@@ -211,6 +211,6 @@ def test_a_round_begins_with_the_kafka_that_strimzi_has_up() -> None:
     assert sizes(it, "payloadSize") == ["1Ki", "64Ki", *PAYLOADS[:2]]
     assert it.benchmark.status.phase is Phase.COMPLETE
     classes = [message.split()[3] for message in started(it)]
-    assert classes == ["cloud", "jetson", "cloud", "jetson"], "a round asked anew for one that was up"
+    assert classes == ["cloud", "jetson", "cloud", "jetson"], "a round asked again for a server that was up"
     assert sorted(kind for kind, _ in it.made) == sorted(4 * KINDS)
     assert nothing_left(it) and not it.objects

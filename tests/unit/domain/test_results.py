@@ -15,7 +15,7 @@ JSON = st.recursive(
 
 
 @given(st.lists(st.dictionaries(st.text(), JSON, max_size=5), max_size=5))
-def test_it_reads_back(objects: list[dict[str, Any]]) -> None:
+def test_objects_are_decompressed_as_they_were(objects: list[dict[str, Any]]) -> None:
     compressor = Compressor()
     compressed = [compressor.compress(raw) for raw in objects]
     assert [compressor.decompress(one) for one in compressed] == objects

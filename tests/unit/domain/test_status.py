@@ -10,7 +10,7 @@ from tierbench.domain.status import ConditionUpdate, set_conditions
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def test_a_message_longer_than_the_api_takes_is_cut() -> None:
+def test_a_message_longer_than_the_api_allows_is_cut() -> None:
     """A webhook may say as much as it likes."""
     (written,) = set_conditions(
         benchmark(), [ConditionUpdate("ServerReady", False, "Refused", "denied " * 1000)], START
@@ -18,7 +18,7 @@ def test_a_message_longer_than_the_api_takes_is_cut() -> None:
     assert len(written.message) == 4096
 
 
-def test_what_is_not_known_is_unknown() -> None:
+def test_a_status_of_none_is_unknown() -> None:
     (written,) = set_conditions(
         benchmark(), [ConditionUpdate("Regressed", None, "NotComparable", "Other nodes.")], START
     )

@@ -56,7 +56,7 @@ def failures(world: World) -> set[str]:
     return {str(item.status.reason) for item in world.results.values()}
 
 
-def test_runs_to_its_end_one_kafka_at_a_time() -> None:
+def test_a_run_completes_with_one_kafka_at_a_time() -> None:
     world = StrimziWorld()
     world.run()
     assert world.benchmark.status.phase is Phase.COMPLETE
@@ -78,7 +78,7 @@ def test_versions_are_kept_with_the_result() -> None:
     assert {"heap", "storage", "log.segment.bytes"} <= set(service.settings)
 
 
-def test_nothing_is_measured_before_all_is_ready() -> None:
+def test_no_trial_starts_before_all_objects_are_ready() -> None:
     """Kafka, its user, its topic, and the broker's pod, each held back in turn."""
     for kind in ("Kafka", "KafkaUser", "KafkaTopic"):
         world = StrimziWorld()
@@ -100,7 +100,7 @@ def _server_ready(world: World) -> str:
 
 
 @pytest.mark.parametrize("finalizers", [False, True])
-def test_topics_go_while_their_operator_lives_and_pools_last(finalizers: bool) -> None:
+def test_topics_are_deleted_first_and_pools_last(finalizers: bool) -> None:
     world = StrimziWorld(finalizers=finalizers)
     world.run()
     kinds = [kind for kind, _ in world.gone[:4]]
@@ -109,8 +109,8 @@ def test_topics_go_while_their_operator_lives_and_pools_last(finalizers: bool) -
     assert_nothing_left(world)
 
 
-def test_a_topic_whose_operator_is_gone_is_let_go() -> None:
-    """Somebody deletes the Kafka: its topic, with a finalizer, would hang for ever, and its namespace with it."""
+def test_the_finalizers_of_a_topic_without_operator_are_removed() -> None:
+    """A user deletes the Kafka. Without its operator the topic, and with it the namespace, could not be deleted."""
     world = StrimziWorld(finalizers=True)
     step_until(world, is_measuring)
     for key in [key for key in world.objects if key[0] == "Kafka"]:
@@ -122,7 +122,7 @@ def test_a_topic_whose_operator_is_gone_is_let_go() -> None:
     assert_nothing_left(world)
 
 
-def test_a_kafka_that_is_slow_to_go_is_waited_for() -> None:
+def test_a_terminating_kafka_is_waited_for() -> None:
     world = StrimziWorld(lingering=timedelta(minutes=2))
     world.run()
     assert trials(world) == every_trial_once()
@@ -155,7 +155,7 @@ def test_strimzi_that_does_not_watch_the_namespace() -> None:
     assert_nothing_left(world)
 
 
-def test_no_image_for_the_nodes_architecture_costs_only_its_cases() -> None:
+def test_an_architecture_without_image_fails_only_its_cases() -> None:
     world = StrimziWorld()
     world.nodes["j1"] = replace(node("j1", "jetson"), architecture="arm")
     world.run()
@@ -164,8 +164,8 @@ def test_no_image_for_the_nodes_architecture_costs_only_its_cases() -> None:
 
 
 @pytest.mark.parametrize(("transient", "seconds"), [(False, 5), (True, 60)])
-def test_what_strimzi_refuses_is_said_in_its_words(transient: bool, seconds: int) -> None:
-    """What a correction alone can mend at once; what may pass by itself after the scheduling time."""
+def test_a_rejection_by_strimzi_is_reported_in_its_words(transient: bool, seconds: int) -> None:
+    """A permanent problem fails the case at once, a transient one after the scheduling timeout."""
     world = StrimziWorld()
     step_until(world, has_broker)
     key = next(key for key in world.objects if key[0] == "Kafka")
@@ -186,7 +186,7 @@ def test_what_strimzi_refuses_is_said_in_its_words(transient: bool, seconds: int
         (Problem(reasons.UNSCHEDULABLE, "0/3 nodes are available", transient=True), 60),
     ],
 )
-def test_what_is_wrong_with_the_brokers_pod_is_named(problem: Problem, seconds: int) -> None:
+def test_a_problem_of_the_brokers_pod_is_reported(problem: Problem, seconds: int) -> None:
     world = StrimziWorld()
     step_until(world, has_broker)
     world.pods[world.broker().name] = replace(world.broker(), ready=False, problem=problem)
@@ -197,7 +197,7 @@ def test_what_is_wrong_with_the_brokers_pod_is_named(problem: Problem, seconds: 
     assert name in str(next(iter(world.results.values())).status.message)
 
 
-def test_broker_killed_in_mid_trial_is_waited_for() -> None:
+def test_a_broker_killed_during_a_trial_is_waited_for() -> None:
     world = StrimziWorld()
     step_until(world, is_measuring)
     world.pods[world.broker().name] = replace(world.broker(), ready=False)
@@ -206,7 +206,7 @@ def test_broker_killed_in_mid_trial_is_waited_for() -> None:
     assert world.benchmark.status.cases.failed == 0
 
 
-def test_what_somebody_deletes_is_made_again() -> None:
+def test_a_deleted_object_is_created_again() -> None:
     world = StrimziWorld()
     step_until(world, is_measuring)
     del world.objects[next(key for key in world.objects if key[0] == "KafkaTopic")]
@@ -215,7 +215,7 @@ def test_what_somebody_deletes_is_made_again() -> None:
     assert_nothing_left(world)
 
 
-def test_a_broker_on_another_node_is_not_the_one() -> None:
+def test_a_broker_on_another_node_is_not_ready() -> None:
     world = StrimziWorld()
     step_until(world, has_broker)
     world.pods[world.broker().name] = replace(world.broker(), ready=True, node="u1")
@@ -225,7 +225,7 @@ def test_a_broker_on_another_node_is_not_the_one() -> None:
     assert world.printed == []
 
 
-def test_mosquitto_waits_until_strimzis_kafka_has_gone() -> None:
+def test_mosquitto_waits_until_the_kafka_is_gone() -> None:
     world = StrimziWorld(benchmark=strimzi_benchmark(brokers=[STRIMZI, MOSQUITTO], servers={"nodeClasses": ["cloud"]}))
     while world.due:
         world.advance()
@@ -235,7 +235,7 @@ def test_mosquitto_waits_until_strimzis_kafka_has_gone() -> None:
     assert_nothing_left(world)
 
 
-def test_the_preflight_before_it_is_of_ours() -> None:
+def test_the_preflight_runs_a_standalone_server() -> None:
     """Its iperf3 stands in the slot of a Kafka by Strimzi, and is none."""
     world = StrimziWorld(benchmark=strimzi_benchmark(preflight={}))
     world.run()

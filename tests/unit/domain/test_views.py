@@ -29,23 +29,23 @@ ENDED = {
 
 
 @pytest.mark.parametrize("container", [KILLED, ENDED])
-def test_a_server_out_of_memory_is_named(container: dict[str, Any]) -> None:
+def test_a_server_out_of_memory_is_reported(container: dict[str, Any]) -> None:
     problem = pod_view(pod("server", **container)).problem
     assert problem is not None
     assert (problem.reason, problem.transient) == ("OutOfMemory", False)
     assert "container kafka" in problem.message
 
 
-def test_a_server_that_was_killed_otherwise_goes_on() -> None:
+def test_a_server_that_was_killed_otherwise_is_no_problem() -> None:
     killed = {"lastState": {"terminated": {"exitCode": 137, "reason": "Error"}}}
     assert pod_view(pod("server", **killed)).problem is None
 
 
-def test_a_client_out_of_memory_is_lost_as_any_other() -> None:
+def test_a_client_out_of_memory_is_no_problem_of_the_pod() -> None:
     assert pod_view(pod("client", **KILLED)).problem is None
 
 
-def test_a_server_is_of_the_image_of_its_first_container() -> None:
+def test_the_image_of_a_server_is_that_of_its_first_container() -> None:
     """Statuses are in no order."""
     body = pod("server", imageID="docker.io/apache/kafka@sha256:1")
     body["status"]["containerStatuses"].insert(0, {"name": "agent", "imageID": "agent@sha256:2"})
@@ -61,7 +61,7 @@ def test_a_server_is_of_the_image_of_its_first_container() -> None:
         ("", "no termination message"),
     ],
 )
-def test_a_server_that_cannot_stay_is_named_with_its_last_words(log: str, words: str) -> None:
+def test_a_crash_loop_is_reported_with_the_last_line(log: str, words: str) -> None:
     looping = {
         "restartCount": 2,
         "state": {"waiting": {"reason": "CrashLoopBackOff"}},
@@ -78,31 +78,31 @@ DONE = {"terminated": {"exitCode": 0, "reason": "Completed", "message": "sealed"
 PROXY_DONE = {"terminated": {"exitCode": 1, "reason": "Error", "message": "drained"}}
 
 
-def beside(proxy: dict[str, Any], **client: Any) -> dict[str, Any]:
+def with_sidecar(proxy: dict[str, Any], **client: Any) -> dict[str, Any]:
     """A client's pod into which a proxy was injected, first in the list."""
     raw = pod("client", name="client", **client)
     raw["status"]["containerStatuses"].insert(0, proxy)
     return raw
 
 
-def test_a_client_has_ended_whatever_was_injected_and_still_runs() -> None:
-    ended = pod_view(beside(INJECTED, state=DONE)).terminated
+def test_a_client_has_ended_even_if_a_sidecar_still_runs() -> None:
+    ended = pod_view(with_sidecar(INJECTED, state=DONE)).terminated
     assert ended is not None
     assert (ended.exit_code, ended.message) == (0, "sealed")
 
 
-def test_what_was_injected_neither_starts_nor_ends_a_client() -> None:
-    waiting = pod_view(beside(INJECTED, state={"waiting": {"reason": "PodInitializing"}}))
+def test_a_sidecar_neither_starts_nor_ends_a_client() -> None:
+    waiting = pod_view(with_sidecar(INJECTED, state={"waiting": {"reason": "PodInitializing"}}))
     assert (waiting.started, waiting.terminated) == (False, None)
-    running = pod_view(beside({**INJECTED, "state": PROXY_DONE}))
+    running = pod_view(with_sidecar({**INJECTED, "state": PROXY_DONE}))
     assert (running.started, running.terminated) == (True, None)
 
 
 @pytest.mark.parametrize(
-    "said", ['{"reason": "%s", "message": "m"}' % ("R" * 400), '{"reason": 7, "message": []}', "[" * 4000]
+    "text", ['{"reason": "%s", "message": "m"}' % ("R" * 400), '{"reason": 7, "message": []}', "[" * 4000]
 )
-def test_a_preparation_that_says_what_it_may_not_is_named_all_the_same(said: str) -> None:
-    failed = {"name": "prepare", "state": {"terminated": {"exitCode": 1, "message": said}}}
+def test_an_invalid_termination_message_of_the_preparation_is_reported(text: str) -> None:
+    failed = {"name": "prepare", "state": {"terminated": {"exitCode": 1, "message": text}}}
     problem = pod_view(pod("server", **failed)).problem
     assert problem is not None
     assert problem.reason == "PreparationFailed"

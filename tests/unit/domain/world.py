@@ -74,7 +74,7 @@ MEASURED: dict[str, dict[str, Any]] = {
     },
     "network --direction=Download": {"network": {"download": {"bitsPerSecond": 80_000_000}}},
 }
-"""By what the client was started with."""
+"""The measured values of a trial, by the command of the client."""
 KIND = "FileTransferBenchmark"
 TIME = "2026-01-01T00:00:{:02}Z"
 
@@ -151,7 +151,7 @@ def trial_line(
     measured: dict[str, Any] | None = None,
     case: int = 0,
 ) -> str:
-    """What a client prints when a trial has ended."""
+    """Returns the line that a client prints when a trial has ended."""
     body: dict[str, Any] = {
         "contract": 1,
         "record": "Trial",
@@ -170,7 +170,7 @@ def trial_line(
 
 
 def seal(log: str, failure: dict[str, Any] | None = None, version: str = "1") -> str:
-    """The termination message that goes with a log."""
+    """Returns the termination message for a log."""
     lines = log.splitlines(keepends=True)
     body: dict[str, Any] = {
         "contract": 1,
@@ -184,7 +184,7 @@ def seal(log: str, failure: dict[str, Any] | None = None, version: str = "1") ->
 
 
 def one_by_one(action: Action) -> list[Action]:
-    """The writes of an action: an operator may be killed between any two."""
+    """Returns the writes of an action. The operator may be killed between any two of them."""
     return [Create((manifest,)) for manifest in action.manifests] if isinstance(action, Create) else [action]
 
 
@@ -197,13 +197,13 @@ def _head(result: BenchmarkResult) -> ResultMetadata:
 
 
 def _client(pod: PodView) -> tuple[str, int, int, int, int]:
-    """What the parts of a client have in common."""
+    """Returns the key that the parts of a client share."""
     return pod.role, pod.run, pod.case, pod.pass_number, pod.attempt
 
 
 @dataclass
 class World:
-    """Everything that there is. `reconcile` is one pass of an operator that remembers nothing."""
+    """The whole cluster. `reconcile` is one reconcile of an operator without memory."""
 
     benchmark: Benchmark = field(default_factory=benchmark)
     nodes: dict[str, NodeView] = field(
@@ -232,7 +232,7 @@ class World:
     images: Images = IMAGES
     quotas: Quotas = field(default_factory=Quotas)
     forbidden: str = ""
-    """What the API server says to every pod of a Job."""
+    """The error for every pod of a Job, if the API server rejects them."""
     isolated: bool = False
     definitions: Definitions = field(default_factory=Definitions)
     unreadable: set[str] = field(default_factory=set)
@@ -246,7 +246,7 @@ class World:
         return replace(OWNER, kind=self.benchmark.KIND.kind)
 
     def observe(self) -> Observed:
-        """What a pass sees now."""
+        """Returns what a reconcile observes now."""
         run = self.benchmark.status.run
         number = 0 if run is None else run.number
         return Observed(
@@ -281,14 +281,14 @@ class World:
 
     @property
     def due(self) -> bool:
-        """Whether the operator has anything to do."""
+        """Whether the benchmark has to be reconciled."""
         status, policy = self.benchmark.status, self.benchmark.spec.run_policy
         generation = self.benchmark.metadata.generation
         later = policy.ttl_seconds is not None or policy.schedule is not None
         return not self.deleted and needs_reconcile(status.observed_generation, generation, status.phase, later=later)
 
     def reconcile(self, killed_after: Callable[[int], int | None] | None = None) -> Decision:
-        """One pass. `killed_after` says after how many of its writes the operator is killed, None if it is not."""
+        """Reconciles once. `killed_after` returns after how many of its writes the operator is killed, or None."""
         decision = decide(self.observe(), self.now)
         self.needs_earlier_runs = decision.needs_earlier_runs
         writes: list[Callable[[], None]] = [partial(self._set_status, decision)]
@@ -301,12 +301,12 @@ class World:
         return decision
 
     def run(self) -> None:
-        """Passes and steps of the cluster until nothing is due."""
+        """Reconciles and takes steps until the benchmark is settled."""
         for _ in range(MAXIMUM_RECONCILES):
             if not self.due:
                 return
             self.advance()
-        raise AssertionError(f"not done after {MAXIMUM_RECONCILES} passes: {self.benchmark.status}")
+        raise AssertionError(f"not settled after {MAXIMUM_RECONCILES} reconciles: {self.benchmark.status}")
 
     def advance(self) -> None:
         """Reconciles once, then lets the cluster take a step unless the operator reconciles again at once."""
@@ -314,7 +314,7 @@ class World:
             self.step()
 
     def step(self) -> None:
-        """The cluster goes on by one step of each kind, and a second passes."""
+        """Lets each part of the cluster take one step, and one second pass."""
         self.now += timedelta(seconds=1)
         for pod in list(self.pods.values()):
             if pod.deleting:
@@ -334,7 +334,7 @@ class World:
         turns = next(word.removeprefix("--trials=") for word in arguments if word.startswith("--trials=")).split(",")
         parts = [one for one in self.pods.values() if _client(one) == _client(pod)]
         if any(word.startswith("--parts=") and int(word.removeprefix("--parts=")) > len(parts) for word in arguments):
-            return  # its barrier opens when all are there
+            return  # its barrier opens when all parts exist
         log = self.logs.get(pod.uid, "")
         done = len(log.splitlines())
         if done < len(turns):
@@ -348,11 +348,11 @@ class World:
             self.pods[pod.name] = replace(pod, terminated=Termination(0, "Completed", seal(log, version=self.engine)))
 
     def nanoseconds_of(self, case: int) -> int:
-        """How long the trial takes that is printed now."""
+        """Returns the duration of the trial that is printed now."""
         return self.nanoseconds
 
     def measured_by(self, command: str, case: int) -> dict[str, Any] | None:
-        """What it gives beside its time."""
+        """Returns what a trial measures, except for its time."""
         return MEASURED.get(command)
 
     def _job_step(self, job: JobView) -> None:
@@ -364,13 +364,13 @@ class World:
             self.jobs[job.name] = replace(job, finished=True)
 
     def kill_pod(self, name: str) -> None:
-        """A pod is deleted by force; its Job, if it has one, fails."""
+        """Deletes a pod by force. Its Job fails, if it has one."""
         pod = self.pods.pop(name)
         if pod.role == ROLE_CLIENT and name in self.jobs:
             self.jobs[name] = replace(self.jobs[name], finished=True)
 
     def change_spec(self, **policy: Any) -> None:
-        """Changes the run policy, as a person does."""
+        """Changes the run policy, as a user would."""
         spec = self.benchmark.spec
         run_policy = spec.run_policy.model_copy(update=policy)
         metadata = self.benchmark.metadata
