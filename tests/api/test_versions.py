@@ -24,9 +24,9 @@ from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult
 from tierbench.api.schema import object_schema, resource_types
 from tierbench.controller import advisor, definitions, reconciler
-from tierbench.controller.refusals import TRIES
+from tierbench.controller.context import TRIES
+from tierbench.controller.definitions import missing_fields
 from tierbench.domain import placement
-from tierbench.domain.definitions import compare
 from tierbench.generate.schemas import custom_resource_definition
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark as Files
 from tierbench.kube.client import FIELD_MANAGER
@@ -102,8 +102,8 @@ class Place:
         """With an operator for which a minute is a second. What fails is tried `again` after so many seconds."""
         began = datetime.now(UTC)
         monkeypatch.setattr(Clock, "now", lambda _: began + 60 * (datetime.now(UTC) - began))
-        monkeypatch.setattr(placement, "_LOOK_AGAIN_SECONDS", 0.1)
-        monkeypatch.setattr(definitions, "_AGAIN_SECONDS", 0.5)
+        monkeypatch.setattr(placement, "_RETRY_SECONDS", 0.1)
+        monkeypatch.setattr(definitions, "_PERIOD_SECONDS", 0.5)
         monkeypatch.setattr(advisor, "_ERROR_SECONDS", again)
         monkeypatch.setattr(reconciler, "_ERROR_SECONDS", (again,))
         async with (
@@ -171,8 +171,8 @@ class Place:
         said = f'tierbench_definitions_differ{{reason="{reason}"}} 1.0'
         return said in await answer(self.port, "metrics")
 
-    async def fits(self) -> bool:
-        return not await self.differ("DefinitionsOlder")
+    async def is_held(self) -> bool:
+        return await self.condition() == ("True", "DefinitionsOlder")
 
     async def refused(self) -> int:
         """Writes that were not taken."""
@@ -195,7 +195,7 @@ def test_what_v0_1_0_knew_is_still_known_but_for_this() -> None:
     """What was stored by it, or is sent by its clients, is not lost in silence."""
     earlier = {crd["spec"]["names"]["kind"]: served(crd)["schema"]["openAPIV3Schema"] for crd in versions.definitions()}
     own = {model.KIND.kind: object_schema(model) for model in resource_types()}
-    assert compare(own, earlier).further == (
+    assert tuple(missing_fields(earlier, own)) == (
         "NetworkBenchmark spec.clients.simultaneous",
         "PlacementAdvice status.ranking[].nodeClass",
         "PlacementAdvice status.ranking[].verdict: Tied",
@@ -242,47 +242,46 @@ def test_the_next_version_needs_no_webhook_where_schemas_are_equal(server: ApiSe
 
 
 @where_v0_1_0_installs
-async def test_older_definitions_are_worked_with_and_newer_ones_taken_up(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each result was refused for ever, as it said how many bytes it takes."""
+async def test_runs_wait_for_older_definitions(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await place.replace(versions.definitions())
     async with place.operated(tmp_path, monkeypatch) as seen:
-        await eventually(lambda: seen.has_phase("Failed"))
-        assert await seen.condition() == ("True", "DefinitionsOlder")
+        await eventually(seen.is_held)
         assert await seen.differ("DefinitionsOlder")
-        result = await seen.status(BenchmarkResult, RESULT)
-        assert (result["phase"], result["reason"], "storedBytes" in result) == ("Failed", "NoSuchNode", False)
-        await eventually(lambda: seen.is_told("AnswerRefused"))
-        assert await seen.refused() == TRIES
-        assert await seen.told("AnswerRefused") == 1
+        assert (await seen.status(Files, "files")).keys() == {"conditions"}
+        message = (await seen.status(Files, "files"))["conditions"][0]["message"]
+        assert "kubectl apply --server-side --force-conflicts -f crds" in message
+        assert not await seen.is_answered()
+        assert await seen.refused() == 0
         await seen.replace(ours())
         await eventually(seen.is_answered)
-        await eventually(seen.fits)
-        await seen.rerun()
-        await eventually(lambda: seen.has_ended(2))
+        await eventually(lambda: seen.has_phase("Failed"))
         assert await seen.condition() == ("False", "DefinitionsAlike")
-        assert (await seen.status(BenchmarkResult, RESULT.replace("r1", "r2")))["storedBytes"] > 0
-        assert await seen.status(BenchmarkResult, RESULT) == result
+        assert not await seen.differ("DefinitionsOlder")
+        result = await seen.status(BenchmarkResult, RESULT)
+        assert (result["reason"], result["storedBytes"] > 0) == ("NoSuchNode", True)
+        assert await seen.refused() == 0
 
 
 @where_v0_1_0_installs
-async def test_definitions_that_become_older_meanwhile_are_noticed(
+async def test_a_run_waits_when_definitions_become_older(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As after `helm rollback` of a release that leaves the operator's image alone."""
-    async with place.operated(tmp_path, monkeypatch, again=SECONDS) as seen:  # the news of them comes first
+    """As after `helm rollback` of a release whose operator stays. A rejected write shows it."""
+    async with place.operated(tmp_path, monkeypatch, again=SECONDS) as seen:  # the check comes before the next try
         await eventually(lambda: seen.has_phase("Failed"))
         assert (await seen.condition(), await seen.refused()) == (None, 0)
         whole = await seen.status(BenchmarkResult, RESULT)
         assert whole["storedBytes"] > 0
         await seen.replace(versions.definitions())
         await seen.rerun()
-        await eventually(lambda: seen.has_ended(2))
-        assert await seen.condition() == ("True", "DefinitionsOlder")
-        second = await seen.status(BenchmarkResult, RESULT.replace("r1", "r2"))
-        assert (second["reason"], "storedBytes" in second) == ("NoSuchNode", False)
+        await eventually(seen.is_held)
+        refused = await seen.refused()
+        assert 0 < refused <= TRIES
         await seen.replace(ours())
+        await eventually(lambda: seen.has_ended(2))
+        assert await seen.condition() == ("False", "DefinitionsAlike")
+        second = await seen.status(BenchmarkResult, RESULT.replace("r1", "r2"))
+        assert (second["reason"], second["storedBytes"] > 0) == ("NoSuchNode", True)
         assert await seen.status(BenchmarkResult, RESULT) == whole
 
 
@@ -300,8 +299,7 @@ async def test_what_a_newer_version_has_stored_is_kept(
         await eventually(lambda: seen.has_phase("Failed"))
         status = await seen.status(Files, "files")
         assert (status["further"], status["run"]["further"], status["run"]["number"]) == ("kept", "kept", 3)
-        assert await seen.condition() == ("True", "DefinitionsNewer")
-        assert await seen.differ("DefinitionsNewer")
+        assert await seen.condition() is None, "newer definitions have all that is written"
         await eventually(lambda: seen.is_told("Unreadable"))
         assert await seen.told("Unreadable") == 1
         after = await seen.ask("GET", seen.path(Files, "paused"))
@@ -332,12 +330,12 @@ async def test_a_run_whose_results_are_never_taken_ends_and_says_why(
 async def test_a_status_that_is_never_taken_is_left_alone_and_taken_up_again(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    changed_phase = ours()
-    for crd in changed_phase:
+    stricter_status = ours()
+    for crd in stricter_status:
         properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
-        if "phase" in properties and "run" in properties:
-            properties["phase"]["enum"] = ["Going", "Gone"]
-    await place.replace(changed_phase)
+        if "progress" in properties and "run" in properties:
+            properties["progress"]["pattern"] = "^never$"
+    await place.replace(stricter_status)
     async with place.operated(tmp_path, monkeypatch) as seen:
         await eventually(lambda: seen.is_told("StatusRefused"))
         refused = await seen.refused()
@@ -346,4 +344,5 @@ async def test_a_status_that_is_never_taken_is_left_alone_and_taken_up_again(
         await eventually(lambda: seen.class_is_known("user"))
         assert (await seen.refused(), await seen.told("StatusRefused")) == (refused, 1)
         await seen.replace(ours())
+        await seen.rerun()
         await eventually(lambda: seen.has_phase("Failed"))

@@ -11,12 +11,10 @@ from kubernetes.aio.client import ApiClient
 from tests.unit.controller.test_settings import ENVIRONMENT
 from tests.unit.report.published import measured
 from tierbench.controller import advisor as module
-from tierbench.controller import refusals
+from tierbench.controller import context
 from tierbench.controller.advisor import Advisor
-from tierbench.controller.context import Context
-from tierbench.controller.refusals import TRIES
+from tierbench.controller.context import TRIES, Context
 from tierbench.controller.settings import Settings
-from tierbench.domain.definitions import Definitions
 from tierbench.domain.results import ResultStore
 from tierbench.domain.status import advice_status
 from tierbench.kube.client import Kube
@@ -289,7 +287,7 @@ async def test_an_answer_that_is_never_taken_is_tried_a_few_times_and_told_of_on
         await begun(advisor)
         assert (server.store.reads, server.tries) == (TRIES, TRIES), "it was thought over again"
         server.never_taken = None
-        advisor._cluster.definitions = Definitions(further=("PlacementAdvice status.a",))
+        advisor._definitions.digest = "another"
         advisor.add_all()
         await server.next_status()
     assert server.events.count("photos: AnswerRefused") == 1
@@ -297,8 +295,8 @@ async def test_an_answer_that_is_never_taken_is_tried_a_few_times_and_told_of_on
 
 async def test_an_answer_that_was_not_taken_is_given_once_the_rest_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the event says: a policy of somebody's may have refused it, and nothing tells when that goes."""
-    for one in (module, refusals):
-        monkeypatch.setattr(one, "REST_SECONDS", 0.1)
+    for one in (module, context):
+        monkeypatch.setattr(one, "SUSPENDED_SECONDS", 0.1)
     server = Server()
     server.never_taken = ApiError(422, "Invalid", "no")
     async with advising(server) as advisor:

@@ -7,7 +7,6 @@ import pytest
 from tests.unit.controller.api import Api
 from tierbench.api.node_class import NODE_CLASSES
 from tierbench.controller.node_classes import ClusterView
-from tierbench.domain.definitions import Definitions
 from tierbench.kube.errors import ApiError, ConflictError
 from tierbench.kube.resources import NODES
 
@@ -79,7 +78,7 @@ async def test_a_class_whose_status_is_never_taken_is_not_written_again_until_so
     with pytest.raises(ApiError):
         await cluster.write_class_statuses(api)
     await cluster.write_class_statuses(api)
-    cluster.definitions = Definitions(further=("NodeClass status.a",))
+    cluster.retry_rejected()
     with pytest.raises(ApiError):
         await cluster.write_class_statuses(api)
     cluster.observe_node(node("c") | {"metadata": {"name": "c", "labels": {"hw": "a"}}}, deleted=False)

@@ -1,6 +1,7 @@
 """A loop over one benchmark among objects that are not its own, and an API server that says no."""
 
 import copy
+import itertools
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -10,15 +11,12 @@ import pytest
 from tests.unit.controller.api import Api
 from tests.unit.controller.test_settings import ENVIRONMENT
 from tests.unit.domain.world import benchmark, node, node_class, seal, trial_line
-from tierbench.api.schema import object_schema
 from tierbench.controller import reconciler as module
-from tierbench.controller.context import Context
+from tierbench.controller.context import TRIES, Context
 from tierbench.controller.reconciler import BenchmarkReconciler
-from tierbench.controller.refusals import TRIES
 from tierbench.controller.settings import Settings
 from tierbench.domain.actions import DeleteJob, DeleteServer, SaveResult
 from tierbench.domain.decide import decide
-from tierbench.domain.definitions import Definitions, compare
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.clock import format_time
 from tierbench.kube.errors import ApiError, ConflictError, NotFoundError, UnknownFieldError
@@ -294,8 +292,7 @@ async def test_a_result_that_the_api_server_does_not_take_fails_its_case(api: Ap
     one = loop(api)
     await measured(api, one)
     api.refuse["PATCH", "ft-demo-r1-c001/status"] = ApiError(422, "Invalid", "startTime: must be a date")
-    for _ in range(3):
-        await run(api, one, lambda: True)
+    for _ in range(TRIES):
         await look(api, one)
     api.refuse.clear()
     await run(api, one, lambda: results(api)[0].get("status", {}).get("phase") == "Failed")
@@ -317,13 +314,13 @@ async def test_a_result_that_is_not_even_taken_as_failed_ends_its_run(api: Api) 
 
 
 async def test_a_field_that_is_not_known_yet_costs_no_measurement(api: Api) -> None:
-    """Definitions are read anew meanwhile."""
+    """It is stored once the definitions have the field, however long that takes."""
     one = loop(api)
     await measured(api, one)
     api.refuse["PATCH", "ft-demo-r1-c001/status"] = UnknownFieldError(500, "", "status.a: field not declared in schema")
-    for _ in range(TRIES - 1):
+    for _ in range(TRIES + 3):
         await look(api, one)
-    assert one._context.definitions_in_doubt.is_set()
+    assert one._context.definitions.in_doubt.is_set()
     api.refuse.clear()
     await run(api, one, lambda: results(api)[0]["status"].get("phase") == "Measured")
 
@@ -343,31 +340,70 @@ async def test_a_status_that_is_never_taken_is_left_alone_until_definitions_chan
     assert len(tried) == TRIES
     assert len(told(api, "StatusRefused")) == 1
     api.refuse.clear()
-    one._context.cluster.definitions = Definitions(further=("FileTransferBenchmark status.a",))
+    one._context.definitions.digest = "another"
     await run(api, one, lambda: bool(status(api)))
 
 
-async def test_what_would_be_left_out_is_no_reason_to_write(api: Api) -> None:
-    """A status that older definitions store without a field is not the same as before, and was written at each pass."""
-    tried, request = [], api.request
+MISSING = ("BenchmarkResult status.a",)
 
-    async def count(method: str, path: str, **more: Any) -> Raw:
-        tried.extend([path] if method == "PATCH" and path.endswith("/status") else [])
-        return await request(method, path, **more)
 
-    own = object_schema(FileTransferBenchmark)
-    older = copy.deepcopy(own)
-    del older["properties"]["status"]["properties"]["progress"]
+def differs(api: Api) -> list[tuple[str, str]]:
+    conditions = status(api).get("conditions", [])
+    return [(item["status"], item["reason"]) for item in conditions if item["type"] == "DefinitionsDiffer"]
+
+
+async def test_nothing_begins_while_definitions_do_not_match(api: Api) -> None:
     one = loop(api)
-    api.prune = compare({OWNER.kind: own}, {OWNER.kind: older}).fitted
-    await run(api, one, lambda: "ft-demo-r1-s1" in api.names("pods"))
-    server_is_ready(api)
-    await run(api, one, lambda: "ft-demo-r1-c001-a1" in api.names("jobs"))
-    await look(api, one)
-    api.request = count  # type: ignore[method-assign]
+    one._context.definitions.missing = MISSING
+    written = []
     for _ in range(3):
         await look(api, one)
-    assert (tried, "progress" in status(api)) == ([], False)
+        written.append(api.objects[f"{BENCHMARKS}/demo"]["metadata"]["resourceVersion"])
+    assert (differs(api), len(set(written))) == ([("True", "DefinitionsOlder")], 1)
+    assert not api.names("pods") and not api.names("leases")
+    one._context.definitions.missing = ()
+    await run(api, one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+    assert differs(api) == [("False", "DefinitionsAlike")]
+
+
+async def test_trials_measured_while_definitions_do_not_match_count_once(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pod and its log may be gone when they match again, so the log is read before."""
+    one = loop(api)
+    await measured(api, one)
+    stored = copy.deepcopy(results(api))
+    one._context.definitions.missing = MISSING
+    waits = itertools.count(1)
+
+    async def definitions_match_again(*_: object) -> None:
+        api.tell(one._context)
+        match next(waits):
+            case 3:
+                assert (results(api), differs(api)) == (stored, [("True", "DefinitionsOlder")])
+                api.logs["ft-demo-r1-c001-a1-x"] = NotFoundError(404, "NotFound", "the pod is gone")
+                one._context.definitions.missing = ()
+            case 20:
+                raise LookedError
+
+    monkeypatch.setattr(module, "wait_for_event", definitions_match_again)
+    await look(api, one)
+    status = results(api)[0]["status"]
+    assert (status["phase"], status["counts"]["completed"]) == ("Measured", 1)
+    assert not [name for name in api.names("jobs") if name.endswith("a2")]
+
+
+async def test_a_benchmark_is_deleted_while_definitions_do_not_match(api: Api) -> None:
+    one = loop(api)
+    await measured(api, one)
+    one._context.definitions.missing = MISSING
+    delete(api)
+    for path in [path for path in api.objects if path.startswith(PODS)]:
+        del api.objects[path]
+    while await look(api, one):
+        pass
+    assert api.objects[f"{BENCHMARKS}/demo"]["metadata"]["finalizers"] == []
+    assert not api.names("leases")
 
 
 async def test_ages_are_by_the_clock_of_the_api_server(api: Api) -> None:

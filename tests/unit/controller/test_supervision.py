@@ -65,7 +65,7 @@ async def test_a_class_whose_status_is_refused_is_tried_again(monkeypatch: pytes
 
     monkeypatch.setattr(api, "request", count)
     context.cluster.changed.set()
-    keeping = asyncio.create_task(run_node_classes(context.kube, context.cluster, context.metrics, asyncio.Event()))
+    keeping = asyncio.create_task(run_node_classes(context.kube, context.cluster, context.metrics, context.definitions))
     async with asyncio.timeout(60):
         while len(tried) < 5:  # noqa: ASYNC110 (a task that is to be looked at, not to tell)
             await asyncio.sleep(0)

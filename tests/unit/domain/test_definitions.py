@@ -1,4 +1,4 @@
-"""What is written where the definitions that are served are of another version."""
+"""Objects that another version has written, and definitions of another version."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,94 +6,33 @@ from typing import Any
 from tests.unit.domain.world import World, benchmark
 from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.result import BenchmarkResult
-from tierbench.api.schema import object_schema, resource_types
 from tierbench.domain.actions import DeleteServer
-from tierbench.domain.definitions import Definitions, compare
 from tierbench.workloads.names import ROLE_SERVER
-
-TEXT = {"type": "string"}
-
-
-def schema(**status: Any) -> dict[str, Any]:
-    return {"properties": {"metadata": {}, "spec": {"properties": {}}, "status": {"properties": status}}}
-
-
-def of(**status: Any) -> dict[str, Any]:
-    return {"Thing": schema(**status)}
-
-
-def test_definitions_as_they_are_known_differ_in_nothing_and_cost_no_field() -> None:
-    own = {model.KIND.kind: object_schema(model) for model in resource_types()}
-    assert compare(own, own).reason == ""
-    status = BenchmarkStatus.model_validate({"run": {"number": 1, "startTime": "2026-01-01T00:00:00Z"}}).to_json()
-    body = {"kind": "FileTransferBenchmark", "metadata": {"name": "a"}, "status": status}
-    assert compare(own, own).fitted(body) == body
-
-
-def test_what_each_side_does_not_know_is_named() -> None:
-    trials = {"type": "array", "items": {"properties": {"number": {}, "heat": {"properties": {"peak": {}}}}}}
-    fewer = {"type": "array", "items": {"properties": {"number": {}}}}
-    phase, other = {"enum": ["Running", "Ended"]}, {"enum": ["Running", "Over"]}
-    found = compare(of(trials=trials, phase=phase), of(trials=fewer, phase=other, extra={}))
-    assert found.lacking == ("Thing status.trials[].heat", "Thing status.phase: Ended")
-    assert found.further == ("Thing status.phase: Over", "Thing status.extra")
-    assert found.reason == "DefinitionsOlder"
-    assert "Thing status.trials[].heat" in found.message
-    assert compare(of(phase=phase), of(phase=phase, extra={})).reason == "DefinitionsNewer"
-
-
-def test_nothing_is_written_but_what_is_known() -> None:
-    count = {"type": "integer"}
-    known = {
-        "trials": {"items": {"properties": {"number": count}}},
-        "counts": {"additionalProperties": {"properties": {"sum": count}}},
-        "any": {"x-kubernetes-preserve-unknown-fields": True},
-        "empty": {"properties": {}},
-    }
-    found = compare(of(**known), of(**known))
-    status = {
-        "trials": [{"number": 1, "heat": 2}, {"number": 2}],
-        "counts": {"a": {"sum": 1, "mean": 2}},
-        "any": {"thing": [{"goes": 1}]},
-        "empty": {"b": 1},
-        "further": 1,
-    }
-    body = {"apiVersion": "v1", "kind": "Thing", "metadata": {"labels": {"a": "b"}}, "status": status}
-    assert found.fitted(body) == {
-        **body,
-        "status": {
-            "trials": [{"number": 1}, {"number": 2}],
-            "counts": {"a": {"sum": 1}},
-            "any": {"thing": [{"goes": 1}]},
-            "empty": {},
-        },
-    }
-    assert found.fitted({**body, "kind": "Pod"}) == {**body, "kind": "Pod"}
 
 
 def world() -> World:
     return World(benchmark(servers={"nodeClasses": ["cloud"]}, fileSizes=["1Mi", "2Mi"], repetitions=1))
 
 
-def said(of: World) -> list[tuple[str, str]]:
-    conditions = of.benchmark.status.conditions
-    return [(item.status, item.reason) for item in conditions if item.type == "DefinitionsDiffer"]
-
-
-def test_the_condition_comes_and_goes() -> None:
+def test_decisions_are_made_only_while_definitions_match() -> None:
     one = world()
-    one.definitions = Definitions(lacking=("Thing status.a",))
-    one.reconcile()
-    assert said(one) == [("True", "DefinitionsOlder")]
-    one.definitions = Definitions()
-    one.reconcile()
-    assert said(one) == [("False", "DefinitionsAlike")]
+    differ: dict[str, Any] = {
+        "type": "DefinitionsDiffer",
+        "reason": "DefinitionsOlder",
+        "message": "They lack a field.",
+    }
+    differ |= {"status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}
+    status = BenchmarkStatus.model_validate({"conditions": [differ]})
+    one.benchmark = one.benchmark.model_copy(update={"status": status})
+    one.run()
+    found = [item for item in one.benchmark.status.conditions if item.type == "DefinitionsDiffer"]
+    assert [(item.status, item.reason) for item in found] == [("False", "DefinitionsAlike")]
 
 
-def test_nothing_is_said_of_definitions_that_fit() -> None:
+def test_no_condition_is_set_while_definitions_match() -> None:
     one = world()
     one.run()
-    assert said(one) == []
+    assert "DefinitionsDiffer" not in {item.type for item in one.benchmark.status.conditions}
 
 
 def test_a_result_that_cannot_be_understood_is_left_as_it_is_and_the_run_goes_on() -> None:

@@ -27,7 +27,6 @@ from tierbench.domain.actions import (
     SaveResult,
 )
 from tierbench.domain.decide import decide, needs_reconcile
-from tierbench.domain.definitions import Definitions
 from tierbench.domain.observed import FailedRequest, Observed, PodLog
 from tierbench.domain.results import ResultMetadata
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, Termination
@@ -234,7 +233,6 @@ class World:
     forbidden: str = ""
     """The error for every pod of a Job, if the API server rejects them."""
     isolated: bool = False
-    definitions: Definitions = field(default_factory=Definitions)
     unreadable: set[str] = field(default_factory=set)
     permanently_rejected: set[str] = field(default_factory=set)
     needs_earlier_runs: bool = False
@@ -274,7 +272,6 @@ class World:
             rejected_create=self.rejected_create,
             rejected_pods={name: FailedRequest(START, self.forbidden) for name in self.jobs if self.forbidden},
             isolated=self.isolated,
-            definitions=self.definitions,
             unreadable=frozenset(self.unreadable),
             permanently_rejected=frozenset(self.permanently_rejected),
         )

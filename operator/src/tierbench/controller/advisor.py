@@ -15,11 +15,10 @@ from tierbench.api.advice_answer import PlacementAdviceStatus
 from tierbench.api.model import API_VERSION
 from tierbench.api.placement_advice import ADVICES, PlacementAdvice, PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult
-from tierbench.controller.context import Context, recorder_of
-from tierbench.controller.refusals import REST_SECONDS, UPGRADE, Refusals
+from tierbench.controller.context import SUSPENDED_SECONDS, Context, RetryTracker, recorder_of
 from tierbench.domain import reasons
 from tierbench.domain.status import advice_events, advice_status
-from tierbench.kube.errors import REQUEST_ERRORS, NotFoundError, is_permanent
+from tierbench.kube.errors import REQUEST_ERRORS, NotFoundError, UnknownFieldError, is_permanent
 from tierbench.workloads.names import Owner
 
 _ERROR_SECONDS: Final = 5.0
@@ -43,8 +42,8 @@ class Advisor:
         self._metrics = context.metrics
         self._advices: dict[Key, PlacementAdvice] = {}
         self._due: set[Key] = set()
-        self._refusals = Refusals()
-        self._in_doubt = context.definitions_in_doubt
+        self._retries = RetryTracker()
+        self._definitions = context.definitions
         self._event = asyncio.Event()
 
     def observe(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
@@ -94,8 +93,8 @@ class Advisor:
         if advice is None:
             return
         attempt = f"{'/'.join(key)} {advice.metadata.generation}"
-        self._refusals.see(self._cluster.definitions)
-        if self._refusals.rests(attempt):
+        self._retries.set_reset_key(self._definitions.digest)
+        if self._definitions.missing or self._retries.suspended(attempt):
             return
         try:
             await self._answer(key, advice)
@@ -103,8 +102,8 @@ class Advisor:
             _logger.info("PlacementAdvice %s/%s is gone", *key)
         except REQUEST_ERRORS as error:
             if is_permanent(error):
-                self._in_doubt.set()
-                if self._refusals.add(attempt):
+                self._definitions.in_doubt.set()
+                if not isinstance(error, UnknownFieldError) and self._retries.failed(attempt):
                     await self._give_up(key, advice, error)
                     return
             _logger.warning("PlacementAdvice %s/%s: %s; trying again", *key, error)
@@ -114,8 +113,8 @@ class Advisor:
 
     async def _give_up(self, key: Key, advice: PlacementAdvice, error: Exception) -> None:
         """Says that the answer is not taken, whatever it is: it is tried again when something has changed, or later."""
-        asyncio.get_running_loop().call_later(REST_SECONDS, self._add, key)
-        message = f"The API server does not take the answer: {error}. {UPGRADE}"
+        asyncio.get_running_loop().call_later(SUSPENDED_SECONDS, self._add, key)
+        message = f"The API server rejects the answer: {error}. It is retried every ten minutes."
         _logger.warning("PlacementAdvice %s/%s: %s", *key, message)
         with contextlib.suppress(*REQUEST_ERRORS):
             owner = Owner(PlacementAdvice.KIND.kind, *key, advice.metadata.uid)

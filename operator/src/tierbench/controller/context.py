@@ -1,6 +1,7 @@
-"""What the controllers share: caches, the workqueue, the admission queue."""
+"""What the controllers share: caches, rejected writes, the workqueue, the admission queue."""
 
 import asyncio
+import time
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,6 +10,7 @@ from typing import Any, Final
 
 from tierbench.api.model import API_VERSION, GROUP
 from tierbench.api.result import RESULTS
+from tierbench.controller.definitions import DefinitionCheck
 from tierbench.controller.node_classes import ClusterView
 from tierbench.controller.settings import Settings
 from tierbench.domain.eviction import StorageUsage
@@ -17,6 +19,7 @@ from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.domain.results import ResultMetadata, ResultStore
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import Kube
+from tierbench.kube.errors import ApiError, UnknownFieldError
 from tierbench.kube.events import EventRecorder
 from tierbench.kube.informer import InformerCache
 from tierbench.kube.resources import JOBS, LEASES, PODS, SERVICES, Name, Raw, ResourceType, name_of
@@ -25,6 +28,8 @@ from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import result_samples
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, Owner
 
+TRIES: Final = 4
+SUSPENDED_SECONDS: Final = 600.0
 _COMPONENT: Final = "tierbench"
 
 
@@ -88,6 +93,58 @@ class ObjectCaches:
             cache.observe(raw)
         elif name is not None:
             cache.remove(name)
+
+
+class RetryTracker:
+    """The writes of one object that the API server has rejected for what they are, by name.
+
+    After four tries a write is suspended for ten minutes. All is forgotten when the reset key changes: what the answer
+    depends on.
+    """
+
+    def __init__(self) -> None:
+        self._reset_key: object = None
+        self._tries: dict[str, int] = {}
+        self._suspended: dict[str, float] = {}
+        self.rejected: dict[str, str] = {}
+        """The messages about results that are not stored as they were measured, by name."""
+
+    def set_reset_key(self, key: object) -> None:
+        """Forgets all if the key has changed."""
+        if key != self._reset_key:
+            self._reset_key = key
+            self._tries.clear()
+            self._suspended.clear()
+            self.rejected.clear()
+
+    def failed(self, name: str) -> bool:
+        """Counts a rejected write. Returns whether it is suspended."""
+        self._tries[name] = self._tries.get(name, 0) + 1
+        if self._tries[name] < TRIES:
+            return False
+        self._suspended[name] = time.monotonic() + SUSPENDED_SECONDS
+        return True
+
+    def result_failed(self, name: str, error: ApiError) -> None:
+        """Counts a rejected result. After four tries it is stored as failed.
+
+        An unknown field does not count: the result is stored when the definitions have the field.
+        """
+        if not isinstance(error, UnknownFieldError) and self.failed(name):
+            self.rejected.setdefault(name, error.message)
+
+    def succeeded(self, name: str) -> None:
+        """Forgets the tries of a write."""
+        self._tries.pop(name, None)
+
+    def suspended(self, name: str) -> bool:
+        """Returns whether a write is suspended."""
+        return time.monotonic() < self._suspended.get(name, 0.0)
+
+    @property
+    def permanently_rejected(self) -> frozenset[str]:
+        """The results that cannot even be stored as failed."""
+        return frozenset(name for name in self.rejected if self._tries.get(name, 0) > TRIES)
 
 
 class WorkQueue:
@@ -206,8 +263,7 @@ class Context:
     cluster: ClusterView = field(default_factory=ClusterView)
     workqueue: WorkQueue = field(default_factory=WorkQueue)
     queue: AdmissionQueue = field(default_factory=AdmissionQueue)
-    definitions_in_doubt: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when a write was refused that only other definitions than those that are known would refuse."""
+    definitions: DefinitionCheck = field(default_factory=DefinitionCheck)
 
 
 def recorder_of(kube: Kube, owner: Owner) -> EventRecorder:

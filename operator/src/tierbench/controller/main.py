@@ -14,7 +14,7 @@ from tierbench.api.model import GROUP
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
 from tierbench.controller.credentials import certificates
-from tierbench.controller.definitions import DefinitionsReader
+from tierbench.controller.definitions import check_definitions, run_definition_check
 from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import run_node_classes
 from tierbench.controller.reconciler import Benchmarks
@@ -63,19 +63,27 @@ def _protection(kube: Kube) -> Protection:
 
 async def _run(context: Context, elector: LeaderElector) -> None:
     """Syncs all informers before it leads, so that a standby continues at once."""
-    advisor, benchmarks, definitions = Advisor(context), Benchmarks(context), DefinitionsReader(context)
-    await definitions.read_or_leave()
+    advisor, benchmarks = Advisor(context), Benchmarks(context)
+    await check_definitions(context.kube, context.definitions, context.metrics)
     async with asyncio.TaskGroup() as group:
         for informer in setup_informers(context, advisor, benchmarks):
             await _start_informer(context, informer, group)
         context.results.mark_filled()
         await elector.is_leader.wait()
-        tasks = (
-            run_node_classes(context.kube, context.cluster, context.metrics, context.definitions_in_doubt),
+
+        def reconcile_all() -> None:
+            context.cluster.retry_rejected()
+            context.workqueue.add_all()
+            advisor.add_all()
+
+        kube, metrics = context.kube, context.metrics
+        for task in (
+            benchmarks.run(),
+            advisor.run(),
+            run_node_classes(kube, context.cluster, metrics, context.definitions),
             run_retention(context),
-            definitions.run(advisor),
-        )
-        for task in (benchmarks.run(), advisor.run(), *tasks):
+            run_definition_check(kube, context.definitions, metrics, reconcile_all),
+        ):
             group.create_task(_endless(task))
 
 

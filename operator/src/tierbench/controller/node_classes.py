@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from tierbench.api.model import API_VERSION
 from tierbench.api.node_class import NODE_CLASSES, NodeClass, NodeClassStatus
+from tierbench.controller.definitions import DefinitionCheck
 from tierbench.domain.children import PARSE_ERRORS
-from tierbench.domain.definitions import Definitions
 from tierbench.domain.node_classes import resolve
 from tierbench.domain.views import NodeView, node_view
 from tierbench.kube.client import Kube
@@ -29,8 +29,7 @@ class ClusterView:
         self.classes: dict[str, NodeClass] = {}
         self.changed = asyncio.Event()
         """Set when statuses of node classes may have to change."""
-        self.definitions = Definitions()
-        self._rejected: dict[str, tuple[NodeClassStatus, Definitions]] = {}
+        self._rejected: dict[str, NodeClassStatus] = {}
 
     def observe_node(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
         """Stores a node, unless it is invalid. Returns whether its view has changed."""
@@ -62,16 +61,21 @@ class ClusterView:
             self.changed.set()
         return changed
 
+    def retry_rejected(self) -> None:
+        """Writes rejected statuses again, because the served definitions have changed."""
+        self._rejected.clear()
+        self.changed.set()
+
     async def write_class_statuses(self, kube: Kube) -> None:
         """Writes the status of each class whose nodes have changed. Raises the first error after all are tried.
 
-        A rejected status is not written again until it, or the served schema, has changed.
+        A rejected status is not written again until it, or the served definitions, have changed.
         """
         errors = []
         for item in list(self.classes.values()):
             try:
                 status = resolve(item, self.nodes.values())
-                if status == item.status or self._rejected.get(item.metadata.name) == (status, self.definitions):
+                if status == item.status or self._rejected.get(item.metadata.name) == status:
                     continue
                 written = await kube.apply_status(NODE_CLASSES, None, _class_status(item, status))
                 self.observe_class(written, deleted=False)
@@ -82,7 +86,7 @@ class ClusterView:
                 _logger.warning("cannot resolve a node class: invalid node", extra=fields)
             except REQUEST_ERRORS as error:
                 if is_permanent(error):
-                    self._rejected[item.metadata.name] = status, self.definitions
+                    self._rejected[item.metadata.name] = status
                 errors.append(error)
         if errors:
             raise errors[0]
@@ -95,10 +99,12 @@ def _class_status(item: NodeClass, status: NodeClassStatus) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": NodeClass.KIND.kind, "metadata": metadata, "status": status.to_json()}
 
 
-async def run_node_classes(kube: Kube, cluster: ClusterView, metrics: OperatorMetrics, in_doubt: asyncio.Event) -> None:
+async def run_node_classes(
+    kube: Kube, cluster: ClusterView, metrics: OperatorMetrics, definitions: DefinitionCheck
+) -> None:
     """Writes statuses after each change, at most once in five seconds, without end. Retries failed writes.
 
-    Sets `in_doubt` if a status is rejected.
+    While definitions do not match, it writes nothing.
     """
     failed = False
     while True:
@@ -107,10 +113,11 @@ async def run_node_classes(kube: Kube, cluster: ClusterView, metrics: OperatorMe
         with metrics.track("statuses of node classes"):
             failed = False
             try:
-                await cluster.write_class_statuses(kube)
+                if not definitions.missing:
+                    await cluster.write_class_statuses(kube)
             except REQUEST_ERRORS as error:
                 failed = True
                 if is_permanent(error):
-                    in_doubt.set()
+                    definitions.in_doubt.set()
                 _logger.warning("cannot write the status of a node class; retrying", extra={"error": str(error)})
         await asyncio.sleep(_PAUSE_SECONDS)

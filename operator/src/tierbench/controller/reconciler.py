@@ -5,17 +5,16 @@ import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from pydantic import ValidationError
 
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase
 from tierbench.api.model import API_VERSION, GROUP
 from tierbench.api.result import RESULTS, BenchmarkResult
-from tierbench.controller.context import Context, recorder_of
+from tierbench.controller.context import SUSPENDED_SECONDS, Context, RetryTracker, recorder_of
 from tierbench.controller.executor import Executor, NameConflictError, NodeTakenError
 from tierbench.controller.pod_logs import LogFollower
-from tierbench.controller.refusals import REST_SECONDS, UPGRADE, Refusals
 from tierbench.controller.snapshot import collect_objects, rejected_pods
 from tierbench.domain import decide as decisions
 from tierbench.domain import reasons
@@ -37,13 +36,22 @@ from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.domain.views import Raw
 from tierbench.kinds.registry import BENCHMARKS, workload_of
 from tierbench.kube.clock import wait_for_event
-from tierbench.kube.errors import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, NotFoundError, is_permanent
+from tierbench.kube.errors import (
+    REJECTED,
+    REQUEST_ERRORS,
+    ApiError,
+    ConflictError,
+    NotFoundError,
+    UnknownFieldError,
+    is_permanent,
+)
 from tierbench.kube.resources import ResourceType
 from tierbench.workloads.names import ROLE_CLIENT, Owner
 from tierbench.workloads.workload import Workload
 
 FINALIZER: Final = f"{GROUP}/cleanup"
 _STATUS: Final = "status"
+_HOLD_SECONDS: Final = 30.0
 _CLEANUP_SECONDS: Final = 1.0
 _CONFLICT_SECONDS: Final = (0.05, 1.0)
 _ERROR_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
@@ -139,7 +147,7 @@ class BenchmarkReconciler:
         self._logs = LogFollower(context.kube, owner.namespace, self._event.set)
         self._ref_manager = ControllerRefManager(owner)
         self._refusal: FailedRequest | None = None
-        self._refusals = Refusals()
+        self._retries = RetryTracker()
         self._recorded_foreign: set[str] = set()
         self._reads_earlier = False
 
@@ -186,7 +194,7 @@ class BenchmarkReconciler:
         expected = isinstance(error, (*REQUEST_ERRORS, InvalidBenchmarkError))
         _logger.warning("reconcile failed; retrying", extra=fields, exc_info=None if expected else error)
         if isinstance(error, InvalidBenchmarkError):
-            return REST_SECONDS  # a change of the benchmark adds it to the workqueue
+            return SUSPENDED_SECONDS  # a change of the benchmark adds it to the workqueue
         return _ERROR_SECONDS[min(errors, len(_ERROR_SECONDS) - 1)]
 
     async def _record_error(self, error: Exception) -> None:
@@ -203,6 +211,8 @@ class BenchmarkReconciler:
         if not needs_reconcile(raw):
             await self._remove_finalizer(raw)
             return None
+        if self._context.definitions.missing and not is_being_deleted(raw):
+            return await self._hold(raw)
         if FINALIZER not in raw["metadata"].get("finalizers", ()):
             if is_being_deleted(raw):
                 raise GoneError
@@ -218,8 +228,8 @@ class BenchmarkReconciler:
             await self._recorder.warn_once(reasons.REFUSED, refusal.message)
         for name in observed.unreadable:
             await self._recorder.warn_once(reasons.UNREADABLE, f"BenchmarkResult {name} {_OF_ANOTHER_VERSION}")
-        if self._refusals.rests(_STATUS):
-            return REST_SECONDS
+        if self._retries.suspended(_STATUS):
+            return SUSPENDED_SECONDS
         executor = self._executor(observed, observed.benchmark.metadata.labels, observed.results)
         decision = decide(observed, self._context.kube.now())
         self._reads_earlier = decision.needs_earlier_runs
@@ -232,6 +242,20 @@ class BenchmarkReconciler:
             await self._recorder.event(event.reason, event.message, warning=event.warning)
         self._context.metrics.observe_reconcile(time.monotonic() - started)
         return 0.0 if written else decision.requeue_after
+
+    async def _hold(self, raw: Raw) -> float:
+        """Writes the condition DefinitionsDiffer, and follows logs. All else waits until definitions match.
+
+        The rest of the status is written back as it was read, so that the served definitions have all of its fields.
+        """
+        context, owner, started = self._context, self._owner, time.monotonic()
+        owned = await collect_objects(context, owner, self._ref_manager, ())
+        await self._logs.read(pod for pod in owned.children.pods if pod.role == ROLE_CLIENT)
+        conditions = context.definitions.conditions(raw, context.kube.now())
+        if conditions is not None:
+            await self._apply_status(raw["metadata"], {**raw.get("status", {}), "conditions": conditions})
+        context.metrics.observe_reconcile(time.monotonic() - started)
+        return _HOLD_SECONDS
 
     async def _finalize(self, raw: Raw) -> float | None:
         """Cleans up after deletion: deletes pods and Jobs, waits until they are gone, then releases the nodes."""
@@ -267,17 +291,17 @@ class BenchmarkReconciler:
         try:
             await executor.carry_out(action)
             if isinstance(action, SaveResult):
-                self._refusals.taken(action.name)
+                self._retries.succeeded(action.name)
             if isinstance(action, ReleaseLeases):
                 self._context.workqueue.add(*self._context.queue.heads())
         except ApiError as error:
             if isinstance(action, (SaveResult, SaveTrace)) and is_permanent(error):
-                self._context.definitions_in_doubt.set()
+                self._context.definitions.in_doubt.set()
                 if isinstance(action, SaveResult):
-                    self._refusals.add_result(action.name, error)
-                elif self._refusals.add(f"trace {action.name}"):
+                    self._retries.result_failed(action.name, error)
+                elif not isinstance(error, UnknownFieldError) and self._retries.failed(f"trace {action.name}"):
                     await self._recorder.warn_once(
-                        reasons.TRACE_REFUSED, f"The API server takes no trace: {error.message}"
+                        reasons.TRACE_REFUSED, f"The API server rejects the trace: {error.message}"
                     )
                     return
             refused = error.status in REJECTED or isinstance(error, NameConflictError)
@@ -291,7 +315,7 @@ class BenchmarkReconciler:
     async def _observe(self, raw: Raw) -> Observed:
         context, owner = self._context, self._owner
         benchmark, workload = self._read(raw)
-        self._refusals.see((context.cluster.definitions, benchmark.metadata.generation))
+        self._retries.set_reset_key((context.definitions.digest, benchmark.metadata.generation))
         earlier = await self._read_results(benchmark)
         owned = await collect_objects(context, owner, self._ref_manager, apis(workload.server_placements()))
         return Observed(
@@ -311,10 +335,9 @@ class BenchmarkReconciler:
             stored_bytes=context.storage_usage.total,
             rejected_create=self._refusal,
             rejected_pods=await rejected_pods(context.kube, owner.namespace, owned.jobs_without_pods),
-            rejected_results=dict(self._refusals.results),
-            permanently_rejected=self._refusals.unwritable,
+            rejected_results=dict(self._retries.rejected),
+            permanently_rejected=self._retries.permanently_rejected,
             unreadable=owned.children.unreadable,
-            definitions=context.cluster.definitions,
             isolated=context.settings.isolated,
         )
 
@@ -384,27 +407,27 @@ class BenchmarkReconciler:
 
     async def _write(self, observed: Observed, decision: Decision) -> bool:
         """Writes the status if anything but the remaining time has changed. Returns whether it has."""
-        before, kube = observed.benchmark.status, self._context.kube
+        before = observed.benchmark.status
         same = decision.status.model_copy(update={"remaining_seconds": before.remaining_seconds})
-        if same == before or self._body(observed, same) == self._body(observed, before):
+        if same == before:
             return False
+        metadata = {"resourceVersion": observed.benchmark.metadata.resource_version}
         try:
-            answer = await kube.apply_status(
-                self._resource, self._owner.namespace, self._body(observed, decision.status)
-            )
+            await self._apply_status(metadata, decision.status.to_json())
         except ApiError as error:
             if is_permanent(error):
-                self._context.definitions_in_doubt.set()
-                if self._refusals.add(_STATUS):
-                    await self._recorder.warn_once(reasons.STATUS_REFUSED, f"{error.message}. {UPGRADE}")
+                self._context.definitions.in_doubt.set()
+                if not isinstance(error, UnknownFieldError) and self._retries.failed(_STATUS):
+                    message = f"{error.message}. It is retried every ten minutes."
+                    await self._recorder.warn_once(reasons.STATUS_REFUSED, message)
             raise
-        self._refusals.taken(_STATUS)
-        self._context.objects.observe_write(self._resource, answer)
+        self._retries.succeeded(_STATUS)
         return True
 
-    def _body(self, observed: Observed, status: BenchmarkStatus) -> dict[str, Any]:
-        """Returns the body of a server-side apply of the status."""
-        metadata = observed.benchmark.metadata
-        head = {"name": metadata.name, "namespace": metadata.namespace, "resourceVersion": metadata.resource_version}
-        body = {"apiVersion": API_VERSION, "kind": self._owner.kind, "metadata": head, "status": status.to_json()}
-        return self._context.kube.prune(body)
+    async def _apply_status(self, metadata: Raw, status: Raw) -> None:
+        """Applies a status. Raises ConflictError if the benchmark has changed since `metadata` was read."""
+        owner = self._owner
+        applied = {"name": owner.name, "namespace": owner.namespace, "resourceVersion": metadata["resourceVersion"]}
+        body = {"apiVersion": API_VERSION, "kind": owner.kind, "metadata": applied, "status": status}
+        answer = await self._context.kube.apply_status(self._resource, owner.namespace, body)
+        self._context.objects.observe_write(self._resource, answer)

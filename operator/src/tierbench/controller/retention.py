@@ -28,7 +28,8 @@ async def run_retention(context: Context) -> None:
         if was_full and stored < limit:
             context.workqueue.add(*context.queue.heads())
         was_full = stored >= limit
-        await _evict(context)
+        if not context.definitions.missing:
+            await _evict(context)
         await asyncio.sleep(_PERIOD_SECONDS)
 
 

@@ -25,6 +25,7 @@ from tierbench.domain.status import ConditionUpdate, set_conditions
 from tierbench.kube.clock import format_time
 
 _LISTED: Final = 5
+_DEFINITIONS_MATCH: Final = "The CustomResourceDefinitions match the operator."
 
 
 def needs_reconcile(observed_generation: int, generation: int, phase: Phase, *, later: bool) -> bool:
@@ -37,7 +38,7 @@ def needs_reconcile(observed_generation: int, generation: int, phase: Phase, *, 
 def decide(observed: Observed, now: datetime) -> Decision:
     """Returns the next step of a benchmark. The operator calls it after every event of the benchmark and its objects,
     and at the latest after `requeue_after` of the last decision."""
-    return _with_definitions(observed, _decide(observed, now), now)
+    return _with_matching_definitions(observed, _decide(observed, now), now)
 
 
 def _decide(observed: Observed, now: datetime) -> Decision:
@@ -74,14 +75,12 @@ def _measure_next(run: Run) -> Decision | None:
     return servers if isinstance(servers, Decision) else measure_block(run, block, servers)
 
 
-def _with_definitions(observed: Observed, decision: Decision, now: datetime) -> Decision:
-    """Adds the condition DefinitionsDiffer if it applies, or did before."""
-    definitions = observed.definitions
-    before = any(item.type == reasons.DEFINITIONS_DIFFER for item in decision.status.conditions)
-    if not definitions.reason and not before:
+def _with_matching_definitions(observed: Observed, decision: Decision, now: datetime) -> Decision:
+    """Sets DefinitionsDiffer to False if it was True: the operator decides only while definitions match."""
+    conditions = decision.status.conditions
+    if not any(item.type == reasons.DEFINITIONS_DIFFER and item.status == "True" for item in conditions):
         return decision
-    reason = definitions.reason or reasons.DEFINITIONS_ALIKE
-    update = ConditionUpdate(reasons.DEFINITIONS_DIFFER, bool(definitions.reason), reason, definitions.message)
+    update = ConditionUpdate(reasons.DEFINITIONS_DIFFER, False, reasons.DEFINITIONS_ALIKE, _DEFINITIONS_MATCH)
     benchmark = observed.benchmark.model_copy(update={"status": decision.status})
     status = decision.status.model_copy(update={"conditions": set_conditions(benchmark, [update], now)})
     return replace(decision, status=status)

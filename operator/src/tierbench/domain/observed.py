@@ -9,7 +9,6 @@ from tierbench.api.benchmark import Benchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy, Quotas
 from tierbench.api.result import BenchmarkResult
-from tierbench.domain.definitions import Definitions
 from tierbench.domain.results import ResultMetadata
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, ProviderState
 from tierbench.results.parser import Output
@@ -98,7 +97,6 @@ class Observed(ClusterState):
     rejected_results: Mapping[str, str] = field(default_factory=dict)
     permanently_rejected: frozenset[str] = frozenset()
     unreadable: frozenset[str] = frozenset()
-    definitions: Definitions = field(default_factory=Definitions)
     isolated: bool = False
 
 

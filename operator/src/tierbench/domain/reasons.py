@@ -82,7 +82,6 @@ RESULT_REFUSED: Final = "ResultRefused"
 
 # Versions
 DEFINITIONS_OLDER: Final = "DefinitionsOlder"
-DEFINITIONS_NEWER: Final = "DefinitionsNewer"
 DEFINITIONS_ALIKE: Final = "DefinitionsAlike"
 STATUS_REFUSED: Final = "StatusRefused"
 ANSWER_REFUSED: Final = "AnswerRefused"

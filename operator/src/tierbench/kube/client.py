@@ -49,8 +49,6 @@ class Kube:
         self._check_leader = check_leader
         self._timeout = timeout
         self._clock = Clock()
-        self.prune: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
-        """Removes from an object what its served schema does not have."""
         # A TLS connection takes 300 KiB, so concurrent requests share a few.
         self._free = asyncio.Semaphore(_REQUESTS_AT_ONCE)
 
@@ -140,7 +138,7 @@ class Kube:
     ) -> dict[str, Any]:
         """Creates an object and returns it. Raises ConflictError if it exists."""
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **({"dryRun": "All"} if dry_run else {})}
-        return await self.request("POST", kind.path(namespace), query=query, body=self.prune(body))
+        return await self.request("POST", kind.path(namespace), query=query, body=body)
 
     async def replace(self, kind: ResourceType, namespace: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
         """Replaces an object. Raises ConflictError if it has changed since it was read."""
@@ -152,8 +150,8 @@ class Kube:
 
         Empty objects are left out: if the stored one has fields, the API server would store null instead.
         """
-        path, body = kind.path(namespace, body["metadata"]["name"], "status"), self.prune(body)
-        body["status"] = _without_empty(body["status"])
+        path = kind.path(namespace, body["metadata"]["name"], "status")
+        body = {**body, "status": _without_empty(body["status"])}
         query = {"fieldManager": FIELD_MANAGER, "force": "true", "fieldValidation": "Strict"}
         return await self.request("PATCH", path, query=query, body=body, content_type="application/apply-patch+yaml")
 

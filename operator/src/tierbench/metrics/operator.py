@@ -52,11 +52,11 @@ class OperatorMetrics:
         )
         self._definitions = Gauge(
             "tierbench_definitions_differ",
-            "1 while the CustomResourceDefinitions have another version than the operator, by which is older.",
+            "1 while the CustomResourceDefinitions are older than the operator, so that runs wait.",
             ["reason"],
             registry=self.registry,
         )
-        self.set_definitions_differ("")
+        self.set_definitions_differ(False)
         self._leader = Gauge(
             "tierbench_leader", "1 if this operator leads its release, 0 if it is a standby.", registry=self.registry
         )
@@ -89,10 +89,9 @@ class OperatorMetrics:
         """Sets the number of queued benchmarks."""
         self._queue.set(length)
 
-    def set_definitions_differ(self, reason: str) -> None:
-        """Sets how the served definitions differ from those of the operator; the reason is empty if they do not."""
-        for known in (reasons.DEFINITIONS_OLDER, reasons.DEFINITIONS_NEWER):
-            self._definitions.labels(known).set(known == reason)
+    def set_definitions_differ(self, differ: bool) -> None:
+        """Sets whether the served definitions lack something that the operator writes."""
+        self._definitions.labels(reasons.DEFINITIONS_OLDER).set(int(differ))
 
     def set_stored_bytes(self, size: int, limit: int) -> None:
         """Sets the size of results and traces, and its limit, in bytes."""
