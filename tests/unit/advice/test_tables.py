@@ -14,7 +14,7 @@ from tierbench.advice.tables import ResultSet, newest, runs
 from tierbench.advice.workload import group_by_workload, workload_items
 from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult
-from tierbench.results.quantities import parameters
+from tierbench.results.quantities import levels_and_parameters
 
 TIME = "durationNanoseconds"
 CLOSED = {"pacing": "ClosedLoop", "inFlight": "1", "load": "100 messages"}
@@ -86,7 +86,7 @@ def paced(
 
 
 def test_a_result_is_about_its_conditions_and_levels() -> None:
-    assert parameters(paced("cloud", RATE, SLOW)) == {"fileSize": "1M", **LEVELS, **RATE}
+    assert levels_and_parameters(paced("cloud", RATE, SLOW)) == {"fileSize": "1M", **LEVELS, **RATE}
 
 
 def test_results_at_another_pace_are_not_pooled() -> None:

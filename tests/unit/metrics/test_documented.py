@@ -1,4 +1,4 @@
-"""Every metric is documented. Every factor is a label, and every condition one of `tierbench_result_info`."""
+"""Every metric is documented. Every factor is a label, and every parameter is one of `tierbench_result_info`."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -80,9 +80,9 @@ def test_every_factor_is_a_label(kind: str) -> None:
 
 
 @each_kind
-def test_every_condition_is_a_label(kind: str) -> None:
-    conditions = {name for asked in EVERYTHING[kind] for name in asked.spec.conditions}
-    assert conditions == set(kind_of(kind).metrics.conditions)
+def test_every_parameter_is_a_label(kind: str) -> None:
+    parameters = {name for asked in EVERYTHING[kind] for name in asked.spec.parameters}
+    assert parameters == set(kind_of(kind).metrics.parameters)
 
 
 @each_kind

@@ -30,7 +30,7 @@ from tierbench.api.node_class import NodeClass, SelectorOperator
 from tierbench.api.placement_advice import Dimension, PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, Note
 from tierbench.kube.clock import format_time
-from tierbench.results.quantities import RETRIES, parameters
+from tierbench.results.quantities import RETRIES, levels_and_parameters
 from tierbench.results.units import join_words, percent, title
 from tierbench.stats.posterior import Prospect
 
@@ -116,7 +116,7 @@ def _why_no_ranking(choice: Choice) -> tuple[str, str]:
     if number:
         message = f"There are {number} alternatives, and {MOST_ALTERNATIVES} can be ranked: choose among fewer things."
         return "TooManyAlternatives", message
-    there = {name for result in choice.results for name in parameters(result)}
+    there = {name for result in choice.results for name in levels_and_parameters(result)}
     known = [Dimension.NODE_CLASS, *(name for name in Dimension if name in there)]
     message = f"No result says anything of {join_words(choice.dimensions, 'or')}: choose among {join_words(known)}."
     return "NothingToChoose", message
@@ -139,7 +139,7 @@ def _tables(inquiry: AdviceContext) -> tuple[Table, ...]:
     kept = [
         result
         for result in every.results
-        if all(canonical_level(parameters(result).get(name, "")) in levels for name, levels in free.items())
+        if all(canonical_level(levels_and_parameters(result).get(name, "")) in levels for name, levels in free.items())
     ]
     return ResultSet(tuple(kept)).tables
 

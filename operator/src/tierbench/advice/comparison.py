@@ -15,7 +15,7 @@ from tierbench.advice.estimate import Estimate, estimate, satterthwaite, smaller
 from tierbench.advice.tables import Cell
 from tierbench.advice.workload import Levels, canonical_level
 from tierbench.api.result import BenchmarkResult
-from tierbench.results.quantities import RETRIES, is_censored, parameters, quantity_values
+from tierbench.results.quantities import RETRIES, is_censored, levels_and_parameters, quantity_values
 from tierbench.stats.rates import dispersion
 from tierbench.stats.samples import CONFIDENCE
 from tierbench.stats.special import incomplete_beta, student_cdf, student_quantile
@@ -212,7 +212,7 @@ def _places(results: Iterable[BenchmarkResult], quantity: str, *, classes: bool 
     found: dict[Place, list[BenchmarkResult]] = {}
     for result in results:
         spec = result.spec
-        levels = tuple(sorted((name, canonical_level(level)) for name, level in parameters(result).items()))
+        levels = tuple(sorted((name, canonical_level(level)) for name, level in levels_and_parameters(result).items()))
         server = "" if classes else spec.server.node_class
         found.setdefault((server, spec.client.node_class, levels), []).append(
             with_derived_quantities(result, [quantity])

@@ -10,7 +10,13 @@ from tierbench.advice.workload import WorkloadItem, WorkloadResults
 from tierbench.api.placement_advice import AdviceConstraints
 from tierbench.api.quantity import parse_size
 from tierbench.api.run_policy import Constraints
-from tierbench.results.quantities import is_censored, parameters, percentile_over, rate_quantity, time_quantity
+from tierbench.results.quantities import (
+    is_censored,
+    levels_and_parameters,
+    percentile_over,
+    rate_quantity,
+    time_quantity,
+)
 from tierbench.results.units import describe_level, join_words, show, title
 from tierbench.stats.quantiles import required_count
 from tierbench.stats.rates import rate_interval
@@ -158,12 +164,12 @@ def _cut_off(reason: str, what: str, place: str) -> Violation:
 def _varying(cells: Sequence[Cell]) -> frozenset[str]:
     found: dict[str, set[str]] = {}
     for cell in cells:
-        for factor, level in parameters(cell.results[0]).items():
+        for factor, level in levels_and_parameters(cell.results[0]).items():
             found.setdefault(factor, set()).add(level)
     return frozenset(factor for factor, levels in found.items() if len(levels) > 1)
 
 
 def _at(cell: Cell, varying: frozenset[str]) -> str:
-    levels = parameters(cell.results[0])
+    levels = levels_and_parameters(cell.results[0])
     words = ", ".join(describe_level(factor, levels[factor]) for factor in sorted(varying & levels.keys()))
     return f" at {words}" if words else ""

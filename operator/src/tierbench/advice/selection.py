@@ -15,7 +15,7 @@ from tierbench.advice.tables import NAMED_BY_VALUE, RunResults, runs
 from tierbench.api.model import Metadata, Model
 from tierbench.api.placement_advice import Dimension, Objective, ObjectiveType, PlacementAdviceSpec
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
-from tierbench.results.quantities import RETRIES, parameters, rate_quantity, time_quantity
+from tierbench.results.quantities import RETRIES, levels_and_parameters, rate_quantity, time_quantity
 from tierbench.results.units import describe_level, join_words, level_number
 
 Change = Callable[[Sequence[BenchmarkResult]], tuple[BenchmarkResult, ...]]
@@ -246,7 +246,7 @@ def attributes_of(result: BenchmarkResult) -> dict[str, str]:
         Dimension.NODE_CLASS.value: spec.server.node_class,
         CLIENT_CLASS: spec.client.node_class,
         ACCESS_NETWORK: spec.client.access_network,
-        **parameters(result),
+        **levels_and_parameters(result),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Final, Self
 from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
 from tierbench.results.published import is_published_mean
-from tierbench.results.quantities import is_censored, parameters
+from tierbench.results.quantities import is_censored, levels_and_parameters
 from tierbench.results.units import are_numbers, describe_level, is_size, join_words, level_number
 
 CLIENT: Final = "client"
@@ -91,7 +91,7 @@ class ResultSet:
         """The levels of each factor, ascending if they are numbers, else in the order of the cases."""
         found: dict[str, dict[str, None]] = {}
         for result in self.results:
-            for factor, level in parameters(result).items():
+            for factor, level in levels_and_parameters(result).items():
                 found.setdefault(factor, {})[level] = None
         return {factor: sort_levels(tuple(levels)) for factor, levels in found.items()}
 
@@ -130,14 +130,14 @@ class ResultSet:
             return (self,)
         halves: dict[bool, list[BenchmarkResult]] = {True: [], False: []}
         for result in self.results:
-            halves[are_numbers(mixed, (parameters(result).get(mixed, ""),))].append(result)
+            halves[are_numbers(mixed, (levels_and_parameters(result).get(mixed, ""),))].append(result)
         return tuple(part for half in halves.values() for part in replace(self, results=tuple(half)).subsets)
 
     def tables_by(self, factor: str) -> tuple[Table, ...]:
         """The same with the levels of this factor as rows."""
         groups: dict[tuple[tuple[str, str], ...], dict[tuple[str, str], list[BenchmarkResult]]] = {}
         for result in self.results:
-            levels = parameters(result)
+            levels = levels_and_parameters(result)
             cells = groups.setdefault(self._held(result, levels, factor), {})
             cells.setdefault((levels.get(factor, ""), result.spec.server.node_class), []).append(result)
         return tuple(self._table(factor, dict(held), cells) for held, cells in groups.items())

@@ -11,7 +11,7 @@ from tierbench.advice.posterior import NodeEstimates, Posterior, PosteriorModel
 from tierbench.advice.tables import EMPTY, Cell
 from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult
-from tierbench.results.quantities import parameters
+from tierbench.results.quantities import levels_and_parameters
 from tierbench.results.units import describe_level, factor_traits, join_words, level_number
 
 Levels = tuple[tuple[str, str], ...]
@@ -31,7 +31,7 @@ class WorkloadItem:
 
     def matches(self, result: BenchmarkResult) -> bool:
         """Whether a result was measured at these levels."""
-        levels = parameters(result)
+        levels = levels_and_parameters(result)
         return all(
             name in levels and canonical_level(levels[name]) == canonical_level(level)
             for name, level in self.levels.items()
@@ -168,7 +168,7 @@ def group_by_workload(results: Sequence[BenchmarkResult], wanted: Sequence[Workl
     """Sorts results. An item counts at the combinations that all classes share which have it; each counts equally."""
     cells: dict[str, dict[Levels, list[BenchmarkResult]]] = {}
     for result in results:
-        levels = tuple(sorted((name, canonical_level(level)) for name, level in parameters(result).items()))
+        levels = tuple(sorted((name, canonical_level(level)) for name, level in levels_and_parameters(result).items()))
         cells.setdefault(result.spec.server.node_class, {}).setdefault(levels, []).append(result)
     sorted_cells = {name: {levels: Cell(tuple(found)) for levels, found in of.items()} for name, of in cells.items()}
     shares: dict[Levels, float] = {}

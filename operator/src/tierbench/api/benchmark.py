@@ -331,14 +331,14 @@ class BenchmarkSpec(Model):
         return None
 
     @property
-    def conditions(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, str]:
         """What holds in every case and bears on the numbers, by name; levels of factors apart."""
         given = {"server": self.servers.resources, "client": self.clients.resources}
         return {
             name: amount
             for side, resources in given.items()
             if resources is not None
-            for name, amount in resources.conditions(side).items()
+            for name, amount in resources.parameters(side).items()
         }
 
 

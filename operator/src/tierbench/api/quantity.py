@@ -167,7 +167,7 @@ class Resources(Model):
     requests: Compute = Field(default=Compute(), description="What it asks for; of what is not named, very little.")
     limits: Compute = Field(default=Compute(), description="What it may use at most; without it, what the node has.")
 
-    def conditions(self, side: str) -> dict[str, str]:
+    def parameters(self, side: str) -> dict[str, str]:
         """All that is given, by name, of one side."""
         given = {"Requests": self.requests, "Limits": self.limits}
         return {

@@ -23,7 +23,7 @@ from tierbench.cli.command import UnknownKindError, UserError, run_with_cluster
 from tierbench.kinds.registry import BENCHMARKS, kind_of
 from tierbench.report.timeline import Traces
 from tierbench.results.published import read_csv
-from tierbench.results.quantities import parameters
+from tierbench.results.quantities import levels_and_parameters
 from tierbench.results.units import join_words
 
 Raw = Mapping[str, Any]
@@ -122,7 +122,7 @@ def _matches(options: argparse.Namespace, result: BenchmarkResult) -> bool:
         options.server in {None, spec.server.node_class}
         and options.client in {None, spec.client.node_class}
         and all(
-            canonical_level(parameters(result).get(factor, "")) == canonical_level(level)
+            canonical_level(levels_and_parameters(result).get(factor, "")) == canonical_level(level)
             for factor, level in options.where
         )
     )

@@ -328,7 +328,7 @@ class Run:
             run=self.status.number,
             case=case.number,
             levels=dict(case.levels),
-            conditions=self.spec.conditions,
+            conditions=self.spec.parameters,
             server=facts(
                 server_class, classes.get(server_class), None if case.server.external else nodes.get(str(server))
             ),

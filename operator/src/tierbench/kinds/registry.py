@@ -118,11 +118,11 @@ class Measures:
 
 @dataclass(frozen=True)
 class Metrics:
-    """What the operator exposes of a result. Factors are labels of all that results of the kind say, conditions of
+    """What the operator exposes of a result. Factors are labels of all that results of the kind say, parameters of
     `tierbench_result_info`; what others write into a result is no label."""
 
     factors: Sequence[str]
-    conditions: Sequence[str]
+    parameters: Sequence[str]
     add: Callable[[Samples, BenchmarkResult], None]
 
 

@@ -151,7 +151,7 @@ def _info(result: BenchmarkResult, kind: Metrics) -> Labels:
         "server_access_network": spec.server.access_network,
         "server_storage": spec.server.storage,
         "client_access_network": spec.client.access_network,
-        **_labels(spec.conditions, kind.conditions),
+        **_labels(spec.conditions, kind.parameters),
     }
 
 

@@ -11,7 +11,7 @@ from tierbench.advice.selection import Choice
 from tierbench.advice.tables import CLIENT, EMPTY, MIN_CURVE_LEVELS, Cell, RunResults, Table
 from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkResult
-from tierbench.results.quantities import parameters
+from tierbench.results.quantities import levels_and_parameters
 from tierbench.results.units import are_numbers, describe_level, factor_traits, humanize, in_sentence
 
 SERVER: Final = Dimension.NODE_CLASS.value
@@ -123,7 +123,7 @@ def _varying(run: RunResults) -> Levels:
 def _level(result: BenchmarkResult, name: str) -> str:
     spec = result.spec
     client = "" if spec.clients else spec.client.node_class  # several at once are no class
-    return {**parameters(result), CLIENT: client, SERVER: spec.server.node_class}.get(name, "")
+    return {**levels_and_parameters(result), CLIENT: client, SERVER: spec.server.node_class}.get(name, "")
 
 
 def _words(name: str, level: str, clients: Mapping[str, str]) -> str:
@@ -186,4 +186,4 @@ def _dash(varying: Levels, axis: str, tone: str, run: RunResults) -> str:
 
 def _shared(run: RunResults, name: str) -> bool:
     """Whether every case has a level of it, as it has not of a setting that one broker alone knows."""
-    return name in {CLIENT, SERVER} or all(name in parameters(result) for result in run.results)
+    return name in {CLIENT, SERVER} or all(name in levels_and_parameters(result) for result in run.results)

@@ -11,7 +11,7 @@ from tierbench.api.result import BenchmarkResult
 from tierbench.report.figures import Figure, measured_figure
 from tierbench.report.panels import panel_of
 from tierbench.results.published import UNKNOWN_CLASS
-from tierbench.results.quantities import RETRIES, parameters
+from tierbench.results.quantities import RETRIES, levels_and_parameters
 from tierbench.results.units import describe_level, join_words
 
 
@@ -68,7 +68,7 @@ def _wider(table: Table, found: Sequence[BenchmarkResult], columns: Sequence[str
     rows = {canonical_level(level): level for level in table.rows}
     cells: dict[tuple[str, str], list[BenchmarkResult]] = {}
     for result, column in zip(found, columns, strict=True):
-        level = parameters(result).get(table.factor, table.rows[0])
+        level = levels_and_parameters(result).get(table.factor, table.rows[0])
         cells.setdefault((rows.setdefault(canonical_level(level), level), column), []).append(result)
     return replace(
         table,
@@ -79,7 +79,7 @@ def _wider(table: Table, found: Sequence[BenchmarkResult], columns: Sequence[str
 
 
 def _known(result: BenchmarkResult) -> Mapping[str, str]:
-    every = {**parameters(result), CLIENT: result.spec.client.node_class}
+    every = {**levels_and_parameters(result), CLIENT: result.spec.client.node_class}
     return {name: level for name, level in every.items() if level != UNKNOWN_CLASS}
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from tierbench.api.contract import ClientSample, ServerSample
 from tierbench.api.result import BenchmarkResult, ResultStatus, ResultTrial
 from tierbench.results.nodes import worst_network
-from tierbench.results.quantities import RETRIES, parameters, quantities
+from tierbench.results.quantities import RETRIES, levels_and_parameters, quantities
 
 TRIALS: Final = "trials"
 """The column with the number of trials of a mean."""
@@ -33,9 +33,9 @@ class TrialTable:
 
 def trial_table(results: Sequence[BenchmarkResult]) -> TrialTable:
     """Returns the table of all trials of the results."""
-    factors = sorted({factor for result in results for factor in parameters(result)})
+    factors = sorted({factor for result in results for factor in levels_and_parameters(result)})
     found = [
-        _place(result) | {factor: parameters(result).get(factor) for factor in factors} | row
+        _place(result) | {factor: levels_and_parameters(result).get(factor) for factor in factors} | row
         for result in results
         for row in _rows(result)
     ]

@@ -181,10 +181,10 @@ def is_censored(result: BenchmarkResult) -> bool:
     )
 
 
-def parameters(result: BenchmarkResult) -> dict[str, str]:
-    """Returns the parameters of a result by name: the level of each factor, and the constants of the whole benchmark.
+def levels_and_parameters(result: BenchmarkResult) -> dict[str, str]:
+    """Returns the level of each factor, and the parameters of the whole benchmark, by name.
 
-    Results with different parameters measured different things and are never pooled. A constant in which results differ
-    is treated as one more factor.
+    Results that differ in any of them measured different things and are never pooled. A parameter in which results
+    differ is treated as one more factor.
     """
     return {**result.spec.levels, **result.spec.conditions}

@@ -79,7 +79,7 @@ KIND: Final = BenchmarkKind(
         times={"echoesPerSecond": "echoNanoseconds"},
         titles={"echoNanoseconds": "Time of an echo"},
     ),
-    metrics=Metrics(factors=("size",), conditions=(), add=add),
+    metrics=Metrics(factors=("size",), parameters=(), add=add),
     report=Report(headings=("Echo",), cells=cells),
     factors={"size": FactorTraits(usual="1", first=True)},
 )

@@ -29,7 +29,7 @@ KIND: Final = BenchmarkKind(
         counts=measures.counts,
         bits_per_second=measures.bits_per_second,
     ),
-    metrics=Metrics(metrics.FACTORS, metrics.CONDITIONS, metrics.add),
+    metrics=Metrics(metrics.FACTORS, metrics.PARAMETERS, metrics.add),
     report=Report(
         report.HEADINGS,
         report.cells,

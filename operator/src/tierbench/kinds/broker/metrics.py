@@ -23,7 +23,7 @@ FACTORS: Final = (
     "lingerMilliseconds",
     "batchSize",
 )
-CONDITIONS: Final = (
+PARAMETERS: Final = (
     "pacing",
     "inFlight",
     "messagesPerSecond",

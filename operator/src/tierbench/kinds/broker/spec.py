@@ -68,7 +68,7 @@ class Pacing(Model):
     )
 
     @property
-    def conditions(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, str]:
         """The kind of pace, and what goes with it. An interval is a rate."""
         if self.closed_loop is not None:
             return {"pacing": "ClosedLoop", "inFlight": str(self.closed_loop.in_flight)}
@@ -304,12 +304,12 @@ class BrokerSpec(ServiceSpec):
         )
 
     @property
-    def conditions(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, str]:
         """How messages are sent, awaited and given up, and from where."""
         subscribers = self.clients.subscribers
         return {
-            **super().conditions,
-            **self.pacing.conditions,
+            **super().parameters,
+            **self.pacing.parameters,
             "load": str(self.load),
             "window": str(self.window),
             "patienceMilliseconds": str(self.patience_milliseconds),

@@ -27,7 +27,7 @@ KIND: Final = BenchmarkKind(
         bits_per_second=measures.bits_per_second,
         bytes_served=measures.bytes_served,
     ),
-    metrics=Metrics(metrics.FACTORS, metrics.CONDITIONS, metrics.add),
+    metrics=Metrics(metrics.FACTORS, metrics.PARAMETERS, metrics.add),
     report=Report(
         report.HEADINGS,
         report.cells,

@@ -10,7 +10,7 @@ from tierbench.kinds.file_transfer.measures import io_bound
 from tierbench.metrics.family import Family, Samples, gauge, label_text
 
 FACTORS: Final = ("fileSize", "concurrency", "cacheState", "tls", "image")
-CONDITIONS: Final = ("access", "storage", "readTimeoutMilliseconds", "attempts", "waitMilliseconds", "verifyDigest")
+PARAMETERS: Final = ("access", "storage", "readTimeoutMilliseconds", "attempts", "waitMilliseconds", "verifyDigest")
 
 _PREFIX: Final = "tierbench_file_transfer"
 # Powers of two of a second, 7.8 ms to 34 min: whole nanoseconds all of them, so that counting is exact.

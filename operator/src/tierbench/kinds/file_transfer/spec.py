@@ -172,13 +172,13 @@ class FileTransferSpec(ServiceSpec):
         return replace(super().policy_subject, host_paths=() if path is None else (path.path,))
 
     @property
-    def conditions(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, str]:
         """The path, where files are kept, and what a client does when a transfer stalls."""
         retry, kept = self.retry, self.storage.persistent_volume_claim
         most = retry.wait_maximum_milliseconds
         path = "EmptyDir" if self.storage.host_path is None else "HostPath"
         return {
-            **super().conditions,
+            **super().parameters,
             "access": self.access.value,
             "storage": path if kept is None else kept.storage_class_name[:63],
             "readTimeoutMilliseconds": str(retry.read_timeout_milliseconds),

@@ -25,7 +25,7 @@ KIND: Final = BenchmarkKind(
         is_client_rate=measures.is_client_rate,
         has_traces=measures.has_traces,
     ),
-    metrics=Metrics(metrics.FACTORS, metrics.CONDITIONS, metrics.add),
+    metrics=Metrics(metrics.FACTORS, metrics.PARAMETERS, metrics.add),
     report=Report(
         report.HEADINGS,
         report.cells,

@@ -7,7 +7,7 @@ from tierbench.metrics.family import Family, Samples, gauge, label_text
 from tierbench.stats import histogram
 
 FACTORS: Final = ("protocol", "direction", "streams", "together", "congestionControl")
-CONDITIONS: Final = (
+PARAMETERS: Final = (
     "access",
     "durationSeconds",
     "udpKilobitsPerSecond",

@@ -13,7 +13,7 @@ from tierbench.kinds.network.spec import TOGETHER, Together
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure, describe_estimate
-from tierbench.results.quantities import parameters, quantities
+from tierbench.results.quantities import levels_and_parameters, quantities
 from tierbench.results.units import describe_level, join_words, percent, show
 from tierbench.stats.samples import mean_interval
 
@@ -45,7 +45,9 @@ def device_figures(prefix: str, run: RunResults) -> tuple[Figure, ...]:
 
 
 def _held(run: RunResults, result: BenchmarkResult) -> tuple[str, ...]:
-    others = {name: level for name, level in parameters(result).items() if name not in {*run.fixed, *_AT_ONCE}}
+    others = {
+        name: level for name, level in levels_and_parameters(result).items() if name not in {*run.fixed, *_AT_ONCE}
+    }
     server = [result.spec.server.node_class] if len(run.classes) > 1 else []
     return (*server, *(describe_level(name, level) for name, level in others.items()))
 

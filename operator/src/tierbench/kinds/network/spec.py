@@ -252,10 +252,10 @@ class NetworkSpec(BenchmarkSpec):
         return self.trim if self.trim.lowest + self.trim.highest else None
 
     @property
-    def conditions(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, str]:
         """The path, the load, the echo requests before it, and how many clients measure where all do at once."""
         return {
-            **super().conditions,
+            **super().parameters,
             "access": self.access.value,
             "durationSeconds": str(self.duration_seconds),
             "udpKilobitsPerSecond": "None" if self.udp is None else str(self.udp.kilobits_per_second),

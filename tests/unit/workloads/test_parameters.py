@@ -1,4 +1,4 @@
-"""What every case of a benchmark has in common, as its results keep it."""
+"""The parameters that every case of a benchmark has, and that its results keep."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ BROKER: dict[str, Any] = {**PLACES, "brokers": [{"name": "m", "mosquitto": {}}]}
 
 
 @pytest.mark.parametrize(
-    ("asked", "conditions"),
+    ("spec", "parameters"),
     [
         ({}, {"pacing": "ClosedLoop", "inFlight": "1", "load": "100 messages", "window": "512"}),
         ({"pacing": {"closedLoop": {"inFlight": 8}}}, {"pacing": "ClosedLoop", "inFlight": "8"}),
@@ -29,18 +29,18 @@ BROKER: dict[str, Any] = {**PLACES, "brokers": [{"name": "m", "mosquitto": {}}]}
         ({"clients": {"nodeClasses": ["user"], "subscribers": {"nodeClass": "edge"}}}, {"subscribers": "edge"}),
     ],
 )
-def test_of_a_broker(asked: dict[str, Any], conditions: dict[str, str]) -> None:
-    found = BrokerSpec.model_validate(BROKER | asked).conditions
-    assert conditions.items() <= found.items()
+def test_parameters_of_a_broker(spec: dict[str, Any], parameters: dict[str, str]) -> None:
+    found = BrokerSpec.model_validate(BROKER | spec).parameters
+    assert parameters.items() <= found.items()
 
 
-def test_of_a_network() -> None:
+def test_parameters_of_a_network() -> None:
     udp = NetworkSpec.model_validate({**PLACES, "protocols": ["UDP"], "udp": {"kilobitsPerSecond": 900}})
-    assert (udp.conditions["udpKilobitsPerSecond"], udp.conditions["access"]) == ("900", "PodIP")
-    assert NetworkSpec.model_validate(PLACES).conditions["udpKilobitsPerSecond"] == "None"
+    assert (udp.parameters["udpKilobitsPerSecond"], udp.parameters["access"]) == ("900", "PodIP")
+    assert NetworkSpec.model_validate(PLACES).parameters["udpKilobitsPerSecond"] == "None"
 
 
-def test_results_keep_what_the_spec_says() -> None:
+def test_results_keep_the_parameters_of_the_spec() -> None:
     world = World(benchmark(retry={"attempts": 3}, access="PodIP"))
     world.run()
     kept = [result.spec.conditions for result in world.results.values()]
@@ -49,7 +49,7 @@ def test_results_keep_what_the_spec_says() -> None:
     assert all(each["waitMilliseconds"] == "1000" and "waitMaximumMilliseconds" not in each for each in kept)
 
 
-def test_waits_that_grow_are_a_condition() -> None:
+def test_growing_waits_are_a_parameter() -> None:
     world = World(benchmark(retry={"waitMaximumMilliseconds": 10000}))
     world.run()
     assert {result.spec.conditions["waitMaximumMilliseconds"] for result in world.results.values()} == {"10000"}
