@@ -89,7 +89,7 @@ func TestABarrierIsForOneNumberOfParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	url, pin := agentclienttest.Serve(t, made.Handler())
-	err = agentclient.New(url, token, pin).Meet(t.Context(), "t1", 0, 3, patience)
+	err = agentclient.New(url, token, pin).Meet(t.Context(), "t1", 0, 3, timeout)
 	var failure *contract.Failure
 	if !errors.As(err, &failure) || failure.Reason != "BarrierMismatch" {
 		t.Errorf("%v", err)

@@ -14,7 +14,7 @@ import (
 const (
 	mapBytes        = 256 << 20 // of the file, mapped at once to look at its pages
 	readBytes       = 1 << 20
-	coldPatience    = 10 * time.Second
+	coldTimeout     = 10 * time.Second
 	coldPause       = 50 * time.Millisecond
 	coldPerMillion  = 10_000
 	warmReads       = 3
@@ -103,7 +103,7 @@ func read(ctx context.Context, file *os.File) error {
 
 // cool drops the file from the page cache. Pages that somebody is using at the moment stay, so it tries for a while.
 func cool(_ context.Context, file *os.File) error {
-	for deadline := time.Now().Add(coldPatience); ; time.Sleep(coldPause) {
+	for deadline := time.Now().Add(coldTimeout); ; time.Sleep(coldPause) {
 		if err := unix.Fdatasync(int(file.Fd())); err != nil {
 			return fmt.Errorf("fdatasync: %w", err)
 		}

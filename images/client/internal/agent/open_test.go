@@ -17,7 +17,7 @@ import (
 	"tierbench.io/client/internal/gate"
 )
 
-const patience = time.Minute // with what takes a moment
+const timeout = time.Minute // with what takes a moment
 
 // behind starts a gate before a server that is a script.
 func behind(t *testing.T, folder, number, script string) {
@@ -53,7 +53,7 @@ func TestALateServerIsAwaited(t *testing.T) {
 		behind(t, folder, "0", "echo listening; exec sleep 60")
 	}()
 	client := agentclient.New(url, token, pin)
-	client.Opening = patience
+	client.Opening = timeout
 	shut, err := client.Open(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestAServerThatCannotListenHasAReason(t *testing.T) {
 	for gate, said := range map[int]string{1: "Address already in use", 2: "no such file"} {
 		var failure contract.Failure
 		status := 0
-		for deadline := time.Now().Add(patience); !strings.Contains(failure.Message, said) && time.Now().Before(deadline); { // until the gate is there
+		for deadline := time.Now().Add(timeout); !strings.Contains(failure.Message, said) && time.Now().Before(deadline); { // until the gate is there
 			status = call(t, server.URL+"/v1/open", token, fmt.Sprintf(`{"gate":%d}`, gate), &failure)
 		}
 		if status != http.StatusServiceUnavailable || failure.Reason != agentclient.ServerNotStarted || !strings.Contains(failure.Message, said) {

@@ -156,7 +156,7 @@ func (a *Agent) begin(writer http.ResponseWriter, request *http.Request) {
 		}
 		started.resident = &resident
 	}
-	started.meter = computer.Nobody().Watch()
+	started.meter = computer.Host().Watch()
 	started.before = a.look()
 	started.roundTrips = sampleRoundTrips(a.options.Ports, a.options.Interval)
 	if asked.TraceMilliseconds > 0 {

@@ -31,7 +31,7 @@ type Agent struct {
 	url, token string
 	client     *http.Client
 	met        bool          // it has answered before
-	Patience   time.Duration // until it answers
+	Timeout    time.Duration // until it answers
 	Grace      time.Duration // the same once it has
 	Opening    time.Duration // until a server listens
 }
@@ -40,13 +40,13 @@ type Agent struct {
 func New(url, token, pin string) *Agent {
 	dialer := net.Dialer{Timeout: agentConnect}
 	transport := &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: pinned.Client(pin), TLSHandshakeTimeout: agentHandshake}
-	return &Agent{url: url, token: token, client: &http.Client{Transport: transport}, Patience: 30 * time.Second, Grace: 5 * time.Second, Opening: 30 * time.Second}
+	return &Agent{url: url, token: token, client: &http.Client{Transport: transport}, Timeout: 30 * time.Second, Grace: 5 * time.Second, Opening: 30 * time.Second}
 }
 
 // Begin asks for the file's cache state and starts sampling. False: the agent, known before, does not answer now. The
 // first time it must: a *contract.Failure says why it did not.
 func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error) {
-	limit := a.Patience
+	limit := a.Timeout
 	if cacheState != "Natural" {
 		limit = agentCaching
 	}
@@ -56,7 +56,7 @@ func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error
 // BeginTracing starts sampling without a file, and with an interval above 0 the sampling of TCP, of the connections that
 // send most, as many as there are senders.
 func (a *Agent) BeginTracing(ctx context.Context, interval time.Duration, senders int) (bool, error) {
-	return a.begin(ctx, a.Patience, map[string]any{"traceMilliseconds": interval.Milliseconds(), "senders": senders})
+	return a.begin(ctx, a.Timeout, map[string]any{"traceMilliseconds": interval.Milliseconds(), "senders": senders})
 }
 
 func (a *Agent) begin(ctx context.Context, limit time.Duration, body any) (bool, error) {
@@ -64,7 +64,7 @@ func (a *Agent) begin(ctx context.Context, limit time.Duration, body any) (bool,
 	var refused *contract.Failure
 	switch {
 	case err == nil:
-		a.met, a.Patience = true, a.Grace
+		a.met, a.Timeout = true, a.Grace
 		return true, nil
 	case a.met && ctx.Err() == nil && !errors.As(err, &refused):
 		return false, nil
@@ -110,15 +110,15 @@ func (a *Agent) EndTracing(ctx context.Context) *Ending {
 	return ending
 }
 
-// Meet waits until all parts have come to a barrier, or patience is at an end. The agent may have been restarted
+// Meet waits until all parts have come to a barrier, or timeout is at an end. The agent may have been restarted
 // meanwhile: asking again joins again.
-func (a *Agent) Meet(ctx context.Context, barrier string, part, parts int, patience time.Duration) error {
+func (a *Agent) Meet(ctx context.Context, barrier string, part, parts int, timeout time.Duration) error {
 	body := map[string]any{"name": barrier, "part": part, "parts": parts}
 	var answer struct {
 		Open    bool  `json:"open"`
 		Missing []int `json:"missing"`
 	}
-	for deadline := time.Now().Add(patience); !answer.Open; {
+	for deadline := time.Now().Add(timeout); !answer.Open; {
 		err := a.persist(ctx, "barrier", agentMeeting, body, &answer)
 		var refused *contract.Failure
 		switch {
@@ -129,16 +129,16 @@ func (a *Agent) Meet(ctx context.Context, barrier string, part, parts int, patie
 		case err == nil && answer.Open:
 			return nil
 		case time.Now().After(deadline):
-			message := fmt.Sprintf("of %d parts of the client, %v did not come to %s within %v: see the events of their pods", parts, answer.Missing, barrier, patience)
+			message := fmt.Sprintf("of %d parts of the client, %v did not come to %s within %v: see the events of their pods", parts, answer.Missing, barrier, timeout)
 			return &contract.Failure{Reason: "BarrierTimedOut", Message: message}
 		}
 	}
 	return nil
 }
 
-// persist asks until it is answered, or patience is at an end; a single request may take as long as limit says.
+// persist asks until it is answered, or timeout is at an end; a single request may take as long as limit says.
 func (a *Agent) persist(ctx context.Context, action string, limit time.Duration, body, answer any) error {
-	for deadline := time.Now().Add(a.Patience); ; {
+	for deadline := time.Now().Add(a.Timeout); ; {
 		limited, cancel := context.WithTimeout(ctx, limit)
 		err := a.call(limited, action, body, answer)
 		cancel()

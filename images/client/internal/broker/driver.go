@@ -34,8 +34,8 @@ type Connection interface {
 	// Confirm returns once the broker has taken everything that was published since Prepare, of a delivery without
 	// acknowledgements. Its error says that nobody can know.
 	Confirm(ctx context.Context) error
-	// Stands says whether the connection is usable at present; one that broke off is made anew meanwhile.
-	Stands() bool
+	// Connected says whether the connection is usable at present; one that broke off is made anew meanwhile.
+	Connected() bool
 	// Statistics are the caller's own.
 	Statistics() Statistics
 	Close()

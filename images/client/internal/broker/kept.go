@@ -7,7 +7,7 @@ import (
 	"tierbench.io/client/internal/wait"
 )
 
-const standPause = 10 * time.Millisecond
+const reconnectPause = 10 * time.Millisecond
 
 // counted is a connection whose statistics are those of the trial under way.
 type counted struct {
@@ -23,18 +23,18 @@ func (t *Target) open(ctx context.Context, name string, started time.Time) (pair
 		pairs, err = connectAll(ctx, t.Options, name, t.first, started)
 		return pairs, true, err
 	}
-	return t.kept, false, each(t.kept, func(one *pair) error { return one.renew(ctx, t.first, started) })
+	return t.kept, false, each(t.kept, func(one *pair) error { return one.reset(ctx, t.first, started) })
 }
 
 // rest ends a trial's exchange, before its tallies are read.
-func (t *Target) rest(ctx context.Context, pairs []*pair) {
+func (t *Target) finish(ctx context.Context, pairs []*pair) {
 	if !t.Options.Keeps {
 		closeAll(ctx, pairs)
 		return
 	}
 	for _, one := range pairs {
 		if one != nil {
-			one.rest()
+			one.pause()
 		}
 	}
 }
@@ -56,7 +56,7 @@ func (t *Target) leave(ctx context.Context, pairs []*pair, good bool) {
 		return
 	}
 	for _, one := range pairs {
-		one.settle()
+		one.snapshot()
 	}
 	t.kept = pairs
 }
@@ -68,21 +68,21 @@ func (t *Target) Close(ctx context.Context) {
 }
 
 // rest hears nothing until the next trial.
-func (p *pair) rest() {
+func (p *pair) pause() {
 	p.gate.Lock()
 	defer p.gate.Unlock()
 	p.shut = true
 }
 
 // settle ends a trial: what befalls its connections from now on is the next one's.
-func (p *pair) settle() {
+func (p *pair) snapshot() {
 	for _, one := range p.connections {
 		one.before = one.Connection.Statistics()
 	}
 }
 
 // renew begins a trial with connections of an earlier one, once all of them stand.
-func (p *pair) renew(ctx context.Context, first uint64, start time.Time) error {
+func (p *pair) reset(ctx context.Context, first uint64, start time.Time) error {
 	counts, err := newTally(p.options, first, start)
 	if err != nil {
 		return err
@@ -93,11 +93,11 @@ func (p *pair) renew(ctx context.Context, first uint64, start time.Time) error {
 	p.gate.Lock()
 	p.tally, p.shut = counts, false
 	p.gate.Unlock()
-	for deadline := time.Now().Add(p.options.Patience); !p.stands(); {
+	for deadline := time.Now().Add(p.options.DeliveryTimeout); !p.connected(); {
 		if time.Now().After(deadline) {
 			return p.broken()
 		}
-		if err := wait.For(ctx, standPause); err != nil {
+		if err := wait.For(ctx, reconnectPause); err != nil {
 			return context.Canceled
 		}
 	}

@@ -14,7 +14,7 @@ func keeping(t *testing.T) (*Target, *loop) {
 	driver := &loop{diary: &diary{}, arrivals: map[string]func([]byte, time.Time){}}
 	return &Target{Options: &Options{
 		Driver: driver, Topic: "a", Pairs: 1, Role: Both, Content: pool(t, 100), Compression: "None", Encryption: "None", InFlight: 1,
-		Messages: 50, Patience: time.Second, Tuning: Light, Keeps: true,
+		Messages: 50, DeliveryTimeout: time.Second, Tuning: Light, Keeps: true,
 	}}, driver
 }
 

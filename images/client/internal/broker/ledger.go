@@ -20,7 +20,7 @@ type state uint8
 
 const (
 	free state = iota
-	underWay
+	pending
 	done
 	givenUp
 )
@@ -31,42 +31,42 @@ type slot struct {
 	intended, actual time.Duration // since the ledger's start
 	state            state
 	acknowledged     bool
-	awaited          bool // its acknowledgement is, before another message may leave
+	unacknowledged   bool // whether another message waits for its acknowledgement
 	buffer           []byte
 }
 
 // limits are how many of a publisher's messages may be under way, and without acknowledgement (0: any number).
-type limits struct{ underWay, unacknowledged int }
+type limits struct{ inFlight, unacknowledged int }
 
 // ledger is one publisher's: what was sent, what came back, and how many messages may be under way.
 type ledger struct {
-	mutex     sync.Mutex
-	start     time.Time
-	width     int // bytes of the number that fit into a message
-	limits    limits
-	answered  bool // whether the broker acknowledges
-	alone     bool // whether nobody receives: messages are under way until they are acknowledged
-	slots     []slot
-	first     uint64 // number of the first message: what comes of those before it is not counted
-	next      uint64 // number of the next message
-	newest    uint64 // of those that arrived, plus one
-	flying    int
-	awaited   int
-	credit    chan struct{}
-	progress  time.Duration // when a message was last sent on an idle line, or arrived
-	lastSend  time.Duration
-	lastCome  time.Duration
-	counts    contract.Exchange
-	roundTrip contract.Recorder
-	actual    contract.Recorder
-	acks      contract.Recorder
-	series    *series
+	mutex          sync.Mutex
+	start          time.Time
+	width          int // bytes of the number that fit into a message
+	limits         limits
+	answered       bool // whether the broker acknowledges
+	alone          bool // whether nobody receives: messages are under way until they are acknowledged
+	slots          []slot
+	first          uint64 // number of the first message: what comes of those before it is not counted
+	next           uint64 // number of the next message
+	newest         uint64 // of those that arrived, plus one
+	inFlight       int
+	unacknowledged int
+	credit         chan struct{}
+	progress       time.Duration // when a message was last sent on an idle line, or arrived
+	lastSend       time.Duration
+	lastCome       time.Duration
+	counts         contract.Exchange
+	roundTrip      contract.Recorder
+	actual         contract.Recorder
+	acks           contract.Recorder
+	series         *series
 }
 
 // newLedger is for messages of at least so many bytes, numbered from the first on; answered says that the broker
 // acknowledges each, alone that nobody receives them.
 func newLedger(start time.Time, first uint64, size int, limits limits, answered, alone bool) *ledger {
-	slots := max(leastSlots, 1<<bits.Len(uint(2*limits.underWay-1)))
+	slots := max(leastSlots, 1<<bits.Len(uint(2*limits.inFlight-1)))
 	made := &ledger{
 		start: start, width: min(size, numberBytes), limits: limits, answered: answered, alone: alone,
 		slots: make([]slot, slots), first: first, next: first, credit: make(chan struct{}, 1), series: newSeries(),
@@ -83,7 +83,7 @@ func (l *ledger) now() time.Duration { return time.Since(l.start) }
 func (l *ledger) acquire(ctx context.Context) error {
 	for {
 		l.mutex.Lock()
-		full := l.flying >= l.limits.underWay || l.limits.unacknowledged > 0 && l.awaited >= l.limits.unacknowledged
+		full := l.inFlight >= l.limits.inFlight || l.limits.unacknowledged > 0 && l.unacknowledged >= l.limits.unacknowledged
 		l.mutex.Unlock()
 		if !full {
 			return nil
@@ -114,21 +114,21 @@ func (l *ledger) send(intended time.Duration, late time.Duration) (uint64, *slot
 	one := &l.slots[l.next&uint64(len(l.slots)-1)]
 	l.settle(one)
 	l.forget(one)
-	*one = slot{number: l.next, intended: intended, actual: now, state: underWay, buffer: one.buffer}
-	if l.flying == 0 {
+	*one = slot{number: l.next, intended: intended, actual: now, state: pending, buffer: one.buffer}
+	if l.inFlight == 0 {
 		l.progress = now
 	}
 	if now-intended > late {
 		l.counts.LateSends++
 	}
 	l.next++
-	if one.awaited = l.answered; one.awaited {
-		l.awaited++
+	if one.unacknowledged = l.answered; one.unacknowledged {
+		l.unacknowledged++
 	}
 	if l.alone && !l.answered {
 		one.state = done // nobody says any more of it
 	} else {
-		l.flying++
+		l.inFlight++
 	}
 	l.lastSend = now
 	l.counts.Sent++
@@ -218,8 +218,8 @@ func (l *ledger) restart() *contract.Distributions {
 	return total
 }
 
-// owe books messages that were due and not sent.
-func (l *ledger) owe(number int64) {
+// recordUnsent books messages that were due and not sent.
+func (l *ledger) recordUnsent(number int64) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.counts.Unsent = number
@@ -260,16 +260,16 @@ func (l *ledger) confirm(bytes int64) {
 
 // forget no longer awaits a message's acknowledgement.
 func (l *ledger) forget(one *slot) {
-	if one.awaited {
-		one.awaited = false
-		l.awaited--
+	if one.unacknowledged {
+		one.unacknowledged = false
+		l.unacknowledged--
 	}
 }
 
 // finish books that nothing more is to come of a message.
 func (l *ledger) finish(one *slot, now time.Duration) {
-	if one.state == underWay {
-		l.flying--
+	if one.state == pending {
+		l.inFlight--
 	}
 	one.state = done
 	l.progress, l.lastCome = now, now
@@ -299,19 +299,19 @@ func (l *ledger) corrupt() {
 }
 
 // expire gives up all messages under way if none has come for so long; it says whether there is still something to wait for.
-func (l *ledger) expire(patience time.Duration) bool {
+func (l *ledger) expire(timeout time.Duration) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if l.now()-l.progress < patience {
-		return l.flying > 0 || l.answered && l.counts.Acknowledged < l.counts.Sent
+	if l.now()-l.progress < timeout {
+		return l.inFlight > 0 || l.answered && l.counts.Acknowledged < l.counts.Sent
 	}
 	for index := range l.slots {
 		l.forget(&l.slots[index])
-		if l.slots[index].state == underWay {
+		if l.slots[index].state == pending {
 			l.slots[index].state = givenUp
 		}
 	}
-	l.flying = 0
+	l.inFlight = 0
 	l.signal()
 	return false
 }
@@ -324,12 +324,12 @@ func (l *ledger) signal() {
 }
 
 // drain waits until nothing is under way.
-func (l *ledger) drain(ctx context.Context, patience time.Duration) {
-	for ctx.Err() == nil && l.expire(patience) {
+func (l *ledger) drain(ctx context.Context, timeout time.Duration) {
+	for ctx.Err() == nil && l.expire(timeout) {
 		select {
 		case <-l.credit:
 		case <-ctx.Done():
-		case <-time.After(patience / 8):
+		case <-time.After(timeout / 8):
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 const never = time.Hour
 
 func books(size, limit int) (*ledger, func() (uint64, []byte)) {
-	made := newLedger(time.Now(), 0, size, limits{underWay: limit}, false, false)
+	made := newLedger(time.Now(), 0, size, limits{inFlight: limit}, false, false)
 	return made, func() (uint64, []byte) {
 		number, _ := made.send(0, never)
 		message := make([]byte, size)
@@ -87,7 +87,7 @@ func TestWhatDoesNotComeIsLostAndFreesTheWindow(t *testing.T) {
 }
 
 func TestAnAcknowledgementThatNeverComesIsAnError(t *testing.T) {
-	made := newLedger(time.Now(), 0, 100, limits{underWay: 10}, true, false)
+	made := newLedger(time.Now(), 0, 100, limits{inFlight: 10}, true, false)
 	number, _ := made.send(0, never)
 	made.send(0, never)
 	made.acknowledge(number)
@@ -97,7 +97,7 @@ func TestAnAcknowledgementThatNeverComesIsAnError(t *testing.T) {
 }
 
 func TestARoundTripCountsFromTheIntendedTime(t *testing.T) {
-	made := newLedger(time.Now().Add(-time.Second), 0, 100, limits{underWay: 10}, false, false)
+	made := newLedger(time.Now().Add(-time.Second), 0, 100, limits{inFlight: 10}, false, false)
 	number, _ := made.send(time.Millisecond, 10*time.Millisecond)
 	message := make([]byte, 100)
 	made.write(number, message)
@@ -128,7 +128,7 @@ func canceled() context.Context {
 }
 
 func TestAPaceOfAcknowledgementsDoesNotWaitForArrivals(t *testing.T) {
-	made := newLedger(time.Now(), 0, 100, limits{underWay: 10, unacknowledged: 1}, true, false)
+	made := newLedger(time.Now(), 0, 100, limits{inFlight: 10, unacknowledged: 1}, true, false)
 	number, _ := made.send(0, never)
 	if err := made.acquire(canceled()); !errors.Is(err, context.Canceled) {
 		t.Error("a message leaves before the one before it is acknowledged")
@@ -145,7 +145,7 @@ func TestAPaceOfAcknowledgementsDoesNotWaitForArrivals(t *testing.T) {
 }
 
 func TestWhatNobodyReceivesIsUnderWayUntilItIsAcknowledged(t *testing.T) {
-	made := newLedger(time.Now(), 0, 100, limits{underWay: 1}, true, true)
+	made := newLedger(time.Now(), 0, 100, limits{inFlight: 1}, true, true)
 	number, slot := made.send(0, never)
 	slot.buffer = make([]byte, 100)
 	if err := made.acquire(canceled()); !errors.Is(err, context.Canceled) {

@@ -28,30 +28,30 @@ const (
 
 // Options of trials with one broker.
 type Options struct {
-	Driver         Driver
-	Topic          string // what all topics begin with
-	Pairs          int
-	FirstPair      int
-	Role           Role
-	Content        *payload.Pool // of the messages, but for their numbers
-	Seed           uint64        // of the phases at which pairs begin
-	Compression    string
-	Encryption     string
-	Key            []byte
-	InFlight       int                // messages of a publisher under way at once: the pace of a closed loop, the window of an open one
-	Unacknowledged int                // messages of a publisher without acknowledgement: its pace, if that is not 0
-	Interval       time.Duration      // between messages of a publisher; 0 for a closed loop
-	Messages       int64              // of each publisher, or
-	Duration       time.Duration      // of the load
-	Patience       time.Duration      // for messages under way
-	Ready          time.Duration      // for the broker, and for other parts
-	Agent          *agentclient.Agent // nil without
-	Barrier        string
-	Part, Parts    int
-	Acknowledges   bool // whether the delivery has acknowledgements
-	Tuning         string
-	Keeps          bool // connections from trial to trial
-	WarmRounds     int  // at most, before the first trial
+	Driver          Driver
+	Topic           string // what all topics begin with
+	Pairs           int
+	FirstPair       int
+	Role            Role
+	Content         *payload.Pool // of the messages, but for their numbers
+	Seed            uint64        // of the phases at which pairs begin
+	Compression     string
+	Encryption      string
+	Key             []byte
+	InFlight        int                // messages of a publisher under way at once: the pace of a closed loop, the window of an open one
+	Unacknowledged  int                // messages of a publisher without acknowledgement: its pace, if that is not 0
+	Interval        time.Duration      // between messages of a publisher; 0 for a closed loop
+	Messages        int64              // of each publisher, or
+	Duration        time.Duration      // of the load
+	DeliveryTimeout time.Duration      // for messages under way
+	Ready           time.Duration      // for the broker, and for other parts
+	Agent           *agentclient.Agent // nil without
+	Barrier         string
+	Part, Parts     int
+	Acknowledges    bool // whether the delivery has acknowledgements
+	Tuning          string
+	Keeps           bool // connections from trial to trial
+	WarmRounds      int  // at most, before the first trial
 }
 
 // topic of a pair's messages: connections that last have one that does.

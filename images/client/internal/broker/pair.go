@@ -113,7 +113,7 @@ func (p *pair) echo(ctx context.Context, name string) error {
 	}
 	var number uint64
 	return connection.Subscribe(ctx, p.topic, func(message []byte, _ time.Time) {
-		if !p.reads(message) {
+		if !p.decode(message) {
 			return
 		}
 		number++
@@ -122,7 +122,7 @@ func (p *pair) echo(ctx context.Context, name string) error {
 }
 
 // hears says whether what a connection tells is of a trial; then the gate is to be unlocked.
-func (p *pair) hears() bool {
+func (p *pair) accepts() bool {
 	p.gate.RLock()
 	if p.shut {
 		p.gate.RUnlock()
@@ -132,8 +132,8 @@ func (p *pair) hears() bool {
 }
 
 // reads says whether a message of a trial can be decoded.
-func (p *pair) reads(message []byte) bool {
-	if !p.hears() {
+func (p *pair) decode(message []byte) bool {
+	if !p.accepts() {
 		return false
 	}
 	defer p.gate.RUnlock()
@@ -145,27 +145,27 @@ func (p *pair) reads(message []byte) bool {
 }
 
 func (p *pair) acknowledged(number uint64) {
-	if p.hears() {
+	if p.accepts() {
 		defer p.gate.RUnlock()
 		p.ledger.acknowledge(number)
 	}
 }
 
 func (p *pair) arrived(message []byte, at time.Time) {
-	if !p.hears() {
+	if !p.accepts() {
 		return
 	}
 	defer p.gate.RUnlock()
 	plain, err := p.decoder.Decode(message)
-	if err != nil || !p.isSound(plain) {
+	if err != nil || !p.isValid(plain) {
 		p.ledger.corrupt()
 		return
 	}
 	p.ledger.arrive(plain, at)
 }
 
-// isSound says whether a message has the content of its number.
-func (p *pair) isSound(plain []byte) bool {
+// isValid says whether a message has the content of its number.
+func (p *pair) isValid(plain []byte) bool {
 	wanted := p.options.Content.Content(0)
 	if len(plain) <= numberBytes {
 		return len(plain) == len(wanted)
@@ -174,7 +174,7 @@ func (p *pair) isSound(plain []byte) bool {
 	return len(plain) == len(wanted) && bytes.Equal(plain[numberBytes:], wanted[numberBytes:])
 }
 
-// load makes a trial's load, unless a connection stays broken for longer than the patience.
+// load makes a trial's load, unless a connection stays broken for longer than the timeout.
 func (p *pair) load(ctx context.Context) error {
 	watched, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -218,9 +218,9 @@ func (p *pair) sendAll(ctx context.Context) error {
 		}
 	}
 	if pacer != nil {
-		p.ledger.owe(due - sent)
+		p.ledger.recordUnsent(due - sent)
 	}
-	p.ledger.drain(ctx, p.options.Patience)
+	p.ledger.drain(ctx, p.options.DeliveryTimeout)
 	if p.options.Role == Alone && !p.options.Acknowledges {
 		return p.confirm(ctx)
 	}
@@ -229,7 +229,7 @@ func (p *pair) sendAll(ctx context.Context) error {
 
 // confirm lets the broker say that it has taken what it does not acknowledge.
 func (p *pair) confirm(ctx context.Context) error {
-	limit, cancel := context.WithTimeout(ctx, p.options.Patience)
+	limit, cancel := context.WithTimeout(ctx, p.options.DeliveryTimeout)
 	defer cancel()
 	if err := p.publisher.Confirm(limit); err != nil {
 		message := fmt.Sprintf("nobody knows what the broker took of the messages: %v: see its log", err)
@@ -281,23 +281,23 @@ func (p *pair) pacer(ctx context.Context) (*pacer, error) {
 // connections stay broken.
 func (p *pair) watch(ctx context.Context, fail context.CancelCauseFunc) {
 	stood := time.Now()
-	for wait.For(ctx, p.options.Patience/8) == nil {
-		p.ledger.expire(p.options.Patience)
-		if p.stands() {
+	for wait.For(ctx, p.options.DeliveryTimeout/8) == nil {
+		p.ledger.expire(p.options.DeliveryTimeout)
+		if p.connected() {
 			stood = time.Now()
-		} else if time.Since(stood) > p.options.Patience {
+		} else if time.Since(stood) > p.options.DeliveryTimeout {
 			fail(p.broken())
 		}
 	}
 }
 
 func (p *pair) broken() *contract.Failure {
-	message := fmt.Sprintf("the connection broke off, and none could be made for %v: see the broker's log", p.options.Patience)
+	message := fmt.Sprintf("the connection broke off, and none could be made for %v: see the broker's log", p.options.DeliveryTimeout)
 	return &contract.Failure{Reason: "BrokerUnreachable", Message: message}
 }
 
-func (p *pair) stands() bool {
-	return !slices.ContainsFunc(p.connections, func(one *counted) bool { return !one.Stands() })
+func (p *pair) connected() bool {
+	return !slices.ContainsFunc(p.connections, func(one *counted) bool { return !one.Connected() })
 }
 
 func (p *pair) send(intended, late time.Duration) error {

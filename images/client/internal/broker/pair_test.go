@@ -21,7 +21,7 @@ type stuckLink struct{}
 func (stuckLink) Subscribe(context.Context, string, func([]byte, time.Time)) error { return nil }
 func (stuckLink) Prepare(context.Context, string, bool) error                      { return nil }
 func (stuckLink) Confirm(context.Context) error                                    { return nil }
-func (stuckLink) Stands() bool                                                     { return true }
+func (stuckLink) Connected() bool                                                  { return true }
 func (stuckLink) Statistics() Statistics                                           { return Statistics{} }
 func (stuckLink) Close()                                                           {}
 
@@ -52,7 +52,7 @@ func paired(t *testing.T, options *Options) *pair {
 func TestWhatWasDueAndNotSentIsOwed(t *testing.T) {
 	t.Parallel()
 	const due, interval = 200, 5 * time.Millisecond
-	made := paired(t, &Options{InFlight: 3, Interval: interval, Duration: due * interval, Patience: 2 * due * interval})
+	made := paired(t, &Options{InFlight: 3, Interval: interval, Duration: due * interval, DeliveryTimeout: 2 * due * interval})
 	if err := made.load(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -87,21 +87,21 @@ func TestEachMessageHasTheContentOfItsNumber(t *testing.T) {
 	one := &pair{options: &Options{Content: content}}
 	message := append([]byte(nil), content.Content(5)...)
 	binary.BigEndian.PutUint64(message, 5)
-	if !one.isSound(message) {
+	if !one.isValid(message) {
 		t.Error("a message as it was sent is refused")
 	}
 	binary.BigEndian.PutUint64(message, 6)
-	if one.isSound(message) {
+	if one.isValid(message) {
 		t.Error("the content of another message is taken")
 	}
-	if one.isSound(message[:99]) || one.isSound(nil) {
+	if one.isValid(message[:99]) || one.isValid(nil) {
 		t.Error("a message that was cut is taken")
 	}
-	if one.isSound(append(message, 0)) {
+	if one.isValid(append(message, 0)) {
 		t.Error("a message that was lengthened is taken")
 	}
 	short := &pair{options: &Options{Content: pool(t, 2)}}
-	if !short.isSound([]byte{1, 2}) || short.isSound([]byte{1}) || short.isSound(make([]byte, 9)) {
+	if !short.isValid([]byte{1, 2}) || short.isValid([]byte{1}) || short.isValid(make([]byte, 9)) {
 		t.Error("a message of a number alone")
 	}
 }
@@ -129,14 +129,14 @@ func TestOwnMessagesAreSentInTurnBehindTheirNumbers(t *testing.T) {
 		if got := sent[number]; binary.BigEndian.Uint64([]byte(got)) != uint64(number) || got[numberBytes:] != want {
 			t.Errorf("message %d is %q", number, got)
 		}
-		if !made.isSound([]byte(sent[number])) {
+		if !made.isValid([]byte(sent[number])) {
 			t.Errorf("message %d is not taken for what was sent", number)
 		}
 	}
 	if made.plain != 9+23+9 || made.encoded != made.plain {
 		t.Errorf("%d bytes, %d encoded", made.plain, made.encoded)
 	}
-	if made.isSound([]byte(sent[0][:numberBytes])) {
+	if made.isValid([]byte(sent[0][:numberBytes])) {
 		t.Error("a number alone is taken for a message")
 	}
 }

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	probePause    = 200 * time.Millisecond
-	probePatience = 2 * time.Second
+	probePause   = 200 * time.Millisecond
+	probeTimeout = 2 * time.Second
 )
 
 // Target is a broker that messages go through.
@@ -37,7 +37,7 @@ func becomeReady(ctx context.Context, options *Options) error {
 	small := options.Content.Content(0)
 	small = small[:min(len(small), numberBytes)]
 	for deadline := time.Now().Add(options.Ready); ; {
-		err := probe(ctx, options, small, probePatience)
+		err := probe(ctx, options, small, probeTimeout)
 		var failure *contract.Failure
 		switch {
 		case err == nil:
@@ -59,7 +59,7 @@ func becomeReady(ctx context.Context, options *Options) error {
 // carries lets a largest message make the round trip.
 func carries(ctx context.Context, options *Options) error {
 	largest := options.Content.Largest()
-	err := probe(ctx, options, largest, options.Patience)
+	err := probe(ctx, options, largest, options.DeliveryTimeout)
 	var failure *contract.Failure
 	switch {
 	case err == nil:
@@ -74,15 +74,15 @@ func carries(ctx context.Context, options *Options) error {
 }
 
 // probe sends one message to itself.
-func probe(ctx context.Context, options *Options, content []byte, patience time.Duration) error {
-	limit, cancel := context.WithTimeout(ctx, patience+probePatience)
+func probe(ctx context.Context, options *Options, content []byte, timeout time.Duration) error {
+	limit, cancel := context.WithTimeout(ctx, timeout+probeTimeout)
 	defer cancel()
 	name := fmt.Sprintf("%s-probe-%d-%d", clientName(options), options.Part, time.Now().UnixNano()%1_000_000)
 	connection, err := options.Driver.Connect(limit, name, Events{})
 	if err != nil {
 		return err
 	}
-	defer within(ctx, farewell, connection.Close)
+	defer within(ctx, closeTimeout, connection.Close)
 	arrived := make(chan struct{}, 1)
 	topic := fmt.Sprintf("%s/probe/%d", options.Topic, options.Part)
 	err = connection.Subscribe(limit, topic, func([]byte, time.Time) {

@@ -51,11 +51,11 @@ func asFailure(err error) *contract.Failure {
 	return &contract.Failure{Reason: "BrokerUnreachable", Message: err.Error() + ": see the broker's log"}
 }
 
-func meet(ctx context.Context, options *Options, name string, patience time.Duration) error {
+func meet(ctx context.Context, options *Options, name string, timeout time.Duration) error {
 	if options.Parts < 2 {
 		return nil
 	}
-	return options.Agent.Meet(ctx, options.Barrier+"-"+name, options.Part, options.Parts, patience)
+	return options.Agent.Meet(ctx, options.Barrier+"-"+name, options.Part, options.Parts, timeout)
 }
 
 // measure connects all pairs, waits for the other parts, makes the load, and says what it saw. `failed` is what the trial
@@ -104,7 +104,7 @@ func (t *Target) measure(ctx context.Context, name string) (trial contract.Trial
 	if over.Congestion != "" {
 		trial.Client.Computer.CongestionControl = over.Congestion
 	}
-	t.rest(ctx, pairs)
+	t.finish(ctx, pairs)
 	took := &course{fresh: fresh, connected: connected, begun: begun, setup: setup, load: after.Since(before)}
 	summarize(&trial, options.Role, pairs, took)
 	if failed == nil {
@@ -172,7 +172,7 @@ func closeAll(ctx context.Context, pairs []*pair) {
 			group.Go(one.close)
 		}
 	}
-	within(ctx, farewell, group.Wait)
+	within(ctx, closeTimeout, group.Wait)
 }
 
 func loadAll(ctx context.Context, pairs []*pair) error {

@@ -69,7 +69,7 @@ func (l *loopLink) Publish(topic string, _ uint64, message []byte) error {
 func (l *loopLink) Close()                                    { l.of.diary.write("close") }
 func (*loopLink) Prepare(context.Context, string, bool) error { return nil }
 func (*loopLink) Confirm(context.Context) error               { return nil }
-func (l *loopLink) Stands() bool                              { return !l.of.gone }
+func (l *loopLink) Connected() bool                           { return !l.of.gone }
 func (*loopLink) Statistics() Statistics                      { return Statistics{Transport: Transport{Cipher: "cipher"}} }
 
 // reported keeps the last trial.
@@ -104,7 +104,7 @@ func TestWhatIsSampledIsTheLoadAlone(t *testing.T) {
 	report := &reported{}
 	options := &Options{
 		Driver: &loop{diary: kept, arrivals: map[string]func([]byte, time.Time){}}, Pairs: 2, Role: Both, Content: pool(t, 100),
-		Compression: "None", Encryption: "None", InFlight: 1, Messages: 50, Patience: time.Minute, Tuning: Light,
+		Compression: "None", Encryption: "None", InFlight: 1, Messages: 50, DeliveryTimeout: time.Minute, Tuning: Light,
 		Agent: agentOf(t, kept), Parts: 2, Barrier: "b",
 	}
 	if err := (&Target{Options: options}).Trial(context.Background(), report, 1, false); err != nil {

@@ -54,7 +54,7 @@ func TestABrokerIsWarmedUntilItsRoundTripsNoLongerFall(t *testing.T) {
 				}}
 				began := time.Now()
 				warm(t.Context(), &Options{
-					Driver: driver, Pairs: 1, Content: pool(t, 100), Compression: "None", Encryption: "None", Patience: time.Minute, WarmRounds: test.most,
+					Driver: driver, Pairs: 1, Content: pool(t, 100), Compression: "None", Encryption: "None", DeliveryTimeout: time.Minute, WarmRounds: test.most,
 				})
 				if rounds := int(time.Since(began) / warmRound); rounds != test.rounds {
 					t.Errorf("%d rounds, not %d", rounds, test.rounds)

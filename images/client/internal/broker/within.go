@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// farewell is how long a program that was told to end tries to end its connections well: a pod has 2 s.
-const farewell = time.Second
+// closeTimeout is how long a program that was told to end tries to end its connections well: a pod has 2 s.
+const closeTimeout = time.Second
 
 // within returns when work has ended, or a time after ctx: a broker that neither takes nor answers anything holds nobody.
 // It says whether the work has ended.

@@ -44,7 +44,7 @@ type brokerFlags struct {
 	content, contentFolder, delivery, compression, encryption, keyFile, tuning string
 	size, pairs, firstPair, inFlight, unacknowledged, interval, rate, window   int
 	messages                                                                   int64
-	duration, patience, ready, warmRounds, part, parts                         int
+	duration, deliveryTimeoutMilliseconds, ready, warmRounds, part, parts      int
 	codec                                                                      string
 	partitions, linger, batch                                                  int
 	seed                                                                       uint64
@@ -98,7 +98,7 @@ func (f *brokerFlags) add(set *pflag.FlagSet) {
 	set.IntVar(&f.window, "window", 512, "messages of a publisher under way at once, whatever the pace")
 	set.Int64Var(&f.messages, "messages", 0, "messages of each publisher in a trial")
 	set.IntVar(&f.duration, "duration-seconds", 0, "or how long a trial's load lasts")
-	set.IntVar(&f.patience, "patience-milliseconds", 10000, "messages under way are lost when none has come for so long")
+	set.IntVar(&f.deliveryTimeoutMilliseconds, "patience-milliseconds", 10000, "messages under way are lost when none has come for so long")
 	set.IntVar(&f.ready, "ready-milliseconds", 60000, "how long the broker, and other parts, may take to be ready")
 	set.IntVar(&f.warmRounds, "warm-rounds", broker.WarmRounds, "a quarter of a second each, at most, that messages warm the broker before the first trial")
 	set.BoolVar(&f.keeps, "keep-connections", false, "connect for the first trial of a target, and keep the connections for all others")
@@ -146,8 +146,8 @@ func (f *brokerFlags) target(index int, agent *agentclient.Agent) (contract.Targ
 	return &broker.Target{Options: &broker.Options{
 		Driver: driver, Topic: of(f.topic, index), Pairs: f.pairs, FirstPair: f.firstPair,
 		Role: broker.Role(f.role), Content: content, Seed: f.seed, Tuning: f.tuning, Compression: f.compression, Encryption: f.encryption, Key: key,
-		InFlight: f.underWay(), Unacknowledged: f.unacknowledged, Interval: f.between(), Messages: f.messages,
-		Duration: time.Duration(f.duration) * time.Second, Patience: time.Duration(f.patience) * time.Millisecond,
+		InFlight: f.maxInFlight(), Unacknowledged: f.unacknowledged, Interval: f.between(), Messages: f.messages,
+		Duration: time.Duration(f.duration) * time.Second, DeliveryTimeout: time.Duration(f.deliveryTimeoutMilliseconds) * time.Millisecond,
 		Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent, Barrier: f.barrier, Part: f.part, Parts: f.parts,
 		Acknowledges: deliveries[f.delivery] > 0, Keeps: f.keeps, WarmRounds: f.warmRounds,
 	}}, nil
@@ -164,7 +164,7 @@ func (f *brokerFlags) pool() (*payload.Pool, error) {
 	return pool, nil
 }
 
-func (f *brokerFlags) underWay() int {
+func (f *brokerFlags) maxInFlight() int {
 	most := f.inFlight
 	if f.role == string(broker.Alone) {
 		most = f.unacknowledged
@@ -200,7 +200,7 @@ func (f *brokerFlags) checkNumbers() error {
 		return errors.New("--size must be at least 2: the first bytes number the message")
 	case f.window < 1 || f.window > 65000 || f.size < 3 && f.window > 32000:
 		return errors.New("--window must be from 1 to 65000, and at most 32000 for messages of 2 bytes, whose numbers repeat")
-	case f.patience < 1, f.ready < 0, f.firstPair < 0, f.inFlight < 0, f.unacknowledged < 0, f.interval < 0, f.rate < 0, f.warmRounds < 0:
+	case f.deliveryTimeoutMilliseconds < 1, f.ready < 0, f.firstPair < 0, f.inFlight < 0, f.unacknowledged < 0, f.interval < 0, f.rate < 0, f.warmRounds < 0:
 		return errors.New("--patience-milliseconds must be at least 1, and nothing may be negative")
 	case f.parts < 1 || f.part < 0 || f.part >= f.parts:
 		return fmt.Errorf("--part is %d of --parts %d: parts count from 0", f.part, f.parts)

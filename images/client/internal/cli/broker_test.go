@@ -119,7 +119,7 @@ func TestKafkaTakesTheLargestOfOwnMessages(t *testing.T) {
 
 func TestAddressesOfIPv6StandInBrackets(t *testing.T) {
 	for url, secured := range map[string]string{"mqtt://[fd00::5]:1883": "None", "mqtts://[fd00::5]:1883": "TLSv1.3"} {
-		driver, err := (&brokerFlags{url: []string{url}, tls: secured, patience: 1}).driver(0, 1024)
+		driver, err := (&brokerFlags{url: []string{url}, tls: secured, deliveryTimeoutMilliseconds: 1}).driver(0, 1024)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -65,7 +65,7 @@ func (f *brokerFlags) driver(index, messageBytes int) (broker.Driver, error) {
 func (f *brokerFlags) mqtt(address string, config *tls.Config, username, password string, refused egress.Networks) broker.Driver {
 	return &mqtt.Driver{
 		Address: address, TLS: config, Username: username, Password: password, QoS: deliveries[f.delivery],
-		Patience: f.patienceFor(), Gathers: f.tuning == broker.Heavy, Refused: refused,
+		Timeout: f.deliveryTimeout(), Gathers: f.tuning == broker.Heavy, Refused: refused,
 	}
 }
 
@@ -73,7 +73,7 @@ func (f *brokerFlags) kafka(address string, config *tls.Config, username, passwo
 	return &kafka.Driver{
 		Address: address, ServerName: f.serverName, TLS: config, Username: username, Password: password, Delivery: f.delivery,
 		Codec: f.codec, Partitions: int32(f.partitions), Linger: time.Duration(f.linger) * time.Millisecond,
-		BatchBytes: int32(f.batch), MessageBytes: int32(messageBytes), Patience: f.patienceFor(),
+		BatchBytes: int32(f.batch), MessageBytes: int32(messageBytes), Timeout: f.deliveryTimeout(),
 		Quick: f.tuning == broker.Light, Buffered: f.buffered(), Refused: refused,
 	}
 }
@@ -86,6 +86,6 @@ func (f *brokerFlags) buffered() int {
 	return moreThanWindow
 }
 
-func (f *brokerFlags) patienceFor() time.Duration {
-	return time.Duration(f.patience) * time.Millisecond
+func (f *brokerFlags) deliveryTimeout() time.Duration {
+	return time.Duration(f.deliveryTimeoutMilliseconds) * time.Millisecond
 }

@@ -69,11 +69,11 @@ func (f *seriesFlags) series(number int, target func(index int, agent *agentclie
 			return nil, err
 		}
 		deadline := time.Duration(of(f.deadlines, index)) * time.Second
-		series.Subjects = append(series.Subjects, contract.Subject{Target: made, Case: cases[index], Deadline: deadline})
+		series.Cases = append(series.Cases, contract.Case{Target: made, Number: cases[index], Deadline: deadline})
 	}
 	for trial := range f.warmup {
 		for index := range number {
-			series.Turns = append(series.Turns, contract.Turn{Subject: index, Number: trial + 1, Warmup: true})
+			series.Turns = append(series.Turns, contract.Turn{Case: index, Number: trial + 1, Warmup: true})
 		}
 	}
 	series.Turns = append(series.Turns, counted...)
@@ -152,7 +152,7 @@ func parseTurns(text string, cases []int) ([]contract.Turn, error) {
 		}
 		for trial := first; trial <= last; trial++ {
 			for _, number := range of {
-				turns = append(turns, contract.Turn{Subject: slices.Index(cases, number), Number: trial})
+				turns = append(turns, contract.Turn{Case: slices.Index(cases, number), Number: trial})
 			}
 		}
 	}

@@ -28,8 +28,8 @@ func Other(id int) Process {
 	return Process{host: "/", root: filepath.Join("/proc", digits, "root"), id: digits}
 }
 
-// Nobody is the computer alone: no quota is known.
-func Nobody() Process { return Process{host: "/"} }
+// Host is the computer alone: no quota is known.
+func Host() Process { return Process{host: "/"} }
 
 // Meter compares a computer after a trial with the same before.
 type Meter struct {

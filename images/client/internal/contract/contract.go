@@ -37,7 +37,7 @@ func (f *Failure) cut() *Failure {
 type TrialStarted struct {
 	Contract int    `json:"contract"`
 	Record   string `json:"record"`
-	Case     int    `json:"case,omitempty"`
+	Number   int    `json:"case,omitempty"`
 	Trial    int    `json:"trial"`
 	Warmup   bool   `json:"warmup"`
 	Time     string `json:"time"`

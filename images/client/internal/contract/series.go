@@ -7,94 +7,94 @@ import (
 	"time"
 )
 
-// Target is what trials are run against.
+// Target runs trials.
 type Target interface {
-	// Prepare comes before its first trial.
+	// Prepare is called before the first trial.
 	Prepare(ctx context.Context) error
-	// Trial runs a trial and reports it, though it has failed. An error is what ends the series early: a *Failure, or
+	// Trial runs a trial and reports it, even if it failed. An error ends the series early: a *Failure, or
 	// context.Canceled.
 	Trial(ctx context.Context, report Reporter, number int, warmup bool) error
 }
 
-// Lasting is a target that keeps something from trial to trial.
-type Lasting interface {
-	// Close comes after its last trial.
+// Closer is a target that keeps resources between trials.
+type Closer interface {
+	// Close is called after the last trial.
 	Close(ctx context.Context)
 }
 
-// Subject is a target with the case that is measured there.
-type Subject struct {
+// Case is a target with the case that it measures.
+type Case struct {
 	Target
 
-	Case     int           // its number; 0 for none
+	Number   int           // of the case; 0 for none
 	Deadline time.Duration // for all of its trials together; 0 for none
 }
 
-// Turn is a trial of a subject.
+// Turn is a trial of a case.
 type Turn struct {
-	Subject int // its index
-	Number  int // of the trial, from 1
-	Warmup  bool
+	Case   int // index of the case
+	Number int // of the trial, from 1
+	Warmup bool
 }
 
-// Series are trials of subjects, each in its turn.
+// Series runs the trials of cases, one per turn.
 type Series struct {
-	Subjects []Subject
-	Turns    []Turn
+	Cases []Case
+	Turns []Turn
 }
 
-// Run prepares all subjects and runs trial after trial, until one ends the series early: then the *Failure tells which case
-// it is of.
+// Run prepares all cases and runs trial after trial, until one ends the series early. The *Failure has the number of its
+// case.
 func (s *Series) Run(ctx context.Context, report Report) error {
 	defer s.close(ctx)
-	for _, subject := range s.Subjects {
-		if err := subject.Prepare(ctx); err != nil {
-			return subject.blame(err)
+	for _, one := range s.Cases {
+		if err := one.Prepare(ctx); err != nil {
+			return one.withCase(err)
 		}
 	}
-	spent := make([]time.Duration, len(s.Subjects))
+	spent := make([]time.Duration, len(s.Cases))
 	for _, turn := range s.Turns {
-		subject, started := s.Subjects[turn.Subject], time.Now()
-		if err := subject.take(ctx, report.Of(subject.Case), turn, spent[turn.Subject]); err != nil {
-			return subject.blame(err)
+		one, started := s.Cases[turn.Case], time.Now()
+		if err := one.runTrial(ctx, report.Of(one.Number), turn, spent[turn.Case]); err != nil {
+			return one.withCase(err)
 		}
-		spent[turn.Subject] += time.Since(started)
+		spent[turn.Case] += time.Since(started)
 	}
 	return nil
 }
 
 func (s *Series) close(ctx context.Context) {
-	for _, subject := range s.Subjects {
-		if lasting, is := subject.Target.(Lasting); is {
-			lasting.Close(ctx)
+	for _, one := range s.Cases {
+		if closer, is := one.Target.(Closer); is {
+			closer.Close(ctx)
 		}
 	}
 }
 
-// take runs one trial. One that is cut off by the subject's deadline is reported as such: it took longer than this.
-func (s *Subject) take(ctx context.Context, report Reporter, turn Turn, spent time.Duration) error {
-	if s.Deadline == 0 {
-		return s.Trial(ctx, report, turn.Number, turn.Warmup)
+// runTrial runs one trial. It reports a trial that exceeds the deadline of the case as failed.
+func (c *Case) runTrial(ctx context.Context, report Reporter, turn Turn, spent time.Duration) error {
+	if c.Deadline == 0 {
+		return c.Trial(ctx, report, turn.Number, turn.Warmup)
 	}
 	started := time.Now()
-	limited, cancel := context.WithTimeout(ctx, s.Deadline-spent)
+	limited, cancel := context.WithTimeout(ctx, c.Deadline-spent)
 	defer cancel()
-	err := s.Trial(limited, report, turn.Number, turn.Warmup)
+	err := c.Trial(limited, report, turn.Number, turn.Warmup)
 	if err == nil || ctx.Err() != nil || limited.Err() == nil {
 		return err
 	}
-	late := &Failure{Reason: TimedOut, Message: fmt.Sprintf("the trials took longer than %v together", s.Deadline)}
+	late := &Failure{Reason: TimedOut, Message: fmt.Sprintf("the trials took longer than %v together", c.Deadline)}
 	return errors.Join(late, report.Ended(Trial{
 		Trial: turn.Number, Warmup: turn.Warmup, Outcome: Failed, Failure: late, StartTime: FormatTime(started),
 		DurationNanoseconds: time.Since(started).Nanoseconds(),
 	}))
 }
 
-// blame says which case a failure is of.
-func (s *Subject) blame(err error) error {
+// withCase adds the number of the case to a failure.
+func (c *Case) withCase(err error) error {
 	var failure *Failure
 	if !errors.As(err, &failure) {
 		return err
 	}
-	return &Failure{Reason: failure.Reason, Message: failure.Message, Case: s.Case}
+	return &Failure{Reason: failure.Reason, Message: failure.Message, Case: c.Number}
 }

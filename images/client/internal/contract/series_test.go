@@ -52,11 +52,11 @@ func (t *told) order() string {
 	return words
 }
 
-var turns = []contract.Turn{{Subject: 1, Number: 1}, {Subject: 0, Number: 1}, {Subject: 0, Number: 2}, {Subject: 1, Number: 2}}
+var turns = []contract.Turn{{Case: 1, Number: 1}, {Case: 0, Number: 1}, {Case: 0, Number: 2}, {Case: 1, Number: 2}}
 
 func TestTrialsComeInTheirTurn(t *testing.T) {
 	report := &told{}
-	series := contract.Series{Subjects: []contract.Subject{{Target: &scripted{}, Case: 3}, {Target: &scripted{}, Case: 7}}, Turns: turns}
+	series := contract.Series{Cases: []contract.Case{{Target: &scripted{}, Number: 3}, {Target: &scripted{}, Number: 7}}, Turns: turns}
 	if err := series.Run(t.Context(), report); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestWhatEndsASeriesNamesItsCase(t *testing.T) {
 		"prepared": {prepared: gone}, "trial": {trial: func(context.Context) error { return fmt.Errorf("trial: %w", gone) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			series := contract.Series{Subjects: []contract.Subject{{Target: &scripted{}, Case: 3}, {Target: target, Case: 7}}, Turns: turns}
+			series := contract.Series{Cases: []contract.Case{{Target: &scripted{}, Number: 3}, {Target: target, Number: 7}}, Turns: turns}
 			var failure *contract.Failure
 			if err := series.Run(t.Context(), &told{}); !errors.As(err, &failure) || failure.Case != 7 || failure.Reason != gone.Reason {
 				t.Errorf("%v", err)
@@ -84,8 +84,8 @@ func TestATrialCutOffByItsDeadlineIsToldAndTheOthersKeepTheirs(t *testing.T) {
 	hangs := &scripted{trial: func(ctx context.Context) error { <-ctx.Done(); return context.Canceled }}
 	report := &told{}
 	series := contract.Series{
-		Subjects: []contract.Subject{{Target: hangs, Case: 3, Deadline: time.Millisecond}, {Target: &scripted{}, Case: 7, Deadline: time.Hour}},
-		Turns:    turns,
+		Cases: []contract.Case{{Target: hangs, Number: 3, Deadline: time.Millisecond}, {Target: &scripted{}, Number: 7, Deadline: time.Hour}},
+		Turns: turns,
 	}
 	var failure *contract.Failure
 	if err := series.Run(t.Context(), report); !errors.As(err, &failure) || failure.Case != 3 || failure.Reason != contract.TimedOut {
@@ -104,7 +104,7 @@ func TestAnInterruptionIsNoCasesFault(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	hangs := &scripted{trial: func(ctx context.Context) error { cancel(); <-ctx.Done(); return context.Canceled }}
 	report := &told{}
-	series := contract.Series{Subjects: []contract.Subject{{Target: hangs, Case: 3, Deadline: time.Hour}}, Turns: turns[1:2]}
+	series := contract.Series{Cases: []contract.Case{{Target: hangs, Number: 3, Deadline: time.Hour}}, Turns: turns[1:2]}
 	if err := series.Run(ctx, report); !errors.Is(err, context.Canceled) || len(report.trials) != 0 {
 		t.Errorf("%v, %v", err, report.trials)
 	}

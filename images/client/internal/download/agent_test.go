@@ -23,7 +23,7 @@ func agentThat(t *testing.T, answer http.HandlerFunc) *agentclient.Agent {
 	t.Helper()
 	url, pin := agentclienttest.Serve(t, answer)
 	agent := agentclient.New(url, token, pin)
-	agent.Patience, agent.Grace = time.Minute, time.Minute
+	agent.Timeout, agent.Grace = time.Minute, time.Minute
 	return agent
 }
 
@@ -80,7 +80,7 @@ func TestAnAgentThatNeverAnswersEndsTheSeries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server, options := faulty(t, honest)
 			options.Agent = agentclient.New("https://"+address, token, "")
-			options.Agent.Patience = 300 * time.Millisecond
+			options.Agent.Timeout = 300 * time.Millisecond
 			var failure *contract.Failure
 			if err := options.run(context.Background(), &collected{}); !errors.As(err, &failure) || failure.Reason != "AgentUnreachable" {
 				t.Errorf("%v", err)

@@ -10,7 +10,7 @@ const (
 	mostMark     = 256 << 10
 	leastMark    = 16 << 10 // whoever is slower is told of whatever comes
 	markTime     = 250 * time.Microsecond
-	markPatience = 5 * time.Millisecond
+	markTimeout  = 5 * time.Millisecond
 	rateTime     = time.Millisecond
 	partOfBuffer = 4 // a mark that the receive buffer cannot hold is never reached
 )

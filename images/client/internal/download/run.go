@@ -16,7 +16,7 @@ import (
 	"tierbench.io/client/internal/wait"
 )
 
-const digestPatience = 10 * time.Second
+const digestTimeout = 10 * time.Second
 
 // Target is a server that a file is fetched from.
 type Target struct {
@@ -82,7 +82,7 @@ func expectedDigest(ctx context.Context, options *Options) (string, error) {
 	}
 	client := &http.Client{
 		Transport: &http.Transport{TLSClientConfig: options.TLS, DisableKeepAlives: true},
-		Timeout:   digestPatience,
+		Timeout:   digestTimeout,
 	}
 	address := options.URL.String() + ".sha256"
 	for number := 1; ; number++ {

@@ -173,7 +173,7 @@ type asked struct {
 }
 
 func (a *asked) run(ctx context.Context, report contract.Report) error {
-	series := &contract.Series{Subjects: []contract.Subject{{Target: &Target{Options: &a.Options}}}}
+	series := &contract.Series{Cases: []contract.Case{{Target: &Target{Options: &a.Options}}}}
 	for number := range a.Warmup {
 		series.Turns = append(series.Turns, contract.Turn{Number: number + 1, Warmup: true})
 	}

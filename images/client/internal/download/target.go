@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	lookupPatience = 30 * time.Second
-	familyPause    = 300 * time.Millisecond // before the other family of addresses is tried, too, as RFC 8305 has it
+	lookupTimeout = 30 * time.Second
+	familyPause   = 300 * time.Millisecond // before the other family of addresses is tried, too, as RFC 8305 has it
 )
 
 // target is where a server listens: its addresses in the order in which they are to be tried.
@@ -32,7 +32,7 @@ func lookUp(ctx context.Context, address *url.URL) (target, error) {
 	if literal, err := netip.ParseAddr(host); err == nil {
 		return target{addresses: []netip.AddrPort{netip.AddrPortFrom(literal, uint16(port))}}, nil
 	}
-	limited, cancel := context.WithTimeout(ctx, lookupPatience)
+	limited, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	started := time.Now()
 	found, err := net.DefaultResolver.LookupNetIP(limited, "ip", host)

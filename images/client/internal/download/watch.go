@@ -37,14 +37,14 @@ func (w *watch) data(number, left int64) {
 	w.longest = max(w.longest, now.Sub(w.last))
 	w.last = now
 	if w.mark.came(now, number, left) {
-		_ = w.conn.SetReadDeadline(now.Add(w.patience())) // or a read tells of the connection's end
+		_ = w.conn.SetReadDeadline(now.Add(w.readTimeout())) // or a read tells of the connection's end
 	}
 }
 
-// patience is how long a read waits before the watch looks at what it waits for.
-func (w *watch) patience() time.Duration {
+// readTimeout is how long a read waits before the watch looks at what it waits for.
+func (w *watch) readTimeout() time.Duration {
 	if w.mark.waits() {
-		return min(markPatience, w.timeout)
+		return min(markTimeout, w.timeout)
 	}
 	return w.timeout
 }
@@ -58,14 +58,14 @@ func (w *watch) early(err error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
 	}
-	next := w.last.Add(w.patience())
+	next := w.last.Add(w.readTimeout())
 	if now := time.Now(); !now.Before(next) {
 		if !w.mark.waits() {
 			return false
 		}
 		w.mark.set(1)
 		next = w.last.Add(w.timeout)
-		if least := now.Add(markPatience); next.Before(least) {
+		if least := now.Add(markTimeout); next.Before(least) {
 			next = least
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-const lookupPatience = 30 * time.Second
+const lookupTimeout = 30 * time.Second
 
 // Networks are those in which nothing is to be reached.
 type Networks []netip.Prefix
@@ -44,7 +44,7 @@ func (n Networks) Dialer() *net.Dialer {
 
 // Resolve is the first address of a host that is not in them, for a program that connects by itself.
 func (n Networks) Resolve(ctx context.Context, host string) (string, error) {
-	limited, cancel := context.WithTimeout(ctx, lookupPatience)
+	limited, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	addresses, err := net.DefaultResolver.LookupNetIP(limited, "ip", host)
 	switch {

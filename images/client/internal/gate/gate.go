@@ -79,18 +79,18 @@ func run(ctx context.Context, server []string, opened func()) error {
 	if err != nil {
 		return err
 	}
-	var said []string
+	var output []string
 	for lines, listening := bufio.NewScanner(reader), false; lines.Scan(); {
 		fmt.Println(lines.Text())
 		if listening {
 			continue
 		}
-		if said = append(said, lines.Text()); strings.Contains(lines.Text(), listens) {
+		if output = append(output, lines.Text()); strings.Contains(lines.Text(), listens) {
 			listening = true
 			opened()
 		}
 	}
-	return fmt.Errorf("%s ended (%v): %s", server[0], command.Wait(), strings.Join(said, "; "))
+	return fmt.Errorf("%s ended (%v): %s", server[0], command.Wait(), strings.Join(output, "; "))
 }
 
 // Hold opens the gate at a socket, until the connection is closed. The other side closes it when the server has ended.
@@ -100,13 +100,13 @@ func Hold(ctx context.Context, socket string) (net.Conn, error) {
 		return nil, err
 	}
 	defer context.AfterFunc(ctx, func() { held.Close() })()
-	said, err := bufio.NewReader(held).ReadString('\n')
-	if said = strings.TrimSpace(said); said == isOpen {
+	output, err := bufio.NewReader(held).ReadString('\n')
+	if output = strings.TrimSpace(output); output == isOpen {
 		return held, nil
 	}
 	held.Close()
-	if said == "" {
+	if output == "" {
 		return nil, fmt.Errorf("the gate is closed: %w", err)
 	}
-	return nil, errors.New(said)
+	return nil, errors.New(output)
 }

@@ -24,7 +24,7 @@ type conn struct {
 	*transport.Conn
 	owner    *connection
 	once     sync.Once
-	stands   atomic.Bool // messages have gone by it
+	active   atomic.Bool // messages have gone by it
 	produces atomic.Bool
 }
 
@@ -42,8 +42,8 @@ func (c *conn) Write(request []byte) (int, error) {
 	default:
 		return number, nil
 	}
-	if !c.stands.Swap(true) {
-		c.owner.carries()
+	if !c.active.Swap(true) {
+		c.owner.markActive()
 	}
 	return number, nil
 }

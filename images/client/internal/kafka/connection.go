@@ -88,7 +88,7 @@ func (c *connection) ended(one *conn) {
 		c.statistics.Wire.Add(counters)
 	}
 	delete(c.open, one)
-	if !one.stands.Load() {
+	if !one.active.Load() {
 		return
 	}
 	if c.standing--; c.standing == 0 && !c.closing {
@@ -107,7 +107,7 @@ func (c *connection) producerEnded() {
 			continue
 		}
 		sent = append(sent, one)
-		if tcpinfo.Established(one.TCP) && one.stands.Swap(false) {
+		if tcpinfo.Established(one.TCP) && one.active.Swap(false) {
 			c.standing--
 		}
 	}
@@ -130,8 +130,8 @@ func (c *connection) OnBrokerConnect(_ kgo.BrokerMetadata, took time.Duration, o
 	}
 }
 
-// carries hears of a connection that messages go by: others, that only led to it, say nothing of whether it stands.
-func (c *connection) carries() {
+// markActive hears of a connection that messages go by: others, that only led to it, say nothing of whether it stands.
+func (c *connection) markActive() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.lost {
@@ -165,9 +165,9 @@ func (c *connection) refusal(err error) error {
 	return transport.Refusal(err, c.driver.TLS != nil)
 }
 
-// Stands says whether a connection is open that messages go by. A producer that has nothing to send makes none anew, and misses
+// Connected says whether a connection is open that messages go by. A producer that has nothing to send makes none anew, and misses
 // none: what it had sent without acknowledgement may have been lost, and nothing more may be under way.
-func (c *connection) Stands() bool {
+func (c *connection) Connected() bool {
 	c.mutex.Lock()
 	standing, reads := c.standing > 0, c.reads
 	c.mutex.Unlock()
@@ -194,13 +194,13 @@ func (c *connection) Close() {
 	if c.commits != nil {
 		c.commits.stop()
 	}
-	stands := c.Stands()
+	stands := c.Connected()
 	c.mutex.Lock()
 	topic := c.topic
 	c.closing = true
 	c.mutex.Unlock()
 	if topic != "" && stands {
-		limit, cancel := context.WithTimeout(context.Background(), c.driver.Patience)
+		limit, cancel := context.WithTimeout(context.Background(), c.driver.Timeout)
 		defer cancel()
 		c.remove(limit, topic)
 	}

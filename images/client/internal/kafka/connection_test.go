@@ -21,15 +21,15 @@ func TestAConnectionStandsWhileNothingWaitsForIt(t *testing.T) {
 	defer client.Close()
 	made := newConnection(&Driver{}, broker.Events{})
 	made.client = client
-	if !made.Stands() {
+	if !made.Connected() {
 		t.Error("a producer that has nothing to send is said not to stand")
 	}
 	client.Produce(context.Background(), &kgo.Record{Topic: "messages"}, nil)
-	if made.Stands() {
+	if made.Connected() {
 		t.Error("a producer whose message waits for a connection is said to stand")
 	}
 	made.topic = "messages"
-	if made.Stands() {
+	if made.Connected() {
 		t.Error("a consumer without a connection is said to stand")
 	}
 }
@@ -43,7 +43,7 @@ func TestAProducerThatIsMadeAnewCountsAsLostOnlyWhatBrokeOff(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer listener.Close()
-			made := newConnection(&Driver{Address: listener.Addr().String(), ServerName: "broker", Patience: time.Minute}, broker.Events{})
+			made := newConnection(&Driver{Address: listener.Addr().String(), ServerName: "broker", Timeout: time.Minute}, broker.Events{})
 			old, other := producing(t, made, listener)
 			defer other.Close()
 			if lost > 0 {

@@ -57,7 +57,7 @@ type Driver struct {
 	Linger             time.Duration
 	BatchBytes         int32         // of the largest batch, if no message is larger
 	MessageBytes       int32         // of the largest message
-	Patience           time.Duration // for a broker that does not answer
+	Timeout            time.Duration // for a broker that does not answer
 	Quick              bool          // for a light load
 	Refused            egress.Networks
 	Buffered           int // messages at most that are handed over and not yet acknowledged, or written where nothing is
@@ -84,7 +84,7 @@ func (d *Driver) Connect(ctx context.Context, name string, events broker.Events)
 func (d *Driver) options(name string) []kgo.Opt {
 	options := []kgo.Opt{
 		kgo.ClientID(name), kgo.SeedBrokers(d.Address), kgo.DisableClientMetrics(), kgo.ConnIdleTimeout(longestIdle),
-		kgo.RequestTimeoutOverhead(d.Patience), kgo.ProduceRequestTimeout(d.Patience),
+		kgo.RequestTimeoutOverhead(d.Timeout), kgo.ProduceRequestTimeout(d.Timeout),
 		kgo.RetryBackoffFn(func(int) time.Duration { return retryPause }), kgo.MetadataMinAge(retryPause), kgo.AlwaysRetryEOF(),
 		kgo.UnknownTopicRetries(-1), kgo.ProducerBatchCompression(codecs[d.Codec]), kgo.ProducerLinger(d.Linger),
 		kgo.ProducerBatchMaxBytes(max(d.BatchBytes, batchOf(d.MessageBytes))), kgo.MaxBufferedRecords(d.Buffered),
@@ -112,7 +112,7 @@ func (c *connection) dial(ctx context.Context, _, advertised string) (net.Conn, 
 	if err := wait.For(ctx, c.untilNext()); err != nil {
 		return nil, err
 	}
-	over, err := transport.Dial(ctx, transport.Options{Address: address, TLS: c.driver.TLS, Patience: c.driver.Patience, Quick: c.driver.Quick, Refused: c.driver.Refused})
+	over, err := transport.Dial(ctx, transport.Options{Address: address, TLS: c.driver.TLS, Timeout: c.driver.Timeout, Quick: c.driver.Quick, Refused: c.driver.Refused})
 	if err != nil {
 		c.fail(err)
 		return nil, err

@@ -79,7 +79,7 @@ func (c *conn) Write(bytes []byte) (int, error) {
 	return len(bytes), nil
 }
 
-// SetWriteDeadline does nothing: the link's patience bounds a write, and costs nothing for each.
+// SetWriteDeadline does nothing: the link's timeout bounds a write, and costs nothing for each.
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
 // flush writes in turns whatever has been queued since the last.

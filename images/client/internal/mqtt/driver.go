@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	connectPatience = 10 * time.Second
+	connectTimeout  = 10 * time.Second
 	reconnectPause  = 200 * time.Millisecond
 	keepAlive       = 60 * time.Second
 	disconnectGrace = 250 // milliseconds
@@ -37,7 +37,7 @@ type Driver struct {
 	TLS                *tls.Config
 	Username, Password string
 	QoS                byte
-	Patience           time.Duration // for a socket that takes nothing more
+	Timeout            time.Duration // for a socket that takes nothing more
 	Refused            egress.Networks
 	Gathers            bool // messages that follow closely leave together: for the highest rate, not for the shortest way
 }
@@ -93,9 +93,9 @@ func (c *connection) options(clean bool) *paho.ClientOptions {
 	options.AddBroker("tcp://" + c.driver.Address)
 	options.SetClientID(c.name).SetUsername(c.driver.Username).SetPassword(c.driver.Password)
 	options.SetProtocolVersion(4).SetCleanSession(clean).SetKeepAlive(keepAlive)
-	options.SetConnectTimeout(connectPatience).SetStore(c.store)
+	options.SetConnectTimeout(connectTimeout).SetStore(c.store)
 	options.SetAutoReconnect(true).SetMaxReconnectInterval(reconnectPause).SetResumeSubs(true)
-	options.SetWriteTimeout(c.driver.Patience) // of Publish too, which waits for the socket
+	options.SetWriteTimeout(c.driver.Timeout) // of Publish too, which waits for the socket
 	options.SetOrderMatters(true).SetMessageChannelDepth(1 << 12)
 	options.SetCustomOpenConnectionFn(c.dial)
 	options.SetConnectionLostHandler(func(paho.Client, error) { c.count(contract.Disconnected) })
@@ -138,7 +138,7 @@ func (c *connection) dial(*url.URL, paho.ClientOptions) (net.Conn, error) {
 }
 
 func (c *connection) open() (*conn, error) {
-	made, err := transport.Dial(context.Background(), transport.Options{Address: c.driver.Address, TLS: c.driver.TLS, Patience: c.driver.Patience, Quick: !c.driver.Gathers, Refused: c.driver.Refused})
+	made, err := transport.Dial(context.Background(), transport.Options{Address: c.driver.Address, TLS: c.driver.TLS, Timeout: c.driver.Timeout, Quick: !c.driver.Gathers, Refused: c.driver.Refused})
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (c *connection) Subscribe(ctx context.Context, topic string, arrived func([
 	case <-token.Done():
 	case <-ctx.Done():
 		return context.Canceled
-	case <-time.After(connectPatience):
+	case <-time.After(connectTimeout):
 		return &contract.Failure{Reason: "BrokerUnreachable", Message: "the broker does not answer a subscription: see its log"}
 	}
 	granted := token.(*paho.SubscribeToken).Result()[topic]
@@ -224,8 +224,8 @@ func (c *connection) Confirm(ctx context.Context) error {
 	return token.Error()
 }
 
-// Stands says whether the connection is usable at present.
-func (c *connection) Stands() bool { return c.client.IsConnectionOpen() }
+// Connected says whether the connection is usable at present.
+func (c *connection) Connected() bool { return c.client.IsConnectionOpen() }
 
 // Statistics so far, those of the connection that is open included.
 func (c *connection) Statistics() broker.Statistics {
@@ -250,7 +250,7 @@ func (c *connection) Close() {
 	// A connection of its own: what it costs is not the trial's.
 	cleaner := newConnection(c.driver, c.name, broker.Events{})
 	last := paho.NewClient(cleaner.options(true).SetAutoReconnect(false))
-	if token := last.Connect(); token.WaitTimeout(connectPatience) && token.Error() == nil {
+	if token := last.Connect(); token.WaitTimeout(connectTimeout) && token.Error() == nil {
 		last.Disconnect(disconnectGrace)
 	}
 }

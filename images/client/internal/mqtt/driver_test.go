@@ -69,7 +69,7 @@ func (s *silent) converse(conn net.Conn, answers bool) []uint16 {
 
 func publishAll(t *testing.T, to *silent, acknowledged func(uint64)) broker.Connection {
 	t.Helper()
-	driver := &Driver{Address: to.listener.Addr().String(), QoS: 1, Patience: 10 * time.Second}
+	driver := &Driver{Address: to.listener.Addr().String(), QoS: 1, Timeout: 10 * time.Second}
 	connection, err := driver.Connect(context.Background(), "test", broker.Events{Acknowledged: acknowledged})
 	if err != nil {
 		t.Fatal(err)

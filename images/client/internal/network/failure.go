@@ -18,7 +18,7 @@ const (
 const left = "the server ended in mid-trial, or the network broke: see the server's log"
 
 // iperf3Failures are what iperf3 says, what that means, and what to do. The first that fits counts.
-var iperf3Failures = []struct{ said, reason, advice string }{
+var iperf3Failures = []struct{ message, reason, advice string }{
 	{"server is busy", serverBusy, "the iperf3 server runs another client's test: it should end by itself; see who else uses this server"},
 	{"unable to connect to server: Connection refused", refused, "nobody listens at the server's address: see the server's log"},
 	{"unable to connect to server", unreachable, "see the server's address, its port, and network policies"},
@@ -40,22 +40,22 @@ const (
 	serverLeft = "control socket has closed"
 )
 
-func iperf3Failure(said string, begun bool, options *Options) *contract.Failure {
-	if options.Congestion != "" && !begun && (strings.Contains(said, notAllowed) || strings.Contains(said, serverLeft)) {
+func iperf3Failure(message string, begun bool, options *Options) *contract.Failure {
+	if options.Congestion != "" && !begun && (strings.Contains(message, notAllowed) || strings.Contains(message, serverLeft)) {
 		message := fmt.Sprintf("%s: so it is where the kernel of client or server does not allow %s: at both ends load the module tcp_%[2]s, and add it to the "+
-			"sysctl net.ipv4.tcp_allowed_congestion_control; or take it out of spec.tcp.congestionControl", said, options.Congestion)
+			"sysctl net.ipv4.tcp_allowed_congestion_control; or take it out of spec.tcp.congestionControl", message, options.Congestion)
 		return &contract.Failure{Reason: "CongestionControlNotAllowed", Message: message}
 	}
-	if options.Protocol == UDP && strings.Contains(said, noAnswer) {
+	if options.Protocol == UDP && strings.Contains(message, noAnswer) {
 		advice := "TCP gets through and UDP does not: see firewalls and network policies between the nodes, or take UDP out of spec.protocols"
-		return &contract.Failure{Reason: "UDPBlocked", Message: said + ": " + advice}
+		return &contract.Failure{Reason: "UDPBlocked", Message: message + ": " + advice}
 	}
 	for _, known := range iperf3Failures {
-		if strings.Contains(said, known.said) {
-			return &contract.Failure{Reason: known.reason, Message: said + ": " + known.advice}
+		if strings.Contains(message, known.message) {
+			return &contract.Failure{Reason: known.reason, Message: message + ": " + known.advice}
 		}
 	}
-	return &contract.Failure{Reason: "Iperf3Failed", Message: said}
+	return &contract.Failure{Reason: "Iperf3Failed", Message: message}
 }
 
 // mayPass is whether a trial that failed for this reason may begin again.

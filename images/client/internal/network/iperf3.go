@@ -70,14 +70,14 @@ type traffic struct {
 
 // transmit makes the load of one trial. An error is a *contract.Failure or context.Canceled.
 func transmit(ctx context.Context, options *Options) (traffic, error) {
-	written, complaint, err := run(ctx, options.Duration+lingering, "iperf3", iperf3Arguments(options)...)
+	written, stderr, err := run(ctx, options.Duration+lingering, "iperf3", iperf3Arguments(options)...)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return traffic{}, &contract.Failure{Reason: "Stalled", Message: fmt.Sprintf("iperf3 did not end within %v of its load: did the network break?", lingering)}
 	}
 	if err != nil {
 		return traffic{}, err
 	}
-	return readIperf3(written, complaint, options)
+	return readIperf3(written, stderr, options)
 }
 
 func iperf3Arguments(options *Options) []string {
@@ -102,11 +102,11 @@ func iperf3Arguments(options *Options) []string {
 	return arguments
 }
 
-func readIperf3(written, complaint []byte, options *Options) (traffic, error) {
+func readIperf3(written, stderr []byte, options *Options) (traffic, error) {
 	direction, protocol := options.Direction, options.Protocol
 	var report iperf3Report
 	if err := json.Unmarshal(written, &report); err != nil {
-		return traffic{}, &contract.Failure{Reason: "Iperf3Failed", Message: fmt.Sprintf("iperf3 printed no JSON (%v): %s", err, complaint)}
+		return traffic{}, &contract.Failure{Reason: "Iperf3Failed", Message: fmt.Sprintf("iperf3 printed no JSON (%v): %s", err, stderr)}
 	}
 	if report.Error != "" {
 		return traffic{}, iperf3Failure(report.Error, report.Start.Test != nil, options)

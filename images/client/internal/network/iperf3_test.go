@@ -62,13 +62,13 @@ func TestEachSidesCongestionControlIsWhatItsSocketsHad(t *testing.T) {
 // before the load.
 func TestACongestionControlThatAKernelRefuses(t *testing.T) {
 	const refused, left = "unable to set TCP_CONGESTION: Supplied congestion control algorithm not supported on this host", "control socket has closed unexpectedly"
-	for _, one := range []struct{ asked, start, said, reason string }{
+	for _, one := range []struct{ asked, start, message, reason string }{
 		{"cubic", "", refused, "CongestionControlNotAllowed"},
 		{"cubic", "", left, "CongestionControlNotAllowed"},
 		{"cubic", `"test_start":{"protocol":"TCP"}`, left, "ConnectionLost"},
 		{"", "", left, "ConnectionLost"},
 	} {
-		written := []byte(`{"start":{` + one.start + `},"end":{},"error":"` + one.said + `"}`)
+		written := []byte(`{"start":{` + one.start + `},"end":{},"error":"` + one.message + `"}`)
 		_, err := readIperf3(written, nil, &Options{Direction: Upload, Protocol: TCP, Congestion: one.asked})
 		if failure, is := err.(*contract.Failure); !is || failure.Reason != one.reason {
 			t.Errorf("%+v: %v", one, err)
@@ -107,7 +107,7 @@ func TestBothWaysAreKeptApart(t *testing.T) {
 }
 
 func TestWhatIperf3SaysHasAReason(t *testing.T) {
-	for said, reason := range map[string]string{
+	for message, reason := range map[string]string{
 		"the server is busy running a test. try again later":                  "ServerBusy",
 		"unable to connect to server: Connection refused":                     "ConnectionRefused",
 		"unable to connect to server: Network is unreachable":                 "ServerUnreachable",
@@ -117,10 +117,10 @@ func TestWhatIperf3SaysHasAReason(t *testing.T) {
 		"unable to read from stream socket: Resource temporarily unavailable": "UDPBlocked",
 		"interrupt - the client has terminated":                               "Iperf3Failed",
 	} {
-		_, err := readIperf3([]byte(`{"end":{},"error":"`+said+`"}`), nil, &Options{Direction: Upload, Protocol: UDP})
+		_, err := readIperf3([]byte(`{"end":{},"error":"`+message+`"}`), nil, &Options{Direction: Upload, Protocol: UDP})
 		failure, is := err.(*contract.Failure)
 		if !is || failure.Reason != reason {
-			t.Errorf("%s: %v", said, err)
+			t.Errorf("%s: %v", message, err)
 		}
 	}
 	for _, written := range []string{"", `{"end":{}}`} {

@@ -31,7 +31,7 @@ func ping(ctx context.Context, options *Ping) (*contract.Echoes, *contract.Histo
 	}
 	seconds := strconv.FormatFloat(options.Interval.Seconds(), 'f', -1, 64)
 	limit := time.Duration(options.Count)*options.Interval + 2*answering
-	written, complaint, err := run(ctx, limit, "ping", "-n", "-c", strconv.Itoa(options.Count), "-i", seconds, "-s", strconv.Itoa(options.Size), options.Host)
+	written, stderr, err := run(ctx, limit, "ping", "-n", "-c", strconv.Itoa(options.Count), "-i", seconds, "-s", strconv.Itoa(options.Size), options.Host)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, nil, &contract.Failure{Reason: pingFailed, Message: fmt.Sprintf("ping did not end within %v", limit)}
 	}
@@ -40,7 +40,7 @@ func ping(ctx context.Context, options *Ping) (*contract.Echoes, *contract.Histo
 	}
 	echoes, histogram := readPing(string(written))
 	if echoes == nil {
-		return nil, nil, pingFailure(string(complaint))
+		return nil, nil, pingFailure(string(stderr))
 	}
 	return echoes, histogram, nil
 }
@@ -104,10 +104,10 @@ func milliseconds(digits string) *int64 {
 	return nanoseconds(value)
 }
 
-func pingFailure(complaint string) *contract.Failure {
-	if strings.Contains(complaint, "Operation not permitted") || strings.Contains(complaint, "Permission denied") {
-		return &contract.Failure{Reason: "PingNotPermitted", Message: complaint + ": allow the sysctl net.ipv4.ping_group_range to pods of this " +
+func pingFailure(stderr string) *contract.Failure {
+	if strings.Contains(stderr, "Operation not permitted") || strings.Contains(stderr, "Permission denied") {
+		return &contract.Failure{Reason: "PingNotPermitted", Message: stderr + ": allow the sysctl net.ipv4.ping_group_range to pods of this " +
 			"namespace (it is a safe one), or the capability NET_RAW to ping on the node, or set ping.count to 0"}
 	}
-	return &contract.Failure{Reason: pingFailed, Message: strings.ReplaceAll(complaint, "\n", "; ")}
+	return &contract.Failure{Reason: pingFailed, Message: strings.ReplaceAll(stderr, "\n", "; ")}
 }

@@ -45,12 +45,12 @@ func TestThatNothingWasAnsweredIsAFigure(t *testing.T) {
 }
 
 func TestWhatPingSaysHasAReasonAndAWayOut(t *testing.T) {
-	for said, reason := range map[string]string{
+	for message, reason := range map[string]string{
 		"ping: socktype: SOCK_RAW\nping: socket: Operation not permitted": "PingNotPermitted",
 		"ping: connect: Network is unreachable":                           "PingFailed",
 	} {
-		if failure := pingFailure(said); failure.Reason != reason {
-			t.Errorf("%s: %v", said, failure)
+		if failure := pingFailure(message); failure.Reason != reason {
+			t.Errorf("%s: %v", message, failure)
 		}
 	}
 }

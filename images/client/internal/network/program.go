@@ -15,14 +15,14 @@ const dying = 2 * time.Second // that a program may take to end when it is told 
 
 // run runs a program to its end, and gives what it wrote. Its exit code is for the caller to judge, who knows what it
 // means; an error is a program that could not run, that was not done by the deadline, or context.Canceled.
-func run(ctx context.Context, limit time.Duration, name string, arguments ...string) (written, complaint []byte, err error) {
+func run(ctx context.Context, limit time.Duration, name string, arguments ...string) (written, stderr []byte, err error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	command := exec.CommandContext(limited, name, arguments...)
 	command.Env = append(command.Environ(), "LC_ALL=C")
 	command.WaitDelay = dying
-	var out, said bytes.Buffer
-	command.Stdout, command.Stderr = &out, &said
+	var out, message bytes.Buffer
+	command.Stdout, command.Stderr = &out, &message
 	err = command.Run()
 	var code *exec.ExitError
 	switch {
@@ -35,5 +35,5 @@ func run(ctx context.Context, limit time.Duration, name string, arguments ...str
 	case err != nil:
 		err = &contract.Failure{Reason: "ProgramMissing", Message: fmt.Sprintf("%v: the network image has it", err)}
 	}
-	return out.Bytes(), bytes.TrimSpace(said.Bytes()), err
+	return out.Bytes(), bytes.TrimSpace(message.Bytes()), err
 }

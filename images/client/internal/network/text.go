@@ -10,19 +10,19 @@ import (
 
 // Words say what the network carried.
 func Words(trial contract.Trial) string {
-	said := []string{}
+	parts := []string{}
 	for _, way := range []struct {
 		name string
 		flow *contract.Flow
 	}{{"upload", trial.Network.Upload}, {"download", trial.Network.Download}} {
 		if way.flow != nil {
-			said = append(said, way.name+" "+flowWords(way.flow))
+			parts = append(parts, way.name+" "+flowWords(way.flow))
 		}
 	}
 	if echoes := trial.Network.Ping; echoes != nil {
-		said = append(said, pingWords(echoes))
+		parts = append(parts, pingWords(echoes))
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(parts, "; ")
 }
 
 func flowWords(flow *contract.Flow) string {

@@ -25,7 +25,7 @@ func quickTo(t *testing.T, serve func(net.Conn)) *Conn {
 			conn.Close()
 		}
 	}()
-	made, err := Dial(context.Background(), Options{Address: listener.Addr().String(), Patience: time.Minute, Quick: true})
+	made, err := Dial(context.Background(), Options{Address: listener.Addr().String(), Timeout: time.Minute, Quick: true})
 	if err != nil {
 		t.Fatal(err)
 	}

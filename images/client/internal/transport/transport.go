@@ -13,7 +13,7 @@ import (
 	"tierbench.io/client/internal/egress"
 )
 
-const connectPatience = 10 * time.Second
+const connectTimeout = 10 * time.Second
 
 // Conn is a connection over TCP.
 type Conn struct {
@@ -25,16 +25,16 @@ type Conn struct {
 
 // Options says how to connect.
 type Options struct {
-	Address  string        // HOST:PORT
-	TLS      *tls.Config   // nil without
-	Patience time.Duration // for another side that takes nothing
-	Quick    bool          // for a light load
-	Refused  egress.Networks
+	Address string        // HOST:PORT
+	TLS     *tls.Config   // nil without
+	Timeout time.Duration // for another side that takes nothing
+	Quick   bool          // for a light load
+	Refused egress.Networks
 }
 
-// Dial connects. A connection whose other side takes nothing for as long as the patience ends.
+// Dial connects. A connection whose other side takes nothing for as long as the timeout ends.
 func Dial(ctx context.Context, options Options) (*Conn, error) {
-	limit, cancel := context.WithTimeout(ctx, connectPatience)
+	limit, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	plain, err := options.Refused.Dialer().DialContext(limit, "tcp", options.Address)
 	if err != nil {
@@ -42,7 +42,7 @@ func Dial(ctx context.Context, options Options) (*Conn, error) {
 	}
 	tcp := plain.(*net.TCPConn) // Go sets TCP_NODELAY
 	over := net.Conn(tcp)
-	err = limitSilence(tcp, options.Patience)
+	err = limitSilence(tcp, options.Timeout)
 	if err == nil && options.Quick {
 		over, err = newQuick(tcp)
 	}
@@ -75,14 +75,14 @@ func (l *Conn) Congestion() (name string) {
 	return name
 }
 
-func limitSilence(tcp *net.TCPConn, patience time.Duration) error {
+func limitSilence(tcp *net.TCPConn, timeout time.Duration) error {
 	raw, err := tcp.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var failed error
 	err = raw.Control(func(descriptor uintptr) {
-		failed = unix.SetsockoptInt(int(descriptor), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(patience.Milliseconds()))
+		failed = unix.SetsockoptInt(int(descriptor), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(timeout.Milliseconds()))
 	})
 	return errors.Join(err, failed)
 }
